@@ -1,0 +1,37 @@
+local core = require("operations.core")
+
+describe("a Lua value read as JSON", function()
+  it("is what JSON would call it", function()
+    assert.equal("null", core.kind(core.null))
+    assert.equal("boolean", core.kind(false))
+    assert.equal("integer", core.kind(1))
+    assert.equal("number", core.kind(1.5))
+    assert.equal("string", core.kind(""))
+  end)
+
+  it("is an array when marked as one or when it has a first item", function()
+    assert.equal("array", core.kind({ "a" }))
+    assert.equal("array", core.kind(setmetatable({}, core.array_mt)))
+    assert.equal("object", core.kind(setmetatable({ "a" }, core.object_mt)))
+    assert.equal("object", core.kind({ a = 1 }))
+  end)
+
+  it("counts a float without fraction as an integer", function()
+    assert.equal("integer", core.kind(1.0))
+    assert.equal("number", core.kind(0 / 0))
+    assert.equal("number", core.kind(math.huge))
+  end)
+
+  it("understands marks of other libraries", function()
+    local foreign = {}
+    core.add_mark(foreign, "array")
+    assert.equal("array", core.kind(setmetatable({}, foreign)))
+    assert.equal("array", core.kind(setmetatable({}, { __jsontype = "array" })))
+    assert.equal("object", core.kind(setmetatable({ 1 }, { __jsontype = "object" })))
+  end)
+
+  it("names what is no JSON value as Lua does", function()
+    assert.equal("function", core.kind(print))
+    assert.equal("nil", core.kind(nil))
+  end)
+end)

@@ -1,0 +1,31 @@
+/*
+** alloc.h - the allocator that pure C code is given: Lua's signature, no Lua.
+*/
+#ifndef OPERATIONS_ALLOC_H
+#define OPERATIONS_ALLOC_H
+
+#include <stddef.h>
+
+/* As lua_Alloc: new_size 0 frees; returns NULL when out of memory. */
+typedef void *(*ops_AllocFn)(void *ud, void *ptr, size_t old_size,
+                             size_t new_size);
+
+typedef struct ops_Alloc {
+  ops_AllocFn fn;
+  void *ud;
+} ops_Alloc;
+
+static inline void *ops_alloc(const ops_Alloc *a, size_t size) {
+  return a->fn(a->ud, NULL, 0, size);
+}
+
+static inline void *ops_realloc(const ops_Alloc *a, void *p, size_t old_size,
+                                size_t new_size) {
+  return a->fn(a->ud, p, old_size, new_size);
+}
+
+static inline void ops_free(const ops_Alloc *a, void *p, size_t size) {
+  if (p != NULL) a->fn(a->ud, p, size, 0);
+}
+
+#endif

@@ -1,0 +1,110 @@
+/*
+** compat.h - one spelling of the Lua C API for Lua 5.4 and LuaJIT 2.1.
+** Only what differs; a 5.1 build uses real 5.1 symbols only.
+*/
+#ifndef OPERATIONS_COMPAT_H
+#define OPERATIONS_COMPAT_H
+
+#include <stdint.h>
+#include <stddef.h>
+#include <string.h>
+
+#include <lua.h>
+#include <lauxlib.h>
+
+#if LUA_VERSION_NUM >= 503
+#define OPS_INTEGERS 1 /* numbers have an integer subtype */
+#else
+#define OPS_INTEGERS 0
+#endif
+
+/* Every integer of at most this size is exact in a double. */
+#define OPS_MAX_SAFE_INTEGER INT64_C(9007199254740992)
+
+#if LUA_VERSION_NUM >= 502
+
+#define ops_rawlen(L, i) ((size_t)lua_rawlen(L, i))
+#define ops_absindex(L, i) lua_absindex(L, i)
+#define ops_testudata(L, i, name) luaL_testudata(L, i, name)
+#define ops_setfuncs(L, funcs, nup) luaL_setfuncs(L, funcs, nup)
+#define ops_rawgetp(L, i, p) lua_rawgetp(L, i, p)
+#define ops_rawsetp(L, i, p) lua_rawsetp(L, i, p)
+#define ops_setuservalue(L, i) lua_setuservalue(L, i)
+#define ops_getuservalue(L, i) ((void)lua_getuservalue(L, i))
+
+#else
+
+#define ops_rawlen(L, i) ((size_t)lua_objlen(L, i))
+
+static inline int ops_absindex(lua_State *L, int i) {
+  return i > 0 || i <= LUA_REGISTRYINDEX ? i : lua_gettop(L) + i + 1;
+}
+
+static inline void *ops_testudata(lua_State *L, int i, const char *name) {
+  void *p = lua_touserdata(L, i);
+  int same;
+  if (p == NULL || !lua_getmetatable(L, i)) return NULL;
+  lua_getfield(L, LUA_REGISTRYINDEX, name);
+  same = lua_rawequal(L, -1, -2);
+  lua_pop(L, 2);
+  return same ? p : NULL;
+}
+
+/* Sets `funcs` in the table below `nup` upvalues; pops the upvalues. */
+static inline void ops_setfuncs(lua_State *L, const luaL_Reg *funcs, int nup) {
+  for (; funcs->name != NULL; funcs++) {
+    int i;
+    for (i = 0; i < nup; i++) lua_pushvalue(L, -nup);
+    lua_pushcclosure(L, funcs->func, nup);
+    lua_setfield(L, -(nup + 2), funcs->name);
+  }
+  lua_pop(L, nup);
+}
+
+static inline void ops_rawgetp(lua_State *L, int i, const void *p) {
+  i = ops_absindex(L, i);
+  lua_pushlightuserdata(L, (void *)p);
+  lua_rawget(L, i);
+}
+
+static inline void ops_rawsetp(lua_State *L, int i, const void *p) {
+  i = ops_absindex(L, i);
+  lua_pushlightuserdata(L, (void *)p);
+  lua_insert(L, -2);
+  lua_rawset(L, i);
+}
+
+/* The uservalue of a userdata is a table in both worlds. */
+#define ops_setuservalue(L, i) ((void)lua_setfenv(L, i))
+#define ops_getuservalue(L, i) lua_getfenv(L, i)
+
+#endif
+
+/* lua_rawget and lua_rawgeti that tell the type of what they pushed. */
+static inline int ops_rawget(lua_State *L, int i) {
+#if LUA_VERSION_NUM >= 503
+  return lua_rawget(L, i);
+#else
+  lua_rawget(L, i);
+  return lua_type(L, -1);
+#endif
+}
+
+static inline int ops_rawgeti(lua_State *L, int i, size_t n) {
+#if LUA_VERSION_NUM >= 503
+  return lua_rawgeti(L, i, (lua_Integer)n);
+#else
+  lua_rawgeti(L, i, (int)n);
+  return lua_type(L, -1);
+#endif
+}
+
+static inline void ops_rawseti(lua_State *L, int i, size_t n) {
+#if LUA_VERSION_NUM >= 503
+  lua_rawseti(L, i, (lua_Integer)n);
+#else
+  lua_rawseti(L, i, (int)n);
+#endif
+}
+
+#endif

@@ -1,0 +1,214 @@
+/*
+** core.c - luaopen_operations_core: the table of all that Lua sees.
+*/
+#include "core.h"
+
+#include <time.h>
+
+#define ERROR_NAME "operations.error"
+
+/* Registry keys: the address of the core state plus one of these. */
+enum { KEY_MARKS, KEY_ARRAY_MT, KEY_OBJECT_MT, KEY_ERROR_MT };
+
+static const void *core_key(const core_State *core, int key) {
+  return (const char *)core + key;
+}
+
+ops_Alloc core_alloc(lua_State *L) {
+  ops_Alloc alloc;
+  alloc.fn = lua_getallocf(L, &alloc.ud);
+  return alloc;
+}
+
+void core_setfuncs(lua_State *L, const luaL_Reg *funcs) {
+  lua_pushvalue(L, lua_upvalueindex(1));
+  ops_setfuncs(L, funcs, 1);
+}
+
+void core_newtype(lua_State *L, const char *name, const luaL_Reg *methods,
+                  const luaL_Reg *meta) {
+  luaL_newmetatable(L, name);
+  if (meta != NULL) core_setfuncs(L, meta);
+  if (methods != NULL) {
+    lua_newtable(L);
+    core_setfuncs(L, methods);
+    lua_setfield(L, -2, "__index");
+  }
+  lua_pushstring(L, name);
+  lua_setfield(L, -2, "__name");
+  lua_pop(L, 1);
+}
+
+void core_push_array_mt(lua_State *L) {
+  ops_rawgetp(L, LUA_REGISTRYINDEX, core_key(core_state(L), KEY_ARRAY_MT));
+}
+
+void core_push_object_mt(lua_State *L) {
+  ops_rawgetp(L, LUA_REGISTRYINDEX, core_key(core_state(L), KEY_OBJECT_MT));
+}
+
+void core_push_error_mt(lua_State *L) {
+  ops_rawgetp(L, LUA_REGISTRYINDEX, core_key(core_state(L), KEY_ERROR_MT));
+}
+
+void core_push_error(lua_State *L, const char *code, const char *message,
+                     int details) {
+  if (details != 0) details = ops_absindex(L, details);
+  lua_createtable(L, 0, 3);
+  lua_pushstring(L, code);
+  lua_setfield(L, -2, "code");
+  lua_pushstring(L, message);
+  lua_setfield(L, -2, "message");
+  if (details != 0) {
+    lua_pushvalue(L, details);
+    lua_setfield(L, -2, "details");
+  }
+  core_push_error_mt(L);
+  lua_setmetatable(L, -2);
+}
+
+int64_t core_now(void) {
+  struct timespec t;
+  clock_gettime(CLOCK_REALTIME, &t);
+  return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+}
+
+void core_push_integer(lua_State *L, int64_t n) {
+#if OPS_INTEGERS
+  lua_pushinteger(L, (lua_Integer)n);
+#else
+  lua_pushnumber(L, (lua_Number)n);
+#endif
+}
+
+/* core.now() -> integer milliseconds since the Unix epoch */
+static int core_lua_now(lua_State *L) {
+  core_push_integer(L, core_now());
+  return 1;
+}
+
+/* core.set_array_mt(metatable): the mark that decoding and casting set */
+static int core_set_array_mt(lua_State *L) {
+  core_State *core = core_state(L);
+  luaL_checktype(L, 1, LUA_TTABLE);
+  lua_settop(L, 1);
+  ops_rawsetp(L, LUA_REGISTRYINDEX, core_key(core, KEY_ARRAY_MT));
+  core_push_array_mt(L);
+  core->array_mt = lua_topointer(L, -1);
+  return 0;
+}
+
+/* core.add_mark(metatable, "array" | "object"): understands a foreign mark */
+static int core_add_mark(lua_State *L) {
+  static const char *const names[] = {"array", "object", NULL};
+  core_State *core = core_state(L);
+  int mark = luaL_checkoption(L, 2, NULL, names) + MARK_ARRAY;
+  luaL_checktype(L, 1, LUA_TTABLE);
+  ops_rawgetp(L, LUA_REGISTRYINDEX, core_key(core, KEY_MARKS));
+  lua_pushvalue(L, 1);
+  lua_pushinteger(L, mark);
+  lua_rawset(L, -3);
+  core->foreign_marks++;
+  return 0;
+}
+
+/* core.set_foreign_null(userdata): understands one more null */
+static int core_set_foreign_null(lua_State *L) {
+  luaL_checkany(L, 1);
+  core_state(L)->foreign_null = lua_touserdata(L, 1);
+  return 0;
+}
+
+/* core.kind(value) -> "null" | "boolean" | "integer" | "number" | "string" |
+** "array" | "object" | Lua's name of what is no JSON value */
+static int core_kind(lua_State *L) {
+  luaL_checkany(L, 1);
+  lua_pushstring(L, value_type_name(L, core_state(L), 1));
+  return 1;
+}
+
+/* core.is_error(value) -> boolean */
+static int core_is_error(lua_State *L) {
+  bool is_error = lua_type(L, 1) == LUA_TTABLE && lua_getmetatable(L, 1) &&
+                  lua_topointer(L, -1) == core_state(L)->error_mt;
+  lua_pushboolean(L, is_error);
+  return 1;
+}
+
+/* error:__tostring() -> "CODE: message" */
+static int error_tostring(lua_State *L) {
+  luaL_checktype(L, 1, LUA_TTABLE);
+  lua_settop(L, 1);
+  lua_getfield(L, 1, "code");
+  lua_getfield(L, 1, "message");
+  if (!lua_isstring(L, 2)) lua_pushliteral(L, "UNKNOWN_ERROR");
+  else lua_pushvalue(L, 2);
+  lua_pushliteral(L, ": ");
+  if (!lua_isstring(L, 3)) lua_pushliteral(L, "(no message)");
+  else lua_pushvalue(L, 3);
+  lua_concat(L, 3);
+  return 1;
+}
+
+static const luaL_Reg core_functions[] = {
+    {"now", core_lua_now},
+    {"set_array_mt", core_set_array_mt},
+    {"add_mark", core_add_mark},
+    {"set_foreign_null", core_set_foreign_null},
+    {"kind", core_kind},
+    {"is_error", core_is_error},
+    {NULL, NULL},
+};
+
+static const luaL_Reg error_meta[] = {
+    {"__tostring", error_tostring},
+    {NULL, NULL},
+};
+
+/* Makes metatable `name`, keeps it in the registry under `key` and in the
+** module table as `field`; returns its address. */
+static const void *open_mark(lua_State *L, core_State *core, int key,
+                             const char *name, const char *field) {
+  const void *address;
+  luaL_newmetatable(L, name);
+  address = lua_topointer(L, -1);
+  lua_pushstring(L, name);
+  lua_setfield(L, -2, "__name");
+  lua_pushvalue(L, -1);
+  ops_rawsetp(L, LUA_REGISTRYINDEX, core_key(core, key));
+  lua_setfield(L, -2, field);
+  return address;
+}
+
+/* Runs with the core state as upvalue 1; returns the module table. */
+static int core_open(lua_State *L) {
+  core_State *core = core_state(L);
+  lua_newtable(L);
+  core_newtype(L, ERROR_NAME, NULL, error_meta);
+  core->error_mt = open_mark(L, core, KEY_ERROR_MT, ERROR_NAME, "error_mt");
+  core->array_mt =
+      open_mark(L, core, KEY_ARRAY_MT, "operations.array", "array_mt");
+  core->object_mt =
+      open_mark(L, core, KEY_OBJECT_MT, "operations.object", "object_mt");
+  lua_newtable(L);
+  ops_rawsetp(L, LUA_REGISTRYINDEX, core_key(core, KEY_MARKS));
+  lua_pushlightuserdata(L, NULL);
+  lua_setfield(L, -2, "null");
+  core_setfuncs(L, core_functions);
+  json_open(L);
+  sse_open(L);
+  schema_open(L);
+  envelope_open(L);
+  operation_open(L);
+  return 1;
+}
+
+LUALIB_API int luaopen_operations_core(lua_State *L);
+
+int luaopen_operations_core(lua_State *L) {
+  core_State *core = (core_State *)lua_newuserdata(L, sizeof(core_State));
+  memset(core, 0, sizeof(*core));
+  lua_pushcclosure(L, core_open, 1);
+  lua_call(L, 0, 1);
+  return 1;
+}

@@ -1,0 +1,5 @@
+#include "core.h"
+
+void operation_open(lua_State *L) {
+  (void)L;
+}

@@ -1,0 +1,5 @@
+#include "core.h"
+
+void schema_open(lua_State *L) {
+  (void)L;
+}

@@ -1,0 +1,5 @@
+#include "core.h"
+
+void sse_open(lua_State *L) {
+  (void)L;
+}
