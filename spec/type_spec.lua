@@ -1,0 +1,139 @@
+local core = require("operations.core")
+local T = require("operations.type")
+
+--- The message of the error that `fn` raises, without its position.
+local function complaint(fn, ...)
+  local ok, message = pcall(fn, ...)
+  assert.is_false(ok)
+  return (message:gsub("^.-%.lua:%d+: ", ""))
+end
+
+describe("the type builder", function()
+  it("makes plain JSON Schema of scalars and their keywords", function()
+    assert.same({ type = "string", minLength = 1 }, T.string({ minLength = 1 }))
+    assert.same({ type = "integer", minimum = 0 }, T.integer({ minimum = 0 }))
+    assert.same({ type = "number" }, T.number())
+    assert.same({ type = "boolean", description = "d" }, T.boolean({ description = "d" }))
+    assert.same({ type = "null" }, T.null())
+    assert.same({}, T.any())
+  end)
+
+  it("requires the properties that are neither optional nor have a default, sorted", function()
+    local schema = T.object({
+      title = T.string(),
+      id = T.integer(),
+      note = T.optional(T.string()),
+      priority = T.default(T.enum({ "low", "high" }), "low"),
+      anything = true,
+    })
+    assert.same({ "anything", "id", "title" }, schema.required)
+    assert.same({ type = "string" }, schema.properties.note)
+    assert.same({ type = "string", enum = { "low", "high" }, default = "low" }, schema.properties.priority)
+  end)
+
+  it("marks arrays and objects, so that empty ones stay what they are", function()
+    assert.equal("object", core.kind(T.object().properties))
+    assert.equal("object", core.kind(T.any()))
+    assert.equal("object", core.kind(T.object({ a = T.optional(true) }).properties.a))
+    assert.equal("array", core.kind(T.object({ a = true }).required))
+    assert.equal("array", core.kind(T.enum({ 1 }).enum))
+    assert.is_nil(T.object({ a = T.optional(true) }).required)
+  end)
+
+  it("makes arrays, tuples and maps", function()
+    assert.same({ type = "array", items = { type = "string" }, maxItems = 3 }, T.array(T.string(), { maxItems = 3 }))
+    assert.same({ type = "array" }, T.array())
+    assert.same(
+      { type = "array", prefixItems = { { type = "number" }, { type = "string" } }, items = false, minItems = 2 },
+      T.tuple({ T.number(), T.string() })
+    )
+    assert.same({ type = "integer" }, T.tuple({ true }, { items = T.integer() }).items)
+    assert.same({ type = "object", additionalProperties = { type = "number" } }, T.map(T.number()))
+  end)
+
+  it("combines schemas", function()
+    assert.same({ anyOf = { { type = "null" }, true } }, T.any_of({ T.null(), true }))
+    assert.same({ oneOf = { { type = "null" } } }, T.one_of({ T.null() }))
+    assert.same({ allOf = { { ["$ref"] = "#/$defs/A" } } }, T.all_of({ T.ref("#/$defs/A") }))
+    assert.same({ const = 3 }, T.const(3))
+  end)
+
+  it("gives an enum a type only when its values share one", function()
+    assert.equal("integer", T.enum({ 1, 2 }).type)
+    assert.is_nil(T.enum({ 1, "2" }).type)
+    assert.equal("null", T.enum({ core.null }).type)
+  end)
+
+  it("makes a schema nullable by its type, or by a union where that would not do", function()
+    assert.same({ type = { "string", "null" }, minLength = 1 }, T.nullable(T.string({ minLength = 1 })))
+    assert.same({ anyOf = { { const = 1 }, { type = "null" } } }, T.nullable(T.const(1)))
+    local enum = T.nullable(T.enum({ "a" }, { default = "a" }))
+    assert.equal("a", enum.default)
+    assert.same({ type = "null" }, enum.anyOf[2])
+  end)
+
+  it("changes no schema that it is given", function()
+    local shared = T.string()
+    T.nullable(shared)
+    T.default(shared, "x")
+    T.object({ a = T.optional(shared) })
+    assert.same({ type = "string" }, shared)
+    assert.is_nil(getmetatable(shared))
+  end)
+
+  it("keeps a false schema false when it is made optional", function()
+    assert.same({ ["not"] = {} }, T.object({ gone = T.optional(false) }).properties.gone)
+  end)
+
+  it("lets x- keys through", function()
+    assert.equal("tasks", T.string({ ["x-group"] = "tasks" })["x-group"])
+  end)
+
+  it("is also known by TypeBox's names", function()
+    assert.equal(T.any_of, T.union)
+    assert.equal(T.const, T.literal)
+    assert.equal(T.map, T.record)
+  end)
+end)
+
+describe("misuse of the type builder", function()
+  it("is reported where it happened", function()
+    local ok, message = pcall(function() T.object({ title = "string" }) end)
+    assert.is_false(ok)
+    assert.matches("type_spec%.lua:%d+: T%.object", message)
+  end)
+
+  it("names the property that is no schema", function()
+    assert.equal('T.object: property "title": expected a schema, got string', complaint(T.object, { title = "string" }))
+    assert.equal('T.object: property "title": expected a schema, got array', complaint(T.object, { title = { 1 } }))
+    assert.equal("T.object: property names: expected strings, got number", complaint(T.object, { T.string() }))
+  end)
+
+  it("recognises a builder function that was not called", function()
+    assert.matches("a function %(is a call missing its parentheses%?%)", complaint(T.object, { title = T.string }))
+  end)
+
+  it("names the option, and the keyword that was meant", function()
+    assert.equal('T.string: unknown option "min_length", did you mean "minLength"?',
+      complaint(T.string, { min_length = 1 }))
+    assert.equal('T.integer: unknown option "minLength"', complaint(T.integer, { minLength = 1 }))
+    assert.equal('T.string: option "minLength": expected a whole number of at least 0, got string',
+      complaint(T.string, { minLength = "1" }))
+    assert.equal("T.string: options: expected a table, got string", complaint(T.string, "title"))
+    assert.equal('T.number: option "minimum": expected a number, got NaN', complaint(T.number, { minimum = 0 / 0 }))
+  end)
+
+  it("refuses an optional schema anywhere but in an object", function()
+    assert.matches("T%.array: argument 1: .*only a property of T%.object", complaint(T.array, T.optional(T.string())))
+    assert.matches("T%.any_of: schema 2: .*only a property", complaint(T.any_of, { true, T.optional(true) }))
+  end)
+
+  it("refuses what is missing", function()
+    assert.equal("T.enum: argument 1: expected at least one value", complaint(T.enum, {}))
+    assert.equal("T.any_of: argument 1: expected at least one schema", complaint(T.any_of, {}))
+    assert.equal("T.default: argument 2: expected a value, got nil", complaint(T.default, T.string()))
+    assert.matches("null is operations%.null", complaint(T.const))
+    assert.equal("T.map: argument 1: expected a schema, got nil", complaint(T.map))
+    assert.equal("T.ref: argument 1: expected a string, got nil", complaint(T.ref))
+  end)
+end)
