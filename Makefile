@@ -14,10 +14,12 @@ BUILD = build/$(RUNTIME)$(VARIANT)
 MODULES = $(BUILD)/operations
 
 REACTOR_SRC = $(wildcard src/reactor*.c)
-CORE_SRC = $(filter-out $(REACTOR_SRC),$(wildcard src/*.c))
+SYSTEM_SRC = src/system_lua.c
+CORE_SRC = $(filter-out $(REACTOR_SRC) $(SYSTEM_SRC),$(wildcard src/*.c))
 HEADERS = $(wildcard src/*.h)
 CORE_OBJ = $(CORE_SRC:src/%.c=$(BUILD)/%.o)
 REACTOR_OBJ = $(REACTOR_SRC:src/%.c=$(BUILD)/%.o)
+SYSTEM_OBJ = $(SYSTEM_SRC:src/%.c=$(BUILD)/%.o)
 
 LUA_PATH_BUILT = $(CURDIR)/lua/?.lua;$(CURDIR)/lua/?/init.lua;
 LUA_CPATH_BUILT = $(CURDIR)/$(BUILD)/?.so;
@@ -27,7 +29,7 @@ ENVIRONMENT = LUA_PATH="$(LUA_PATH_BUILT);" LUA_CPATH="$(LUA_CPATH_BUILT);" $(PR
 .DEFAULT_GOAL := all
 
 .PHONY: all
-all: $(MODULES)/core.so $(MODULES)/reactor.so ## build the C modules for $(LUA)
+all: $(MODULES)/core.so $(MODULES)/reactor.so $(MODULES)/system.so ## build the C modules for $(LUA)
 
 $(MODULES)/core.so: $(CORE_OBJ)
 	@mkdir -p $(@D)
@@ -36,6 +38,10 @@ $(MODULES)/core.so: $(CORE_OBJ)
 $(MODULES)/reactor.so: $(REACTOR_OBJ)
 	@mkdir -p $(@D)
 	$(CC) $(LIBFLAG) $(LDFLAGS) -o $@ $^ -lcurl -lpthread -ldl
+
+$(MODULES)/system.so: $(SYSTEM_OBJ)
+	@mkdir -p $(@D)
+	$(CC) $(LIBFLAG) $(LDFLAGS) -o $@ $^
 
 $(BUILD)/%.o: src/%.c $(HEADERS)
 	@mkdir -p $(@D)

@@ -1,0 +1,183 @@
+local core = require("operations.core")
+local scanner = require("operations.scanner")
+local system = require("operations.system")
+
+local root
+
+local function write(path, text)
+  local directory = path:match("^(.*)/")
+  if directory then
+    assert(os.execute(("mkdir -p '%s/%s'"):format(root, directory)))
+  end
+  local file = assert(io.open(root .. "/" .. path, "w"))
+  file:write(text)
+  file:close()
+end
+
+local function definition(name)
+  return ("return { namespace = 'test', name = %q, handler = function() end }"):format(name)
+end
+
+local function names(definitions)
+  local result = {}
+  for i, found in ipairs(definitions) do
+    result[i] = found.name
+  end
+  return table.concat(result, " ")
+end
+
+--- The problem of the file `path`, which must be the only one.
+local function problem(path)
+  local _, problems = assert(scanner.scan(root))
+  assert.equal(1, #problems)
+  assert.equal(root .. "/" .. path, problems[1].path)
+  return problems[1].message
+end
+
+before_each(function()
+  root = os.tmpname()
+  os.remove(root)
+  assert(os.execute(("mkdir '%s'"):format(root)))
+end)
+
+after_each(function()
+  os.execute(("chmod -R u+rwx '%s'; rm -rf '%s'"):format(root, root))
+end)
+
+describe("the scanner", function()
+  it("finds definitions and lists of them, recursively, in the order of their paths", function()
+    write("b.lua", definition("b"))
+    write("a/second.lua", definition("a2"))
+    write("a/first.lua", "return { (function() " .. definition("a0") .. " end)(), (function() " .. definition("a1")
+      .. " end)() }")
+    write("c/d/e.lua", definition("e"))
+    local definitions, problems = scanner.scan(root)
+    assert.equal("a0 a1 a2 b e", names(definitions))
+    assert.same({}, problems)
+  end)
+
+  it("looks at .lua files only", function()
+    write("notes.txt", "no Lua")
+    write("a.lua.orig", "no Lua either")
+    assert.same({ {}, {} }, { scanner.scan(root) })
+  end)
+
+  it("copes with names that mean something elsewhere", function()
+    write("a #1? 100%.lua", definition("odd"))
+    assert.equal("odd", names((scanner.scan(root))))
+  end)
+
+  it("gives the file its own path", function()
+    write("a.lua", "local path = ... return { namespace = 'n', name = path, handler = print }")
+    assert.equal(root .. "/a.lua", scanner.scan(root)[1].name)
+  end)
+
+  it("loads a directory and a file once, however many links lead there", function()
+    write("a/x.lua", definition("x"))
+    assert(os.execute(("cd '%s' && ln -s .. a/up && ln -s a b && ln -s a/x.lua y.lua"):format(root)))
+    local definitions, problems = scanner.scan(root)
+    assert.equal("x", names(definitions))
+    assert.same({}, problems)
+  end)
+
+  it("returns nil and an error object for a directory that it cannot read", function()
+    local definitions, err = scanner.scan(root .. "/missing")
+    assert.is_nil(definitions)
+    assert.is_true(core.is_error(err))
+    assert.matches("missing: No such file or directory", tostring(err))
+    assert.equal(root .. "/missing", err.details.path)
+    write("file", "")
+    assert.matches("Not a directory", tostring(select(2, scanner.scan(root .. "/file"))))
+  end)
+
+  it("refuses a path that is no string", function()
+    assert.error_matches(function() scanner.scan(nil) end, "^scanner%.scan: expected a path, got nil")
+  end)
+
+  it("loads one file", function()
+    write("x", definition("x"))
+    assert.equal("x", names((scanner.load(root .. "/x"))))
+    local definitions, problems = scanner.load(root .. "/y")
+    assert.same({}, definitions)
+    assert.matches("No such file", problems[1].message)
+  end)
+end)
+
+describe("a file that gives no definition", function()
+  it("is reported when it does not compile", function()
+    write("a.lua", "return {")
+    assert.matches("a%.lua:1: unexpected symbol", problem("a.lua"))
+  end)
+
+  it("is reported when it fails", function()
+    write("a.lua", "error('out of order')")
+    assert.matches("a%.lua:1: out of order", problem("a.lua"))
+    write("a.lua", "error({})")
+    assert.matches("raised a table", problem("a.lua"))
+  end)
+
+  it("is reported when it returns something else", function()
+    write("a.lua", "")
+    assert.equal("returned nothing", problem("a.lua"))
+    write("a.lua", "return 7")
+    assert.equal("expected a definition, got number", problem("a.lua"))
+    write("a.lua", "return {}")
+    assert.matches("got an empty table", problem("a.lua"))
+    write("a.lua", "return { helper = print }")
+    assert.matches('a table with the key "helper"', problem("a.lua"))
+  end)
+
+  it("is reported with the field that is wrong", function()
+    write("a.lua", "return { name = 'x', handler = print }")
+    assert.equal("namespace: expected a string, got nil", problem("a.lua"))
+    write("a.lua", "return { namespace = 'x', name = 7, handler = print }")
+    assert.equal("name: expected a string, got number", problem("a.lua"))
+    write("a.lua", "return { { namespace = 'x', name = 'y' } }")
+    assert.equal("item 1: handler: expected a function, got nil", problem("a.lua"))
+  end)
+
+  it("does not take the others with it", function()
+    write("a.lua", "return { 1, { namespace = 'n', name = 'good', handler = print } }")
+    write("b.lua", definition("also"))
+    local definitions, problems = scanner.scan(root)
+    assert.equal("good also", names(definitions))
+    assert.equal("item 1: expected a definition, got number", problems[1].message)
+  end)
+
+  it("is reported when it is bytecode, a dead link or no regular file", function()
+    write("a.lua", string.dump(function() end))
+    assert.matches("^attempt to load", problem("a.lua"))
+    assert(os.execute(("rm '%s/a.lua' && ln -s nowhere '%s/a.lua'"):format(root, root)))
+    assert.matches("No such file", problem("a.lua"))
+    assert(os.execute(("rm '%s/a.lua' && mkfifo '%s/a.lua'"):format(root, root)))
+    assert.equal("is not a regular file", problem("a.lua"))
+  end)
+end)
+
+describe("operations.system", function()
+  it("lists a directory without its dots", function()
+    write("a", "")
+    write("b/c", "")
+    local listed = assert(system.list(root))
+    table.sort(listed)
+    assert.same({ "a", "b" }, listed)
+  end)
+
+  it("tells files from directories, and follows links to their identity", function()
+    write("a", "")
+    assert(os.execute(("ln -s a '%s/b'"):format(root)))
+    local kind, identity = system.kind(root .. "/a")
+    assert.equal("file", kind)
+    assert.same({ "file", identity }, { system.kind(root .. "/b") })
+    assert.equal("directory", (system.kind(root)))
+    assert.equal("other", (system.kind("/dev/null")))
+  end)
+
+  it("knows that a closed descriptor is no terminal", function()
+    assert.is_false(system.is_terminal(-1))
+  end)
+
+  it("names the argument that is wrong", function()
+    assert.error_matches(function() system.list({}) end, "bad argument #1 to 'list'")
+  end)
+end)
