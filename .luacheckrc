@@ -3,5 +3,5 @@ max_line_length = 120
 files["lua/operations/hosts/nvim.lua"] = { read_globals = { "vim" } }
 files["lua/operations/hosts/openresty.lua"] = { read_globals = { "ngx" } }
 files["spec"] = { std = "+busted" }
-files["spec/support/server"] = { read_globals = { "ngx" } }
-files["examples/server"] = { read_globals = { "ngx" } }
+files["spec/support/server"] = { globals = { "ngx" } }
+files["examples/server"] = { globals = { "ngx" } }

@@ -29,7 +29,7 @@ ENVIRONMENT = LUA_PATH="$(LUA_PATH_BUILT);" LUA_CPATH="$(LUA_CPATH_BUILT);" $(PR
 .DEFAULT_GOAL := all
 
 .PHONY: all
-all: $(MODULES)/core.so $(MODULES)/reactor.so $(MODULES)/system.so ## build the C modules for $(LUA)
+all: $(MODULES)/core.so $(MODULES)/reactor.so $(MODULES)/system.so $(BUILD)/bin/operations ## build the C modules for $(LUA)
 
 $(MODULES)/core.so: $(CORE_OBJ)
 	@mkdir -p $(@D)
@@ -42,6 +42,13 @@ $(MODULES)/reactor.so: $(REACTOR_OBJ)
 $(MODULES)/system.so: $(SYSTEM_OBJ)
 	@mkdir -p $(@D)
 	$(CC) $(LIBFLAG) $(LDFLAGS) -o $@ $^
+
+$(BUILD)/bin/operations: Makefile
+	@mkdir -p $(@D)
+	@printf '%s\n' '#!/bin/sh' '# Runs the command line program of the built tree.' \
+	  'export LUA_PATH="$(LUA_PATH_BUILT);" LUA_CPATH="$(LUA_CPATH_BUILT);"' \
+	  'exec $(LUA) "$(CURDIR)/lua/operations/cli/main.lua" "$$@"' >$@
+	@chmod +x $@
 
 $(BUILD)/%.o: src/%.c $(HEADERS)
 	@mkdir -p $(@D)
@@ -79,9 +86,10 @@ lint: ## clang-format, clang-tidy, luacheck, the rockspec
 	luarocks --lua-version 5.4 lint operations-scm-1.rockspec
 
 .PHONY: luapath
-luapath: all ## print the LUA_PATH and LUA_CPATH of the built tree
+luapath: all ## print the LUA_PATH, LUA_CPATH and PATH of the built tree
 	@echo 'export LUA_PATH="$(LUA_PATH_BUILT);"'
 	@echo 'export LUA_CPATH="$(LUA_CPATH_BUILT);"'
+	@echo 'export PATH="$(CURDIR)/$(BUILD)/bin:$$PATH"'
 
 .PHONY: clean
 clean: ## remove everything that was built
