@@ -1,0 +1,96 @@
+--- Reads command line arguments by a table of options, and prints that table as help.
+local arguments = {}
+
+---@class operations.cli.Option
+---@field name string    as typed: "--openapi"
+---@field value? string  what follows, in capitals, for the help; nil for a switch
+---@field many? boolean  may be given more than once: a list
+---@field help string
+
+---@class operations.cli.Arguments
+---@field options table<string, any>       by name without dashes: true, a string, or a list of strings
+---@field order { name: string, value: any }[]  the options as they came
+---@field rest string[]                    what is no option
+
+local function find(options, name)
+  for _, option in ipairs(options) do
+    if option.name == name then
+      return option
+    end
+  end
+end
+
+local function add(parsed, option, value)
+  local key = option.name:gsub("^%-+", "")
+  parsed.order[#parsed.order + 1] = { name = key, value = value }
+  if option.many then
+    parsed.options[key] = parsed.options[key] or {}
+    table.insert(parsed.options[key], value)
+  else
+    parsed.options[key] = value
+  end
+end
+
+--- Takes in the option at argv[i]; returns how many arguments it used, or nil, message.
+local function take_option(parsed, options, argv, i)
+  local name, value = argv[i]:match("^(%-%-[^=]+)=(.*)$")
+  name = name or (argv[i] == "-h" and "--help") or argv[i]
+  local option = find(options, name)
+  if not option then
+    return nil, ("unknown option %s"):format(name)
+  elseif not option.value then
+    if value then
+      return nil, ("%s takes no value"):format(name)
+    end
+    add(parsed, option, true)
+    return 1
+  elseif not value and argv[i + 1] == nil then
+    return nil, ("%s needs a value: %s"):format(name, option.value)
+  end
+  add(parsed, option, value or argv[i + 1])
+  return value and 1 or 2
+end
+
+--- Tells options from the rest. `--name value`, `--name=value`; `--` ends the options; `-` alone is none.
+---@param argv string[]
+---@param options operations.cli.Option[]
+---@param first? integer  where to begin, default 1
+---@return operations.cli.Arguments|nil parsed
+---@return string|nil message  what is wrong
+function arguments.parse(argv, options, first)
+  local parsed = { options = {}, order = {}, rest = {} }
+  local i, ended = first or 1, false
+  while argv[i] do
+    local used = 1
+    if not ended and argv[i] == "--" then
+      ended = true
+    elseif not ended and argv[i]:find("^%-.") then
+      local message
+      used, message = take_option(parsed, options, argv, i)
+      if not used then
+        return nil, message
+      end
+    else
+      parsed.rest[#parsed.rest + 1] = argv[i]
+    end
+    i = i + used
+  end
+  return parsed
+end
+
+--- The options as lines of help, in two columns.
+---@param options operations.cli.Option[]
+---@return string
+function arguments.help(options)
+  local lines, width = {}, 0
+  for _, option in ipairs(options) do
+    width = math.max(width, #option.name + (option.value and #option.value + 1 or 0))
+  end
+  for i, option in ipairs(options) do
+    local left = option.value and option.name .. " " .. option.value or option.name
+    lines[i] = ("  %s%s  %s"):format(left, (" "):rep(width - #left), option.help)
+  end
+  return table.concat(lines, "\n") .. "\n"
+end
+
+return arguments

@@ -1,0 +1,79 @@
+--- `operations describe`: one operation, for people or for programs.
+local operations = require("operations")
+local output = require("operations.cli.output")
+local schema_text = require("operations.cli.schema_text")
+local sources = require("operations.cli.sources")
+
+local describe = {
+  usage = "operations describe OPERATION [OPTIONS]",
+  summary = "Shows what an operation takes, gives and needs.",
+  options = {
+    { name = "--json", help = "the spec as JSON, for programs" },
+  },
+}
+
+local function access_text(control)
+  local lines = {}
+  if control.requiredScopes and #control.requiredScopes > 0 then
+    lines[#lines + 1] = "all of the scopes " .. table.concat(control.requiredScopes, ", ")
+  end
+  if control.requiredScopesAny and #control.requiredScopesAny > 0 then
+    lines[#lines + 1] = "one of the scopes " .. table.concat(control.requiredScopesAny, ", ")
+  end
+  if control.resourceType then
+    lines[#lines + 1] = ("action %s on resource %s%s"):format(control.resourceAction, control.resourceType,
+      control.resourceId and (" named by " .. control.resourceId .. " of the input") or "")
+  end
+  return #lines > 0 and "Needs:\n  " .. table.concat(lines, "\n  ") .. "\n" or nil
+end
+
+local function errors_text(schemas)
+  local lines, width = {}, 0
+  for _, item in ipairs(schemas or {}) do
+    width = math.max(width, #item.code)
+  end
+  for i, item in ipairs(schemas or {}) do
+    lines[i] = ("  %s%s  %s"):format(item.code, (" "):rep(width - #item.code), item.description or "")
+  end
+  return #lines > 0 and "Errors:\n" .. table.concat(lines, "\n"):gsub(" +\n", "\n") .. "\n" or nil
+end
+
+local function text(spec)
+  local id = spec.namespace .. "." .. spec.name
+  local parts = { ("%s  %s  %s\n"):format(id, spec.type, spec.version) }
+  for _, paragraph in ipairs({ spec.title or false, spec.description or false }) do
+    if paragraph and paragraph ~= "" then
+      parts[#parts + 1] = paragraph .. "\n"
+    end
+  end
+  parts[#parts + 1] = "Input:\n" .. schema_text.describe(spec.inputSchema)
+  parts[#parts + 1] = "Output:\n" .. schema_text.describe(spec.outputSchema)
+  parts[#parts + 1] = errors_text(spec.errorSchemas)
+  parts[#parts + 1] = access_text(spec.accessControl or {})
+  return table.concat(parts, "\n")
+end
+
+---@param parsed operations.cli.Arguments
+---@return integer code
+function describe.run(parsed)
+  if #parsed.rest ~= 1 then
+    output.complain("describe: expected one OPERATION, got %d", #parsed.rest)
+    return output.codes.USAGE
+  end
+  local registry, code = sources.registry(parsed)
+  if not registry then
+    return code
+  end
+  local spec = registry:get_spec(parsed.rest[1])
+  if not spec then
+    output.failure(operations.error("OPERATION_NOT_FOUND", ("no operation '%s'"):format(parsed.rest[1])))
+    return output.codes.OPERATION_NOT_FOUND
+  elseif parsed.options.json then
+    output.data(spec)
+  else
+    output.text(text(spec))
+  end
+  return output.codes.OK
+end
+
+return describe

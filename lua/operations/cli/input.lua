@@ -1,0 +1,169 @@
+--- Makes an operation's input of command line arguments.
+local core = require("operations.core")
+local json = require("operations.json")
+
+local input = {}
+
+input.help = [[
+Input (any mix; later arguments win):
+  key=value   a string, or what the input schema wants there if nothing is lost by it
+              ("12" for an integer becomes 12); a repeated key makes a list
+  key:=json   JSON: count:=3, tags:='["a","b"]'; key:=@file reads it from a file
+  @file       JSON from a file
+  -           JSON from standard input
+  '{...}'     a JSON object
+]]
+
+local function read(path)
+  local file, message = io.stdin, nil
+  if path ~= "-" then
+    file, message = io.open(path, "rb")
+  end
+  if not file then
+    return nil, message
+  end
+  local text
+  text, message = file:read("*a")
+  if path ~= "-" then
+    file:close()
+  end
+  return text, message and ("%s: %s"):format(path, message)
+end
+
+local function decode(text, origin)
+  local value, err = json.decode(text)
+  if value == nil then
+    return nil, ("%s: %s"):format(origin, err.message)
+  end
+  return value
+end
+
+local function decode_file(path)
+  local text, message = read(path)
+  if not text then
+    return nil, message
+  end
+  return decode(text, path == "-" and "standard input" or path)
+end
+
+--- Reads an argument that is the whole input; nil when it is about one key.
+local function whole_reader(argument)
+  if argument == "-" then
+    return decode_file, "-"
+  elseif argument:sub(1, 1) == "@" then
+    return decode_file, argument:sub(2)
+  elseif argument:find("^%s*[{%[]") then
+    return decode, argument
+  end
+end
+
+local function json_value(key, text)
+  if text:sub(1, 1) == "@" then
+    return decode_file(text:sub(2))
+  end
+  return decode(text, key)
+end
+
+--- key, value, is_text of "key=value" or "key:=json"; or nil, message.
+local function pair(argument)
+  local key, text = argument:match("^([^=]+)=(.*)$")
+  if not key then
+    return nil, ("%q is no input: expected key=value, key:=json, @file, - or a JSON object"):format(argument)
+  elseif key:sub(-1) ~= ":" then
+    return key, text, true
+  elseif key == ":" then
+    return nil, ("%q: expected a key before :="):format(argument)
+  end
+  local value, message = json_value(key:sub(1, -2), text)
+  if value == nil then
+    return nil, message
+  end
+  return key:sub(1, -2), value, false
+end
+
+--- Sets a key; a text for a key that has texts already makes a list of them.
+local function put(state, key, value, is_text)
+  local before = state.texts[key]
+  if not is_text then
+    state.value[key], state.texts[key] = value, nil
+  elseif before == nil then
+    state.value[key], state.texts[key] = value, { value }
+  else
+    before[#before + 1] = value
+    state.value[key] = setmetatable(before, core.array_mt)
+  end
+end
+
+local function take_whole(state, value)
+  if core.kind(value) ~= "object" or core.kind(state.value) ~= "object" then
+    state.value = value
+    return true
+  end
+  for key, item in pairs(value) do
+    put(state, key, item, false)
+  end
+  return true
+end
+
+local function take(state, argument)
+  local reader, text = whole_reader(argument)
+  if reader then
+    local value, message = reader(text, "input")
+    if value == nil then
+      return nil, message
+    end
+    return take_whole(state, value)
+  end
+  local key, item, is_text = pair(argument)
+  if not key then
+    return nil, item
+  elseif core.kind(state.value) ~= "object" then
+    return nil, ("%s: the input is no object already"):format(argument)
+  end
+  put(state, key, item, is_text)
+  return true
+end
+
+--- Reads arguments into an input.
+---@param arguments string[]
+---@return any value                   nil when something is wrong
+---@return table<string, boolean>|string texts  the keys that came as plain text; or the message
+function input.parse(arguments)
+  local state = { value = setmetatable({}, core.object_mt), texts = {} }
+  for _, argument in ipairs(arguments) do
+    local ok, message = take(state, argument)
+    if not ok then
+      return nil, message
+    end
+  end
+  return state.value, state.texts
+end
+
+--- Does a change at JSON Pointer `path` lie at or below one of the keys?
+local function concerns(path, texts)
+  local token = path:match("^/([^/]*)")
+  local key = token and token:gsub("~1", "/"):gsub("~0", "~")
+  return key and texts[key] and key
+end
+
+--- Converts what came as plain text the way the schema wants it, where casting loses nothing. Everything else stays
+--- for validation to judge.
+---@param value any
+---@param texts table<string, any>  keys that came as plain text
+---@param schema { cast: function }  compiled
+---@return any
+function input.convert(value, texts, schema)
+  if next(texts) == nil then
+    return value
+  end
+  local cast, changes = schema:cast(value)
+  for _, change in ipairs(changes) do
+    local key = change.kind == "converted" and concerns(change.path, texts)
+    if key then
+      value[key] = cast[key]
+    end
+  end
+  return value
+end
+
+return input

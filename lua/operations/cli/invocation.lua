@@ -1,0 +1,137 @@
+--- What `call` and `watch` share: from the command line to registry, id, input and context.
+local core = require("operations.core")
+local input = require("operations.cli.input")
+local json = require("operations.json")
+local operations = require("operations")
+local output = require("operations.cli.output")
+local sources = require("operations.cli.sources")
+
+local invocation = {}
+
+---@type operations.cli.Option[]
+invocation.options = {
+  { name = "--envelope", help = "print the whole envelope, not just its data" },
+  { name = "--pretty", help = "indent the JSON (the default on a terminal)" },
+  { name = "--compact", help = "one line of JSON (the default elsewhere)" },
+  { name = "--timeout", value = "SECONDS", help = "give up after so long" },
+  { name = "--scopes", value = "A,B", help = "call with these scopes" },
+  { name = "--identity", value = "JSON", help = "call as {\"id\", \"scopes\", \"resources\"}" },
+}
+
+local function scope_list(text)
+  local scopes = setmetatable({}, core.array_mt)
+  for scope in text:gmatch("[^,%s]+") do
+    scopes[#scopes + 1] = scope
+  end
+  return scopes
+end
+
+local function identity_of(options)
+  local identity
+  if options.identity then
+    local err
+    identity, err = json.decode(options.identity)
+    if type(identity) ~= "table" or core.kind(identity) ~= "object" then
+      return nil, "--identity: " .. (err and err.message or "expected a JSON object")
+    end
+  end
+  if options.scopes then
+    identity = identity or { id = "command line" }
+    identity.scopes = scope_list(options.scopes)
+  end
+  return identity
+end
+
+--- The context that the options ask for, or nil, message.
+local function context_of(options)
+  local context = {}
+  if options.timeout then
+    local seconds = tonumber(options.timeout)
+    if not seconds or seconds <= 0 or seconds ~= seconds or seconds == math.huge then
+      return nil, ("--timeout: expected a number of seconds above 0, got %q"):format(options.timeout)
+    end
+    context.timeout = math.ceil(seconds * 1000)
+  end
+  local message
+  context.identity, message = identity_of(options)
+  if message then
+    return nil, message
+  end
+  return context
+end
+
+---@param parsed operations.cli.Arguments
+---@return boolean|nil
+function invocation.pretty(parsed)
+  if parsed.options.compact then
+    return false
+  end
+  return parsed.options.pretty
+end
+
+--- The operation's input schema, compiled; nil where it accepts everything.
+local function compiled_input(spec)
+  if type(spec.inputSchema) ~= "table" or next(spec.inputSchema) == nil then
+    return nil
+  end
+  return assert(operations.schema.compile(spec.inputSchema))
+end
+
+local function usage(format, ...)
+  output.complain(format, ...)
+  return nil, output.codes.USAGE
+end
+
+---@class operations.cli.Invocation
+---@field registry operations.Registry
+---@field id string
+---@field spec operations.Spec
+---@field input any
+---@field context table
+
+--- Reads everything that a call needs, or says what is wrong.
+---@param parsed operations.cli.Arguments
+---@return operations.cli.Invocation|nil
+---@return integer|nil code  the exit code when something is wrong
+function invocation.read(parsed)
+  local id = table.remove(parsed.rest, 1)
+  if not id then
+    return usage("expected an OPERATION")
+  end
+  local context, message = context_of(parsed.options)
+  if not context then
+    return usage("%s", message)
+  end
+  local value, texts = input.parse(parsed.rest)
+  if value == nil then
+    return usage("%s", texts)
+  end
+  local registry, code = sources.registry(parsed)
+  if not registry then
+    return nil, code
+  end
+  local spec = registry:get_spec(id)
+  if not spec then
+    output.failure(operations.error("OPERATION_NOT_FOUND", ("no operation '%s'"):format(id)))
+    return nil, output.codes.OPERATION_NOT_FOUND
+  end
+  local schema = compiled_input(spec)
+  if schema then
+    value = input.convert(value, texts, schema)
+  end
+  return { registry = registry, id = id, spec = spec, input = value, context = context }
+end
+
+--- Reports an error object; returns its exit code.
+---@param err any
+---@return integer
+function invocation.fail(err)
+  if output.is_interrupt(err) then
+    output.settle()
+    return output.codes.INTERRUPTED
+  end
+  output.failure(err)
+  return output.exit_code(err)
+end
+
+return invocation

@@ -1,0 +1,68 @@
+--- `operations list`: what there is.
+local core = require("operations.core")
+local output = require("operations.cli.output")
+local sources = require("operations.cli.sources")
+
+local list = {
+  usage = "operations list [TEXT] [OPTIONS]",
+  summary = "Lists operations, or those whose id, title, description or tags contain TEXT.",
+  options = {
+    { name = "--type", value = "TYPE", help = "query, mutation or subscription" },
+    { name = "--tag", value = "TAG", help = "only operations with this tag" },
+    { name = "--json", help = "an array of specs, for programs" },
+  },
+}
+
+local function contains(spec, text)
+  local haystack = { spec.namespace .. "." .. spec.name, spec.title or "", spec.description or "" }
+  for _, tag in ipairs(spec.tags or {}) do
+    haystack[#haystack + 1] = tag
+  end
+  return table.concat(haystack, "\n"):lower():find(text:lower(), 1, true) ~= nil
+end
+
+local function first_sentence(spec)
+  local text = spec.title or spec.description or ""
+  return (text:match("^[^\n]*"))
+end
+
+local function columns(specs)
+  local rows, widths = {}, { 0, 0 }
+  for i, spec in ipairs(specs) do
+    rows[i] = { spec.namespace .. "." .. spec.name, spec.type, first_sentence(spec) }
+    widths[1], widths[2] = math.max(widths[1], #rows[i][1]), math.max(widths[2], #rows[i][2])
+  end
+  for i, row in ipairs(rows) do
+    local line = ("%-" .. widths[1] .. "s  %-" .. widths[2] .. "s  %s"):format(row[1], row[2], row[3])
+    rows[i] = line:gsub("%s+$", "") .. "\n"
+  end
+  return table.concat(rows)
+end
+
+---@param parsed operations.cli.Arguments
+---@return integer code
+function list.run(parsed)
+  local text = parsed.rest[1]
+  if #parsed.rest > 1 then
+    output.complain("list: expected at most one TEXT, got %d", #parsed.rest)
+    return output.codes.USAGE
+  end
+  local registry, code = sources.registry(parsed)
+  if not registry then
+    return code
+  end
+  local specs = setmetatable({}, core.array_mt)
+  for _, spec in ipairs(registry:specs({ type = parsed.options.type, tag = parsed.options.tag })) do
+    if not text or contains(spec, text) then
+      specs[#specs + 1] = spec
+    end
+  end
+  if parsed.options.json then
+    output.data(specs)
+  elseif #specs > 0 then
+    output.text(columns(specs))
+  end
+  return output.codes.OK
+end
+
+return list

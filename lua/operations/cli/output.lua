@@ -1,0 +1,149 @@
+--- Where the command line writes: data to stdout, everything else to stderr, and a number to the shell.
+local json = require("operations.json")
+local system = require("operations.system")
+
+local output = {}
+
+local STDOUT, STDERR = 1, 2
+
+--- Exit codes. README.md prints this table.
+output.codes = {
+  OK = 0,
+  UNKNOWN_ERROR = 1,
+  USAGE = 2,
+  OPERATION_NOT_FOUND = 3,
+  ACCESS_DENIED = 4,
+  VALIDATION_ERROR = 5,
+  TIMEOUT = 6,
+  ABORTED = 7,
+  EXECUTION_ERROR = 8,
+  OPERATION_CODE = 9, -- a code of the operation's own errorSchemas
+  HTTP_CLIENT_ERROR = 10, -- status 400 to 499
+  HTTP_SERVER_ERROR = 11, -- any other status that is an error
+  SOURCE = 12, -- --openapi or --lua could not be loaded
+  INTERRUPTED = 130,
+}
+
+--- Raised when stdout is closed: the reader has had enough, which is no failure.
+output.closed = setmetatable({}, { __tostring = function() return "stdout is closed" end })
+
+local function write(text)
+  local ok, message = io.stdout:write(text)
+  if ok then
+    ok, message = io.stdout:flush()
+  end
+  if not ok then
+    error(message == "Broken pipe" and output.closed or "stdout: " .. tostring(message), 0)
+  end
+end
+
+local progress_shown = false
+
+--- Shows what is going on, when a person watches; the next thing on stderr wipes it.
+---@param text string
+function output.progress(text)
+  if system.is_terminal(STDERR) then
+    io.stderr:write("\r\27[K", text, " ")
+    io.stderr:flush()
+    progress_shown = true
+  end
+end
+
+--- Takes the progress line away.
+function output.settle()
+  if progress_shown then
+    io.stderr:write("\r\27[K")
+    progress_shown = false
+  end
+end
+
+---@param text string
+function output.text(text)
+  output.settle()
+  write(text)
+end
+
+--- Prints a value as JSON; raises the error object of one that is no JSON.
+---@param value any
+---@param pretty boolean|nil  nil: when stdout is a terminal
+function output.data(value, pretty)
+  if pretty == nil then
+    pretty = system.is_terminal(STDOUT)
+  end
+  local text, err = json.encode(value, { indent = pretty and 2 or nil, sort_keys = true })
+  if not text then
+    error(err, 0)
+  end
+  output.text(text .. "\n")
+end
+
+---@param format string
+function output.complain(format, ...)
+  output.settle()
+  io.stderr:write("operations: ", format:format(...), "\n")
+end
+
+local function is_issue(value)
+  return type(value) == "table" and type(value.message) == "string" and type(value.path) == "string"
+end
+
+--- Prints issues, one per line; the path of the whole value is "/".
+---@param issues table[]
+function output.issues(issues)
+  for _, issue in ipairs(issues) do
+    io.stderr:write("  ", issue.path == "" and "/" or issue.path, ": ", issue.message, "\n")
+  end
+end
+
+local function http_body(details)
+  local body = details.body
+  if body == nil or body == "" then
+    return nil
+  end
+  return type(body) == "string" and body or json.encode(body, { sort_keys = true })
+end
+
+--- Prints an error object: its code and message, then its issues or the body of the HTTP answer.
+---@param err operations.Error
+function output.failure(err)
+  output.complain("%s", tostring(err))
+  local details = type(err) == "table" and err.details
+  if type(details) ~= "table" then
+    return
+  end
+  if is_issue(details[1]) then
+    output.issues(details)
+  elseif type(details.statusCode) == "number" then
+    local body = http_body(details)
+    if body then
+      io.stderr:write("  ", body, "\n")
+    end
+  elseif next(details) ~= nil then
+    io.stderr:write("  ", json.encode(details, { sort_keys = true }) or "(details are no JSON)", "\n")
+  end
+end
+
+--- The exit code for an error object.
+---@param err any
+---@return integer
+function output.exit_code(err)
+  local code = type(err) == "table" and err.code
+  local status = type(err) == "table" and type(err.details) == "table" and err.details.statusCode
+  if type(code) ~= "string" then
+    return output.codes.UNKNOWN_ERROR
+  elseif type(status) == "number" then
+    return status >= 400 and status < 500 and output.codes.HTTP_CLIENT_ERROR or output.codes.HTTP_SERVER_ERROR
+  end
+  local known = output.codes[code]
+  return known and known ~= output.codes.OK and known or output.codes.OPERATION_CODE
+end
+
+--- Was this error (or what a handler made of it) the interpreter's answer to Ctrl-C?
+---@param err any
+---@return boolean
+function output.is_interrupt(err)
+  local text = type(err) == "table" and err.message or err
+  return type(text) == "string" and text:find("interrupted!", 1, true) ~= nil
+end
+
+return output

@@ -1,0 +1,58 @@
+local arguments = require("operations.cli.arguments")
+
+local options = {
+  { name = "--json", help = "as JSON" },
+  { name = "--lua", value = "FILE", many = true, help = "a file" },
+  { name = "--limit", value = "N", help = "at most" },
+  { name = "--help", help = "this" },
+}
+
+local function parse(...)
+  return arguments.parse({ ... }, options)
+end
+
+describe("command line arguments", function()
+  it("are told from options, which may stand anywhere", function()
+    local parsed = assert(parse("a", "--json", "b", "--limit", "3", "c"))
+    assert.same({ "a", "b", "c" }, parsed.rest)
+    assert.same({ json = true, limit = "3" }, parsed.options)
+  end)
+
+  it("may join option and value", function()
+    assert.same({ limit = "a=b" }, parse("--limit=a=b").options)
+    assert.same({ limit = "" }, parse("--limit=").options)
+    assert.same({ limit = "--json" }, parse("--limit", "--json").options)
+  end)
+
+  it("keep what is given more than once, and the order of everything", function()
+    local parsed = parse("--lua", "x", "--json", "--lua=y")
+    assert.same({ "x", "y" }, parsed.options.lua)
+    assert.same({ { name = "lua", value = "x" }, { name = "json", value = true }, { name = "lua", value = "y" } },
+      parsed.order)
+  end)
+
+  it("are no options after -- or when they are a single dash", function()
+    assert.same({ "-", "--json" }, parse("-", "--", "--json").rest)
+    assert.same({ "--" }, parse("--", "--").rest)
+  end)
+
+  it("know -h", function()
+    assert.is_true(parse("-h").options.help)
+  end)
+
+  it("are read from a given place on", function()
+    assert.same({ "b" }, arguments.parse({ "a", "b" }, options, 2).rest)
+  end)
+
+  it("are refused when they are wrong, by name", function()
+    assert.same({ nil, "unknown option --jsno" }, { parse("--jsno") })
+    assert.same({ nil, "unknown option -x" }, { parse("-x") })
+    assert.same({ nil, "--json takes no value" }, { parse("--json=yes") })
+    assert.same({ nil, "--limit needs a value: N" }, { parse("--limit") })
+  end)
+
+  it("are explained in two columns", function()
+    assert.equal("  --json      as JSON\n  --lua FILE  a file\n  --limit N   at most\n  --help      this\n",
+      arguments.help(options))
+  end)
+end)
