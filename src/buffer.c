@@ -15,8 +15,8 @@ void buffer_free(buffer_Buffer *b) {
 }
 
 bool buffer_grow(buffer_Buffer *b, size_t extra) {
-  size_t capacity = b->capacity < BUFFER_MIN_CAPACITY ? BUFFER_MIN_CAPACITY
-                                                      : b->capacity;
+  size_t capacity =
+      b->capacity < BUFFER_MIN_CAPACITY ? BUFFER_MIN_CAPACITY : b->capacity;
   char *data;
   if (extra > b->max || b->len > b->max - extra) return false;
   while (capacity < b->len + extra) {

@@ -3,6 +3,7 @@
 */
 #include "core.h"
 
+#include <sys/random.h>
 #include <time.h>
 
 #define ERROR_NAME "operations.error"
@@ -87,6 +88,25 @@ static int core_lua_now(lua_State *L) {
   return 1;
 }
 
+/* core.random_id() -> string: a random UUID (RFC 9562, version 4) */
+static int core_random_id(lua_State *L) {
+  static const char digits[] = "0123456789abcdef";
+  unsigned char random[16];
+  char text[36];
+  int i, at = 0;
+  if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random))
+    return luaL_error(L, "no random bytes from the system");
+  random[6] = (unsigned char)((random[6] & 0x0f) | 0x40);
+  random[8] = (unsigned char)((random[8] & 0x3f) | 0x80);
+  for (i = 0; i < 16; i++) {
+    if (i == 4 || i == 6 || i == 8 || i == 10) text[at++] = '-';
+    text[at++] = digits[random[i] >> 4];
+    text[at++] = digits[random[i] & 15];
+  }
+  lua_pushlstring(L, text, sizeof(text));
+  return 1;
+}
+
 /* core.set_array_mt(metatable): the mark that decoding and casting set */
 static int core_set_array_mt(lua_State *L) {
   core_State *core = core_state(L);
@@ -152,6 +172,7 @@ static int error_tostring(lua_State *L) {
 
 static const luaL_Reg core_functions[] = {
     {"now", core_lua_now},
+    {"random_id", core_random_id},
     {"set_array_mt", core_set_array_mt},
     {"add_mark", core_add_mark},
     {"set_foreign_null", core_set_foreign_null},

@@ -53,14 +53,15 @@ int64_t core_now(void);
 void core_push_integer(lua_State *L, int64_t n);
 
 typedef enum value_Kind {
-  VALUE_NULL,    /* lightuserdata NULL, or vim.NIL */
+  VALUE_NULL, /* lightuserdata NULL, or vim.NIL */
   VALUE_BOOLEAN,
-  VALUE_NUMBER,  /* integers too; may be NaN or infinite */
+  VALUE_NUMBER, /* integers too; may be NaN or infinite */
   VALUE_STRING,
-  VALUE_ARRAY,   /* marked as one, or has a value at [1] */
-  VALUE_OBJECT,  /* marked as one, or a non-empty table without [1] */
-  VALUE_EMPTY,   /* an unmarked empty table: array or object, as the reader likes */
-  VALUE_OTHER    /* nil, a function, a thread, an unknown userdata */
+  VALUE_ARRAY,  /* marked as one, or has a value at [1] */
+  VALUE_OBJECT, /* marked as one, or a non-empty table without [1] */
+  VALUE_EMPTY,  /* an unmarked empty table: array or object, as the reader likes
+                 */
+  VALUE_OTHER   /* nil, a function, a thread, an unknown userdata */
 } value_Kind;
 
 /* What the value at `i` is as JSON.  Never raises, looks at no metamethod. An

@@ -1,0 +1,28 @@
+--- What differs between Lua 5.4 and LuaJIT, in one place.
+local compat = {}
+
+compat.unpack = table.unpack or unpack -- luacheck: ignore 113
+
+compat.pack = table.pack or function(...)
+  return { n = select("#", ...), ... }
+end
+
+--- Closes a suspended coroutine: its to-be-closed variables run (5.4; LuaJIT has none).
+---@type fun(co: thread): boolean, any
+compat.close = coroutine.close or function()
+  return true
+end
+
+--- Makes a value whose collection calls `fn`, once. Keep it where the owner is kept, out of reach of `fn`.
+---@param fn fun()
+---@return any sentinel
+function compat.finalizer(fn)
+  if newproxy then -- luacheck: ignore 113
+    local sentinel = newproxy(true) -- luacheck: ignore 113
+    getmetatable(sentinel).__gc = fn
+    return sentinel
+  end
+  return setmetatable({}, { __gc = fn })
+end
+
+return compat

@@ -1,0 +1,177 @@
+--- One registered operation: its spec, its handler and the two halves of the pipeline around it, which are C.
+local core = require("operations.core")
+local errors = require("operations.error")
+local task = require("operations.task")
+
+local operation = {}
+
+local trust = core.trust()
+
+---@class operations.Operation
+---@field id string
+---@field spec operations.Spec
+---@field handler? function
+---@field options operations.RegistryOptions
+local Operation = {}
+Operation.__index = Operation
+
+--- Makes an operation of a checked spec (`spec.check`).
+---@param checked table
+---@param options operations.RegistryOptions
+---@return operations.Operation
+function operation.new(checked, options)
+  local spec = checked.spec
+  local id = spec.namespace .. "." .. spec.name
+  local self = setmetatable({
+    id = id,
+    spec = spec,
+    options = options,
+    streams = spec.type == "subscription",
+    wants_changes = options.on_change ~= nil,
+  }, Operation)
+  local normalize = spec.normalize or options.normalize
+  self.prepare, self.finish, self.guard = core.operation(id, spec.accessControl, checked.input, checked.output, normalize)
+  self:set_handler(checked.handler)
+  return self
+end
+
+--- Each middleware takes (handler, spec) and returns the handler to use; the first one listed is the outermost.
+function Operation:set_handler(handler)
+  if handler then
+    local middleware = self.options.middleware
+    for i = #middleware, 1, -1 do
+      handler = middleware[i](handler, self.spec)
+    end
+  end
+  self.handler = handler
+end
+
+--- Access control and input validation. Trusted calls skip access control.
+---@param input any
+---@param identity? operations.Identity
+---@param trusted boolean
+---@return boolean ok
+---@return any input_or_error  the input with defaults filled in
+function Operation:admit(input, identity, trusted)
+  local guard = self.guard
+  if guard == "any" or guard == "object" and type(input) == "table" and not getmetatable(input) and input[1] == nil then
+    return true, input
+  end
+  return self.prepare(input, identity, trusted and trust or nil)
+end
+
+local function replaced(changes)
+  local list = {}
+  for _, change in ipairs(changes) do
+    if change.kind == "replaced" then
+      list[#list + 1] = change
+    end
+  end
+  return list
+end
+
+--- Detects, wraps, normalizes and validates what the handler gave; reports what did not fit.
+---@return operations.Envelope
+function Operation:answer(value)
+  local envelope, warning, changes = self.finish(value, self.wants_changes)
+  if warning or changes then
+    self:_report(warning, changes)
+  end
+  return envelope
+end
+
+function Operation:_report(warning, changes)
+  local options = self.options
+  local lost = replaced(changes or {})
+  if #lost > 0 then
+    warning = warning or { operationId = self.id, issues = {} }
+    warning.changes = lost
+  end
+  if options.on_change and changes and #changes > 0 then
+    options.on_change(self.id, changes)
+  end
+  if warning then
+    options.on_warning(warning)
+  end
+end
+
+local function find_declared(schemas, code)
+  for _, declared in ipairs(schemas or {}) do
+    if declared.code == code then
+      return declared
+    end
+  end
+end
+
+--- Turns what the handler raised or returned as failure into an error object; what nobody foresaw is logged with its
+--- traceback, which remote callers never see.
+---@param failure any
+---@param traceback? string
+---@return operations.Error
+function Operation:failure(failure, traceback)
+  local err, expected = errors.from(failure, self.spec.errorSchemas)
+  if not expected then
+    self.options.log("error", self.id .. ": " .. (traceback or tostring(failure)))
+  end
+  local declared = find_declared(self.spec.errorSchemas, err.code)
+  if declared and declared.schema ~= nil and err.details ~= nil then
+    self:_check_details(declared, err)
+  end
+  return err
+end
+
+function Operation:_check_details(declared, err)
+  self._details = self._details or {}
+  local schema = self._details[declared]
+  if schema == nil then
+    schema = core.schema_compile(declared.schema)
+    self._details[declared] = schema or false
+  end
+  if schema then
+    local ok, issues = schema:check(err.details)
+    if not ok then
+      self.options.on_warning({ operationId = self.id, code = err.code, issues = issues })
+    end
+  end
+end
+
+-- Runs where the handler raised, so that the traceback is still to be had.
+local function on_raise(raised)
+  if errors.is_error(raised) then
+    return raised
+  end
+  return { raised = raised, traceback = debug.traceback(tostring(raised), 2) }
+end
+
+local function with_deadline(self, input, context, deadline)
+  if core.now() >= deadline then
+    return false, errors.new("TIMEOUT", self.id .. ": deadline passed", { deadline = deadline })
+  end
+  local outer = task.deadline(deadline)
+  local ok, value, failure = xpcall(self.handler, on_raise, input, context)
+  task.deadline(outer)
+  return ok, value, failure
+end
+
+--- Runs the handler of a query or mutation and answers.
+---@param deadline? integer  ms since the epoch
+---@return operations.Envelope?
+---@return operations.Error?
+function Operation:run(input, context, deadline)
+  local ok, value, failure
+  if deadline then
+    ok, value, failure = with_deadline(self, input, context, deadline)
+  else
+    ok, value, failure = xpcall(self.handler, on_raise, input, context)
+  end
+  if ok and (value ~= nil or failure == nil) then
+    return self:answer(value)
+  elseif ok then
+    return nil, self:failure(failure)
+  elseif errors.is_error(value) then
+    return nil, self:failure(value)
+  end
+  return nil, self:failure(value.raised, value.traceback)
+end
+
+return operation

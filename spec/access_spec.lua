@@ -1,0 +1,102 @@
+local operations = require("operations")
+
+--- Registers one guarded operation and calls it as `identity`.
+local function call(access, identity, input)
+  local registry = operations.registry()
+  assert(registry:register({
+    namespace = "project",
+    name = "read",
+    accessControl = access,
+    handler = function()
+      return "secret"
+    end,
+  }))
+  local envelope, err = registry:execute("project.read", input or {}, { identity = identity })
+  return envelope and envelope.data or err.code, err
+end
+
+local scoped = { requiredScopes = { "project:read", "user" } }
+local resource = { requiredScopes = {}, resourceType = "project", resourceAction = "read" }
+
+describe("access control", function()
+  it("lets everybody call what requires nothing", function()
+    assert.equal("secret", call({ requiredScopes = {} }, nil))
+    assert.equal("secret", call(nil, nil))
+  end)
+
+  it("denies who has no identity when anything is required", function()
+    assert.equal("ACCESS_DENIED", (call(scoped, nil)))
+    assert.equal("ACCESS_DENIED", (call({ requiredScopesAny = { "a" } }, nil)))
+    assert.equal("ACCESS_DENIED", (call(resource, nil)))
+  end)
+
+  it("needs every required scope and names the missing one", function()
+    assert.equal("secret", call(scoped, { id = "u", scopes = { "user", "project:read", "more" } }))
+    local code, err = call(scoped, { id = "u", scopes = { "project:read" } })
+    assert.equal("ACCESS_DENIED", code)
+    assert.equal("project.read needs scope 'user'", err.message)
+    assert.equal("project.read", err.details.operationId)
+    assert.same({ "project:read", "user" }, err.details.requiredScopes)
+  end)
+
+  it("needs one of the alternative scopes as well", function()
+    local access = { requiredScopes = { "a" }, requiredScopesAny = { "b", "c" } }
+    assert.equal("secret", call(access, { id = "u", scopes = { "a", "c" } }))
+    assert.equal("ACCESS_DENIED", (call(access, { id = "u", scopes = { "a" } })))
+    assert.equal("ACCESS_DENIED", (call(access, { id = "u", scopes = { "b", "c" } })))
+  end)
+
+  it("denies an identity without scopes instead of failing", function()
+    assert.equal("ACCESS_DENIED", (call(scoped, { id = "u" })))
+    assert.equal("ACCESS_DENIED", (call(scoped, { id = "u", scopes = "user" })))
+  end)
+
+  it("needs the action on some resource of the type", function()
+    assert.equal("secret", call(resource, { id = "u", scopes = {}, resources = { ["project:7"] = { "read" } } }))
+    assert.equal("ACCESS_DENIED", (call(resource, { id = "u", scopes = {}, resources = { ["project:7"] = { "write" } } })))
+    assert.equal("ACCESS_DENIED", (call(resource, { id = "u", scopes = {}, resources = { ["projects:7"] = { "read" } } })))
+  end)
+
+  it("denies when resources are missing", function()
+    assert.equal("ACCESS_DENIED", (call(resource, { id = "u", scopes = {} })))
+  end)
+
+  it("binds the resource to the one the input names", function()
+    local bound = { resourceType = "project", resourceAction = "read", resourceId = "/project/id" }
+    local identity = { id = "u", scopes = {}, resources = { ["project:mine"] = { "read" }, ["project:7"] = { "read" } } }
+    assert.equal("secret", call(bound, identity, { project = { id = "mine" } }))
+    assert.equal("secret", call(bound, identity, { project = { id = 7 } }))
+    assert.equal("ACCESS_DENIED", (call(bound, identity, { project = { id = "SECRET" } })))
+    assert.equal("ACCESS_DENIED", (call(bound, identity, { project = {} })))
+    assert.equal("ACCESS_DENIED", (call(bound, identity, "mine")))
+  end)
+
+  it("follows the escapes and indices of a JSON Pointer", function()
+    local identity = { id = "u", scopes = {}, resources = { ["project:x"] = { "read" } } }
+    local function at(pointer)
+      return { resourceType = "project", resourceAction = "read", resourceId = pointer }
+    end
+    assert.equal("secret", call(at("/a~1b/c~0d"), identity, { ["a/b"] = { ["c~d"] = "x" } }))
+    assert.equal("secret", call(at("/list/1"), identity, { list = { "y", "x" } }))
+    assert.equal("ACCESS_DENIED", (call(at("/list/0"), identity, { list = { "y", "x" } })))
+  end)
+
+  it("is not opened by a field that a caller sets", function()
+    local registry = operations.registry()
+    assert(registry:register({ namespace = "a", name = "b", accessControl = scoped, handler = function() return 1 end }))
+    for _, forged in ipairs({ { trusted = true }, { _trusted = true }, { trust = registry }, { _registry = registry } }) do
+      local envelope, err = registry:execute("a.b", {}, forged)
+      assert.is_nil(envelope)
+      assert.equal("ACCESS_DENIED", err.code)
+    end
+  end)
+
+  it("cannot be changed after registration through the definition", function()
+    local registry = operations.registry()
+    local definition = { namespace = "a", name = "b", accessControl = { requiredScopes = { "x" } }, handler = print }
+    assert(registry:register(definition))
+    definition.accessControl.requiredScopes[1] = nil
+    registry:get_spec("a.b").accessControl = nil
+    assert.equal("ACCESS_DENIED", select(2, registry:execute("a.b")).code)
+  end)
+end)

@@ -1,0 +1,122 @@
+local core = require("operations.core")
+local operations = require("operations")
+
+--- Runs `body` as a handler and returns what it returned.
+local function inside(given, body)
+  local registry = operations.registry({ log = function() end })
+  local result
+  assert(registry:register({
+    namespace = "a",
+    name = "outer",
+    handler = function(_, context)
+      result = { body(context, registry) }
+    end,
+  }))
+  assert(registry:execute("a.outer", {}, given))
+  return result[1], result[2], result[3]
+end
+
+describe("the context of a call", function()
+  it("holds what the caller gave", function()
+    local identity, metadata = { id = "u", scopes = {} }, { a = 1 }
+    local context = inside({
+      requestId = "r1",
+      parentRequestId = "r0",
+      identity = identity,
+      deadline = core.now() + 60000,
+      metadata = metadata,
+      traceparent = "00-x",
+    }, function(context)
+      return context
+    end)
+    assert.equal("r1", context.requestId)
+    assert.equal("r0", context.parentRequestId)
+    assert.equal(identity, context.identity)
+    assert.equal(metadata, context.metadata)
+    assert.equal("00-x", context.traceparent)
+    assert.is_true(context.deadline > core.now())
+  end)
+
+  it("makes a request id when none was given, and keeps it", function()
+    local first, second, other = inside(nil, function(context, registry)
+      assert(registry:register({ namespace = "a", name = "id", handler = function(_, c) return c.requestId end }))
+      return context.requestId, context.requestId, registry:execute("a.id").data
+    end)
+    assert.matches("^%x+%-%x+%-4%x+%-[89ab]%x+%-%x+$", first)
+    assert.equal(first, second)
+    assert.are_not.equal(first, other)
+  end)
+
+  it("turns a timeout into the earlier deadline", function()
+    local deadline = inside({ timeout = 1000, deadline = core.now() + 60000 }, function(context)
+      return context.deadline
+    end)
+    assert.is_true(deadline <= core.now() + 1000)
+    local kept = core.now() + 10
+    assert.equal(kept, inside({ timeout = 60000, deadline = kept }, function(context)
+      return context.deadline
+    end))
+  end)
+
+  it("hands identity, deadline, metadata and trace down to nested calls", function()
+    local given = {
+      requestId = "r1",
+      identity = { id = "u", scopes = {} },
+      deadline = core.now() + 60000,
+      metadata = { a = 1 },
+      traceparent = "00-x",
+    }
+    local nested = inside(given, function(context, registry)
+      assert(registry:register({ namespace = "a", name = "inner", handler = function(_, c)
+        return { id = c.requestId, parent = c.parentRequestId, context = c }
+      end }))
+      return context.env.a.inner({}).data
+    end)
+    assert.equal("r1", nested.parent)
+    assert.are_not.equal("r1", nested.id)
+    for _, key in ipairs({ "identity", "deadline", "metadata", "traceparent" }) do
+      assert.equal(given[key], nested.context[key])
+    end
+  end)
+
+  it("answers TIMEOUT without running the handler when the deadline has passed", function()
+    local registry = operations.registry()
+    local ran = false
+    assert(registry:register({ namespace = "a", name = "b", handler = function() ran = true end }))
+    local envelope, err = registry:execute("a.b", {}, { deadline = core.now() - 1 })
+    assert.is_nil(envelope)
+    assert.equal("TIMEOUT", err.code)
+    assert.is_false(ran)
+  end)
+
+  it("says when the handler should stop", function()
+    local before, after = inside({ timeout = 20 }, function(context)
+      local before = context:cancelled()
+      while core.now() < context.deadline do end
+      return before, context:cancelled()
+    end)
+    assert.is_false(before)
+    assert.is_true(after)
+  end)
+
+  it("gives no way to fields that only look like methods", function()
+    assert.is_nil(inside({ cancelled = 1, unheard_of = 1 }, function(context)
+      return context.unheard_of
+    end))
+  end)
+
+  it("must be a table with fields of the right types", function()
+    local registry = operations.registry()
+    assert(registry:register({ namespace = "a", name = "b", handler = function() return 1 end }))
+    for message, given in pairs({
+      ["table expected, got string"] = "r1",
+      ["table expected, got boolean"] = true,
+      ["deadline: number expected, got string"] = { deadline = "soon" },
+      ["timeout: number expected, got boolean"] = { timeout = true },
+    }) do
+      local ok, raised = pcall(registry.execute, registry, "a.b", {}, given)
+      assert.is_false(ok)
+      assert.matches(message, raised, 1, true)
+    end
+  end)
+end)

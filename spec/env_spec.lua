@@ -1,0 +1,73 @@
+local operations = require("operations")
+
+local function registry_with_guarded()
+  local registry = operations.registry({ log = function() end })
+  assert(registry:register({
+    namespace = "vault",
+    name = "open",
+    accessControl = { requiredScopes = { "vault" } },
+    handler = function(input)
+      return { opened = input.door }
+    end,
+  }))
+  return registry
+end
+
+describe("env", function()
+  it("calls operations by namespace and name", function()
+    local env = registry_with_guarded():env()
+    assert.equal("front", env.vault.open({ door = "front" }).data.opened)
+  end)
+
+  it("trusts calls that a handler makes", function()
+    local registry = registry_with_guarded()
+    assert(registry:register({ namespace = "user", name = "enter", handler = function(input, context)
+      return assert(context.env.vault.open({ door = input.door })).data
+    end }))
+    assert.equal("back", assert(registry:execute("user.enter", { door = "back" })).data.opened)
+    assert.equal("ACCESS_DENIED", select(2, registry:execute("vault.open", {})).code)
+  end)
+
+  it("leaves no trust behind in the context of the trusted call", function()
+    local registry = registry_with_guarded()
+    local inner
+    assert(registry:register({ namespace = "user", name = "leak", handler = function(_, context)
+      inner = context
+    end }))
+    assert(registry:env().user.leak())
+    assert.equal("ACCESS_DENIED", select(2, registry:execute("vault.open", {}, inner)).code)
+  end)
+
+  it("sees what is registered, replaced and removed later", function()
+    local registry = operations.registry()
+    local env = registry:env()
+    assert.equal("OPERATION_NOT_FOUND", select(2, env.late.one()).code)
+    assert(registry:register({ namespace = "late", name = "one", handler = function() return 1 end }))
+    assert.equal(1, env.late.one().data)
+    assert(registry:register({ namespace = "late", name = "one", handler = function() return 2 end }, { replace = true }))
+    assert.equal(2, env.late.one().data)
+    registry:unregister("late.one")
+    assert.equal("OPERATION_NOT_FOUND", select(2, env.late.one()).code)
+  end)
+
+  it("reaches only the namespaces it was made for", function()
+    local registry = registry_with_guarded()
+    local env = registry:env(nil, { namespaces = { "user" } })
+    local envelope, err = env.vault.open({})
+    assert.is_nil(envelope)
+    assert.equal("OPERATION_NOT_FOUND", err.code)
+  end)
+
+  it("subscribes to subscriptions", function()
+    local registry = operations.registry()
+    assert(registry:register({ namespace = "a", name = "count", type = "subscription", handler = function()
+      coroutine.yield(1)
+      coroutine.yield(2)
+    end }))
+    local seen = {}
+    for envelope in assert(registry:env().a.count()) do
+      seen[#seen + 1] = envelope.data
+    end
+    assert.same({ 1, 2 }, seen)
+  end)
+end)

@@ -1,0 +1,82 @@
+local operations = require("operations")
+local errors = require("operations.error")
+
+describe("an error object", function()
+  it("prints as its code and message", function()
+    assert.equal("NOT_FOUND: no such task", tostring(operations.error("NOT_FOUND", "no such task")))
+  end)
+
+  it("is raised by assert as it is", function()
+    local err = operations.error("NOT_FOUND", "no such task")
+    local ok, raised = pcall(_G.assert, nil, err) -- luassert's own wraps what it raises
+    assert.is_false(ok)
+    assert.equal(err, raised)
+  end)
+
+  it("is told from other values", function()
+    assert.is_true(operations.is_error(operations.error("A", "b")))
+    assert.is_false(operations.is_error({ code = "A", message = "b" }))
+    assert.is_false(operations.is_error("A: b"))
+    assert.is_false(operations.is_error(nil))
+  end)
+
+  it("needs a code and a message, by name", function()
+    assert.has_error(function() operations.error(1, "b") end, "bad argument #1 'code' (string expected, got number)")
+    assert.has_error(function() operations.error("A") end, "bad argument #2 'message' (string expected, got nil)")
+  end)
+
+  it("prints even when its fields were taken away", function()
+    assert.equal("UNKNOWN_ERROR: (no message)", tostring(setmetatable({}, errors.mt)))
+  end)
+end)
+
+describe("what a handler raised becomes an error object:", function()
+  local schemas = { { code = "NOT_FOUND", description = "no such thing" }, { code = "NOT", description = "no" } }
+
+  local function from(failure)
+    local err = errors.from(failure, schemas)
+    return err.code, err.message
+  end
+
+  it("an error object stays the same one", function()
+    local err = operations.error("X", "y")
+    assert.equal(err, (errors.from(err, schemas)))
+  end)
+
+  it("a string that starts with a declared code takes the code", function()
+    assert.same({ "NOT_FOUND", "task 7" }, { from("NOT_FOUND: task 7") })
+    assert.same({ "NOT", "task 7" }, { from("NOT:task 7") })
+    assert.same({ "NOT_FOUND", "no such thing" }, { from("NOT_FOUND") })
+  end)
+
+  it("the position that error() adds does not hide the code", function()
+    local _, raised = pcall(error, "NOT_FOUND: task 7", 1)
+    assert.same({ "NOT_FOUND", "task 7" }, { from(raised) })
+    local _, deeper = pcall(function() error("NOT_FOUND: task 7") end)
+    assert.same({ "NOT_FOUND", "task 7" }, { from(deeper) })
+  end)
+
+  it("a code somewhere inside the text is not taken", function()
+    assert.equal("EXECUTION_ERROR", (from("it was NOT_FOUND: task 7")))
+    assert.equal("EXECUTION_ERROR", (from("NOT_FOUNDATION: x")))
+  end)
+
+  it("another string is an EXECUTION_ERROR", function()
+    assert.same({ "EXECUTION_ERROR", "disk full" }, { from("disk full") })
+  end)
+
+  it("a table with code and message is taken at its word", function()
+    local err = errors.from({ code = "TEAPOT", message = "short", details = { 1 } })
+    assert.is_true(operations.is_error(err))
+    assert.equal("TEAPOT", err.code)
+    assert.same({ 1 }, err.details)
+  end)
+
+  it("anything else is an UNKNOWN_ERROR that keeps the value", function()
+    local err = errors.from(42)
+    assert.equal("UNKNOWN_ERROR", err.code)
+    assert.equal("42", err.message)
+    assert.equal(42, err.details.raw)
+    assert.equal("UNKNOWN_ERROR", errors.from(nil).code)
+  end)
+end)
