@@ -1,0 +1,46 @@
+--- JSON text to Lua values and back (RFC 8259, strict), nothing lost either way.
+---
+--- | JSON    | Lua                                                                      |
+--- |---------|--------------------------------------------------------------------------|
+--- | null    | `json.null` (lightuserdata NULL, equal to `cjson.null` and `ngx.null`)   |
+--- | integer | an integer on Lua 5.4, a number on LuaJIT; beyond int64, on LuaJIT beyond |
+--- |         | +-2^53, a string of its digits: never a rounded number; `-0` is a float  |
+--- | number  | the nearest double; `1e400` is refused                                   |
+--- | array   | a table with the metatable `json.array_mt`, empty ones too               |
+--- | object  | a table without metatable; of equal keys the last one wins               |
+local core = require("operations.core")
+
+local json = {
+  null = core.null,
+  array_mt = core.array_mt,
+  object_mt = core.object_mt,
+}
+
+---@class operations.json.EncodeOptions
+---@field indent? integer  spaces per level (0 to 16); 0, the default, writes all on one line
+---@field sort_keys? boolean  members in byte order of their keys (default: in no certain order)
+---@field max_depth? integer  nested arrays and objects (default 512, at most 2000)
+
+---@class operations.json.DecodeOptions
+---@field max_depth? integer  nested arrays and objects (default 512, at most 2000)
+---@field max_size? integer  bytes of text (default: no limit, the text is in memory already)
+
+--- Writes a value as JSON text. Metamethods are not called, the value is not changed.
+---
+--- A table is an array when it is marked as one (`array_mt`, the marks of lua-cjson and Neovim, a `__jsontype`) or has
+--- a value at [1]; an unmarked empty table is `{}`. Numbers are the shortest text that reads back the same.
+---
+--- What JSON cannot say is an error that names its place (a JSON Pointer, also in `err.details.path`): NaN and
+--- infinities, functions, strings that are no UTF-8, arrays with holes, keys that are no strings, cycles.
+---@type fun(value: any, options?: operations.json.EncodeOptions): string?, operations.Error?  err: VALIDATION_ERROR
+json.encode = core.json_encode
+
+--- Reads one JSON value; a byte order mark before it is passed over.
+---
+--- The error of a text that is no JSON says line and column (in characters) and byte, all counted from 1, in its
+--- message and in `err.details` = `{ line, column, offset }`; `text:sub(offset)` starts with what is wrong.
+--- The value is nil on failure only; JSON's null is `json.null`.
+---@type fun(text: string, options?: operations.json.DecodeOptions): any, operations.Error?  err: VALIDATION_ERROR
+json.decode = core.json_decode
+
+return json

@@ -1,0 +1,620 @@
+#include "json.h"
+
+#include <math.h>
+#include <stdio.h>
+
+#include "json_number.h"
+#include "json_utf8.h"
+
+/* What the grammar allows next. */
+enum {
+  EXPECT_START, /* the value, or a byte order mark before it */
+  EXPECT_VALUE,
+  EXPECT_FIRST_ITEM,   /* a value or ']' */
+  EXPECT_FIRST_MEMBER, /* a key or '}' */
+  EXPECT_KEY,
+  EXPECT_COLON,
+  EXPECT_ITEM_END,   /* ',' or ']' */
+  EXPECT_MEMBER_END, /* ',' or '}' */
+  EXPECT_END
+};
+
+static const char *const expected[] = {
+    "a value", "a value",    "a value or ']'", "a string or '}'", "a string",
+    "':'",     "',' or ']'", "',' or '}'",     "the end"};
+
+/* Kinds of tokens that the end of a piece can cut. */
+enum { TOKEN_NONE, TOKEN_STRING, TOKEN_NUMBER, TOKEN_WORD, TOKEN_MARK };
+
+#define BYTE_ORDER_MARK "\xEF\xBB\xBF"
+
+void json_init(json_Reader *r, ops_Alloc alloc, size_t max_depth,
+               size_t max_size, const json_Handlers *on, void *ud) {
+  r->on = on;
+  r->ud = ud;
+  r->max_depth = max_depth;
+  r->max_size = max_size;
+  r->depth = r->seen = 0;
+  r->expect = EXPECT_START;
+  r->after_value = EXPECT_END;
+  r->final = r->escape = false;
+  r->status = JSON_OK;
+  r->chunk = NULL;
+  r->base = 0;
+  r->line = r->column = 1;
+  r->token = TOKEN_NONE;
+  /* No token outgrows the text; an escape never grows. */
+  buffer_init(&r->raw, alloc, max_size);
+  buffer_init(&r->text, alloc, max_size);
+  buffer_init(&r->nest, alloc, max_depth / 8 + 1);
+  r->error.message[0] = '\0';
+  r->error.offset = r->error.line = r->error.column = 0;
+}
+
+void json_free(json_Reader *r) {
+  buffer_free(&r->raw);
+  buffer_free(&r->text);
+  buffer_free(&r->nest);
+}
+
+/* --- where we are, and failing there ------------------------------------ */
+
+/* Moves the place of `chunk` on to `p`. */
+static void advance(json_Reader *r, const char *p) {
+  const char *s = r->chunk, *newline;
+  while (s < p && (newline = memchr(s, '\n', (size_t)(p - s))) != NULL) {
+    r->line++;
+    r->column = 1;
+    s = newline + 1;
+  }
+  for (; s < p; s++) r->column += ((unsigned char)*s & 0xC0) != 0x80;
+  r->base += (size_t)(p - r->chunk);
+  r->chunk = p;
+}
+
+/* Every failure ends here; returns NULL for the caller to return. */
+static const char *end_at(json_Reader *r, const char *p, json_Status status) {
+  advance(r, p);
+  r->status = status;
+  r->error.offset = r->base;
+  r->error.line = r->line;
+  r->error.column = r->column;
+  return NULL;
+}
+
+static const char *fail(json_Reader *r, const char *p, const char *message) {
+  snprintf(r->error.message, JSON_MAX_MESSAGE, "%s", message);
+  return end_at(r, p, JSON_INVALID);
+}
+
+static const char *out_of_memory(json_Reader *r, const char *p) {
+  snprintf(r->error.message, JSON_MAX_MESSAGE, "not enough memory");
+  return end_at(r, p, JSON_MEMORY);
+}
+
+static const char *stopped(json_Reader *r, const char *p) {
+  snprintf(r->error.message, JSON_MAX_MESSAGE, "stopped");
+  return end_at(r, p, JSON_STOPPED);
+}
+
+static const char *fail_expected(json_Reader *r, const char *p,
+                                 const char *end) {
+  char got[24];
+  int width = p < end ? utf8_check(p, end) : 0;
+  if (p == end) snprintf(got, sizeof(got), "the end of the text");
+  else if (width == 0 || (unsigned char)*p < 0x20 || *p == 0x7F)
+    snprintf(got, sizeof(got), "byte 0x%02X", (unsigned char)*p);
+  else snprintf(got, sizeof(got), "'%.*s'", width, p);
+  snprintf(r->error.message, JSON_MAX_MESSAGE, "expected %s, got %s",
+           expected[r->expect], got);
+  return end_at(r, p, JSON_INVALID);
+}
+
+/* --- tokens cut by the end of a piece ------------------------------------ */
+
+/* Where the token of which `p` is in the middle ends, or NULL when not yet. */
+static const char *token_end(json_Reader *r, const char *p, const char *end) {
+  switch (r->token) {
+  case TOKEN_STRING:
+    for (; p < end; p++) {
+      if (r->escape) r->escape = false;
+      else if (*p == '\\') r->escape = true;
+      else if (*p == '"') return p + 1;
+    }
+    return NULL;
+  case TOKEN_NUMBER:
+    while (p < end && ((*p >= '0' && *p <= '9') || *p == '.' || *p == '-' ||
+                       *p == '+' || *p == 'e' || *p == 'E'))
+      p++;
+    return p < end ? p : NULL;
+  case TOKEN_WORD:
+    while (p < end && *p >= 'a' && *p <= 'z') p++;
+    return p < end ? p : NULL;
+  default: {
+    size_t missing = sizeof(BYTE_ORDER_MARK) - 1 - r->raw.len;
+    return (size_t)(end - p) < missing ? NULL : p + missing;
+  }
+  }
+}
+
+/* The token at `p` may go on in the next piece: keeps what there is of it. */
+static const char *keep(json_Reader *r, const char *p, const char *end,
+                        int token) {
+  advance(r, p);
+  r->token = token;
+  r->escape = false;
+  r->raw.len = 0;
+  if (token == TOKEN_STRING) token_end(r, p + 1, end);
+  if (!buffer_add(&r->raw, p, (size_t)(end - p))) return out_of_memory(r, p);
+  return end;
+}
+
+/* --- scalars ------------------------------------------------------------- */
+
+static const char *read_word(json_Reader *r, const char *p, const char *end) {
+  const char *word = *p == 'n' ? "null" : *p == 't' ? "true" : "false";
+  const char *s = p;
+  bool more;
+  while (s < end && *word != '\0' && *s == *word) s++, word++;
+  if (s == end && !r->final) return keep(r, p, end, TOKEN_WORD);
+  if (*word != '\0') return fail(r, p, "expected a value, got a bare word");
+  more = *p == 'n' ? r->on->null(r->ud) : r->on->boolean(r->ud, *p == 't');
+  r->expect = r->after_value;
+  return more ? s : stopped(r, p);
+}
+
+static inline bool is_digit(const char *p, const char *end) {
+  return p < end && (unsigned char)(*p - '0') < 10;
+}
+
+/* A number's text as it is scanned. */
+typedef struct Number {
+  uint64_t mantissa; /* of the first 19 significant digits */
+  int digits;        /* how many of those there are */
+  int exponent;      /* value = mantissa * 10^exponent */
+  bool exact;        /* no digit beyond the mantissa but zeros */
+} Number;
+
+static void add_dropped_digit(Number *n, char digit, bool fraction) {
+  if (digit != '0') n->exact = false;
+  if (!fraction) n->exponent++;
+}
+
+static inline const char *scan_digits(Number *n, const char *p, const char *end,
+                                      bool fraction) {
+  for (; is_digit(p, end); p++) {
+    if (n->digits < 19) {
+      n->mantissa = n->mantissa * 10 + (uint64_t)(*p - '0');
+      n->digits += n->mantissa != 0;
+      n->exponent -= fraction;
+    } else add_dropped_digit(n, *p, fraction);
+  }
+  return p;
+}
+
+/* The exponent after 'e'; beyond any double's it stops counting. */
+static const char *scan_exponent(Number *n, const char *p, const char *end) {
+  bool negative = p < end && *p == '-';
+  int exponent = 0;
+  if (p < end && (*p == '-' || *p == '+')) p++;
+  if (!is_digit(p, end)) return NULL;
+  for (; is_digit(p, end); p++) {
+    if (exponent < 100000000) exponent = exponent * 10 + (*p - '0');
+  }
+  n->exponent += negative ? -exponent : exponent;
+  return p;
+}
+
+static const char *emit_integer(json_Reader *r, const Number *n, const char *p,
+                                const char *end) {
+  bool negative = *p == '-', more;
+  if (n->exponent > 0 || n->mantissa > (uint64_t)INT64_MAX + negative)
+    more = r->on->big_integer(r->ud, p, (size_t)(end - p));
+  else if (!negative) more = r->on->integer(r->ud, (int64_t)n->mantissa);
+  else if (n->mantissa == 0) more = r->on->number(r->ud, -0.0);
+  else more = r->on->integer(r->ud, -(int64_t)(n->mantissa - 1) - 1);
+  return more ? end : stopped(r, p);
+}
+
+static const char *emit_number(json_Reader *r, const Number *n, const char *p,
+                               const char *end) {
+  double value = json_parse_double(n->mantissa, n->exponent, n->exact, p,
+                                   (size_t)(end - p));
+  if (isnan(value)) return out_of_memory(r, p);
+  if (isinf(value)) return fail(r, p, "number out of range");
+  if (!r->on->number(r->ud, *p == '-' ? -value : value)) return stopped(r, p);
+  return end;
+}
+
+static const char *fail_number(json_Reader *r, const char *p, const char *s,
+                               const char *end) {
+  if (s >= end && !r->final) return keep(r, p, end, TOKEN_NUMBER);
+  return fail(r, s, "expected a digit in a number");
+}
+
+static const char *read_number(json_Reader *r, const char *p, const char *end) {
+  Number n = {0, 0, 0, true};
+  const char *s = p + (*p == '-'), *first = s;
+  bool integer = true;
+  s = scan_digits(&n, s, end, false);
+  if (s == first) return fail_number(r, p, s, end);
+  if (*first == '0' && s > first + 1)
+    return fail(r, first, "a number must not start with 0");
+  if (s < end && *s == '.') {
+    const char *fraction = ++s;
+    integer = false;
+    s = scan_digits(&n, s, end, true);
+    if (s == fraction) return fail_number(r, p, s, end);
+  }
+  if (s < end && (*s == 'e' || *s == 'E')) {
+    const char *digits = scan_exponent(&n, s + 1, end);
+    integer = false;
+    if (digits == NULL) {
+      s++;
+      if (s < end && (*s == '-' || *s == '+')) s++;
+      return fail_number(r, p, s, end);
+    }
+    s = digits;
+  }
+  if (s == end && !r->final) return keep(r, p, end, TOKEN_NUMBER);
+  r->expect = r->after_value;
+  return integer ? emit_integer(r, &n, p, s) : emit_number(r, &n, p, s);
+}
+
+/* --- strings ------------------------------------------------------------- */
+
+/* The value of four hexadecimal digits, or -1. */
+static int32_t hex4(const char *p) {
+  int32_t value = 0;
+  int i;
+  for (i = 0; i < 4; i++) {
+    char c = p[i];
+    int digit;
+    if (c >= '0' && c <= '9') digit = c - '0';
+    else if (c >= 'a' && c <= 'f') digit = c - 'a' + 10;
+    else if (c >= 'A' && c <= 'F') digit = c - 'A' + 10;
+    else return -1;
+    value = value * 16 + digit;
+  }
+  return value;
+}
+
+static size_t encode_utf8(char *out, int32_t c) {
+  if (c < 0x80) {
+    out[0] = (char)c;
+    return 1;
+  }
+  if (c < 0x800) {
+    out[0] = (char)(0xC0 | c >> 6);
+    out[1] = (char)(0x80 | (c & 0x3F));
+    return 2;
+  }
+  if (c < 0x10000) {
+    out[0] = (char)(0xE0 | c >> 12);
+    out[1] = (char)(0x80 | (c >> 6 & 0x3F));
+    out[2] = (char)(0x80 | (c & 0x3F));
+    return 3;
+  }
+  out[0] = (char)(0xF0 | c >> 18);
+  out[1] = (char)(0x80 | (c >> 12 & 0x3F));
+  out[2] = (char)(0x80 | (c >> 6 & 0x3F));
+  out[3] = (char)(0x80 | (c & 0x3F));
+  return 4;
+}
+
+/* What a step within a string answers, beside a place to go on from. */
+static const char cut[] = "";
+
+/* The four digits after "\u" at `p`; `*unit` gets their value.  `cut` when the
+** text ends within them. */
+static const char *read_unit(json_Reader *r, const char *p, const char *end,
+                             int32_t *unit) {
+  const char *s = p + 2;
+  while (s < end && s < p + 6) {
+    if (!((*s >= '0' && *s <= '9') || ((*s | 32) >= 'a' && (*s | 32) <= 'f')))
+      return fail(r, s, "expected a hexadecimal digit in \\u");
+    s++;
+  }
+  if (s < p + 6) return cut;
+  *unit = hex4(p + 2);
+  return s;
+}
+
+static const char *read_unicode(json_Reader *r, const char *p,
+                                const char *end) {
+  int32_t c = 0, low = 0;
+  const char *s = read_unit(r, p, end, &c);
+  if (s == NULL || s == cut) return s;
+  if (c >= 0xD800 && c <= 0xDFFF) {
+    const char *second = s;
+    if (c > 0xDBFF) return fail(r, p, "low surrogate without a high one");
+    if (end - s < 2 && (s == end || *s == '\\')) return cut;
+    if (s[0] != '\\' || s[1] != 'u')
+      return fail(r, p, "high surrogate without a low one");
+    s = read_unit(r, second, end, &low);
+    if (s == NULL || s == cut) return s;
+    if (low < 0xDC00 || low > 0xDFFF)
+      return fail(r, p, "high surrogate without a low one");
+    c = 0x10000 + ((c - 0xD800) << 10) + (low - 0xDC00);
+  }
+  r->text.len += encode_utf8(r->text.data + r->text.len, c);
+  return s;
+}
+
+/* The escape at `p`, into r->text, which has room for it. */
+static const char *read_escape(json_Reader *r, const char *p, const char *end) {
+  static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
+  const char *found;
+  if (end - p < 2) return cut;
+  if (p[1] == 'u') return read_unicode(r, p, end);
+  found = p[1] == '\0' ? NULL : strchr(from, p[1]);
+  if (found == NULL) return fail(r, p + 1, "no such escape");
+  r->text.data[r->text.len++] = to[found - from];
+  return p + 2;
+}
+
+/* A byte that is neither plain nor '"': what starts with it is checked, and an
+** escape is resolved.  Returns where to go on; `*run` is where the bytes that
+** r->text has not yet start, NULL when it has none at all. */
+static const char *read_special(json_Reader *r, const char *p, const char *end,
+                                const char **run) {
+  const char *s = p;
+  int width;
+  if ((unsigned char)*p < 0x20)
+    return fail(r, p, "control character in a string");
+  if (*p == '\\') {
+    /* An escape is never shorter than what it stands for. */
+    if (!buffer_reserve(&r->text, (size_t)(p - *run) + 4))
+      return out_of_memory(r, p);
+    if (!buffer_add(&r->text, *run, (size_t)(p - *run)))
+      return out_of_memory(r, p);
+    s = read_escape(r, p, end);
+    if (s != cut) *run = s;
+    return s;
+  }
+  width = utf8_check(p, end);
+  if (width > 0) return p + width;
+  if (utf8_width((unsigned char)*p) > end - p && !r->final) return cut;
+  return fail(r, p, "invalid UTF-8 in a string");
+}
+
+/* The string at `p`, of which `*s` gets the bytes. */
+static const char *read_string(json_Reader *r, const char *p, const char *end,
+                               const char **s, size_t *len) {
+  const char *run = p + 1, *q = utf8_skip_plain(p + 1, end);
+  if (q < end && *q == '"') { /* most are plain */
+    *s = run;
+    *len = (size_t)(q - run);
+    return q + 1;
+  }
+  r->text.len = 0;
+  while (q < end && *q != '"') {
+    q = read_special(r, q, end, &run);
+    if (q == NULL) return NULL;
+    if (q == cut) break;
+    q = utf8_skip_plain(q, end);
+  }
+  if (q == cut || q == end) {
+    if (!r->final) return keep(r, p, end, TOKEN_STRING);
+    return fail(r, end, "expected '\"', got the end of the text");
+  }
+  if (run == p + 1) { /* no escape */
+    *s = run;
+    *len = (size_t)(q - run);
+    return q + 1;
+  }
+  if (!buffer_add(&r->text, run, (size_t)(q - run))) return out_of_memory(r, p);
+  *s = r->text.data;
+  *len = r->text.len;
+  return q + 1;
+}
+
+/* --- containers ---------------------------------------------------------- */
+
+/* The byte with the bit that says whether the innermost level is an object. */
+static unsigned char *level_byte(json_Reader *r, size_t level) {
+  if (level < JSON_INLINE_DEPTH) return &r->kinds[level / 8];
+  return (unsigned char *)r->nest.data + (level - JSON_INLINE_DEPTH) / 8;
+}
+
+static const char *open_level(json_Reader *r, const char *p, bool object) {
+  size_t level = r->depth;
+  unsigned char bit = (unsigned char)(1u << level % 8);
+  if (level >= r->max_depth) {
+    snprintf(r->error.message, JSON_MAX_MESSAGE,
+             "nested deeper than %zu levels", r->max_depth);
+    return end_at(r, p, JSON_INVALID);
+  }
+  if (level >= JSON_INLINE_DEPTH && level % 8 == 0) {
+    if (r->nest.len <= (level - JSON_INLINE_DEPTH) / 8 &&
+        !buffer_add_char(&r->nest, 0))
+      return out_of_memory(r, p);
+  }
+  if (object) *level_byte(r, level) |= bit;
+  else *level_byte(r, level) &= (unsigned char)~bit;
+  if (!(object ? r->on->begin_object : r->on->begin_array)(r->ud))
+    return stopped(r, p);
+  r->depth++;
+  r->expect = object ? EXPECT_FIRST_MEMBER : EXPECT_FIRST_ITEM;
+  r->after_value = object ? EXPECT_MEMBER_END : EXPECT_ITEM_END;
+  return p + 1;
+}
+
+static const char *close_level(json_Reader *r, const char *p) {
+  if (!(*p == '}' ? r->on->end_object : r->on->end_array)(r->ud))
+    return stopped(r, p);
+  r->depth--;
+  if (r->depth == 0) r->after_value = EXPECT_END;
+  else if (*level_byte(r, r->depth - 1) >> (r->depth - 1) % 8 & 1)
+    r->after_value = EXPECT_MEMBER_END;
+  else r->after_value = EXPECT_ITEM_END;
+  r->expect = r->after_value;
+  return p + 1;
+}
+
+/* --- the grammar --------------------------------------------------------- */
+
+static const char *read_text(json_Reader *r, const char *p, const char *end) {
+  const char *s = NULL;
+  size_t len = 0;
+  const char *next = read_string(r, p, end, &s, &len);
+  if (s == NULL) return next; /* failed, or kept */
+  r->expect = r->after_value;
+  return r->on->string(r->ud, s, len) ? next : stopped(r, p);
+}
+
+static const char *read_key(json_Reader *r, const char *p, const char *end) {
+  const char *s = NULL, *next;
+  size_t len = 0;
+  if (*p != '"') return fail_expected(r, p, end);
+  next = read_string(r, p, end, &s, &len);
+  if (s == NULL) return next;
+  if (!r->on->key(r->ud, s, len)) return stopped(r, p);
+  r->expect = EXPECT_COLON;
+  if (next < end && *next == ':') {
+    r->expect = EXPECT_VALUE;
+    next++;
+  }
+  return next;
+}
+
+static const char *read_value(json_Reader *r, const char *p, const char *end) {
+  switch (*p) {
+  case '"': return read_text(r, p, end);
+  case '{': return open_level(r, p, true);
+  case '[': return open_level(r, p, false);
+  case 't':
+  case 'f':
+  case 'n': return read_word(r, p, end);
+  case '-':
+  case '0':
+  case '1':
+  case '2':
+  case '3':
+  case '4':
+  case '5':
+  case '6':
+  case '7':
+  case '8':
+  case '9': return read_number(r, p, end);
+  default: return fail_expected(r, p, end);
+  }
+}
+
+static const char *read_start(json_Reader *r, const char *p, const char *end) {
+  static const char mark[] = BYTE_ORDER_MARK;
+  size_t n = (size_t)(end - p), len = sizeof(mark) - 1;
+  r->expect = EXPECT_VALUE;
+  if (*p != mark[0] || r->base + (size_t)(p - r->chunk) != 0)
+    return read_value(r, p, end);
+  if (n < len && !r->final) {
+    r->expect = EXPECT_START;
+    return keep(r, p, end, TOKEN_MARK);
+  }
+  if (n < len || memcmp(p, mark, len) != 0) return fail_expected(r, p, end);
+  return p + len;
+}
+
+/* One token of punctuation. */
+static const char *read_mark(json_Reader *r, const char *p, const char *end) {
+  if (r->expect == EXPECT_COLON && *p == ':') r->expect = EXPECT_VALUE;
+  else if (r->expect == EXPECT_ITEM_END && *p == ',') r->expect = EXPECT_VALUE;
+  else if (r->expect == EXPECT_MEMBER_END && *p == ',') r->expect = EXPECT_KEY;
+  else if ((r->expect == EXPECT_ITEM_END && *p == ']') ||
+           (r->expect == EXPECT_MEMBER_END && *p == '}'))
+    return close_level(r, p);
+  else return fail_expected(r, p, end);
+  return p + 1;
+}
+
+static inline const char *skip_space(const char *p, const char *end) {
+  while (p < end && (*p == ' ' || *p == '\n' || *p == '\r' || *p == '\t')) p++;
+  return p;
+}
+
+/* Reads all of the bytes at hand; false when that failed. */
+static bool run(json_Reader *r, const char *p, const char *end) {
+  r->chunk = p;
+  while ((p = skip_space(p, end)) < end) {
+    switch (r->expect) {
+    case EXPECT_START: p = read_start(r, p, end); break;
+    case EXPECT_FIRST_ITEM:
+      p = *p == ']' ? close_level(r, p) : read_value(r, p, end);
+      break;
+    case EXPECT_VALUE: p = read_value(r, p, end); break;
+    case EXPECT_FIRST_MEMBER:
+      p = *p == '}' ? close_level(r, p) : read_key(r, p, end);
+      break;
+    case EXPECT_KEY: p = read_key(r, p, end); break;
+    default: p = read_mark(r, p, end);
+    }
+    if (p == NULL) return false;
+  }
+  return true;
+}
+
+/* --- feeding ------------------------------------------------------------- */
+
+/* Reads the token in `raw`, now that it is whole. */
+static bool run_kept(json_Reader *r) {
+  bool final = r->final, ok;
+  r->token = TOKEN_NONE;
+  r->final = true;
+  ok = run(r, r->raw.data, r->raw.data + r->raw.len);
+  r->final = final;
+  if (ok) advance(r, r->raw.data + r->raw.len);
+  return ok;
+}
+
+static bool feed(json_Reader *r, const char *p, const char *end) {
+  if (r->token != TOKEN_NONE) {
+    const char *stop = token_end(r, p, end);
+    const char *upto = stop != NULL ? stop : end;
+    r->chunk = r->raw.data;
+    if (!buffer_add(&r->raw, p, (size_t)(upto - p)))
+      return out_of_memory(r, r->chunk) != NULL;
+    if (stop == NULL) return true;
+    if (!run_kept(r)) return false;
+    p = stop;
+  }
+  if (!run(r, p, end)) return false;
+  if (r->token == TOKEN_NONE) advance(r, end);
+  return true;
+}
+
+static json_Status fail_size(json_Reader *r, const char *p) {
+  snprintf(r->error.message, JSON_MAX_MESSAGE, "longer than %zu bytes",
+           r->max_size);
+  end_at(r, p, JSON_INVALID);
+  return r->status;
+}
+
+json_Status json_feed(json_Reader *r, const char *p, size_t n) {
+  size_t room = r->max_size - r->seen;
+  if (r->status != JSON_OK || n == 0) return r->status;
+  r->seen += n <= room ? n : room;
+  if (!feed(r, p, p + (n <= room ? n : room)) || n <= room) return r->status;
+  if (r->token == TOKEN_NONE) return fail_size(r, r->chunk);
+  r->chunk = r->raw.data;
+  return fail_size(r, r->raw.data + r->raw.len);
+}
+
+static json_Status end_text(json_Reader *r, const char *end) {
+  if (r->expect != EXPECT_END) fail_expected(r, end, end);
+  return r->status;
+}
+
+json_Status json_finish(json_Reader *r) {
+  if (r->status != JSON_OK) return r->status;
+  if (r->token != TOKEN_NONE && !run_kept(r)) return r->status;
+  r->final = true;
+  return end_text(r, r->chunk);
+}
+
+json_Status json_read(json_Reader *r, const char *p, size_t n) {
+  r->chunk = p;
+  if (n > r->max_size) return fail_size(r, p + r->max_size);
+  r->final = true;
+  if (!run(r, p, p + n)) return r->status;
+  return end_text(r, p + n);
+}
