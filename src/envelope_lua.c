@@ -32,46 +32,60 @@ static bool meta_is_known(lua_State *L) {
   return known;
 }
 
-bool envelope_is(lua_State *L, int i) {
+void envelope_push_keys(lua_State *L) {
+  lua_pushliteral(L, "data");
+  lua_pushliteral(L, "meta");
+  lua_pushliteral(L, "source");
+  lua_pushliteral(L, "local");
+  lua_pushliteral(L, "operationId");
+  lua_pushliteral(L, "timestamp");
+}
+
+bool envelope_is(lua_State *L, int i, int keys) {
   bool is;
   if (lua_type(L, i) != LUA_TTABLE) return false;
-  is = raw_field(L, i, "meta") == LUA_TTABLE && meta_is_known(L);
+  i = ops_absindex(L, i);
+  lua_pushvalue(L, keys - ENVELOPE_META);
+  is = ops_rawget(L, i) == LUA_TTABLE && meta_is_known(L);
   lua_pop(L, 1);
   return is;
 }
 
-void envelope_push(lua_State *L, int data, int meta) {
+void envelope_push(lua_State *L, int data, int meta, int keys) {
   data = ops_absindex(L, data);
   meta = ops_absindex(L, meta);
   lua_createtable(L, 0, 2);
-  lua_pushliteral(L, "data");
+  lua_pushvalue(L, keys - ENVELOPE_DATA);
   lua_pushvalue(L, data);
   lua_rawset(L, -3);
-  lua_pushliteral(L, "meta");
+  lua_pushvalue(L, keys - ENVELOPE_META);
   lua_pushvalue(L, meta);
   lua_rawset(L, -3);
 }
 
-void envelope_push_local_meta(lua_State *L, int id) {
+void envelope_push_local_meta(lua_State *L, int id, int keys) {
   id = ops_absindex(L, id);
   lua_createtable(L, 0, 3);
-  lua_pushliteral(L, "source");
-  lua_pushliteral(L, "local");
+  lua_pushvalue(L, keys - ENVELOPE_SOURCE);
+  lua_pushvalue(L, keys - ENVELOPE_LOCAL);
   lua_rawset(L, -3);
-  lua_pushliteral(L, "operationId");
+  lua_pushvalue(L, keys - ENVELOPE_OPERATION_ID);
   lua_pushvalue(L, id);
   lua_rawset(L, -3);
-  lua_pushliteral(L, "timestamp");
+  lua_pushvalue(L, keys - ENVELOPE_TIMESTAMP);
   core_push_integer(L, core_now());
   lua_rawset(L, -3);
 }
+
+/* Every function here: 1 is the core state, then the strings. */
+#define KEYS lua_upvalueindex(2)
 
 /* core.local_envelope(data, id) -> envelope */
 static int local_envelope(lua_State *L) {
   luaL_checktype(L, 2, LUA_TSTRING);
   lua_settop(L, 2);
-  envelope_push_local_meta(L, 2);
-  envelope_push(L, 1, 3);
+  envelope_push_local_meta(L, 2, KEYS);
+  envelope_push(L, 1, 3, KEYS);
   return 1;
 }
 
@@ -87,7 +101,7 @@ static int remote_envelope(lua_State *L, const char *source) {
   lua_pushliteral(L, "source");
   lua_pushstring(L, source);
   lua_rawset(L, 3);
-  envelope_push(L, 1, 3);
+  envelope_push(L, 1, 3, KEYS);
   return 1;
 }
 
@@ -138,7 +152,7 @@ static int mcp_envelope(lua_State *L) {
   }
   lua_pop(L, 2);
   default_table(L, "content", true);
-  if (!envelope_is(L, -1))
+  if (!envelope_is(L, -1, KEYS))
     return luaL_argerror(
         L, 2, "meta.isError must be a boolean and meta.content an array");
   return 1;
@@ -147,13 +161,13 @@ static int mcp_envelope(lua_State *L) {
 /* core.is_response_envelope(value) -> boolean */
 static int is_response_envelope(lua_State *L) {
   luaL_checkany(L, 1);
-  lua_pushboolean(L, envelope_is(L, 1));
+  lua_pushboolean(L, envelope_is(L, 1, KEYS));
   return 1;
 }
 
 /* core.unwrap(envelope) -> data */
 static int unwrap(lua_State *L) {
-  luaL_argcheck(L, envelope_is(L, 1), 1, "response envelope expected");
+  luaL_argcheck(L, envelope_is(L, 1, KEYS), 1, "response envelope expected");
   raw_field(L, 1, "data");
   return 1;
 }
@@ -168,5 +182,7 @@ static const luaL_Reg envelope_functions[] = {
 };
 
 void envelope_open(lua_State *L) {
-  core_setfuncs(L, envelope_functions);
+  lua_pushvalue(L, lua_upvalueindex(1));
+  envelope_push_keys(L);
+  ops_setfuncs(L, envelope_functions, 1 + ENVELOPE_KEYS);
 }

@@ -11,7 +11,9 @@
 #define TRUST_TYPE "operations.trust"
 
 /* Upvalues of both halves; 1 is the core state. */
-enum { UP_ID = 2, UP_SCHEMA, UP_MODE, UP_ACCESS = UP_MODE };
+enum { UP_ID = 2, UP_SCHEMA, UP_MODE, UP_ACCESS = UP_MODE, UP_KEYS };
+
+#define KEYS lua_upvalueindex(UP_KEYS)
 
 static void push_denied(lua_State *L, int reason) {
   const char *id = lua_tostring(L, lua_upvalueindex(UP_ID));
@@ -115,7 +117,7 @@ static void normalize(lua_State *L, int data, int mode, bool changes) {
 static int operation_finish(lua_State *L) {
   bool is_envelope;
   lua_settop(L, 2);
-  is_envelope = envelope_is(L, 1);
+  is_envelope = envelope_is(L, 1, KEYS);
   if (!lua_isnil(L, lua_upvalueindex(UP_SCHEMA))) {
     int mode = (int)lua_tointeger(L, lua_upvalueindex(UP_MODE));
     bool changes = lua_toboolean(L, 2);
@@ -123,11 +125,11 @@ static int operation_finish(lua_State *L) {
       lua_getfield(L, 1, "meta");
       lua_getfield(L, 1, "data");
     } else {
-      envelope_push_local_meta(L, lua_upvalueindex(UP_ID));
+      envelope_push_local_meta(L, lua_upvalueindex(UP_ID), KEYS);
       lua_pushvalue(L, 1);
     }
     normalize(L, 4, mode, changes); /* 5 data, 6 warning, 7 changes */
-    envelope_push(L, 5, 3);
+    envelope_push(L, 5, 3, KEYS);
     lua_replace(L, 5);
     return 3;
   }
@@ -135,17 +137,26 @@ static int operation_finish(lua_State *L) {
     lua_settop(L, 1);
     return 1;
   }
-  envelope_push_local_meta(L, lua_upvalueindex(UP_ID));
-  envelope_push(L, 1, 3);
+  envelope_push_local_meta(L, lua_upvalueindex(UP_ID), KEYS);
+  envelope_push(L, 1, 3, KEYS);
   return 1;
 }
 
-static void push_half(lua_State *L, lua_CFunction half, int schema, int last) {
+static void push_prepare(lua_State *L) {
   lua_pushvalue(L, lua_upvalueindex(1));
   lua_pushvalue(L, 1);
-  lua_pushvalue(L, schema);
-  lua_pushvalue(L, last);
-  lua_pushcclosure(L, half, 4);
+  lua_pushvalue(L, 3);
+  lua_pushvalue(L, 2);
+  lua_pushcclosure(L, operation_prepare, UP_ACCESS);
+}
+
+static void push_finish(lua_State *L, int mode) {
+  lua_pushvalue(L, lua_upvalueindex(1));
+  lua_pushvalue(L, 1);
+  lua_pushvalue(L, 4);
+  lua_pushinteger(L, mode);
+  envelope_push_keys(L);
+  lua_pushcclosure(L, operation_finish, UP_MODE + ENVELOPE_KEYS);
 }
 
 /* What an input must be for prepare to be of no use: "any", "object" (an
@@ -172,13 +183,12 @@ static int operation_new(lua_State *L) {
   luaL_argcheck(L, lua_isnil(L, 4) || schema_to(L, 4) != NULL, 4,
                 "compiled schema expected");
   mode = luaL_checkoption(L, 5, "cast", modes);
-  lua_pushinteger(L, values[mode]);
   if (!lua_isnil(L, 2) && !access_requires_anything(L, 2)) {
     lua_pushnil(L);
     lua_replace(L, 2);
   }
-  push_half(L, operation_prepare, 3, 2);
-  push_half(L, operation_finish, 4, 6);
+  push_prepare(L);
+  push_finish(L, values[mode]);
   push_guard(L);
   return 3;
 }

@@ -1,0 +1,63 @@
+local core = require("operations.core")
+
+describe("the core", function()
+  it("tells the time in ms since the epoch", function()
+    assert.is_true(math.abs(core.now() / 1000 - os.time()) < 2)
+    assert.equal("integer", core.kind(core.now()))
+  end)
+
+  it("makes random ids, each another", function()
+    local seen = {}
+    for _ = 1, 1000 do
+      local id = core.random_id()
+      assert.matches("^%x%x%x%x%x%x%x%x%-%x%x%x%x%-4%x%x%x%-[89ab]%x%x%x%-%x%x%x%x%x%x%x%x%x%x%x%x$", id)
+      assert.is_nil(seen[id])
+      seen[id] = true
+    end
+  end)
+
+  it("is one per Lua state, however often it is loaded", function()
+    package.loaded["operations.core"] = nil
+    local again = require("operations.core")
+    package.loaded["operations.core"] = core
+    assert.equal("array", again.kind(setmetatable({}, again.array_mt)))
+    assert.equal("array", core.kind(setmetatable({}, core.array_mt)))
+    assert.is_true(core.is_error(setmetatable({}, core.error_mt)))
+  end)
+
+  it("names the argument that is wrong", function()
+    for message, misuse in pairs({
+      ["bad argument #1 to 'add_mark' (table expected, got number)"] = function() core.add_mark(1, "array") end,
+      ["bad argument #2 to 'add_mark' (invalid option 'list')"] = function() core.add_mark({}, "list") end,
+      ["bad argument #1 to 'set_array_mt' (table expected, got nil)"] = function() core.set_array_mt(nil) end,
+      ["bad argument #1 to 'kind' (value expected)"] = function() core.kind() end,
+      ["bad argument #2 to 'operation' (table expected, got number)"] = function() core.operation("a.b", 1) end,
+      ["bad argument #3 to 'operation' (compiled schema expected)"] = function() core.operation("a.b", nil, {}) end,
+      ["bad argument #5 to 'operation' (invalid option 'maybe')"] = function()
+        core.operation("a.b", nil, nil, nil, "maybe")
+      end,
+    }) do
+      local ok, raised = pcall(misuse)
+      assert.is_false(ok)
+      assert.matches(message, raised, 1, true)
+    end
+  end)
+
+  it("takes another library's array mark for its own", function()
+    local own, other = core.array_mt, {}
+    core.set_array_mt(other)
+    assert.equal("array", core.kind(setmetatable({}, other)))
+    assert.equal("object", core.kind(setmetatable({ a = 1 }, nil)))
+    core.set_array_mt(own)
+    assert.equal("array", core.kind(setmetatable({}, own)))
+  end)
+
+  it("takes another value for null", function()
+    local value = core.trust()
+    assert.equal("userdata", core.kind(value))
+    core.set_foreign_null(value)
+    assert.equal("null", core.kind(value))
+    core.set_foreign_null(nil)
+    assert.equal("userdata", core.kind(value))
+  end)
+end)
