@@ -1,8 +1,355 @@
--- Interim: branch reactor replaces this file whole.
-return {
-  cancelled = function()
-    return false
-  end,
-  deadline = function() end,
-  resume = coroutine.resume,
+--- Structured tasks: functions that run side by side and wait in direct style. A task ends only when the tasks it
+--- spawned have ended; cancelling one cancels them too.
+local compat = require("operations.compat")
+local errors = require("operations.error")
+local hosts = require("operations.hosts")
+local scheduler = require("operations.scheduler")
+
+local task = {
+  await = scheduler.await,
+  resume = scheduler.resume,
+  interrupt = scheduler.interrupt,
+  deadline = scheduler.deadline,
+  cancelled = scheduler.cancelled,
 }
+
+---@class operations.Task
+---@field _co? thread  until it returned
+---@field _strand operations.Strand
+---@field _start? table  arguments, until it started
+---@field _parent? operations.Task
+---@field _wait? operations.Wait  what it waits for now
+---@field _aborted? operations.Error  cancelled: every further wait raises this
+---@field _results? table
+---@field _failure? any
+---@field _ended? boolean  and its children have
+local Task = {}
+Task.__index = Task
+Task.__name = "operations.task"
+
+-- Tasks without a parent that have not ended: nothing else may refer to a task that waits.
+local roots = {} -- luacheck: ignore 241 (held, never read)
+
+local function check_function(fn, name)
+  if type(fn) ~= "function" then
+    error(("bad argument #1 to '%s' (function expected, got %s)"):format(name, type(fn)), 3)
+  end
+end
+
+local function adopt(parent, self)
+  if not parent then
+    roots[self] = true
+    return
+  end
+  self._parent, self._aborted = parent, parent._aborted
+  self._older = parent._youngest
+  if self._older then
+    self._older._younger = self
+  else
+    parent._eldest = self
+  end
+  parent._youngest = self
+end
+
+local function disown(self)
+  local parent, older, younger = self._parent, self._older, self._younger
+  if not parent then
+    roots[self] = nil
+    return
+  end
+  if older then
+    older._younger = younger
+  else
+    parent._eldest = younger
+  end
+  if younger then
+    younger._older = older
+  else
+    parent._youngest = older
+  end
+  self._parent, self._older, self._younger = nil, nil, nil
+end
+
+local function spawn(fn, ...)
+  local strand = scheduler.here()
+  local parent = strand.task
+  if parent and parent._ended then
+    parent = nil
+  end
+  local self = setmetatable({ _co = coroutine.create(fn), _start = compat.pack(...) }, Task)
+  self._strand = scheduler.manage(self._co, {
+    task = self,
+    root = true,
+    deadline = scheduler.deadline_of(strand),
+  })
+  adopt(parent, self)
+  scheduler.ready(self)
+  return self
+end
+
+--- Starts `fn(...)` as a task of its own: a child of the running task when there is one. It begins to run when the
+--- caller waits. Obeys the deadline that the caller obeys now.
+---@param fn function
+---@param ... any
+---@return operations.Task
+function task.spawn(fn, ...)
+  check_function(fn, "spawn")
+  return spawn(fn, ...)
+end
+
+--- The running task; nil outside of any.
+---@return operations.Task?
+function task.current()
+  return scheduler.here().task
+end
+
+-- A failure that nobody has asked for when the task is forgotten, or its parent ends, is logged.
+local function watch_failure(self, parent)
+  if self._observed or self._failure == self._aborted then
+    return
+  end
+  local failure, traceback = self._failure, self._traceback
+  local reported = { done = false }
+  self._unasked = reported
+  function reported.report()
+    if not reported.done then
+      reported.done = true
+      task.on_error(failure, traceback)
+    end
+  end
+  reported.sentinel = nil
+  self._sentinel = compat.finalizer(reported.report)
+  if parent then
+    parent._unasked_children = parent._unasked_children or setmetatable({}, { __mode = "k" })
+    parent._unasked_children[self] = true
+  end
+end
+
+local function report_children(self)
+  for child in pairs(self._unasked_children or {}) do
+    if not child._observed then
+      child._unasked.report()
+    end
+  end
+end
+
+local function finish(self)
+  local parent = self._parent
+  self._ended = true
+  disown(self)
+  report_children(self)
+  if self._failure ~= nil then
+    watch_failure(self, parent)
+  end
+  local wakes = self._wakes
+  self._wakes = nil
+  for i = 1, wakes and #wakes or 0 do
+    if wakes[i] then
+      wakes[i]()
+    end
+  end
+  if parent and parent._returned_already and not parent._eldest then
+    finish(parent)
+  end
+end
+
+local function cancel_children(self, reason)
+  local child = self._eldest
+  while child do
+    local younger = child._younger
+    child:cancel(reason)
+    child = younger
+  end
+end
+
+--- The scheduler's word that the task's function returned or raised.
+---@param ok boolean
+function Task:_returned(ok, ...)
+  local co = self._co
+  self._co, self._returned_already = nil, true
+  if ok then
+    self._results = compat.pack(...)
+  else
+    self._failure = (...)
+    if self._failure == nil then
+      self._failure = errors.new("UNKNOWN_ERROR", "nil")
+    end
+    self._traceback = debug.traceback(co, tostring(self._failure))
+    cancel_children(self, "the task that spawned this one failed")
+  end
+  if not self._eldest then
+    finish(self)
+  end
+end
+
+local function observe(self)
+  self._observed = true
+  if self._unasked then
+    self._unasked.done = true
+  end
+end
+
+-- Waits until the task has ended.
+local function join(self, shielded)
+  observe(self)
+  if not self._ended then
+    scheduler.await(function(wake)
+      local wakes = self._wakes or {}
+      local i = #wakes + 1
+      self._wakes = wakes
+      wakes[i] = wake
+      return function()
+        wakes[i] = false
+      end
+    end, shielded)
+  end
+end
+
+local function runs_inside(strand, self)
+  local above = strand.task
+  while above do
+    if above == self then
+      return true
+    end
+    above = above._parent
+  end
+  return false
+end
+
+--- Waits until the task and its children have ended.
+---@return any ...  what its function returned, or nil and an error object when it raised
+function Task:wait()
+  if not self._ended and runs_inside(scheduler.here(), self) then
+    error("a task cannot wait for itself or for the task that spawned it", 2)
+  end
+  join(self)
+  if self._failure ~= nil then
+    return nil, (errors.from(self._failure))
+  end
+  return compat.unpack(self._results, 1, self._results.n)
+end
+
+--- Cancels the task and its children: what each waits for is called off and raises an ABORTED error object there, as
+--- every further wait does. Has no effect on a task that has ended.
+---@param reason? string|operations.Error
+function Task:cancel(reason)
+  if self._ended or self._aborted then
+    return
+  end
+  if not errors.is_error(reason) then
+    reason = errors.new("ABORTED", reason or "the task was cancelled")
+  end
+  self._aborted = reason
+  cancel_children(self, reason)
+  if self._wait then
+    scheduler.fail(self._wait, reason)
+  end
+end
+
+--- Runs `fn(...)` as a task and waits for it and its children. Inside a task: as a child of it.
+---@param fn function
+---@param ... any
+---@return any ...  what `fn` returns; raises what it raises
+function task.run(fn, ...)
+  check_function(fn, "run")
+  local self = spawn(fn, ...)
+  local ok, raised = pcall(join, self)
+  if not ok then
+    -- Ctrl-C, or the caller was cancelled: cleanup of what runs comes first.
+    self:cancel(errors.is_error(raised) and raised or tostring(raised))
+    join(self, true)
+    error(raised, 0)
+  end
+  if self._failure ~= nil then
+    error(self._failure, 0)
+  end
+  return compat.unpack(self._results, 1, self._results.n)
+end
+
+--- Waits.
+---@param seconds number  fractions count; 0 or less lets other tasks run
+function task.sleep(seconds)
+  if type(seconds) ~= "number" or seconds ~= seconds then
+    error(("bad argument #1 to 'sleep' (number of seconds expected, got %s)"):format(tostring(seconds)), 2)
+  end
+  scheduler.await(function(wake)
+    return hosts.current().timer(seconds * 1000, wake)
+  end)
+end
+
+-- Did a task end as a failure: raised, or returned nil and an error object?
+local function failure_of(self)
+  if self._failure ~= nil then
+    return (errors.from(self._failure))
+  end
+  local results = self._results
+  if results[1] == nil and errors.is_error(results[2]) then
+    return results[2]
+  end
+end
+
+--- Runs functions side by side. The first that raises, or returns nil and an error object, cancels the others.
+---@param functions function[]
+---@return any[]? results  the first result of each, in the order of `functions`
+---@return operations.Error? err  of the one that failed first
+function task.all(functions)
+  if type(functions) ~= "table" then
+    error(("bad argument #1 to 'all' (table expected, got %s)"):format(type(functions)), 2)
+  end
+  for i = 1, #functions do
+    if type(functions[i]) ~= "function" then
+      error(("bad argument #1 to 'all' (function expected at [%d], got %s)"):format(i, type(functions[i])), 2)
+    end
+  end
+  return task.run(task._all, functions)
+end
+
+function task._all(functions)
+  local self, children, left, failure = task.current(), {}, #functions, nil
+  scheduler.await(function(wake)
+    for i = 1, #functions do
+      local child = spawn(functions[i])
+      children[i] = child
+      child._observed = true
+      child._wakes = {
+        function()
+          left = left - 1
+          if not failure then
+            failure = failure_of(child)
+            if failure then
+              cancel_children(self, "another task of all{} failed")
+            end
+          end
+          if left == 0 then
+            wake()
+          end
+        end,
+      }
+    end
+    if left == 0 then
+      wake()
+    end
+  end)
+  if failure then
+    return nil, failure
+  end
+  local results = {}
+  for i = 1, #children do
+    results[i] = children[i]._results[1]
+  end
+  return results
+end
+
+--- Chooses the host by name ("plain"), or gives one's own. Before anything waits.
+---@param host string|operations.Host
+function task.use_host(host)
+  hosts.use(host)
+end
+
+--- Called with what a task raised that nobody waits for, and the traceback. Settable.
+---@type fun(raised: any, traceback: string)
+function task.on_error(raised, traceback)
+  scheduler.on_error(raised, traceback)
+end
+
+return task

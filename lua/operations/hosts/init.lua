@@ -1,0 +1,55 @@
+--- The host: what runs the loop of the program we are in. One small file each; this one chooses.
+local hosts = {}
+
+---@class operations.Host
+---@field name string
+---@field now fun(): integer  ms since the epoch
+---@field timer fun(ms: number, fn: fun()): fun()  calls `fn` once, later; returns what stops it
+---@field block fun(poll: fun(): boolean, boolean)  lets things happen until `poll()` is true; its second result says
+---that more can run at once
+---@field schedule? fun(turn: fun())  has the host's loop call `turn()` soon; absent where `block` runs everything
+---@field start? fun(kind: string, options: any, on_event: fun(kind: string, ...)): operations.Handle  starts
+---something in the reactor ("http")
+
+local required = { "now", "timer", "block" }
+local chosen
+
+local function detect()
+  local ngx, vim = rawget(_G, "ngx"), rawget(_G, "vim")
+  if ngx and ngx.socket then
+    return "openresty"
+  elseif vim and vim.loop then
+    return "nvim"
+  end
+  return "plain"
+end
+
+local function nothing() end
+
+--- Chooses a host by its name, or takes a table that is one.
+---@param host string|operations.Host
+function hosts.use(host)
+  if type(host) == "string" then
+    host = require("operations.hosts." .. host) -- each needs what only its own program has
+  elseif type(host) ~= "table" then
+    error(("bad argument #1 'host' (name or table expected, got %s)"):format(type(host)), 3)
+  end
+  for i = 1, #required do
+    if type(host[required[i]]) ~= "function" then
+      error(("bad argument #1 'host' (function expected in field '%s')"):format(required[i]), 3)
+    end
+  end
+  host.schedule = host.schedule or nothing
+  chosen = host
+end
+
+--- The host in use; the first call detects it.
+---@return operations.Host
+function hosts.current()
+  if not chosen then
+    hosts.use(detect())
+  end
+  return chosen
+end
+
+return hosts

@@ -1,0 +1,63 @@
+--- The reactor as hosts use it: made when first needed, events handed to who started what they are about.
+local reactor_loop = {}
+
+local reactor
+
+local function get()
+  if not reactor or not reactor:usable() then
+    -- Not above: programs that never wait do not pay for loading libcurl.
+    reactor = require("operations.reactor").new()
+  end
+  return reactor
+end
+reactor_loop.get = get
+
+--- Starts something; its events go to `on_event`.
+---@param kind "http"|"timer"
+---@param options any
+---@param on_event fun(kind: string, ...)
+---@return operations.Handle handle  dropping it cancels
+function reactor_loop.start(kind, options, on_event)
+  local r = get()
+  return r[kind](r, options, on_event)
+end
+
+--- A one-shot timer.
+---@param ms number
+---@param fn fun()
+---@return fun() stop
+function reactor_loop.timer(ms, fn)
+  local handle = get():timer(ms, function()
+    fn()
+  end)
+  return function()
+    handle:cancel()
+  end
+end
+
+local function deliver(handle, kind, ...)
+  if not handle then
+    return false
+  end
+  local on_event = handle:owner()
+  if on_event then
+    on_event(kind, ...)
+  end
+  return true
+end
+
+--- Waits up to `timeout` ms (-1: until something happens) and hands out what happened.
+---@param timeout integer
+function reactor_loop.step(timeout)
+  reactor:step(timeout)
+  while deliver(reactor:next()) do
+  end
+end
+
+--- Is there anything that can still happen?
+---@return boolean
+function reactor_loop.active()
+  return reactor ~= nil and reactor:inflight() > 0
+end
+
+return reactor_loop

@@ -1,0 +1,340 @@
+--- Coroutines that wait: suspends the running coroutine until it is woken, passes waits made inside generators
+--- through to whoever runs them, and drives the host's loop where nothing can be suspended. No I/O of its own.
+local compat = require("operations.compat")
+local errors = require("operations.error")
+local hosts = require("operations.hosts")
+
+local scheduler = {}
+
+-- What a coroutine yields, before its wait, to say "I wait" rather than "here is a value".
+local WAITING = {}
+
+-- What is known about a coroutine. Never refers to the coroutine: LuaJIT's weak keys are no ephemerons.
+---@class operations.Strand
+---@field task? operations.Task
+---@field outer? operations.Strand  who runs it: its deadlines count here too
+---@field deadline? number  ms since the epoch
+---@field managed? boolean  run by `turn` or `resume`, which understand WAITING
+---@field root? boolean  a task's own coroutine
+---@field inner? operations.Wait  what a generator waits for
+
+---@class operations.Wait
+---@field done boolean
+---@field cancel? fun()  undoes what was armed; called at most once, and only when nothing woke the wait
+---@field failure? any  what the waiting coroutine raises
+---@field timer? fun()  stops the deadline's timer
+---@field task? operations.Task  parked until this is done
+
+---@type table<thread, operations.Strand>
+local strands = setmetatable({}, { __mode = "k" })
+local main = {} ---@type operations.Strand
+local current = main -- always `main` or a managed strand
+local queue, first, last, depth = {}, 1, 0, 0
+
+--- The strand of the running coroutine. One that user code made counts as part of what runs it.
+---@return operations.Strand
+local function here()
+  local co, is_main = coroutine.running()
+  if co == nil or is_main then
+    return main
+  end
+  local strand = strands[co]
+  if not strand then
+    strand = {}
+    strands[co] = strand
+  end
+  if not strand.managed then
+    strand.task, strand.outer = current.task, current
+  end
+  return strand
+end
+scheduler.here = here
+
+--- The earliest deadline that the waits of a strand obey.
+---@param strand operations.Strand
+---@return number?
+local function deadline_of(strand)
+  local earliest
+  while strand do
+    local own = strand.deadline
+    if own and (not earliest or own < earliest) then
+      earliest = own
+    end
+    strand = strand.outer
+  end
+  return earliest
+end
+scheduler.deadline_of = deadline_of
+
+--- Sets the deadline that every wait of the running coroutine obeys.
+---@param deadline number?  ms since the epoch; nil: none of its own
+---@return number? previous
+function scheduler.deadline(deadline)
+  if deadline ~= nil and type(deadline) ~= "number" then
+    error(("bad argument #1 'deadline' (number expected, got %s)"):format(type(deadline)), 2)
+  end
+  local strand = here()
+  local previous = strand.deadline
+  strand.deadline = deadline
+  return previous
+end
+
+local function timed_out()
+  return errors.new("TIMEOUT", "the deadline passed")
+end
+
+-- Why `strand` must not wait (any more); else nil and its deadline.
+local function interruption(strand)
+  local task = strand.task
+  if task and task._aborted then
+    return task._aborted
+  end
+  local deadline = deadline_of(strand)
+  if deadline and hosts.current().now() >= deadline then
+    return timed_out()
+  end
+  return nil, deadline
+end
+
+--- Was the running task cancelled, or did the running coroutine's deadline pass?
+---@return boolean
+function scheduler.cancelled()
+  return interruption(here()) ~= nil
+end
+
+--- Puts a task at the end of the run queue.
+---@param task operations.Task
+function scheduler.ready(task)
+  last = last + 1
+  queue[last] = task
+  if first == last then
+    hosts.current().schedule(scheduler.turn)
+  end
+end
+
+local function settle(wait)
+  wait.done = true
+  if wait.timer then
+    wait.timer()
+    wait.timer = nil
+  end
+  if wait.task then
+    scheduler.ready(wait.task)
+  end
+end
+
+--- Ends a wait with a failure, which the waiting coroutine raises; undoes what was armed.
+---@param wait operations.Wait
+---@param failure any
+local function fail(wait, failure)
+  if wait.done then
+    return
+  end
+  wait.failure, wait.n = failure, 0
+  settle(wait)
+  local cancel = wait.cancel
+  wait.cancel = nil
+  if cancel then
+    local ok, raised = pcall(cancel)
+    if not ok then
+      scheduler.on_error(raised, tostring(raised))
+    end
+  end
+end
+scheduler.fail = fail
+
+-- Runs the host's loop until `wait` is done. An error in between is the host's own, or the user's Ctrl-C.
+local function drive(wait)
+  local saved, saved_depth = current, depth
+  local ok, raised = pcall(hosts.current().block, function()
+    local more = scheduler.turn()
+    return wait.done, more
+  end)
+  current, depth = saved, saved_depth
+  if not ok then
+    fail(wait, raised)
+    error(raised, 0)
+  end
+end
+
+-- Waits until `wait` is done: lets whoever runs this coroutine go on meanwhile, or drives the loop.
+local function suspend(wait)
+  local strand = strands[coroutine.running()]
+  if strand == current and strand.managed then
+    if strand.root then
+      wait.task = strand.task
+    end
+    coroutine.yield(WAITING, wait)
+  else
+    drive(wait)
+  end
+end
+
+local function nothing() end
+
+local function waker(wait)
+  return function(...)
+    if not wait.done then
+      local n = select("#", ...)
+      wait.n = n
+      if n > 0 then
+        wait[1], wait[2], wait[3], wait[4] = ...
+        for i = 5, n do
+          wait[i] = (select(i, ...))
+        end
+      end
+      settle(wait)
+    end
+  end
+end
+
+local function set_deadline(wait, deadline)
+  local host = hosts.current()
+  wait.timer = host.timer(deadline - host.now(), function()
+    wait.timer = nil
+    fail(wait, timed_out())
+  end)
+end
+
+--- Suspends the running coroutine until `wake(...)` is called, and returns what `wake` was given. Raises the ABORTED
+--- or TIMEOUT error object when the task is cancelled or the deadline passes first.
+---@param arm fun(wake: fun(...)): fun()?  starts what is waited for; may return the function that undoes it
+---@param shielded? boolean  waits on in spite of cancellation and deadlines
+---@return any ...
+function scheduler.await(arm, shielded)
+  local strand = here()
+  local task, deadline = strand.task, nil
+  if not shielded then
+    local failure
+    failure, deadline = interruption(strand)
+    if failure then
+      error(failure, 0)
+    end
+  end
+  local wait = { done = false, n = 0 }
+  wait.cancel = arm(waker(wait)) or nothing
+  if not wait.done then
+    if deadline then
+      set_deadline(wait, deadline)
+    end
+    local previous = task and task._wait
+    if task and not shielded then
+      task._wait = wait
+      if task._aborted then
+        fail(wait, task._aborted)
+      end
+    end
+    if not wait.done then
+      suspend(wait)
+    end
+    if task then
+      task._wait = previous
+    end
+  end
+  if wait.failure ~= nil then
+    error(wait.failure, 0)
+  end
+  return compat.unpack(wait, 1, wait.n)
+end
+
+--- Makes a coroutine known whose yields `turn` or `resume` receive.
+---@param co thread
+---@param strand operations.Strand
+---@return operations.Strand
+function scheduler.manage(co, strand)
+  strand.managed = true
+  strands[co] = strand
+  return strand
+end
+
+local function resumed(co, strand, saved, ...)
+  current = saved
+  local ok, tag, wait = ...
+  if tag ~= WAITING or not ok then
+    return ...
+  end
+  strand.inner = wait
+  suspend(wait)
+  strand.inner = nil
+  current = strand
+  return resumed(co, strand, saved, coroutine.resume(co))
+end
+
+--- Resumes a generator coroutine as `coroutine.resume` does. Waits made inside suspend the surrounding task (or drive
+--- the loop when there is none); it returns when `co` yields a value, ends or fails.
+---@param co thread
+---@return boolean ok
+---@return any ...
+function scheduler.resume(co, ...)
+  local outer = here()
+  local strand = strands[co] or scheduler.manage(co, {})
+  strand.task, strand.outer = outer.task, outer
+  local saved = current
+  current = strand
+  return resumed(co, strand, saved, coroutine.resume(co, ...))
+end
+
+--- Ends the wait that a generator coroutine is in, if any: `failure` is raised where it waits.
+---@param co thread  one that `resume` runs
+---@param failure any
+---@return boolean interrupted  false when it was not waiting
+function scheduler.interrupt(co, failure)
+  local strand = strands[co]
+  local wait = strand and strand.inner
+  if not wait or wait.done then
+    return false
+  end
+  fail(wait, failure)
+  return true
+end
+
+local function ran(task, ok, tag, ...)
+  current = main
+  if not ok or tag ~= WAITING then
+    task:_returned(ok, tag, ...)
+  end
+end
+
+local function run(task)
+  local start = task._start
+  if not start then
+    current = task._strand
+    return ran(task, coroutine.resume(task._co))
+  end
+  task._start = nil
+  if task._aborted then
+    return task:_returned(false, task._aborted)
+  end
+  current = task._strand
+  return ran(task, coroutine.resume(task._co, compat.unpack(start, 1, start.n)))
+end
+
+--- Runs the tasks that are ready now, in the order they became so.
+---@return boolean more  others became ready meanwhile
+function scheduler.turn()
+  local saved, stop = current, last
+  depth = depth + 1
+  while first <= stop do
+    local task = queue[first]
+    queue[first] = nil
+    first = first + 1
+    run(task)
+  end
+  depth = depth - 1
+  current = saved
+  if first <= last then
+    return true
+  end
+  if depth == 0 then
+    first, last = 1, 0
+  end
+  return false
+end
+
+--- Called with a raised value that nobody waits for, and its traceback.
+---@type fun(raised: any, traceback: string)
+function scheduler.on_error(_, traceback)
+  io.stderr:write("operations: ", traceback, "\n")
+end
+
+return scheduler

@@ -1,0 +1,679 @@
+local errors = require("operations.error")
+local fake_host = require("spec.support.fake_host")
+local hosts = require("operations.hosts")
+local task = require("operations.task")
+
+describe("task", function()
+  local host, logged, on_error
+
+  before_each(function()
+    host = fake_host.new()
+    task.use_host(host)
+    logged, on_error = {}, task.on_error
+    task.on_error = function(raised, traceback)
+      logged[#logged + 1] = { raised = raised, traceback = traceback }
+    end
+  end)
+
+  after_each(function()
+    task.on_error = on_error
+    task.use_host("plain")
+  end)
+
+  local function collect()
+    collectgarbage()
+    collectgarbage()
+  end
+
+  describe("run", function()
+    it("returns all that the function returns, nils included", function()
+      assert.same({ n = 4, 1, nil, 3, nil }, require("operations.compat").pack(task.run(function(...)
+        return ...
+      end, 1, nil, 3, nil)))
+    end)
+
+    it("raises what the function raises, unchanged", function()
+      local raised = {}
+      local ok, got = pcall(task.run, function()
+        error(raised)
+      end)
+      assert.is_false(ok)
+      assert.equal(raised, got)
+    end)
+
+    it("ends only when the tasks spawned inside have ended", function()
+      local ended = false
+      task.run(function()
+        task.spawn(function()
+          task.spawn(function()
+            task.sleep(1)
+            ended = true
+          end)
+        end)
+      end)
+      assert.is_true(ended)
+    end)
+
+    it("works inside a task, as a child of it", function()
+      assert.equal(7, task.run(function()
+        return task.run(function()
+          task.sleep(1)
+          return 7
+        end)
+      end))
+    end)
+
+    it("says so when nothing can wake what waits", function()
+      assert.error_matches(function()
+        task.run(function()
+          task.await(function() end)
+        end)
+      end, "deadlock")
+    end)
+
+    it("refuses what is no function, naming the argument", function()
+      assert.error_matches(function()
+        task.run("x")
+      end, "bad argument #1 to 'run' %(function expected, got string%)")
+    end)
+  end)
+
+  describe("spawn", function()
+    it("runs tasks in the order they became ready", function()
+      local order = {}
+      task.run(function()
+        for i = 1, 3 do
+          task.spawn(function()
+            order[#order + 1] = i
+            task.sleep(0)
+            order[#order + 1] = i + 10
+          end)
+        end
+        order[#order + 1] = 0
+      end)
+      assert.same({ 0, 1, 2, 3, 11, 12, 13 }, order)
+    end)
+
+    it("starts a task outside of any, which runs when the script waits", function()
+      local spawned = task.spawn(function(a)
+        task.sleep(2)
+        return a
+      end, "a")
+      assert.equal("a", spawned:wait())
+    end)
+
+    it("keeps a task that nobody refers to", function()
+      local ended = false
+      task.spawn(function()
+        task.sleep(1)
+        ended = true
+      end)
+      collect()
+      task.sleep(2)
+      assert.is_true(ended)
+    end)
+  end)
+
+  describe("wait", function()
+    it("gives the error object of a task that failed", function()
+      local value, err = task.spawn(function()
+        error(errors.new("NO_LUCK", "none today"))
+      end):wait()
+      assert.is_nil(value)
+      assert.equal("NO_LUCK", err.code)
+    end)
+
+    it("makes an error object of whatever else was raised", function()
+      local _, err = task.spawn(function()
+        error("plain text", 0)
+      end):wait()
+      assert.equal("EXECUTION_ERROR: plain text", tostring(err))
+      _, err = task.spawn(function()
+        error(nil)
+      end):wait()
+      assert.equal("UNKNOWN_ERROR", err.code)
+    end)
+
+    it("gives every waiter the results, at once and later", function()
+      task.run(function()
+        local one = task.spawn(function()
+          task.sleep(1)
+          return 1, 2
+        end)
+        local seen = 0
+        for _ = 1, 3 do
+          task.spawn(function()
+            local a, b = one:wait()
+            seen = seen + a + b
+          end)
+        end
+        task.sleep(5)
+        assert.equal(9, seen)
+        assert.equal(1, (one:wait()))
+      end)
+    end)
+
+    it("refuses to wait for the task it runs in", function()
+      assert.error_matches(function()
+        task.run(function()
+          local outer = task.current()
+          task.run(function()
+            outer:wait()
+          end)
+        end)
+      end, "cannot wait for itself")
+    end)
+
+    it("leaves what it waits for alone when it is cancelled", function()
+      task.run(function()
+        local worker = task.spawn(function()
+          task.sleep(5)
+          return "worked"
+        end)
+        local waiter = task.spawn(function()
+          worker:wait()
+        end)
+        task.sleep(1)
+        waiter:cancel()
+        assert.equal("ABORTED", select(2, waiter:wait()).code)
+        assert.equal("worked", worker:wait())
+      end)
+    end)
+  end)
+
+  describe("sleep", function()
+    it("lasts as long as it says, to the millisecond", function()
+      local before = host.now()
+      task.sleep(0.25)
+      assert.equal(250, host.now() - before)
+    end)
+
+    it("may last longer than 24.8 days", function()
+      local before = host.now()
+      task.sleep(40 * 86400)
+      assert.equal(40 * 86400 * 1000, host.now() - before)
+    end)
+
+    it("refuses what is no number of seconds", function()
+      assert.error_matches(function()
+        task.sleep("1")
+      end, "number of seconds expected")
+      assert.error_matches(function()
+        task.sleep(0 / 0)
+      end, "number of seconds expected")
+    end)
+  end)
+
+  describe("cancel", function()
+    it("calls off the innermost wait exactly once and raises ABORTED there", function()
+      local calls, caught = 0, nil
+      task.run(function()
+        local child = task.spawn(function()
+          local ok, raised = pcall(task.await, function()
+            return function()
+              calls = calls + 1
+            end
+          end)
+          caught = not ok and raised
+        end)
+        task.sleep(1)
+        child:cancel("enough")
+        child:cancel("again")
+        child:wait()
+      end)
+      assert.equal(1, calls)
+      assert.equal("ABORTED: enough", tostring(caught))
+    end)
+
+    it("raises ABORTED again in a task that caught it and waits again", function()
+      local second
+      local child
+      task.run(function()
+        child = task.spawn(function()
+          pcall(task.sleep, 10)
+          assert.is_true(task.cancelled())
+          local _, raised = pcall(task.sleep, 10)
+          second = raised
+          return "cleaned up"
+        end)
+        task.sleep(1)
+        child:cancel()
+        assert.equal("cleaned up", child:wait())
+      end)
+      assert.equal("ABORTED", second.code)
+    end)
+
+    it("reaches children and their children", function()
+      local seen = {}
+      task.run(function()
+        local child = task.spawn(function()
+          task.spawn(function()
+            local _, raised = pcall(task.sleep, 10)
+            seen[#seen + 1] = raised.code
+          end)
+          local _, raised = pcall(task.sleep, 10)
+          seen[#seen + 1] = raised.code
+        end)
+        task.sleep(1)
+        child:cancel()
+      end)
+      assert.same({ "ABORTED", "ABORTED" }, seen)
+      assert.equal(2000, host.now())
+    end)
+
+    it("never starts a task that was cancelled before it ran", function()
+      local ran = false
+      local child = task.spawn(function()
+        ran = true
+      end)
+      child:cancel()
+      assert.equal("ABORTED", select(2, child:wait()).code)
+      assert.is_false(ran)
+    end)
+
+    it("keeps the results of a task that has ended", function()
+      local child = task.spawn(function()
+        return 1
+      end)
+      child:wait()
+      child:cancel()
+      assert.equal(1, child:wait())
+    end)
+
+    it("stops the timers of what was waited for", function()
+      task.run(function()
+        local child = task.spawn(task.sleep, 10)
+        task.sleep(1)
+        child:cancel()
+        child:wait()
+        assert.equal(0, host.timers)
+      end)
+    end)
+
+    it("reports an error in the function that calls off, and goes on", function()
+      task.run(function()
+        local child = task.spawn(function()
+          task.await(function()
+            return function()
+              error("cleanup broke")
+            end
+          end)
+        end)
+        task.sleep(1)
+        child:cancel()
+        assert.equal("ABORTED", select(2, child:wait()).code)
+      end)
+      assert.equal(1, #logged)
+      assert.matches("cleanup broke", logged[1].raised)
+    end)
+
+    it("reaches a task that cancels itself at its next wait", function()
+      local _, err = task.spawn(function()
+        task.current():cancel("by myself")
+        task.sleep(1)
+      end):wait()
+      assert.equal("ABORTED: by myself", tostring(err))
+    end)
+  end)
+
+  describe("a failing parent", function()
+    it("takes its children with it", function()
+      local child_saw
+      local ok = pcall(task.run, function()
+        task.spawn(function()
+          local _, raised = pcall(task.sleep, 60)
+          child_saw = raised.code
+        end)
+        task.sleep(1)
+        error("parent")
+      end)
+      assert.is_false(ok)
+      assert.equal("ABORTED", child_saw)
+      assert.equal(2000, host.now())
+    end)
+  end)
+
+  describe("all", function()
+    it("gives the first result of each, in order", function()
+      local results = task.all({
+        function()
+          task.sleep(2)
+          return "slow", "unused"
+        end,
+        function()
+          return "fast"
+        end,
+      })
+      assert.same({ "slow", "fast" }, results)
+    end)
+
+    it("is an empty list for an empty list", function()
+      assert.same({}, task.all({}))
+    end)
+
+    it("cancels the others at the first failure and waits for their end", function()
+      local cleaned = false
+      local results, err = task.all({
+        function()
+          local ok = pcall(task.sleep, 60)
+          cleaned = not ok
+        end,
+        function()
+          task.sleep(1)
+          error("first", 0)
+        end,
+      })
+      assert.is_nil(results)
+      assert.equal("first", err.message)
+      assert.is_true(cleaned)
+      assert.equal(2000, host.now())
+    end)
+
+    it("counts nil and an error object as failure", function()
+      local _, err = task.all({
+        function()
+          return nil, errors.new("NOPE", "no")
+        end,
+      })
+      assert.equal("NOPE", err.code)
+    end)
+
+    it("refuses an element that is no function, naming its place", function()
+      assert.error_matches(function()
+        task.all({ print, 5 })
+      end, "function expected at %[2%], got number")
+    end)
+  end)
+
+  describe("deadline", function()
+    it("ends a wait with TIMEOUT and calls it off", function()
+      local cancelled = 0
+      local _, err = task.spawn(function()
+        task.deadline(host.now() + 500)
+        task.await(function()
+          return function()
+            cancelled = cancelled + 1
+          end
+        end)
+      end):wait()
+      assert.equal("TIMEOUT", err.code)
+      assert.equal(1500, host.now())
+      assert.equal(1, cancelled)
+    end)
+
+    it("returns the one before, and nil takes it away", function()
+      task.run(function()
+        assert.is_nil(task.deadline(5000))
+        assert.equal(5000, task.deadline(nil))
+        assert.is_nil(task.deadline(nil))
+        task.sleep(10)
+      end)
+    end)
+
+    it("holds for tasks spawned under it", function()
+      local _, err = task.spawn(function()
+        task.deadline(host.now() + 100)
+        local child = task.spawn(task.sleep, 10)
+        task.deadline(nil)
+        assert(child:wait())
+      end):wait()
+      assert.equal("TIMEOUT", err.code)
+    end)
+
+    it("of a task holds inside its generators; a generator's own does not leak out", function()
+      task.run(function()
+        local generator = coroutine.create(function()
+          task.deadline(host.now() + 100)
+          task.sleep(1)
+        end)
+        local ok, raised = task.resume(generator)
+        assert.is_false(ok)
+        assert.equal("TIMEOUT", raised.code)
+        task.sleep(1)
+        task.deadline(host.now() + 50)
+        ok, raised = task.resume(coroutine.create(task.sleep), 1)
+        assert.is_false(ok)
+        assert.equal("TIMEOUT", raised.code)
+      end)
+    end)
+
+    it("that has passed lets nothing wait, and counts as cancelled", function()
+      task.run(function()
+        task.deadline(host.now() - 1)
+        assert.is_true(task.cancelled())
+        local armed = false
+        local ok, raised = pcall(task.await, function(wake)
+          armed = true
+          wake()
+        end)
+        assert.is_false(ok)
+        assert.equal("TIMEOUT", raised.code)
+        assert.is_false(armed)
+      end)
+    end)
+
+    it("does not disturb a wait that ends in time", function()
+      task.run(function()
+        task.deadline(host.now() + 2000)
+        task.sleep(1)
+        assert.equal(0, host.timers)
+      end)
+    end)
+  end)
+
+  describe("await", function()
+    it("returns what wake was given, however much it was", function()
+      assert.same({ n = 6, 1, nil, 3, nil, 5, nil }, require("operations.compat").pack(task.await(function(wake)
+        wake(1, nil, 3, nil, 5, nil)
+      end)))
+      assert.equal(0, select("#", task.await(function(wake)
+        wake()
+      end)))
+    end)
+
+    it("takes only the first wake", function()
+      assert.equal(1, task.await(function(wake)
+        wake(1)
+        wake(2)
+      end))
+    end)
+
+    it("does not call off what woke it", function()
+      local cancelled = false
+      task.run(function()
+        task.await(function(wake)
+          host.timer(10, wake)
+          return function()
+            cancelled = true
+          end
+        end)
+      end)
+      assert.is_false(cancelled)
+    end)
+
+    it("works in a coroutine that user code made, inside a task and outside", function()
+      local function values()
+        return coroutine.wrap(function()
+          for i = 1, 2 do
+            task.sleep(1)
+            coroutine.yield(i)
+          end
+        end)
+      end
+      local outside = values()
+      assert.equal(1, outside())
+      assert.equal(2, outside())
+      task.run(function()
+        local inside = values()
+        assert.equal(1, inside())
+        assert.equal(2, inside())
+      end)
+    end)
+  end)
+
+  describe("resume", function()
+    local function counter()
+      return coroutine.create(function(first)
+        for i = first, first + 1 do
+          task.sleep(1)
+          local ok = pcall(coroutine.yield, i, "extra")
+          assert(ok)
+        end
+        return "end"
+      end)
+    end
+
+    it("passes the waits of a generator through to its task", function()
+      local order = {}
+      task.run(function()
+        task.spawn(function()
+          task.sleep(0.5)
+          order[#order + 1] = "other"
+        end)
+        local co = counter()
+        assert.same({ true, 1, "extra" }, { task.resume(co, 1) })
+        order[#order + 1] = "generator"
+        assert.same({ true, 2, "extra" }, { task.resume(co) })
+        assert.same({ true, "end" }, { task.resume(co) })
+        assert.is_false((task.resume(co)))
+      end)
+      assert.same({ "other", "generator" }, order)
+    end)
+
+    it("drives the loop outside of any task", function()
+      local co = counter()
+      assert.same({ true, 5, "extra" }, { task.resume(co, 5) })
+      assert.same({ true, 6, "extra" }, { task.resume(co) })
+    end)
+
+    it("passes through generators inside generators", function()
+      task.run(function()
+        local inner = counter()
+        local outer = coroutine.create(function()
+          local _, value = task.resume(inner, 1)
+          coroutine.yield(value)
+          _, value = task.resume(inner)
+          coroutine.yield(value)
+        end)
+        assert.same({ true, 1 }, { task.resume(outer) })
+        assert.same({ true, 2 }, { task.resume(outer) })
+      end)
+    end)
+
+    it("lets a generator be resumed by another task", function()
+      local co = counter()
+      task.run(function()
+        task.resume(co, 1)
+      end)
+      task.run(function()
+        local _, value = task.resume(co)
+        assert.equal(2, value)
+      end)
+    end)
+
+    it("brings the task's cancellation to the innermost generator", function()
+      local seen
+      task.run(function()
+        local child = task.spawn(function()
+          local inner = coroutine.create(function()
+            local _, raised = pcall(task.sleep, 60)
+            seen = raised.code
+            error(raised, 0)
+          end)
+          assert(task.resume(coroutine.create(function()
+            local ok, raised = task.resume(inner)
+            if not ok then
+              error(raised, 0)
+            end
+          end)))
+        end)
+        task.sleep(1)
+        child:cancel()
+        assert.equal("ABORTED", select(2, child:wait()).code)
+      end)
+      assert.equal("ABORTED", seen)
+    end)
+
+    it("knows the task it runs in", function()
+      task.run(function()
+        local me = task.current()
+        local _, inside = task.resume(coroutine.create(task.current))
+        assert.equal(me, inside)
+      end)
+      assert.is_nil(task.current())
+    end)
+  end)
+
+  describe("interrupt", function()
+    it("ends the wait of a generator that another task is waiting for", function()
+      task.run(function()
+        local cancelled = 0
+        local co = coroutine.create(function()
+          task.await(function()
+            return function()
+              cancelled = cancelled + 1
+            end
+          end)
+        end)
+        local reader = task.spawn(task.resume, co)
+        task.sleep(1)
+        assert.is_true(task.interrupt(co, "stop"))
+        assert.is_false(task.interrupt(co, "stop"))
+        assert.same({ false, "stop" }, { reader:wait() })
+        assert.equal(1, cancelled)
+      end)
+    end)
+  end)
+
+  describe("an error that nobody waits for", function()
+    it("is logged with its traceback when the parent ends", function()
+      task.run(function()
+        task.spawn(function()
+          error("lost")
+        end)
+        task.sleep(1)
+      end)
+      assert.equal(1, #logged)
+      assert.matches("lost", logged[1].raised)
+      assert.matches("traceback", logged[1].traceback)
+    end)
+
+    it("is logged when the task is forgotten", function()
+      task.spawn(function()
+        error("forgotten")
+      end)
+      task.sleep(1)
+      collect()
+      assert.equal(1, #logged)
+    end)
+
+    it("is not logged when somebody asks later", function()
+      task.run(function()
+        local child = task.spawn(function()
+          error("asked for")
+        end)
+        task.sleep(1)
+        child:wait()
+      end)
+      collect()
+      assert.same({}, logged)
+    end)
+
+    it("is not logged when the task was cancelled", function()
+      task.run(function()
+        local child = task.spawn(task.sleep, 10)
+        task.sleep(1)
+        child:cancel()
+      end)
+      collect()
+      assert.same({}, logged)
+    end)
+  end)
+
+  it("refuses a host that lacks a function, naming it", function()
+    assert.error_matches(function()
+      task.use_host({ now = print, timer = print })
+    end, "function expected in field 'block'")
+    assert.equal(host, hosts.current())
+  end)
+end)

@@ -1,0 +1,230 @@
+/*
+** reactor_lua.c - luaopen_operations_reactor.  Lua starts things, holds
+** handles and pulls events; nothing here calls Lua.
+*/
+#include "reactor_lua.h"
+
+#include <dlfcn.h>
+#include <errno.h>
+
+static reactor_Reactor *to_reactor(lua_State *L) {
+  return (reactor_Reactor *)luaL_checkudata(L, 1, REACTOR_NAME);
+}
+
+reactor_Reactor *reactor_check(lua_State *L) {
+  reactor_Reactor *r = to_reactor(L);
+  if (!reactor_usable(r))
+    luaL_argerror(L, 1, "the reactor is closed, or of another process");
+  return r;
+}
+
+/* reactor.new() -> reactor | nil, message */
+static int reactor_create(lua_State *L) {
+  reactor_Reactor *r = (reactor_Reactor *)lua_newuserdata(L, sizeof(*r));
+  ops_Alloc alloc;
+  memset(r, 0, sizeof(*r));
+  r->epoll = -1;
+  luaL_getmetatable(L, REACTOR_NAME);
+  lua_setmetatable(L, -2);
+  /* Handles by their address, weakly: dropping one cancels it. */
+  lua_newtable(L);
+  lua_createtable(L, 0, 1);
+  lua_pushliteral(L, "v");
+  lua_setfield(L, -2, "__mode");
+  lua_setmetatable(L, -2);
+  ops_setuservalue(L, -2);
+  alloc.fn = lua_getallocf(L, &alloc.ud);
+  if (reactor_init(r, alloc)) return 1;
+  lua_pushnil(L);
+  lua_pushfstring(L, "epoll_create1: %s", strerror(errno));
+  return 2;
+}
+
+void *reactor_new_handle(lua_State *L, size_t size, int owner) {
+  reactor_Handle *h = (reactor_Handle *)lua_newuserdata(L, size);
+  memset(h, 0, size);
+  luaL_getmetatable(L, REACTOR_HANDLE_NAME);
+  lua_setmetatable(L, -2);
+  lua_createtable(L, 2, 0);
+  if (owner != 0) {
+    lua_pushvalue(L, owner);
+    lua_rawseti(L, -2, REACTOR_OWNER);
+  }
+  ops_setuservalue(L, -2);
+  ops_getuservalue(L, 1);
+  lua_pushvalue(L, -2);
+  ops_rawsetp(L, -2, h);
+  lua_pop(L, 1);
+  return h;
+}
+
+static int push_nothing(lua_State *L, reactor_Handle *h, reactor_Event event) {
+  (void)L, (void)h, (void)event;
+  return 0;
+}
+
+/* reactor:timer(ms, owner?) -> handle; says "timer" once */
+static int reactor_lua_timer(lua_State *L) {
+  reactor_Reactor *r = reactor_check(L);
+  lua_Number ms = luaL_checknumber(L, 2);
+  reactor_Handle *h;
+  luaL_argcheck(L, ms == ms, 2, "not a number");
+  lua_settop(L, 3);
+  h = (reactor_Handle *)reactor_new_handle(L, sizeof(*h), 3);
+  h->push = push_nothing;
+  if (!reactor_timer_start(r, &h->op, ms))
+    return luaL_error(L, "not enough memory for a timer");
+  return 1;
+}
+
+/* reactor:fd() -> integer; readable when step has work, once flush was called
+ */
+static int reactor_lua_fd(lua_State *L) {
+  lua_pushinteger(L, reactor_check(L)->epoll);
+  return 1;
+}
+
+/* reactor:step(timeout_ms): waits (-1: without limit) and takes in what
+** happened; returns early on a signal */
+static int reactor_lua_step(lua_State *L) {
+  reactor_Reactor *r = reactor_check(L);
+  lua_Number timeout = luaL_checknumber(L, 2);
+  luaL_argcheck(L, timeout == timeout, 2, "not a number");
+  if (timeout > 1e9) timeout = 1e9;
+  reactor_step(r, timeout < 0 ? -1 : (int)timeout);
+  return 0;
+}
+
+/* reactor:flush(): before another loop polls the descriptor */
+static int reactor_lua_flush(lua_State *L) {
+  if (!reactor_flush(reactor_check(L)))
+    return luaL_error(L, "timerfd: %s", strerror(errno));
+  return 0;
+}
+
+static const struct {
+  reactor_Event event;
+  const char *name;
+} event_names[] = {
+    {REACTOR_HEAD, "head"},   {REACTOR_DATA, "data"},   {REACTOR_DONE, "done"},
+    {REACTOR_ERROR, "error"}, {REACTOR_TIMER, "timer"},
+};
+
+/* Pushes the handle of an op; false when it is being collected. */
+static bool push_handle(lua_State *L, reactor_Op *op) {
+  ops_getuservalue(L, 1);
+  ops_rawgetp(L, -1, op);
+  lua_remove(L, -2);
+  if (lua_isuserdata(L, -1)) return true;
+  lua_pop(L, 1);
+  return false;
+}
+
+/* reactor:next() -> handle, kind, ... | nil when nothing more happened */
+static int reactor_lua_next(lua_State *L) {
+  reactor_Reactor *r = reactor_check(L);
+  reactor_Op *op;
+  lua_settop(L, 1);
+  while ((op = reactor_ready(r)) != NULL) {
+    int i = 0, n;
+    while (!(op->pending & event_names[i].event)) i++;
+    if (push_handle(L, op)) {
+      lua_pushstring(L, event_names[i].name);
+      n = ((reactor_Handle *)op)
+              ->push(L, (reactor_Handle *)op, event_names[i].event);
+      reactor_pulled(op, event_names[i].event);
+      return n + 2;
+    }
+    reactor_stop(op);
+  }
+  lua_pushnil(L);
+  return 1;
+}
+
+/* reactor:inflight() -> integer; how many handles can still say something */
+static int reactor_lua_inflight(lua_State *L) {
+  reactor_Reactor *r = to_reactor(L);
+  lua_pushinteger(L, (lua_Integer)r->active_count);
+  return 1;
+}
+
+/* reactor:pending() -> boolean; has something happened that was not pulled? */
+static int reactor_lua_pending(lua_State *L) {
+  lua_pushboolean(L, reactor_ready(reactor_check(L)) != NULL);
+  return 1;
+}
+
+/* reactor:usable() -> boolean; open, and made by this process */
+static int reactor_lua_usable(lua_State *L) {
+  lua_pushboolean(L, reactor_usable(to_reactor(L)));
+  return 1;
+}
+
+/* reactor:close(): cancels everything; closing twice does nothing */
+static int reactor_lua_close(lua_State *L) {
+  reactor_close(to_reactor(L));
+  return 0;
+}
+
+/* handle:cancel(); a handle that is over ignores it */
+static int handle_cancel(lua_State *L) {
+  reactor_Handle *h =
+      (reactor_Handle *)luaL_checkudata(L, 1, REACTOR_HANDLE_NAME);
+  reactor_stop(&h->op);
+  return 0;
+}
+
+/* handle:owner() -> the value given when it was started, or nil */
+static int handle_owner(lua_State *L) {
+  luaL_checkudata(L, 1, REACTOR_HANDLE_NAME);
+  ops_getuservalue(L, 1);
+  lua_rawgeti(L, -1, REACTOR_OWNER);
+  return 1;
+}
+
+static const luaL_Reg reactor_methods[] = {
+    {"timer", reactor_lua_timer},     {"fd", reactor_lua_fd},
+    {"step", reactor_lua_step},       {"flush", reactor_lua_flush},
+    {"next", reactor_lua_next},       {"inflight", reactor_lua_inflight},
+    {"pending", reactor_lua_pending}, {"usable", reactor_lua_usable},
+    {"close", reactor_lua_close},     {NULL, NULL},
+};
+
+static const luaL_Reg handle_methods[] = {
+    {"cancel", handle_cancel},
+    {"owner", handle_owner},
+    {NULL, NULL},
+};
+
+static void new_type(lua_State *L, const char *name, const luaL_Reg *methods,
+                     lua_CFunction gc) {
+  luaL_newmetatable(L, name);
+  lua_pushstring(L, name);
+  lua_setfield(L, -2, "__name");
+  lua_pushcfunction(L, gc);
+  lua_setfield(L, -2, "__gc");
+  lua_newtable(L);
+  ops_setfuncs(L, methods, 0);
+  lua_setfield(L, -2, "__index");
+  lua_pop(L, 1);
+}
+
+/* Never unloaded: a resolver thread of curl may outlive the Lua state. */
+static void pin(void) {
+  static const char here = 0;
+  Dl_info info;
+  if (dladdr(&here, &info) != 0 && info.dli_fname != NULL)
+    (void)dlopen(info.dli_fname, RTLD_NOW | RTLD_NODELETE);
+}
+
+LUALIB_API int luaopen_operations_reactor(lua_State *L);
+
+int luaopen_operations_reactor(lua_State *L) {
+  pin();
+  new_type(L, REACTOR_NAME, reactor_methods, reactor_lua_close);
+  new_type(L, REACTOR_HANDLE_NAME, handle_methods, handle_cancel);
+  lua_newtable(L);
+  lua_pushcfunction(L, reactor_create);
+  lua_setfield(L, -2, "new");
+  return 1;
+}
