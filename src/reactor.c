@@ -42,7 +42,7 @@ void reactor_close(reactor_Reactor *r) {
   r->epoll = r->timerfd = -1;
   ops_free(&r->alloc, r->sources, r->source_count * sizeof(*r->sources));
   ops_free(&r->alloc, r->dirty, r->source_count * sizeof(*r->dirty));
-  ops_free(&r->alloc, r->heap, r->heap_capacity * sizeof(*r->heap));
+  ops_free(&r->alloc, r->heap, r->heap_capacity * sizeof(void *));
   r->sources = NULL;
   r->dirty = NULL;
   r->heap = NULL;

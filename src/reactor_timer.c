@@ -47,8 +47,8 @@ static bool reserve(reactor_Reactor *r) {
   size_t capacity = r->heap_capacity > 0 ? r->heap_capacity * 2 : MIN_HEAP;
   void *heap;
   if (r->timer_count < r->heap_capacity) return true;
-  heap = ops_realloc(&r->alloc, r->heap, r->heap_capacity * sizeof(*r->heap),
-                     capacity * sizeof(*r->heap));
+  heap = ops_realloc(&r->alloc, r->heap, r->heap_capacity * sizeof(void *),
+                     capacity * sizeof(void *));
   if (heap == NULL) return false;
   r->heap = heap;
   r->heap_capacity = capacity;

@@ -331,10 +331,4 @@ function scheduler.turn()
   return false
 end
 
---- Called with a raised value that nobody waits for, and its traceback.
----@type fun(raised: any, traceback: string)
-function scheduler.on_error(_, traceback)
-  io.stderr:write("operations: ", traceback, "\n")
-end
-
 return scheduler

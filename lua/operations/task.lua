@@ -348,8 +348,12 @@ end
 
 --- Called with what a task raised that nobody waits for, and the traceback. Settable.
 ---@type fun(raised: any, traceback: string)
-function task.on_error(raised, traceback)
-  scheduler.on_error(raised, traceback)
+function task.on_error(_, traceback)
+  io.stderr:write("operations: ", traceback, "\n")
+end
+
+function scheduler.on_error(raised, traceback)
+  task.on_error(raised, traceback)
 end
 
 return task

@@ -55,7 +55,7 @@ function fake_host.new(start)
   function host.block(poll)
     local done, more = poll()
     while not done do
-      local timer = earliest()
+      local timer = not more and earliest()
       if timer then
         fire(timer)
       elseif not more then
