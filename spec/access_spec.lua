@@ -52,9 +52,12 @@ describe("access control", function()
   end)
 
   it("needs the action on some resource of the type", function()
-    assert.equal("secret", call(resource, { id = "u", scopes = {}, resources = { ["project:7"] = { "read" } } }))
-    assert.equal("ACCESS_DENIED", (call(resource, { id = "u", scopes = {}, resources = { ["project:7"] = { "write" } } })))
-    assert.equal("ACCESS_DENIED", (call(resource, { id = "u", scopes = {}, resources = { ["projects:7"] = { "read" } } })))
+    local function holding(key, action)
+      return (call(resource, { id = "u", scopes = {}, resources = { [key] = { action } } }))
+    end
+    assert.equal("secret", holding("project:7", "read"))
+    assert.equal("ACCESS_DENIED", holding("project:7", "write"))
+    assert.equal("ACCESS_DENIED", holding("projects:7", "read"))
   end)
 
   it("denies when resources are missing", function()
@@ -63,7 +66,8 @@ describe("access control", function()
 
   it("binds the resource to the one the input names", function()
     local bound = { resourceType = "project", resourceAction = "read", resourceId = "/project/id" }
-    local identity = { id = "u", scopes = {}, resources = { ["project:mine"] = { "read" }, ["project:7"] = { "read" } } }
+    local resources = { ["project:mine"] = { "read" }, ["project:7"] = { "read" } }
+    local identity = { id = "u", scopes = {}, resources = resources }
     assert.equal("secret", call(bound, identity, { project = { id = "mine" } }))
     assert.equal("secret", call(bound, identity, { project = { id = 7 } }))
     assert.equal("ACCESS_DENIED", (call(bound, identity, { project = { id = "SECRET" } })))
@@ -83,8 +87,8 @@ describe("access control", function()
 
   it("is not opened by a field that a caller sets", function()
     local registry = operations.registry()
-    assert(registry:register({ namespace = "a", name = "b", accessControl = scoped, handler = function() return 1 end }))
-    for _, forged in ipairs({ { trusted = true }, { _trusted = true }, { trust = registry }, { _registry = registry } }) do
+    assert(registry:register({ namespace = "a", name = "b", accessControl = scoped, handler = print }))
+    for _, forged in ipairs({ { trusted = true }, { _trusted = true }, { _parent = {} }, { _registry = registry } }) do
       local envelope, err = registry:execute("a.b", {}, forged)
       assert.is_nil(envelope)
       assert.equal("ACCESS_DENIED", err.code)

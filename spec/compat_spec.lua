@@ -9,12 +9,12 @@ describe("compat", function()
 
   it("calls a finalizer once its value is collected", function()
     local calls = 0
-    local holder = { compat.finalizer(function()
+    local sentinel = compat.finalizer(function()
       calls = calls + 1
-    end) }
+    end)
     collectgarbage()
-    assert.equal(0, calls)
-    holder[1] = nil
+    assert.equal(0, calls, sentinel)
+    sentinel = nil -- luacheck: ignore 311
     collectgarbage()
     collectgarbage()
     assert.equal(1, calls)

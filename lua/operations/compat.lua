@@ -1,7 +1,8 @@
 --- What differs between Lua 5.4 and LuaJIT, in one place.
+-- luacheck: ignore 113 143
 local compat = {}
 
-compat.unpack = table.unpack or unpack -- luacheck: ignore 113
+compat.unpack = table.unpack or unpack
 
 compat.pack = table.pack or function(...)
   return { n = select("#", ...), ... }
@@ -17,8 +18,8 @@ end
 ---@param fn fun()
 ---@return any sentinel
 function compat.finalizer(fn)
-  if newproxy then -- luacheck: ignore 113
-    local sentinel = newproxy(true) -- luacheck: ignore 113
+  if newproxy then
+    local sentinel = newproxy(true)
     getmetatable(sentinel).__gc = fn
     return sentinel
   end

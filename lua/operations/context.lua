@@ -75,7 +75,7 @@ function made.env(self)
 end
 
 function made.log(self)
-  return rawget(self, "_registry")._log
+  return rawget(self, "_registry")._options.log
 end
 
 --- Most handlers read few fields, so a field is looked up when it is first read.
@@ -88,7 +88,7 @@ local function find(self, key)
     value = parent[key]
   end
   if value ~= nil then
-    return expect(value, key, 3)
+    return expect(value, key, 4)
   end
   return made[key] and made[key](self)
 end
@@ -115,7 +115,7 @@ function context.new(given, registry)
   if given == nil then
     return setmetatable({ _registry = registry }, Context)
   elseif type(given) ~= "table" then
-    error(("bad argument 'context' (table expected, got %s)"):format(type(given)), 4)
+    error(("bad argument 'context' (table expected, got %s)"):format(type(given)), 3)
   end
   local self
   if given._registry then
@@ -125,10 +125,10 @@ function context.new(given, registry)
   end
   local deadline, timeout = given.deadline, given.timeout
   if deadline ~= nil then
-    expect(deadline, "deadline", 4)
+    expect(deadline, "deadline", 3)
   end
   if timeout ~= nil then
-    local limit = core.now() + expect(timeout, "timeout", 4)
+    local limit = core.now() + expect(timeout, "timeout", 3)
     deadline = math.min(deadline or limit, limit)
     self.deadline = deadline
   end

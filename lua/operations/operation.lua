@@ -30,7 +30,8 @@ function operation.new(checked, options)
     wants_changes = options.on_change ~= nil,
   }, Operation)
   local normalize = spec.normalize or options.normalize
-  self.prepare, self.finish, self.guard = core.operation(id, spec.accessControl, checked.input, checked.output, normalize)
+  self.prepare, self.finish, self.guard =
+    core.operation(id, spec.accessControl, checked.input, checked.output, normalize)
   self:set_handler(checked.handler)
   return self
 end

@@ -74,7 +74,11 @@ local shape = {
       items = {
         type = "object",
         required = { "code" },
-        properties = { code = { type = "string", minLength = 1 }, description = { type = "string" }, schema = json_schema },
+        properties = {
+          code = { type = "string", minLength = 1 },
+          description = { type = "string" },
+          schema = json_schema,
+        },
       },
     },
     _meta = { type = "object" },
@@ -126,7 +130,8 @@ local function refused(fields, issues)
   local first = issues[1]
   local id = ("%s.%s"):format(tostring(fields.namespace), tostring(fields.name))
   local more = #issues > 1 and (" (and %d more)"):format(#issues - 1) or ""
-  return nil, errors.new("VALIDATION_ERROR", ("spec of %s: %s: %s%s"):format(id, first.path, first.message, more), issues)
+  local message = ("spec of %s: %s: %s%s"):format(id, first.path, first.message, more)
+  return nil, errors.new("VALIDATION_ERROR", message, issues)
 end
 
 --- Checks a definition and fills in its defaults.
@@ -136,7 +141,7 @@ end
 ---@return operations.Error? err  VALIDATION_ERROR with every issue by path
 function spec.check(definition)
   if type(definition) ~= "table" then
-    error(("bad argument 'definition' (table expected, got %s)"):format(type(definition)), 3)
+    error(("bad argument 'definition' (table expected, got %s)"):format(type(definition)), 4)
   end
   local fields, handler = {}, definition.handler
   for key, value in pairs(definition) do

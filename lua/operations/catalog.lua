@@ -1,0 +1,236 @@
+--- What is registered: operations by id, in the order of their registration.
+local errors = require("operations.error")
+local operation = require("operations.operation")
+local registry_options = require("operations.options")
+local specs = require("operations.spec")
+
+---@class operations.Catalog
+local catalog = {}
+catalog.__index = catalog
+
+--- Gives a new object the fields of a catalog.
+---@param self table
+---@param given? operations.RegistryOptions
+function catalog.init(self, given)
+  self._operations = {} -- by id
+  self._order = {} -- ids as registered
+  self._options = registry_options.new(given)
+end
+
+local function duplicate(id)
+  return errors.new("VALIDATION_ERROR", ("%s is registered already; pass { replace = true } to replace it"):format(id),
+    { { path = "/name", keyword = "unique", message = "is registered already" } })
+end
+
+--- Checks a definition against the schema of specs and against what is there.
+local function checked(self, definition, options)
+  local result, err = specs.check(definition)
+  if not result then
+    return nil, err
+  end
+  local id = result.spec.namespace .. "." .. result.spec.name
+  if self._operations[id] and not (options and options.replace) then
+    return nil, duplicate(id)
+  end
+  return result, id
+end
+
+local function put(self, id, result)
+  if not self._operations[id] then
+    self._order[#self._order + 1] = id
+  end
+  self._operations[id] = operation.new(result, self._options)
+end
+
+--- Registers one operation. Its spec is copied; what was registered under the id before goes, handler and all.
+---@param definition operations.Definition
+---@param options? { replace?: boolean }
+---@return string? id
+---@return operations.Error? err  VALIDATION_ERROR: details lists every issue by path
+function catalog:register(definition, options)
+  local result, id = checked(self, definition, options)
+  if not result then
+    return nil, id
+  end
+  put(self, id, result)
+  return id
+end
+
+--- Registers a list of operations, or none of them when one is refused.
+---@param definitions operations.Definition[]
+---@param options? { replace?: boolean }
+---@return string[]? ids
+---@return operations.Error? err  the paths of its issues start with the index in the list
+function catalog:register_all(definitions, options)
+  if type(definitions) ~= "table" then
+    error(("bad argument #1 to 'register_all' (table expected, got %s)"):format(type(definitions)), 2)
+  end
+  local results, ids, seen, issues = {}, {}, {}, {}
+  for i, definition in ipairs(definitions) do
+    local result, id = checked(self, definition, options)
+    if result and seen[id] then
+      result, id = nil, duplicate(id)
+    end
+    if result then
+      results[i], ids[i], seen[id] = result, id, true
+    else
+      for _, issue in ipairs(id.details) do
+        issue.path = "/" .. i - 1 .. issue.path
+        issues[#issues + 1] = issue
+      end
+    end
+  end
+  if #issues > 0 then
+    return nil, errors.new("VALIDATION_ERROR", ("%s: %s"):format(issues[1].path, issues[1].message), issues)
+  end
+  for i, id in ipairs(ids) do
+    put(self, id, results[i])
+  end
+  return ids
+end
+
+--- Registers a spec whose handler comes later (`register_handler`) or lives elsewhere (`route`).
+---@param spec operations.Spec
+---@param options? { replace?: boolean }
+---@return string? id
+---@return operations.Error? err
+function catalog:register_spec(spec, options)
+  if type(spec) == "table" and spec.handler ~= nil then
+    error("bad argument #1 to 'register_spec' (a spec has no handler; use register)", 2)
+  end
+  return self:register(spec, options)
+end
+
+--- The error of an id that leads nowhere.
+function catalog.not_found(id, message)
+  return errors.new("OPERATION_NOT_FOUND", message:format(id), { operationId = id })
+end
+
+--- Raises, on behalf of the caller's caller, when `id` is no string.
+function catalog.expect_id(id, name)
+  if type(id) ~= "string" then
+    error(("bad argument #1 to '%s' (string expected, got %s)"):format(name, type(id)), 3)
+  end
+end
+
+--- Gives a registered spec its handler, in place of the one it had.
+---@param id string
+---@param handler fun(input: any, context: operations.Context): any, any
+---@return boolean? ok
+---@return operations.Error? err
+function catalog:register_handler(id, handler)
+  catalog.expect_id(id, "register_handler")
+  if type(handler) ~= "function" then
+    error(("bad argument #2 to 'register_handler' (function expected, got %s)"):format(type(handler)), 2)
+  end
+  local found = self._operations[id]
+  if not found then
+    return nil, catalog.not_found(id, "no operation '%s'")
+  end
+  found:set_handler(handler)
+  return true
+end
+
+--- Takes an operation out. Calls that run already end as they would.
+---@param id string
+---@return boolean removed
+function catalog:unregister(id)
+  catalog.expect_id(id, "unregister")
+  if not self._operations[id] then
+    return false
+  end
+  self._operations[id] = nil
+  for i, other in ipairs(self._order) do
+    if other == id then
+      table.remove(self._order, i)
+      break
+    end
+  end
+  return true
+end
+
+local function copy(spec, handler)
+  local fields = { handler = handler }
+  for key, value in pairs(spec) do
+    fields[key] = value
+  end
+  return fields
+end
+
+--- The definition (spec and handler) registered under an id; a copy.
+---@param id string
+---@return operations.Definition?
+function catalog:get(id)
+  catalog.expect_id(id, "get")
+  local found = self._operations[id]
+  return found and copy(found.spec, found.handler) or nil
+end
+
+---@param id string
+---@return operations.Spec?
+function catalog:get_spec(id)
+  catalog.expect_id(id, "get_spec")
+  local found = self._operations[id]
+  return found and copy(found.spec) or nil
+end
+
+---@param id string
+---@return function?
+function catalog:get_handler(id)
+  catalog.expect_id(id, "get_handler")
+  local found = self._operations[id]
+  return found and found.handler
+end
+
+---@param namespace string
+---@param name string
+---@return operations.Definition?
+function catalog:get_by_name(namespace, name)
+  return self:get(namespace .. "." .. name)
+end
+
+local function has_tag(spec, tag)
+  for _, other in ipairs(spec.tags or {}) do
+    if other == tag then
+      return true
+    end
+  end
+  return false
+end
+
+local function matches(spec, filter)
+  return (filter.namespace == nil or spec.namespace == filter.namespace)
+    and (filter.type == nil or spec.type == filter.type)
+    and (filter.tag == nil or has_tag(spec, filter.tag))
+end
+
+local function select_operations(self, filter, make)
+  local list = {}
+  for _, id in ipairs(self._order) do
+    local found = self._operations[id]
+    if matches(found.spec, filter or {}) then
+      list[#list + 1] = make(found)
+    end
+  end
+  return list
+end
+
+--- The definitions, in the order of their registration.
+---@param filter? { namespace?: string, type?: string, tag?: string }
+---@return operations.Definition[]
+function catalog:list(filter)
+  return select_operations(self, filter, function(found)
+    return copy(found.spec, found.handler)
+  end)
+end
+
+--- As `list`, without handlers: what can be told to others.
+---@param filter? { namespace?: string, type?: string, tag?: string }
+---@return operations.Spec[]
+function catalog:specs(filter)
+  return select_operations(self, filter, function(found)
+    return copy(found.spec)
+  end)
+end
+
+return catalog
