@@ -171,7 +171,7 @@ static inline bool is_digit(const char *p, const char *end) {
 typedef struct Number {
   uint64_t mantissa; /* of the first 19 significant digits */
   int digits;        /* how many of those there are */
-  int exponent;      /* value = mantissa * 10^exponent */
+  int64_t exponent;  /* value = mantissa * 10^exponent */
   bool exact;        /* no digit beyond the mantissa but zeros */
 } Number;
 
@@ -218,8 +218,11 @@ static const char *emit_integer(json_Reader *r, const Number *n, const char *p,
 
 static const char *emit_number(json_Reader *r, const Number *n, const char *p,
                                const char *end) {
-  double value = json_parse_double(n->mantissa, n->exponent, n->exact, p,
-                                   (size_t)(end - p));
+  int exponent = n->exponent < -100000  ? -100000
+                 : n->exponent > 100000 ? 100000
+                                        : (int)n->exponent;
+  double value =
+      json_parse_double(n->mantissa, exponent, n->exact, p, (size_t)(end - p));
   if (isnan(value)) return out_of_memory(r, p);
   if (isinf(value)) return fail(r, p, "number out of range");
   if (!r->on->number(r->ud, *p == '-' ? -value : value)) return stopped(r, p);

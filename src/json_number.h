@@ -5,6 +5,7 @@
 #ifndef OPERATIONS_JSON_NUMBER_H
 #define OPERATIONS_JSON_NUMBER_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -14,7 +15,7 @@
 /* The double nearest to mantissa * 10^exponent (ties to even).  `p`, `n` is the
 ** same number as JSON text: it is read where `exact` is false, that is, where
 ** the mantissa is not all of the text's digits.  Infinite when out of range. */
-double json_parse_double(uint64_t mantissa, int exponent, int exact,
+double json_parse_double(uint64_t mantissa, int exponent, bool exact,
                          const char *p, size_t n);
 
 /* Writes the shortest text that reads back as `value` (which is finite):
