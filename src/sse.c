@@ -148,10 +148,9 @@ static bool add(sse_Parser *p, Text *t, const char *s, size_t n) {
 
 /* Repairing a whole text gives what repairing it line by line would: no
 ** ill-formed sequence reaches over the LF between two lines. */
-static bool repair(sse_Parser *p, Text *t) {
+static bool repair_text(sse_Parser *p, Text *t) {
   size_t size;
   buffer_Buffer repaired;
-  if (t->ascii) return true;
   size = utf8_repaired_size(t->p, t->len);
   if (size == t->len) {
     /* A subpart of three bytes is as long as its U+FFFD. */
@@ -171,6 +170,10 @@ static bool repair(sse_Parser *p, Text *t) {
   t->len = size;
   t->borrowed = false;
   return true;
+}
+
+static bool repair(sse_Parser *p, Text *t) {
+  return t->ascii || repair_text(p, t);
 }
 
 static void forget_event(sse_Parser *p) {
@@ -284,9 +287,32 @@ static const char *take_name(sse_Parser *p, const char *s, const char *end) {
   return begin_field(p, field_of(p->name, p->name_len)) ? s + 1 : NULL;
 }
 
+/* At the start of a line, where name and colon mostly come in one piece. */
+static const char *take_start(sse_Parser *p, const char *s, const char *end) {
+  size_t n = (size_t)(end - s);
+  Field field;
+  size_t name_len;
+  if (n > 4 && memcmp(s, "data:", 5) == 0) {
+    field = FIELD_DATA;
+    name_len = 4;
+  } else if (n > 5 && memcmp(s, "event:", 6) == 0) {
+    field = FIELD_EVENT;
+    name_len = 5;
+  } else if (n > 2 && memcmp(s, "id:", 3) == 0) {
+    field = FIELD_ID;
+    name_len = 2;
+  } else {
+    return take_name(p, s, end);
+  }
+  p->place = AFTER_COLON;
+  return begin_field(p, field) ? s + name_len + 1 : NULL;
+}
+
 /* Takes a piece of one line, without its end. */
 static bool take(sse_Parser *p, const char *s, const char *end) {
-  if (p->place == IN_NAME) s = take_name(p, s, end);
+  if (p->place == IN_NAME) {
+    s = p->name_len == 0 ? take_start(p, s, end) : take_name(p, s, end);
+  }
   if (s == NULL) return false;
   if (s < end && p->place == AFTER_COLON) {
     p->place = IN_VALUE;
@@ -341,10 +367,10 @@ static bool take_lines(sse_Parser *p, const char *s, const char *end) {
       if (*s == '\n') s++;
       if (s == end) break;
     }
-    if (lf < s) lf = find(s, end, '\n');
+    if (lf < s) lf = *s == '\n' ? s : find(s, end, '\n');
     if (cr < s) cr = find(s, end, '\r');
     stop = lf < cr ? lf : cr;
-    if (!take(p, s, stop)) return false;
+    if (s < stop && !take(p, s, stop)) return false;
     if (stop == end) break;
     if (!end_line(p)) return false;
     p->after_cr = *stop == '\r';

@@ -2,94 +2,103 @@
 ** sse_lua.c - the event-stream parser for Lua.  Events go into a queue that
 ** lua/operations/sse.lua holds; who handles them is Lua's business.
 */
-#include <math.h>
-
 #include "core.h"
 #include "sse.h"
 
 #define SSE_TYPE "operations.sse"
-#define DEFAULT_MAX_EVENT 1048576
 
-/* Fields of one event in the queue: data, type, id, retry (false when none). */
-#define EVENT_FIELDS 4
-
-/* Names and ids mostly repeat: their last strings are kept in the uservalue,
-** where `s` points into. */
-typedef struct Cached {
-  const char *s;
+/* Names and ids mostly stay the same from one event to the next: the strings of
+** the event before are kept in the uservalue, where `s` points into. */
+typedef struct Kept {
+  const char *s; /* NULL before the first event */
   size_t len;
-} Cached;
+} Kept;
 
-enum { CACHED_TYPE = 1, CACHED_ID = 2 };
+enum { KEPT_TYPE = 1, KEPT_ID = 2 }; /* places in the uservalue */
 
 typedef struct Box {
   sse_Parser *parser; /* owned; NULL before it is made */
   size_t max_event;
-  Cached type, id;
-  lua_State *L; /* while feeding only, as is what follows */
-  size_t tail;
+  Kept type, id;
+  lua_State *L; /* this and what follows: while feeding only */
+  size_t tail;  /* places filled in the queue */
 } Box;
 
 /* Stack of a feed. */
-enum { ARG_PARSER = 1, ARG_BYTES, ARG_QUEUE, ARG_TAIL, STRINGS, TYPE, ID };
+enum { ARG_PARSER = 1, ARG_BYTES, ARG_QUEUE, ARG_TAIL, STRINGS };
 
-static void push_cached(Box *box, Cached *cached, int slot, int key,
-                        const char *s, size_t len) {
-  lua_State *L = box->L;
-  if (cached->s == NULL || len != cached->len ||
-      memcmp(s, cached->s, len) != 0) {
-    lua_pushlstring(L, s, len);
-    lua_pushvalue(L, -1);
-    ops_rawseti(L, STRINGS, (size_t)key);
-    lua_replace(L, slot);
-    cached->s = lua_tolstring(L, slot, &cached->len);
-  }
-  lua_pushvalue(L, slot);
+/* Appends the value on top of the stack to the queue. */
+static void enqueue(Box *box) {
+  ops_rawseti(box->L, ARG_QUEUE, ++box->tail);
 }
 
-static void on_event(void *ud, const sse_Event *event) {
-  Box *box = (Box *)ud;
+static bool is_kept(const Kept *kept, const char *s, size_t len) {
+  return kept->s != NULL && len == kept->len &&
+         (len == 0 || memcmp(s, kept->s, len) == 0);
+}
+
+/* Pushes a string, the kept one when it is the same. */
+static void push_kept(Box *box, Kept *kept, int place, const char *s,
+                      size_t len) {
   lua_State *L = box->L;
-  size_t at = box->tail;
-  lua_pushlstring(L, event->data, event->data_len);
-  ops_rawseti(L, ARG_QUEUE, at + 1);
-  push_cached(box, &box->type, TYPE, CACHED_TYPE, event->type, event->type_len);
-  ops_rawseti(L, ARG_QUEUE, at + 2);
-  push_cached(box, &box->id, ID, CACHED_ID, event->id, event->id_len);
-  ops_rawseti(L, ARG_QUEUE, at + 3);
+  if (!is_kept(kept, s, len)) {
+    lua_pushlstring(L, s, len);
+    lua_pushvalue(L, -1);
+    ops_rawseti(L, STRINGS, (size_t)place);
+    kept->s = lua_tolstring(L, -1, &kept->len);
+  } else {
+    (void)ops_rawgeti(L, STRINGS, (size_t)place);
+  }
+}
+
+/* A note on the event that follows in the queue: the queue itself as a mark,
+** then name, id and retry (false when none). */
+static void enqueue_note(Box *box, const sse_Event *event) {
+  lua_State *L = box->L;
+  lua_pushvalue(L, ARG_QUEUE);
+  enqueue(box);
+  push_kept(box, &box->type, KEPT_TYPE, event->type, event->type_len);
+  enqueue(box);
+  push_kept(box, &box->id, KEPT_ID, event->id, event->id_len);
+  enqueue(box);
   if (event->retry < 0) lua_pushboolean(L, 0);
   else core_push_integer(L, event->retry);
-  ops_rawseti(L, ARG_QUEUE, at + 4);
-  box->tail = at + EVENT_FIELDS;
+  enqueue(box);
+}
+
+/* An event is its data in the queue, after a note unless name and id are those
+** of the event before and no retry came. */
+static void on_event(void *ud, const sse_Event *event) {
+  Box *box = (Box *)ud;
+  if (event->retry >= 0 || !is_kept(&box->id, event->id, event->id_len) ||
+      !is_kept(&box->type, event->type, event->type_len))
+    enqueue_note(box, event);
+  lua_pushlstring(box->L, event->data, event->data_len);
+  enqueue(box);
 }
 
 static Box *check_box(lua_State *L) {
   return (Box *)luaL_checkudata(L, 1, SSE_TYPE);
 }
 
-static size_t check_max_event(lua_State *L, int i) {
-  lua_Number n = luaL_optnumber(L, i, DEFAULT_MAX_EVENT);
-  luaL_argcheck(L, n >= 1 && n <= 2147483647.0 && n == floor(n), i,
-                "max_event must be an integer from 1 to 2147483647 (bytes)");
-  return (size_t)n;
-}
-
-/* core.sse_parser(max_event?, last_event_id?) -> parser */
+/* core.sse_parser(max_event, last_event_id?) -> parser; see operations.sse */
 static int sse_create(lua_State *L) {
-  size_t id_len, max_event = check_max_event(L, 1);
+  lua_Number max_event = luaL_checknumber(L, 1);
+  size_t id_len;
   const char *id = luaL_optlstring(L, 2, "", &id_len);
   ops_Alloc alloc = core_alloc(L);
-  Box *box = (Box *)lua_newuserdata(L, sizeof(*box));
+  Box *box;
+  luaL_argcheck(L, max_event >= 1 && max_event <= INT32_MAX, 1, "out of range");
+  luaL_argcheck(L, id_len <= max_event, 2, "longer than max_event");
+  box = (Box *)lua_newuserdata(L, sizeof(*box));
   memset(box, 0, sizeof(*box));
-  box->max_event = max_event;
+  box->max_event = (size_t)max_event;
   luaL_getmetatable(L, SSE_TYPE);
   lua_setmetatable(L, -2);
   lua_createtable(L, 2, 0);
   ops_setuservalue(L, -2);
-  box->parser = sse_new(&alloc, max_event, on_event, box);
-  if (box->parser == NULL) return luaL_error(L, "not enough memory");
-  luaL_argcheck(L, id_len <= max_event, 2, "longer than max_event");
-  if (sse_set_last_id(box->parser, id, id_len) != SSE_OK)
+  box->parser = sse_new(&alloc, box->max_event, on_event, box);
+  if (box->parser == NULL || sse_set_last_id(box->parser, id, id_len) != SSE_OK)
     return luaL_error(L, "not enough memory");
   return 1;
 }
@@ -103,16 +112,17 @@ static int sse_gc(lua_State *L) {
 }
 
 static void push_too_large(lua_State *L, const Box *box) {
-  const char *message;
+  const char *message = lua_pushfstring(
+      L, "a server-sent event is larger than max_event (%d bytes)",
+      (int)box->max_event);
   lua_createtable(L, 0, 2);
   lua_pushliteral(L, "size");
   lua_setfield(L, -2, "kind");
   core_push_integer(L, (int64_t)box->max_event);
   lua_setfield(L, -2, "limit");
-  message = lua_pushfstring(
-      L, "a server-sent event is larger than max_event (%d bytes)",
-      (int)box->max_event);
-  core_push_error(L, "EXECUTION_ERROR", message, -2);
+  core_push_error(L, "EXECUTION_ERROR", message, -1);
+  lua_replace(L, -3);
+  lua_pop(L, 1);
 }
 
 /* parser:feed(bytes, queue, tail) -> tail | tail, err */
@@ -125,15 +135,15 @@ static int sse_lua_feed(lua_State *L) {
   box->tail = (size_t)luaL_checknumber(L, ARG_TAIL);
   lua_settop(L, ARG_TAIL);
   ops_getuservalue(L, ARG_PARSER);
-  ops_rawgeti(L, STRINGS, CACHED_TYPE);
-  ops_rawgeti(L, STRINGS, CACHED_ID);
   luaL_checkstack(L, 4, NULL);
   box->L = L;
   status = sse_feed(box->parser, bytes, len);
-  lua_pushnumber(L, (lua_Number)box->tail);
   switch (status) {
-  case SSE_OK: return 1;
-  case SSE_TOO_LARGE: push_too_large(L, box); return 2;
+  case SSE_OK: lua_pushnumber(L, (lua_Number)box->tail); return 1;
+  case SSE_TOO_LARGE:
+    lua_pushnumber(L, (lua_Number)box->tail);
+    push_too_large(L, box);
+    return 2;
   case SSE_FINISHED: return luaL_error(L, "attempt to feed a finished parser");
   case SSE_NO_MEMORY:
   case SSE_BUSY: break;

@@ -3,25 +3,25 @@
 #include <stdint.h>
 #include <string.h>
 
-#define BLOCK 8 /* words */
+#define HIGH_BITS UINT64_C(0x8080808080808080)
 
-/* The fixed inner loop is what compilers turn into vector code. */
+static uint64_t word_at(const char *s) {
+  uint64_t word;
+  memcpy(&word, s, sizeof(word));
+  return word;
+}
+
 bool utf8_is_ascii(const char *s, size_t n) {
-  uint64_t seen[BLOCK] = {0};
-  uint64_t all = 0;
-  for (; n >= sizeof(seen); s += sizeof(seen), n -= sizeof(seen)) {
-    uint64_t words[BLOCK];
-    memcpy(words, s, sizeof(words));
-    for (int i = 0; i < BLOCK; i++) seen[i] |= words[i];
+  uint64_t a = 0, b = 0, c = 0, d = 0;
+  for (; n >= 32; s += 32, n -= 32) {
+    a |= word_at(s);
+    b |= word_at(s + 8);
+    c |= word_at(s + 16);
+    d |= word_at(s + 24);
   }
-  for (int i = 0; i < BLOCK; i++) all |= seen[i];
-  for (; n >= sizeof(all); s += sizeof(all), n -= sizeof(all)) {
-    uint64_t word;
-    memcpy(&word, s, sizeof(word));
-    all |= word;
-  }
-  for (; n > 0; s++, n--) all |= (unsigned char)*s;
-  return (all & UINT64_C(0x8080808080808080)) == 0;
+  for (; n >= 8; s += 8, n -= 8) a |= word_at(s);
+  for (; n > 0; s++, n--) b |= (unsigned char)*s;
+  return ((a | b | c | d) & HIGH_BITS) == 0;
 }
 
 /* What may follow a lead byte: how many bytes, and the range of the first of

@@ -21,8 +21,7 @@ local sse = {}
 local Parser = {}
 Parser.__index = Parser
 
--- Places of one event in the queue: data, name, id, retry (false when none).
-local FIELDS = 4
+local DEFAULT_MAX_EVENT = 1048576
 
 local function check_type(value, expected, name)
   if type(value) ~= expected then
@@ -55,14 +54,41 @@ function sse.parser(on_event, options)
   end
   if last_event_id ~= nil then
     check_type(last_event_id, "string", "options.last_event_id")
+    if #last_event_id > (max_event or DEFAULT_MAX_EVENT) then
+      error("bad argument 'options.last_event_id' (longer than max_event)", 2)
+    end
   end
   return setmetatable({
-    _core = core.sse_parser(max_event, last_event_id),
+    _core = core.sse_parser(max_event or DEFAULT_MAX_EVENT, last_event_id),
     _on_event = on_event or false,
     _queue = {},
-    _head = 0, -- places already taken
+    _head = 0, -- places of the queue already taken
     _tail = 0, -- places filled
+    _event = "message", -- of the event taken last
+    _id = "",
   }, Parser)
+end
+
+-- The event at the head of a queue that is not empty: its data and retry; name and id are in `self` then.
+local function take(self)
+  local queue, head, retry = self._queue, self._head + 1, nil
+  local data = queue[head]
+  if data == queue then -- a note: this event is not like the one before
+    self._event, self._id, retry = queue[head + 1], queue[head + 2], queue[head + 3] or nil
+    head = head + 4
+    data = queue[head]
+  end
+  queue[head] = false -- keeps no text alive
+  self._head = head
+  return data, retry
+end
+
+local function is_empty(self)
+  if self._head < self._tail then
+    return false
+  end
+  self._head, self._tail = 0, 0
+  return true
 end
 
 --- Takes the next waiting event as plain values, which spares the table.
@@ -71,24 +97,35 @@ end
 ---@return string? id
 ---@return integer? retry  ms
 function Parser:next_values()
-  local queue, head = self._queue, self._head
-  if head == self._tail then
-    self._head, self._tail = 0, 0
-    return nil
+  if not is_empty(self) then
+    local data, retry = take(self)
+    return data, self._event, self._id, retry
   end
-  self._head = head + FIELDS
-  local data = queue[head + 1]
-  queue[head + 1] = false -- the queue keeps no text alive
-  return data, queue[head + 2], queue[head + 3], queue[head + 4] or nil
 end
 
 --- Takes the next waiting event, in the order of the stream.
 ---@return operations.SseEvent?  nil when no event is waiting
 function Parser:next()
-  local data, event, id, retry = self:next_values()
-  if data ~= nil then
-    return { event = event, data = data, id = id, retry = retry }
+  if not is_empty(self) then
+    local data, retry = take(self)
+    return { event = self._event, data = data, id = self._id, retry = retry }
   end
+end
+
+-- Calls the handler for each waiting event.  What it says of the queue is read anew each time: the handler may feed.
+local function deliver(self, on_event)
+  while self._head < self._tail do
+    local queue, head = self._queue, self._head + 1
+    local data = queue[head]
+    if data == queue then
+      on_event(self:next())
+    else
+      queue[head] = false
+      self._head = head
+      on_event({ event = self._event, data = data, id = self._id })
+    end
+  end
+  self._head, self._tail = 0, 0
 end
 
 --- Takes the next piece of the stream, cut anywhere; calls the handler for each
@@ -103,13 +140,13 @@ end
 ---@return true?
 ---@return operations.Error? err
 function Parser:feed(bytes)
-  check_type(bytes, "string", "bytes")
+  if type(bytes) ~= "string" then
+    check_type(bytes, "string", "bytes")
+  end
   local err
   self._tail, err = self._core:feed(bytes, self._queue, self._tail)
   if self._on_event then
-    for event in self.next, self do
-      self._on_event(event)
-    end
+    deliver(self, self._on_event)
   end
   if err then
     return nil, err

@@ -1,0 +1,16 @@
+return {
+  { name = "C1: a comment is ignored", stream = ": hello\ndata: a\n\n", events = { { data = "a" } } },
+  { name = "C1: an empty comment is ignored", stream = ":\ndata: a\n\n", events = { { data = "a" } } },
+  { name = "C1: a comment between data lines adds no line", stream = "data: a\n: x\ndata: b\n\n",
+    events = { { data = "a\nb" } } },
+  { name = "C1: a comment does not dispatch", stream = "data: a\n:\n:\n", events = {} },
+  { name = "C1: a comment alone makes no event", stream = ": a\n\n:\n\n", events = {} },
+  { name = "C1: a comment may hold NUL and fields", stream = ":\0data: x\n:data: y\ndata: a\n\n",
+    events = { { data = "a" } } },
+  { name = "C1: a long comment is ignored", stream = ":" .. ("x"):rep(300) .. "\ndata: a\n\n",
+    events = { { data = "a" } } },
+  { name = "C1: a heartbeat keeps the id", stream = "id: 1\ndata: a\n\n:\n\ndata: b\n\n",
+    events = { { data = "a", id = "1" }, { data = "b", id = "1" } }, last_event_id = "1" },
+  { name = "C2: a space before the colon makes no comment", stream = " : x\ndata: a\n\n", events = { { data = "a" } } },
+  { name = "C2: a colon in a value makes no comment", stream = "data::x\n\n", events = { { data = ":x" } } },
+}

@@ -1,0 +1,27 @@
+local long = ("0123456789"):rep(40)
+
+return {
+  { name = "D1: an empty data line dispatches", stream = "data:\n\n", events = { {} } },
+  { name = "D1: an empty data line with a space dispatches", stream = "data: \n\n", events = { {} } },
+  { name = "D1: an empty event has its name and id", stream = "event: a\nid: 1\ndata:\n\n",
+    events = { { event = "a", id = "1" } }, last_event_id = "1" },
+  { name = "D2: lines are joined by LF", stream = "data: YHOO\ndata: +2\ndata: 10\n\n",
+    events = { { data = "YHOO\n+2\n10" } } },
+  { name = "D2: one trailing LF is removed, no more", stream = "data: a\ndata:\ndata:\n\n",
+    events = { { data = "a\n\n" } } },
+  { name = "D2: empty lines in front stay", stream = "data:\ndata\ndata: a\n\n", events = { { data = "\n\na" } } },
+  { name = "D2: other fields may stand between", stream = "data: a\nid: 1\nfoo\ndata: b\nevent: e\ndata: c\n\n",
+    events = { { event = "e", data = "a\nb\nc", id = "1" } }, last_event_id = "1" },
+  { name = "D2: lines of unlike lengths are joined", stream = "data: " .. long .. "\ndata: b\ndata: " .. long .. "\n\n",
+    events = { { data = long .. "\nb\n" .. long } } },
+  { name = "D3: NUL in data is kept", stream = "data: a\0b\ndata:\0\n\n", events = { { data = "a\0b\n\0" } } },
+  { name = "D4: an event without data is not dispatched", stream = "event: a\n\ndata: b\n\n",
+    events = { { data = "b" } } },
+  { name = "D4: an id without data is committed", stream = "id: 1\n\ndata: b\n\n",
+    events = { { data = "b", id = "1" } },
+    last_event_id = "1" },
+  { name = "D4: blank lines alone give nothing", stream = "\n\n\r\n\r\r", events = {} },
+  { name = "D5: data starts anew after an event", stream = "data: a\ndata: b\n\ndata: c\n\n",
+    events = { { data = "a\nb" }, { data = "c" } } },
+  { name = "D5: a long line is kept", stream = "data: " .. long .. "\n\n", events = { { data = long } } },
+}
