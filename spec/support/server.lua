@@ -1,0 +1,205 @@
+--- A test server: nginx with its Lua module on free loopback ports, in a temporary directory of its own.
+---
+--- To add a route, add a file to spec/support/server/: `spec/support/server/NAME.lua` answers every request whose path
+--- is `/NAME` or begins with `/NAME/`. It runs as nginx's content handler (`ngx.say`, `ngx.flush(true)`, `ngx.sleep`,
+--- `ngx.req.socket(true)` for what nginx would not say by itself); nothing has to be registered.
+--- What handlers share lives in `ngx.shared.notes`; a spec reads a note at `/note/KEY`.
+---
+---   local server = require("spec.support.server").start()
+---   ... server.url .. "/echo" ...
+---   server:stop()
+---
+--- It stops when the process that started it ends in whatever way: a shell waits on a pipe from it.
+local core = require("operations.core")
+
+local server = {}
+
+---@class spec.Server
+---@field url string  "http://127.0.0.1:PORT"
+---@field other string  the same server under another origin
+---@field tls? string  "https://localhost:PORT", with `tls = true`
+---@field ca_file? string  the certificate to trust for it
+---@field directory string  temporary; removed at the end
+---@field pid integer
+local Server = {}
+Server.__index = Server
+
+local here = debug.getinfo(1, "S").source:match("^@(.*)server%.lua$")
+local nginx = "PATH=$PATH:/usr/sbin nginx"
+
+local template = [[
+load_module /usr/lib/nginx/modules/ndk_http_module.so;
+load_module /usr/lib/nginx/modules/ngx_http_lua_module.so;
+master_process off;
+pid nginx.pid;
+error_log error.log info;
+worker_rlimit_nofile 20000;
+events { worker_connections 16000; }
+http {
+  access_log off;
+  lua_package_path "$handlers/?.lua;;";
+  lua_shared_dict notes 1m;
+  lua_check_client_abort on;
+  reset_timedout_connection on;
+  lingering_close off;
+  tcp_nodelay on;
+  keepalive_requests 1000000;
+  client_max_body_size 64m;
+  client_body_buffer_size 1m;
+  client_body_temp_path body; proxy_temp_path proxy; fastcgi_temp_path fastcgi; scgi_temp_path scgi; uwsgi_temp_path uwsgi;
+  default_type text/plain;
+  server {
+    listen 127.0.0.1:$port backlog=4096;
+    listen 127.0.0.1:$other backlog=4096;
+    $tls
+    location = /small { default_type application/json; return 200 '{"id":1,"title":"write the docs","done":false}'; }
+    location ~ ^/(?<handler>[a-z_]+) { content_by_lua_file $handlers/$handler.lua; }
+  }
+}
+]]
+
+local tls_lines = "listen 127.0.0.1:%d ssl; ssl_certificate cert.pem; ssl_certificate_key key.pem;"
+
+local function shell(command)
+  local result = os.execute(command)
+  return result == true or result == 0
+end
+
+local function read(path)
+  local file = io.open(path)
+  local text = file and file:read("*a")
+  if file then
+    file:close()
+  end
+  return text
+end
+
+local function write(path, text)
+  local file = assert(io.open(path, "w"))
+  assert(file:write(text))
+  file:close()
+end
+
+-- Is the port bound or in use by a connection of this machine?
+local function taken(port)
+  local hex = (":%04X "):format(port)
+  return (read("/proc/net/tcp") or ""):find(hex, 1, true) ~= nil
+end
+
+local seeded
+
+local function free_port()
+  if not seeded then
+    math.randomseed(core.now() % 2147483647 + tonumber((read("/proc/self/stat"):match("^%d+"))))
+    seeded = true
+  end
+  local port
+  repeat
+    port = math.random(20000, 31000) -- below Linux' range for outgoing connections
+  until not taken(port)
+  return port
+end
+server.free_port = free_port
+
+local function temporary_directory()
+  local pipe = assert(io.popen("mktemp -d"))
+  local directory = pipe:read("*l")
+  pipe:close()
+  return directory
+end
+
+local function absolute(path)
+  if path:sub(1, 1) == "/" then
+    return path
+  end
+  local pipe = assert(io.popen("pwd"))
+  local directory = pipe:read("*l")
+  pipe:close()
+  return directory .. "/" .. path
+end
+
+local function make_certificate(directory)
+  assert(shell(("cd '%s' && openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout key.pem "
+    .. "-out cert.pem -days 2 -subj /CN=localhost -addext subjectAltName=DNS:localhost >/dev/null 2>&1"):format(
+    directory
+  )), "openssl could not make a certificate")
+end
+
+local function configure(directory, options)
+  local port, other, tls_port = free_port(), free_port(), options.tls and free_port()
+  local values = {
+    port = port,
+    other = other,
+    handlers = absolute(here .. "server"),
+    tls = tls_port and tls_lines:format(tls_port) or "",
+  }
+  write(directory .. "/nginx.conf", (template:gsub("%$(%l+)", values)))
+  return {
+    directory = directory,
+    url = "http://127.0.0.1:" .. port,
+    other = "http://127.0.0.1:" .. other,
+    port = port,
+    tls = tls_port and "https://localhost:" .. tls_port,
+    ca_file = tls_port and directory .. "/cert.pem",
+  }
+end
+
+-- Waits for the end of this process or for stop(), then ends nginx and removes the directory.
+local watcher = [[cat >/dev/null
+kill $pid 2>/dev/null
+n=0; while kill -0 $pid 2>/dev/null && [ $n -lt 100 ]; do sleep 0.02; n=$((n+1)); done
+kill -KILL $pid 2>/dev/null; rm -rf '$directory']]
+
+-- The server listens before its first process ends, and says its pid a moment later.
+local function wait_for_pid(directory)
+  for _ = 1, 500 do
+    local pid = tonumber(read(directory .. "/nginx.pid") or "")
+    if pid then
+      return pid
+    end
+    shell("sleep 0.01")
+  end
+  error("nginx did not say its pid")
+end
+
+--- Starts a server and waits until it accepts connections.
+---@param options? { tls?: boolean }
+---@return spec.Server
+function server.start(options)
+  local directory = temporary_directory()
+  local command = ("%s -p '%s' -c nginx.conf </dev/null >'%s/start.log' 2>&1"):format(nginx, directory, directory)
+  if options and options.tls then
+    make_certificate(directory)
+  end
+  for attempt = 1, 10 do -- another process may take the port first
+    local self = configure(directory, options or {})
+    if shell(command) then
+      self.pid = wait_for_pid(directory)
+      self._watcher = assert(io.popen((watcher:gsub("%$(%l+)", self)), "w"))
+      return setmetatable(self, Server)
+    elseif attempt == 10 then
+      error("nginx did not start: " .. (read(directory .. "/start.log") or ""))
+    end
+  end
+end
+
+--- Ends the server at once, in the middle of whatever it sends.
+function Server:kill()
+  shell("kill -KILL " .. self.pid)
+end
+
+--- Ends the server and removes its directory. Stopping twice does nothing.
+function Server:stop()
+  if self._watcher then
+    self._watcher:close()
+    self._watcher = nil
+  end
+end
+
+--- What nginx wrote to its error log.
+---@return string
+function Server:log()
+  return read(self.directory .. "/error.log") or ""
+end
+
+return server

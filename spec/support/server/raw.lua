@@ -1,0 +1,72 @@
+-- /raw/NAME: answers that no proper server gives, written to the bare socket.
+local ok = "HTTP/1.1 200 OK\r\n"
+local closing = ok .. "Connection: close\r\n"
+
+-- gzip of ("hello "):rep(2000)
+local function gzip()
+  local file = io.popen("printf 'hello %.0s' $(seq 2000) | gzip -c")
+  local bytes = file:read("*a")
+  file:close()
+  return bytes
+end
+
+local function gzipped(cut)
+  local bytes = gzip()
+  bytes = bytes:sub(1, #bytes - cut)
+  return closing .. "Content-Encoding: gzip\r\nContent-Length: " .. #bytes .. "\r\n\r\n" .. bytes
+end
+
+local answers = {
+  empty = "",
+  short_length = closing .. "Content-Length: 100\r\n\r\nonly this",
+  two_lengths = closing .. "Content-Length: 5\r\nContent-Length: 3\r\n\r\nhello",
+  negative_length = closing .. "Content-Length: -5\r\n\r\nhello",
+  bad_chunk = closing .. "Transfer-Encoding: chunked\r\n\r\nzz\r\nhello\r\n0\r\n\r\n",
+  cut_chunk = closing .. "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n",
+  trailers = closing
+    .. "Transfer-Encoding: chunked\r\nTrailer: X-Late\r\n\r\n5\r\nhello\r\n0\r\nX-Late: yes\r\nContent-Type: a/b\r\n\r\n",
+  old = "hello, I speak HTTP/0.9\r\n",
+  informed = "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\nX-Early: 1\r\n\r\n" .. closing .. "X-Final: 1\r\nContent-Length: 2\r\n\r\nok",
+  informing = ("HTTP/1.1 102 Processing\r\n\r\n"):rep(50) .. closing .. "Content-Length: 2\r\n\r\nok",
+  repeated = closing
+    .. "X-Many: a\r\nx-many:   b  \r\nSet-Cookie: a=1; Path=/\r\nSet-Cookie: b=2\r\nX-Folded: one\r\n  two\r\nX-None:\r\nContent-Length: 2\r\n\r\nok",
+  big_headers = closing .. ("X-Filler: " .. ("x"):rep(1000) .. "\r\n"):rep(90) .. "Content-Length: 2\r\n\r\nok",
+  unknown_encoding = closing .. "Content-Encoding: rot13\r\nContent-Length: 5\r\n\r\nuryyb",
+  broken_gzip = closing .. "Content-Encoding: gzip\r\nContent-Length: 11\r\n\r\nnot gzipped",
+}
+
+local generated = {
+  gzip = function()
+    return gzipped(0)
+  end,
+  chunked_gzip = function()
+    local bytes = gzip()
+    return closing
+      .. "Content-Encoding: gzip\r\nTransfer-Encoding: chunked\r\n\r\n"
+      .. bytes:gsub(".", function(byte)
+        return "1;x=y\r\n" .. byte .. "\r\n"
+      end)
+      .. "0\r\n\r\n"
+  end,
+  cut_gzip = function()
+    return gzipped(tonumber(ngx.req.get_uri_args().cut or 20))
+  end,
+  bomb = function()
+    local file = io.popen("head -c 33554432 /dev/zero | gzip -c")
+    local bytes = file:read("*a")
+    file:close()
+    return closing .. "Content-Encoding: gzip\r\nContent-Length: " .. #bytes .. "\r\n\r\n" .. bytes
+  end,
+}
+
+local name = ngx.var.uri:match("^/raw/(.+)$")
+if name == "reset" then
+  ngx.header["Content-Length"] = 100000
+  ngx.print(("x"):rep(1000))
+  ngx.flush(true)
+  ngx.sleep(0.05)
+  ngx.exit(444)
+end
+local answer = answers[name] or generated[name]()
+local socket = assert(ngx.req.socket(true))
+socket:send(answer)
