@@ -73,12 +73,12 @@ local function subscribe(self, id, input, given, trusted)
   elseif input == nil then
     input = {}
   end
-  local call, identity = context.new(given, self)
+  local call, identity, deadline = context.new(given, self)
   local ok, admitted = found:admit(input, identity, trusted)
   if not ok then
     return nil, admitted
   end
-  local stream = subscription.new(found, admitted, call)
+  local stream = subscription.new(found, admitted, call, deadline)
   return stream, nil, nil, stream -- the fourth is what Lua 5.4's `for` closes
 end
 

@@ -1,6 +1,7 @@
 --- A running subscription: the handler is a coroutine, each value it yields is one event in an envelope of its own.
 --- The consumer pulls, so a slow one holds the producer back.
 local compat = require("operations.compat")
+local core = require("operations.core")
 local errors = require("operations.error")
 local task = require("operations.task")
 
@@ -16,6 +17,7 @@ Subscription.__index = Subscription
 ---@field co thread
 ---@field operation table
 ---@field context operations.Context
+---@field deadline? integer  ms since the epoch
 ---@field deferred function[]
 ---@field running boolean  inside next()
 ---@field closing boolean
@@ -47,14 +49,18 @@ local function finish(state)
   run_deferred(state)
 end
 
+-- What the coroutine returns before its handler's results: tells the end from an event.
+local RETURNED = {}
+
 --- Prepares the handler's coroutine; it runs from the first `next`.
 ---@param operation table
 ---@param input any  already validated
 ---@param context operations.Context
+---@param deadline? integer  ms since the epoch
 ---@return operations.Subscription
-function subscription.new(operation, input, context)
+function subscription.new(operation, input, context, deadline)
   local handler = operation.handler
-  local state = { operation = operation, context = context, deferred = {}, running = false }
+  local state = { operation = operation, context = context, deadline = deadline, deferred = {}, running = false }
   rawset(context, "_subscription", state)
   rawset(context, "emit", coroutine.yield)
   rawset(context, "defer", function(fn)
@@ -64,8 +70,8 @@ function subscription.new(operation, input, context)
     state.deferred[#state.deferred + 1] = fn
   end)
   state.co = coroutine.create(function()
-    task.deadline(context.deadline)
-    return handler(input, context)
+    task.deadline(deadline)
+    return RETURNED, handler(input, context)
   end)
   return setmetatable({
     _state = state,
@@ -80,16 +86,16 @@ local function fail(state, failure, traceback)
   return nil, state.operation:failure(failure, traceback)
 end
 
---- Takes up what the handler's coroutine did: yielded, returned or raised.
-local function take(state, ok, value, failure)
+--- Takes up what the handler's coroutine did: yielded a value, returned (value, failure) or raised.
+local function take(state, ok, event, value, failure)
   state.running = false
-  if not ok then
-    return fail(state, value, debug.traceback(state.co, tostring(value)))
-  elseif state.closing then
+  if state.closing then
     finish(state)
     return nil, errors.new("ABORTED", state.operation.id .. " was closed")
-  elseif coroutine.status(state.co) ~= "dead" then
-    return state.operation:answer(value)
+  elseif not ok then
+    return fail(state, event, debug.traceback(state.co, tostring(event)))
+  elseif event ~= RETURNED then
+    return state.operation:answer(event)
   elseif value == nil and failure ~= nil then
     return fail(state, failure)
   end
@@ -106,12 +112,14 @@ function Subscription:next()
     return nil
   elseif state.running then
     error("subscription:next() is already waiting", 2)
-  elseif state.context.deadline and state.context:cancelled() then
-    return fail(state, errors.new("TIMEOUT", state.operation.id .. ": deadline passed"))
+  elseif state.deadline and core.now() >= state.deadline then
+    return fail(state, errors.new("TIMEOUT", state.operation.id .. ": deadline passed", { deadline = state.deadline }))
   end
   state.running = true
   return take(state, task.resume(state.co))
 end
+
+local next_event = Subscription.next
 
 --- Ends the subscription and runs the handler's cleanup. Closing twice does nothing.
 function Subscription:close()
@@ -126,7 +134,7 @@ end
 
 --- `for envelope in subscription do`: raises the error object when the handler failed.
 function Subscription:__call()
-  local envelope, err = self:next()
+  local envelope, err = next_event(self)
   if err ~= nil then
     error(err, 0)
   end
