@@ -71,17 +71,7 @@ local function replaced(changes)
   return list
 end
 
---- Detects, wraps, normalizes and validates what the handler gave; reports what did not fit.
----@return operations.Envelope
-function Operation:answer(value)
-  local envelope, warning, changes = self.finish(value, self.wants_changes)
-  if warning or changes then
-    self:_report(warning, changes)
-  end
-  return envelope
-end
-
-function Operation:_report(warning, changes)
+local function report(self, warning, changes)
   local options = self.options
   local lost = replaced(changes or {})
   if #lost > 0 then
@@ -95,6 +85,19 @@ function Operation:_report(warning, changes)
     options.on_warning(warning)
   end
 end
+
+--- Detects, wraps, normalizes and validates what the handler gave; reports what did not fit.
+---@param self operations.Operation
+---@param value any
+---@return operations.Envelope
+local function answer(self, value)
+  local envelope, warning, changes = self.finish(value, self.wants_changes)
+  if warning or changes then
+    report(self, warning, changes)
+  end
+  return envelope
+end
+Operation.answer = answer
 
 local function find_declared(schemas, code)
   for _, declared in ipairs(schemas or {}) do
@@ -154,19 +157,29 @@ local function with_deadline(self, input, context, deadline)
   return ok, value, failure
 end
 
---- Runs the handler of a query or mutation and answers.
+--- A whole call of a query or mutation: admit, run the handler, answer.
+---@param input any
+---@param context operations.Context
+---@param identity? operations.Identity
 ---@param deadline? integer  ms since the epoch
+---@param trusted boolean
 ---@return operations.Envelope?
 ---@return operations.Error?
-function Operation:run(input, context, deadline)
-  local ok, value, failure
+function operation.call(self, input, context, identity, deadline, trusted)
+  local guard, ok, value, failure = self.guard, nil, nil, nil
+  if guard ~= "any" then
+    ok, input = self:admit(input, identity, trusted)
+    if not ok then
+      return nil, input
+    end
+  end
   if deadline then
     ok, value, failure = with_deadline(self, input, context, deadline)
   else
     ok, value, failure = xpcall(self.handler, on_raise, input, context)
   end
   if ok and (value ~= nil or failure == nil) then
-    return self:answer(value)
+    return answer(self, value)
   elseif ok then
     return nil, self:failure(failure)
   elseif errors.is_error(value) then

@@ -3,7 +3,10 @@ local catalog = require("operations.catalog")
 local context = require("operations.context")
 local env = require("operations.env")
 local errors = require("operations.error")
+local operation = require("operations.operation")
 local subscription = require("operations.subscription")
+
+local call_operation = operation.call
 
 local registry = {}
 
@@ -57,11 +60,7 @@ local function execute(self, id, input, given, trusted)
     input = {}
   end
   local call, identity, deadline = context.new(given, self)
-  local ok, admitted = found:admit(input, identity, trusted)
-  if not ok then
-    return nil, admitted
-  end
-  return found:run(admitted, call, deadline)
+  return call_operation(found, input, call, identity, deadline, trusted)
 end
 
 local function subscribe(self, id, input, given, trusted)
