@@ -1,0 +1,250 @@
+local sources = require("spec.support.sources")
+
+-- The rooms of the house (one word each) and which ones each may use. "core" is what others share: registry,
+-- pipeline and data; it knows no HTTP, MCP, socket or loop.
+local rooms = {
+  { "cli", "^operations%.cli" },
+  { "from_openapi", "^operations%.from_openapi" },
+  { "from_mcp", "^operations%.from_mcp" },
+  { "to_mcp", "^operations%.to_mcp" },
+  { "to_http", "^operations%.to_http" },
+  { "transports", "^operations%.transports" },
+  { "calls", "^operations%.call_" },
+  { "hosts", "^operations%.hosts" },
+  { "http", "^operations%.http" },
+  { "reactor", "^operations%.reactor" },
+  { "task", "^operations%.task" },
+  { "core", "^operations" },
+}
+
+local arrows = {
+  core = { task = true },
+  task = { core = true, hosts = true },
+  hosts = { reactor = true },
+  reactor = {},
+  http = { core = true, task = true, reactor = true },
+  from_openapi = { core = true, task = true, http = true },
+  from_mcp = { core = true, task = true, http = true },
+  to_mcp = { core = true, task = true },
+  to_http = { core = true, task = true },
+  transports = { core = true, task = true, http = true, calls = true },
+  calls = { core = true, task = true },
+  cli = {
+    core = true, task = true, hosts = true, http = true, from_openapi = true, from_mcp = true, to_mcp = true,
+    to_http = true, transports = true, calls = true,
+  },
+}
+
+-- Only hosts know what runs them; `task` picks the host, `marks` reads the marks that Neovim puts on data.
+local host_globals = { "ngx", "vim" }
+local knows_hosts = { ["lua/operations/task.lua"] = true, ["lua/operations/marks.lua"] = true }
+
+-- Where a require is inside a function, and why.
+local lazy = {
+  ["lua/operations/init.lua"] = "parts of the library are loaded when first named",
+  ["lua/operations/cli/init.lua"] = "a command loads what it needs, so that --help starts fast",
+  ["lua/operations/task.lua"] = "the host is chosen when the first task needs one",
+}
+
+local function room(module)
+  for _, entry in ipairs(rooms) do
+    if module:find(entry[2]) then
+      return entry[1]
+    end
+  end
+end
+
+-- Each require of our own modules in a file: its module and whether its line is indented.
+local function requires(path)
+  local list = {}
+  for line in sources.read(path):gmatch("[^\n]+") do
+    local code = line:gsub("%-%-.*$", "")
+    for module in code:gmatch("require%s*%(?%s*[\"'](operations[%w_.]*)[\"']") do
+      list[#list + 1] = { module = module, lazy = code:find("^%s") ~= nil }
+    end
+  end
+  return list
+end
+
+local function includes(path)
+  local own, system = {}, {}
+  for line in sources.read(path):gmatch("[^\n]+") do
+    local name = line:match("^%s*#%s*include%s+\"([^\"]+)\"")
+    own[#own + 1] = name
+    system[#system + 1] = line:match("^%s*#%s*include%s+<([^>]+)>")
+  end
+  return own, system
+end
+
+-- Parsers and formats: pure whatever their headers say.
+local pure = { "^sse$", "^json", "^buffer$", "^alloc$", "^utf8", "^format" }
+
+--- Is a C file pure: in the list above, or with a header that says "no Lua" in its first lines?
+local function is_pure(path)
+  local name = path:match("([^/]+)%.[ch]$")
+  if name:find("_lua$") then
+    return false
+  end
+  for _, pattern in ipairs(pure) do
+    if name:find(pattern) then
+      return true
+    end
+  end
+  local header = io.open("src/" .. name .. ".h")
+  local first = header and header:read(600) or ""
+  if header then
+    header:close()
+  end
+  return (first:match("^/%*.-%*/") or ""):lower():find("no%s+lua%f[^%w_]") ~= nil
+end
+
+--- A cycle in graph (name -> list of names) as "a -> b -> a", or nil.
+local function find_cycle(graph)
+  local state, trail = {}, {}
+  local function visit(name)
+    if state[name] == "done" then
+      return nil
+    elseif state[name] == "open" then
+      return table.concat(trail, " -> ") .. " -> " .. name
+    end
+    state[name] = "open"
+    trail[#trail + 1] = name
+    for _, other in ipairs(graph[name] or {}) do
+      local cycle = visit(other)
+      if cycle then
+        return cycle
+      end
+    end
+    trail[#trail] = nil
+    state[name] = "done"
+  end
+  for name in pairs(graph) do
+    local cycle = visit(name)
+    if cycle then
+      return cycle
+    end
+  end
+end
+
+local lua_files = sources.list("lua", ".lua")
+local c_files = sources.list("src", ".c")
+for _, path in ipairs(sources.list("src", ".h")) do
+  c_files[#c_files + 1] = path
+end
+
+describe("the architecture", function()
+  it("finds a cycle when there is one", function()
+    assert.equal("a -> a", find_cycle({ a = { "a" } }))
+    assert.is_nil(find_cycle({ a = { "b", "c" }, b = { "c" } }))
+  end)
+
+  it("has no Lua module that requires against the arrows", function()
+    local wrong = {}
+    for _, path in ipairs(lua_files) do
+      local from = room(sources.module(path))
+      for _, required in ipairs(requires(path)) do
+        local to = room(required.module)
+        local is_part = path == "lua/operations/init.lua" and required.lazy
+        if to ~= from and not arrows[from][to] and not is_part then
+          wrong[#wrong + 1] = path .. " requires " .. required.module
+        end
+      end
+    end
+    assert.same({}, wrong)
+  end)
+
+  it("has no cycle of requires", function()
+    local graph = {}
+    for _, path in ipairs(lua_files) do
+      local module = sources.module(path)
+      graph[module] = {}
+      for _, required in ipairs(requires(path)) do
+        if not required.lazy then
+          table.insert(graph[module], required.module)
+        end
+      end
+    end
+    assert.is_nil(find_cycle(graph))
+  end)
+
+  it("requires at the top of a file, with the exceptions listed here", function()
+    local wrong = {}
+    for _, path in ipairs(lua_files) do
+      for line in sources.read(path):gmatch("[^\n]+") do
+        if line:find("^%s+[^-]*%f[%w_]require%s*%(") and not lazy[path] and not path:find("^lua/operations/hosts/") then
+          wrong[#wrong + 1] = path .. ": " .. line
+        end
+      end
+    end
+    assert.same({}, wrong)
+  end)
+
+  it("names the globals of a host in its own file only", function()
+    local wrong = {}
+    for _, path in ipairs(lua_files) do
+      if not path:find("^lua/operations/hosts/") and not knows_hosts[path] then
+        for line in sources.read(path):gmatch("[^\n]+") do
+          for _, name in ipairs(host_globals) do
+            if line:gsub("%-%-.*$", ""):gsub("\"[^\"]*\"", ""):find("%f[%w_.]" .. name .. "%.%a") then
+              wrong[#wrong + 1] = path .. ": " .. line
+            end
+          end
+        end
+      end
+    end
+    assert.same({}, wrong)
+  end)
+
+  it("has no cycle of includes", function()
+    local graph = {}
+    for _, path in ipairs(c_files) do
+      graph[path:match("[^/]+$")] = includes(path)
+    end
+    assert.is_nil(find_cycle(graph))
+  end)
+
+  it("keeps lua.h out of pure C files, also through headers", function()
+    local wrong = {}
+    local function reaches_lua(name, seen)
+      local own, system = includes("src/" .. name)
+      for _, header in ipairs(system) do
+        if header == "lua.h" or header == "lauxlib.h" or header == "lualib.h" then
+          return true
+        end
+      end
+      seen[name] = true
+      for _, header in ipairs(own) do
+        if not seen[header] and reaches_lua(header, seen) then
+          return true
+        end
+      end
+    end
+    for _, path in ipairs(c_files) do
+      local name = path:match("[^/]+$")
+      if is_pure(path) and reaches_lua(name, {}) then
+        wrong[#wrong + 1] = name
+      end
+    end
+    assert.same({}, wrong)
+  end)
+
+  it("keeps the core free of libcurl, sockets and loops, and the reactor free of the core's data", function()
+    local wrong = {}
+    for _, path in ipairs(c_files) do
+      local is_reactor = path:find("^src/reactor") ~= nil
+      local own, system = includes(path)
+      for _, header in ipairs(system) do
+        if not is_reactor and (header:find("^curl/") or header:find("^sys/socket") or header:find("^sys/epoll")
+            or header:find("^netinet/") or header == "poll.h" or header == "pthread.h") then
+          wrong[#wrong + 1] = path .. " includes " .. header
+        end
+      end
+      for _, header in ipairs(own) do
+        if header:find("^reactor") and not is_reactor or is_reactor and header:find("^schema") then
+          wrong[#wrong + 1] = path .. " includes " .. header
+        end
+      end
+    end
+    assert.same({}, wrong)
+  end)
+end)

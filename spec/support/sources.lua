@@ -1,0 +1,61 @@
+--- The source files of the tree and the module each one belongs to.
+local lfs = require("lfs")
+
+local sources = {}
+
+local function walk(directory, list)
+  for name in lfs.dir(directory) do
+    local path = directory .. "/" .. name
+    if name:sub(1, 1) ~= "." then
+      if lfs.attributes(path, "mode") == "directory" then
+        walk(path, list)
+      else
+        list[#list + 1] = path
+      end
+    end
+  end
+  return list
+end
+
+--- The paths under `directory` that end in `suffix`, sorted.
+function sources.list(directory, suffix)
+  local found = {}
+  for _, path in ipairs(walk(directory, {})) do
+    if path:sub(-#suffix) == suffix then
+      found[#found + 1] = path
+    end
+  end
+  table.sort(found)
+  return found
+end
+
+function sources.read(path)
+  local file = assert(io.open(path, "rb"))
+  local text = file:read("*a")
+  file:close()
+  return text
+end
+
+--- The Lua module in a file: "lua/operations/cli/init.lua" -> "operations.cli".
+function sources.module(path)
+  return (path:gsub("^lua/", ""):gsub("%.lua$", ""):gsub("/init$", ""):gsub("/", "."))
+end
+
+--- The C module that a file of src/ is linked into.
+function sources.c_module(path)
+  local name = path:match("^src/([a-z0-9]+)")
+  return "operations." .. ((name == "reactor" or name == "system") and name or "core")
+end
+
+--- What each C module is made of, by module name: { "src/core.c", ... }.
+function sources.c_modules()
+  local modules = {}
+  for _, path in ipairs(sources.list("src", ".c")) do
+    local name = sources.c_module(path)
+    modules[name] = modules[name] or {}
+    table.insert(modules[name], path)
+  end
+  return modules
+end
+
+return sources
