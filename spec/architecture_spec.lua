@@ -14,13 +14,14 @@ local rooms = {
   { "http", "^operations%.http" },
   { "reactor", "^operations%.reactor" },
   { "task", "^operations%.task" },
+  { "task", "^operations%.scheduler" },
   { "core", "^operations" },
 }
 
 local arrows = {
   core = { task = true },
   task = { core = true, hosts = true },
-  hosts = { reactor = true },
+  hosts = { core = true, reactor = true },
   reactor = {},
   http = { core = true, task = true, reactor = true },
   from_openapi = { core = true, task = true, http = true },
@@ -77,7 +78,7 @@ local function includes(path)
 end
 
 -- Parsers and formats: pure whatever their headers say.
-local pure = { "^sse$", "^json", "^buffer$", "^alloc$", "^utf8", "^format" }
+local pure = { "^sse$", "^json$", "^json_number$", "^json_utf8$", "^json_write$", "^buffer$", "^alloc$", "^utf8", "^format" }
 
 --- Is a C file pure: in the list above, or with a header that says "no Lua" in its first lines?
 local function is_pure(path)
