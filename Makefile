@@ -16,7 +16,6 @@ MODULES = $(BUILD)/operations
 REACTOR_SRC = $(wildcard src/reactor*.c)
 SYSTEM_SRC = src/system_lua.c
 CORE_SRC = $(filter-out $(REACTOR_SRC) $(SYSTEM_SRC),$(wildcard src/*.c))
-HEADERS = $(wildcard src/*.h)
 CORE_OBJ = $(CORE_SRC:src/%.c=$(BUILD)/%.o)
 REACTOR_OBJ = $(REACTOR_SRC:src/%.c=$(BUILD)/%.o)
 SYSTEM_OBJ = $(SYSTEM_SRC:src/%.c=$(BUILD)/%.o)
@@ -50,16 +49,23 @@ $(BUILD)/bin/operations: Makefile
 	  'exec $(LUA) "$(CURDIR)/lua/operations/cli/main.lua" "$$@"' >$@
 	@chmod +x $@
 
-$(BUILD)/%.o: src/%.c $(HEADERS)
+$(BUILD)/%.o: src/%.c
 	@mkdir -p $(@D)
-	$(CC) $(CSTD) $(WARN) $(CFLAGS) -fPIC -I$(LUA_INCDIR) -c -o $@ $<
+	$(CC) $(CSTD) $(WARN) $(CFLAGS) -fPIC -I$(LUA_INCDIR) -MMD -MP -c -o $@ $<
+
+-include $(wildcard $(BUILD)/*.d)
 
 .PHONY: dependencies
 dependencies: # installs what is missing (apt, as root) or prints the command
 	@.ci/dependencies
 
+# What one target needs beyond that: dependencies-test, -lint, -fuzz, ...
+.PHONY: dependencies-%
+dependencies-%:
+	@.ci/dependencies $*
+
 .PHONY: test
-test: dependencies all ## run every spec on $(LUA); TESTS=path for some
+test: dependencies-test all ## run every spec on $(LUA); TESTS=path for some
 	@$(ENVIRONMENT) $(LUA) /usr/bin/busted $(BUSTED_FLAGS) $(or $(TESTS),spec)
 
 .PHONY: test-%
@@ -69,21 +75,123 @@ test-%: all ## run the specs of one module, as in `make test-json`
 BUSTED_FLAGS = --no-auto-insulate --pattern=_spec -o spec/support/report.lua
 
 SANITIZERS = -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+ASAN_BUILD = VARIANT=-asan CC=gcc CFLAGS="-O1 -g $(SANITIZERS)" LDFLAGS="$(SANITIZERS)"
+
+# The interpreter is not instrumented, so the sanitizer is loaded before it.
+ASAN_PRELOAD = LD_PRELOAD=$$(gcc -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=1 LSAN_OPTIONS=suppressions=$(CURDIR)/spec/native/leaks.supp:print_suppressions=0
 
 .PHONY: asan
-asan: ## run the specs under AddressSanitizer and UBSan on both runtimes
+asan: ## run the specs under ASan (leaks too) and UBSan on both runtimes
 	@for lua in lua5.4 luajit; do \
-	  $(MAKE) --no-print-directory test LUA=$$lua VARIANT=-asan CC=gcc \
-	    CFLAGS="-O1 -g $(SANITIZERS)" LDFLAGS="$(SANITIZERS)" \
-	    PRELOAD="LD_PRELOAD=$$(gcc -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=0" || exit 1; \
+	  $(MAKE) --no-print-directory test LUA=$$lua $(ASAN_BUILD) PRELOAD="$(ASAN_PRELOAD)" || exit 1; \
 	done
 
+.PHONY: valgrind
+valgrind: dependencies-valgrind all ## run the specs under valgrind; TESTS=path for some
+	@$(ENVIRONMENT) valgrind --quiet --error-exitcode=9 --leak-check=full --errors-for-leak-kinds=definite \
+	  --suppressions=spec/native/valgrind.supp lua5.4 /usr/bin/busted $(BUSTED_FLAGS) \
+	  --exclude-tags=slow $(or $(TESTS),spec)
+
+OOM = build/lua5.4-asan/oom
+
+.PHONY: oom
+oom: dependencies ## fail the n-th allocation, for every n, in spec/native/oom/*.lua
+	@$(MAKE) --no-print-directory $(OOM) all LUA=lua5.4 $(ASAN_BUILD)
+	@LUA_PATH="$(LUA_PATH_BUILT);" LUA_CPATH="$(CURDIR)/build/lua5.4-asan/?.so;" \
+	  $(OOM) $(or $(TESTS),$(sort $(wildcard spec/native/oom/*.lua)))
+
+$(OOM): spec/native/oom.c
+	@mkdir -p $(@D)
+	$(CC) $(CSTD) $(WARN) $(CFLAGS) -I$(LUA_INCDIR) -rdynamic -o $@ $< $(LDFLAGS) -llua5.4 -ldl
+
+FUZZ_SECONDS ?= 60
+FUZZERS = $(sort $(patsubst spec/native/fuzz_%.c,%,$(wildcard spec/native/fuzz_*.c)))
+FUZZ_FLAGS = -std=gnu99 -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=undefined -I/usr/include/lua5.4 -Isrc
+FUZZ_OBJ = $(CORE_SRC:src/%.c=build/fuzz/%.o)
+
+.PHONY: fuzz
+fuzz: dependencies-fuzz $(FUZZERS:%=fuzz-%) ## run every fuzzer for FUZZ_SECONDS (60) each
+
+.PHONY: $(FUZZERS:%=fuzz-%)
+$(FUZZERS:%=fuzz-%): fuzz-%: build/fuzz/fuzz_%
+	@mkdir -p build/fuzz/corpus/$*
+	@echo "fuzz-$*: $(FUZZ_SECONDS) s"
+	@$< -max_total_time=$(FUZZ_SECONDS) -max_len=4096 -timeout=10 -rss_limit_mb=2048 -verbosity=0 \
+	  -print_final_stats=1 -artifact_prefix=build/fuzz/$*- build/fuzz/corpus/$* \
+	  $(wildcard spec/native/corpus/$* spec/vectors/$*) >build/fuzz/$*.log 2>&1 || { tail -n 60 build/fuzz/$*.log; exit 1; }
+	@grep -E 'number_of_executed_units|new_units_added' build/fuzz/$*.log
+
+build/fuzz/fuzz_%: spec/native/fuzz_%.c build/fuzz/libcore.a
+	clang $(FUZZ_FLAGS) -fsanitize=fuzzer,address,undefined -o $@ $< build/fuzz/libcore.a -llua5.4 -lpcre2-8 -lm
+
+build/fuzz/libcore.a: $(FUZZ_OBJ)
+	@rm -f $@
+	@ar rcs $@ $^
+
+build/fuzz/%.o: src/%.c
+	@mkdir -p $(@D)
+	clang $(FUZZ_FLAGS) -D_GNU_SOURCE -fsanitize=fuzzer-no-link,address,undefined -MMD -MP -c -o $@ $<
+
+-include $(wildcard build/fuzz/*.d)
+
+COVERAGE = build/lua5.4-coverage
+
+.PHONY: coverage
+coverage: dependencies-test dependencies-coverage ## line and branch coverage of src/ by the specs; fails under 95 % of lines
+	@mkdir -p $(COVERAGE) && find $(COVERAGE) -name '*.gcda' -delete
+	@$(MAKE) --no-print-directory test LUA=lua5.4 VARIANT=-coverage CC=gcc CFLAGS="-O0 -g --coverage" LDFLAGS=--coverage
+	@gcovr --root . --filter src/ --object-directory $(COVERAGE) --txt-metric branch $(COVERAGE) | tail -n 3
+	@gcovr --root . --filter src/ --object-directory $(COVERAGE) --fail-under-line 95 $(COVERAGE)
+
+# Peers that the benchmarks run against, from npm.
+NPM_PACKAGES = @sinclair/typebox@0.34 eventsource-parser@3
+BENCHMARKS = $(wildcard $(addprefix spec/bench/,execute.lua schema.lua json.lua sse.lua http.lua))
+
+.PHONY: bench
+bench: dependencies-bench all build/npm/node_modules ## compare speed with peers, on $(LUA); BENCHMARKS=file for some
+	@for file in $(BENCHMARKS); do echo "== $$file"; $(ENVIRONMENT) NODE_PATH=$(CURDIR)/build/npm/node_modules $(LUA) $$file || exit 1; done
+
+build/npm/node_modules: Makefile
+	@mkdir -p build/npm
+	@npm install --silent --no-audit --no-fund --prefix build/npm $(NPM_PACKAGES)
+	@touch $@
+
+.PHONY: format
+format: ## lay out the C files
+	clang-format -i $(C_FILES)
+
+C_FILES = $(wildcard src/*.c src/*.h spec/native/*.c spec/native/*.h)
+
 .PHONY: lint
-lint: ## clang-format, clang-tidy, luacheck, the rockspec
-	clang-format --dry-run -Werror src/*.c src/*.h $(wildcard spec/native/*.c)
-	clang-tidy --quiet $(wildcard src/*.c) -- $(CSTD) -I$(LUA_INCDIR)
+lint: dependencies-lint ## clang-format, clang-tidy, luacheck, the rockspec
+	clang-format --dry-run -Werror $(C_FILES)
+	clang-tidy --quiet $(wildcard src/*.c spec/native/*.c) -- $(CSTD) -I$(LUA_INCDIR) -Isrc
 	luacheck --quiet lua spec examples
 	luarocks --lua-version 5.4 lint operations-scm-1.rockspec
+
+.PHONY: rockspec
+rockspec: ## write the rockspec's list of modules
+	@lua5.4 spec/support/rockspec.lua
+
+# Names and places as LuaRocks passes them.
+PREFIX ?= /usr/local
+LUA_VERSION ?= $(shell $(LUA) -e 'io.write(_VERSION:match("%d+%.%d+"))')
+INST_BINDIR ?= $(PREFIX)/bin
+INST_LIBDIR ?= $(PREFIX)/lib/lua/$(LUA_VERSION)
+INST_LUADIR ?= $(PREFIX)/share/lua/$(LUA_VERSION)
+
+.PHONY: install
+install: all ## install for $(LUA) under PREFIX, DESTDIR in front of it
+	@install -d "$(DESTDIR)$(INST_BINDIR)" "$(DESTDIR)$(INST_LIBDIR)/operations"
+	install -m 755 $(MODULES)/*.so "$(DESTDIR)$(INST_LIBDIR)/operations"
+	@cd lua && find . -name '*.lua' -exec install -D -m 644 {} "$(call absolute,$(DESTDIR)$(INST_LUADIR))/{}" ';'
+	@printf '%s\n' '#!/bin/sh' \
+	  'LUA_PATH="$(INST_LUADIR)/?.lua;$(INST_LUADIR)/?/init.lua;$${LUA_PATH:-;}"' \
+	  'LUA_CPATH="$(INST_LIBDIR)/?.so;$${LUA_CPATH:-;}"' 'export LUA_PATH LUA_CPATH' \
+	  'exec $(LUA) "$(INST_LUADIR)/operations/cli/main.lua" "$$@"' >"$(DESTDIR)$(INST_BINDIR)/operations"
+	@chmod 755 "$(DESTDIR)$(INST_BINDIR)/operations"
+
+absolute = $(if $(filter /%,$(1)),$(1),$(CURDIR)/$(1))
 
 .PHONY: luapath
 luapath: all ## print the LUA_PATH, LUA_CPATH and PATH of the built tree

@@ -1,0 +1,22 @@
+-- A document of every kind of value, read and written.
+local json = require("operations.json")
+
+local text = '{"array":[1,2.5,-3,"caf\\u00e9 \\ud83d\\ude00",true,false,null,[],{}],"deep":[[[[{"a":[0]}]]]],"name":"x"}'
+
+local parts = {}
+for i = 1, 40 do
+  parts[i] = '"' .. ("y"):rep(i * 9) .. '"'
+end
+local long = "[" .. table.concat(parts, ",") .. "]"
+
+return function()
+  local value = assert(json.decode(text))
+  local array = value.array
+  assert(#array == 9 and array[2] == 2.5 and array[4] == "caf\195\169 \240\159\152\128" and array[7] == json.null)
+  assert(value.deep[1][1][1][1].a[1] == 0)
+  local again = assert(json.decode(assert(json.encode(value, { sort_keys = true, indent = 2 }))))
+  assert(again.array[3] == -3 and again.name == "x")
+  assert(json.encode(assert(json.decode(long))) == long)
+  local _, err = json.decode("[1, 2")
+  assert(err.code == "VALIDATION_ERROR", err.message)
+end

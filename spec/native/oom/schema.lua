@@ -1,0 +1,33 @@
+-- A schema of many keywords is compiled; values are checked and cast.
+local core = require("operations.core")
+
+local schema = {
+  ["$defs"] = {
+    node = {
+      type = "object",
+      properties = { name = { type = "string", pattern = "^[a-z]+$" }, next = { ["$ref"] = "#/$defs/node" } },
+      required = { "name" },
+    },
+  },
+  type = "object",
+  properties = {
+    list = { type = "array", items = { ["$ref"] = "#/$defs/node" }, uniqueItems = true, maxItems = 5 },
+    count = { type = "integer", minimum = 0, default = 7 },
+    kind = { enum = { "a", "b", 3 } },
+    either = { anyOf = { { type = "string" }, { type = "integer" } } },
+  },
+  patternProperties = { ["^x-"] = true },
+  additionalProperties = false,
+  required = { "list" },
+}
+
+return function()
+  local compiled = assert(core.schema_compile(schema))
+  local node = { name = "abc", next = { name = "def" } }
+  local ok, issues = compiled:check({ list = { node, { name = "ghi" } }, kind = "b", either = 1, ["x-y"] = 1 })
+  assert(ok == true, issues and issues[1] and issues[1].message)
+  ok, issues = compiled:check({ list = { { name = "ABC" }, { next = 1 } }, kind = "c", other = 1 })
+  assert(ok == false and #issues >= 4)
+  local value, changes = compiled:cast({ list = { node }, count = "12", excess = 1 })
+  assert(value.count == 12 and value.excess == nil and value.list[1].next.name == "def" and #changes >= 2)
+end

@@ -1,0 +1,18 @@
+-- A stream with every field, cut in the middle of things.
+local sse = require("operations.sse")
+
+local stream = ": hello\nevent: tick\nid: 7\nretry: 100\ndata: one\ndata: two\n\ndata: bad \255 byte\n\n"
+  .. "data: " .. ("x"):rep(3000) .. "\n\ndata: unfinished"
+
+return function()
+  local events = {}
+  local parser = assert(sse.parser(function(event)
+    events[#events + 1] = event
+  end))
+  for at = 1, #stream, 97 do
+    parser:feed(stream:sub(at, at + 96))
+  end
+  parser:finish()
+  assert(#events == 3 and events[1].event == "tick" and events[1].data == "one\ntwo" and events[1].id == "7")
+  assert(events[2].data == "bad \239\191\189 byte" and #events[3].data == 3000)
+end
