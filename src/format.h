@@ -1,0 +1,19 @@
+/*
+** format.h - the string formats of JSON Schema and OpenAPI, each a check of a
+** byte string.  No Lua, no I/O, no allocation apart from format "regex".
+*/
+#ifndef OPERATIONS_FORMAT_H
+#define OPERATIONS_FORMAT_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+/* Any bytes may come in, NUL and malformed UTF-8 too. */
+typedef bool (*format_Check)(const char *s, size_t len);
+
+/* The check of the format `name`; NULL when the name is unknown, which makes
+** the format an annotation.  Formats of numbers (int32, double) are not here.
+*/
+format_Check format_find(const char *name, size_t len);
+
+#endif
