@@ -2,32 +2,49 @@
 
 #include "json_number.h"
 
-/* Stack slots that one container's waiting items may take: an even number. */
-#define MAX_WAITING 128
 /* More open containers than this many slots have room for keep only their
 ** tables on the stack (LuaJIT's holds 8000 slots for C functions). */
 #define MAX_STACK 1000
 
 /* --- memory -------------------------------------------------------------- */
 
+/* A block of Lua's, in the table at `scratch` for as long as it is in use. */
+static void *new_block(build_Builder *b, size_t size) {
+  void *block;
+  if (lua_isnil(b->L, b->scratch)) {
+    lua_newtable(b->L);
+    lua_replace(b->L, b->scratch);
+  }
+  block = lua_newuserdata(b->L, size);
+  ops_rawsetp(b->L, b->scratch, block);
+  return block;
+}
+
+static void free_block(build_Builder *b, void *block) {
+  if (block == b->small) {
+    b->small_used = false;
+  } else if (block != NULL) {
+    lua_pushnil(b->L);
+    ops_rawsetp(b->L, b->scratch, block);
+  }
+}
+
 static void *build_realloc(void *ud, void *p, size_t old_size,
                            size_t new_size) {
   build_Builder *b = (build_Builder *)ud;
-  lua_State *L = b->L;
   void *block = NULL;
-  if (lua_isnil(L, b->scratch)) {
-    lua_newtable(L);
-    lua_replace(L, b->scratch);
-  }
   if (new_size > 0) {
-    block = lua_newuserdata(L, new_size);
+    bool fits = new_size <= sizeof(b->small);
+    if (fits && p == b->small) return p;
+    if (fits && !b->small_used) {
+      block = b->small;
+      b->small_used = true;
+    } else {
+      block = new_block(b, new_size);
+    }
     if (p != NULL) memcpy(block, p, old_size < new_size ? old_size : new_size);
-    ops_rawsetp(L, b->scratch, block);
   }
-  if (p != NULL) {
-    lua_pushnil(L);
-    ops_rawsetp(L, b->scratch, p);
-  }
+  free_block(b, p);
   return block;
 }
 
@@ -44,6 +61,7 @@ void build_init(build_Builder *b, lua_State *L) {
   b->array_mt = lua_gettop(L);
   lua_pushnil(L);
   b->scratch = b->array_mt + 1;
+  b->small_used = false;
   b->levels = b->inline_levels;
   b->depth = 0;
   b->capacity = BUILD_INLINE_LEVELS;
@@ -101,7 +119,7 @@ static inline void stored_value(build_Builder *b) {
   build_Level *level;
   if (b->depth == 0) return;
   level = &b->levels[b->depth - 1];
-  if (lua_gettop(b->L) - level->base < MAX_WAITING) return;
+  if (lua_gettop(b->L) - level->base < BUILD_WAITING) return;
   if (level->is_object) store_members(b, level);
   else store_items(b, level);
 }
@@ -157,7 +175,7 @@ static bool on_key(void *ud, const char *s, size_t len) {
 static bool begin(build_Builder *b, bool is_object) {
   lua_State *L = b->L;
   build_Level *level;
-  if (!lua_checkstack(L, MAX_WAITING + LUA_MINSTACK)) return false;
+  if (!lua_checkstack(L, BUILD_WAITING + LUA_MINSTACK)) return false;
   if (b->depth > 0 && lua_gettop(L) > MAX_STACK) {
     level = &b->levels[b->depth - 1];
     if (level->is_object) store_members(b, level);

@@ -9,6 +9,9 @@
 
 #define BUILD_INLINE_LEVELS 32
 
+/* Stack slots that one container's waiting items may take: an even number. */
+#define BUILD_WAITING 128
+
 /* A container that is being read.  Its items wait on the stack above `base`,
 ** so that its table is made when their number is known; `stored` of them are
 ** in the table at `base` already when there were too many to wait. */
@@ -18,18 +21,25 @@ typedef struct build_Level {
   bool made, is_object;
 } build_Level;
 
-/* Lives on the C stack; its memory beyond that belongs to Lua. */
+/* Bytes of the first block that build_alloc gives without asking Lua. */
+#define BUILD_SMALL 512
+
+/* Usually on the C stack; its memory beyond that belongs to Lua. */
 typedef struct build_Builder {
   lua_State *L;
   int array_mt, scratch; /* stack indices, made by build_init */
   build_Level *levels;
   int depth, capacity;
+  bool small_used;
   build_Level inline_levels[BUILD_INLINE_LEVELS];
+  char small[BUILD_SMALL];
 } build_Builder;
 
 extern const json_Handlers build_handlers;
 
-/* Pushes two values that the builder needs for as long as it lives. */
+/* Pushes BUILD_SLOTS values that the builder needs for as long as it lives. The
+** values that it builds come above them, the outermost first. */
+#define BUILD_SLOTS 2
 void build_init(build_Builder *b, lua_State *L);
 
 /* An allocator whose blocks are Lua's to collect, all kept alive by the table

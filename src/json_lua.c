@@ -8,6 +8,11 @@
 /* Deeper than this LuaJIT's stack does not go for sure. */
 #define MAX_DEPTH 2000
 #define MAX_INDENT 16
+/* Of a text that comes piece by piece; one in memory has no limit. */
+#define DEFAULT_SIZE ((size_t)16 << 20)
+#define MAX_SIZE ((size_t)OPS_MAX_SAFE_INTEGER)
+
+#define DECODER_TYPE "operations.json_decoder"
 
 /* --- options ------------------------------------------------------------- */
 
@@ -73,31 +78,39 @@ static void push_read_error(lua_State *L, const json_Error *error) {
   lua_remove(L, -2);
 }
 
+/* After a handler refused: what the builder cannot do is nest deeper. */
+static json_Status explain(json_Reader *r, json_Status status) {
+  if (status == JSON_STOPPED)
+    snprintf(r->error.message, JSON_MAX_MESSAGE,
+             "nested deeper than the Lua stack has room for");
+  return status;
+}
+
 static bool decode(lua_State *L, const char *text, size_t len, size_t max_depth,
                    size_t max_size) {
   build_Builder builder;
   json_Reader reader;
-  json_Status status;
   int top = lua_gettop(L);
   luaL_checkstack(L, LUA_MINSTACK, "JSON");
   build_init(&builder, L);
   json_init(&reader, build_alloc(&builder), max_depth, max_size,
             &build_handlers, &builder);
-  status = json_read(&reader, text, len);
-  if (status == JSON_OK) {
+  if (explain(&reader, json_read(&reader, text, len)) == JSON_OK) {
     lua_replace(L, top + 1);
     lua_settop(L, top + 1);
     return true;
   }
-  if (status == JSON_STOPPED)
-    strcpy(reader.error.message, "nested deeper than the Lua stack");
   lua_settop(L, top);
   push_read_error(L, &reader.error);
   return false;
 }
 
 bool json_push_value(lua_State *L, const char *text, size_t len) {
-  return decode(L, text, len, JSON_DEFAULT_DEPTH, SIZE_MAX / 2);
+  return decode(L, text, len, JSON_DEFAULT_DEPTH, MAX_SIZE);
+}
+
+static size_t option_depth(lua_State *L, int i) {
+  return option_integer(L, i, "max_depth", JSON_DEFAULT_DEPTH, 0, MAX_DEPTH);
 }
 
 /* core.json_decode(text, { max_depth=, max_size= }?) -> value | nil, err */
@@ -106,12 +119,120 @@ static int json_decode(lua_State *L) {
   const char *text;
   luaL_checktype(L, 1, LUA_TSTRING);
   check_options(L, 2);
-  max_depth =
-      option_integer(L, 2, "max_depth", JSON_DEFAULT_DEPTH, 0, MAX_DEPTH);
-  max_size = option_integer(L, 2, "max_size", SIZE_MAX / 2, 0,
-                            (size_t)OPS_MAX_SAFE_INTEGER);
+  max_depth = option_depth(L, 2);
+  max_size = option_integer(L, 2, "max_size", MAX_SIZE, 0, MAX_SIZE);
   text = lua_tolstring(L, 1, &len);
   return decode(L, text, len, max_depth, max_size) ? 1 : 2;
+}
+
+/* --- decoding piece by piece --------------------------------------------- */
+
+/* Between two calls the builder's part of the stack is parked in a table, its
+** uservalue.  Within a call the stack is: decoder, piece, the builder's. */
+typedef struct Decoder {
+  json_Reader reader;
+  build_Builder builder;
+  int parked;          /* how many values are in the table */
+  bool busy, finished; /* busy stays set when Lua ran out of memory */
+} Decoder;
+
+#define DECODER_BASE 2
+
+/* Takes the stack above DECODER_BASE into the decoder's table. */
+static void park(lua_State *L, Decoder *d) {
+  int top = lua_gettop(L), i;
+  ops_getuservalue(L, 1);
+  for (i = DECODER_BASE + 1; i <= top; i++) {
+    lua_pushvalue(L, i);
+    ops_rawseti(L, -2, (size_t)(i - DECODER_BASE));
+  }
+  for (i = top - DECODER_BASE + 1; i <= d->parked; i++) {
+    lua_pushnil(L);
+    ops_rawseti(L, -2, (size_t)i);
+  }
+  d->parked = top - DECODER_BASE;
+  lua_settop(L, DECODER_BASE);
+}
+
+static void unpark(lua_State *L, Decoder *d) {
+  int i;
+  luaL_checkstack(L, d->parked + BUILD_WAITING + LUA_MINSTACK, "JSON");
+  ops_getuservalue(L, 1);
+  for (i = 1; i <= d->parked; i++) {
+    ops_rawgeti(L, -1, (size_t)i);
+    lua_insert(L, -2);
+  }
+  lua_pop(L, 1);
+}
+
+static Decoder *check_decoder(lua_State *L) {
+  Decoder *d = (Decoder *)luaL_checkudata(L, 1, DECODER_TYPE);
+  if (d->finished) luaL_error(L, "the decoder has finished");
+  if (d->busy) luaL_error(L, "the decoder is in use, or failed within");
+  return d;
+}
+
+/* core.json_decoder({ max_depth=, max_size= }?) -> decoder */
+static int json_decoder(lua_State *L) {
+  size_t max_depth, max_size;
+  Decoder *d;
+  check_options(L, 1);
+  max_depth = option_depth(L, 1);
+  max_size = option_integer(L, 1, "max_size", DEFAULT_SIZE, 0, MAX_SIZE);
+  lua_settop(L, 0);
+  d = (Decoder *)lua_newuserdata(L, sizeof(Decoder));
+  json_init(&d->reader, core_alloc(L), max_depth, max_size, &build_handlers,
+            &d->builder);
+  d->parked = 0;
+  d->busy = d->finished = false;
+  luaL_getmetatable(L, DECODER_TYPE);
+  lua_setmetatable(L, 1);
+  lua_newtable(L);
+  ops_setuservalue(L, 1);
+  lua_settop(L, DECODER_BASE);
+  build_init(&d->builder, L);
+  park(L, d);
+  lua_settop(L, 1);
+  return 1;
+}
+
+/* decoder:feed(bytes) -> true | nil, err */
+static int decoder_feed(lua_State *L) {
+  Decoder *d = check_decoder(L);
+  size_t len;
+  const char *piece;
+  json_Status status;
+  luaL_checktype(L, 2, LUA_TSTRING);
+  piece = lua_tolstring(L, 2, &len);
+  lua_settop(L, DECODER_BASE);
+  d->busy = true;
+  d->builder.L = L;
+  unpark(L, d);
+  status = explain(&d->reader, json_feed(&d->reader, piece, len));
+  park(L, d);
+  d->busy = false;
+  lua_pushboolean(L, true);
+  if (status == JSON_OK) return 1;
+  push_read_error(L, &d->reader.error);
+  return 2;
+}
+
+/* decoder:finish() -> value | nil, err */
+static int decoder_finish(lua_State *L) {
+  Decoder *d = check_decoder(L);
+  lua_settop(L, DECODER_BASE);
+  d->finished = true;
+  d->builder.L = L;
+  unpark(L, d);
+  if (explain(&d->reader, json_finish(&d->reader)) == JSON_OK) return 1;
+  push_read_error(L, &d->reader.error);
+  return 2;
+}
+
+/* decoder:__gc() */
+static int decoder_gc(lua_State *L) {
+  json_free(&((Decoder *)lua_touserdata(L, 1))->reader);
+  return 0;
 }
 
 /* --- encoding ------------------------------------------------------------ */
@@ -137,9 +258,17 @@ static int json_encode(lua_State *L) {
 void json_open(lua_State *L) {
   static const luaL_Reg functions[] = {
       {"json_decode", json_decode},
+      {"json_decoder", json_decoder},
       {"json_encode", json_encode},
       {NULL, NULL},
   };
+  static const luaL_Reg decoder_methods[] = {
+      {"feed", decoder_feed},
+      {"finish", decoder_finish},
+      {NULL, NULL},
+  };
+  static const luaL_Reg decoder_meta[] = {{"__gc", decoder_gc}, {NULL, NULL}};
   core_setfuncs(L, functions);
+  core_newtype(L, DECODER_TYPE, decoder_methods, decoder_meta);
   walk_open(L);
 }

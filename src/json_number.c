@@ -292,7 +292,7 @@ static inline uint64_t round_to_odd(Power power, uint64_t n) {
 ** mantissa * 2^exponent, and of these the nearest: the method of Giulietti
 ** ("The Schubfach way to render doubles", 2020).  Works in quarters of the last
 ** decimal place: lower and upper bound the decimals that round to the double.
- */
+*/
 static Decimal shortest(uint64_t mantissa, int exponent, bool lower_closer) {
   int k = (exponent * 1262611 - (lower_closer ? 524031 : 0)) >> 22;
   int shift = exponent + log2_power(-k) + 1;

@@ -43,4 +43,14 @@ json.encode = core.json_encode
 ---@type fun(text: string, options?: operations.json.DecodeOptions): any, operations.Error?  err: VALIDATION_ERROR
 json.decode = core.json_decode
 
+---@class operations.json.Decoder
+---@field feed fun(self, bytes: string): true?, operations.Error?  reads one more piece, of any size
+---@field finish fun(self): any, operations.Error?  the value; nothing can follow
+
+--- Reads a text that comes piece by piece, as `json.decode` reads it whole: same values, same errors.
+---
+--- `max_size` is 16 MiB here when it is not set. After a failure `feed` and `finish` say the same again.
+---@type fun(options?: operations.json.DecodeOptions): operations.json.Decoder
+json.decoder = core.json_decoder
+
 return json
