@@ -1,7 +1,56 @@
+local core = require("operations.core")
 local json = require("operations.json")
+local cjson = require("cjson")
+local lfs = require("lfs")
 
-local function decodes(text)
-  local value, err = json.decode(text)
+local VECTORS = "spec/vectors/json/"
+local number_type = rawget(math, "type") -- nil where numbers have one type
+
+local function read_file(path)
+  local file = assert(io.open(path, "rb"))
+  local text = file:read("*a")
+  file:close()
+  return text
+end
+
+local function vectors(pattern)
+  local names = {}
+  for name in lfs.dir(VECTORS) do
+    if name:match(pattern) then
+      names[#names + 1] = name
+    end
+  end
+  table.sort(names)
+  assert(#names > 0)
+  return names
+end
+
+--- What reading gave, as text that can be compared.
+local function outcome(value, err)
+  if err then
+    return tostring(err) .. " @" .. err.details.offset
+  end
+  return assert(json.encode(value, { sort_keys = true }))
+end
+
+local function decoded_in_pieces(pieces)
+  local decoder = json.decoder()
+  for _, piece in ipairs(pieces) do
+    decoder:feed(piece)
+  end
+  return outcome(decoder:finish())
+end
+
+local function bytes_of(text)
+  local bytes = {}
+  for i = 1, #text do
+    bytes[i] = text:sub(i, i)
+  end
+  return bytes
+end
+
+local function decodes(text, options)
+  local value, err = json.decode(text, options)
   assert.is_nil(err)
   return value
 end
@@ -12,11 +61,110 @@ local function encodes(value, options)
   return text
 end
 
-describe("JSON", function()
-  it("keeps empty arrays, empty objects and null apart", function()
-    assert.equal('{"a":[]}', encodes(decodes('{"a":[]}')))
-    assert.equal('{"a":{}}', encodes(decodes('{"a":{}}')))
-    assert.equal('{"a":null}', encodes(decodes('{"a":null}')))
+local function refused(value, path, options)
+  local text, err = json.encode(value, options)
+  assert.is_nil(text)
+  assert.is_true(core.is_error(err))
+  assert.equal("VALIDATION_ERROR", err.code)
+  assert.equal(path, err.details.path)
+  return err.message
+end
+
+describe("the JSON vector", function()
+  for _, name in ipairs(vectors("^ok_.*%.json$")) do
+    it(name .. " is read", function()
+      local text = read_file(VECTORS .. name)
+      assert.equal(read_file(VECTORS .. name:gsub("json$", "expected")), outcome(json.decode(text)))
+    end)
+  end
+
+  for _, name in ipairs(vectors("^bad_.*%.json$")) do
+    it(name .. " is refused at that byte", function()
+      local value, err = json.decode(read_file(VECTORS .. name))
+      assert.is_nil(value)
+      assert.equal("VALIDATION_ERROR", err.code)
+      assert.equal(tonumber(name:match("_at_(%d+)%.json$")), err.details.offset)
+    end)
+  end
+
+  for _, name in ipairs(vectors("%.json$")) do
+    it(name .. " says the same in pieces", function()
+      local text = read_file(VECTORS .. name)
+      local whole = outcome(json.decode(text))
+      assert.equal(whole, decoded_in_pieces(bytes_of(text)))
+      for cut = 0, #text, #text > 300 and 97 or 1 do
+        assert.equal(whole, decoded_in_pieces({ text:sub(1, cut), text:sub(cut + 1) }))
+      end
+    end)
+  end
+end)
+
+describe("decoding JSON", function()
+  it("marks every array and no object", function()
+    local value = decodes('{"a":[],"b":[{}]}')
+    assert.equal(json.array_mt, getmetatable(value.a))
+    assert.equal(json.array_mt, getmetatable(value.b))
+    assert.is_nil(getmetatable(value.b[1]))
+    assert.is_nil(getmetatable(value))
+  end)
+
+  it("gives the null of lua-cjson", function()
+    assert.equal(cjson.null, decodes("null"))
+    assert.equal(json.null, decodes("[null]")[1])
+  end)
+
+  it("keeps integers exact, as digits where no number can", function()
+    local big = "9223372036854775808"
+    assert.equal(big, decodes(big))
+    assert.equal("-9223372036854775809", decodes("-9223372036854775809"))
+    assert.equal(("1"):rep(400), decodes(("1"):rep(400)))
+    for _, text in ipairs({ "9223372036854775807", "-9223372036854775808", "9007199254740993" }) do
+      if number_type then
+        assert.equal("integer", number_type(decodes(text)))
+        assert.equal(text, encodes(decodes(text)))
+      else
+        assert.equal(text, decodes(text))
+      end
+    end
+  end)
+
+  it("gives integers where Lua has them and floats for fractions", function()
+    if number_type then
+      assert.equal("integer", number_type(decodes("1")))
+      assert.equal("float", number_type(decodes("1.0")))
+    end
+    assert.equal(1, decodes("1"))
+    assert.equal(1, decodes("1.0"))
+    assert.equal(-math.huge, 1 / decodes("-0"))
+  end)
+
+  it("keeps every member and item of a large container, in pairs with their values", function()
+    local object, array = {}, {}
+    for i = 1, 1000 do
+      object["key" .. i] = { i }
+      array[i] = { n = i }
+    end
+    local value = decodes(encodes({ object = object, array = array }))
+    assert.same(object, value.object)
+    assert.same(array, value.array)
+  end)
+
+  it("lets the last of equal keys win among many", function()
+    local members = {}
+    for i = 1, 300 do
+      members[i] = ('"k%d":%d'):format(i % 7, i)
+    end
+    assert.same({ k0 = 294, k1 = 295, k2 = 296, k3 = 297, k4 = 298, k5 = 299, k6 = 300 },
+      decodes("{" .. table.concat(members, ",") .. "}"))
+  end)
+
+  it("goes as deep as it may, with items waiting on each level", function()
+    local level = "[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,"
+    local text = level:rep(512) .. "0" .. ("]"):rep(512)
+    assert.equal(text, encodes(decodes(text)))
+    local object = ('{"a":1,"b":'):rep(2000) .. "0" .. ("}"):rep(2000)
+    local options = { max_depth = 2000, sort_keys = true }
+    assert.equal(object, encodes(decodes(object, options), options))
   end)
 
   it("names line, column and byte of what is wrong", function()
@@ -27,10 +175,274 @@ describe("JSON", function()
     assert.same({ offset = 20, line = 3, column = 7 }, err.details)
   end)
 
+  it("counts the column in characters", function()
+    local _, err = json.decode('["é€😀" 1]')
+    assert.same({ offset = 14, line = 1, column = 8 }, err.details)
+  end)
+
+  it("stops at the limits that it is given", function()
+    local _, err = json.decode("[[1]]", { max_depth = 1 })
+    assert.equal("JSON, line 1, column 2 (byte 2): nested deeper than 1 levels", err.message)
+    _, err = json.decode("[1]", { max_size = 2 })
+    assert.equal("JSON, line 1, column 3 (byte 3): longer than 2 bytes", err.message)
+    assert.same({ 1 }, decodes("[1]", { max_size = 3, max_depth = 1 }))
+    assert.equal(1, decodes("1", { max_depth = 0 }))
+  end)
+
+  it("raises on arguments of the wrong type and names them", function()
+    assert.error_matches(function() json.decode(12) end, "#1.*string expected, got number")
+    assert.error_matches(function() json.decode() end, "#1")
+    assert.error_matches(function() json.decode("1", 5) end, "#2.*table expected")
+    assert.error_matches(function() json.decode("1", { max_depth = "x" }) end, "max_depth: expected an integer")
+    assert.error_matches(function() json.decode("1", { max_size = -1 }) end, "max_size: expected an integer")
+    assert.error_matches(function() json.decode("1", { max_depth = 1.5 }) end, "max_depth: expected an integer")
+  end)
+end)
+
+describe("a JSON decoder", function()
+  it("gives the value once the text is whole", function()
+    local decoder = json.decoder()
+    assert.is_true(decoder:feed('{"a":[1,'))
+    assert.is_true(decoder:feed("2]"))
+    assert.is_true(decoder:feed("}"))
+    assert.same({ a = { 1, 2 } }, decoder:finish())
+  end)
+
+  it("says what is wrong as soon as it comes, and again", function()
+    local decoder = json.decoder()
+    local ok, err = decoder:feed("[1,\n x")
+    assert.is_nil(ok)
+    assert.same({ offset = 6, line = 2, column = 2 }, err.details)
+    assert.same({ nil, err }, { decoder:feed("]") })
+    assert.same({ nil, err }, { decoder:finish() })
+  end)
+
+  it("holds no more bytes than it may", function()
+    for _, text in ipairs({ "[1,2]", '"abc"', "12345" }) do
+      local decoder = json.decoder({ max_size = 4 })
+      assert.is_true(decoder:feed(text:sub(1, 2)))
+      local ok, err = decoder:feed(text:sub(3))
+      assert.is_nil(ok)
+      assert.equal("JSON, line 1, column 5 (byte 5): longer than 4 bytes", err.message)
+    end
+  end)
+
+  it("survives collections between its pieces", function()
+    local text = '{"list":[' .. ('{"a":["x\\n",{}]},'):rep(200) .. "null]}"
+    local decoder = json.decoder()
+    for i = 1, #text, 13 do
+      assert.is_true(decoder:feed(text:sub(i, i + 12)))
+      collectgarbage("step", 100)
+    end
+    collectgarbage()
+    assert.equal(text, encodes(decoder:finish()))
+  end)
+
+  it("cannot be used after its end, nor with wrong types", function()
+    local decoder = json.decoder()
+    assert.error_matches(function() decoder:feed(1) end, "string expected")
+    decoder:feed("1")
+    assert.equal(1, decoder:finish())
+    assert.error_matches(function() decoder:finish() end, "has finished")
+    assert.error_matches(function() decoder:feed("1") end, "has finished")
+    assert.error_matches(function() decoder.feed("x", "y") end, "json_decoder")
+  end)
+end)
+
+describe("encoding JSON", function()
+  it("keeps empty arrays, empty objects and null apart", function()
+    assert.equal("[]", encodes(setmetatable({}, json.array_mt)))
+    assert.equal("{}", encodes(setmetatable({}, json.object_mt)))
+    assert.equal("{}", encodes({}))
+    assert.equal("[null]", encodes({ json.null }))
+  end)
+
+  it("understands the marks and nulls of others", function()
+    local foreign_null = io.stdout
+    core.set_foreign_null(foreign_null)
+    assert.equal("[null]", encodes({ foreign_null }))
+    assert.equal("[]", encodes(setmetatable({}, { __jsontype = "array" })))
+    assert.equal("{}", encodes(setmetatable({}, { __jsontype = "object" })))
+  end)
+
+  it("prints the shortest number that reads back the same", function()
+    local numbers = {
+      { 0.1, "0.1" }, { 1 / 3, "0.3333333333333333" }, { 100.0, "100" }, { -1.5, "-1.5" }, { 1e15, "1000000000000000" },
+      { 2 ^ 53, "9007199254740992" }, { 2 ^ 60, "1.152921504606847e18" }, { 1e300, "1e300" }, { 1e-7, "1e-7" },
+      { 0.000001, "0.000001" }, { 123456.789, "123456.789" }, { 5e-324, "5e-324" }, { 2 ^ 1023 * 1.5, nil },
+    }
+    for _, case in ipairs(numbers) do
+      local text = encodes(case[1])
+      if case[2] then
+        assert.equal(case[2], text)
+      end
+      assert.equal(case[1], decodes(text))
+    end
+    assert.equal("-0", encodes(-0.0))
+  end)
+
+  it("escapes what must be and nothing else", function()
+    assert.equal([["\"\\/\b\f\n\r\t\u0000\u001f]] .. "\127é€😀" .. '"', encodes('"\\/\b\f\n\r\t\0\31\127é€😀'))
+    for n = 1, 20 do
+      local plain = ("x"):rep(n)
+      assert.equal('"' .. plain .. '\\n"', encodes(plain .. "\n"))
+      assert.equal('"\\n' .. plain .. '"', encodes("\n" .. plain))
+    end
+  end)
+
+  it("writes texts larger than its first room", function()
+    local long = ("\1é"):rep(5000)
+    assert.equal('"' .. ("\\u0001é"):rep(5000) .. '"', encodes(long))
+    assert.equal(long, decodes(encodes({ { long } }))[1][1])
+  end)
+
+  it("indents and sorts when asked", function()
+    local value = { b = { 1, {} }, a = setmetatable({}, json.array_mt), ["a\0"] = 1, aa = "x" }
+    assert.equal('{"a":[],"a\\u0000":1,"aa":"x","b":[1,{}]}', encodes(value, { sort_keys = true }))
+    assert.equal('{\n  "b": [\n    1,\n    {}\n  ]\n}', encodes({ b = { 1, {} } }, { indent = 2 }))
+  end)
+
+  it("changes nothing and calls no metamethod", function()
+    local meta = setmetatable({}, { __index = error, __len = error, __pairs = error, __tostring = error })
+    assert.equal("{}", encodes(meta))
+    local value = { 1, { a = {} } }
+    encodes(value, { sort_keys = true })
+    assert.same({ 1, { a = {} } }, value)
+    assert.is_nil(getmetatable(value[2].a))
+  end)
+
   it("names the place of what is no JSON value", function()
-    local text, err = json.encode({ a = { 1, { ["b/c"] = print } } })
-    assert.is_nil(text)
-    assert.equal("/a/1/b~1c: function is no JSON value", err.message)
-    assert.equal("/a/1/b~1c", err.details.path)
+    assert.equal("/a/1/b~1c~0: function is no JSON value", refused({ a = { 1, { ["b/c~"] = print } } }, "/a/1/b~1c~0"))
+    assert.equal("/0: NaN is no JSON number", refused({ 0 / 0 }, "/0"))
+    assert.equal("/x: an infinite number is no JSON number", refused({ x = -math.huge }, "/x"))
+    assert.equal("nil is no JSON value", refused(nil, ""))
+    assert.equal("/t: thread is no JSON value", refused({ t = coroutine.create(print) }, "/t"))
+    assert.equal("/u: userdata is no JSON value", refused({ u = io.stderr }, "/u"))
+    assert.equal("/a/1: function is no JSON value", refused({ a = { 1, print } }, "/a/1", { sort_keys = true }))
+  end)
+
+  it("refuses strings and keys that are no UTF-8", function()
+    assert.equal("/s: a string is not UTF-8 at byte 3", refused({ s = "ab\255" }, "/s"))
+    for _, bytes in ipairs({ "\128", "\192\175", "\237\160\128", "\244\144\128\128", "\226\130", "\195(" }) do
+      refused({ "plain text, then " .. bytes }, "/0")
+    end
+    assert.equal("/o: a key is not UTF-8", refused({ o = { ["\255"] = 1 } }, "/o"))
+  end)
+
+  it("refuses arrays with holes or other keys, and keys that are no strings", function()
+    refused({ 1, nil, 3 }, "")
+    refused({ a = { 1, x = 2 } }, "/a")
+    refused(setmetatable({ 1, 2, [5] = 5 }, json.array_mt), "")
+    refused(setmetatable({ x = 1 }, json.array_mt), "")
+    assert.equal("/a: an object has the integer key 2; keys must be strings", refused({ a = { [2] = 1 } }, "/a"))
+    assert.matches("number key 1.5", refused({ a = 1, [1.5] = 1 }, "", { sort_keys = true }))
+    assert.matches("boolean as key", refused({ [true] = 1 }, ""))
+  end)
+
+  it("refuses a table that contains itself, at the place where it does", function()
+    local cycle = { x = {} }
+    cycle.x[1] = { y = cycle.x }
+    assert.equal("/x/0/y: a table contains itself", refused(cycle, "/x/0/y"))
+    refused(cycle, "/x/0/y", { sort_keys = true, indent = 1 })
+    local shared = {}
+    assert.equal("[{},{}]", encodes({ shared, shared }))
+  end)
+
+  it("refuses what is nested too deep", function()
+    local deep = { 1 }
+    for _ = 1, 511 do
+      deep = { deep }
+    end
+    assert.equal(("["):rep(512) .. 1 .. ("]"):rep(512), encodes(deep))
+    assert.matches("nested deeper than 512 levels", refused({ deep }, ("/0"):rep(512)))
+    assert.equal("/0: nested deeper than 1 levels", refused({ {} }, "/0", { max_depth = 1 }))
+  end)
+
+  it("raises on options of the wrong type and names them", function()
+    assert.error_matches(function() json.encode() end, "#1.*value expected")
+    assert.error_matches(function() json.encode(1, 2) end, "#2.*table expected")
+    assert.error_matches(function() json.encode(1, { indent = true }) end, "indent: expected an integer")
+    assert.error_matches(function() json.encode(1, { indent = 17 }) end, "indent: expected an integer from 0 to 16")
+    assert.error_matches(function() json.encode(1, { sort_keys = 1 }) end, "sort_keys: expected a boolean, got number")
+  end)
+end)
+
+--- Values at random, of all kinds; the generator is our own, so that a failure can be repeated.
+local function generator(seed)
+  local state = seed
+  local function random(n)
+    state = (state * 16807) % 2147483647
+    return state % n
+  end
+  local function text()
+    local parts = {}
+    for i = 1, random(12) do
+      local choice = random(9)
+      parts[i] = choice == 0 and "é" or choice == 1 and "😀" or choice == 2 and '"' or choice == 3 and "\\"
+        or choice == 4 and string.char(random(32)) or string.char(32 + random(95))
+    end
+    return table.concat(parts)
+  end
+  local function float()
+    return (random(2 ^ 30) + random(2 ^ 30) / 2 ^ 30) * 10 ^ (random(40) - 20) * (random(2) == 0 and 1 or -1)
+  end
+  local value
+  local function items(depth)
+    local list = setmetatable({}, json.array_mt)
+    for i = 1, random(5) do
+      list[i] = value(depth - 1)
+    end
+    return list
+  end
+  local function members(depth)
+    local object = {}
+    for _ = 1, random(5) do
+      object[text()] = value(depth - 1)
+    end
+    return object
+  end
+  local scalars = {
+    text, float, text,
+    function() return random(2 ^ 31) - 2 ^ 30 end,
+    function() return random(2) == 0 end,
+    function() return json.null end,
+  }
+  function value(depth)
+    local choice = random(depth > 0 and 9 or 6)
+    if choice >= 8 then return items(depth) end
+    if choice >= 6 then return members(depth) end
+    return scalars[choice + 1]()
+  end
+  return value
+end
+
+describe("any JSON value", function()
+  it("is the same after encoding and decoding", function()
+    local value = generator(20251)
+    for _ = 1, 500 do
+      local before = value(5)
+      local text = encodes(before, { sort_keys = true })
+      local after = decodes(text)
+      assert.same(before, after)
+      assert.equal(text, encodes(after, { sort_keys = true }))
+      assert.equal(text, decoded_in_pieces(bytes_of(text)))
+    end
+  end)
+
+  it("is read by lua-cjson as we read it", function()
+    local value = generator(4711)
+    for _ = 1, 500 do
+      local text = encodes(value(5))
+      assert.same(decodes(text), cjson.decode(text))
+    end
+  end)
+
+  it("that lua-cjson made is written so that it reads it back", function()
+    local value = generator(8899)
+    for _ = 1, 500 do
+      local theirs = cjson.decode(cjson.encode(value(5)))
+      assert.same(theirs, cjson.decode(encodes(theirs)))
+      assert.same(theirs, decodes(cjson.encode(theirs)))
+    end
   end)
 end)

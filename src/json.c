@@ -100,11 +100,9 @@ static const char *stopped(json_Reader *r, const char *p) {
 static const char *fail_expected(json_Reader *r, const char *p,
                                  const char *end) {
   char got[24];
-  int width = p < end ? utf8_check(p, end) : 0;
   if (p == end) snprintf(got, sizeof(got), "the end of the text");
-  else if (width == 0 || (unsigned char)*p < 0x20 || *p == 0x7F)
-    snprintf(got, sizeof(got), "byte 0x%02X", (unsigned char)*p);
-  else snprintf(got, sizeof(got), "'%.*s'", width, p);
+  else if (*p > 0x20 && *p < 0x7F) snprintf(got, sizeof(got), "'%c'", *p);
+  else snprintf(got, sizeof(got), "byte 0x%02X", (unsigned char)*p);
   snprintf(r->error.message, JSON_MAX_MESSAGE, "expected %s, got %s",
            expected[r->expect], got);
   return end_at(r, p, JSON_INVALID);
@@ -282,29 +280,6 @@ static int32_t hex4(const char *p) {
   return value;
 }
 
-static size_t encode_utf8(char *out, int32_t c) {
-  if (c < 0x80) {
-    out[0] = (char)c;
-    return 1;
-  }
-  if (c < 0x800) {
-    out[0] = (char)(0xC0 | c >> 6);
-    out[1] = (char)(0x80 | (c & 0x3F));
-    return 2;
-  }
-  if (c < 0x10000) {
-    out[0] = (char)(0xE0 | c >> 12);
-    out[1] = (char)(0x80 | (c >> 6 & 0x3F));
-    out[2] = (char)(0x80 | (c & 0x3F));
-    return 3;
-  }
-  out[0] = (char)(0xF0 | c >> 18);
-  out[1] = (char)(0x80 | (c >> 12 & 0x3F));
-  out[2] = (char)(0x80 | (c >> 6 & 0x3F));
-  out[3] = (char)(0x80 | (c & 0x3F));
-  return 4;
-}
-
 /* What a step within a string answers, beside a place to go on from. */
 static const char cut[] = "";
 
@@ -340,7 +315,7 @@ static const char *read_unicode(json_Reader *r, const char *p,
       return fail(r, p, "high surrogate without a low one");
     c = 0x10000 + ((c - 0xD800) << 10) + (low - 0xDC00);
   }
-  r->text.len += encode_utf8(r->text.data + r->text.len, c);
+  r->text.len += utf8_encode(r->text.data + r->text.len, c);
   return s;
 }
 
@@ -594,7 +569,7 @@ static json_Status fail_size(json_Reader *r, const char *p) {
 
 json_Status json_feed(json_Reader *r, const char *p, size_t n) {
   size_t room = r->max_size - r->seen;
-  if (r->status != JSON_OK || n == 0) return r->status;
+  if (r->status != JSON_OK || p == NULL || n == 0) return r->status;
   r->seen += n <= room ? n : room;
   if (!feed(r, p, p + (n <= room ? n : room)) || n <= room) return r->status;
   if (r->token == TOKEN_NONE) return fail_size(r, r->chunk);

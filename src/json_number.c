@@ -334,7 +334,9 @@ static size_t format_decimal(char *out, Decimal d) {
     return n + 1;
   }
   if (point <= 0 && point > -6) {
-    memcpy(out, "0.00000", 7);
+    out[0] = '0';
+    out[1] = '.';
+    memset(out + 2, '0', (size_t)-point);
     memcpy(out + 2 - point, digits, n);
     return 2 + (size_t)-point + n;
   }

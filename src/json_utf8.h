@@ -39,6 +39,31 @@ static inline int utf8_check(const char *s, const char *end) {
   return width;
 }
 
+/* Writes code point `c` (no surrogate) to `out`, which has room for four bytes;
+** returns how many it took. */
+static inline size_t utf8_encode(char *out, int32_t c) {
+  if (c < 0x80) {
+    out[0] = (char)c;
+    return 1;
+  }
+  if (c < 0x800) {
+    out[0] = (char)(0xC0 | c >> 6);
+    out[1] = (char)(0x80 | (c & 0x3F));
+    return 2;
+  }
+  if (c < 0x10000) {
+    out[0] = (char)(0xE0 | c >> 12);
+    out[1] = (char)(0x80 | (c >> 6 & 0x3F));
+    out[2] = (char)(0x80 | (c & 0x3F));
+    return 3;
+  }
+  out[0] = (char)(0xF0 | c >> 18);
+  out[1] = (char)(0x80 | (c >> 12 & 0x3F));
+  out[2] = (char)(0x80 | (c >> 6 & 0x3F));
+  out[3] = (char)(0x80 | (c & 0x3F));
+  return 4;
+}
+
 #define UTF8_EACH(byte) (UINT64_C(0x0101010101010101) * (byte))
 
 /* Are the eight bytes at `s` all plain: ASCII, no control character, neither
