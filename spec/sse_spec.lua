@@ -165,6 +165,36 @@ describe("a parser with a handler", function()
     assert.same({ "1", "2", "done" }, { feed(), feed(), feed() })
   end)
 
+  it("delivers each event once when several coroutines feed while handlers wait", function()
+    local next_random, seen, n = random(7), {}, 0
+    local parser = sse.parser(function(event)
+      seen[#seen + 1] = tonumber(event.data) or "not a number"
+      coroutine.yield()
+    end)
+    local function feeder()
+      for _ = 1, 20 do
+        local stream = {}
+        for i = 1, next_random(4) - 1 do
+          n = n + 1
+          stream[i] = ("id: %d\ndata: %d\n\n"):format(next_random(2), n)
+        end
+        parser:feed(table.concat(stream))
+      end
+    end
+    local feeders = { coroutine.create(feeder), coroutine.create(feeder), coroutine.create(feeder) }
+    while #feeders > 0 do
+      local i = next_random(#feeders)
+      assert(coroutine.resume(feeders[i]))
+      if coroutine.status(feeders[i]) == "dead" then
+        table.remove(feeders, i)
+      end
+    end
+    for i = 1, n do
+      assert.equal(i, seen[i])
+    end
+    assert.equal(n, #seen)
+  end)
+
   it("gives every event a table of its own", function()
     local parser, events = collect()
     parser:feed("data: 1\n\n")
@@ -222,6 +252,46 @@ describe("a parser without a handler", function()
       assert.equal(500000, feed_and_take(text))
     end
     assert.is_true(memory() - before < 400)
+  end)
+end)
+
+describe("a parser that reads data as JSON", function()
+  local null = require("operations.core").null
+
+  local function values_of(stream)
+    local parser, values = sse.parser(nil, { json = true }), {}
+    parser:feed(stream)
+    for data in parser.next_values, parser do
+      values[#values + 1] = data
+    end
+    return values
+  end
+
+  it("gives values in place of text", function()
+    assert.same({ { a = { 1, 2.5, null } }, "x", false, 7, null },
+      values_of('data: {"a":\ndata: [1,2.5,null]}\n\ndata: "x"\n\ndata:false\n\ndata: 7\n\ndata:null\n\n'))
+  end)
+
+  it("leaves what is no JSON as text, and says why", function()
+    local parser = sse.parser(nil, { json = true })
+    parser:feed("id: 1\ndata: 1\n\ndata: [DONE]\n\ndata: 2\n\ndata\n\n")
+    assert.same({ event = "message", data = 1, id = "1" }, parser:next())
+    local event = parser:next()
+    assert.equal("[DONE]", event.data)
+    assert.equal("VALIDATION_ERROR", event.error.code)
+    assert.same({ event = "message", data = 2, id = "1" }, parser:next())
+    local data, _, id, retry, err = parser:next_values()
+    assert.same({ "", "1", nil, "VALIDATION_ERROR" }, { data, id, retry, err.code })
+  end)
+
+  it("hands values to the handler", function()
+    local parser, events = collect({ json = true })
+    parser:feed('event: e\ndata: {"a":1}\n\nevent: e\ndata: {"a":2}\n\nretry: 1\nevent: e\ndata: x\n\n')
+    assert.same({ event = "e", data = { a = 1 }, id = "" }, events[1])
+    assert.same({ event = "e", data = { a = 2 }, id = "" }, events[2])
+    assert.equal("x", events[3].data)
+    assert.equal(1, events[3].retry)
+    assert.is_not_nil(events[3].error)
   end)
 end)
 
@@ -325,6 +395,7 @@ describe("misuse of the parser", function()
     assert.matches("'on_event' %(function expected, got string%)", message_of(sse.parser, "x"))
     assert.matches("'options' %(table expected, got number%)", message_of(sse.parser, nil, 7))
     assert.matches("'options.max_event' %(number", message_of(sse.parser, nil, { max_event = "7" }))
+    assert.matches("'options.json' %(boolean", message_of(sse.parser, nil, { json = 1 }))
     assert.matches("'options.last_event_id' %(string", message_of(sse.parser, nil, { last_event_id = 7 }))
   end)
 

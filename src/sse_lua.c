@@ -3,6 +3,7 @@
 ** lua/operations/sse.lua holds; who handles them is Lua's business.
 */
 #include "core.h"
+#include "json_lua.h"
 #include "sse.h"
 
 #define SSE_TYPE "operations.sse"
@@ -19,6 +20,7 @@ enum { KEPT_TYPE = 1, KEPT_ID = 2 }; /* places in the uservalue */
 typedef struct Box {
   sse_Parser *parser; /* owned; NULL before it is made */
   size_t max_event;
+  bool json; /* data is read as JSON */
   Kept type, id;
   lua_State *L; /* this and what follows: while feeding only */
   size_t tail;  /* places filled in the queue */
@@ -52,8 +54,8 @@ static void push_kept(Box *box, Kept *kept, int place, const char *s,
 }
 
 /* A note on the event that follows in the queue: the queue itself as a mark,
-** then name, id and retry (false when none). */
-static void enqueue_note(Box *box, const sse_Event *event) {
+** then name, id, retry and the error at index `error` (false when none). */
+static void enqueue_note(Box *box, const sse_Event *event, int error) {
   lua_State *L = box->L;
   lua_pushvalue(L, ARG_QUEUE);
   enqueue(box);
@@ -64,24 +66,45 @@ static void enqueue_note(Box *box, const sse_Event *event) {
   if (event->retry < 0) lua_pushboolean(L, 0);
   else core_push_integer(L, event->retry);
   enqueue(box);
+  if (error == 0) lua_pushboolean(L, 0);
+  else lua_pushvalue(L, error);
+  enqueue(box);
+}
+
+/* Pushes the event's data; returns the index of the error, 0 when none. */
+static int push_data(Box *box, const sse_Event *event) {
+  lua_State *L = box->L;
+  bool valid;
+  if (!box->json) {
+    lua_pushlstring(L, event->data, event->data_len);
+    return 0;
+  }
+  valid = json_push_value(L, event->data, event->data_len);
+  if (valid) return 0;
+  lua_remove(L, -2); /* nil, which stands before the error */
+  lua_pushlstring(L, event->data, event->data_len);
+  return lua_gettop(L) - 1;
 }
 
 /* An event is its data in the queue, after a note unless name and id are those
-** of the event before and no retry came. */
+** of the event before, no retry came and the data could be read. */
 static void on_event(void *ud, const sse_Event *event) {
   Box *box = (Box *)ud;
-  if (event->retry >= 0 || !is_kept(&box->id, event->id, event->id_len) ||
+  int top = lua_gettop(box->L);
+  int error = push_data(box, event);
+  if (event->retry >= 0 || error != 0 ||
+      !is_kept(&box->id, event->id, event->id_len) ||
       !is_kept(&box->type, event->type, event->type_len))
-    enqueue_note(box, event);
-  lua_pushlstring(box->L, event->data, event->data_len);
+    enqueue_note(box, event, error);
   enqueue(box);
+  lua_settop(box->L, top);
 }
 
 static Box *check_box(lua_State *L) {
   return (Box *)luaL_checkudata(L, 1, SSE_TYPE);
 }
 
-/* core.sse_parser(max_event, last_event_id?) -> parser; see operations.sse */
+/* core.sse_parser(max_event, last_event_id?, json?) -> parser */
 static int sse_create(lua_State *L) {
   lua_Number max_event = luaL_checknumber(L, 1);
   size_t id_len;
@@ -93,6 +116,7 @@ static int sse_create(lua_State *L) {
   box = (Box *)lua_newuserdata(L, sizeof(*box));
   memset(box, 0, sizeof(*box));
   box->max_event = (size_t)max_event;
+  box->json = lua_toboolean(L, 3);
   luaL_getmetatable(L, SSE_TYPE);
   lua_setmetatable(L, -2);
   lua_createtable(L, 2, 0);
@@ -135,7 +159,6 @@ static int sse_lua_feed(lua_State *L) {
   box->tail = (size_t)luaL_checknumber(L, ARG_TAIL);
   lua_settop(L, ARG_TAIL);
   ops_getuservalue(L, ARG_PARSER);
-  luaL_checkstack(L, 4, NULL);
   box->L = L;
   status = sse_feed(box->parser, bytes, len);
   switch (status) {

@@ -9,13 +9,15 @@ local sse = {}
 
 ---@class operations.SseEvent
 ---@field event string  the event's name, "message" when the stream gives none
----@field data string   its data lines, joined by "\n"; always valid UTF-8
+---@field data any      its data lines, joined by "\n"; always valid UTF-8; with `json` their value
 ---@field id string     the last event ID, "" when there is none
 ---@field retry integer?  reconnection time in ms, if one was read since the event before
+---@field error operations.Error?  with `json`: why data is still text
 
 ---@class operations.SseOptions
 ---@field max_event integer?  ceiling in bytes for data, name and id of one event together; default 1 MiB
 ---@field last_event_id string?  the last event ID of the connection that this one continues
+---@field json boolean?  reads data as JSON, straight from the stream; what is no JSON stays text
 
 ---@class operations.SseParser
 local Parser = {}
@@ -46,11 +48,15 @@ function sse.parser(on_event, options)
   end
   local max_event = options and options.max_event
   local last_event_id = options and options.last_event_id
+  local as_json = options and options.json
   if max_event ~= nil then
     check_type(max_event, "number", "options.max_event")
     if max_event < 1 or max_event > 2147483647 or max_event % 1 ~= 0 then
       error("bad argument 'options.max_event' (an integer from 1 to 2147483647 expected)", 2)
     end
+  end
+  if as_json ~= nil then
+    check_type(as_json, "boolean", "options.json")
   end
   if last_event_id ~= nil then
     check_type(last_event_id, "string", "options.last_event_id")
@@ -59,28 +65,31 @@ function sse.parser(on_event, options)
     end
   end
   return setmetatable({
-    _core = core.sse_parser(max_event or DEFAULT_MAX_EVENT, last_event_id),
+    _core = core.sse_parser(max_event or DEFAULT_MAX_EVENT, last_event_id, as_json),
     _on_event = on_event or false,
     _queue = {},
     _head = 0, -- places of the queue already taken
     _tail = 0, -- places filled
+    _turn = 0, -- counts the calls of feed
     _event = "message", -- of the event taken last
     _id = "",
   }, Parser)
 end
 
--- The event at the head of a queue that is not empty: its data and retry; name and id are in `self` then.
+-- Takes the event at the head of a queue that is not empty.  Its data is in the
+-- queue; what differs from the event before stands in a note in front of it.
 local function take(self)
-  local queue, head, retry = self._queue, self._head + 1, nil
+  local queue, head, retry, err = self._queue, self._head + 1, nil, nil
   local data = queue[head]
-  if data == queue then -- a note: this event is not like the one before
-    self._event, self._id, retry = queue[head + 1], queue[head + 2], queue[head + 3] or nil
-    head = head + 4
+  if data == queue then
+    self._event, self._id = queue[head + 1], queue[head + 2]
+    retry, err = queue[head + 3] or nil, queue[head + 4] or nil
+    head = head + 5
     data = queue[head]
   end
   queue[head] = false -- keeps no text alive
   self._head = head
-  return data, retry
+  return data, retry, err
 end
 
 local function is_empty(self)
@@ -92,14 +101,15 @@ local function is_empty(self)
 end
 
 --- Takes the next waiting event as plain values, which spares the table.
----@return string? data  nil when no event is waiting
+---@return any data  nil when no event is waiting
 ---@return string? event
 ---@return string? id
 ---@return integer? retry  ms
+---@return operations.Error? err  with `json`: why data is still text
 function Parser:next_values()
   if not is_empty(self) then
-    local data, retry = take(self)
-    return data, self._event, self._id, retry
+    local data, retry, err = take(self)
+    return data, self._event, self._id, retry, err
   end
 end
 
@@ -107,22 +117,29 @@ end
 ---@return operations.SseEvent?  nil when no event is waiting
 function Parser:next()
   if not is_empty(self) then
-    local data, retry = take(self)
-    return { event = self._event, data = data, id = self._id, retry = retry }
+    local data, retry, err = take(self)
+    return { event = self._event, data = data, id = self._id, retry = retry, error = err }
   end
 end
 
--- Calls the handler for each waiting event.  What it says of the queue is read anew each time: the handler may feed.
+-- Calls the handler for each waiting event.  It may raise, feed or take events
+-- itself, or wait while others do: the locals hold only until somebody has taken
+-- an event (`_head`) or fed (`_turn`).
 local function deliver(self, on_event)
-  while self._head < self._tail do
-    local queue, head = self._queue, self._head + 1
-    local data = queue[head]
+  local queue, turn = self._queue, self._turn
+  local head, tail, event, id = self._head, self._tail, self._event, self._id
+  while head < tail do
+    local data = queue[head + 1]
     if data == queue then
       on_event(self:next())
     else
+      head = head + 1
       queue[head] = false
       self._head = head
-      on_event({ event = self._event, data = data, id = self._id })
+      on_event({ event = event, data = data, id = id })
+    end
+    if self._head ~= head or self._turn ~= turn then
+      turn, head, tail, event, id = self._turn, self._head, self._tail, self._event, self._id
     end
   end
   self._head, self._tail = 0, 0
@@ -145,6 +162,7 @@ function Parser:feed(bytes)
   end
   local err
   self._tail, err = self._core:feed(bytes, self._queue, self._tail)
+  self._turn = self._turn + 1
   if self._on_event then
     deliver(self, self._on_event)
   end
