@@ -42,11 +42,22 @@ $(MODULES)/system.so: $(SYSTEM_OBJ)
 	@mkdir -p $(@D)
 	$(CC) $(LIBFLAG) $(LDFLAGS) -o $@ $^
 
-$(BUILD)/bin/operations: Makefile
+# The command line program runs compiled Lua: parsing would double the time that it takes to start.
+COMPILED = $(patsubst lua/%,$(BUILD)/lua/%,$(shell find lua -name '*.lua'))
+COMPILED_PATH = $(CURDIR)/$(BUILD)/lua/?.lua;$(CURDIR)/$(BUILD)/lua/?/init.lua;
+
+# Prints the program: $(1) its package.path, $(2) its package.cpath, $(3) where the compiled files are.
+program = printf '%s\n' "\#!$$(command -v $(LUA))" 'package.path = "$(1)" .. package.path' \
+  'package.cpath = "$(2)" .. package.cpath' 'dofile("$(3)/operations/cli/main.lua")'
+
+$(BUILD)/lua/%.lua: lua/%.lua
 	@mkdir -p $(@D)
-	@printf '%s\n' '#!/bin/sh' '# Runs the command line program of the built tree.' \
-	  'export LUA_PATH="$(LUA_PATH_BUILT);" LUA_CPATH="$(LUA_CPATH_BUILT);"' \
-	  'exec $(LUA) "$(CURDIR)/lua/operations/cli/main.lua" "$$@"' >$@
+	@echo 'local source, target = ... local file = assert(io.open(target, "wb"))' \
+	  'file:write(string.dump(assert(loadfile(source)))) file:close()' | $(LUA) - $< $@
+
+$(BUILD)/bin/operations: Makefile $(COMPILED)
+	@mkdir -p $(@D)
+	@$(call program,$(COMPILED_PATH),$(LUA_CPATH_BUILT),$(CURDIR)/$(BUILD)/lua) >$@
 	@chmod +x $@
 
 $(BUILD)/%.o: src/%.c
@@ -63,6 +74,14 @@ dependencies: # installs what is missing (apt, as root) or prints the command
 .PHONY: dependencies-%
 dependencies-%:
 	@.ci/dependencies $*
+
+.PHONY: demo
+demo: dependencies all ## a real HTTP API and Lua functions, called the same way
+	@$(ENVIRONMENT) examples/server/run $(LUA) examples/demo.lua
+
+.PHONY: examples
+examples: dependencies-test all ## run the examples, compare what they print
+	@$(ENVIRONMENT) $(LUA) /usr/bin/busted $(BUSTED_FLAGS) spec/examples_spec.lua
 
 .PHONY: test
 test: dependencies-test all ## run every spec on $(LUA); TESTS=path for some
@@ -179,16 +198,16 @@ LUA_VERSION ?= $(shell $(LUA) -e 'io.write(_VERSION:match("%d+%.%d+"))')
 INST_BINDIR ?= $(PREFIX)/bin
 INST_LIBDIR ?= $(PREFIX)/lib/lua/$(LUA_VERSION)
 INST_LUADIR ?= $(PREFIX)/share/lua/$(LUA_VERSION)
+INST_COMPILED = $(INST_LIBDIR)/operations/compiled
 
 .PHONY: install
 install: all ## install for $(LUA) under PREFIX, DESTDIR in front of it
 	@install -d "$(DESTDIR)$(INST_BINDIR)" "$(DESTDIR)$(INST_LIBDIR)/operations"
 	install -m 755 $(MODULES)/*.so "$(DESTDIR)$(INST_LIBDIR)/operations"
 	@cd lua && find . -name '*.lua' -exec install -D -m 644 {} "$(call absolute,$(DESTDIR)$(INST_LUADIR))/{}" ';'
-	@printf '%s\n' '#!/bin/sh' \
-	  'LUA_PATH="$(INST_LUADIR)/?.lua;$(INST_LUADIR)/?/init.lua;$${LUA_PATH:-;}"' \
-	  'LUA_CPATH="$(INST_LIBDIR)/?.so;$${LUA_CPATH:-;}"' 'export LUA_PATH LUA_CPATH' \
-	  'exec $(LUA) "$(INST_LUADIR)/operations/cli/main.lua" "$$@"' >"$(DESTDIR)$(INST_BINDIR)/operations"
+	@cd $(BUILD)/lua && find . -name '*.lua' -exec install -D -m 644 {} "$(call absolute,$(DESTDIR)$(INST_COMPILED))/{}" ';'
+	@$(call program,$(INST_COMPILED)/?.lua;$(INST_COMPILED)/?/init.lua;$(INST_LUADIR)/?.lua;$(INST_LUADIR)/?/init.lua;,$(INST_LIBDIR)/?.so;,$(INST_COMPILED)) \
+	  >"$(DESTDIR)$(INST_BINDIR)/operations"
 	@chmod 755 "$(DESTDIR)$(INST_BINDIR)/operations"
 
 absolute = $(if $(filter /%,$(1)),$(1),$(CURDIR)/$(1))

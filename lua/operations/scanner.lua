@@ -1,5 +1,5 @@
 --- Finds operation definitions in a directory of Lua files. A file that gives none is reported, never passed over.
-local core = require("operations.core")
+local errors = require("operations.error")
 local system = require("operations.system")
 
 local scanner = {}
@@ -62,7 +62,7 @@ end
 
 local function describe_error(value)
   local text = tostring(value)
-  return type(value) == "table" and not core.is_error(value) and ("raised a table (%s)"):format(text) or text
+  return type(value) == "table" and not errors.is_error(value) and ("raised a table (%s)"):format(text) or text
 end
 
 local function load_file(found, path)
@@ -125,10 +125,6 @@ function visit(found, path)
   end
 end
 
-local function failure(path, message)
-  return setmetatable({ code = "EXECUTION_ERROR", message = message, details = { path = path } }, core.error_mt)
-end
-
 local function check_path(name, path)
   if type(path) ~= "string" then
     error(("scanner.%s: expected a path, got %s"):format(name, type(path)), 3)
@@ -147,7 +143,7 @@ function scanner.scan(directory)
   found.seen[identity] = true
   local ok, reason = visit_entries(found, directory)
   if not ok then
-    return nil, failure(directory, reason)
+    return nil, errors.new("EXECUTION_ERROR", reason, { path = directory })
   end
   return found.definitions, found.problems
 end

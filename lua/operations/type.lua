@@ -1,32 +1,30 @@
 --- Builds JSON Schema (draft 2020-12) as plain Lua tables: `T.object{ title = T.string{ minLength = 1 } }`.
 --- What comes out is data, not a class: it can be printed as JSON, changed, or mixed with schemas written by hand.
 local core = require("operations.core")
+local marks = require("operations.marks")
 local type_options = require("operations.type_options")
 
 local apply, check, merged, misuse = type_options.apply, type_options.check, type_options.merged, type_options.misuse
 local optional_mt = type_options.optional_mt
+local array, object = marks.array, marks.object
 
 local type_builder = {}
 
 ---@alias operations.Schema table|boolean  a JSON Schema
-
-local function array(list)
-  return setmetatable(list, core.array_mt)
-end
 
 local function copy_schema(name, argument, schema)
   check(name, argument, "schema", schema)
   if schema == true then
     return {}
   elseif schema == false then
-    return { ["not"] = setmetatable({}, core.object_mt) }
+    return { ["not"] = object() }
   end
   return setmetatable(merged(schema), getmetatable(schema))
 end
 
 local function schema_list(name, schemas)
   check(name, "argument 1", "list", schemas)
-  local result = array({})
+  local result = array()
   for i, schema in ipairs(schemas) do
     result[i] = check(name, ("schema %d"):format(i), "schema", schema)
   end
@@ -70,7 +68,7 @@ end
 ---@param options? table  annotations
 ---@return operations.Schema
 function type_builder.any(options)
-  return apply("any", setmetatable({}, core.object_mt), options, type_options.annotations)
+  return apply("any", object(), options, type_options.annotations)
 end
 
 local function property_name(name)
@@ -83,7 +81,7 @@ end
 --- The schema of one property, and whether an object must have it.
 local function property(name, schema)
   if getmetatable(schema) == optional_mt then
-    return setmetatable(merged(schema), core.object_mt), false
+    return object(merged(schema)), false
   end
   check("object", ("property %q"):format(name), "schema", schema)
   return schema, schema == true or schema == false or schema.default == nil
@@ -94,8 +92,8 @@ end
 ---@param options? table  additionalProperties, patternProperties, minProperties, ..., annotations
 ---@return operations.Schema
 function type_builder.object(properties, options)
-  local schema = { type = "object", properties = setmetatable({}, core.object_mt) }
-  local required = array({})
+  local schema = { type = "object", properties = object() }
+  local required = array()
   for name, given in pairs(check("object", "properties", "table", properties or {})) do
     local property_schema, needed = property(property_name(name), given)
     schema.properties[name] = property_schema

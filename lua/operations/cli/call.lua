@@ -1,5 +1,4 @@
 --- `operations call`: one query or mutation.
-local core = require("operations.core")
 local input = require("operations.cli.input")
 local invocation = require("operations.cli.invocation")
 local output = require("operations.cli.output")
@@ -26,13 +25,7 @@ function call.run(parsed)
   if not envelope then
     return invocation.fail(err)
   end
-  local data = envelope.data
-  if parsed.options.envelope then
-    data = envelope
-  elseif data == nil then
-    data = core.null
-  end
-  output.data(data, invocation.pretty(parsed))
+  invocation.print(envelope, parsed, nil)
   return output.codes.OK
 end
 

@@ -1,6 +1,7 @@
 --- Makes an operation's input of command line arguments.
 local core = require("operations.core")
 local json = require("operations.json")
+local marks = require("operations.marks")
 
 local input = {}
 
@@ -90,7 +91,7 @@ local function put(state, key, value, is_text)
     state.value[key], state.texts[key] = value, { value }
   else
     before[#before + 1] = value
-    state.value[key] = setmetatable(before, core.array_mt)
+    state.value[key] = marks.array(before)
   end
 end
 
@@ -129,7 +130,7 @@ end
 ---@return any value                   nil when something is wrong
 ---@return table<string, boolean>|string texts  the keys that came as plain text; or the message
 function input.parse(arguments)
-  local state = { value = setmetatable({}, core.object_mt), texts = {} }
+  local state = { value = marks.object(), texts = {} }
   for _, argument in ipairs(arguments) do
     local ok, message = take(state, argument)
     if not ok then

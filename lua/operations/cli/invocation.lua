@@ -19,7 +19,7 @@ invocation.options = {
 }
 
 local function scope_list(text)
-  local scopes = setmetatable({}, core.array_mt)
+  local scopes = operations.array()
   for scope in text:gmatch("[^,%s]+") do
     scopes[#scopes + 1] = scope
   end
@@ -60,13 +60,22 @@ local function context_of(options)
   return context
 end
 
+--- Prints the data of an envelope, or all of it, as the options say.
+---@param envelope operations.Envelope
 ---@param parsed operations.cli.Arguments
----@return boolean|nil
-function invocation.pretty(parsed)
-  if parsed.options.compact then
-    return false
+---@param pretty boolean|nil  what to do when they do not say; nil: pretty on a terminal
+function invocation.print(envelope, parsed, pretty)
+  local value = envelope
+  if not parsed.options.envelope then
+    value = envelope.data
+    if value == nil then
+      value = operations.null
+    end
   end
-  return parsed.options.pretty
+  if parsed.options.compact or parsed.options.pretty then
+    pretty = not parsed.options.compact
+  end
+  output.data(value, pretty)
 end
 
 --- The operation's input schema, compiled; nil where it accepts everything.

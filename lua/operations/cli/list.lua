@@ -1,5 +1,5 @@
 --- `operations list`: what there is.
-local core = require("operations.core")
+local operations = require("operations")
 local output = require("operations.cli.output")
 local sources = require("operations.cli.sources")
 
@@ -42,17 +42,20 @@ end
 ---@param parsed operations.cli.Arguments
 ---@return integer code
 function list.run(parsed)
-  local text = parsed.rest[1]
+  local text, kind = parsed.rest[1], parsed.options.type
   if #parsed.rest > 1 then
     output.complain("list: expected at most one TEXT, got %d", #parsed.rest)
+    return output.codes.USAGE
+  elseif kind and kind ~= "query" and kind ~= "mutation" and kind ~= "subscription" then
+    output.complain("--type: expected query, mutation or subscription, got %q", kind)
     return output.codes.USAGE
   end
   local registry, code = sources.registry(parsed)
   if not registry then
     return code
   end
-  local specs = setmetatable({}, core.array_mt)
-  for _, spec in ipairs(registry:specs({ type = parsed.options.type, tag = parsed.options.tag })) do
+  local specs = operations.array()
+  for _, spec in ipairs(registry:specs({ type = kind, tag = parsed.options.tag })) do
     if not text or contains(spec, text) then
       specs[#specs + 1] = spec
     end

@@ -1,5 +1,4 @@
 --- Writes a JSON Schema for people: one line per property, nested objects indented.
-local core = require("operations.core")
 local json = require("operations.json")
 
 local schema_text = {}
@@ -82,7 +81,8 @@ local function range(low, high, unit)
   if low and high then
     return ("%s to %s%s"):format(low, high, unit)
   elseif low or high then
-    return ("%s %s%s"):format(low and "at least" or "at most", low or high, unit)
+    local only = low or high
+    return ("%s %s%s"):format(low and "at least" or "at most", only, only == "1" and unit:gsub("s$", "") or unit)
   end
 end
 
@@ -200,7 +200,7 @@ end
 function schema_text.describe(schema)
   local object = nested_object(schema, schema)
   local state = { root = schema, lines = {}, inside = {} }
-  if not object or core.kind(target_of(schema, schema).items or core.null) ~= "null" then
+  if object ~= target_of(schema, schema) then
     local words = type(schema) == "table" and limits(schema) or {}
     table.insert(words, 1, type_text(schema, schema))
     state.lines[1] = "  " .. table.concat(words, ", ")

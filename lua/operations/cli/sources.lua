@@ -16,6 +16,7 @@ sources.options = {
   { name = "--basic", value = "USER:PASSWORD", many = true, help = "OpenAPI: HTTP basic authentication" },
   { name = "--api-key", value = "KEY", many = true, help = "OpenAPI: API key, sent where the document says" },
   { name = "--header", value = "'NAME: VALUE'", many = true, help = "OpenAPI: a header of every request" },
+  { name = "--verbose", help = "everything that is logged, on stderr" },
 }
 
 sources.help = "An option of an OpenAPI document counts for the --openapi before it, or for all when there is none.\n"
@@ -123,6 +124,18 @@ local function register(registry, source)
   return true
 end
 
+--- Where handlers and the registry log. A traceback belongs to a failure that is reported anyway.
+local function logger(verbose)
+  return function(level, message)
+    local serious = level == "warn" or level == "error"
+    if output.is_interrupt(message) then
+      return
+    elseif verbose or serious and not message:find("\nstack traceback:", 1, true) then
+      output.complain("%s: %s", level, message)
+    end
+  end
+end
+
 local function warn(warning)
   output.complain("warning: the result of %s does not fit its schema", warning.operationId)
   output.issues(warning.issues or {})
@@ -141,7 +154,7 @@ function sources.registry(parsed)
     output.complain("nothing to look in: give --openapi FILE|URL or --lua FILE|DIR")
     return nil, output.codes.USAGE
   end
-  local registry = operations.registry({ on_warning = warn })
+  local registry = operations.registry({ on_warning = warn, log = logger(parsed.options.verbose) })
   for _, source in ipairs(list) do
     if not register(registry, source) then
       return nil, output.codes.SOURCE

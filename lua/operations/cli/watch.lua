@@ -1,5 +1,4 @@
 --- `operations watch`: the events of a subscription, one line of JSON each, as they come.
-local core = require("operations.core")
 local input = require("operations.cli.input")
 local invocation = require("operations.cli.invocation")
 local output = require("operations.cli.output")
@@ -17,16 +16,6 @@ for _, option in ipairs(invocation.options) do
   watch.options[#watch.options + 1] = option
 end
 
-local function print_event(envelope, parsed)
-  local data = envelope.data
-  if parsed.options.envelope then
-    data = envelope
-  elseif data == nil then
-    data = core.null
-  end
-  output.data(data, parsed.options.pretty or false)
-end
-
 --- Prints events until there are no more, or `limit`; returns the exit code.
 local function follow(subscription, parsed, limit)
   local count = 0
@@ -35,7 +24,7 @@ local function follow(subscription, parsed, limit)
     if envelope == nil then
       return err and invocation.fail(err) or output.codes.OK
     end
-    print_event(envelope, parsed)
+    invocation.print(envelope, parsed, false)
     count = count + 1
   end
   return output.codes.OK

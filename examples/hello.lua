@@ -1,0 +1,14 @@
+local operations = require("operations")
+local T = operations.type
+local registry = operations.registry()
+local api = { namespace = "tasks", baseUrl = os.getenv("TASKS_URL") }
+assert(registry:register_all(assert(operations.from_openapi.file("examples/tasks.openapi.json", api))))
+assert(registry:register({
+  namespace = "report", name = "open", outputSchema = T.integer(),
+  handler = function(_, context)
+    return #assert(context.env.tasks.list({ done = false })).data
+  end,
+}))
+print(registry:execute("report.open").data)
+print(select(2, registry:execute("tasks.get", { id = "seven" })))
+print(select(2, registry:execute("tasks.get", { id = 7 })))

@@ -1,0 +1,58 @@
+local input = require("operations.cli.input")
+
+--- A schema whose cast makes numbers of all texts that are some, and drops the key "gone".
+local numbers = {
+  cast = function(_, value)
+    local cast, changes = {}, {}
+    for key, item in pairs(value) do
+      cast[key] = tonumber(item) or item
+      if cast[key] ~= item then
+        changes[#changes + 1] = { path = "/" .. key:gsub("~", "~0"):gsub("/", "~1"), kind = "converted" }
+      end
+    end
+    if value.gone then
+      cast.gone = nil
+      changes[#changes + 1] = { path = "/gone", kind = "stripped" }
+    end
+    return cast, changes
+  end,
+}
+
+local function convert(...)
+  local value, texts = input.parse({ ... })
+  return input.convert(value, texts, numbers)
+end
+
+describe("input from the command line", function()
+  it("is an empty object when there is none", function()
+    assert.same({ {}, {} }, { input.parse({}) })
+  end)
+
+  it("is converted where it came as plain text only", function()
+    assert.same({ a = 1, b = "2" }, convert("a=1", 'b:="2"'))
+    assert.same({ b = "2" }, convert('{"b":"2"}'))
+    assert.same({ b = "2" }, convert("b=1", 'b:="2"'))
+  end)
+
+  it("keeps what casting would strip, for validation to see", function()
+    assert.same({ gone = "x" }, convert("gone=x"))
+  end)
+
+  it("finds keys with characters that JSON Pointer escapes", function()
+    assert.same({ ["a/b~c"] = 1 }, convert("a/b~c=1"))
+  end)
+
+  it("splits at the first equals sign", function()
+    assert.same({ ["a:b"] = "c=d:=e" }, (input.parse({ "a:b=c=d:=e" })))
+  end)
+
+  it("replaces a list by the JSON that follows it, and adds to one of plain texts", function()
+    assert.same({ a = 1 }, (input.parse({ "a=x", "a=y", "a:=1" })))
+    assert.same({ a = { "x", "y", "z" } }, (input.parse({ "a=x", "a=y", "a=z" })))
+  end)
+
+  it("takes false and null for values", function()
+    assert.same({ a = false }, (input.parse({ "a:=false" })))
+    assert.equal(require("operations").null, input.parse({ "a:=null" }).a)
+  end)
+end)

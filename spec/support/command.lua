@@ -1,0 +1,50 @@
+--- Runs a command and tells everything about how it went. Commands find the built tree: the interpreter that runs the
+--- specs as `lua`, the command line program as `operations`.
+local command = {}
+
+local function read(path)
+  local file = assert(io.open(path, "rb"))
+  local text = file:read("*a")
+  file:close()
+  os.remove(path)
+  return text
+end
+
+local function quote(text)
+  return "'" .. text:gsub("'", "'\\''") .. "'"
+end
+
+--- The interpreter that runs this.
+function command.interpreter()
+  local i = -1
+  while arg[i - 1] do
+    i = i - 1
+  end
+  return arg[i]
+end
+
+--- Runs a shell script; it is killed after 60 seconds.
+---@param script string
+---@param stdin? string
+---@return { out: string, err: string, code: integer }
+function command.run(script, stdin)
+  local paths = { input = os.tmpname(), out = os.tmpname(), err = os.tmpname(), code = os.tmpname() }
+  local file = assert(io.open(paths.input, "wb"))
+  file:write(stdin or "")
+  file:close()
+  local lua = quote(command.interpreter())
+  local prelude = ('lua() { %s "$@"; }; operations() { %s lua/operations/cli/main.lua "$@"; }; '):format(lua, lua)
+  os.execute(("timeout 60 sh -c %s <%s >%s 2>%s; echo $? >%s"):format(
+    quote(prelude .. script), paths.input, paths.out, paths.err, paths.code))
+  os.remove(paths.input)
+  return { out = read(paths.out), err = read(paths.err), code = tonumber(read(paths.code)) }
+end
+
+--- The same, with the tasks API of examples/server at $TASKS_URL.
+function command.run_with_server(script, stdin)
+  local lua = quote(command.interpreter())
+  local prelude = ('lua() { %s "$@"; }; operations() { %s lua/operations/cli/main.lua "$@"; }; '):format(lua, lua)
+  return command.run("examples/server/run sh -c " .. quote(prelude .. script), stdin)
+end
+
+return command
