@@ -132,6 +132,7 @@ local function deliver(self, on_event)
     local data = queue[head + 1]
     if data == queue then
       on_event(self:next())
+      turn = -1 -- name and id are others now
     else
       head = head + 1
       queue[head] = false
