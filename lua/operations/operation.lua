@@ -166,7 +166,8 @@ end
 ---@return operations.Envelope?
 ---@return operations.Error?
 function operation.call(self, input, context, identity, deadline, trusted)
-  local guard, ok, value, failure = self.guard, nil, nil, nil
+  local guard = self.guard
+  local ok, value, failure
   if guard ~= "any" then
     ok, input = self:admit(input, identity, trusted)
     if not ok then
