@@ -17,7 +17,7 @@ REACTOR_SRC = $(wildcard src/reactor*.c)
 SYSTEM_SRC = src/system_lua.c
 CORE_SRC = $(filter-out $(REACTOR_SRC) $(SYSTEM_SRC),$(wildcard src/*.c))
 CORE_OBJ = $(CORE_SRC:src/%.c=$(BUILD)/%.o)
-REACTOR_OBJ = $(REACTOR_SRC:src/%.c=$(BUILD)/%.o)
+REACTOR_OBJ = $(REACTOR_SRC:src/%.c=$(BUILD)/%.o) $(BUILD)/buffer.o
 SYSTEM_OBJ = $(SYSTEM_SRC:src/%.c=$(BUILD)/%.o)
 
 LUA_PATH_BUILT = $(CURDIR)/lua/?.lua;$(CURDIR)/lua/?/init.lua;

@@ -46,6 +46,7 @@ struct reactor_Op {
   bool active;                  /* can still say something new */
   void (*stop)(reactor_Op *op); /* lets go of everything it uses */
   reactor_Timer timer;
+  const void *face; /* for who holds the op; nothing here looks at it */
 };
 
 /* Who wants to know about a descriptor. */

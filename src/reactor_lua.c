@@ -40,39 +40,43 @@ static int reactor_create(lua_State *L) {
   return 2;
 }
 
-void *reactor_new_handle(lua_State *L, size_t size, int owner) {
-  reactor_Handle *h = (reactor_Handle *)lua_newuserdata(L, size);
-  memset(h, 0, size);
+reactor_Op *reactor_check_handle(lua_State *L) {
+  return (reactor_Op *)luaL_checkudata(L, 1, REACTOR_HANDLE_NAME);
+}
+
+void *reactor_new_handle(lua_State *L, size_t size, const reactor_Face *face) {
+  reactor_Op *op = (reactor_Op *)lua_newuserdata(L, size);
+  memset(op, 0, size);
+  op->face = face;
   luaL_getmetatable(L, REACTOR_HANDLE_NAME);
   lua_setmetatable(L, -2);
   lua_createtable(L, 2, 0);
-  if (owner != 0) {
-    lua_pushvalue(L, owner);
-    lua_rawseti(L, -2, REACTOR_OWNER);
-  }
+  lua_pushvalue(L, 3);
+  lua_rawseti(L, -2, REACTOR_OWNER);
   ops_setuservalue(L, -2);
   ops_getuservalue(L, 1);
   lua_pushvalue(L, -2);
-  ops_rawsetp(L, -2, h);
+  ops_rawsetp(L, -2, op);
   lua_pop(L, 1);
-  return h;
+  return op;
 }
 
-static int push_nothing(lua_State *L, reactor_Handle *h, reactor_Event event) {
-  (void)L, (void)h, (void)event;
+static int push_nothing(lua_State *L, reactor_Op *op, reactor_Event event) {
+  (void)L, (void)op, (void)event;
   return 0;
 }
+
+static const reactor_Face timer_face = {push_nothing};
 
 /* reactor:timer(ms, owner?) -> handle; says "timer" once */
 static int reactor_lua_timer(lua_State *L) {
   reactor_Reactor *r = reactor_check(L);
   lua_Number ms = luaL_checknumber(L, 2);
-  reactor_Handle *h;
+  reactor_Op *op;
   luaL_argcheck(L, ms == ms, 2, "not a number");
   lua_settop(L, 3);
-  h = (reactor_Handle *)reactor_new_handle(L, sizeof(*h), 3);
-  h->push = push_nothing;
-  if (!reactor_timer_start(r, &h->op, ms))
+  op = (reactor_Op *)reactor_new_handle(L, sizeof(*op), &timer_face);
+  if (!reactor_timer_start(r, op, ms))
     return luaL_error(L, "not enough memory for a timer");
   return 1;
 }
@@ -130,8 +134,7 @@ static int reactor_lua_next(lua_State *L) {
     while (!(op->pending & event_names[i].event)) i++;
     if (push_handle(L, op)) {
       lua_pushstring(L, event_names[i].name);
-      n = ((reactor_Handle *)op)
-              ->push(L, (reactor_Handle *)op, event_names[i].event);
+      n = ((const reactor_Face *)op->face)->push(L, op, event_names[i].event);
       reactor_pulled(op, event_names[i].event);
       return n + 2;
     }
@@ -168,32 +171,36 @@ static int reactor_lua_close(lua_State *L) {
 
 /* handle:cancel(); a handle that is over ignores it */
 static int handle_cancel(lua_State *L) {
-  reactor_Handle *h =
-      (reactor_Handle *)luaL_checkudata(L, 1, REACTOR_HANDLE_NAME);
-  reactor_stop(&h->op);
+  reactor_stop(reactor_check_handle(L));
   return 0;
 }
 
 /* handle:owner() -> the value given when it was started, or nil */
 static int handle_owner(lua_State *L) {
-  luaL_checkudata(L, 1, REACTOR_HANDLE_NAME);
+  reactor_check_handle(L);
   ops_getuservalue(L, 1);
   lua_rawgeti(L, -1, REACTOR_OWNER);
   return 1;
 }
 
 static const luaL_Reg reactor_methods[] = {
-    {"timer", reactor_lua_timer},     {"fd", reactor_lua_fd},
-    {"step", reactor_lua_step},       {"flush", reactor_lua_flush},
-    {"next", reactor_lua_next},       {"inflight", reactor_lua_inflight},
-    {"pending", reactor_lua_pending}, {"usable", reactor_lua_usable},
-    {"close", reactor_lua_close},     {NULL, NULL},
+    {"http", reactor_lua_http},
+    {"timer", reactor_lua_timer},
+    {"fd", reactor_lua_fd},
+    {"step", reactor_lua_step},
+    {"flush", reactor_lua_flush},
+    {"next", reactor_lua_next},
+    {"inflight", reactor_lua_inflight},
+    {"pending", reactor_lua_pending},
+    {"usable", reactor_lua_usable},
+    {"close", reactor_lua_close},
+    {NULL, NULL},
 };
 
 static const luaL_Reg handle_methods[] = {
-    {"cancel", handle_cancel},
-    {"owner", handle_owner},
-    {NULL, NULL},
+    {"cancel", handle_cancel},      {"owner", handle_owner},
+    {"read", reactor_lua_read},     {"pause", reactor_lua_pause},
+    {"resume", reactor_lua_resume}, {NULL, NULL},
 };
 
 static void new_type(lua_State *L, const char *name, const luaL_Reg *methods,

@@ -14,20 +14,29 @@
 /* What the uservalue of a handle holds. */
 enum { REACTOR_OWNER = 1, REACTOR_BODY = 2 };
 
-/* The head of every handle's userdata; the kinds add to it. */
-typedef struct reactor_Handle {
-  reactor_Op op;
-  /* Pushes what comes after the event's name; returns how many values.  May
-  ** raise: nothing is lost when it does. */
-  int (*push)(lua_State *L, struct reactor_Handle *h, reactor_Event event);
-} reactor_Handle;
+/* How one kind of handle, whose userdata begins with its reactor_Op, talks to
+** Lua: op->face points to one. */
+typedef struct reactor_Face {
+  /* Pushes what follows the event's name; returns how many values.  May raise:
+  ** the event is then still there. */
+  int (*push)(lua_State *L, reactor_Op *op, reactor_Event event);
+} reactor_Face;
 
 /* The open reactor at index 1; raises when it is closed, or another process's.
  */
 reactor_Reactor *reactor_check(lua_State *L);
 
-/* Pushes a new, complete, not yet started handle of `size` bytes, zeroed, with
-** the value at `owner` (0: none) as its owner. */
-void *reactor_new_handle(lua_State *L, size_t size, int owner);
+/* The handle at index 1. */
+reactor_Op *reactor_check_handle(lua_State *L);
+
+/* Pushes a new, complete, not yet started handle of `size` bytes, zeroed, whose
+** owner is the value at index 3. */
+void *reactor_new_handle(lua_State *L, size_t size, const reactor_Face *face);
+
+/* reactor_http_lua.c: methods of the reactor and of its handles */
+int reactor_lua_http(lua_State *L);
+int reactor_lua_read(lua_State *L);
+int reactor_lua_pause(lua_State *L);
+int reactor_lua_resume(lua_State *L);
 
 #endif

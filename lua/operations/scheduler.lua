@@ -196,45 +196,59 @@ local function set_deadline(wait, deadline)
   end)
 end
 
+-- Arms and waits; returns the wait, done.
+local function wait_for(arm, shielded)
+  local strand = here()
+  local task, deadline = strand.task, nil
+  local wait = { done = false, n = 0 }
+  if not shielded then
+    wait.failure, deadline = interruption(strand)
+    if wait.failure then
+      return wait
+    end
+  end
+  wait.cancel = arm(waker(wait)) or nothing
+  if wait.done then
+    return wait
+  end
+  if deadline then
+    set_deadline(wait, deadline)
+  end
+  if task and not shielded then
+    local previous = task._wait
+    task._wait = wait
+    if task._aborted then
+      fail(wait, task._aborted)
+    else
+      suspend(wait)
+    end
+    task._wait = previous
+  else
+    suspend(wait)
+  end
+  return wait
+end
+
 --- Suspends the running coroutine until `wake(...)` is called, and returns what `wake` was given. Raises the ABORTED
 --- or TIMEOUT error object when the task is cancelled or the deadline passes first.
 ---@param arm fun(wake: fun(...)): fun()?  starts what is waited for; may return the function that undoes it
 ---@param shielded? boolean  waits on in spite of cancellation and deadlines
 ---@return any ...
 function scheduler.await(arm, shielded)
-  local strand = here()
-  local task, deadline = strand.task, nil
-  if not shielded then
-    local failure
-    failure, deadline = interruption(strand)
-    if failure then
-      error(failure, 0)
-    end
-  end
-  local wait = { done = false, n = 0 }
-  wait.cancel = arm(waker(wait)) or nothing
-  if not wait.done then
-    if deadline then
-      set_deadline(wait, deadline)
-    end
-    local previous = task and task._wait
-    if task and not shielded then
-      task._wait = wait
-      if task._aborted then
-        fail(wait, task._aborted)
-      end
-    end
-    if not wait.done then
-      suspend(wait)
-    end
-    if task then
-      task._wait = previous
-    end
-  end
+  local wait = wait_for(arm, shielded)
   if wait.failure ~= nil then
     error(wait.failure, 0)
   end
   return compat.unpack(wait, 1, wait.n)
+end
+
+--- As `await`, but returns what it would raise, before the rest.
+---@param arm fun(wake: fun(...)): fun()?
+---@return any failure  nil when woken
+---@return any ...  what `wake` was given
+function scheduler.try_await(arm)
+  local wait = wait_for(arm)
+  return wait.failure, compat.unpack(wait, 1, wait.n)
 end
 
 --- Makes a coroutine known whose yields `turn` or `resume` receive.

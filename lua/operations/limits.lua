@@ -1,0 +1,15 @@
+--- Every limit and default, in one place. Each is an option where it applies; sizes are bytes, times milliseconds.
+return {
+  body = 16 * 1024 * 1024, -- of a message; streams have none
+  event = 1024 * 1024, -- one event of a stream
+  headers = 64 * 1024, -- the header block of an answer
+  json_depth = 512,
+  redirects = 5,
+  connect_timeout = 10000,
+  first_byte_timeout = 60000,
+  keep_alive = 60000, -- how long an idle connection is kept
+  window = 256 * 1024, -- unread bytes at which a stream's sender is held back
+  unconsumed_events = 64, -- per subscription
+  ref_depth = 256, -- of a schema
+  issues = 100, -- reported per validation
+}

@@ -1,0 +1,106 @@
+--- URLs as far as a client needs them: taking apart, resolving references (RFC 3986, 5.2), comparing origins.
+local url = {}
+
+local ports = { http = "80", https = "443" }
+
+---@class operations.Url
+---@field scheme string  lower case
+---@field userinfo? string
+---@field host string  lower case; of an IPv6 address with its brackets
+---@field port? string
+---@field path string  as written, "" when absent
+---@field query? string  without "?"
+---@field fragment? string  without "#"
+
+--- Takes an absolute URL apart. Decodes nothing.
+---@param text string
+---@return operations.Url?  nil when it is none with an authority
+function url.parse(text)
+  local scheme, authority, rest = text:match("^(%a[%w+.-]*)://([^/?#]*)(.*)$")
+  if not scheme then
+    return nil
+  end
+  local userinfo, host = authority:match("^(.*)@([^@]*)$")
+  host = host or authority
+  local name, port = host:match("^(.-):(%d*)$")
+  if not name or (name:sub(1, 1) == "[" and name:sub(-1) ~= "]") then
+    name, port = host, nil
+  end
+  local before, fragment = rest:match("^([^#]*)#?(.*)$")
+  local path, query = before:match("^([^?]*)%??(.*)$")
+  return {
+    scheme = scheme:lower(),
+    userinfo = userinfo,
+    host = name:lower(),
+    port = port ~= "" and port or nil,
+    path = path,
+    query = before:find("?", 1, true) and query or nil,
+    fragment = rest:find("#", 1, true) and fragment or nil,
+  }
+end
+
+-- RFC 3986, 5.2.4.
+local function remove_dot_segments(path)
+  local output = {}
+  local absolute = path:sub(1, 1) == "/"
+  local last
+  for segment in (absolute and path:sub(2) or path):gmatch("([^/]*)/?") do
+    last = segment
+    if segment == ".." then
+      output[#output] = nil
+    elseif segment ~= "." then
+      output[#output + 1] = segment
+    end
+  end
+  if path:sub(-1) ~= "/" and last == "" then
+    output[#output] = nil -- what gmatch finds behind the last segment
+  end
+  local joined = table.concat(output, "/")
+  if path:find("/%.%.?$") and joined:sub(-1) ~= "/" then
+    joined = joined .. "/"
+  end
+  return (absolute and "/" or "") .. joined
+end
+
+--- Resolves a reference against the absolute URL it was found at.
+---@param base string
+---@param reference string
+---@return string?  nil when `base` is not absolute
+function url.resolve(base, reference)
+  if reference:match("^%a[%w+.-]*:") then
+    return reference
+  end
+  local b = url.parse(base)
+  if not b then
+    return nil
+  end
+  local authority = base:match("^%a[%w+.-]*://([^/?#]*)")
+  local first = reference:sub(1, 1)
+  if reference:sub(1, 2) == "//" then
+    return b.scheme .. ":" .. reference
+  elseif first == "" or first == "#" or first == "?" then
+    local query = first ~= "?" and b.query and "?" .. b.query or ""
+    return ("%s://%s%s%s%s"):format(b.scheme, authority, b.path, query, reference)
+  end
+  local path, rest = reference:match("^([^?#]*)(.*)$")
+  if first ~= "/" then
+    path = (b.path:match("^(.*/)") or "/") .. path
+  end
+  return ("%s://%s%s%s"):format(b.scheme, authority, remove_dot_segments(path), rest)
+end
+
+--- Scheme, host and port, the port always named.
+---@param parsed operations.Url
+---@return string
+function url.origin(parsed)
+  return ("%s://%s:%s"):format(parsed.scheme, parsed.host, parsed.port or ports[parsed.scheme] or "")
+end
+
+--- The URL as it may be shown: without userinfo, query and fragment, where secrets travel.
+---@param text string
+---@return string
+function url.redact(text)
+  return (text:gsub("[?#].*$", ""):gsub("^(%a[%w+.-]*://)[^/]*@", "%1"))
+end
+
+return url

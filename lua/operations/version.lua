@@ -1,0 +1,2 @@
+--- The version of this library.
+return "0.1.0"

@@ -1,0 +1,109 @@
+#include "reactor_http.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <strings.h>
+
+#define MAX_INFORMATIONAL 10
+
+static bool fail(http_Transfer *t, const char *kind, const char *reason) {
+  t->kind = kind;
+  t->reason = reason;
+  return false;
+}
+
+static bool is_blank(char c) {
+  return c == ' ' || c == '\t';
+}
+
+static void trim(const char **p, size_t *length) {
+  while (*length > 0 && isspace((unsigned char)(*p)[*length - 1])) --*length;
+  while (*length > 0 && is_blank(**p)) ++*p, --*length;
+}
+
+bool http_next_field(const char **p, const char *end, http_Field *field) {
+  while (*p < end) {
+    const char *line = *p, *colon;
+    const char *stop = memchr(line, '\n', (size_t)(end - line));
+    if (stop == NULL) stop = end;
+    *p = stop < end ? stop + 1 : end;
+    field->folded = is_blank(*line);
+    colon = memchr(line, ':', (size_t)(stop - line));
+    if (colon == NULL && !field->folded) continue;
+    field->name = line;
+    field->name_len = field->folded ? 0 : (size_t)(colon - line);
+    field->value = field->folded ? line : colon + 1;
+    field->value_len = (size_t)(stop - field->value);
+    trim(&field->value, &field->value_len);
+    trim(&field->name, &field->name_len);
+    return true;
+  }
+  return false;
+}
+
+static bool is(const char *text, size_t length, const char *name) {
+  return length == strlen(name) && strncasecmp(text, name, length) == 0;
+}
+
+/* RFC 9112, 6.3: answers with two different lengths are not to be trusted. */
+static bool check_length(http_Transfer *t, const http_Field *field) {
+  char digits[24];
+  int64_t length;
+  if (field->value_len == 0 || field->value_len >= sizeof(digits))
+    return fail(t, "protocol", "Content-Length is no length");
+  memcpy(digits, field->value, field->value_len);
+  digits[field->value_len] = '\0';
+  length = strtoll(digits, NULL, 10);
+  if (length < 0) return fail(t, "protocol", "Content-Length is no length");
+  if (t->length >= 0 && t->length != length)
+    return fail(t, "protocol", "two different Content-Length headers");
+  t->length = length;
+  return true;
+}
+
+static bool begin_block(http_Transfer *t, const char *line, size_t length) {
+  const char *space = memchr(line, ' ', length);
+  t->status = space != NULL ? atoi(space + 1) : 0;
+  t->head.len = 0;
+  t->length = -1;
+  t->checked = false;
+  if (t->status >= 200 || t->status == 101) return true;
+  if (++t->informational > MAX_INFORMATIONAL)
+    return fail(t, "protocol", "too many informational (1xx) answers");
+  return true;
+}
+
+static void end_block(http_Transfer *t) {
+  if (t->status < 200 && t->status != 101) return;
+  t->head_complete = true;
+  reactor_timer_unset(t->op.reactor, &t->op.timer);
+  if (t->stream) reactor_say(&t->op, REACTOR_HEAD, false);
+  /* Turns curl's debug function on: the only way to see encoded bytes. */
+  if (t->checked) curl_easy_setopt(t->easy, CURLOPT_VERBOSE, 1L);
+}
+
+static bool take_field(http_Transfer *t, const char *line, size_t length) {
+  http_Field field;
+  const char *p = line;
+  if (http_next_field(&p, line + length, &field)) {
+    if (is(field.name, field.name_len, "content-length"))
+      if (!check_length(t, &field)) return false;
+    if (is(field.name, field.name_len, "content-encoding"))
+      t->checked = t->decode && (is(field.value, field.value_len, "gzip") ||
+                                 is(field.value, field.value_len, "x-gzip"));
+  }
+  if (!buffer_add(&t->head, line, length))
+    return fail(t, "size", "the headers are larger than allowed");
+  return true;
+}
+
+bool http_head_line(http_Transfer *t, const char *line, size_t length) {
+  if (t->head_complete) return true; /* trailers: not part of the head */
+  if (length > 5 && strncasecmp(line, "HTTP/", 5) == 0)
+    return begin_block(t, line, length);
+  if (length <= 2 && (line[0] == '\r' || line[0] == '\n')) {
+    end_block(t);
+    return true;
+  }
+  return take_field(t, line, length);
+}

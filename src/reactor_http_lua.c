@@ -1,0 +1,253 @@
+/*
+** reactor_http_lua.c - reactor:http and what its handles say.
+*/
+#include "reactor_http.h"
+#include "reactor_lua.h"
+
+#include <ctype.h>
+#include <math.h>
+
+#define MAX_NAME 256
+
+/* The head as Lua sees it */
+
+/* Pushes the lower-case name of a field. */
+static void push_name(lua_State *L, const http_Field *field) {
+  char name[MAX_NAME];
+  size_t i, n = field->name_len < MAX_NAME ? field->name_len : MAX_NAME;
+  for (i = 0; i < n; i++)
+    name[i] = (char)tolower((unsigned char)field->name[i]);
+  lua_pushlstring(L, name, n);
+}
+
+/* Adds a cookie to headers.setCookie: cookies cannot be joined. */
+static void add_cookie(lua_State *L, int headers, const http_Field *field) {
+  lua_getfield(L, headers, "setCookie");
+  if (lua_isnil(L, -1)) {
+    lua_pop(L, 1);
+    lua_createtable(L, 1, 0);
+    lua_pushvalue(L, -1);
+    lua_setfield(L, headers, "setCookie");
+  }
+  lua_pushlstring(L, field->value, field->value_len);
+  ops_rawseti(L, -2, ops_rawlen(L, -2) + 1);
+  lua_pop(L, 1);
+}
+
+/* headers[name] = value, joined to what is there.  The name is on top; pops
+** it. */
+static void add_field(lua_State *L, int headers, const http_Field *field) {
+  lua_pushvalue(L, -1);
+  if (ops_rawget(L, headers) == LUA_TNIL) {
+    lua_pop(L, 1);
+    lua_pushlstring(L, field->value, field->value_len);
+  } else {
+    lua_pushstring(L, field->folded ? " " : ", ");
+    lua_pushlstring(L, field->value, field->value_len);
+    lua_concat(L, 3);
+  }
+  lua_rawset(L, headers);
+}
+
+static bool is_cookie(const http_Field *field) {
+  return field->name_len == 10 && curl_strnequal(field->name, "set-cookie", 10);
+}
+
+/* Pushes the status and the table of headers. */
+static void push_head(lua_State *L, const http_Transfer *t) {
+  const char *p = t->head.data, *end = p + t->head.len;
+  http_Field field, last = {0};
+  int headers;
+  lua_pushinteger(L, t->status);
+  lua_createtable(L, 0, 8);
+  headers = lua_gettop(L);
+  while (t->head.len > 0 && http_next_field(&p, end, &field)) {
+    if (field.folded) {
+      field.name = last.name;
+      field.name_len = last.name_len;
+    }
+    if (field.name_len == 0) continue;
+    last = field;
+    if (is_cookie(&field)) {
+      add_cookie(L, headers, &field);
+    } else {
+      push_name(L, &field);
+      add_field(L, headers, &field);
+    }
+  }
+}
+
+static void push_body(lua_State *L, const http_Transfer *t) {
+  lua_pushlstring(L, t->body.len > 0 ? t->body.data : "", t->body.len);
+}
+
+static int push_event(lua_State *L, reactor_Op *op, reactor_Event event) {
+  http_Transfer *t = (http_Transfer *)op;
+  switch (event) {
+  case REACTOR_HEAD: push_head(L, t); return 2;
+  case REACTOR_DONE:
+    if (t->stream) return 0;
+    push_head(L, t);
+    push_body(L, t);
+    buffer_free(&t->head);
+    buffer_free(&t->body);
+    return 3;
+  case REACTOR_ERROR:
+    lua_pushstring(L, t->kind);
+    lua_pushstring(L, http_reason(t));
+    if (!t->stream) buffer_free(&t->body);
+    buffer_free(&t->head);
+    return 2;
+  default: return 0;
+  }
+}
+
+static const reactor_Face http_face = {push_event};
+
+/* Options */
+
+static double number_option(lua_State *L, const char *name, double absent) {
+  double n;
+  lua_getfield(L, 2, name);
+  n = lua_isnil(L, -1) ? absent : lua_tonumber(L, -1);
+  if (!lua_isnil(L, -1) && !lua_isnumber(L, -1))
+    luaL_error(L, "bad option '%s' (number expected, got %s)", name,
+               luaL_typename(L, -1));
+  lua_pop(L, 1);
+  if (!(n >= 0)) luaL_error(L, "bad option '%s' (negative)", name);
+  return n;
+}
+
+static size_t size_option(lua_State *L, const char *name) {
+  double n = number_option(L, name, HUGE_VAL);
+  return n >= (double)(SIZE_MAX / 2) ? SIZE_MAX / 2 : (size_t)n;
+}
+
+static bool flag_option(lua_State *L, const char *name) {
+  bool flag;
+  lua_getfield(L, 2, name);
+  flag = lua_toboolean(L, -1);
+  lua_pop(L, 1);
+  return flag;
+}
+
+/* Leaves the string on the stack; NULL, and nil there, when absent. */
+static const char *string_option(lua_State *L, const char *name, size_t *len) {
+  const char *s;
+  lua_getfield(L, 2, name);
+  if (lua_isnil(L, -1)) return NULL;
+  if (lua_type(L, -1) != LUA_TSTRING)
+    luaL_error(L, "bad option '%s' (string expected, got %s)", name,
+               luaL_typename(L, -1));
+  s = lua_tolstring(L, -1, len);
+  return s;
+}
+
+static const char *text_option(lua_State *L, const char *name) {
+  size_t len = 0;
+  const char *s = string_option(L, name, &len);
+  if (s != NULL && strlen(s) != len)
+    luaL_error(L, "bad option '%s' (contains a NUL)", name);
+  return s;
+}
+
+static void drop_headers(lua_State *L, http_Transfer *t, const char *why) {
+  curl_slist_free_all(t->headers);
+  t->headers = NULL;
+  luaL_error(L, why);
+}
+
+/* Fills in t->headers from options.headers, an array of lines.  Nothing that
+** raises may come between this and the start. */
+static void read_headers(lua_State *L, http_Transfer *t) {
+  size_t i, n;
+  lua_getfield(L, 2, "headers");
+  n = lua_istable(L, -1) ? ops_rawlen(L, -1) : 0;
+  for (i = 1; i <= n; i++) {
+    struct curl_slist *list;
+    const char *line;
+    ops_rawgeti(L, -1, i);
+    line = lua_tostring(L, -1);
+    if (line == NULL)
+      drop_headers(L, t, "bad option 'headers' (strings expected)");
+    list = curl_slist_append(t->headers, line);
+    if (list == NULL) drop_headers(L, t, "not enough memory for the headers");
+    t->headers = list;
+    lua_pop(L, 1);
+  }
+  lua_pop(L, 1);
+}
+
+/* reactor:http(options, owner?) -> handle | nil, kind, message
+** options: url, method, headers (lines), body, timeout, connect_timeout,
+** first_byte_timeout, keep_alive (ms), max_headers, max_body, window (bytes),
+*stream,
+** decode, ca_file.  Says "done", status, headers, body | "error", kind,
+** message; a stream says "head", status, headers, then "data" whenever
+** handle:read() has something, then "done". */
+int reactor_lua_http(lua_State *L) {
+  reactor_Reactor *r = reactor_check(L);
+  http_Request q;
+  http_Transfer *t;
+  luaL_checktype(L, 2, LUA_TTABLE);
+  lua_settop(L, 3);
+  t = (http_Transfer *)reactor_new_handle(L, sizeof(*t), &http_face);
+  memset(&q, 0, sizeof(q));
+  q.timeout = number_option(L, "timeout", 0);
+  q.connect_timeout = number_option(L, "connect_timeout", 0);
+  q.first_byte_timeout = number_option(L, "first_byte_timeout", 0);
+  q.keep_alive = number_option(L, "keep_alive", 0);
+  q.max_headers = size_option(L, "max_headers");
+  q.max_body = size_option(L, "max_body");
+  q.window = size_option(L, "window");
+  q.stream = flag_option(L, "stream");
+  q.decode = flag_option(L, "decode");
+  q.url = text_option(L, "url");
+  q.method = text_option(L, "method");
+  q.ca_file = text_option(L, "ca_file");
+  if (q.url == NULL || q.method == NULL)
+    return luaL_error(L, "bad options ('url' and 'method' expected)");
+  q.body = string_option(L, "body", &q.body_len);
+  ops_getuservalue(L, 4);
+  lua_pushvalue(L, -2);
+  lua_rawseti(L, -2, REACTOR_BODY); /* curl reads it where it is */
+  read_headers(L, t);
+  if (http_start(r, t, &q)) {
+    lua_settop(L, 4);
+    return 1;
+  }
+  lua_pushnil(L);
+  lua_pushstring(L, t->kind);
+  lua_pushstring(L, http_reason(t));
+  return 3;
+}
+
+static http_Transfer *check_transfer(lua_State *L) {
+  reactor_Op *op = reactor_check_handle(L);
+  if (op->face != &http_face) luaL_argerror(L, 1, "not a transfer");
+  return (http_Transfer *)op;
+}
+
+/* handle:read() -> bytes | nil; what came so far of a stream's body */
+int reactor_lua_read(lua_State *L) {
+  http_Transfer *t = check_transfer(L);
+  if (t->body.len == 0) {
+    lua_pushnil(L);
+    return 1;
+  }
+  push_body(L, t);
+  http_drain(t);
+  return 1;
+}
+
+/* handle:pause(): no more is read from the socket */
+int reactor_lua_pause(lua_State *L) {
+  http_pause(check_transfer(L));
+  return 0;
+}
+
+/* handle:resume() */
+int reactor_lua_resume(lua_State *L) {
+  http_resume(check_transfer(L));
+  return 0;
+}
