@@ -62,7 +62,12 @@ build = {
     },
     ["operations.reactor"] = {
       sources = {
+        "src/buffer.c",
         "src/reactor.c",
+        "src/reactor_gzip.c",
+        "src/reactor_head.c",
+        "src/reactor_http.c",
+        "src/reactor_http_lua.c",
         "src/reactor_lua.c",
         "src/reactor_timer.c",
       },
@@ -96,8 +101,11 @@ build = {
     ["operations.hosts"] = "lua/operations/hosts/init.lua",
     ["operations.hosts.plain"] = "lua/operations/hosts/plain.lua",
     ["operations.hosts.reactor"] = "lua/operations/hosts/reactor.lua",
+    ["operations.http"] = "lua/operations/http.lua",
+    ["operations.http_message"] = "lua/operations/http_message.lua",
     ["operations"] = "lua/operations/init.lua",
     ["operations.json"] = "lua/operations/json.lua",
+    ["operations.limits"] = "lua/operations/limits.lua",
     ["operations.marks"] = "lua/operations/marks.lua",
     ["operations.operation"] = "lua/operations/operation.lua",
     ["operations.options"] = "lua/operations/options.lua",
@@ -111,6 +119,8 @@ build = {
     ["operations.task"] = "lua/operations/task.lua",
     ["operations.type"] = "lua/operations/type.lua",
     ["operations.type_options"] = "lua/operations/type_options.lua",
+    ["operations.url"] = "lua/operations/url.lua",
+    ["operations.version"] = "lua/operations/version.lua",
   },
   install = {
     bin = { operations = "lua/operations/cli/main.lua" },

@@ -1,7 +1,6 @@
 --- An HTTP client in direct style: a call suspends the running task until the answer is there. libcurl does the work
 --- in the reactor; what it must never see (broken headers, other schemes) is refused here.
 local errors = require("operations.error")
-local hosts = require("operations.hosts")
 local limits = require("operations.limits")
 local message = require("operations.http_message")
 local scheduler = require("operations.scheduler")
@@ -54,7 +53,7 @@ local function interrupted(request, raised)
 end
 
 local function start(request, on_event)
-  local host = hosts.current()
+  local host = scheduler.host()
   if not host.start then
     error(("the host '%s' has no HTTP"):format(host.name), 0)
   end
@@ -176,7 +175,7 @@ end
 
 -- Runs `step` on the request and on where its answers redirect to.
 local function follow(request, step)
-  local deadline = request.timeout and hosts.current().now() + request.timeout
+  local deadline = request.timeout and scheduler.host().now() + request.timeout
   for hop = 0, request.redirects do
     local answer, err = step(request)
     if not answer then
@@ -196,7 +195,7 @@ local function follow(request, step)
     if problem then
       return nil, failure(request, "redirect", problem)
     elseif deadline then
-      request.timeout = deadline - hosts.current().now()
+      request.timeout = deadline - scheduler.host().now()
       if request.timeout <= 0 then
         return nil, failure(request, "timeout", "the time was up after a redirect")
       end

@@ -43,7 +43,7 @@ local function check_types(options)
     local value = options[name]
     if value ~= nil and type(value) ~= expected then
       bad_type(name, expected, value)
-    elseif expected == "number" and value and not (value >= 0) then
+    elseif expected == "number" and value and (value < 0 or value ~= value) then
       error(("bad option '%s' (negative or not a number)"):format(name), 4)
     end
   end

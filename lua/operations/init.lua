@@ -6,9 +6,10 @@ local registry = require("operations.registry")
 local schema = require("operations.schema")
 local sse = require("operations.sse")
 local task = require("operations.task")
+local version = require("operations.version")
 
 local operations = {
-  _VERSION = "operations 0.1.0",
+  _VERSION = "operations " .. version,
 
   null = core.null,
   array_mt = core.array_mt,
@@ -39,6 +40,7 @@ local operations = {
 -- Parts that a program may do without are loaded when first named.
 local parts = {
   from_openapi = "operations.from_openapi",
+  http = "operations.http",
   json = "operations.json",
   scanner = "operations.scanner",
   type = "operations.type",

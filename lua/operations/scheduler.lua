@@ -4,7 +4,7 @@ local compat = require("operations.compat")
 local errors = require("operations.error")
 local hosts = require("operations.hosts")
 
-local scheduler = {}
+local scheduler = { host = hosts.current }
 
 -- What a coroutine yields, before its wait, to say "I wait" rather than "here is a value".
 local WAITING = {}

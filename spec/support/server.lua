@@ -46,7 +46,11 @@ http {
   keepalive_requests 1000000;
   client_max_body_size 64m;
   client_body_buffer_size 1m;
-  client_body_temp_path body; proxy_temp_path proxy; fastcgi_temp_path fastcgi; scgi_temp_path scgi; uwsgi_temp_path uwsgi;
+  client_body_temp_path body;
+  proxy_temp_path proxy;
+  fastcgi_temp_path fastcgi;
+  scgi_temp_path scgi;
+  uwsgi_temp_path uwsgi;
   default_type text/plain;
   server {
     listen 127.0.0.1:$port backlog=4096;

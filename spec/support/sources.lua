@@ -55,6 +55,9 @@ function sources.c_modules()
     modules[name] = modules[name] or {}
     table.insert(modules[name], path)
   end
+  if modules["operations.reactor"] then
+    table.insert(modules["operations.reactor"], 1, "src/buffer.c") -- both have one
+  end
   return modules
 end
 

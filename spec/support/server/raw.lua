@@ -24,12 +24,16 @@ local answers = {
   bad_chunk = closing .. "Transfer-Encoding: chunked\r\n\r\nzz\r\nhello\r\n0\r\n\r\n",
   cut_chunk = closing .. "Transfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n",
   trailers = closing
-    .. "Transfer-Encoding: chunked\r\nTrailer: X-Late\r\n\r\n5\r\nhello\r\n0\r\nX-Late: yes\r\nContent-Type: a/b\r\n\r\n",
+    .. "Transfer-Encoding: chunked\r\nTrailer: X-Late\r\n\r\n"
+    .. "5\r\nhello\r\n0\r\nX-Late: yes\r\nContent-Type: a/b\r\n\r\n",
   old = "hello, I speak HTTP/0.9\r\n",
-  informed = "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\nX-Early: 1\r\n\r\n" .. closing .. "X-Final: 1\r\nContent-Length: 2\r\n\r\nok",
+  informed = "HTTP/1.1 103 Early Hints\r\nLink: </a>\r\nX-Early: 1\r\n\r\n"
+    .. closing
+    .. "X-Final: 1\r\nContent-Length: 2\r\n\r\nok",
   informing = ("HTTP/1.1 102 Processing\r\n\r\n"):rep(50) .. closing .. "Content-Length: 2\r\n\r\nok",
   repeated = closing
-    .. "X-Many: a\r\nx-many:   b  \r\nSet-Cookie: a=1; Path=/\r\nSet-Cookie: b=2\r\nX-Folded: one\r\n  two\r\nX-None:\r\nContent-Length: 2\r\n\r\nok",
+    .. "X-Many: a\r\nx-many:   b  \r\nSet-Cookie: a=1; Path=/\r\nSet-Cookie: b=2\r\n"
+    .. "X-Folded: one\r\n  two\r\nX-None:\r\nContent-Length: 2\r\n\r\nok",
   big_headers = closing .. ("X-Filler: " .. ("x"):rep(1000) .. "\r\n"):rep(90) .. "Content-Length: 2\r\n\r\nok",
   unknown_encoding = closing .. "Content-Encoding: rot13\r\nContent-Length: 5\r\n\r\nuryyb",
   broken_gzip = closing .. "Content-Encoding: gzip\r\nContent-Length: 11\r\n\r\nnot gzipped",
