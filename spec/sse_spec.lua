@@ -295,6 +295,24 @@ describe("a parser that reads data as JSON", function()
   end)
 end)
 
+describe("a parser that makes envelopes", function()
+  it("puts name, id and retry beside what the response says", function()
+    local headers = { ["content-type"] = "text/event-stream" }
+    local parser = sse.parser(nil, { json = true, meta = { statusCode = 200, headers = headers, contentType = "x" } })
+    parser:feed('id: 1\ndata: {"a":1}\n\nretry: 5\ndata: 2\n\nevent: e\ndata: [DONE]\n\n')
+    local function meta(event, retry)
+      return { source = "http", statusCode = 200, headers = headers, contentType = "x", event = event,
+        lastEventId = "1", retry = retry }
+    end
+    local first = parser:next_envelope()
+    assert.is_true(require("operations.core").is_response_envelope(first))
+    assert.same({ data = { a = 1 }, meta = meta("message") }, first)
+    assert.same({ data = 2, meta = meta("message", 5) }, parser:next_envelope())
+    assert.same({ data = "[DONE]", meta = meta("e") }, parser:next_envelope())
+    assert.is_nil(parser:next_envelope())
+  end)
+end)
+
 describe("the ceiling of an event", function()
   local function too_large(stream, max_event)
     local result
@@ -395,6 +413,7 @@ describe("misuse of the parser", function()
     assert.matches("'on_event' %(function expected, got string%)", message_of(sse.parser, "x"))
     assert.matches("'options' %(table expected, got number%)", message_of(sse.parser, nil, 7))
     assert.matches("'options.max_event' %(number", message_of(sse.parser, nil, { max_event = "7" }))
+    assert.matches("'options.meta' %(table", message_of(sse.parser, nil, { meta = 1 }))
     assert.matches("'options.json' %(boolean", message_of(sse.parser, nil, { json = 1 }))
     assert.matches("'options.last_event_id' %(string", message_of(sse.parser, nil, { last_event_id = 7 }))
   end)

@@ -18,6 +18,7 @@ local sse = {}
 ---@field max_event integer?  ceiling in bytes for data, name and id of one event together; default 1 MiB
 ---@field last_event_id string?  the last event ID of the connection that this one continues
 ---@field json boolean?  reads data as JSON, straight from the stream; what is no JSON stays text
+---@field meta table?  of the HTTP response, for `next_envelope`: `{ statusCode, headers, contentType }`
 
 ---@class operations.SseParser
 local Parser = {}
@@ -55,6 +56,10 @@ function sse.parser(on_event, options)
       error("bad argument 'options.max_event' (an integer from 1 to 2147483647 expected)", 2)
     end
   end
+  local meta = options and options.meta
+  if meta ~= nil then
+    check_type(meta, "table", "options.meta")
+  end
   if as_json ~= nil then
     check_type(as_json, "boolean", "options.json")
   end
@@ -73,6 +78,8 @@ function sse.parser(on_event, options)
     _turn = 0, -- counts the calls of feed
     _event = "message", -- of the event taken last
     _id = "",
+    _response = meta,
+    _meta = false, -- of the envelope made last
   }, Parser)
 end
 
@@ -120,6 +127,32 @@ function Parser:next()
     local data, retry, err = take(self)
     return { event = self._event, data = data, id = self._id, retry = retry, error = err }
   end
+end
+
+local function envelope_meta(self, retry)
+  local meta = {}
+  for key, value in pairs(self._response) do
+    meta[key] = value
+  end
+  meta.event, meta.lastEventId, meta.retry = self._event, self._id, retry
+  return core.http_envelope(nil, meta).meta
+end
+
+--- Takes the next waiting event as an HTTP response envelope: its data, and
+--- `options.meta` with `event`, `lastEventId` and `retry` of the event.  Events
+--- in a row that agree in these share one meta table.
+---@return operations.Envelope?  nil when no event is waiting
+function Parser:next_envelope()
+  if is_empty(self) then
+    return nil
+  end
+  local data, retry = take(self)
+  local meta = self._meta
+  if not meta or meta.event ~= self._event or meta.lastEventId ~= self._id or meta.retry ~= retry then
+    meta = envelope_meta(self, retry)
+    self._meta = meta
+  end
+  return { data = data, meta = meta }
 end
 
 -- Calls the handler for each waiting event.  It may raise, feed or take events
