@@ -158,9 +158,10 @@ COVERAGE = build/lua5.4-coverage
 .PHONY: coverage
 coverage: dependencies-test dependencies-coverage ## line and branch coverage of src/ by the specs; fails under 95 % of lines
 	@mkdir -p $(COVERAGE) && find $(COVERAGE) -name '*.gcda' -delete
-	@$(MAKE) --no-print-directory test LUA=lua5.4 VARIANT=-coverage CC=gcc CFLAGS="-O0 -g --coverage" LDFLAGS=--coverage
-	@gcovr --root . --filter src/ --object-directory $(COVERAGE) --txt-metric branch $(COVERAGE) | tail -n 3
-	@gcovr --root . --filter src/ --object-directory $(COVERAGE) --fail-under-line 95 $(COVERAGE)
+	@$(MAKE) --no-print-directory test LUA=lua5.4 VARIANT=-coverage CC=gcc CFLAGS="-O0 -g --coverage" LDFLAGS=--coverage; \
+	tests=$$?; report="gcovr --root . --filter src/ --object-directory $(COVERAGE) $(COVERAGE)"; \
+	echo "Branches:"; $$report --branches | tail -n 2; echo "Lines:"; \
+	$$report --fail-under-line 95 && exit $$tests
 
 # Peers that the benchmarks run against, from npm.
 NPM_PACKAGES = @sinclair/typebox@0.34 eventsource-parser@3

@@ -78,7 +78,9 @@ local function includes(path)
 end
 
 -- Parsers and formats: pure whatever their headers say.
-local pure = { "^sse$", "^json$", "^json_number$", "^json_utf8$", "^json_write$", "^buffer$", "^alloc$", "^utf8", "^format" }
+local pure = {
+  "^alloc$", "^buffer$", "^format", "^json$", "^json_number$", "^json_utf8$", "^json_write$", "^regex", "^sse$", "^utf8",
+}
 
 --- Is a C file pure: in the list above, or with a header that says "no Lua" in its first lines?
 local function is_pure(path)

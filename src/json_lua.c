@@ -82,7 +82,7 @@ static void push_read_error(lua_State *L, const json_Error *error) {
 static json_Status explain(json_Reader *r, json_Status status) {
   if (status == JSON_STOPPED)
     snprintf(r->error.message, JSON_MAX_MESSAGE,
-             "nested deeper than the Lua stack has room for");
+             "nested deeper than the Lua stack or memory has room for");
   return status;
 }
 

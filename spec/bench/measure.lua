@@ -20,7 +20,7 @@ end
 ---@param loop fun(n: integer)
 ---@return number
 function measure.call(loop)
-  local n, spent = 1, 0
+  local n, spent = 1
   repeat
     n = n * 4
     spent = seconds(loop, n)

@@ -1,7 +1,8 @@
 -- A document of every kind of value, read and written.
 local json = require("operations.json")
 
-local text = '{"array":[1,2.5,-3,"caf\\u00e9 \\ud83d\\ude00",true,false,null,[],{}],"deep":[[[[{"a":[0]}]]]],"name":"x"}'
+local text = '{"array":[1,2.5,-3,"caf\\u00e9 \\ud83d\\ude00",true,false,null,[],{}],'
+  .. '"deep":[[[[{"a":[0]}]]]],"name":"x"}'
 
 local parts = {}
 for i = 1, 40 do

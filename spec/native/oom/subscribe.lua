@@ -1,8 +1,12 @@
--- A subscription is read to its end, another is closed early; each cleans up once.
+-- A subscription is read to its end, another is closed early; each cleans up once, or logs why it cannot.
 local operations = require("operations")
 
-local registry = operations.registry({ log = function() end })
-local cleaned = 0
+local cleaned, logged = 0, ""
+local registry = operations.registry({
+  log = function(_, message)
+    logged = message
+  end,
+})
 assert(registry:register({
   namespace = "clock",
   name = "tick",
@@ -18,15 +22,15 @@ assert(registry:register({
 }))
 
 return function()
-  cleaned = 0
+  cleaned, logged = 0, ""
   local sum = 0
   for envelope in assert(registry:subscribe("clock.tick", { n = 5 })) do
     sum = sum + envelope.data.i
   end
-  assert(sum == 15 and cleaned == 1)
+  assert(sum == 15 and cleaned == 1, logged)
   local subscription = assert(registry:subscribe("clock.tick", { n = 5 }))
   local envelope, err = subscription:next()
   assert(envelope and envelope.data.i == 1, tostring(err))
   subscription:close()
-  assert(cleaned == 2)
+  assert(cleaned == 2, logged)
 end
