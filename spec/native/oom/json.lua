@@ -18,6 +18,14 @@ return function()
   local again = assert(json.decode(assert(json.encode(value, { sort_keys = true, indent = 2 }))))
   assert(again.array[3] == -3 and again.name == "x")
   assert(json.encode(assert(json.decode(long))) == long)
+  local decoder = json.decoder()
+  for i = 1, #text, 7 do
+    assert(decoder:feed(text:sub(i, i + 6)))
+  end
+  assert(assert(decoder:finish()).array[4] == array[4])
+  local deep = ("[1,"):rep(600) .. '"' .. ("\\n"):rep(600) .. '"' .. ("]"):rep(600)
+  local limits = { max_depth = 600 }
+  assert(json.encode(assert(json.decode(deep, limits)), limits) == deep)
   local _, err = json.decode("[1, 2")
   assert(err.code == "VALIDATION_ERROR", err.message)
 end
