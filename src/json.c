@@ -151,14 +151,15 @@ static const char *keep(json_Reader *r, const char *p, const char *end,
 
 static const char *read_word(json_Reader *r, const char *p, const char *end) {
   const char *word = *p == 'n' ? "null" : *p == 't' ? "true" : "false";
-  const char *s = p;
+  size_t len = *p == 'f' ? 5 : 4, n = (size_t)(end - p);
   bool more;
-  while (s < end && *word != '\0' && *s == *word) s++, word++;
-  if (s == end && !r->final) return keep(r, p, end, TOKEN_WORD);
-  if (*word != '\0') return fail(r, p, "expected a value, got a bare word");
+  if (n < len && !r->final && memcmp(p, word, n) == 0)
+    return keep(r, p, end, TOKEN_WORD);
+  if (n < len || memcmp(p, word, len) != 0)
+    return fail(r, p, "expected a value, got a bare word");
   more = *p == 'n' ? r->on->null(r->ud) : r->on->boolean(r->ud, *p == 't');
   r->expect = r->after_value;
-  return more ? s : stopped(r, p);
+  return more ? p + len : stopped(r, p);
 }
 
 static inline bool is_digit(const char *p, const char *end) {
@@ -321,69 +322,75 @@ static const char *read_unicode(json_Reader *r, const char *p,
 
 /* The escape at `p`, into r->text, which has room for it. */
 static const char *read_escape(json_Reader *r, const char *p, const char *end) {
-  static const char from[] = "\"\\/bfnrt", to[] = "\"\\/\b\f\n\r\t";
-  const char *found;
+  char c;
   if (end - p < 2) return cut;
-  if (p[1] == 'u') return read_unicode(r, p, end);
-  found = p[1] == '\0' ? NULL : strchr(from, p[1]);
-  if (found == NULL) return fail(r, p + 1, "no such escape");
-  r->text.data[r->text.len++] = to[found - from];
+  switch (p[1]) {
+  case '"':
+  case '\\':
+  case '/': c = p[1]; break;
+  case 'b': c = '\b'; break;
+  case 'f': c = '\f'; break;
+  case 'n': c = '\n'; break;
+  case 'r': c = '\r'; break;
+  case 't': c = '\t'; break;
+  case 'u': return read_unicode(r, p, end);
+  default: return fail(r, p + 1, "no such escape");
+  }
+  r->text.data[r->text.len++] = c;
   return p + 2;
 }
 
-/* A byte that is neither plain nor '"': what starts with it is checked, and an
-** escape is resolved.  Returns where to go on; `*run` is where the bytes that
-** r->text has not yet start, NULL when it has none at all. */
-static const char *read_special(json_Reader *r, const char *p, const char *end,
-                                const char **run) {
-  const char *s = p;
-  int width;
-  if ((unsigned char)*p < 0x20)
-    return fail(r, p, "control character in a string");
-  if (*p == '\\') {
-    /* An escape is never shorter than what it stands for. */
-    if (!buffer_reserve(&r->text, (size_t)(p - *run) + 4))
-      return out_of_memory(r, p);
-    if (!buffer_add(&r->text, *run, (size_t)(p - *run)))
-      return out_of_memory(r, p);
-    s = read_escape(r, p, end);
-    if (s != cut) *run = s;
-    return s;
-  }
-  width = utf8_check(p, end);
-  if (width > 0) return p + width;
-  if (utf8_width((unsigned char)*p) > end - p && !r->final) return cut;
-  return fail(r, p, "invalid UTF-8 in a string");
+/* Adds the bytes from `run` to `p`, with room for one escape after them. */
+static inline bool add_run(json_Reader *r, const char *run, const char *p) {
+  size_t n = (size_t)(p - run);
+  if (!buffer_reserve(&r->text, n + 4)) return false;
+  memcpy(r->text.data + r->text.len, run, n);
+  r->text.len += n;
+  return true;
 }
 
-/* The string at `p`, of which `*s` gets the bytes. */
-static const char *read_string(json_Reader *r, const char *p, const char *end,
-                               const char **s, size_t *len) {
-  const char *run = p + 1, *q = utf8_skip_plain(p + 1, end);
-  if (q < end && *q == '"') { /* most are plain */
-    *s = run;
-    *len = (size_t)(q - run);
-    return q + 1;
-  }
-  r->text.len = 0;
-  while (q < end && *q != '"') {
-    q = read_special(r, q, end, &run);
-    if (q == NULL) return NULL;
-    if (q == cut) break;
-    q = utf8_skip_plain(q, end);
-  }
-  if (q == cut || q == end) {
-    if (!r->final) return keep(r, p, end, TOKEN_STRING);
+/* The string that starts at `p` stops at `q`, which is no '"'. */
+static const char *broken_string(json_Reader *r, const char *p, const char *q,
+                                 const char *end) {
+  bool is_cut = q == cut || q == end || utf8_width((unsigned char)*q) > end - q;
+  if (is_cut && !r->final) return keep(r, p, end, TOKEN_STRING);
+  if (q == cut || q == end)
     return fail(r, end, "expected '\"', got the end of the text");
+  if ((unsigned char)*q < 0x20)
+    return fail(r, q, "control character in a string");
+  return fail(r, q, "invalid UTF-8 in a string");
+}
+
+/* The string at `p`, of which `*s` gets the bytes; its first backslash is at
+** `q`. */
+static const char *read_escaped(json_Reader *r, const char *p, const char *q,
+                                const char *end, const char **s, size_t *len) {
+  const char *run = p + 1;
+  r->text.len = 0;
+  while (q < end && *q == '\\') {
+    if (!add_run(r, run, q)) return out_of_memory(r, p);
+    run = read_escape(r, q, end);
+    if (run == NULL) return NULL;
+    if (run == cut) return broken_string(r, p, cut, end);
+    q = utf8_skip_text(run, end);
   }
-  if (run == p + 1) { /* no escape */
-    *s = run;
-    *len = (size_t)(q - run);
-    return q + 1;
-  }
-  if (!buffer_add(&r->text, run, (size_t)(q - run))) return out_of_memory(r, p);
+  if (q == end || *q != '"') return broken_string(r, p, q, end);
+  if (!add_run(r, run, q)) return out_of_memory(r, p);
   *s = r->text.data;
   *len = r->text.len;
+  return q + 1;
+}
+
+/* The string at `p`, of which `*s` gets the bytes; they stay NULL when it is
+** broken or kept. */
+static inline const char *read_string(json_Reader *r, const char *p,
+                                      const char *end, const char **s,
+                                      size_t *len) {
+  const char *q = utf8_skip_text(p + 1, end);
+  if (q < end && *q == '\\') return read_escaped(r, p, q, end, s, len);
+  if (q == end || *q != '"') return broken_string(r, p, q, end);
+  *s = p + 1;
+  *len = (size_t)(q - p - 1);
   return q + 1;
 }
 
@@ -493,15 +500,24 @@ static const char *read_start(json_Reader *r, const char *p, const char *end) {
   return p + len;
 }
 
+/* Most values are followed by a comma, with nothing in between. */
+static inline void pass_comma(json_Reader *r, const char **p) {
+  if (r->expect == EXPECT_MEMBER_END) r->expect = EXPECT_KEY;
+  else if (r->expect == EXPECT_ITEM_END) r->expect = EXPECT_VALUE;
+  else return;
+  (*p)++;
+}
+
 /* One token of punctuation. */
 static const char *read_mark(json_Reader *r, const char *p, const char *end) {
-  if (r->expect == EXPECT_COLON && *p == ':') r->expect = EXPECT_VALUE;
-  else if (r->expect == EXPECT_ITEM_END && *p == ',') r->expect = EXPECT_VALUE;
-  else if (r->expect == EXPECT_MEMBER_END && *p == ',') r->expect = EXPECT_KEY;
-  else if ((r->expect == EXPECT_ITEM_END && *p == ']') ||
-           (r->expect == EXPECT_MEMBER_END && *p == '}'))
+  const char *s = p;
+  if (*p == ',') pass_comma(r, &s);
+  if (s > p) return s;
+  if ((r->expect == EXPECT_ITEM_END && *p == ']') ||
+      (r->expect == EXPECT_MEMBER_END && *p == '}'))
     return close_level(r, p);
-  else return fail_expected(r, p, end);
+  if (r->expect != EXPECT_COLON || *p != ':') return fail_expected(r, p, end);
+  r->expect = EXPECT_VALUE;
   return p + 1;
 }
 
@@ -527,6 +543,7 @@ static bool run(json_Reader *r, const char *p, const char *end) {
     default: p = read_mark(r, p, end);
     }
     if (p == NULL) return false;
+    if (p < end && *p == ',') pass_comma(r, &p);
   }
   return true;
 }

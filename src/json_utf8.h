@@ -20,23 +20,26 @@ static inline int utf8_width(unsigned char lead) {
   return lead < 0xF5 ? 4 : 0;
 }
 
-/* Length of the valid sequence at `s`, 0 when it is none (also cut off,
-** overlong, a surrogate, beyond U+10FFFF). */
+static inline bool utf8_continues(unsigned char c) {
+  return (c & 0xC0) == 0x80;
+}
+
+/* Length of the valid sequence at `s` of more than one byte, 0 when it is none
+** (also cut off, overlong, a surrogate, beyond U+10FFFF). */
 static inline int utf8_check(const char *s, const char *end) {
   const unsigned char *p = (const unsigned char *)s;
-  int width = utf8_width(p[0]), i;
-  if (width == 0 || end - s < width) return 0;
-  for (i = 1; i < width; i++) {
-    if ((p[i] & 0xC0) != 0x80) return 0;
+  ptrdiff_t n = end - s;
+  if (p[0] < 0xE0)
+    return p[0] >= 0xC2 && n >= 2 && utf8_continues(p[1]) ? 2 : 0;
+  if (n < 3 || !utf8_continues(p[1]) || !utf8_continues(p[2])) return 0;
+  if (p[0] < 0xF0) {
+    int32_t c = (p[0] & 15) << 12 | (p[1] & 63) << 6;
+    return c >= 0x800 && (c < 0xD800 || c > 0xDFFF) ? 3 : 0;
   }
-  if (width == 3) {
-    if (p[0] == 0xE0 && p[1] < 0xA0) return 0;
-    if (p[0] == 0xED && p[1] > 0x9F) return 0;
-  } else if (width == 4) {
-    if (p[0] == 0xF0 && p[1] < 0x90) return 0;
-    if (p[0] == 0xF4 && p[1] > 0x8F) return 0;
-  }
-  return width;
+  if (n < 4 || !utf8_continues(p[3])) return 0;
+  if (p[0] == 0xF0) return p[1] >= 0x90 ? 4 : 0;
+  if (p[0] == 0xF4) return p[1] <= 0x8F ? 4 : 0;
+  return p[0] < 0xF4 ? 4 : 0;
 }
 
 /* Writes code point `c` (no surrogate) to `out`, which has room for four bytes;
@@ -66,25 +69,49 @@ static inline size_t utf8_encode(char *out, int32_t c) {
 
 #define UTF8_EACH(byte) (UINT64_C(0x0101010101010101) * (byte))
 
-/* Are the eight bytes at `s` all plain: ASCII, no control character, neither
-** '"' nor '\\'?  (Each term's top bits tell, when no byte is above 0x7F.) */
-static inline bool utf8_eight_plain(const char *s) {
+/* Plain is what a JSON string may hold as it is: ASCII, but no control
+** character, '"' or '\\'.  Of the eight bytes at `s`: 0 when all are plain,
+*else
+** the lowest bit set is the top bit of the first (in memory, on a little-endian
+** machine) that is not. */
+static inline uint64_t utf8_not_plain(const char *s) {
   uint64_t w, quote, slash;
   memcpy(&w, s, sizeof(w));
   quote = w ^ UTF8_EACH('"');
   slash = w ^ UTF8_EACH('\\');
-  return ((w | (w - UTF8_EACH(0x20)) | (quote - UTF8_EACH(1)) |
-           (slash - UTF8_EACH(1))) &
-          UTF8_EACH(0x80)) == 0;
+  return (w | (w - UTF8_EACH(0x20)) | (quote - UTF8_EACH(1)) |
+          (slash - UTF8_EACH(1))) &
+         UTF8_EACH(0x80);
 }
 
 /* The first byte from `p` on that is not plain, or `end`. */
 static inline const char *utf8_skip_plain(const char *p, const char *end) {
-  while (end - p >= 8 && utf8_eight_plain(p)) p += 8;
+  for (; end - p >= 8; p += 8) {
+    uint64_t found = utf8_not_plain(p);
+    if (found == 0) continue;
+#if defined(__GNUC__) && __BYTE_ORDER__ == __ORDER_LITTLE_ENDIAN__
+    return p + __builtin_ctzll(found) / 8;
+#else
+    break;
+#endif
+  }
   while (p < end && (unsigned char)*p >= 0x20 && (unsigned char)*p < 0x80 &&
          *p != '"' && *p != '\\')
     p++;
   return p;
+}
+
+/* The first byte from `p` on that is '"', '\\', a control character or no valid
+** UTF-8, or `end`. */
+static inline const char *utf8_skip_text(const char *p, const char *end) {
+  for (;;) {
+    int width = 0;
+    p = utf8_skip_plain(p, end);
+    while (p < end && (unsigned char)*p >= 0x80 &&
+           (width = utf8_check(p, end)) > 0)
+      p += width;
+    if (width == 0 || p == end) return p;
+  }
 }
 
 #endif
