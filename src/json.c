@@ -43,9 +43,10 @@ void json_init(json_Reader *r, ops_Alloc alloc, size_t max_depth,
   r->base = 0;
   r->line = r->column = 1;
   r->token = TOKEN_NONE;
-  /* No token outgrows the text; an escape never grows. */
+  /* No token is longer than the text; no escape is shorter than its value. */
   buffer_init(&r->raw, alloc, max_size);
-  buffer_init(&r->text, alloc, max_size);
+  buffer_init(&r->text, alloc,
+              max_size < SIZE_MAX / 2 ? max_size * 2 + 64 : max_size);
   buffer_init(&r->nest, alloc, max_depth / 8 + 1);
   r->error.message[0] = '\0';
   r->error.offset = r->error.line = r->error.column = 0;
@@ -265,20 +266,12 @@ static const char *read_number(json_Reader *r, const char *p, const char *end) {
 
 /* --- strings ------------------------------------------------------------- */
 
-/* The value of four hexadecimal digits, or -1. */
-static int32_t hex4(const char *p) {
-  int32_t value = 0;
-  int i;
-  for (i = 0; i < 4; i++) {
-    char c = p[i];
-    int digit;
-    if (c >= '0' && c <= '9') digit = c - '0';
-    else if (c >= 'a' && c <= 'f') digit = c - 'a' + 10;
-    else if (c >= 'A' && c <= 'F') digit = c - 'A' + 10;
-    else return -1;
-    value = value * 16 + digit;
-  }
-  return value;
+/* The value of a hexadecimal digit, or more than 15. */
+static inline unsigned hex_digit(char c) {
+  unsigned digit = (unsigned char)c - (unsigned)'0';
+  if (digit < 10) return digit;
+  digit = ((unsigned char)c | 32) - (unsigned)'a';
+  return digit < 6 ? digit + 10 : 16;
 }
 
 /* What a step within a string answers, beside a place to go on from. */
@@ -286,16 +279,17 @@ static const char cut[] = "";
 
 /* The four digits after "\u" at `p`; `*unit` gets their value.  `cut` when the
 ** text ends within them. */
-static const char *read_unit(json_Reader *r, const char *p, const char *end,
-                             int32_t *unit) {
-  const char *s = p + 2;
-  while (s < end && s < p + 6) {
-    if (!((*s >= '0' && *s <= '9') || ((*s | 32) >= 'a' && (*s | 32) <= 'f')))
-      return fail(r, s, "expected a hexadecimal digit in \\u");
-    s++;
+static inline const char *read_unit(json_Reader *r, const char *p,
+                                    const char *end, int32_t *unit) {
+  const char *s;
+  *unit = 0;
+  for (s = p + 2; s < p + 6; s++) {
+    unsigned digit;
+    if (s == end) return cut;
+    digit = hex_digit(*s);
+    if (digit > 15) return fail(r, s, "expected a hexadecimal digit in \\u");
+    *unit = *unit << 4 | (int32_t)digit;
   }
-  if (s < p + 6) return cut;
-  *unit = hex4(p + 2);
   return s;
 }
 
@@ -320,31 +314,32 @@ static const char *read_unicode(json_Reader *r, const char *p,
   return s;
 }
 
+/* What an escape stands for, by the byte after its backslash. */
+static const char escapes[256] = {
+    ['"'] = '"',  ['\\'] = '\\', ['/'] = '/',  ['b'] = '\b',
+    ['f'] = '\f', ['n'] = '\n',  ['r'] = '\r', ['t'] = '\t'};
+
 /* The escape at `p`, into r->text, which has room for it. */
-static const char *read_escape(json_Reader *r, const char *p, const char *end) {
+static inline const char *read_escape(json_Reader *r, const char *p,
+                                      const char *end) {
   char c;
   if (end - p < 2) return cut;
-  switch (p[1]) {
-  case '"':
-  case '\\':
-  case '/': c = p[1]; break;
-  case 'b': c = '\b'; break;
-  case 'f': c = '\f'; break;
-  case 'n': c = '\n'; break;
-  case 'r': c = '\r'; break;
-  case 't': c = '\t'; break;
-  case 'u': return read_unicode(r, p, end);
-  default: return fail(r, p + 1, "no such escape");
-  }
+  c = escapes[(unsigned char)p[1]];
+  if (c == '\0')
+    return p[1] == 'u' ? read_unicode(r, p, end)
+                       : fail(r, p + 1, "no such escape");
   r->text.data[r->text.len++] = c;
   return p + 2;
 }
 
+#define ESCAPE_ROOM 4 /* of one code point */
+
 /* Adds the bytes from `run` to `p`, with room for one escape after them. */
-static inline bool add_run(json_Reader *r, const char *run, const char *p) {
+static inline bool add_run(json_Reader *r, const char *run, const char *p,
+                           const char *end) {
   size_t n = (size_t)(p - run);
-  if (!buffer_reserve(&r->text, n + 4)) return false;
-  memcpy(r->text.data + r->text.len, run, n);
+  if (!buffer_reserve(&r->text, n + UTF8_STRIDE + ESCAPE_ROOM)) return false;
+  utf8_copy(r->text.data + r->text.len, run, p, end);
   r->text.len += n;
   return true;
 }
@@ -368,14 +363,14 @@ static const char *read_escaped(json_Reader *r, const char *p, const char *q,
   const char *run = p + 1;
   r->text.len = 0;
   while (q < end && *q == '\\') {
-    if (!add_run(r, run, q)) return out_of_memory(r, p);
+    if (!add_run(r, run, q, end)) return out_of_memory(r, p);
     run = read_escape(r, q, end);
     if (run == NULL) return NULL;
     if (run == cut) return broken_string(r, p, cut, end);
     q = utf8_skip_text(run, end);
   }
   if (q == end || *q != '"') return broken_string(r, p, q, end);
-  if (!add_run(r, run, q)) return out_of_memory(r, p);
+  if (!add_run(r, run, q, end)) return out_of_memory(r, p);
   *s = r->text.data;
   *len = r->text.len;
   return q + 1;

@@ -55,73 +55,90 @@ ops_Alloc build_alloc(build_Builder *b) {
   return alloc;
 }
 
-void build_init(build_Builder *b, lua_State *L) {
+void build_move(build_Builder *b, lua_State *L) {
   b->L = L;
+  b->ensured = 0;
+}
+
+void build_init(build_Builder *b, lua_State *L) {
+  build_move(b, L);
   core_push_array_mt(L);
   b->array_mt = lua_gettop(L);
   lua_pushnil(L);
   b->scratch = b->array_mt + 1;
   b->small_used = false;
-  b->levels = b->inline_levels;
-  b->depth = 0;
-  b->capacity = BUILD_INLINE_LEVELS;
+  b->levels = b->level = b->inline_levels;
+  b->levels_end = b->levels + BUILD_INLINE_LEVELS;
+  memset(b->level, 0, sizeof(*b->level));
+  b->level->base = b->scratch;
 }
 
 static void grow_levels(build_Builder *b) {
-  size_t size = (size_t)b->capacity * sizeof(build_Level);
-  bool on_heap = b->levels != b->inline_levels;
-  build_Level *levels = (build_Level *)build_realloc(
-      b, on_heap ? b->levels : NULL, on_heap ? size : 0, size * 2);
-  if (!on_heap) memcpy(levels, b->inline_levels, size);
-  b->levels = levels;
-  b->capacity *= 2;
+  size_t used = (size_t)(b->level - b->levels);
+  size_t n = (size_t)(b->levels_end - b->levels);
+  size_t size = n * sizeof(build_Level);
+  bool is_inline = b->levels == b->inline_levels;
+  void *old = is_inline ? NULL : b->levels;
+  void *levels = build_realloc(b, old, is_inline ? 0 : size, 2 * size);
+  if (is_inline) memcpy(levels, b->inline_levels, size);
+  b->levels = (build_Level *)levels;
+  b->levels_end = b->levels + 2 * n;
+  b->level = b->levels + used;
 }
 
 /* --- tables -------------------------------------------------------------- */
 
-/* The table of a level, made for `items` and `members` when it is not yet. */
-static void make_table(build_Builder *b, build_Level *level, int items,
-                       int members) {
-  if (level->made) return;
-  lua_createtable(b->L, items, members);
-  lua_replace(b->L, level->base);
-  level->made = true;
-}
-
-/* Moves the waiting items up to stack slot `top` into the array. */
-static void store_items(build_Builder *b, build_Level *level) {
+/* Moves the waiting items into the array, which is then alone on top. */
+static void store_items(build_Builder *b) {
   lua_State *L = b->L;
-  int base = level->base, n = lua_gettop(L) - base, i;
-  make_table(b, level, n, 0);
-  for (i = n; i > 0; i--)
-    ops_rawseti(L, base, (size_t)level->stored + (size_t)i);
-  level->stored += n;
-}
-
-/* Moves the waiting pairs into the object; in their order, so that the last of
-** equal keys wins.  A key without its value stays on top. */
-static void store_members(build_Builder *b, build_Level *level) {
-  lua_State *L = b->L;
-  int base = level->base, n = (lua_gettop(L) - base) / 2, i;
-  bool odd = (lua_gettop(L) - base) % 2 != 0;
-  make_table(b, level, 0, n);
-  for (i = 0; i < n; i++) {
-    lua_pushvalue(L, base + 1 + 2 * i);
-    lua_pushvalue(L, base + 2 + 2 * i);
-    lua_rawset(L, base);
+  build_Level *level = b->level;
+  int table = level->base + 1, n = level->waiting, i;
+  if (!level->made) {
+    lua_createtable(L, n, 0);
+    if (n > 0) lua_insert(L, table);
+    level->made = true;
   }
-  if (odd) lua_replace(L, base + 1);
-  lua_settop(L, base + odd);
+  for (i = level->stored + n; i > level->stored; i--)
+    ops_rawseti(L, table, (size_t)i);
+  level->stored += n;
+  level->waiting = 0;
 }
 
-/* Makes room after a value or key was pushed. */
-static inline void stored_value(build_Builder *b) {
-  build_Level *level;
-  if (b->depth == 0) return;
-  level = &b->levels[b->depth - 1];
-  if (lua_gettop(b->L) - level->base < BUILD_WAITING) return;
-  if (level->is_object) store_members(b, level);
-  else store_items(b, level);
+/* Moves the waiting pairs into the object, which is then alone on top; in their
+** order, so that the last of equal keys wins.  A key without its value stays.
+*/
+static void store_members(build_Builder *b) {
+  lua_State *L = b->L;
+  build_Level *level = b->level;
+  int table = level->base + 1, first = table + level->made, i;
+  int odd = level->waiting % 2, last = first + level->waiting - odd;
+  if (!level->made) lua_createtable(L, 0, level->waiting / 2);
+  else lua_pushvalue(L, table);
+  for (i = first; i < last; i += 2) {
+    lua_pushvalue(L, i);
+    lua_pushvalue(L, i + 1);
+    lua_rawset(L, -3);
+  }
+  if (odd) { /* rare: only the table and the key are to stay */
+    lua_pushvalue(L, last);
+    for (i = table; i <= last; i++) lua_remove(L, table);
+  } else if (lua_gettop(L) > table) {
+    lua_replace(L, table);
+    lua_settop(L, table);
+  }
+  level->made = true;
+  level->waiting = odd;
+}
+
+static void store(build_Builder *b) {
+  if (b->level->is_object) store_members(b);
+  else store_items(b);
+}
+
+/* A value was pushed. */
+static inline bool added(build_Builder *b) {
+  if (++b->level->waiting == BUILD_WAITING) store(b);
+  return true;
 }
 
 /* --- events -------------------------------------------------------------- */
@@ -129,29 +146,26 @@ static inline void stored_value(build_Builder *b) {
 static bool on_null(void *ud) {
   build_Builder *b = (build_Builder *)ud;
   lua_pushlightuserdata(b->L, NULL);
-  stored_value(b);
-  return true;
+  return added(b);
 }
 
 static bool on_boolean(void *ud, bool value) {
   build_Builder *b = (build_Builder *)ud;
   lua_pushboolean(b->L, value);
-  stored_value(b);
-  return true;
+  return added(b);
 }
 
 static bool on_number(void *ud, double value) {
   build_Builder *b = (build_Builder *)ud;
   lua_pushnumber(b->L, value);
-  stored_value(b);
-  return true;
+  return added(b);
 }
 
+/* A key too: what waits is then odd in number, and never too much. */
 static bool on_string(void *ud, const char *s, size_t len) {
   build_Builder *b = (build_Builder *)ud;
   lua_pushlstring(b->L, s, len);
-  stored_value(b);
-  return true;
+  return added(b);
 }
 
 static bool on_integer(void *ud, int64_t value) {
@@ -163,29 +177,27 @@ static bool on_integer(void *ud, int64_t value) {
   }
 #endif
   core_push_integer(b->L, value);
-  stored_value(b);
-  return true;
+  return added(b);
 }
 
-static bool on_key(void *ud, const char *s, size_t len) {
-  lua_pushlstring(((build_Builder *)ud)->L, s, len);
+static bool ensure_stack(build_Builder *b, int top) {
+  int more = 2 * BUILD_WAITING + LUA_MINSTACK;
+  if (top + BUILD_WAITING + LUA_MINSTACK <= b->ensured) return true;
+  if (!lua_checkstack(b->L, more)) return false;
+  b->ensured = top + more;
   return true;
 }
 
 static bool begin(build_Builder *b, bool is_object) {
-  lua_State *L = b->L;
-  build_Level *level;
-  if (!lua_checkstack(L, BUILD_WAITING + LUA_MINSTACK)) return false;
-  if (b->depth > 0 && lua_gettop(L) > MAX_STACK) {
-    level = &b->levels[b->depth - 1];
-    if (level->is_object) store_members(b, level);
-    else store_items(b, level);
-  }
-  if (b->depth == b->capacity) grow_levels(b);
-  lua_pushnil(L);
-  level = &b->levels[b->depth++];
-  level->base = lua_gettop(L);
-  level->stored = 0;
+  build_Level *level = b->level;
+  int top;
+  if (level->base > MAX_STACK && level->waiting > 1) store(b);
+  top = level->base + level->made + level->waiting;
+  if (!ensure_stack(b, top)) return false;
+  if (level + 1 == b->levels_end) grow_levels(b);
+  level = ++b->level;
+  level->base = top;
+  level->waiting = level->stored = 0;
   level->made = false;
   level->is_object = is_object;
   return true;
@@ -201,23 +213,21 @@ static bool begin_object(void *ud) {
 
 static bool end_array(void *ud) {
   build_Builder *b = (build_Builder *)ud;
-  store_items(b, &b->levels[b->depth - 1]);
+  store_items(b);
   lua_pushvalue(b->L, b->array_mt);
   lua_setmetatable(b->L, -2);
-  b->depth--;
-  stored_value(b);
-  return true;
+  b->level--;
+  return added(b);
 }
 
 static bool end_object(void *ud) {
   build_Builder *b = (build_Builder *)ud;
-  store_members(b, &b->levels[b->depth - 1]);
-  b->depth--;
-  stored_value(b);
-  return true;
+  store_members(b);
+  b->level--;
+  return added(b);
 }
 
 const json_Handlers build_handlers = {
-    on_null, on_boolean,  on_integer, on_string,    on_number,  on_string,
-    on_key,  begin_array, end_array,  begin_object, end_object,
+    on_null,   on_boolean,  on_integer, on_string,    on_number,  on_string,
+    on_string, begin_array, end_array,  begin_object, end_object,
 };

@@ -12,11 +12,13 @@
 /* Stack slots that one container's waiting items may take: an even number. */
 #define BUILD_WAITING 128
 
-/* A container that is being read.  Its items wait on the stack above `base`,
-** so that its table is made when their number is known; `stored` of them are
-** in the table at `base` already when there were too many to wait. */
+/* A container that is being read (the first one stands for the whole text).
+** Its items wait on the stack above slot `base`, so that its table is made when
+** their number is known; when there were too many to wait, its table is the
+** first of them and `stored` items are in it. */
 typedef struct build_Level {
   int base;
+  int waiting; /* slots; a pair takes two */
   int stored;
   bool made, is_object;
 } build_Level;
@@ -28,8 +30,8 @@ typedef struct build_Level {
 typedef struct build_Builder {
   lua_State *L;
   int array_mt, scratch; /* stack indices, made by build_init */
-  build_Level *levels;
-  int depth, capacity;
+  int ensured;           /* Lua has stack slots up to here */
+  build_Level *levels, *level, *levels_end;
   bool small_used;
   build_Level inline_levels[BUILD_INLINE_LEVELS];
   char small[BUILD_SMALL];
@@ -41,6 +43,10 @@ extern const json_Handlers build_handlers;
 ** values that it builds come above them, the outermost first. */
 #define BUILD_SLOTS 2
 void build_init(build_Builder *b, lua_State *L);
+
+/* The values of the builder are on another stack, or on that of another call;
+** it has BUILD_WAITING free slots. */
+void build_move(build_Builder *b, lua_State *L);
 
 /* An allocator whose blocks are Lua's to collect, all kept alive by the table
 ** that build_init pushed. Raises Lua's memory error instead of returning NULL.

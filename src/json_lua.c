@@ -206,7 +206,7 @@ static int decoder_feed(lua_State *L) {
   piece = lua_tolstring(L, 2, &len);
   lua_settop(L, DECODER_BASE);
   d->busy = true;
-  d->builder.L = L;
+  build_move(&d->builder, L);
   unpark(L, d);
   status = explain(&d->reader, json_feed(&d->reader, piece, len));
   park(L, d);
@@ -222,7 +222,7 @@ static int decoder_finish(lua_State *L) {
   Decoder *d = check_decoder(L);
   lua_settop(L, DECODER_BASE);
   d->finished = true;
-  d->builder.L = L;
+  build_move(&d->builder, L);
   unpark(L, d);
   if (explain(&d->reader, json_finish(&d->reader)) == JSON_OK) return 1;
   push_read_error(L, &d->reader.error);

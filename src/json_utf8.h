@@ -114,4 +114,15 @@ static inline const char *utf8_skip_text(const char *p, const char *end) {
   }
 }
 
+#define UTF8_STRIDE 8
+
+/* Copies the bytes from `p` to `upto`, of a text that goes on to `end`; `out`
+** has room for UTF8_STRIDE more than that.  Runs between escapes are short. */
+static inline void utf8_copy(char *out, const char *p, const char *upto,
+                             const char *end) {
+  if (upto - p <= UTF8_STRIDE && end - p >= UTF8_STRIDE)
+    memcpy(out, p, UTF8_STRIDE);
+  else memcpy(out, p, (size_t)(upto - p));
+}
+
 #endif

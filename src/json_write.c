@@ -2,21 +2,17 @@
 
 #include "json_utf8.h"
 
+#define ESCAPE_ROOM 6
+
+/* The letter of the escape of a byte, 'u' for that in hexadecimal. */
+static const char letters[128] = {"uuuuuuuubtnufruuuuuuuuuuuuuuuuuu\0\0\""};
+
 /* The escape of `c`, which must have one, into `out`; its length. */
 static inline size_t write_escape(char *out, char c) {
   static const char hex[] = "0123456789abcdef";
   out[0] = '\\';
-  switch (c) {
-  case '"':
-  case '\\': out[1] = c; return 2;
-  case '\b': out[1] = 'b'; return 2;
-  case '\f': out[1] = 'f'; return 2;
-  case '\n': out[1] = 'n'; return 2;
-  case '\r': out[1] = 'r'; return 2;
-  case '\t': out[1] = 't'; return 2;
-  default: break;
-  }
-  out[1] = 'u';
+  out[1] = c == '\\' ? '\\' : letters[(unsigned char)c];
+  if (out[1] != 'u') return 2;
   out[2] = out[3] = '0';
   out[4] = hex[c >> 4];
   out[5] = hex[c & 15];
@@ -34,8 +30,8 @@ static bool write_escaped(buffer_Buffer *b, const char *s, const char *p,
       *invalid = (size_t)(p - s);
       return true;
     }
-    if (!buffer_reserve(b, n + 6)) return false;
-    memcpy(b->data + b->len, run, n);
+    if (!buffer_reserve(b, n + UTF8_STRIDE + ESCAPE_ROOM)) return false;
+    utf8_copy(b->data + b->len, run, p, end);
     b->len += n;
     b->len += write_escape(b->data + b->len, *p);
     run = p + 1;
