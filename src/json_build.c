@@ -77,13 +77,12 @@ static void grow_levels(build_Builder *b) {
   size_t used = (size_t)(b->level - b->levels);
   size_t n = (size_t)(b->levels_end - b->levels);
   size_t size = n * sizeof(build_Level);
-  bool is_inline = b->levels == b->inline_levels;
-  void *old = is_inline ? NULL : b->levels;
-  void *levels = build_realloc(b, old, is_inline ? 0 : size, 2 * size);
-  if (is_inline) memcpy(levels, b->inline_levels, size);
-  b->levels = (build_Level *)levels;
-  b->levels_end = b->levels + 2 * n;
-  b->level = b->levels + used;
+  build_Level *levels = (build_Level *)new_block(b, 2 * size);
+  memcpy(levels, b->levels, size);
+  if (b->levels != b->inline_levels) free_block(b, b->levels);
+  b->levels = levels;
+  b->levels_end = levels + 2 * n;
+  b->level = levels + used;
 }
 
 /* --- tables -------------------------------------------------------------- */
