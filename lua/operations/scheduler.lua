@@ -105,8 +105,8 @@ end
 --- Puts a task at the end of the run queue.
 ---@param task operations.Task
 function scheduler.ready(task)
+  queue[last + 1] = task -- may raise when out of memory: nothing has changed then
   last = last + 1
-  queue[last] = task
   if first == last then
     hosts.current().schedule(scheduler.turn)
   end

@@ -82,8 +82,8 @@ local function spawn(fn, ...)
     root = true,
     deadline = scheduler.deadline_of(strand),
   })
-  adopt(parent, self)
   scheduler.ready(self)
+  adopt(parent, self)
   return self
 end
 
