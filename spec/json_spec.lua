@@ -138,6 +138,34 @@ describe("decoding JSON", function()
     assert.equal(-math.huge, 1 / decodes("-0"))
   end)
 
+  it("gives the double that is nearest to any decimal", function()
+    local state = 99
+    local function random(n)
+      state = (state * 16807) % 2147483647
+      return state % n
+    end
+    for _ = 1, 3000 do
+      local digits = {}
+      for i = 1, random(30) + 1 do
+        digits[i] = random(10)
+      end
+      local text = ("%d.%se%d"):format(random(9) + 1, table.concat(digits), random(660) - 340)
+      local expected = tonumber(text)
+      if expected < math.huge then
+        assert.equal(expected, decodes(text))
+        assert.equal(-expected, decodes("-" .. text))
+      end
+    end
+  end)
+
+  it("rounds the middle between two doubles to even, and by its last digit", function()
+    local middle = "1.00000000000000011102230246251565404236316680908203125"
+    assert.equal(1, decodes(middle))
+    assert.equal(1, decodes(middle .. ("0"):rep(1000)))
+    assert.equal(1 + 2 ^ -52, decodes(middle .. ("0"):rep(1000) .. "1"))
+    assert.equal(1 + 2 ^ -52, decodes("0.0" .. middle:gsub("%.", "") .. "1e2"))
+  end)
+
   it("keeps every member and item of a large container, in pairs with their values", function()
     local object, array = {}, {}
     for i = 1, 1000 do

@@ -223,7 +223,6 @@ static const char *emit_number(json_Reader *r, const Number *n, const char *p,
                                         : (int)n->exponent;
   double value =
       json_parse_double(n->mantissa, exponent, n->exact, p, (size_t)(end - p));
-  if (isnan(value)) return out_of_memory(r, p);
   if (isinf(value)) return fail(r, p, "number out of range");
   if (!r->on->number(r->ud, *p == '-' ? -value : value)) return stopped(r, p);
   return end;

@@ -1,8 +1,7 @@
 #include "json_number.h"
 
-#include <locale.h>
 #include <math.h>
-#include <stdbool.h>
+#include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 
@@ -196,25 +195,34 @@ static bool product_double(uint64_t mantissa, int k, double *value) {
   return true;
 }
 
-/* strtod wants the locale's decimal point. NaN when out of memory. */
-static double locale_strtod(const char *p, size_t n) {
-  char room[128], *text = room;
-  const char *point = localeconv()->decimal_point;
-  const char *dot = memchr(p, '.', n);
-  size_t width = strlen(point), before = dot ? (size_t)(dot - p) : n;
-  double value;
-  if (n + width + 1 > sizeof(room) && !(text = malloc(n + width + 1)))
-    return NAN;
-  memcpy(text, p, before);
-  text[before] = '\0';
-  if (dot != NULL) {
-    memcpy(text + before, point, width);
-    memcpy(text + before + width, dot + 1, n - before - 1);
-    text[n - 1 + width] = '\0';
+/* Digits beyond these only matter by not being zero: no double, and no middle
+** between two, has more. */
+#define MAX_DIGITS 770
+
+static int decimal_length(uint64_t n) {
+  int length = 1;
+  for (; n >= 10; n /= 10) length++;
+  return length;
+}
+
+/* What `p` says, by strtod; without a decimal point, as that depends on the
+** locale.  The first digits are `mantissa`, whose last stands for
+** 10^exponent. */
+static double exact_double(uint64_t mantissa, int exponent, const char *p,
+                           size_t n) {
+  char text[MAX_DIGITS + 32];
+  int len = 0;
+  bool more = false;
+  const char *end = p + n;
+  for (; p < end && (*p | 32) != 'e'; p++) {
+    if (*p < '0' || *p > '9' || (*p == '0' && len == 0)) continue;
+    if (len < MAX_DIGITS) text[len++] = *p;
+    else more = more || *p != '0';
   }
-  value = strtod(text, NULL);
-  if (text != room) free(text);
-  return value;
+  if (more) text[len++] = '1';
+  snprintf(text + len, sizeof(text) - (size_t)len, "e%d",
+           exponent + decimal_length(mantissa) - len);
+  return strtod(text, NULL);
 }
 
 static const double exact_powers[] = {
@@ -233,8 +241,7 @@ double json_parse_double(uint64_t mantissa, int exponent, bool exact,
       (exact ||
        (product_double(mantissa + 1, exponent, &above) && value == above)))
     return value;
-  if (*p == '-') p++, n--;
-  return locale_strtod(p, n);
+  return exact_double(mantissa, exponent, p, n);
 }
 
 /* --- writing ------------------------------------------------------------- */
