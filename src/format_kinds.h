@@ -24,6 +24,12 @@ static inline bool format_is_hex(char c) {
   return format_is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }
 
+/* Does the label start as an A-label does? */
+static inline bool format_is_xn(const char *s, size_t len) {
+  return len >= 4 && (s[0] == 'x' || s[0] == 'X') &&
+         (s[1] == 'n' || s[1] == 'N') && s[2] == '-' && s[3] == '-';
+}
+
 /* format_time.c: RFC 3339 */
 bool format_date(const char *s, size_t len);
 bool format_time(const char *s, size_t len);

@@ -77,11 +77,6 @@ static bool is_ldh_label(const char *s, size_t len) {
   return true;
 }
 
-static bool is_xn_label(const char *s, size_t len) {
-  return len >= 4 && (s[0] == 'x' || s[0] == 'X') &&
-         (s[1] == 'n' || s[1] == 'N') && s[2] == '-' && s[3] == '-';
-}
-
 static bool are_labels(const char *s, size_t len,
                        bool (*is_label)(const char *s, size_t len)) {
   size_t i, start = 0;
@@ -95,7 +90,7 @@ static bool are_labels(const char *s, size_t len,
 
 static bool is_host_label(const char *s, size_t len) {
   return is_ldh_label(s, len) &&
-         (!is_xn_label(s, len) || format_is_a_label(s, len));
+         (!format_is_xn(s, len) || format_is_a_label(s, len));
 }
 
 bool format_hostname(const char *s, size_t len) {
