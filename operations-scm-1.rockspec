@@ -49,6 +49,7 @@ build = {
         "src/regex.c",
         "src/regex_parse.c",
         "src/regex_property.c",
+        "src/regex_read.c",
         "src/schema_lua.c",
         "src/sse.c",
         "src/sse_lua.c",
