@@ -1,0 +1,100 @@
+--- The configuration of an import: what there is, checked before anything is read.
+local http = require("operations.http")
+local location = require("operations.from_openapi.location")
+
+local config = {}
+
+---@class operations.openapi.Config
+---@field namespace? string  default: the document's title
+---@field base_url? string  instead of the document's servers; `baseUrl` is understood too
+---@field server_variables? table<string, string>  instead of their defaults
+---@field auth? table  { schemeName = value | table | function(context) }, or { type = "bearer", token = }, or
+---  { type = "basic", username =, password = }, or { type = "apiKey", token = }; functions are called per request
+---@field headers? table<string, string>  sent with every request
+---@field timeout? integer  ms for a whole call, for streams until the first byte
+---@field max_body? integer  bytes of a response
+---@field max_event? integer  bytes of one item of a stream, default 1 MiB
+---@field accessControl? operations.AccessControl|fun(definition: table): operations.AccessControl?
+---@field include? string[]|fun(info: table): boolean  operationIds, names or tags
+---@field exclude? string[]|fun(info: table): boolean
+---@field http? table  HTTP client: `request(message)`, `open(message)`; default `operations.http`
+
+local kinds = {
+  namespace = { string = true }, base_url = { string = true }, baseUrl = { string = true },
+  server_variables = { table = true },
+  auth = { table = true }, headers = { table = true }, timeout = { number = true }, max_body = { number = true },
+  max_event = { number = true }, accessControl = { table = true, ["function"] = true },
+  include = { table = true, ["function"] = true }, exclude = { table = true, ["function"] = true },
+  http = { table = true },
+}
+
+--- Raises at the caller of `from_openapi.file` and the like.
+local function wrong(depth, message, ...)
+  error(("from_openapi: " .. message):format(...), depth + 3)
+end
+
+local function check_headers(headers)
+  for key, value in pairs(headers or {}) do
+    if type(key) ~= "string" or not key:find("^[A-Za-z0-9!#$%%&'*+.^_`|~-]+$") then
+      wrong(2, "config.headers: %q is no header name", tostring(key))
+    elseif type(value) ~= "string" or value:find("[%z\1-\8\10-\31\127]") then
+      wrong(2, "config.headers: the value of %s must be a string without control characters", key)
+    end
+  end
+end
+
+--- Checks a configuration; what is wrong is misuse and raises.
+---@param given? operations.openapi.Config
+---@return operations.openapi.Config  a copy, ready for use
+function config.check(given)
+  if given ~= nil and type(given) ~= "table" then
+    wrong(1, "config: expected a table, got %s", type(given))
+  end
+  local copy = {}
+  for key, value in pairs(given or {}) do
+    if not kinds[key] then
+      wrong(1, "config: there is no option %q", tostring(key))
+    elseif not kinds[key][type(value)] then
+      wrong(1, "config.%s: unexpected %s", key, type(value))
+    end
+    copy[key] = value
+  end
+  copy.base_url, copy.baseUrl = copy.base_url or copy.baseUrl, nil
+  check_headers(copy.headers)
+  copy.http = copy.http or http
+  if copy.base_url then
+    local base, message = location.base(copy.base_url)
+    if not base then
+      wrong(1, "config.base_url %s", message)
+    end
+    copy.base_url = base
+  end
+  return copy
+end
+
+local function named_in(filter, info)
+  if type(filter) == "function" then
+    return filter(info)
+  end
+  local names = { [info.name] = true, [info.operationId or info.name] = true }
+  for _, tag in ipairs(info.tags) do
+    names[tag] = true
+  end
+  for _, wanted in ipairs(filter) do
+    if names[wanted] then
+      return true
+    end
+  end
+  return false
+end
+
+--- Does the configuration ask for this operation?
+---@param options operations.openapi.Config
+---@param info { method: string, path: string, operationId: string?, name: string, tags: string[] }
+---@return boolean
+function config.wants(options, info)
+  return (options.include == nil or named_in(options.include, info))
+    and not (options.exclude ~= nil and named_in(options.exclude, info))
+end
+
+return config

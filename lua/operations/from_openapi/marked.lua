@@ -1,0 +1,127 @@
+--- Empty Lua tables tell nothing of themselves. Where a schema says that one is an array, it is marked as such, on a
+--- copy, before the value is written as JSON.
+local core = require("operations.core")
+
+local marked = {}
+
+-- References followed from one place before giving up: enough for any chain, and an end to any circle.
+local MAX_REFS = 64
+
+local function resolve(schema, root)
+  for _ = 1, MAX_REFS do
+    local ref = type(schema) == "table" and schema["$ref"]
+    if not ref or schema.type then
+      return schema
+    end
+    schema = root["$defs"] and root["$defs"][ref:match("^#/%$defs/(.+)$")]
+  end
+  return nil
+end
+
+local function has_type(schema, wanted)
+  if type(schema.type) ~= "table" then
+    return schema.type == wanted
+  end
+  for _, name in ipairs(schema.type) do
+    if name == wanted then
+      return true
+    end
+  end
+  return false
+end
+
+local branches = { "allOf", "anyOf", "oneOf" }
+
+--- The first of a schema and its branches that says what `wanted` asks.
+local function find(schema, root, wanted, depth)
+  schema = resolve(schema, root)
+  if type(schema) ~= "table" or depth > 16 then
+    return nil
+  end
+  local found = wanted(schema)
+  for _, key in ipairs(branches) do
+    for _, branch in ipairs(found == nil and type(schema[key]) == "table" and schema[key] or {}) do
+      found = find(branch, root, wanted, depth + 1)
+      if found ~= nil then
+        return found
+      end
+    end
+  end
+  return found
+end
+
+local function wants_array(schema)
+  if has_type(schema, "array") then
+    return true
+  elseif has_type(schema, "object") or schema.properties then
+    return false
+  end
+end
+
+local function items_of(schema)
+  if type(schema.items) == "table" then
+    return schema.items
+  end
+end
+
+local function property_of(key)
+  return function(schema)
+    local property = type(schema.properties) == "table" and schema.properties[key]
+    if type(property) == "table" then
+      return property
+    elseif type(schema.additionalProperties) == "table" then
+      return schema.additionalProperties
+    end
+  end
+end
+
+local mark
+
+--- Copies `value` once a member of it changes.
+local function members(value, child, root, depth)
+  local copy
+  for key, item in pairs(value) do
+    local new = type(item) == "table" and mark(item, child(key), root, depth + 1) or item
+    if new ~= item then
+      if not copy then
+        copy = setmetatable({}, getmetatable(value))
+        for k, v in pairs(value) do
+          copy[k] = v
+        end
+      end
+      copy[key] = new
+    end
+  end
+  return copy or value
+end
+
+function mark(value, schema, root, depth)
+  if schema == nil or depth > 512 then
+    return value
+  elseif next(value) == nil then
+    local is_bare = getmetatable(value) == nil
+    return is_bare and find(schema, root, wants_array, 0) and setmetatable({}, core.array_mt) or value
+  elseif core.kind(value) == "array" then
+    local items = find(schema, root, items_of, 0)
+    return members(value, function()
+      return items
+    end, root, depth)
+  end
+  return members(value, function(key)
+    return find(schema, root, property_of(key), 0)
+  end, root, depth)
+end
+
+--- Marks the empty arrays within a value.
+---@param value any
+---@param schema any  JSON Schema of the value
+---@param root table  the schema that its `$ref`s are relative to
+---@return any  `value` itself when there was nothing to mark
+function marked.value(value, schema, root)
+  if type(value) ~= "table" or type(schema) ~= "table" then
+    return value
+  end
+  return mark(value, schema, root, 0)
+end
+
+return marked

@@ -1,0 +1,93 @@
+--- Media types (RFC 9110, 8.3.1): which ones hold JSON, text, or a stream of values.
+local media = {}
+
+--- The type without its parameters, in lower case: "application/json; charset=utf-8" is "application/json".
+---@param content_type any
+---@return string essence  "" when there is none
+function media.essence(content_type)
+  if type(content_type) ~= "string" then
+    return ""
+  end
+  return (content_type:match("^%s*([^;%s]*)") or ""):lower()
+end
+
+--- The `charset` parameter in lower case.
+---@param content_type any
+---@return string?
+function media.charset(content_type)
+  if type(content_type) ~= "string" then
+    return nil
+  end
+  local value = content_type:lower():match(";%s*charset%s*=%s*\"?([^\";%s]+)")
+  return value
+end
+
+--- Is it JSON: application/json, text/json, or a type with the suffix +json (RFC 6839)?
+---@param essence string
+---@return boolean
+function media.is_json(essence)
+  return essence == "application/json" or essence == "text/json" or essence:find("[^/]%+json$") ~= nil
+end
+
+local textual = {
+  ["application/xml"] = true,
+  ["application/javascript"] = true,
+  ["application/yaml"] = true,
+  ["application/x-yaml"] = true,
+  ["application/x-www-form-urlencoded"] = true,
+}
+
+---@param essence string
+---@return boolean
+function media.is_text(essence)
+  return essence:find("^text/") ~= nil or textual[essence] == true or essence:find("%+xml$") ~= nil
+end
+
+local streams = {
+  ["text/event-stream"] = "events",
+  ["application/x-ndjson"] = "lines",
+  ["application/ndjson"] = "lines",
+  ["application/jsonl"] = "lines",
+  ["application/x-jsonlines"] = "lines",
+  ["application/json-seq"] = "lines",
+}
+
+--- How a stream of this type is read: "events" (server-sent events), "lines" (one JSON text each), or nil.
+---@param essence string
+---@return "events"|"lines"|nil
+function media.stream_kind(essence)
+  return streams[essence]
+end
+
+--- The keys of a `content` map that name a media type, JSON first, then by name; extensions are left out.
+---@param content any
+---@return string[]
+function media.names(content)
+  local names = {}
+  for name, value in pairs(type(content) == "table" and content or {}) do
+    if type(name) == "string" and type(value) == "table" and name:find("/", 1, true) then
+      names[#names + 1] = name
+    end
+  end
+  table.sort(names, function(a, b)
+    local a_json, b_json = media.rank(a), media.rank(b)
+    if a_json ~= b_json then
+      return a_json < b_json
+    end
+    return a < b
+  end)
+  return names
+end
+
+--- Where a type stands in our preference: plain JSON, other JSON, the rest.
+---@param name string
+---@return integer
+function media.rank(name)
+  local essence = media.essence(name)
+  if essence == "application/json" then
+    return 1
+  end
+  return media.is_json(essence) and 2 or 3
+end
+
+return media

@@ -1,0 +1,48 @@
+--- Names of imported operations: usable as Lua identifiers, stable, told apart.
+local name = {}
+
+--- Keeps letters, digits and underscores; everything else becomes one underscore.
+---@param text string
+---@return string  "" when nothing is left
+function name.sanitize(text)
+  return (text:gsub("[^A-Za-z0-9_]+", "_"):gsub("^_+", ""):gsub("_+$", ""))
+end
+
+--- A name for an operation that has no operationId: GET /users/{id} is get_users_by_id.
+---@param method string
+---@param path string
+---@return string
+function name.of_path(method, path)
+  local words = { method:lower() }
+  for segment in path:gmatch("[^/]+") do
+    local text = segment:gsub("{([^{}]*)}", "_by_%1_")
+    words[#words + 1] = name.sanitize(text)
+  end
+  local text = name.sanitize(table.concat(words, "_"):gsub("__+", "_"))
+  return #words == 1 and text .. "_root" or text
+end
+
+--- The namespace of a document: its title, in lower case.
+---@param title any
+---@return string
+function name.namespace(title)
+  local text = type(title) == "string" and name.sanitize(title):lower() or ""
+  return text ~= "" and text or "api"
+end
+
+--- Makes a function that gives out each name once: the second "list" is "list_2".
+---@return fun(wanted: string): string, boolean  the name, and whether it had to be changed
+function name.counter()
+  local taken = {}
+  return function(wanted)
+    local text, n = wanted, 1
+    while taken[text] do
+      n = n + 1
+      text = wanted .. "_" .. n
+    end
+    taken[text] = true
+    return text, n > 1
+  end
+end
+
+return name
