@@ -83,6 +83,7 @@ build = {
       },
       defines = { "_GNU_SOURCE" },
     },
+    ["operations.argument"] = "lua/operations/argument.lua",
     ["operations.catalog"] = "lua/operations/catalog.lua",
     ["operations.cli.arguments"] = "lua/operations/cli/arguments.lua",
     ["operations.cli.call"] = "lua/operations/cli/call.lua",

@@ -21,8 +21,10 @@ describe("an error object", function()
   end)
 
   it("needs a code and a message, by name", function()
-    assert.has_error(function() operations.error(1, "b") end, "bad argument #1 'code' (string expected, got number)")
-    assert.has_error(function() operations.error("A") end, "bad argument #2 'message' (string expected, got nil)")
+    assert.has_error(function() local _ = operations.error(1, "b") end,
+      "bad argument #1 to 'error' (string expected, got number)")
+    assert.has_error(function() local _ = operations.error("A") end,
+      "bad argument #2 to 'error' (string expected, got nil)")
   end)
 
   it("prints even when its fields were taken away", function()

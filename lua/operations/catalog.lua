@@ -1,4 +1,5 @@
 --- What is registered: operations by id, in the order of their registration.
+local argument = require("operations.argument")
 local errors = require("operations.error")
 local operation = require("operations.operation")
 local registry_options = require("operations.options")
@@ -48,6 +49,8 @@ end
 ---@return string? id
 ---@return operations.Error? err  VALIDATION_ERROR: details lists every issue by path
 function catalog:register(definition, options)
+  argument.expect(definition, "table", 1, "register")
+  argument.optional(options, "table", 2, "register")
   local result, id = checked(self, definition, options)
   if not result then
     return nil, id
@@ -62,9 +65,8 @@ end
 ---@return string[]? ids
 ---@return operations.Error? err  the paths of its issues start with the index in the list
 function catalog:register_all(definitions, options)
-  if type(definitions) ~= "table" then
-    error(("bad argument #1 to 'register_all' (table expected, got %s)"):format(type(definitions)), 2)
-  end
+  argument.expect(definitions, "table", 1, "register_all")
+  argument.optional(options, "table", 2, "register_all")
   local results, ids, seen, issues = {}, {}, {}, {}
   for i, definition in ipairs(definitions) do
     local result, id = checked(self, definition, options)
@@ -95,7 +97,9 @@ end
 ---@return string? id
 ---@return operations.Error? err
 function catalog:register_spec(spec, options)
-  if type(spec) == "table" and spec.handler ~= nil then
+  argument.expect(spec, "table", 1, "register_spec")
+  argument.optional(options, "table", 2, "register_spec")
+  if spec.handler ~= nil then
     error("bad argument #1 to 'register_spec' (a spec has no handler; use register)", 2)
   end
   return self:register(spec, options)
@@ -106,23 +110,14 @@ function catalog.not_found(id, message)
   return errors.new("OPERATION_NOT_FOUND", message:format(id), { operationId = id })
 end
 
---- Raises, on behalf of the caller's caller, when `id` is no string.
-function catalog.expect_id(id, name)
-  if type(id) ~= "string" then
-    error(("bad argument #1 to '%s' (string expected, got %s)"):format(name, type(id)), 3)
-  end
-end
-
 --- Gives a registered spec its handler, in place of the one it had.
 ---@param id string
 ---@param handler fun(input: any, context: operations.Context): any, any
 ---@return boolean? ok
 ---@return operations.Error? err
 function catalog:register_handler(id, handler)
-  catalog.expect_id(id, "register_handler")
-  if type(handler) ~= "function" then
-    error(("bad argument #2 to 'register_handler' (function expected, got %s)"):format(type(handler)), 2)
-  end
+  argument.expect(id, "string", 1, "register_handler")
+  argument.expect(handler, "function", 2, "register_handler")
   local found = self._operations[id]
   if not found then
     return nil, catalog.not_found(id, "no operation '%s'")
@@ -135,7 +130,7 @@ end
 ---@param id string
 ---@return boolean removed
 function catalog:unregister(id)
-  catalog.expect_id(id, "unregister")
+  argument.expect(id, "string", 1, "unregister")
   if not self._operations[id] then
     return false
   end
@@ -161,7 +156,7 @@ end
 ---@param id string
 ---@return operations.Definition?
 function catalog:get(id)
-  catalog.expect_id(id, "get")
+  argument.expect(id, "string", 1, "get")
   local found = self._operations[id]
   return found and copy(found.spec, found.handler) or nil
 end
@@ -169,7 +164,7 @@ end
 ---@param id string
 ---@return operations.Spec?
 function catalog:get_spec(id)
-  catalog.expect_id(id, "get_spec")
+  argument.expect(id, "string", 1, "get_spec")
   local found = self._operations[id]
   return found and copy(found.spec) or nil
 end
@@ -177,7 +172,7 @@ end
 ---@param id string
 ---@return function?
 function catalog:get_handler(id)
-  catalog.expect_id(id, "get_handler")
+  argument.expect(id, "string", 1, "get_handler")
   local found = self._operations[id]
   return found and found.handler
 end
@@ -186,6 +181,8 @@ end
 ---@param name string
 ---@return operations.Definition?
 function catalog:get_by_name(namespace, name)
+  argument.expect(namespace, "string", 1, "get_by_name")
+  argument.expect(name, "string", 2, "get_by_name")
   return self:get(namespace .. "." .. name)
 end
 
@@ -219,6 +216,7 @@ end
 ---@param filter? { namespace?: string, type?: string, tag?: string }
 ---@return operations.Definition[]
 function catalog:list(filter)
+  argument.optional(filter, "table", 1, "list")
   return select_operations(self, filter, function(found)
     return copy(found.spec, found.handler)
   end)
@@ -228,6 +226,7 @@ end
 ---@param filter? { namespace?: string, type?: string, tag?: string }
 ---@return operations.Spec[]
 function catalog:specs(filter)
+  argument.optional(filter, "table", 1, "specs")
   return select_operations(self, filter, function(found)
     return copy(found.spec)
   end)

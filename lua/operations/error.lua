@@ -1,5 +1,6 @@
 --- Error objects `{ code, message, details }`: what an expected failure returns, and how what a handler raised
 --- becomes one.
+local argument = require("operations.argument")
 local core = require("operations.core")
 
 local errors = {}
@@ -28,11 +29,8 @@ errors.mt = core.error_mt
 ---@param details any
 ---@return operations.Error
 function errors.new(code, message, details)
-  if type(code) ~= "string" then
-    error(("bad argument #1 'code' (string expected, got %s)"):format(type(code)), 2)
-  elseif type(message) ~= "string" then
-    error(("bad argument #2 'message' (string expected, got %s)"):format(type(message)), 2)
-  end
+  argument.expect(code, "string", 1, "error")
+  argument.expect(message, "string", 2, "error")
   return setmetatable({ code = code, message = message, details = details }, errors.mt)
 end
 

@@ -1,4 +1,5 @@
 --- Whose marks of arrays, objects and null we understand: lua-cjson's are ours where it has them, Neovim's too.
+local argument = require("operations.argument")
 local core = require("operations.core")
 
 local marks = {}
@@ -31,9 +32,7 @@ end
 ---@param t? table
 ---@return table
 function marks.array(t)
-  if t ~= nil and type(t) ~= "table" then
-    error(("bad argument #1 to 'array' (table expected, got %s)"):format(type(t)), 2)
-  end
+  argument.optional(t, "table", 1, "array")
   return setmetatable(t or {}, core.array_mt)
 end
 
@@ -41,9 +40,7 @@ end
 ---@param t? table
 ---@return table
 function marks.object(t)
-  if t ~= nil and type(t) ~= "table" then
-    error(("bad argument #1 to 'object' (table expected, got %s)"):format(type(t)), 2)
-  end
+  argument.optional(t, "table", 1, "object")
   return setmetatable(t or {}, core.object_mt)
 end
 

@@ -1,4 +1,5 @@
 --- The registry: every operation by id, called through `execute` and `subscribe`, whoever calls.
+local argument = require("operations.argument")
 local catalog = require("operations.catalog")
 local context = require("operations.context")
 local env = require("operations.env")
@@ -26,12 +27,13 @@ end
 --- Sends calls of operations without a local handler to a call map.
 ---@param call_map { call: function, subscribe: function }?  nil: no longer
 function Registry:route(call_map)
+  argument.optional(call_map, "table", 1, "route")
   self._call_map = call_map
 end
 
 local function elsewhere(self, method, id, input, given)
   local found, call_map = self._operations[id], self._call_map
-  catalog.expect_id(id, method == "call" and "execute" or "subscribe")
+  argument.expect(id, "string", 1, method == "call" and "execute" or "subscribe")
   if call_map then
     local call = context.new(given, self)
     return call_map[method](call_map, id, input, {
@@ -109,6 +111,8 @@ end
 ---@param options? { namespaces?: string[] }
 ---@return table
 function Registry:env(given, options)
+  argument.optional(given, "table", 1, "env")
+  argument.optional(options, "table", 2, "env")
   return env.new(function(id, input)
     local found = self._operations[id]
     if found and found.streams then

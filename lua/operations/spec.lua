@@ -141,7 +141,7 @@ end
 ---@return operations.Error? err  VALIDATION_ERROR with every issue by path
 function spec.check(definition)
   if type(definition) ~= "table" then
-    error(("bad argument 'definition' (table expected, got %s)"):format(type(definition)), 4)
+    return refused({}, { { path = "", keyword = "type", message = "expected table, got " .. type(definition) } })
   end
   local fields, handler = {}, definition.handler
   for key, value in pairs(definition) do
@@ -155,7 +155,7 @@ function spec.check(definition)
   fields.version = fields.version or "1.0.0"
   fields.type = fields.type or "query"
   fields.description = fields.description or ""
-  fields.accessControl = copy(fields.accessControl) or { requiredScopes = setmetatable({}, core.array_mt) }
+  fields.accessControl = fields.accessControl or { requiredScopes = setmetatable({}, core.array_mt) }
   for _, field in ipairs({ "inputSchema", "outputSchema" }) do
     if fields[field] == nil then
       fields[field] = true
@@ -164,6 +164,7 @@ function spec.check(definition)
   if #issues > 0 then
     return refused(fields, issues)
   end
+  fields.accessControl = copy(fields.accessControl)
   local input, output = compile(fields, "inputSchema", issues), compile(fields, "outputSchema", issues)
   if #issues > 0 then
     return refused(fields, issues)

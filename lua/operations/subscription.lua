@@ -1,5 +1,6 @@
 --- A running subscription: the handler is a coroutine, each value it yields is one event in an envelope of its own.
 --- The consumer pulls, so a slow one holds the producer back.
+local argument = require("operations.argument")
 local compat = require("operations.compat")
 local core = require("operations.core")
 local errors = require("operations.error")
@@ -64,9 +65,7 @@ function subscription.new(operation, input, context, deadline)
   rawset(context, "_subscription", state)
   rawset(context, "emit", coroutine.yield)
   rawset(context, "defer", function(fn)
-    if type(fn) ~= "function" then
-      error(("bad argument #1 to 'defer' (function expected, got %s)"):format(type(fn)), 2)
-    end
+    argument.expect(fn, "function", 1, "defer")
     state.deferred[#state.deferred + 1] = fn
   end)
   state.co = coroutine.create(function()
