@@ -22,8 +22,8 @@ typedef struct Box {
   size_t max_event;
   bool json; /* data is read as JSON */
   Kept type, id;
-  lua_State *L; /* this and what follows: while feeding only */
-  size_t tail;  /* places filled in the queue */
+  lua_State *L; /* NULL unless feeding, or a feed did not return */
+  size_t tail;  /* while feeding: places filled in the queue */
 } Box;
 
 /* Stack of a feed. */
@@ -90,18 +90,19 @@ static int push_data(Box *box, const sse_Event *event) {
 ** of the event before, no retry came and the data could be read. */
 static void on_event(void *ud, const sse_Event *event) {
   Box *box = (Box *)ud;
-  int top = lua_gettop(box->L);
   int error = push_data(box, event);
   if (event->retry >= 0 || error != 0 ||
       !is_kept(&box->id, event->id, event->id_len) ||
       !is_kept(&box->type, event->type, event->type_len))
     enqueue_note(box, event, error);
   enqueue(box);
-  lua_settop(box->L, top);
+  if (error != 0) lua_pop(box->L, 1);
 }
 
 static Box *check_box(lua_State *L) {
-  return (Box *)luaL_checkudata(L, 1, SSE_TYPE);
+  Box *box = (Box *)luaL_checkudata(L, 1, SSE_TYPE);
+  luaL_argcheck(L, box->parser != NULL, 1, "the parser was collected");
+  return box;
 }
 
 /* core.sse_parser(max_event, last_event_id?, json?) -> parser */
@@ -129,7 +130,7 @@ static int sse_create(lua_State *L) {
 
 /* parser:__gc() */
 static int sse_gc(lua_State *L) {
-  Box *box = check_box(L);
+  Box *box = (Box *)luaL_checkudata(L, 1, SSE_TYPE);
   sse_free(box->parser);
   box->parser = NULL;
   return 0;
@@ -156,11 +157,14 @@ static int sse_lua_feed(lua_State *L) {
   const char *bytes = luaL_checklstring(L, ARG_BYTES, &len);
   sse_Status status;
   luaL_checktype(L, ARG_QUEUE, LUA_TTABLE);
+  if (box->L != NULL) /* a finalizer feeds, or memory ran out before */
+    return luaL_error(L, "the parser is feeding, or has lost bytes");
   box->tail = (size_t)luaL_checknumber(L, ARG_TAIL);
   lua_settop(L, ARG_TAIL);
   ops_getuservalue(L, ARG_PARSER);
   box->L = L;
   status = sse_feed(box->parser, bytes, len);
+  box->L = NULL;
   switch (status) {
   case SSE_OK: lua_pushnumber(L, (lua_Number)box->tail); return 1;
   case SSE_TOO_LARGE:

@@ -41,17 +41,16 @@ static double pass(const char *bytes, size_t len, size_t chunk, size_t *count) {
 }
 
 int main(int argc, char **argv) {
+  static char bytes[16 << 20];
   double times[PASSES];
-  size_t len, count = 0, room = 16 << 20;
-  char *bytes = malloc(room);
+  size_t len, count = 0;
   FILE *file = argc == 3 ? fopen(argv[1], "rb") : NULL;
-  if (file == NULL || bytes == NULL) return 1;
-  len = fread(bytes, 1, room, file);
+  if (file == NULL) return 1;
+  len = fread(bytes, 1, sizeof(bytes), file);
   fclose(file);
   for (int i = 0; i < PASSES; i++)
     times[i] = pass(bytes, len, (size_t)atol(argv[2]), &count);
   qsort(times, PASSES, sizeof(times[0]), by_size);
   printf("%zu %.9f\n", count, times[PASSES / 2]);
-  free(bytes);
   return 0;
 }
