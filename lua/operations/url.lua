@@ -39,27 +39,21 @@ function url.parse(text)
   }
 end
 
--- RFC 3986, 5.2.4.
+-- RFC 3986, 5.2.4, for a path that begins with "/".
 local function remove_dot_segments(path)
-  local output = {}
-  local absolute = path:sub(1, 1) == "/"
-  local last
-  for segment in (absolute and path:sub(2) or path):gmatch("([^/]*)/?") do
-    last = segment
+  local output, dots = {}, false
+  for segment in (path:sub(2) .. "/"):gmatch("([^/]*)/") do
+    dots = segment == "." or segment == ".."
     if segment == ".." then
       output[#output] = nil
-    elseif segment ~= "." then
+    elseif not dots then
       output[#output + 1] = segment
     end
   end
-  if path:sub(-1) ~= "/" and last == "" then
-    output[#output] = nil -- what gmatch finds behind the last segment
+  if dots then
+    output[#output + 1] = ""
   end
-  local joined = table.concat(output, "/")
-  if path:find("/%.%.?$") and joined:sub(-1) ~= "/" then
-    joined = joined .. "/"
-  end
-  return (absolute and "/" or "") .. joined
+  return "/" .. table.concat(output, "/")
 end
 
 --- Resolves a reference against the absolute URL it was found at.

@@ -1,0 +1,523 @@
+local cjson = require("cjson")
+local core = require("operations.core")
+local http = require("operations.http")
+local task = require("operations.task")
+local test_server = require("spec.support.server")
+
+describe("http", function()
+  local server
+
+  setup(function()
+    server = test_server.start({ tls = true })
+  end)
+
+  teardown(function()
+    server:stop()
+  end)
+
+  local function get(path, options)
+    options = options or {}
+    options.url = server.url .. path
+    return http.request(options)
+  end
+
+  local function echo(options, path)
+    options.url = server.url .. (path or "/echo")
+    return cjson.decode(assert(http.request(options)).body)
+  end
+
+  -- Waits until the server's note under `key` says `text`.
+  local function noted(key, text)
+    for _ = 1, 200 do
+      if get("/note/" .. key).body == text then
+        return true
+      end
+      task.sleep(0.01)
+    end
+    return false
+  end
+
+  local function collect()
+    collectgarbage()
+    collectgarbage()
+  end
+
+  describe("request", function()
+    it("sends method, path, headers and body as given", function()
+      local seen = echo({
+        method = "PUT",
+        headers = { ["X-One"] = "1", ["X-Number"] = 12, ["X-Empty"] = "", ["X-Many"] = { "a", "b" } },
+        body = "bytes\0and more",
+      }, "/echo/a%2Fb/../c?x=1&y=%20")
+      assert.equal("PUT", seen.method)
+      assert.equal("/echo/a%2Fb/../c?x=1&y=%20", seen.uri)
+      assert.equal("bytes\0and more", seen.body)
+      assert.equal("1", seen.headers["x-one"])
+      assert.equal("12", seen.headers["x-number"])
+      assert.equal("", seen.headers["x-empty"])
+      assert.same({ "a", "b" }, seen.headers["x-many"])
+    end)
+
+    it("says who it is, and no more than it was asked to", function()
+      local seen = echo({ method = "POST", body = "x" })
+      assert.equal("operations/" .. require("operations.version"), seen.headers["user-agent"])
+      assert.is_nil(seen.headers["content-type"])
+      assert.is_nil(seen.headers.expect)
+      assert.equal("mine", echo({ headers = { ["user-AGENT"] = "mine" } }).headers["user-agent"])
+      seen = echo({ method = "POST", body = "x", headers = { ["content-type"] = "a/b" } })
+      assert.equal("a/b", seen.headers["content-type"])
+    end)
+
+    it("sends a length of 0 with a POST without a body", function()
+      assert.equal("0", echo({ method = "POST" }).headers["content-length"])
+      assert.is_nil(echo({ method = "GET" }).headers["content-length"])
+    end)
+
+    it("carries a body on methods that usually have none", function()
+      for _, method in ipairs({ "GET", "DELETE", "OPTIONS" }) do
+        local seen = echo({ method = method, body = "unusual" })
+        assert.equal(method, seen.method)
+        assert.equal("unusual", seen.body)
+      end
+    end)
+
+    it("carries bodies of megabytes both ways", function()
+      local body = ("0123456789"):rep(300000)
+      assert.equal(body, echo({ method = "POST", body = body }).body)
+    end)
+
+    it("takes every status as an answer", function()
+      for _, status in ipairs({ 200, 201, 204, 304, 400, 404, 500, 503, 599 }) do
+        local response = assert(get("/status/" .. status))
+        assert.equal(status, response.status)
+        assert.equal(tostring(status), response.headers["x-status"])
+      end
+    end)
+
+    it("reads no body where there is none", function()
+      assert.equal("", get("/status/204").body)
+      assert.equal("", get("/status/304").body)
+      local response = get("/bytes?size=100", { method = "HEAD" })
+      assert.equal("", response.body)
+      assert.equal("100", response.headers["content-length"])
+    end)
+
+    it("joins repeated headers, keeps cookies apart, unfolds lines", function()
+      local headers = get("/raw/repeated").headers
+      assert.equal("a, b", headers["x-many"])
+      assert.same({ "a=1; Path=/", "b=2" }, headers.setCookie)
+      assert.equal("one two", headers["x-folded"])
+      assert.equal("", headers["x-none"])
+      assert.is_nil(headers["set-cookie"])
+    end)
+
+    it("keeps the last head only, and no trailers", function()
+      local headers = get("/raw/informed").headers
+      assert.equal("1", headers["x-final"])
+      assert.is_nil(headers["x-early"])
+      local response = get("/raw/trailers")
+      assert.equal("hello", response.body)
+      assert.is_nil(response.headers["x-late"])
+      assert.is_nil(response.headers["content-type"])
+    end)
+
+    it("decodes gzip, framed either way", function()
+      for _, name in ipairs({ "gzip", "chunked_gzip" }) do
+        assert.equal(("hello "):rep(2000), assert(get("/raw/" .. name)).body)
+      end
+    end)
+
+    it("leaves a coding alone that the caller asked for himself", function()
+      local response = assert(get("/raw/gzip", { headers = { ["Accept-Encoding"] = "gzip" } }))
+      assert.equal("\31\139", response.body:sub(1, 2))
+    end)
+
+    it("drops the fragment of the URL", function()
+      assert.equal("/echo?a", echo({}, "/echo?a#secret").uri)
+    end)
+  end)
+
+  describe("refuses before anything is sent", function()
+    local function refused(options)
+      options.url = options.url or server.url .. "/echo"
+      local response, err = http.request(options)
+      assert.is_nil(response)
+      assert.equal("EXECUTION_ERROR", err.code)
+      assert.equal("request", err.details.kind)
+      return err.message
+    end
+
+    it("control characters in header values, naming the header", function()
+      for _, value in ipairs({ "a\r\nX-Injected: 1", "a\nb", "a\0b", "a\127b", "\27[0m" }) do
+        assert.matches("'X%-A' contains a control character", refused({ headers = { ["X-A"] = value } }))
+        assert.matches("'X%-A' contains a control character", refused({ headers = { ["X-A"] = { "fine", value } } }))
+      end
+      assert.equal("tab\tis fine", echo({ headers = { ["X-A"] = "tab\tis fine" } }).headers["x-a"])
+    end)
+
+    it("header names that are no tokens", function()
+      for _, name in ipairs({ "", "X A", "X:A", "X\r\nA", "X\0", "(x)", "\195\164" }) do
+        assert.matches("is no token", refused({ headers = { [name] = "v" } }))
+      end
+    end)
+
+    it("headers that frame the message", function()
+      refused({ headers = { ["content-LENGTH"] = "1" } })
+      refused({ headers = { ["Transfer-Encoding"] = "chunked" } })
+    end)
+
+    it("methods that are no tokens", function()
+      assert.matches("method is no token", refused({ method = "GET /x HTTP/1.1\r\nX: y" }))
+    end)
+
+    it("URLs with control characters, blanks, other schemes, no host or a password", function()
+      for _, url in ipairs({
+        "http://127.0.0.1/a b",
+        "http://127.0.0.1/\r\nX",
+        "http://127.0.0.1/\0",
+        "file:///etc/passwd",
+        "gopher://h/",
+        "/relative",
+        "http://",
+        "http://user:secret@127.0.0.1/",
+        "http://good\\@evil/",
+      }) do
+        local message = refused({ url = url })
+        assert.is_nil(message:find("secret", 1, true))
+      end
+    end)
+
+    it("wrong types, by raising with the option's name", function()
+      assert.error_matches(function()
+        http.request("http://h/")
+      end, "bad argument #1 'options' %(table expected, got string%)")
+      assert.error_matches(function()
+        http.request({})
+      end, "bad option 'url' %(string expected, got nil%)")
+      assert.error_matches(function()
+        http.request({ url = "http://h/", body = 5 })
+      end, "bad option 'body' %(string expected, got number%)")
+      assert.error_matches(function()
+        http.request({ url = "http://h/", timeout = 0 / 0 })
+      end, "bad option 'timeout'")
+      assert.error_matches(function()
+        http.request({ url = "http://h/", headers = { a = true } })
+      end, "bad header 'a' %(string expected, got boolean%)")
+    end)
+  end)
+
+  describe("a failure has a kind of its own:", function()
+    local function fails(kind, code, path, options)
+      local response, err = get(path, options)
+      assert.is_nil(response)
+      assert.equal(kind, err.details.kind)
+      assert.equal(code, err.code)
+      assert.matches("^GET " .. server.url:gsub("%p", "%%%0"), err.message)
+    end
+
+    for name, kind in pairs({
+      empty = "reset",
+      reset = "reset",
+      short_length = "truncated",
+      cut_chunk = "truncated",
+      cut_gzip = "truncated",
+      ["cut_gzip?cut=1"] = "truncated",
+      ["cut_gzip?cut=50"] = "truncated",
+      two_lengths = "protocol",
+      negative_length = "protocol",
+      bad_chunk = "protocol",
+      old = "protocol",
+      informing = "protocol",
+      big_headers = "size",
+      unknown_encoding = "encoding",
+      broken_gzip = "encoding",
+      bomb = "size",
+    }) do
+      it(kind .. " for " .. name, function()
+        fails(kind, "EXECUTION_ERROR", "/raw/" .. name)
+      end)
+    end
+
+    it("size for a body over max_body, however it is framed", function()
+      fails("size", "EXECUTION_ERROR", "/bytes?size=1001", { max_body = 1000 })
+      fails("size", "EXECUTION_ERROR", "/bytes/endless")
+      assert.equal(1000, #get("/bytes?size=1000", { max_body = 1000 }).body)
+    end)
+
+    it("timeout for a late first byte and for a late end", function()
+      fails("timeout", "TIMEOUT", "/slow?head=5", { first_byte_timeout = 30 })
+      fails("timeout", "TIMEOUT", "/slow?body=5", { timeout = 30 })
+    end)
+
+    it("connect for a port that nobody listens on", function()
+      local _, err = http.request({ url = "http://127.0.0.1:" .. test_server.free_port() .. "/" })
+      assert.equal("connect", err.details.kind)
+    end)
+
+    it("dns for a name that is none", function()
+      local _, err = http.request({ url = "http://nobody.invalid/" })
+      assert.equal("dns", err.details.kind)
+    end)
+
+    it("tls for a certificate that nobody vouches for", function()
+      local _, err = http.request({ url = server.tls .. "/echo" })
+      assert.equal("tls", err.details.kind)
+      assert.equal(200, http.request({ url = server.tls .. "/echo", ca_file = server.ca_file }).status)
+    end)
+
+    it("and a message without the query and its secrets", function()
+      local _, err = get("/raw/reset?token=hunter2")
+      assert.is_nil(tostring(err):find("hunter2", 1, true))
+      assert.is_nil(err.details.url:find("hunter2", 1, true))
+    end)
+  end)
+
+  describe("a redirect", function()
+    it("is followed five times, and the last URL reported", function()
+      local response = assert(get("/redirect/count/5"))
+      assert.equal("/echo/end", cjson.decode(response.body).uri)
+      assert.equal(server.url .. "/echo/end", response.url)
+      local _, err = get("/redirect/count/6")
+      assert.equal("redirect", err.details.kind)
+      _, err = get("/redirect/loop")
+      assert.equal("redirect", err.details.kind)
+    end)
+
+    it("is an answer when redirects are off, and for methods other than GET and HEAD", function()
+      assert.equal(302, get("/redirect/count/1", { redirects = 0 }).status)
+      assert.equal(307, get("/redirect?to=/echo&status=307", { method = "POST", body = "x" }).status)
+      assert.equal(200, get("/redirect/count/1", { method = "HEAD" }).status)
+    end)
+
+    it("within an origin keeps the credentials", function()
+      local response = get("/redirect?to=/echo", { headers = { Authorization = "secret" } })
+      assert.equal("secret", cjson.decode(response.body).headers.authorization)
+    end)
+
+    it("to another origin drops Authorization, Cookie and what is named a credential", function()
+      local response = get("/redirect?to=" .. server.other .. "/echo", {
+        headers = { Authorization = "a", cookie = "b", ["X-Api-Key"] = "c", ["X-Other"] = "d" },
+        credentials = { "x-api-key" },
+      })
+      local seen = cjson.decode(response.body).headers
+      assert.is_nil(seen.authorization)
+      assert.is_nil(seen.cookie)
+      assert.is_nil(seen["x-api-key"])
+      assert.equal("d", seen["x-other"])
+    end)
+
+    it("may not leave https, nor go to another scheme", function()
+      local _, err = http.request({ url = server.tls .. "/redirect?to=" .. server.url, ca_file = server.ca_file })
+      assert.matches("redirected from https to http", err.message)
+      _, err = get("/redirect?to=file:///etc/passwd")
+      assert.equal("redirect", err.details.kind)
+      _, err = get("/redirect?to=http://u:p@127.0.0.1/")
+      assert.equal("redirect", err.details.kind)
+    end)
+
+    it("shares the time of the request it came from", function()
+      local _, err = get("/redirect?to=/slow?head=5", { timeout = 60 })
+      assert.equal("timeout", err.details.kind)
+    end)
+  end)
+
+  describe("open", function()
+    it("gives the head first and the body as it comes", function()
+      local stream = assert(http.open({ url = server.url .. "/sse?count=3&delay=0.02" }))
+      assert.equal(200, stream.status)
+      assert.equal("text/event-stream", stream.headers["content-type"])
+      local chunks = {}
+      for chunk in function() return stream:read() end do
+        chunks[#chunks + 1] = chunk
+      end
+      assert.equal(3, #chunks)
+      assert.equal('id: 2\nevent: tick\ndata: {"n":2}\n\n', chunks[2])
+      assert.same({ n = 2 }, { n = select("#", stream:read()) })
+    end)
+
+    it("follows redirects", function()
+      local stream = assert(http.open({ url = server.url .. "/redirect/count/2" }))
+      assert.equal(200, stream.status)
+      assert.equal(server.url .. "/echo/end", stream.url)
+      stream:close()
+    end)
+
+    it("gives what came before a failure, then the failure, again and again", function()
+      local stream = assert(http.open({ url = server.url .. "/raw/short_length" }))
+      assert.equal("only this", stream:read())
+      for _ = 1, 2 do
+        local chunk, err = stream:read()
+        assert.is_nil(chunk)
+        assert.equal("truncated", err.details.kind)
+      end
+    end)
+
+    it("has no size limit but the one asked for", function()
+      local stream = assert(http.open({ url = server.url .. "/bytes?size=20000000" }))
+      local size = 0
+      for chunk in function() return stream:read() end do
+        size = size + #chunk
+      end
+      assert.equal(20000000, size)
+      stream = assert(http.open({ url = server.url .. "/bytes?size=100000", max_body = 50000 }))
+      local err
+      repeat
+        local chunk
+        chunk, err = stream:read()
+      until not chunk
+      assert.equal("size", err.details.kind)
+    end)
+
+    it("holds the sender back while nobody reads", function()
+      local stream = assert(http.open({ url = server.url .. "/bytes/endless?note=held", window = 65536 }))
+      collect()
+      local before, sent = collectgarbage("count"), nil
+      repeat -- until the sockets between us are full
+        local last = sent
+        task.sleep(0.1)
+        sent = get("/note/held").body
+      until sent == last
+      assert.is_true(collectgarbage("count") - before < 1024)
+      local size = 0
+      repeat
+        size = size + #stream:read()
+      until size > tonumber(sent) + 1000000 -- more than was under way: it goes on
+      stream:close()
+      assert.is_true(noted("held.end", "aborted"))
+    end)
+
+    it("closes the connection at once when closed", function()
+      local stream = assert(http.open({ url = server.url .. "/sse?count=1000&delay=0.05&note=closed" }))
+      stream:read()
+      stream:close()
+      stream:close()
+      assert.equal("aborted", select(2, stream:read()).details.kind)
+      assert.is_true(noted("closed", "aborted"))
+    end)
+
+    it("closes the connection when forgotten", function()
+      local stream = assert(http.open({ url = server.url .. "/sse?count=1000&delay=0.05&note=forgotten" }))
+      stream:read()
+      stream = nil -- luacheck: ignore 311
+      collect()
+      assert.is_true(noted("forgotten", "aborted"))
+    end)
+
+    it("ends a read that waits while another task closes it", function()
+      task.run(function()
+        local stream = assert(http.open({ url = server.url .. "/slow?body=5" }))
+        local reader = task.spawn(stream.read, stream)
+        task.sleep(0.01)
+        stream:close()
+        local chunk, err = reader:wait()
+        assert.is_nil(chunk)
+        assert.equal("aborted", err.details.kind)
+      end)
+    end)
+
+    it("fails as request does before the head", function()
+      local stream, err = http.open({ url = server.url .. "/raw/empty" })
+      assert.is_nil(stream)
+      assert.equal("reset", err.details.kind)
+    end)
+  end)
+
+  describe("in tasks", function()
+    it("runs 1,000 requests side by side", function()
+      local right = 0
+      task.run(function()
+        for i = 1, 1000 do
+          task.spawn(function()
+            local response = assert(http.request({ url = server.url .. "/slow?head=0.05&i=" .. i }))
+            right = right + (response.body == "late" and 1 or 0)
+          end)
+        end
+      end)
+      assert.equal(1000, right)
+    end)
+
+    it("is called off by cancel, and the server sees it", function()
+      local err
+      task.run(function()
+        local child = task.spawn(function()
+          local response
+          response, err = get("/slow?head=30&note=cancelled")
+          return response
+        end)
+        assert.is_true(noted("cancelled", "started"))
+        child:cancel("no longer needed")
+        child:wait()
+      end)
+      assert.equal("ABORTED", err.code)
+      assert.matches("no longer needed", err.message)
+      assert.is_true(noted("cancelled", "aborted"))
+    end)
+
+    it("obeys the deadline of the task", function()
+      local _, err
+      task.run(function()
+        task.deadline(core.now() + 50)
+        _, err = get("/slow?head=30&note=deadline")
+      end)
+      assert.equal("TIMEOUT", err.code)
+      assert.equal("timeout", err.details.kind)
+      assert.is_true(noted("deadline", "aborted"))
+    end)
+
+    it("waits inside generators and in coroutines of the program", function()
+      local co = coroutine.wrap(function()
+        coroutine.yield(get("/status/201").status)
+      end)
+      assert.equal(201, co())
+      task.run(function()
+        assert.same({ true, 202 }, {
+          task.resume(coroutine.create(function()
+            coroutine.yield(get("/status/202").status)
+          end)),
+        })
+      end)
+    end)
+
+    it("leaves no descriptor behind", function()
+      local function descriptors()
+        local pipe = io.popen("sleep 0.02; ls /proc/$PPID/fd | wc -l") -- until popen has closed its own end
+        local count = tonumber(pipe:read("*l"))
+        pipe:close()
+        return count
+      end
+      local function round()
+        task.run(function()
+          for i = 1, 50 do
+            local child = task.spawn(get, i % 2 == 0 and "/echo" or "/slow?head=30")
+            if i % 2 == 1 then
+              task.spawn(function()
+                task.sleep(0.01)
+                child:cancel()
+              end)
+            end
+          end
+        end)
+        collect()
+        collect()
+      end
+      round()
+      local before = descriptors()
+      round()
+      round()
+      assert.is_true(descriptors() <= before)
+    end)
+  end)
+
+  it("says so when the server dies in the middle of an answer", function()
+    local mortal = test_server.start()
+    local stream = assert(http.open({ url = mortal.url .. "/sse?count=1000&delay=0.01" }))
+    stream:read()
+    mortal:kill()
+    local chunk, err
+    repeat
+      chunk, err = stream:read()
+    until not chunk
+    assert.is_true(err.details.kind == "truncated" or err.details.kind == "reset")
+    mortal:stop()
+  end)
+end)

@@ -1,0 +1,361 @@
+local test_server = require("spec.support.server")
+
+local function descriptors()
+  local pipe = io.popen("sleep 0.02; ls /proc/$PPID/fd | wc -l") -- until popen has closed its own end
+  local count = tonumber(pipe:read("*l"))
+  pipe:close()
+  return count
+end
+
+local function collect()
+  for _ = 1, 3 do -- finalizers take a round of their own
+    collectgarbage()
+  end
+end
+
+describe("a reactor", function()
+  local module = require("operations.reactor")
+  local reactor, server
+
+  setup(function()
+    server = test_server.start()
+  end)
+
+  teardown(function()
+    server:stop()
+  end)
+
+  before_each(function()
+    reactor = assert(module.new())
+  end)
+
+  after_each(function()
+    reactor:close()
+  end)
+
+  local function http(path, options, owner)
+    options = options or {}
+    options.url = server.url .. path
+    options.method = options.method or "GET"
+    return reactor:http(options, owner)
+  end
+
+  -- The next event, however long it takes.
+  local function next_event()
+    while not reactor:pending() do
+      reactor:step(-1)
+    end
+    return reactor:next()
+  end
+
+  it("opens nothing when the module is loaded, and closes all it opened", function()
+    collect()
+    local before = descriptors()
+    local another = module.new()
+    another:timer(10)
+    another:flush()
+    assert.is_true(descriptors() > before)
+    another:close()
+    another:close()
+    assert.equal(before, descriptors())
+  end)
+
+  it("refuses work when closed, and says so", function()
+    reactor:close()
+    assert.is_false(reactor:usable())
+    assert.error_matches(function()
+      reactor:step(0)
+    end, "the reactor is closed")
+    assert.error_matches(function()
+      reactor:timer(1)
+    end, "the reactor is closed")
+  end)
+
+  it("does not wait when asked not to", function()
+    reactor:timer(60000)
+    reactor:step(0)
+    assert.is_nil((reactor:next()))
+    assert.equal(1, reactor:inflight())
+  end)
+
+  describe("with timers", function()
+    it("says which is due, in order of time and then of birth", function()
+      local names = {}
+      local handles = {}
+      for i, ms in ipairs({ 20, 0, 10, 0 }) do
+        handles[i] = reactor:timer(ms, i)
+      end
+      for _ = 1, 4 do
+        local handle, kind = next_event()
+        assert.equal("timer", kind)
+        names[#names + 1] = handle:owner()
+      end
+      assert.equal(3, names[3])
+      assert.equal(1, names[4])
+      assert.equal(0, reactor:inflight())
+    end)
+
+    it("keeps order among thousands", function()
+      local handles, last = {}, 0 -- luacheck: ignore 241
+      for i = 1, 2000 do
+        local ms = (i * 7919) % 3 * 100
+        handles[i] = reactor:timer(ms, ms)
+        if i % 3 == 0 then
+          handles[i - 1]:cancel()
+        end
+      end
+      local count = 0
+      while reactor:inflight() > 0 or reactor:pending() do
+        local handle = next_event()
+        count = count + 1
+        assert.is_true(handle:owner() >= last)
+        last = handle:owner()
+      end
+      assert.equal(2000 - 666, count)
+    end)
+
+    it("takes times beyond 24.8 days, even endless ones", function()
+      local handles = { reactor:timer(3e9), reactor:timer(math.huge), reactor:timer(1e300) }
+      reactor:step(1)
+      reactor:flush()
+      assert.is_nil((reactor:next()))
+      assert.equal(#handles, reactor:inflight())
+    end)
+
+    it("refuses what is no number", function()
+      assert.has_error(function()
+        reactor:timer("soon")
+      end)
+      assert.error_matches(function()
+        reactor:timer(0 / 0)
+      end, "not a number")
+    end)
+
+    it("says nothing of a cancelled one, not even when it was due", function()
+      local handle = reactor:timer(0)
+      reactor:step(1)
+      assert.is_true(reactor:pending())
+      handle:cancel()
+      handle:cancel()
+      assert.is_nil((reactor:next()))
+    end)
+
+    it("forgets a dropped one", function()
+      reactor:timer(60000)
+      assert.equal(1, reactor:inflight())
+      collect()
+      assert.equal(0, reactor:inflight())
+    end)
+  end)
+
+  describe("for another loop", function()
+    it("has one descriptor", function()
+      assert.is_true(reactor:fd() >= 0)
+      reactor:timer(1)
+      reactor:flush()
+      assert.equal(reactor:fd(), reactor:fd())
+    end)
+
+    it("works by flush and step(0) alone", function()
+      local handle = http("/echo")
+      local event, kind
+      repeat
+        reactor:flush()
+        reactor:step(0)
+        event, kind = reactor:next()
+      until event
+      assert.equal("done", kind)
+      assert.equal(handle, event)
+    end)
+  end)
+
+  describe("with transfers", function()
+    it("says done once, with status, headers and body", function()
+      local handle = http("/status/404", nil, "mine")
+      local event, kind, status, headers, body = next_event()
+      assert.equal(handle, event)
+      assert.equal("done", kind)
+      assert.equal(404, status)
+      assert.equal("404", headers["x-status"])
+      assert.matches("as asked", body)
+      assert.equal("mine", event:owner())
+      assert.is_nil((reactor:next()))
+      assert.equal(0, reactor:inflight())
+    end)
+
+    it("says head, data and done of a stream, in this order", function()
+      local handle = http("/sse?count=2", { stream = true, window = 1000 })
+      local seen = {}
+      repeat
+        local _, kind = next_event()
+        seen[#seen + 1] = kind
+        if kind == "data" then
+          assert.matches("^id: ", handle:read())
+        end
+      until kind == "done"
+      assert.equal("head", seen[1])
+      assert.equal("data", seen[2])
+      assert.equal("done", seen[#seen])
+      assert.is_nil(handle:read())
+    end)
+
+    it("keeps what was not read for after the end", function()
+      local handle = http("/sse?count=2", { stream = true })
+      repeat
+        local _, kind = next_event()
+      until kind == "done"
+      assert.matches("id: 2", handle:read())
+      assert.is_nil(handle:read())
+    end)
+
+    it("reads nothing while paused, and all of it when resumed", function()
+      local handle = http("/bytes?size=200000", { stream = true })
+      handle:pause()
+      for _ = 1, 5 do
+        reactor:step(10)
+      end
+      assert.is_nil(handle:read())
+      handle:resume()
+      local size = 0
+      repeat
+        local _, kind = next_event()
+        size = size + #(handle:read() or "")
+      until kind == "done"
+      assert.equal(200000, size)
+    end)
+
+    it("never runs ahead of the window by more than one read of curl's", function()
+      local handle = http("/bytes?size=2000000", { stream = true, window = 50000 })
+      local size, largest = 0, 0
+      repeat
+        local _, kind = next_event()
+        reactor:step(5)
+        local chunk = handle:read() or ""
+        size, largest = size + #chunk, math.max(largest, #chunk)
+      until kind == "done"
+      assert.equal(2000000, size)
+      assert.is_true(largest <= 50000 + 16384)
+    end)
+
+    it("uses a connection again", function()
+      local function port()
+        local handle = http("/note/none")
+        local event = next_event()
+        assert.equal(handle, event)
+        return descriptors()
+      end
+      local first = port()
+      for _ = 1, 5 do
+        assert.equal(first, port())
+      end
+    end)
+
+    it("cancels what is dropped", function()
+      http("/slow?head=60")
+      reactor:step(10)
+      assert.equal(1, reactor:inflight())
+      collect()
+      assert.equal(0, reactor:inflight())
+      reactor:step(0)
+    end)
+
+    it("cancels what is dropped while it has something to say", function()
+      http("/echo")
+      while not reactor:pending() do
+        reactor:step(-1)
+      end
+      collect()
+      assert.is_nil((reactor:next()))
+    end)
+
+    it("lets go of everything when closed in the middle", function()
+      collect()
+      local before = descriptors()
+      local another = module.new()
+      local handles = {}
+      for i = 1, 10 do
+        handles[i] = another:http({ url = server.url .. "/slow?head=60", method = "GET", stream = i % 2 == 0 })
+      end
+      another:step(10)
+      another:step(10)
+      another:close()
+      assert.equal(before, descriptors())
+      for i = 1, 10 do
+        handles[i]:cancel()
+        assert.is_nil(handles[i]:read())
+      end
+    end)
+
+    it("outlives the reactor's own collection", function()
+      local handle
+      do
+        local another = module.new()
+        handle = another:http({ url = server.url .. "/slow?head=60", method = "GET" })
+        another:step(5)
+      end
+      collect()
+      handle:cancel()
+      handle:pause()
+      handle:resume()
+      assert.is_nil(handle:read())
+    end)
+
+    it("names the option that is wrong", function()
+      assert.error_matches(function()
+        reactor:http({ url = "http://h/" })
+      end, "'url' and 'method' expected")
+      assert.error_matches(function()
+        reactor:http({ url = 5, method = "GET" })
+      end, "bad option 'url' %(string expected, got number%)")
+      assert.error_matches(function()
+        reactor:http({ url = "http://h/\0", method = "GET" })
+      end, "bad option 'url' %(contains a NUL%)")
+      assert.error_matches(function()
+        reactor:http({ url = "http://h/", method = "GET", window = -1 })
+      end, "bad option 'window'")
+      assert.error_matches(function()
+        reactor:http({ url = "http://h/", method = "GET", headers = { "A: 1", {} } })
+      end, "bad option 'headers' %(strings expected%)")
+    end)
+
+    it("reads only from transfers", function()
+      assert.error_matches(function()
+        reactor:timer(1):read()
+      end, "not a transfer")
+    end)
+  end)
+
+  it("keeps two reactors in one program apart", function()
+    local another = module.new()
+    local one, two = reactor:timer(0, "one"), another:timer(0, "two")
+    reactor:step(5)
+    another:step(5)
+    assert.equal(one, (reactor:next()))
+    assert.equal(two, (another:next()))
+    another:close()
+  end)
+
+  it("is left alone by a forked child", function()
+    local ok, ffi = pcall(require, "ffi")
+    if not ok then
+      return -- only LuaJIT can fork without a library
+    end
+    ffi.cdef("int fork(void); int waitpid(int, int *, int); void _exit(int);")
+    local handle = http("/sse?count=3&delay=0.05", { stream = true })
+    next_event()
+    local pid = ffi.C.fork()
+    if pid == 0 then
+      local usable = reactor:usable()
+      reactor:close()
+      ffi.C._exit(usable and 1 or 0)
+    end
+    local status = ffi.new("int[1]")
+    ffi.C.waitpid(pid, status, 0)
+    assert.equal(0, status[0])
+    repeat
+      local _, kind = next_event()
+      assert.is_true(kind ~= "error")
+    until kind == "done"
+    assert.matches("id: 3", handle:read())
+  end)
+end)

@@ -1,0 +1,88 @@
+local url = require("operations.url")
+
+describe("a URL", function()
+  it("is taken apart without decoding anything", function()
+    assert.same({
+      scheme = "http",
+      userinfo = "me:pw@x",
+      host = "example.com",
+      port = "8080",
+      path = "/a%2Fb/",
+      query = "q=1?2",
+      fragment = "f#g",
+    }, url.parse("HTTP://me:pw@x@Example.COM:8080/a%2Fb/?q=1?2#f#g"))
+  end)
+
+  it("may lack path, query and fragment", function()
+    assert.same({ scheme = "https", host = "h", path = "" }, url.parse("https://h"))
+    assert.same({ scheme = "https", host = "h", path = "", query = "" }, url.parse("https://h?"))
+    assert.same({ scheme = "https", host = "h", path = "/" }, url.parse("https://h:/"))
+  end)
+
+  it("may name an IPv6 address", function()
+    assert.equal("[::1]", url.parse("http://[::1]/").host)
+    assert.equal("80", url.parse("http://[::1]:80/").port)
+  end)
+
+  it("is nothing without scheme and authority", function()
+    for _, text in ipairs({ "", "h/p", "/p", "mailto:a@b", "1http://h" }) do
+      assert.is_nil(url.parse(text))
+    end
+  end)
+
+  -- RFC 3986, 5.4; what is not listed there: the last three.
+  it("resolves references as RFC 3986 says", function()
+    local base = "http://a/b/c/d;p?q"
+    for reference, expected in pairs({
+      ["g:h"] = "g:h",
+      ["g"] = "http://a/b/c/g",
+      ["./g"] = "http://a/b/c/g",
+      ["g/"] = "http://a/b/c/g/",
+      ["/g"] = "http://a/g",
+      ["//g"] = "http://g",
+      ["?y"] = "http://a/b/c/d;p?y",
+      ["g?y"] = "http://a/b/c/g?y",
+      ["#s"] = "http://a/b/c/d;p?q#s",
+      ["g#s"] = "http://a/b/c/g#s",
+      ["g?y#s"] = "http://a/b/c/g?y#s",
+      [";x"] = "http://a/b/c/;x",
+      ["g;x?y#s"] = "http://a/b/c/g;x?y#s",
+      [""] = "http://a/b/c/d;p?q",
+      ["."] = "http://a/b/c/",
+      ["./"] = "http://a/b/c/",
+      [".."] = "http://a/b/",
+      ["../"] = "http://a/b/",
+      ["../g"] = "http://a/b/g",
+      ["../.."] = "http://a/",
+      ["../../"] = "http://a/",
+      ["../../g"] = "http://a/g",
+      ["../../../g"] = "http://a/g",
+      ["/./g"] = "http://a/g",
+      ["/../g"] = "http://a/g",
+      ["g."] = "http://a/b/c/g.",
+      ["..g"] = "http://a/b/c/..g",
+      ["./../g"] = "http://a/b/g",
+      ["./g/."] = "http://a/b/c/g/",
+      ["g/./h"] = "http://a/b/c/g/h",
+      ["g/../h"] = "http://a/b/c/h",
+      ["g?y/../x"] = "http://a/b/c/g?y/../x",
+      ["/a//b"] = "http://a/a//b",
+      ["/"] = "http://a/",
+      ["/g/"] = "http://a/g/",
+    }) do
+      assert.equal(expected, url.resolve(base, reference), reference)
+    end
+    assert.equal("http://h:1/x", url.resolve("http://h:1", "x"))
+    assert.is_nil(url.resolve("/no/base", "x"))
+  end)
+
+  it("has an origin whose port is always named", function()
+    assert.equal("https://h:443", url.origin(url.parse("https://H/x")))
+    assert.equal("http://h:8080", url.origin(url.parse("http://h:8080")))
+  end)
+
+  it("shows no secrets when redacted", function()
+    assert.equal("http://h/p", url.redact("http://user:pass@h/p?key=1#f"))
+    assert.equal("http://h/@p", url.redact("http://h/@p"))
+  end)
+end)
