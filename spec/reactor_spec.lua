@@ -81,7 +81,7 @@ describe("a reactor", function()
   describe("with timers", function()
     it("says which is due, in order of time and then of birth", function()
       local names = {}
-      local handles = {}
+      local handles = {} -- luacheck: ignore 241
       for i, ms in ipairs({ 20, 0, 10, 0 }) do
         handles[i] = reactor:timer(ms, i)
       end
