@@ -25,3 +25,6 @@ while ngx.print(block) and ngx.flush(true) do
     ngx.shared.notes:set(args.note, sent)
   end
 end
+if args.note then -- a write may fail before the abort is noticed
+  ngx.shared.notes:set(args.note .. ".end", "aborted")
+end
