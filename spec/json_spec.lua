@@ -309,6 +309,28 @@ describe("encoding JSON", function()
     assert.equal("-0", encodes(-0.0))
   end)
 
+  it("prints powers of two and their neighbours with no digit too many", function()
+    local function digits(text)
+      return #text:gsub("e.*", ""):gsub("[-.]", ""):gsub("^0+", ""):gsub("0+$", "")
+    end
+    local function fewest(value)
+      for precision = 0, 16 do
+        local text = ("%." .. precision .. "e"):format(value)
+        if tonumber(text) == value then
+          return digits(text)
+        end
+      end
+    end
+    for exponent = -1074, 1023 do
+      for _, factor in ipairs({ 1 - 2 ^ -53, 1, 1 + 2 ^ -52 }) do
+        local value = 2 ^ exponent * factor
+        local text = encodes(value)
+        assert.equal(value, tonumber(text))
+        assert.is_true(digits(text) <= fewest(value), text)
+      end
+    end
+  end)
+
   it("escapes what must be and nothing else", function()
     assert.equal([["\"\\/\b\f\n\r\t\u0000\u001f]] .. "\127é€😀" .. '"', encodes('"\\/\b\f\n\r\t\0\31\127é€😀'))
     for n = 1, 20 do
