@@ -1,0 +1,67 @@
+/*
+** schema_check.h - the machine that answers yes or no.  It stops at the first
+** misfit, allocates nothing, and leaves the Lua stack as it found it.
+*/
+#ifndef OPERATIONS_SCHEMA_CHECK_H
+#define OPERATIONS_SCHEMA_CHECK_H
+
+#include "schema_program.h"
+
+#define CHECK_MAX_DEPTH 1536 /* nodes within nodes, as the C stack bears */
+
+/* The resources entered, the current one first ($dynamicRef looks there). */
+typedef struct check_Scope {
+  const struct check_Scope *outer;
+  int32_t resource;
+} check_Scope;
+
+typedef struct check_Machine {
+  lua_State *L;
+  const schema_Schema *s;
+  const core_State *core;
+  const check_Scope *scope;
+  int constants; /* stack index of the constants table */
+  int depth;
+  bool too_deep; /* a limit was reached: the answer is no */
+} check_Machine;
+
+/* Pushes the constants of the schema at index `schema`. */
+void check_start(check_Machine *m, lua_State *L, int schema);
+
+/* Does the value at stack index `v` (absolute), of Lua type `t`, conform to
+** node `node`? */
+bool check_node(check_Machine *m, int32_t node, int v, int t);
+
+/* check_node for the outermost value: a value that is too deep is refused. */
+bool check_value(check_Machine *m, int32_t node, int v);
+
+/* One instruction alone; `type` is the value's TYPE_ bit, `n` the length of an
+** array. */
+bool check_op(check_Machine *m, int32_t node, const schema_Op *op, int v,
+              uint16_t type);
+
+/* The node that a CODE_DYNAMIC instruction calls at this point. */
+int32_t check_dynamic(const check_Machine *m, const schema_Op *op);
+
+/* Is the key known to node `node`, or to one applied to the same object?
+** `check` false takes every branch for a match. */
+bool check_knows_key(check_Machine *m, int32_t node, int v, const char *name,
+                     size_t len, bool check);
+
+/* The same for item `index` (from 0), which stands at stack index `item`. */
+bool check_knows_item(check_Machine *m, int32_t node, int v, size_t index,
+                      int item);
+
+/* The branch that the discriminating property of the value names, or -1. */
+int32_t check_tagged_branch(check_Machine *m, const schema_Union *u, int v);
+
+/* How often CODE_CONTAINS matches; stops after `enough`. */
+size_t check_count_contained(check_Machine *m, const schema_Op *op, int v,
+                             size_t enough);
+
+size_t check_count_members(lua_State *L, int v);
+
+/* Does the object at `v` have the member whose name is constant `key`? */
+bool check_has_key(check_Machine *m, int v, int32_t key);
+
+#endif

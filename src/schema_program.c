@@ -1,0 +1,73 @@
+#include "schema_program.h"
+
+#define SCHEMA_NAME "operations.schema"
+
+schema_Schema *program_new(lua_State *L, const core_State *core) {
+  schema_Schema *s = (schema_Schema *)lua_newuserdata(L, sizeof(*s));
+  memset(s, 0, sizeof(*s));
+  s->alloc = core_alloc(L);
+  s->core = core;
+  luaL_getmetatable(L, SCHEMA_NAME);
+  lua_setmetatable(L, -2);
+  lua_newtable(L);
+  ops_setuservalue(L, -2);
+  return s;
+}
+
+void program_free(schema_Schema *s) {
+  const ops_Alloc *a = &s->alloc;
+  size_t i;
+  for (i = 0; i < s->regexes.count; i++)
+    regex_free(*program_regex(s, (int32_t)i));
+  schema_vector_free(a, &s->regexes, sizeof(regex_Regex *));
+  schema_vector_free(a, &s->nodes, sizeof(schema_Node));
+  schema_vector_free(a, &s->ops, sizeof(schema_Op));
+  schema_vector_free(a, &s->properties, sizeof(schema_Property));
+  schema_vector_free(a, &s->patterns, sizeof(schema_Pattern));
+  schema_vector_free(a, &s->objects, sizeof(schema_Object));
+  schema_vector_free(a, &s->members, sizeof(schema_Member));
+  schema_vector_free(a, &s->unions, sizeof(schema_Union));
+  schema_vector_free(a, &s->tags, sizeof(schema_Tag));
+  schema_vector_free(a, &s->links, sizeof(int32_t));
+  schema_vector_free(a, &s->slots, sizeof(int32_t));
+  schema_vector_free(a, &s->dynamics, sizeof(schema_Dynamic));
+}
+
+static int program_gc(lua_State *L) {
+  program_free((schema_Schema *)lua_touserdata(L, 1));
+  return 0;
+}
+
+void program_open(lua_State *L, const luaL_Reg *methods) {
+  static const luaL_Reg meta[] = {{"__gc", program_gc}, {NULL, NULL}};
+  core_newtype(L, SCHEMA_NAME, methods, meta);
+}
+
+static const schema_Property *find_long(const schema_Schema *s,
+                                        const schema_Object *object,
+                                        const char *name, size_t len) {
+  int32_t i;
+  for (i = 0; i < object->count; i++) {
+    const schema_Property *p = program_property(s, object->first + i);
+    if (p->len == len && memcmp(p->name, name, len) == 0) return p;
+  }
+  return NULL;
+}
+
+const schema_Property *program_find(const schema_Schema *s,
+                                    const schema_Object *object,
+                                    const char *name, size_t len) {
+  const int32_t *slots;
+  uint32_t i;
+  if (object->count == 0) return NULL;
+  slots = program_slot(s, object->slots);
+  for (i = program_hash(name) & object->mask; slots[i] != 0;
+       i = (i + 1) & object->mask) {
+    const schema_Property *p =
+        program_property(s, object->first + slots[i] - 1);
+    if (p->name == name) return p;
+  }
+  if (len > PROGRAM_INTERNED && object->long_names)
+    return find_long(s, object, name, len);
+  return NULL;
+}

@@ -1,0 +1,219 @@
+/*
+** schema_program.h - a compiled schema: nodes with instructions, and the
+** constants that they name, which a Lua table holds.  No machine runs here.
+*/
+#ifndef OPERATIONS_SCHEMA_PROGRAM_H
+#define OPERATIONS_SCHEMA_PROGRAM_H
+
+#include "core.h"
+#include "format.h"
+#include "regex.h"
+#include "schema_keyword.h"
+#include "schema_vector.h"
+
+enum { /* JSON types, as a mask */
+  TYPE_NULL = 1,
+  TYPE_BOOLEAN = 2,
+  TYPE_INTEGER = 4,
+  TYPE_FRACTION = 8,
+  TYPE_NUMBER = TYPE_INTEGER | TYPE_FRACTION,
+  TYPE_STRING = 16,
+  TYPE_ARRAY = 32,
+  TYPE_OBJECT = 64,
+  TYPE_ANY = 127
+};
+
+typedef struct schema_Number {
+  double d;
+  int64_t i; /* exact, when is_integer */
+  bool is_integer;
+} schema_Number;
+
+/* Where in the schema something stands: a chain up to a document's root. */
+typedef struct schema_Location {
+  int32_t parent;   /* node, -1 at a root */
+  int32_t key;      /* constant: a property's name, or a root's URI; 0 */
+  int32_t position; /* of an array element from 0, -1 */
+  uint8_t keyword;  /* schema_KeywordId */
+} schema_Location;
+
+typedef enum schema_Code {
+  /* for every value */
+  CODE_FALSE,
+  CODE_ENUM,   /* a: first member, b: count */
+  CODE_CONST,  /* a: member */
+  CODE_CALL,   /* a: node; keyword: $ref, allOf; b: position */
+  CODE_DYNAMIC, /* a: node when nothing in the dynamic scope has name b */
+  CODE_ANY_OF, /* a: union */
+  CODE_ONE_OF, /* a: union */
+  CODE_NOT,    /* a: node */
+  CODE_IF,     /* a: node, b: then or -1, c: else or -1 */
+  /* for strings */
+  CODE_MIN_LENGTH, /* n */
+  CODE_MAX_LENGTH, /* n */
+  CODE_PATTERN,    /* a: regex, b: constant, its source */
+  CODE_FORMAT,     /* format, a: constant, its name */
+  /* for numbers; INTEGER_BOUND: i holds the bound, else d */
+  CODE_MINIMUM,
+  CODE_MAXIMUM,
+  CODE_ABOVE, /* exclusiveMinimum */
+  CODE_BELOW, /* exclusiveMaximum */
+  CODE_MULTIPLE_OF,
+  CODE_NUMBER_FORMAT, /* b: NUMBER_FORMAT_..., a: constant, its name */
+  /* for arrays */
+  CODE_MIN_ITEMS,
+  CODE_MAX_ITEMS,
+  CODE_ITEMS,    /* a: first of the tuple in links, b: count, c: node of the
+                    others or -1 */
+  CODE_CONTAINS, /* a: node, b: at least, c: at most or -1 */
+  CODE_UNIQUE_ITEMS,
+  CODE_UNEVALUATED_ITEMS, /* a: node */
+  /* for objects */
+  CODE_MIN_PROPERTIES,
+  CODE_MAX_PROPERTIES,
+  CODE_MEMBERS,             /* a: object */
+  CODE_PROPERTY_NAMES,      /* a: node */
+  CODE_DEPENDENT_REQUIRED,  /* a: first name in links, b: count, c: key */
+  CODE_DEPENDENT_SCHEMA,    /* a: node, c: key */
+  CODE_UNEVALUATED_PROPERTIES /* a: node */
+} schema_Code;
+
+enum { NUMBER_FORMAT_INT32, NUMBER_FORMAT_INT64, NUMBER_FORMAT_FLOAT };
+
+#define INTEGER_BOUND 1
+
+typedef struct schema_Op {
+  uint8_t code;    /* schema_Code */
+  uint8_t keyword; /* schema_KeywordId, for issues */
+  uint16_t flag;
+  int32_t a, b, c;
+  union {
+    size_t n;
+    int64_t i;
+    double d;
+    format_Check format;
+  } u;
+} schema_Op;
+
+/* The instructions of a node stand in one run: those for its value's kind,
+** then those for every value. */
+typedef struct schema_Node {
+  uint16_t types; /* TYPE_...: what the value may be */
+  uint8_t accepts_all;
+  uint8_t simple;        /* nothing but `types` is to check */
+  uint8_t fills;         /* a default lies at or below it */
+  uint8_t merges;        /* other schemas apply to the same value */
+  uint8_t is_false;      /* the schema `false` */
+  int32_t strings, numbers, arrays, objects, every, end; /* instructions */
+  int32_t resource;
+  int32_t default_value; /* constant, 0 when none */
+  int32_t items, object; /* the CODE_ITEMS instruction, the object; or -1 */
+  schema_Location location;
+} schema_Node;
+
+typedef struct schema_Property {
+  const char *name; /* borrowed from the constants */
+  size_t len;
+  int32_t key;  /* constant */
+  int32_t node; /* what its value must be; true when only required */
+  int32_t default_value; /* constant, 0 when none: its node's, by $ref too */
+  uint8_t required, declared;
+} schema_Property;
+
+typedef struct schema_Pattern {
+  int32_t regex, node, source; /* source: constant */
+} schema_Pattern;
+
+typedef struct schema_Object {
+  int32_t first, count;       /* properties; the required ones first */
+  int32_t required;           /* how many are required */
+  int32_t pattern, patterns;  /* first and count of patternProperties */
+  int32_t additional;         /* node, -1 when none is given */
+  int32_t slots;              /* hash of the names: first slot, a power of 2 */
+  uint32_t mask;
+  uint8_t whole;      /* every member must be looked at, not only known ones */
+  uint8_t long_names; /* some names are not interned */
+} schema_Object;
+
+/* A member of an enum, or a const. */
+typedef struct schema_Member {
+  const char *text; /* strings: borrowed from the constants, else NULL */
+  size_t len;
+  int32_t value; /* constant */
+  uint8_t type;  /* TYPE_... */
+} schema_Member;
+
+typedef struct schema_Union {
+  int32_t first, count; /* links: nodes */
+  int32_t key;          /* constant: the property that tells them apart, 0 */
+  int32_t tag, tags;    /* first and count of the tags */
+} schema_Union;
+
+typedef struct schema_Tag {
+  const char *text; /* borrowed from the constants */
+  size_t len;
+  int32_t branch; /* position in the union */
+} schema_Tag;
+
+typedef struct schema_Dynamic {
+  int32_t resource, name, node;
+} schema_Dynamic;
+
+/* The userdata "operations.schema".  Its uservalue is the constants table. */
+typedef struct schema_Schema {
+  ops_Alloc alloc;
+  const core_State *core;
+  schema_Vector nodes, ops, properties, patterns, objects, members, unions,
+      tags, links, slots, regexes, dynamics;
+  int32_t root;
+  int32_t issue_limit;
+  bool has_dynamic; /* the dynamic scope matters */
+} schema_Schema;
+
+/* Pushes an empty schema userdata; its uservalue is a new table. */
+schema_Schema *program_new(lua_State *L, const core_State *core);
+void program_free(schema_Schema *s);
+void program_open(lua_State *L, const luaL_Reg *methods);
+
+#define PROGRAM_AT(name, Type, field)                                          \
+  static inline Type *program_##name(const schema_Schema *s, int32_t i) {      \
+    return &((Type *)s->field.items)[i];                                       \
+  }
+
+PROGRAM_AT(node, schema_Node, nodes)
+PROGRAM_AT(op, schema_Op, ops)
+PROGRAM_AT(property, schema_Property, properties)
+PROGRAM_AT(pattern, schema_Pattern, patterns)
+PROGRAM_AT(object, schema_Object, objects)
+PROGRAM_AT(member, schema_Member, members)
+PROGRAM_AT(union, schema_Union, unions)
+PROGRAM_AT(tag, schema_Tag, tags)
+PROGRAM_AT(link, int32_t, links)
+PROGRAM_AT(slot, int32_t, slots)
+PROGRAM_AT(regex, regex_Regex *, regexes)
+PROGRAM_AT(dynamic, schema_Dynamic, dynamics)
+
+/* Strings of up to this size are interned: equal means the same address. */
+#if LUA_VERSION_NUM >= 502
+#define PROGRAM_INTERNED 40
+#else
+#define PROGRAM_INTERNED ((size_t)-1)
+#endif
+
+static inline bool program_same(const char *a, size_t a_len, const char *b,
+                                size_t b_len) {
+  return a == b || (a_len == b_len && a_len > PROGRAM_INTERNED &&
+                    memcmp(a, b, a_len) == 0);
+}
+
+static inline uint32_t program_hash(const char *name) {
+  uint64_t h = (uint64_t)(uintptr_t)name;
+  return (uint32_t)((h * UINT64_C(0x9E3779B97F4A7C15)) >> 40);
+}
+
+/* The property `name` of an object, or NULL. */
+const schema_Property *program_find(const schema_Schema *s,
+                                    const schema_Object *object,
+                                    const char *name, size_t len);
+
+#endif
