@@ -71,8 +71,8 @@ static bool check_known_members(check_Machine *m, const schema_Object *object,
 }
 
 /* The member at `key`, `key` + 1 against all that applies to it. */
-static bool check_member(check_Machine *m, const schema_Object *object,
-                         int key, int32_t *required) {
+static bool check_member(check_Machine *m, const schema_Object *object, int key,
+                         int32_t *required) {
   size_t len;
   const char *name = lua_tolstring(m->L, key, &len);
   const schema_Property *p = program_find(m->s, object, name, len);
@@ -417,8 +417,8 @@ static bool check_ops(check_Machine *m, int32_t node, const schema_Node *n,
   return true;
 }
 
-static bool check_in_scope(check_Machine *m, int32_t node,
-                           const schema_Node *n, int v, uint16_t type) {
+static bool check_in_scope(check_Machine *m, int32_t node, const schema_Node *n,
+                           int v, uint16_t type) {
   check_Scope scope;
   bool ok;
   if (m->scope != NULL && m->scope->resource == n->resource)

@@ -12,8 +12,8 @@ typedef struct Compiler {
 
 static schema_Op *emit(Compiler *c, schema_Code code, schema_KeywordId id) {
   schema_Schema *s = c->s;
-  schema_Op *op = program_op(s, schema_vector_add(c->L, &s->alloc, &s->ops,
-                                                  sizeof(schema_Op), 1));
+  schema_Op *op = program_op(
+      s, schema_vector_add(c->L, &s->alloc, &s->ops, sizeof(schema_Op), 1));
   op->code = (uint8_t)code;
   op->keyword = (uint8_t)id;
   return op;
@@ -26,8 +26,8 @@ static int32_t only_child(const Compiler *c, schema_KeywordId id) {
 
 static int32_t add_links(Compiler *c, const tree_Keyword *k) {
   schema_Schema *s = c->s;
-  int32_t first = schema_vector_add(c->L, &s->alloc, &s->links,
-                                    sizeof(int32_t), (size_t)k->count);
+  int32_t first = schema_vector_add(c->L, &s->alloc, &s->links, sizeof(int32_t),
+                                    (size_t)k->count);
   int32_t i;
   for (i = 0; i < k->count; i++)
     *program_link(s, first + i) = tree_child(c->t, k->first + i)->node;
@@ -45,8 +45,8 @@ static int32_t compile_regex(Compiler *c, int32_t source,
   size_t len;
   char error[160];
   const char *text = tree_text(c->L, c->t, source, &len);
-  int32_t i = schema_vector_add(c->L, &s->alloc, &s->regexes,
-                                sizeof(regex_Regex *), 1);
+  int32_t i =
+      schema_vector_add(c->L, &s->alloc, &s->regexes, sizeof(regex_Regex *), 1);
   regex_Regex *regex =
       regex_compile(&s->alloc, text, len, error, sizeof(error));
   *program_regex(s, i) = regex;
@@ -115,8 +115,8 @@ static void emit_number_format(Compiler *c) {
 }
 
 static void emit_number(Compiler *c) {
-  uint8_t draft = tree_resource(c->t, tree_node(c->t, c->node)->resource)
-                      ->dialect.draft;
+  uint8_t draft =
+      tree_resource(c->t, tree_node(c->t, c->node)->resource)->dialect.draft;
   const tree_Keyword *above = c->k[KEYWORD_EXCLUSIVE_MINIMUM];
   const tree_Keyword *below = c->k[KEYWORD_EXCLUSIVE_MAXIMUM];
   if (draft & (DRAFT_4 | DRAFT_OPENAPI | DRAFT_SWAGGER)) {
@@ -146,9 +146,9 @@ static void emit_items(Compiler *c) {
   if (tuple == NULL && rest < 0) return;
   if (tuple != NULL) first = add_links(c, tuple);
   program_node(c->s, c->node)->items = (int32_t)c->s->ops.count;
-  op = emit(c, CODE_ITEMS, tuple == items && items != NULL
-                               ? KEYWORD_ADDITIONAL_ITEMS
-                               : KEYWORD_ITEMS);
+  op = emit(c, CODE_ITEMS,
+            tuple == items && items != NULL ? KEYWORD_ADDITIONAL_ITEMS
+                                            : KEYWORD_ITEMS);
   op->a = first;
   op->b = tuple == NULL ? 0 : tuple->count;
   op->c = rest;
@@ -157,8 +157,8 @@ static void emit_items(Compiler *c) {
 static void emit_array(Compiler *c) {
   const tree_Keyword *least = c->k[KEYWORD_MIN_CONTAINS];
   const tree_Keyword *most = c->k[KEYWORD_MAX_CONTAINS];
-  uint8_t draft = tree_resource(c->t, tree_node(c->t, c->node)->resource)
-                      ->dialect.draft;
+  uint8_t draft =
+      tree_resource(c->t, tree_node(c->t, c->node)->resource)->dialect.draft;
   emit_count(c, KEYWORD_MIN_ITEMS, CODE_MIN_ITEMS);
   emit_count(c, KEYWORD_MAX_ITEMS, CODE_MAX_ITEMS);
   emit_items(c);
@@ -185,9 +185,9 @@ static bool is_required(const Compiler *c, int32_t key) {
 static void add_property(Compiler *c, int32_t key, int32_t node, bool required,
                          bool declared) {
   schema_Schema *s = c->s;
-  schema_Property *p = program_property(
-      s, schema_vector_add(c->L, &s->alloc, &s->properties,
-                           sizeof(schema_Property), 1));
+  schema_Property *p =
+      program_property(s, schema_vector_add(c->L, &s->alloc, &s->properties,
+                                            sizeof(schema_Property), 1));
   p->name = tree_text(c->L, c->t, key, &p->len);
   p->key = key;
   p->node = node;
@@ -224,8 +224,8 @@ static void add_slots(Compiler *c, schema_Object *object) {
   uint32_t size = 2;
   int32_t i;
   while (size < (uint32_t)object->count * 2) size *= 2;
-  object->slots = schema_vector_add(c->L, &s->alloc, &s->slots,
-                                    sizeof(int32_t), size);
+  object->slots =
+      schema_vector_add(c->L, &s->alloc, &s->slots, sizeof(int32_t), size);
   object->mask = size - 1;
   for (i = 0; i < object->count; i++) {
     const schema_Property *p = program_property(s, object->first + i);
@@ -277,7 +277,8 @@ static void emit_members(Compiler *c) {
   object.additional = additional;
   add_slots(c, &object);
   add_patterns(c, &object);
-  object.whole = object.patterns > 0 || (additional >= 0 && !is_true(c, additional));
+  object.whole =
+      object.patterns > 0 || (additional >= 0 && !is_true(c, additional));
   i = schema_vector_add(c->L, &s->alloc, &s->objects, sizeof(object), 1);
   *program_object(s, i) = object;
   program_node(s, c->node)->object = i;
@@ -287,8 +288,8 @@ static void emit_members(Compiler *c) {
 static void emit_dependent_names(Compiler *c, schema_KeywordId id,
                                  const tree_Child *child) {
   schema_Schema *s = c->s;
-  int32_t first = schema_vector_add(c->L, &s->alloc, &s->links,
-                                    sizeof(int32_t), (size_t)child->count);
+  int32_t first = schema_vector_add(c->L, &s->alloc, &s->links, sizeof(int32_t),
+                                    (size_t)child->count);
   schema_Op *op = emit(c, CODE_DEPENDENT_REQUIRED, id);
   int32_t i;
   op->a = first;
@@ -327,9 +328,14 @@ static void emit_object(Compiler *c) {
 
 /* The constant at `value` as a member; returns its index. */
 static void set_member(Compiler *c, int32_t index, int32_t value) {
-  static const uint8_t types[] = {TYPE_NULL,   TYPE_BOOLEAN, TYPE_NUMBER,
-                                  TYPE_STRING, TYPE_ARRAY,   TYPE_OBJECT,
-                                  TYPE_ARRAY | TYPE_OBJECT,  0};
+  static const uint8_t types[] = {TYPE_NULL,
+                                  TYPE_BOOLEAN,
+                                  TYPE_NUMBER,
+                                  TYPE_STRING,
+                                  TYPE_ARRAY,
+                                  TYPE_OBJECT,
+                                  TYPE_ARRAY | TYPE_OBJECT,
+                                  0};
   schema_Member *m = program_member(c->s, index);
   m->value = value;
   ops_rawgeti(c->L, c->t->constants, (size_t)value);
@@ -345,8 +351,8 @@ static void emit_members_of(Compiler *c, schema_KeywordId id) {
   schema_Op *op;
   if (k == NULL) return;
   count = id == KEYWORD_ENUM ? k->count : 1;
-  first = schema_vector_add(c->L, &s->alloc, &s->members,
-                            sizeof(schema_Member), (size_t)count);
+  first = schema_vector_add(c->L, &s->alloc, &s->members, sizeof(schema_Member),
+                            (size_t)count);
   for (i = 0; i < count; i++)
     set_member(c, first + i,
                id == KEYWORD_ENUM ? tree_child(c->t, k->first + i)->key
@@ -507,8 +513,8 @@ static void copy_anchors(Compiler *c) {
   }
 }
 
-void compile_program(lua_State *L, schema_Schema *s, tree_Tree *t,
-                     int32_t root, bool formats) {
+void compile_program(lua_State *L, schema_Schema *s, tree_Tree *t, int32_t root,
+                     bool formats) {
   Compiler c;
   int32_t i, n = (int32_t)t->nodes.count;
   schema_Node *last;

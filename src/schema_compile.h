@@ -8,8 +8,8 @@
 #include "schema_tree.h"
 
 /* Fills the program.  Patterns that do not compile go to the tree's issues. */
-void compile_program(lua_State *L, schema_Schema *s, tree_Tree *t,
-                     int32_t root, bool formats);
+void compile_program(lua_State *L, schema_Schema *s, tree_Tree *t, int32_t root,
+                     bool formats);
 
 /* Finds, for each anyOf and oneOf, the property whose value says which branch
 ** an object belongs to. */

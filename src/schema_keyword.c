@@ -146,8 +146,7 @@ bool schema_dialect_by_name(const char *name, schema_Dialect *dialect) {
     if (*name == '0') name++;
   }
   for (d = dialects; d->name != NULL; d++) {
-    if (strcmp(d->name, name) == 0)
-      return set_dialect(dialect, d->draft), true;
+    if (strcmp(d->name, name) == 0) return set_dialect(dialect, d->draft), true;
   }
   return false;
 }

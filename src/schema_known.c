@@ -1,5 +1,6 @@
 /*
-** schema_known.c - what `unevaluatedProperties` and `unevaluatedItems` ask: does
+** schema_known.c - what `unevaluatedProperties` and `unevaluatedItems` ask:
+*does
 ** any schema that applies to this object or array know the member?  Pulled on
 ** demand, so that checking keeps no record (schema_check.h).
 */
@@ -48,10 +49,12 @@ static bool union_knows(check_Machine *m, const schema_Op *op,
 
 static bool if_knows(check_Machine *m, const schema_Op *op, const Question *q) {
   if (!q->check)
-    return knows(m, op->a, q, false) || (op->b >= 0 && knows(m, op->b, q, false)) ||
+    return knows(m, op->a, q, false) ||
+           (op->b >= 0 && knows(m, op->b, q, false)) ||
            (op->c >= 0 && knows(m, op->c, q, false));
   if (passes(m, op->a, q))
-    return knows(m, op->a, q, false) || (op->b >= 0 && knows(m, op->b, q, false));
+    return knows(m, op->a, q, false) ||
+           (op->b >= 0 && knows(m, op->b, q, false));
   return op->c >= 0 && knows(m, op->c, q, false);
 }
 

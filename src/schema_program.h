@@ -5,22 +5,23 @@
 #ifndef OPERATIONS_SCHEMA_PROGRAM_H
 #define OPERATIONS_SCHEMA_PROGRAM_H
 
-#include "core.h"
 #include "format.h"
 #include "regex.h"
+#include "schema.h"
 #include "schema_keyword.h"
+#include "schema_location.h"
 #include "schema_vector.h"
 
 enum { /* JSON types, as a mask */
-  TYPE_NULL = 1,
-  TYPE_BOOLEAN = 2,
-  TYPE_INTEGER = 4,
-  TYPE_FRACTION = 8,
-  TYPE_NUMBER = TYPE_INTEGER | TYPE_FRACTION,
-  TYPE_STRING = 16,
-  TYPE_ARRAY = 32,
-  TYPE_OBJECT = 64,
-  TYPE_ANY = 127
+       TYPE_NULL = 1,
+       TYPE_BOOLEAN = 2,
+       TYPE_INTEGER = 4,
+       TYPE_FRACTION = 8,
+       TYPE_NUMBER = TYPE_INTEGER | TYPE_FRACTION,
+       TYPE_STRING = 16,
+       TYPE_ARRAY = 32,
+       TYPE_OBJECT = 64,
+       TYPE_ANY = 127
 };
 
 typedef struct schema_Number {
@@ -29,25 +30,17 @@ typedef struct schema_Number {
   bool is_integer;
 } schema_Number;
 
-/* Where in the schema something stands: a chain up to a document's root. */
-typedef struct schema_Location {
-  int32_t parent;   /* node, -1 at a root */
-  int32_t key;      /* constant: a property's name, or a root's URI; 0 */
-  int32_t position; /* of an array element from 0, -1 */
-  uint8_t keyword;  /* schema_KeywordId */
-} schema_Location;
-
 typedef enum schema_Code {
   /* for every value */
   CODE_FALSE,
-  CODE_ENUM,   /* a: first member, b: count */
-  CODE_CONST,  /* a: member */
-  CODE_CALL,   /* a: node; keyword: $ref, allOf; b: position */
+  CODE_ENUM,    /* a: first member, b: count */
+  CODE_CONST,   /* a: member */
+  CODE_CALL,    /* a: node; keyword: $ref, allOf; b: position */
   CODE_DYNAMIC, /* a: node when nothing in the dynamic scope has name b */
-  CODE_ANY_OF, /* a: union */
-  CODE_ONE_OF, /* a: union */
-  CODE_NOT,    /* a: node */
-  CODE_IF,     /* a: node, b: then or -1, c: else or -1 */
+  CODE_ANY_OF,  /* a: union */
+  CODE_ONE_OF,  /* a: union */
+  CODE_NOT,     /* a: node */
+  CODE_IF,      /* a: node, b: then or -1, c: else or -1 */
   /* for strings */
   CODE_MIN_LENGTH, /* n */
   CODE_MAX_LENGTH, /* n */
@@ -71,10 +64,10 @@ typedef enum schema_Code {
   /* for objects */
   CODE_MIN_PROPERTIES,
   CODE_MAX_PROPERTIES,
-  CODE_MEMBERS,             /* a: object */
-  CODE_PROPERTY_NAMES,      /* a: node */
-  CODE_DEPENDENT_REQUIRED,  /* a: first name in links, b: count, c: key */
-  CODE_DEPENDENT_SCHEMA,    /* a: node, c: key */
+  CODE_MEMBERS,               /* a: object */
+  CODE_PROPERTY_NAMES,        /* a: node */
+  CODE_DEPENDENT_REQUIRED,    /* a: first name in links, b: count, c: key */
+  CODE_DEPENDENT_SCHEMA,      /* a: node, c: key */
   CODE_UNEVALUATED_PROPERTIES /* a: node */
 } schema_Code;
 
@@ -100,10 +93,10 @@ typedef struct schema_Op {
 typedef struct schema_Node {
   uint16_t types; /* TYPE_...: what the value may be */
   uint8_t accepts_all;
-  uint8_t simple;        /* nothing but `types` is to check */
-  uint8_t fills;         /* a default lies at or below it */
-  uint8_t merges;        /* other schemas apply to the same value */
-  uint8_t is_false;      /* the schema `false` */
+  uint8_t simple;   /* nothing but `types` is to check */
+  uint8_t fills;    /* a default lies at or below it */
+  uint8_t merges;   /* other schemas apply to the same value */
+  uint8_t is_false; /* the schema `false` */
   int32_t strings, numbers, arrays, objects, every, end; /* instructions */
   int32_t resource;
   int32_t default_value; /* constant, 0 when none */
@@ -114,8 +107,8 @@ typedef struct schema_Node {
 typedef struct schema_Property {
   const char *name; /* borrowed from the constants */
   size_t len;
-  int32_t key;  /* constant */
-  int32_t node; /* what its value must be; true when only required */
+  int32_t key;           /* constant */
+  int32_t node;          /* what its value must be; true when only required */
   int32_t default_value; /* constant, 0 when none: its node's, by $ref too */
   uint8_t required, declared;
 } schema_Property;
@@ -125,11 +118,11 @@ typedef struct schema_Pattern {
 } schema_Pattern;
 
 typedef struct schema_Object {
-  int32_t first, count;       /* properties; the required ones first */
-  int32_t required;           /* how many are required */
-  int32_t pattern, patterns;  /* first and count of patternProperties */
-  int32_t additional;         /* node, -1 when none is given */
-  int32_t slots;              /* hash of the names: first slot, a power of 2 */
+  int32_t first, count;      /* properties; the required ones first */
+  int32_t required;          /* how many are required */
+  int32_t pattern, patterns; /* first and count of patternProperties */
+  int32_t additional;        /* node, -1 when none is given */
+  int32_t slots;             /* hash of the names: first slot, a power of 2 */
   uint32_t mask;
   uint8_t whole;      /* every member must be looked at, not only known ones */
   uint8_t long_names; /* some names are not interned */
@@ -160,7 +153,7 @@ typedef struct schema_Dynamic {
 } schema_Dynamic;
 
 /* The userdata "operations.schema".  Its uservalue is the constants table. */
-typedef struct schema_Schema {
+struct schema_Schema {
   ops_Alloc alloc;
   const core_State *core;
   schema_Vector nodes, ops, properties, patterns, objects, members, unions,
@@ -168,7 +161,7 @@ typedef struct schema_Schema {
   int32_t root;
   int32_t issue_limit;
   bool has_dynamic; /* the dynamic scope matters */
-} schema_Schema;
+};
 
 /* Pushes an empty schema userdata; its uservalue is a new table. */
 schema_Schema *program_new(lua_State *L, const core_State *core);

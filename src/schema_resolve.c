@@ -83,8 +83,7 @@ static int32_t enter_on_the_way(lua_State *L, tree_Tree *t, int32_t resource) {
   lua_pushvalue(L, schema);
   if (ops_rawget(L, t->memo) == LUA_TNUMBER)
     resource = tree_node(t, (int32_t)lua_tointeger(L, -1))->resource;
-  else
-    resource = tree_enter(L, t, resource, schema);
+  else resource = tree_enter(L, t, resource, schema);
   lua_settop(L, schema);
   return resource;
 }
@@ -131,15 +130,13 @@ static int32_t find_pointer(lua_State *L, tree_Tree *t, int32_t resource,
 static int32_t find_anchor(lua_State *L, tree_Tree *t, int32_t resource,
                            const char *fragment, size_t len) {
   size_t uri_len;
-  const char *uri =
-      tree_text(L, t, tree_resource(t, resource)->uri, &uri_len);
+  const char *uri = tree_text(L, t, tree_resource(t, resource)->uri, &uri_len);
   int32_t node = -1;
   int pass;
   for (pass = 0; pass < 2 && node < 0; pass++) {
     int32_t root = tree_resource(t, resource)->node;
     if (root >= 0) /* a document may call itself otherwise than its URI */
-      uri = tree_text(L, t,
-                      tree_resource(t, tree_node(t, root)->resource)->uri,
+      uri = tree_text(L, t, tree_resource(t, tree_node(t, root)->resource)->uri,
                       &uri_len);
     lua_pushfstring(L, "%s#", uri);
     lua_pushlstring(L, fragment, len);

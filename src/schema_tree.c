@@ -79,45 +79,8 @@ const char *tree_text(lua_State *L, const tree_Tree *t, int32_t constant,
   return s;
 }
 
-static void push_location(lua_State *L, const tree_Tree *t, int32_t node,
-                          schema_KeywordId keyword) {
-  int parts = 0;
-  if (keyword != KEYWORD_NONE) {
-    lua_pushfstring(L, "/%s", schema_keywords[keyword].name);
-    parts++;
-  }
-  while (node >= 0) {
-    const schema_Location *at = &tree_node(t, node)->location;
-    if (at->parent < 0) {
-      if (at->key != 0) {
-        ops_rawgeti(L, t->constants, (size_t)at->key);
-        lua_insert(L, -(++parts));
-      }
-    } else {
-      const char *name = schema_keywords[at->keyword].name;
-      if (at->key != 0) {
-        ops_rawgeti(L, t->constants, (size_t)at->key);
-        lua_pushfstring(L, "/%s/%s", name,
-                        luaL_gsub(L,
-                                  luaL_gsub(L, lua_tostring(L, -1), "~", "~0"),
-                                  "/", "~1"));
-        lua_insert(L, -4);
-        lua_pop(L, 3);
-      } else if (at->position >= 0) {
-        lua_pushfstring(L, "/%s/%d", name, (int)at->position);
-      } else {
-        lua_pushfstring(L, "/%s", name);
-      }
-      lua_insert(L, -(++parts));
-    }
-    node = at->parent;
-    if (parts > 32) { /* keeps the stack short on deep schemas */
-      lua_concat(L, parts);
-      parts = 1;
-    }
-  }
-  if (parts == 0) lua_pushliteral(L, "");
-  else lua_concat(L, parts);
+static const schema_Location *location_of(const void *tree, int32_t node) {
+  return &tree_node((const tree_Tree *)tree, node)->location;
 }
 
 void tree_issue(lua_State *L, tree_Tree *t, int32_t node,
@@ -125,7 +88,7 @@ void tree_issue(lua_State *L, tree_Tree *t, int32_t node,
   va_list arguments;
   luaL_checkstack(L, 64, "schema");
   lua_createtable(L, 0, 4);
-  push_location(L, t, node, keyword);
+  schema_push_location(L, t->constants, location_of, t, node, keyword);
   lua_pushvalue(L, -1);
   lua_setfield(L, -3, "path");
   lua_setfield(L, -2, "schemaPath");
@@ -249,7 +212,7 @@ static int32_t add_resource(lua_State *L, tree_Tree *t, int32_t outer,
 
 /* Pushes `ref` resolved against the resource's URI. */
 void tree_push_resolved(lua_State *L, tree_Tree *t, int32_t resource,
-                          const char *ref, size_t len) {
+                        const char *ref, size_t len) {
   size_t base_len;
   const char *base =
       tree_text(L, t, tree_resource(t, resource)->uri, &base_len);
@@ -304,8 +267,7 @@ int32_t tree_enter(lua_State *L, tree_Tree *t, int32_t outer, int schema) {
     id = string_field(L, schema, "$id", &len);
   else if (schema_keyword_applies(KEYWORD_ID_4, &dialect))
     id = string_field(L, schema, "id", &len);
-  else
-    return outer;
+  else return outer;
   if (id == NULL) return outer;
   len = schema_uri_fragment(id, len);
   if (len == 0) {
@@ -407,8 +369,8 @@ static uint64_t present_keywords(lua_State *L, tree_Tree *t, int32_t node,
 
 static int32_t add_keyword(lua_State *L, tree_Tree *t, int32_t node,
                            schema_KeywordId id) {
-  int32_t i = schema_vector_add(L, &t->alloc, &t->keywords,
-                                sizeof(tree_Keyword), 1);
+  int32_t i =
+      schema_vector_add(L, &t->alloc, &t->keywords, sizeof(tree_Keyword), 1);
   tree_Node *n = tree_node(t, node);
   tree_Keyword *k = tree_keyword(t, i);
   k->id = (uint8_t)id;
@@ -429,16 +391,15 @@ static void read_keywords(lua_State *L, tree_Tree *t, int32_t node, int schema,
     if ((set & 1) == 0) continue;
     lua_pushstring(L, schema_keywords[id].name);
     lua_rawget(L, schema);
-    tree_read_value(L, t, node,
-                    add_keyword(L, t, node, (schema_KeywordId)id), depth);
+    tree_read_value(L, t, node, add_keyword(L, t, node, (schema_KeywordId)id),
+                    depth);
     lua_settop(L, schema);
   }
 }
 
 static int32_t add_node(lua_State *L, tree_Tree *t, const schema_Location *at,
                         int32_t resource) {
-  int32_t i =
-      schema_vector_add(L, &t->alloc, &t->nodes, sizeof(tree_Node), 1);
+  int32_t i = schema_vector_add(L, &t->alloc, &t->nodes, sizeof(tree_Node), 1);
   tree_Node *n = tree_node(t, i);
   n->first = n->last = -1;
   n->location = *at;
@@ -490,7 +451,8 @@ int32_t tree_parse(lua_State *L, tree_Tree *t, const schema_Location *at,
     tree_node(t, node)->boolean = lua_toboolean(L, -1) ? 1 : 2;
     return node;
   }
-  if ((kind == VALUE_OBJECT || kind == VALUE_EMPTY) && depth <= SCHEMA_MAX_DEPTH)
+  if ((kind == VALUE_OBJECT || kind == VALUE_EMPTY) &&
+      depth <= SCHEMA_MAX_DEPTH)
     return parse_table(L, t, at, resource, depth);
   node = add_node(L, t, at, resource);
   tree_node(t, node)->boolean = 1;

@@ -16,12 +16,12 @@
 #define SCHEMA_MAX_DEPTH 256 /* subschemas within subschemas */
 
 typedef struct tree_Node {
-  int32_t first;          /* index of the first keyword, -1 */
-  int32_t last;           /* of the last one */
-  int32_t resource;       /* the resource that it belongs to */
-  int32_t outer;          /* the resource that its parent belongs to */
+  int32_t first;    /* index of the first keyword, -1 */
+  int32_t last;     /* of the last one */
+  int32_t resource; /* the resource that it belongs to */
+  int32_t outer;    /* the resource that its parent belongs to */
   schema_Location location;
-  uint8_t boolean;        /* 0: an object, 1: true, 2: false */
+  uint8_t boolean; /* 0: an object, 1: true, 2: false */
 } tree_Node;
 
 typedef struct tree_Keyword {
@@ -62,8 +62,8 @@ typedef struct tree_Tree {
   ops_Alloc alloc;
   const core_State *core;
   schema_Vector nodes, keywords, children, resources, anchors, references;
-  buffer_Buffer text;       /* for URIs and pointers */
-  schema_Dialect dialect;   /* when a document names none */
+  buffer_Buffer text;     /* for URIs and pointers */
+  schema_Dialect dialect; /* when a document names none */
   bool has_dynamic_ref;
   int32_t constants_count;
   /* stack indices of Lua tables */

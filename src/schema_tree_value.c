@@ -8,8 +8,8 @@
 #include <stdlib.h>
 
 static int32_t add_children(lua_State *L, tree_Tree *t, size_t n) {
-  int32_t first = schema_vector_add(L, &t->alloc, &t->children,
-                                    sizeof(tree_Child), n);
+  int32_t first =
+      schema_vector_add(L, &t->alloc, &t->children, sizeof(tree_Child), n);
   size_t i;
   for (i = 0; i < n; i++) tree_child(t, first + (int32_t)i)->node = -1;
   return first;
@@ -80,8 +80,7 @@ static void read_array(lua_State *L, tree_Tree *t, int32_t node,
 
 static void read_items(lua_State *L, tree_Tree *t, int32_t node,
                        int32_t keyword, int depth) {
-  uint8_t draft =
-      tree_resource(t, tree_node(t, node)->resource)->dialect.draft;
+  uint8_t draft = tree_resource(t, tree_node(t, node)->resource)->dialect.draft;
   if ((draft & (DRAFT_2020 | DRAFT_OPENAPI)) == 0 &&
       value_kind(L, t->core, -1) == VALUE_ARRAY) {
     tree_keyword(t, keyword)->flag = 1;
@@ -163,9 +162,8 @@ static void read_member(lua_State *L, tree_Tree *t, int32_t node,
                         int32_t keyword, int32_t child, int depth) {
   uint8_t shape = schema_keywords[id_of(t, keyword)].shape;
   int32_t key = tree_child(t, child)->key;
-  if (shape == SHAPE_NAME_MAP ||
-      (shape == SHAPE_DEPENDENCIES &&
-       value_kind(L, t->core, -1) == VALUE_ARRAY)) {
+  if (shape == SHAPE_NAME_MAP || (shape == SHAPE_DEPENDENCIES &&
+                                  value_kind(L, t->core, -1) == VALUE_ARRAY)) {
     int32_t first = 0;
     size_t count = 0;
     if (!read_names(L, t, &first, &count))
@@ -225,15 +223,13 @@ static void read_numeric(lua_State *L, tree_Tree *t, int32_t node,
   else if (shape == SHAPE_POSITIVE && !(number.d > 0))
     tree_issue(L, t, node, id_of(t, keyword),
                "expected a number above 0, got %f", number.d);
-  else
-    tree_keyword(t, keyword)->number = number;
+  else tree_keyword(t, keyword)->number = number;
 }
 
 /* exclusiveMinimum: a flag of `minimum` once, a bound of its own later. */
 static void read_limit(lua_State *L, tree_Tree *t, int32_t node,
                        int32_t keyword) {
-  uint8_t draft =
-      tree_resource(t, tree_node(t, node)->resource)->dialect.draft;
+  uint8_t draft = tree_resource(t, tree_node(t, node)->resource)->dialect.draft;
   if ((draft & (DRAFT_4 | DRAFT_OPENAPI | DRAFT_SWAGGER)) == 0) {
     read_numeric(L, t, node, keyword);
   } else if (lua_type(L, -1) == LUA_TBOOLEAN) {
@@ -248,10 +244,10 @@ static uint16_t type_mask(const char *name, uint8_t draft) {
     const char *name;
     uint16_t mask;
   } types[] = {
-      {"null", TYPE_NULL},     {"boolean", TYPE_BOOLEAN},
+      {"null", TYPE_NULL},       {"boolean", TYPE_BOOLEAN},
       {"integer", TYPE_INTEGER}, {"number", TYPE_NUMBER},
-      {"string", TYPE_STRING}, {"array", TYPE_ARRAY},
-      {"object", TYPE_OBJECT}, {NULL, 0},
+      {"string", TYPE_STRING},   {"array", TYPE_ARRAY},
+      {"object", TYPE_OBJECT},   {NULL, 0},
   };
   int i;
   for (i = 0; types[i].name != NULL; i++) {
@@ -263,8 +259,7 @@ static uint16_t type_mask(const char *name, uint8_t draft) {
 /* Adds the type named by the string on top of the stack. */
 static void read_type_name(lua_State *L, tree_Tree *t, int32_t node,
                            int32_t keyword) {
-  uint8_t draft =
-      tree_resource(t, tree_node(t, node)->resource)->dialect.draft;
+  uint8_t draft = tree_resource(t, tree_node(t, node)->resource)->dialect.draft;
   uint16_t mask;
   if (lua_type(L, -1) != LUA_TSTRING) {
     expected(L, t, node, keyword, "the name of a type, or an array of them");
@@ -323,7 +318,8 @@ static void add_reference(lua_State *L, tree_Tree *t, int32_t node,
   int32_t child = add_children(L, t, 1);
   int32_t i = schema_vector_add(L, &t->alloc, &t->references,
                                 sizeof(tree_Reference), 1);
-  tree_Reference *reference = schema_vector_at(t->references, tree_Reference, i);
+  tree_Reference *reference =
+      schema_vector_at(t->references, tree_Reference, i);
   reference->node = node;
   reference->keyword = keyword;
   set_range(t, keyword, child, 1);
@@ -349,8 +345,7 @@ static void read_boolean(lua_State *L, tree_Tree *t, int32_t node,
                          int32_t keyword) {
   if (lua_type(L, -1) != LUA_TBOOLEAN)
     expected(L, t, node, keyword, "a boolean");
-  else
-    tree_keyword(t, keyword)->flag = lua_toboolean(L, -1) ? 1 : 0;
+  else tree_keyword(t, keyword)->flag = lua_toboolean(L, -1) ? 1 : 0;
 }
 
 static void read_required(lua_State *L, tree_Tree *t, int32_t node,

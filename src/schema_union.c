@@ -32,9 +32,8 @@ static const schema_Op *string_tags(const schema_Schema *s, int32_t node) {
   return NULL;
 }
 
-static const schema_Property *required_property(const schema_Schema *s,
-                                                const schema_Node *n,
-                                                int32_t key) {
+static const schema_Property *
+required_property(const schema_Schema *s, const schema_Node *n, int32_t key) {
   const schema_Object *object;
   int32_t i;
   if (n->object < 0) return NULL;
@@ -75,8 +74,8 @@ static bool add_tags(lua_State *L, schema_Schema *s, const schema_Union *u,
     const schema_Member *m = program_member(s, op->a + j);
     schema_Tag *tag;
     if (has_tag(s, u, m)) return false;
-    tag = program_tag(s, schema_vector_add(L, &s->alloc, &s->tags,
-                                           sizeof(schema_Tag), 1));
+    tag = program_tag(
+        s, schema_vector_add(L, &s->alloc, &s->tags, sizeof(schema_Tag), 1));
     tag->text = m->text;
     tag->len = m->len;
     tag->branch = i;
@@ -148,8 +147,7 @@ static bool object_fills(const schema_Schema *s, const schema_Object *object) {
     if (program_node(s, program_pattern(s, object->pattern + i)->node)->fills)
       return true;
   }
-  return object->additional >= 0 &&
-         program_node(s, object->additional)->fills;
+  return object->additional >= 0 && program_node(s, object->additional)->fills;
 }
 
 static bool op_fills(const schema_Schema *s, const schema_Op *op) {

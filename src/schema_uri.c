@@ -121,8 +121,9 @@ bool schema_uri_resolve(buffer_Buffer *out, const char *base_text,
   split(&base, base_text, base_len);
   split(&ref, text, len);
   if (ref.scheme.present) return buffer_add(out, text, len);
-  if (base.scheme.present && (!buffer_add(out, base.scheme.text, base.scheme.len) ||
-                              !buffer_add_char(out, ':')))
+  if (base.scheme.present &&
+      (!buffer_add(out, base.scheme.text, base.scheme.len) ||
+       !buffer_add_char(out, ':')))
     return false;
   if (ref.authority.present) {
     if (!add_prefixed(out, "//", &ref.authority) ||

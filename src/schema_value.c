@@ -183,9 +183,7 @@ static uint64_t hash_value(lua_State *L, const core_State *core, int depth) {
     d = lua_tonumber(L, -1) + 0.0; /* -0.0 becomes 0.0 */
     memcpy(&bits, &d, sizeof(bits));
     return mix(1, bits);
-  case LUA_TSTRING:
-    s = lua_tolstring(L, -1, &len);
-    return hash_bytes(s, len);
+  case LUA_TSTRING: s = lua_tolstring(L, -1, &len); return hash_bytes(s, len);
   case LUA_TTABLE: return hash_table(L, core, depth);
   default: return 5;
   }
@@ -325,8 +323,7 @@ static bool is_decimal_multiple(double d, double of) {
 bool schema_is_multiple(lua_State *L, int i, const schema_Op *op) {
   int64_t n;
   if ((op->flag & INTEGER_BOUND) && value_is_integer(L, i, &n))
-    return n == INT64_MIN ? op->u.i == 1 || n % op->u.i == 0
-                          : n % op->u.i == 0;
+    return n == INT64_MIN ? op->u.i == 1 || n % op->u.i == 0 : n % op->u.i == 0;
   if ((op->flag & INTEGER_BOUND) == 0)
     return is_decimal_multiple(lua_tonumber(L, i), op->u.d);
   return is_decimal_multiple(lua_tonumber(L, i), (double)op->u.i);

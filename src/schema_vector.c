@@ -16,7 +16,8 @@ int32_t schema_vector_add(lua_State *L, const ops_Alloc *alloc,
     vector->items = items;
     vector->capacity = capacity;
   }
-  if (n > 0) memset((char *)vector->items + first * item_size, 0, n * item_size);
+  if (n > 0)
+    memset((char *)vector->items + first * item_size, 0, n * item_size);
   vector->count += n;
   return (int32_t)first;
 }

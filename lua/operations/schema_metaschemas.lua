@@ -1,0 +1,5 @@
+local metaschemas = {}
+function metaschemas.find()
+  return nil
+end
+return metaschemas
