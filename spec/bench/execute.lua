@@ -1,4 +1,5 @@
 --- `execute` and `subscribe` beside the same work on Node (execute_peer.mjs) and in plain Lua (pure.lua), in one run.
+--- `execute.lua PATTERN` runs only the cases whose name matches, without the peer.
 --- Prints nanoseconds of CPU per call, calls per second and ratios: above 1 means that operations is the faster one.
 package.path = "./spec/bench/?.lua;" .. package.path
 local core = require("operations.core")
@@ -119,19 +120,25 @@ local function time_peer(list)
 end
 
 local function row(name, ours, peer, target)
+  peer = peer or 0 / 0
   print(("%-16s %9.0f ns %11.0f /s   typebox %9.0f ns   ratio %5.2f%s"):format(
     name, ours, 1e9 / ours, peer, peer / ours, target and ("   (to reach: %.1f)"):format(target) or ""))
 end
 
+local only = ...
 local list = cases.execute()
-local peer = time_peer(list)
+local peer = only and {} or time_peer(list)
 local registry = operations.registry()
 for _, case in ipairs(list) do
-  row(case.name, time_execute(registry, case), peer[case.name], targets[case.name])
+  if not only or case.name:find(only) then
+    row(case.name, time_execute(registry, case), peer[case.name], targets[case.name])
+  end
 end
-local yield = time_subscribe(registry)
-row("subscribe_1000", yield, peer.subscribe_1000)
-print(("subscribe: %.2f million yields/s   (to reach: 1)"):format(1e3 / yield))
+if not only or ("subscribe_1000"):find(only) then
+  local yield = time_subscribe(registry)
+  row("subscribe_1000", yield, peer.subscribe_1000)
+  print(("subscribe: %.2f million yields/s   (to reach: 1)"):format(1e3 / yield))
+end
 for _, i in ipairs({ 1, 2 }) do
   local case = list[i]
   for _, value in ipairs(case.outputs) do
