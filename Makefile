@@ -32,15 +32,18 @@ all: $(MODULES)/core.so $(MODULES)/reactor.so $(MODULES)/system.so $(BUILD)/bin/
 
 $(MODULES)/core.so: $(CORE_OBJ)
 	@mkdir -p $(@D)
-	$(CC) $(LIBFLAG) $(LDFLAGS) -o $@ $^ -lpcre2-8 -lm
+	@echo "  $(CC) $@"
+	@$(CC) $(LIBFLAG) $(LDFLAGS) -o $@ $^ -lpcre2-8 -lm
 
 $(MODULES)/reactor.so: $(REACTOR_OBJ)
 	@mkdir -p $(@D)
-	$(CC) $(LIBFLAG) $(LDFLAGS) -o $@ $^ -lcurl -lpthread -ldl
+	@echo "  $(CC) $@"
+	@$(CC) $(LIBFLAG) $(LDFLAGS) -o $@ $^ -lcurl -lpthread -ldl
 
 $(MODULES)/system.so: $(SYSTEM_OBJ)
 	@mkdir -p $(@D)
-	$(CC) $(LIBFLAG) $(LDFLAGS) -o $@ $^
+	@echo "  $(CC) $@"
+	@$(CC) $(LIBFLAG) $(LDFLAGS) -o $@ $^
 
 # The command line program runs compiled Lua: parsing would double the time that it takes to start.
 COMPILED = $(patsubst lua/%,$(BUILD)/lua/%,$(shell find lua -name '*.lua'))
@@ -62,7 +65,8 @@ $(BUILD)/bin/operations: Makefile $(COMPILED)
 
 $(BUILD)/%.o: src/%.c
 	@mkdir -p $(@D)
-	$(CC) $(CSTD) $(WARN) $(CFLAGS) -fPIC -I$(LUA_INCDIR) -MMD -MP -c -o $@ $<
+	@echo "  $(CC) $@"
+	@$(CC) $(CSTD) $(WARN) $(CFLAGS) -fPIC -I$(LUA_INCDIR) -MMD -MP -c -o $@ $<
 
 -include $(wildcard $(BUILD)/*.d)
 
@@ -141,7 +145,8 @@ $(FUZZERS:%=fuzz-%): fuzz-%: build/fuzz/fuzz_%
 	@grep -E 'number_of_executed_units|new_units_added' build/fuzz/$*.log
 
 build/fuzz/fuzz_%: spec/native/fuzz_%.c build/fuzz/libcore.a
-	clang $(FUZZ_FLAGS) -fsanitize=fuzzer,address,undefined -o $@ $< build/fuzz/libcore.a -llua5.4 -lpcre2-8 -lm
+	@echo "  clang $@"
+	@clang $(FUZZ_FLAGS) -fsanitize=fuzzer,address,undefined -o $@ $< build/fuzz/libcore.a -llua5.4 -lpcre2-8 -lm
 
 build/fuzz/libcore.a: $(FUZZ_OBJ)
 	@rm -f $@
@@ -149,7 +154,8 @@ build/fuzz/libcore.a: $(FUZZ_OBJ)
 
 build/fuzz/%.o: src/%.c
 	@mkdir -p $(@D)
-	clang $(FUZZ_FLAGS) -D_GNU_SOURCE -fsanitize=fuzzer-no-link,address,undefined -MMD -MP -c -o $@ $<
+	@echo "  clang $@"
+	@clang $(FUZZ_FLAGS) -D_GNU_SOURCE -fsanitize=fuzzer-no-link,address,undefined -MMD -MP -c -o $@ $<
 
 -include $(wildcard build/fuzz/*.d)
 

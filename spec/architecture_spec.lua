@@ -79,7 +79,8 @@ end
 
 -- Parsers and formats: pure whatever their headers say.
 local pure = {
-  "^alloc$", "^buffer$", "^format", "^json$", "^json_number$", "^json_utf8$", "^json_write$", "^regex", "^sse$", "^utf8",
+  "^alloc$", "^buffer$", "^format", "^json$", "^json_number$", "^json_utf8$", "^json_write$", "^regex", "^sse$",
+  "^utf8",
 }
 
 --- Is a C file pure: in the list above, or with a header that says "no Lua" in its first lines?
