@@ -159,18 +159,20 @@ static void push_finish(lua_State *L, int mode) {
   lua_pushcclosure(L, operation_finish, UP_MODE + ENVELOPE_KEYS);
 }
 
-/* What an input must be for prepare to be of no use: "any", "object" (an
-** unmarked table), or nil when prepare must run. */
-static void push_guard(lua_State *L) {
-  if (lua_isnil(L, 2) && lua_isnil(L, 3)) lua_pushliteral(L, "any");
-  else if (lua_isnil(L, 2) && schema_accepts_every_object(L, 3))
-    lua_pushliteral(L, "object");
+/* What a value must be for the schema at `schema` to have nothing to say:
+*"any",
+** "object" (an unmarked table), or nil when it has to be asked. */
+static void push_guard(lua_State *L, int schema) {
+  if (lua_isnil(L, schema)) lua_pushliteral(L, "any");
+  else if (schema_accepts_every_object(L, schema)) lua_pushliteral(L, "object");
   else lua_pushnil(L);
 }
 
 /* core.operation(id, access?, input?, output?, normalize) -> prepare, finish,
-** guard; access is an accessControl table, input and output are compiled
-** schemas, normalize is "cast", "force" or "off". */
+** input_guard, output_guard; access is an accessControl table, input and output
+** are compiled schemas, normalize is "cast", "force" or "off".  The guards say
+** which inputs need no prepare and which data needs no more than an envelope.
+*/
 static int operation_new(lua_State *L) {
   static const char *const modes[] = {"off", "cast", "force", NULL};
   static const int values[] = {SCHEMA_OFF, SCHEMA_CAST, SCHEMA_FORCE};
@@ -189,8 +191,10 @@ static int operation_new(lua_State *L) {
   }
   push_prepare(L);
   push_finish(L, values[mode]);
-  push_guard(L);
-  return 3;
+  if (lua_isnil(L, 2)) push_guard(L, 3);
+  else lua_pushnil(L);
+  push_guard(L, 4);
+  return 4;
 }
 
 /* core.trust() -> a value that marks a call as trusted */
