@@ -179,5 +179,6 @@ describe("operations.system", function()
 
   it("names the argument that is wrong", function()
     assert.error_matches(function() system.list({}) end, "bad argument #1 to 'list'")
+    assert.error_matches(function() system.kind("a\0b") end, "bad argument #1 to 'kind'.*zero byte")
   end)
 end)

@@ -19,6 +19,13 @@ typedef struct system_Directory {
   DIR *dir;
 } system_Directory;
 
+static const char *check_path(lua_State *L, int i) {
+  size_t length;
+  const char *path = luaL_checklstring(L, i, &length);
+  luaL_argcheck(L, strlen(path) == length, i, "path with a zero byte");
+  return path;
+}
+
 /* Returns nil, "PATH: what the system says" */
 static int push_failure(lua_State *L, const char *path, int error) {
   lua_pushnil(L);
@@ -54,7 +61,7 @@ static bool is_dots(const char *name) {
 /* system.list(path) -> array of the names in a directory, unsorted |
 ** nil, message */
 static int system_list(lua_State *L) {
-  const char *path = luaL_checkstring(L, 1);
+  const char *path = check_path(L, 1);
   system_Directory *directory = new_directory(L);
   const struct dirent *entry;
   size_t n = 0;
@@ -75,7 +82,7 @@ static int system_list(lua_State *L) {
 /* system.kind(path) -> "file" | "directory" | "other", identity | nil, message
 ** Follows links; two paths with one identity are the same file. */
 static int system_kind(lua_State *L) {
-  const char *path = luaL_checkstring(L, 1);
+  const char *path = check_path(L, 1);
   struct stat st;
   char identity[64];
   if (stat(path, &st) != 0) return push_failure(L, path, errno);
