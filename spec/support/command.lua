@@ -23,6 +23,12 @@ function command.interpreter()
   return arg[i]
 end
 
+--- Shell functions that run the tree: a sanitizer that the specs run under is for these alone.
+local function functions()
+  local lua = ('LD_PRELOAD="$SANITIZER" %s'):format(quote(command.interpreter()))
+  return ('lua() { %s "$@"; }; operations() { %s lua/operations/cli/main.lua "$@"; }; '):format(lua, lua)
+end
+
 --- Runs a shell script; it is killed after 60 seconds.
 ---@param script string
 ---@param stdin? string
@@ -32,19 +38,15 @@ function command.run(script, stdin)
   local file = assert(io.open(paths.input, "wb"))
   file:write(stdin or "")
   file:close()
-  local lua = quote(command.interpreter())
-  local prelude = ('lua() { %s "$@"; }; operations() { %s lua/operations/cli/main.lua "$@"; }; '):format(lua, lua)
-  os.execute(("timeout 60 sh -c %s <%s >%s 2>%s; echo $? >%s"):format(
-    quote(prelude .. script), paths.input, paths.out, paths.err, paths.code))
+  os.execute(("export SANITIZER=$LD_PRELOAD; unset LD_PRELOAD; timeout 60 sh -c %s <%s >%s 2>%s; echo $? >%s"):format(
+    quote(functions() .. script), paths.input, paths.out, paths.err, paths.code))
   os.remove(paths.input)
   return { out = read(paths.out), err = read(paths.err), code = tonumber(read(paths.code)) }
 end
 
 --- The same, with the tasks API of examples/server at $TASKS_URL.
 function command.run_with_server(script, stdin)
-  local lua = quote(command.interpreter())
-  local prelude = ('lua() { %s "$@"; }; operations() { %s lua/operations/cli/main.lua "$@"; }; '):format(lua, lua)
-  return command.run("examples/server/run sh -c " .. quote(prelude .. script), stdin)
+  return command.run("examples/server/run sh -c " .. quote(functions() .. script), stdin)
 end
 
 return command

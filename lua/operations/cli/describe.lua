@@ -41,10 +41,12 @@ end
 local function text(spec)
   local id = spec.namespace .. "." .. spec.name
   local parts = { ("%s  %s  %s\n"):format(id, spec.type, spec.version) }
-  for _, paragraph in ipairs({ spec.title or false, spec.description or false }) do
-    if paragraph and paragraph ~= "" then
-      parts[#parts + 1] = paragraph .. "\n"
-    end
+  local description = spec.description or ""
+  if spec.title and spec.title ~= description then
+    parts[#parts + 1] = spec.title .. "\n"
+  end
+  if description ~= "" then
+    parts[#parts + 1] = description .. "\n"
   end
   parts[#parts + 1] = "Input:\n" .. schema_text.describe(spec.inputSchema)
   parts[#parts + 1] = "Output:\n" .. schema_text.describe(spec.outputSchema)

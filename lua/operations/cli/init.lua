@@ -116,7 +116,9 @@ end
 ---@return integer code  for the shell; README.md has the table
 function cli.main(argv)
   local ok, result = pcall(dispatch, argv)
-  return ok and result or fail(result)
+  local code = ok and result or fail(result)
+  output.settle()
+  return code
 end
 
 return cli

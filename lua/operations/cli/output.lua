@@ -103,16 +103,27 @@ local function http_body(details)
   return type(body) == "string" and body or json.encode(body, { sort_keys = true })
 end
 
+--- The first line about an error; a message that only repeats the first of the issues below it is left out.
+local function headline(err, issues)
+  local first = issues and issues[1]
+  if first and err.message:find(first.path .. ": " .. first.message, 1, true) == 1 then
+    return err.code
+  end
+  return tostring(err)
+end
+
 --- Prints an error object: its code and message, then its issues or the body of the HTTP answer.
 ---@param err operations.Error
 function output.failure(err)
-  output.complain("%s", tostring(err))
   local details = type(err) == "table" and err.details
   if type(details) ~= "table" then
+    output.complain("%s", tostring(err))
     return
   end
-  if is_issue(details[1]) then
-    output.issues(details)
+  local issues = is_issue(details[1]) and details or nil
+  output.complain("%s", headline(err, issues))
+  if issues then
+    output.issues(issues)
   elseif type(details.statusCode) == "number" then
     local body = http_body(details)
     if body then

@@ -24,7 +24,7 @@ sources.help = "An option of an OpenAPI document counts for the --openapi before
 --- How each option changes the configuration of an OpenAPI document; returns a message when it is wrong.
 local setters = {
   namespace = function(config, value) config.namespace = value end,
-  ["base-url"] = function(config, value) config.baseUrl = value end,
+  ["base-url"] = function(config, value) config.base_url = value end,
   bearer = function(config, value) config.auth = { type = "bearer", token = value } end,
   basic = function(config, value)
     local username, password = value:match("^([^:]*):(.*)$")
@@ -78,13 +78,30 @@ end
 
 local load = {}
 
-function load.openapi(source)
-  local from_openapi = operations.from_openapi
-  if source.place:find("^https?://") then
-    output.progress("loading " .. source.place)
-    return from_openapi.url(source.place, source.config)
+local function tell_report(source, report, verbose)
+  if #report > 0 and not verbose then
+    output.complain("%s: %d parts were not taken over (--verbose lists them)", source.place, #report)
+    return
   end
-  return from_openapi.file(source.place, source.config)
+  for _, problem in ipairs(report) do
+    output.complain("%s%s: %s", source.place, problem.pointer, problem.message)
+  end
+end
+
+--- What the document lacks is told and passed over; an option that is wrong raises in the adapter.
+function load.openapi(source, verbose)
+  local from_openapi = operations.from_openapi
+  local is_url = source.place:find("^https?://") ~= nil
+  if is_url then
+    output.progress("loading " .. source.place)
+  end
+  local ok, definitions, report = pcall(is_url and from_openapi.url or from_openapi.file, source.place, source.config)
+  if not ok then
+    return nil, definitions
+  elseif definitions then
+    tell_report(source, report, verbose)
+  end
+  return definitions, report
 end
 
 --- Problems of a directory's files are told and passed over; the one file that was asked for must be right.
@@ -104,10 +121,12 @@ function load.lua(source)
   return definitions
 end
 
-local function register(registry, source)
-  local definitions, err = load[source.kind](source)
+local function register(registry, source, verbose)
+  local definitions, err = load[source.kind](source, verbose)
   if not definitions then
-    if err then
+    if output.is_interrupt(err) then
+      error(err, 0)
+    elseif err then
       output.complain("cannot load %s", source.place)
       output.failure(err)
     end
@@ -156,7 +175,7 @@ function sources.registry(parsed)
   end
   local registry = operations.registry({ on_warning = warn, log = logger(parsed.options.verbose) })
   for _, source in ipairs(list) do
-    if not register(registry, source) then
+    if not register(registry, source, parsed.options.verbose) then
       return nil, output.codes.SOURCE
     end
   end
