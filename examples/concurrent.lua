@@ -2,7 +2,7 @@
 local operations = require("operations")
 
 local registry = operations.registry()
-local tasks = { namespace = "tasks", baseUrl = os.getenv("TASKS_URL") }
+local tasks = { namespace = "tasks", base_url = os.getenv("TASKS_URL") }
 assert(registry:register_all(assert(operations.from_openapi.file("examples/tasks.openapi.json", tasks))))
 
 operations.run(function()

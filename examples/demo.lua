@@ -31,10 +31,12 @@ local function call(id, input)
   return envelope.data
 end
 
+print("nginx serves the API of examples/tasks.openapi.json at " .. url)
+
 heading("Operations of an OpenAPI document, and of Lua files")
 local imported = assert(operations.from_openapi.file("examples/tasks.openapi.json", {
   namespace = "tasks",
-  baseUrl = url,
+  base_url = url,
 }))
 local written, problems = assert(operations.scanner.scan("examples/definitions"))
 expect(#problems == 0, "every file to give a definition")

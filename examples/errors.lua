@@ -36,6 +36,8 @@ print(withdraw(13).details.try)
 --> UNLUCKY	not this one
 --> 14
 print(withdraw(0).details[1].path)
+--> VALIDATION_ERROR	/amount: expected a number of at least 1, got 0
+--> /amount
 print(select(2, registry:execute("bank.rob"))) --> OPERATION_NOT_FOUND: no operation 'bank.rob'
 
 -- assert raises the object; its text is the code and the message.

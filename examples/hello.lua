@@ -1,7 +1,7 @@
 local operations = require("operations")
 local T = operations.type
 local registry = operations.registry()
-local api = { namespace = "tasks", baseUrl = os.getenv("TASKS_URL") }
+local api = { namespace = "tasks", base_url = os.getenv("TASKS_URL") }
 assert(registry:register_all(assert(operations.from_openapi.file("examples/tasks.openapi.json", api))))
 assert(registry:register({
   namespace = "report", name = "open", outputSchema = T.integer(),

@@ -18,9 +18,13 @@ print(ok) --> false
 for _, issue in ipairs(issues) do
   print(issue.path, issue.message)
 end
+--> /age	expected a number of at least 0, got -1
+--> /name	expected at least 1 character, got 0
 
 local value, changes = schema:cast({ name = "Ada", age = "36", password = "secret" })
 print(operations.json.encode(value, { sort_keys = true })) --> {"age":36,"emails":[],"name":"Ada"}
+local kinds = {}
 for _, change in ipairs(changes) do
-  print(change.path, change.kind)
+  kinds[change.path] = change.kind
 end
+print(kinds["/age"], kinds["/emails"], kinds["/password"]) --> converted	defaulted	stripped
