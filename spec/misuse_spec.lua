@@ -1,0 +1,134 @@
+--- Every public function is given what it does not expect. It must raise a message that names the argument, or return
+--- nil and an error object, or get on with it: never fail inside, crash or change what it was given.
+local operations = require("operations")
+
+local cycle = { name = "cycle" }
+cycle.self = cycle
+
+local deep = {}
+for _ = 1, 2000 do
+  deep = { deep }
+end
+
+-- A list with names: nil is one of them.
+local bad_values = {
+  { "nil", nil },
+  { "a boolean", true },
+  { "NaN", 0 / 0 },
+  { "infinity", math.huge },
+  { "an empty string", "" },
+  { "invalid UTF-8", "\255\254" },
+  { "a NUL", "a\0b" },
+  { "a long string", ("x"):rep(100000) },
+  { "a cyclic table", cycle },
+  { "a deep table", deep },
+  { "a table with holes", { 1, nil, 3 } },
+  { "a mixed table", { 1, a = 2 } },
+  { "a table with odd keys", { [true] = 1, [1.5] = 2 } },
+  { "a function", function() end },
+  { "a thread", coroutine.create(function() end) },
+  { "a userdata", io.stdout },
+}
+
+local function fresh()
+  local registry = operations.registry({ log = function() end })
+  _G.assert(registry:register({
+    namespace = "a",
+    name = "b",
+    inputSchema = { type = "object", properties = { x = { type = "string" } } },
+    outputSchema = { type = "object", properties = { x = { type = "string" } } },
+    handler = function(input)
+      return input
+    end,
+  }))
+  _G.assert(registry:register({ namespace = "a", name = "s", type = "subscription", handler = function() end }))
+  return registry
+end
+
+-- Name, how many arguments, and the call.
+local functions = {
+  { "registry", 1, operations.registry },
+  { "error", 2, operations.error },
+  { "array", 1, operations.array },
+  { "object", 1, operations.object },
+  { "local_envelope", 2, operations.local_envelope },
+  { "http_envelope", 2, operations.http_envelope },
+  { "mcp_envelope", 2, operations.mcp_envelope },
+  { "is_response_envelope", 1, operations.is_response_envelope },
+  { "unwrap", 1, operations.unwrap },
+  { "is_error", 1, operations.is_error },
+  { "json.encode", 2, operations.json.encode },
+  { "json.decode", 2, operations.json.decode },
+  { "schema.compile", 2, operations.schema.compile },
+  { "sse_parser", 2, operations.sse_parser },
+  { "run", 1, operations.run },
+  { "all", 1, operations.all },
+  { "sleep", 1, function(seconds)
+    if seconds ~= math.huge then
+      return operations.sleep(seconds)
+    end
+  end },
+  { "scanner.scan", 1, operations.scanner.scan },
+  { "register", 2, function(...) return fresh():register(...) end },
+  { "register_all", 2, function(...) return fresh():register_all(...) end },
+  { "register_spec", 2, function(...) return fresh():register_spec(...) end },
+  { "register_handler", 2, function(...) return fresh():register_handler(...) end },
+  { "unregister", 1, function(...) return fresh():unregister(...) end },
+  { "get", 1, function(...) return fresh():get(...) end },
+  { "get_spec", 1, function(...) return fresh():get_spec(...) end },
+  { "get_handler", 1, function(...) return fresh():get_handler(...) end },
+  { "get_by_name", 2, function(...) return fresh():get_by_name(...) end },
+  { "list", 1, function(...) return fresh():list(...) end },
+  { "specs", 1, function(...) return fresh():specs(...) end },
+  { "env", 2, function(...) return fresh():env(...) end },
+  { "execute", 3, function(...) return fresh():execute(...) end },
+  { "execute a.b", 2, function(...) return fresh():execute("a.b", ...) end },
+  { "subscribe", 3, function(...) return fresh():subscribe(...) end },
+  { "subscribe a.s", 2, function(...) return fresh():subscribe("a.s", ...) end },
+  { "schema:check", 1, function(...) return _G.assert(operations.schema.compile({ maxItems = 1 })):check(...) end },
+  { "schema:cast", 2, function(...) return _G.assert(operations.schema.compile({ maxItems = 1 })):cast(...) end },
+  { "from_openapi.document", 2, function(...) return operations.from_openapi.document(...) end },
+  { "from_openapi.file", 2, function(...) return operations.from_openapi.file(...) end },
+}
+
+local function is_named(message)
+  for _, phrase in ipairs({ "bad argument", "bad option", "expected", "there is no option" }) do
+    if message:find(phrase, 1, true) then
+      return true
+    end
+  end
+end
+
+--- What is wrong with how a call ended, or nil.
+local function complaint(ok, result, err)
+  if ok then
+    return result == nil and err ~= nil and type(err) ~= "table" and "returned nil and a " .. type(err) or nil
+  elseif operations.is_error(result) then
+    return nil
+  elseif type(result) ~= "string" then
+    return "raised a " .. type(result)
+  elseif result:match("attempt to") or not is_named(result) then
+    return "raised: " .. result
+  end
+end
+
+describe("bad arguments never get the better of", function()
+  for _, entry in ipairs(functions) do
+    local name, arity, fn = entry[1], entry[2], entry[3]
+    it(name, function()
+      local problems = {}
+      for position = 1, arity do
+        for _, value in ipairs(bad_values) do
+          local arguments = { "a.b", {}, {} }
+          arguments[position] = value[2]
+          local problem = complaint(pcall(fn, arguments[1], arguments[2], arguments[3]))
+          if problem then
+            problems[#problems + 1] = ("%s as #%d %s"):format(value[1], position, problem)
+          end
+        end
+      end
+      assert.equal("", table.concat(problems, "\n"):sub(1, 2000))
+      assert.equal(cycle, cycle.self)
+    end)
+  end
+end)
