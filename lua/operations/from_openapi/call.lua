@@ -36,11 +36,7 @@ local function hide(value, secrets)
   return value
 end
 
---- The client's error without the credentials that its URL may hold.
----@param err operations.Error
----@param credentials operations.openapi.Credential[]
----@return operations.Error
-function call.redact(err, credentials)
+local function secrets_of(credentials)
   local secrets = {}
   for _, credential in ipairs(credentials) do
     if credential.value ~= "" then
@@ -48,10 +44,27 @@ function call.redact(err, credentials)
       secrets[#secrets + 1] = style.encode(credential.value)
     end
   end
+  return secrets
+end
+
+--- The client's error without the credentials that its URL may hold.
+---@param err operations.Error
+---@param credentials operations.openapi.Credential[]
+---@return operations.Error
+function call.redact(err, credentials)
+  local secrets = secrets_of(credentials)
   if #secrets == 0 or not core.is_error(err) then
     return err
   end
   return errors.new(err.code, hide(err.message, secrets), hide(err.details, secrets))
+end
+
+--- A server's error, whose message may quote a credential. Its body stays as it came.
+---@param err operations.Error
+---@param credentials operations.openapi.Credential[]
+---@return operations.Error
+function call.redact_message(err, credentials)
+  return errors.new(err.code, hide(err.message, secrets_of(credentials)), err.details)
 end
 
 --- The headers that must not follow a redirect to another origin.
@@ -100,7 +113,8 @@ function call.handler(plan)
     if not reply then
       return nil, call.redact(err, credentials)
     end
-    return response.outcome(reply, plan.redirects)
+    local envelope, failure = response.outcome(reply, plan.redirects)
+    return envelope, failure and call.redact_message(failure, credentials)
   end
 end
 

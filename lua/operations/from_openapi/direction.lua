@@ -38,12 +38,13 @@ end
 --- Takes the properties of the other direction out of a schema, and out of what it requires.
 ---@param source operations.openapi.Document
 ---@param schema table  a copy that may be changed, with properties
+---@param originals table  the properties as the document has them
 ---@param file operations.openapi.File  that holds the schema
 ---@param way operations.openapi.Direction
 ---@return boolean changed
-function direction.apply(source, schema, file, way)
+function direction.apply(source, schema, originals, file, way)
   local gone, properties = {}, schema.properties
-  for key, property in pairs(properties) do
+  for key, property in pairs(originals) do
     if is_hidden(source, property, file, hidden_by[way]) then
       if schema.properties == properties then
         schema.properties = copy_of(properties)

@@ -125,6 +125,7 @@ function operation.build(loader, item, place, info)
   function build.report(pointer, message)
     loader.report(pointer, message, info.operationId or info.name)
   end
+  loader.converter.report = build.report
   build.segments, build.template_names, build.query = request.template(info.path)
   local input = inputs.read(build, item, place, info.method)
   local output = outputs.read(build, place)

@@ -128,7 +128,7 @@ function Converter:members(node, state)
     changed = true
   end
   if type(copy.properties) == "table" then
-    changed = direction.apply(self.source, copy, state.file, state.way) or changed
+    changed = direction.apply(self.source, copy, node.properties, state.file, state.way) or changed
   end
   return changed and setmetatable(copy, getmetatable(node)) or node
 end

@@ -127,7 +127,8 @@ function stream.handler(plan)
     context.defer(function()
       source:close()
     end)
-    return run(source, plan, credentials, context.emit)
+    local _, failure = run(source, plan, credentials, context.emit)
+    return nil, failure and call.redact_message(failure, credentials)
   end
 end
 

@@ -1,0 +1,341 @@
+local operations = require("operations")
+local support = require("spec.support.openapi")
+
+local json_body = { content = { ["application/json"] = { schema = {} } } }
+
+--- Imports one operation and calls it: its request, or nil and the error.
+local function call(operation, input, more, config)
+  local api = support.api(support.one(operation, more), config)
+  local _, err = api.definitions[1].handler(input)
+  return api.requests[1], err, api
+end
+
+local function content(media)
+  return { content = { [media] = { schema = {} } } }
+end
+
+describe("the request of an operation", function()
+  it("goes to the server's URL and the path, by the method", function()
+    local request = call({}, {}, { path = "/a/b", method = "delete" })
+    assert.equal("DELETE", request.method)
+    assert.equal("http://api.test/a/b", request.url)
+  end)
+
+  it("refuses a key that is no parameter, and names it", function()
+    local request, err = call({}, { limt = 1 })
+    assert.is_nil(request)
+    assert.equal("VALIDATION_ERROR", err.code)
+    assert.equal("/limt", err.details[1].path)
+  end)
+
+  it("refuses a body where none is declared", function()
+    local request, err = call({}, { body = {} })
+    assert.is_nil(request)
+    assert.equal("/body", err.details[1].path)
+  end)
+
+  it("refuses input that is no object", function()
+    local request, err = call({}, { 1, 2 })
+    assert.is_nil(request)
+    assert.equal("VALIDATION_ERROR", err.code)
+  end)
+
+  it("names a required parameter that is missing", function()
+    local request, err = call({ parameters = { { name = "q", ["in"] = "query", required = true } } }, {})
+    assert.is_nil(request)
+    assert.equal("/q", err.details[1].path)
+    assert.equal("required", err.details[1].keyword)
+  end)
+
+  it("leaves out optional parameters that nobody gave", function()
+    local parameters = { { name = "q", ["in"] = "query" }, { name = "H", ["in"] = "header" } }
+    local request = call({ parameters = parameters }, {})
+    assert.equal("http://api.test/op", request.url)
+    assert.is_nil(request.headers.H)
+  end)
+
+  it("sends every location at once", function()
+    local request = call({
+      parameters = {
+        { name = "id", ["in"] = "path", required = true },
+        { name = "q", ["in"] = "query" },
+        { name = "X-H", ["in"] = "header" },
+        { name = "c", ["in"] = "cookie" },
+        { name = "d", ["in"] = "cookie" },
+      },
+    }, { id = 7, q = "a b", ["X-H"] = "h", c = "1", d = "2" }, { path = "/x/{id}" })
+    assert.equal("http://api.test/x/7?q=a%20b", request.url)
+    assert.equal("h", request.headers["X-H"])
+    assert.equal("c=1; d=2", request.headers.Cookie)
+  end)
+
+  it("takes the path item's parameters, and the operation's instead of those of the same name and place", function()
+    local shared = { { name = "a", ["in"] = "query", required = true }, { name = "b", ["in"] = "query" } }
+    local request, err = call({ parameters = { { name = "a", ["in"] = "query", style = "pipeDelimited", explode = false } } },
+      { a = { 1, 2 }, b = 3 }, { item = { parameters = shared } })
+    assert.is_nil(err)
+    assert.equal("http://api.test/op?a=1%7C2&b=3", request.url)
+  end)
+
+  describe("with a name that is used twice", function()
+    local operation = { parameters = { { name = "id", ["in"] = "query" }, { name = "id", ["in"] = "header" } } }
+
+    it("tells the two apart by their location", function()
+      local request = call(operation, { ["query.id"] = 1, ["header.id"] = 2 })
+      assert.equal("http://api.test/op?id=1", request.url)
+      assert.equal("2", request.headers.id)
+    end)
+
+    it("reports both", function()
+      local _, _, api = call(operation, {})
+      assert.equal(2, #api.report)
+      assert.equal("op", api.report[1].operation)
+      assert.equal("#/paths/~1op/get/parameters/0", api.report[1].pointer)
+    end)
+
+    it("refuses the bare name", function()
+      local request, err = call(operation, { id = 1 })
+      assert.is_nil(request)
+      assert.equal("/id", err.details[1].path)
+    end)
+  end)
+
+  it("calls a parameter named body by its location, beside a body", function()
+    local operation = { parameters = { { name = "body", ["in"] = "query" } }, requestBody = json_body }
+    local request = call(operation, { ["query.body"] = "q", body = 1 }, { method = "post" })
+    assert.equal("http://api.test/op?body=q", request.url)
+    assert.equal("1", request.body)
+  end)
+
+  it("leaves a parameter named body alone where there is no body", function()
+    local request = call({ parameters = { { name = "body", ["in"] = "query" } } }, { body = "q" })
+    assert.equal("http://api.test/op?body=q", request.url)
+  end)
+
+  it("refuses header parameters that OpenAPI ignores, and reports them", function()
+    for _, name in ipairs({ "Accept", "content-type", "AUTHORIZATION" }) do
+      local request, err, api = call({ parameters = { { name = name, ["in"] = "header" } } }, { [name] = "x" })
+      assert.is_nil(request)
+      assert.equal("VALIDATION_ERROR", err.code)
+      assert.equal(1, #api.report)
+    end
+  end)
+end)
+
+describe("the path of a request", function()
+  local function url(path, input, parameters)
+    local list = {}
+    for _, name in ipairs(parameters or {}) do
+      list[#list + 1] = { name = name, ["in"] = "path", required = true }
+    end
+    local request, err = call({ parameters = list }, input, { path = path })
+    return request and request.url, err
+  end
+
+  it("fills several parameters into one segment", function()
+    assert.equal("http://api.test/a.json/x:run", url("/{n}.{f}/{id}:run", { n = "a", f = "json", id = "x" }, { "n", "f", "id" }))
+  end)
+
+  it("fills a name that stands twice", function()
+    assert.equal("http://api.test/a/a", url("/{n}/{n}", { n = "a" }, { "n" }))
+  end)
+
+  it("takes dots that do not make a whole segment", function()
+    assert.equal("http://api.test/v..x", url("/v{n}x", { n = ".." }, { "n" }))
+  end)
+
+  it("refuses values that together make a dot segment", function()
+    local found, err = url("/{a}{b}", { a = ".", b = "." }, { "a", "b" })
+    assert.is_nil(found)
+    assert.equal("VALIDATION_ERROR", err.code)
+  end)
+
+  it("refuses dots before a matrix parameter", function()
+    assert.is_nil((url("/{a};v=1", { a = ".." }, { "a" })))
+  end)
+
+  it("sends what stands behind a question mark as the query, and no fragment", function()
+    assert.equal("http://api.test/x?beta=true", url("/x?beta=true#Action=Run", {}))
+  end)
+
+  it("encodes what a path cannot hold", function()
+    assert.equal("http://api.test/a%20b/%C3%BC", url("/a b/\195\188", {}))
+  end)
+
+  it("keeps a slash at the end", function()
+    assert.equal("http://api.test/x/", url("/x/", {}))
+  end)
+
+  it("takes a template name that is not declared for a string, and reports it", function()
+    local request, err, api = call({}, { id = "7" }, { path = "/x/{id}" })
+    assert.is_nil(err)
+    assert.equal("http://api.test/x/7", request.url)
+    assert.matches("{id}", api.report[1].message, 1, true)
+  end)
+
+  it("does not let a parameter's value fill in another one", function()
+    assert.equal("http://api.test/%7Bb%7D/2", url("/{a}/{b}", { a = "{b}", b = "2" }, { "a", "b" }))
+  end)
+end)
+
+describe("the body of a request", function()
+  for text, value in pairs({ ["false"] = false, ["0"] = 0, ['""'] = "", ["null"] = operations.null }) do
+    it("is sent when it is " .. text, function()
+      local request = call({ requestBody = json_body }, { body = value }, { method = "post" })
+      assert.equal(text, request.body)
+      assert.equal("application/json", request.headers["Content-Type"])
+    end)
+  end
+
+  it("may be left out when it is optional, and then there is no Content-Type", function()
+    local request = call({ requestBody = json_body }, {}, { method = "post" })
+    assert.is_nil(request.body)
+    assert.is_nil(request.headers["Content-Type"])
+  end)
+
+  it("must be there when it is required", function()
+    local body = { required = true, content = json_body.content }
+    local request, err = call({ requestBody = body }, {}, { method = "post" })
+    assert.is_nil(request)
+    assert.equal("/body", err.details[1].path)
+  end)
+
+  it("goes with any method that declares one", function()
+    for _, method in ipairs({ "get", "delete", "patch", "put" }) do
+      assert.equal("1", call({ requestBody = json_body }, { body = 1 }, { method = method }).body)
+    end
+  end)
+
+  it("goes as the JSON type that is declared", function()
+    local request = call({ requestBody = content("application/vnd.x+json") }, { body = {} }, { method = "post" })
+    assert.equal("application/vnd.x+json", request.headers["Content-Type"])
+    assert.equal("{}", request.body)
+  end)
+
+  it("is JSON when that is one of several types, or any type will do", function()
+    local both = { content = { ["application/xml"] = {}, ["application/json"] = {}, ["text/plain"] = {} } }
+    for _, body in ipairs({ both, content("*/*") }) do
+      local request = call({ requestBody = body }, { body = { 1 } }, { method = "post" })
+      assert.equal("application/json", request.headers["Content-Type"])
+      assert.equal("[1]", request.body)
+    end
+  end)
+
+  it("is text as it was given", function()
+    local request = call({ requestBody = content("text/plain") }, { body = "a\r\nb" }, { method = "post" })
+    assert.equal("a\r\nb", request.body)
+    assert.equal("text/plain", request.headers["Content-Type"])
+  end)
+
+  it("is a form of its properties", function()
+    local request = call({ requestBody = content("application/x-www-form-urlencoded") },
+      { body = { a = "x y", b = { 1, 2 }, c = false, d = { e = 1 } } }, { method = "post" })
+    assert.equal("a=x+y&b=1&b=2&c=false&d=%7B%22e%22%3A1%7D", request.body)
+  end)
+
+  it("says where a value is that JSON cannot hold", function()
+    local request, err = call({ requestBody = json_body }, { body = { a = { print } } }, { method = "post" })
+    assert.is_nil(request)
+    assert.equal("/body", err.details[1].path)
+    assert.matches("/a/0", err.message, 1, true)
+  end)
+
+  it("holds an empty table as the array that the schema says it is", function()
+    local schema = {
+      type = "object",
+      properties = {
+        tags = { type = "array" },
+        map = { type = "object" },
+        deep = { type = "array", items = { ["$ref"] = "#/components/schemas/Deep" } },
+        either = { anyOf = { { type = "null" }, { type = { "array", "null" } } } },
+      },
+      additionalProperties = { type = "array" },
+    }
+    local deep = { allOf = { { properties = { list = { type = "array" } } } } }
+    local input = { tags = {}, map = {}, deep = { { list = {}, other = {} } }, either = {}, more = {} }
+    local request = call({ requestBody = { content = { ["application/json"] = { schema = schema } } } }, { body = input },
+      { method = "post", doc = { components = { schemas = { Deep = deep } } } })
+    local sent = operations.json.decode(request.body)
+    assert.equal('{"deep":[{"list":[],"other":{}}],"either":[],"map":{},"more":[],"tags":[]}',
+      operations.json.encode(sent, { sort_keys = true }))
+    assert.is_nil(getmetatable(input.tags))
+  end)
+
+  it("that is required and of a type we cannot make costs the operation, which is reported", function()
+    local body = { required = true, content = { ["multipart/form-data"] = {} } }
+    local api = support.api(support.one({ requestBody = body }, { method = "post" }))
+    assert.same({}, api.definitions)
+    assert.equal("#/paths/~1op/post/requestBody/content", api.report[1].pointer)
+    assert.matches("multipart/form-data", api.report[1].message, 1, true)
+  end)
+end)
+
+describe("the headers of a request", function()
+  local function accept(responses)
+    return call({ responses = responses }, {}).headers.Accept
+  end
+
+  it("accept the JSON types of the successful responses, and no others", function()
+    assert.equal("application/json, application/hal+json", accept({
+      ["200"] = { content = { ["application/hal+json"] = {}, ["text/html"] = {}, ["application/json"] = {} } },
+      ["404"] = { content = { ["application/problem+json"] = {} } },
+    }))
+  end)
+
+  it("accept the other types where there is no JSON", function()
+    assert.equal("image/png", accept({ ["200"] = { content = { ["image/png"] = {} } } }))
+  end)
+
+  it("accept anything where nothing is declared", function()
+    assert.equal("application/json, */*;q=0.8", accept({ ["204"] = {} }))
+  end)
+
+  it("hold those of the configuration, which parameters replace whatever their spelling", function()
+    local operation = { parameters = { { name = "x-tenant", ["in"] = "header" } } }
+    local headers = { ["X-Tenant"] = "a", ["User-Agent"] = "spec" }
+    assert.equal("a", call(operation, {}, nil, { headers = headers }).headers["X-Tenant"])
+    local request = call(operation, { ["x-tenant"] = "b" }, nil, { headers = headers })
+    assert.equal("b", request.headers["x-tenant"])
+    assert.is_nil(request.headers["X-Tenant"])
+    assert.equal("spec", request.headers["User-Agent"])
+  end)
+
+  it("have no Content-Type without a body", function()
+    assert.is_nil(call({}, {}).headers["Content-Type"])
+  end)
+end)
+
+describe("the server of a request", function()
+  local function url(doc, config, operation, item)
+    local request, err, api = call(operation or {}, {}, { doc = doc, item = item }, config)
+    return request and request.url, err, api
+  end
+
+  it("is the operation's, else the path's, else the document's", function()
+    local doc, item = { servers = { { url = "http://d" } } }, { servers = { { url = "http://p" } } }
+    assert.equal("http://o/op", url(doc, nil, { servers = { { url = "http://o" } } }, item))
+    assert.equal("http://p/op", url(doc, nil, {}, item))
+    assert.equal("http://d/op", url(doc, nil, {}, {}))
+  end)
+
+  it("is the configured one before all others", function()
+    assert.equal("https://c:8/v1/op", url({}, { base_url = "https://c:8/v1/" }, { servers = { { url = "http://o" } } }))
+  end)
+
+  it("has its variables filled in, from the configuration or their defaults", function()
+    local server = { url = "https://{region}.x/{v}", variables = { region = { default = "eu" }, v = { default = "v1" } } }
+    assert.equal("https://eu.x/v1/op", url({ servers = { server } }))
+    assert.equal("https://us.x/v1/op", url({ servers = { server } }, { server_variables = { region = "us" } }))
+  end)
+
+  for text, servers in pairs({ ["a relative URL"] = { { url = "/v1" } }, ["no server"] = {},
+    ["a variable without a value"] = { { url = "http://{x}/" } }, ["a password"] = { { url = "http://u:p@x/" } } }) do
+    it("is missing with " .. text .. ", which is reported and said when it is needed", function()
+      local found, err, api = url({ servers = servers })
+      assert.is_nil(found)
+      assert.equal("EXECUTION_ERROR", err.code)
+      assert.matches("base_url", err.message, 1, true)
+      assert.equal("#/paths/~1op/get", api.report[1].pointer)
+    end)
+  end
+end)

@@ -1,0 +1,198 @@
+local operations = require("operations")
+local support = require("spec.support.openapi")
+
+--- Calls an operation that is answered by `reply`.
+local function call(reply, responses, method)
+  reply.headers = reply.headers or {}
+  local api = support.api(support.one({ responses = responses or {} }, { method = method }), nil, reply)
+  return api.definitions[1].handler({})
+end
+
+local function typed(media, body, status)
+  return { status = status or 200, headers = { ["content-type"] = media }, body = body }
+end
+
+describe("a response", function()
+  it("is an HTTP envelope with status, headers and content type", function()
+    local envelope = call(typed("application/json; charset=utf-8", '{"a":1}', 201))
+    assert.is_true(operations.is_response_envelope(envelope))
+    assert.same({ a = 1 }, envelope.data)
+    assert.equal("http", envelope.meta.source)
+    assert.equal(201, envelope.meta.statusCode)
+    assert.equal("application/json; charset=utf-8", envelope.meta.contentType)
+    assert.equal("application/json; charset=utf-8", envelope.meta.headers["content-type"])
+  end)
+
+  for _, media in ipairs({ "application/json", "APPLICATION/JSON ; q=1", "text/json", "application/problem+json",
+    "application/vnd.api+json;v=2", "application/scim+json" }) do
+    it("is JSON when it comes as " .. media, function()
+      assert.same({ a = operations.null }, call(typed(media, '{"a":null}')).data)
+    end)
+  end
+
+  for _, media in ipairs({ "application/jsonp", "application/x-json-smile", "text/plain", "application/octet-stream" }) do
+    it("is a string when it comes as " .. media, function()
+      assert.equal("{}", call(typed(media, "{}")).data)
+    end)
+  end
+
+  it("is the bytes it is when nobody says its type", function()
+    assert.equal("\0\255", call({ status = 200, body = "\0\255" }).data)
+  end)
+
+  it("keeps false, zero, null and empty strings of JSON", function()
+    assert.is_false(call(typed("application/json", "false")).data)
+    assert.equal(0, call(typed("application/json", "0")).data)
+    assert.equal("", call(typed("application/json", '""')).data)
+    assert.equal(operations.null, call(typed("application/json", "null")).data)
+  end)
+
+  it("without a body has no data, whatever its type says", function()
+    for _, reply in ipairs({ typed("application/json", "", 204), typed("application/json", "", 200),
+      typed("application/json", " \r\n", 200), typed("text/plain", nil, 205) }) do
+      local envelope, err = call(reply)
+      assert.is_nil(err)
+      assert.is_nil(envelope.data)
+      assert.is_true(operations.is_response_envelope(envelope))
+    end
+  end)
+
+  it("may begin with a byte order mark", function()
+    assert.same({}, call(typed("application/json", "\239\187\191[]")).data)
+  end)
+
+  it("in Latin-1 becomes UTF-8", function()
+    assert.equal("\195\188\194\163", call(typed("text/plain; charset=ISO-8859-1", "\252\163")).data)
+  end)
+
+  it("that is not the JSON it says it is fails, and tells what came", function()
+    local envelope, err = call(typed("application/json", "<html>"))
+    assert.is_nil(envelope)
+    assert.equal("EXECUTION_ERROR", err.code)
+    assert.equal("<html>", err.details.body)
+    assert.equal(200, err.details.statusCode)
+  end)
+end)
+
+describe("an HTTP error status", function()
+  it("is an error object with status, headers and body", function()
+    local reply = typed("application/json", '{"a":[1]}', 404)
+    reply.headers["x-request-id"] = "7"
+    local envelope, err = call(reply)
+    assert.is_nil(envelope)
+    assert.is_true(operations.is_error(err))
+    assert.equal("HTTP_404", err.code)
+    assert.equal("404 Not Found", err.message)
+    assert.equal(404, err.details.statusCode)
+    assert.equal("7", err.details.headers["x-request-id"])
+    assert.same({ a = { 1 } }, err.details.body)
+  end)
+
+  for said, reply in pairs({
+    ["Out of credit: You have 30"] = typed("application/problem+json", '{"title":"Out of credit","detail":"You have 30"}', 403),
+    ["no such task"] = typed("application/json", '{"message":"no such task"}', 403),
+    ["too long"] = typed("application/json", '{"error":{"code":7,"message":"too long"}}', 403),
+    ["expired"] = typed("application/json", '{"error":"invalid_grant","error_description":"expired"}', 403),
+    ["name is taken"] = typed("application/json", '{"errors":[{"detail":"name is taken"}]}', 403),
+    ["plain words"] = typed("text/plain", "plain\n words", 403),
+    ["{broken"] = typed("application/json", "{broken", 403),
+  }) do
+    it("says what its body says: " .. said, function()
+      local _, err = call(reply)
+      assert.equal("403 Forbidden: " .. said, err.message)
+    end)
+  end
+
+  it("says nothing of a page of HTML, and keeps it", function()
+    local _, err = call(typed("text/html", "<html>oops</html>", 502))
+    assert.equal("502 Bad Gateway", err.message)
+    assert.equal("<html>oops</html>", err.details.body)
+  end)
+
+  it("says the beginning of a long body, without cutting a character", function()
+    local _, err = call(typed("text/plain", ("\195\188"):rep(3000), 500))
+    assert.is_true(#err.message < 300)
+    assert.is_truthy(operations.json.encode(err.message))
+  end)
+
+  it("that has no name is told by its number", function()
+    local _, err = call({ status = 599, body = "" })
+    assert.equal("599", err.message)
+    assert.equal("HTTP_599", err.code)
+  end)
+
+  it("is also a redirect that nobody declared", function()
+    local _, err = call({ status = 304, body = "" })
+    assert.equal("HTTP_304", err.code)
+    assert.equal(304, call({ status = 304, body = "" }, { ["304"] = {} }).meta.statusCode)
+    assert.equal(304, call({ status = 304, body = "" }, { ["3XX"] = {} }).meta.statusCode)
+  end)
+end)
+
+describe("a failed exchange", function()
+  it("is the client's error", function()
+    local failure = operations.error("TIMEOUT", "GET http://api.test/op: too slow", { kind = "timeout" })
+    local api = support.api(support.one({}), nil, function()
+      return nil, failure
+    end)
+    local envelope, err = api.definitions[1].handler({})
+    assert.is_nil(envelope)
+    assert.equal(failure, err)
+  end)
+end)
+
+describe("what an operation answers", function()
+  local function definition(responses, doc)
+    return support.api(support.one({ responses = responses }, { doc = doc })).definitions[1]
+  end
+
+  local function json(schema, description)
+    return { description = description, content = { ["application/json"] = { schema = schema } } }
+  end
+
+  for _, status in ipairs({ "200", "201", "202", "2XX", "2xx", "default" }) do
+    it("is described by response " .. status, function()
+      assert.same({ type = "integer" }, definition({ [status] = json({ type = "integer" }), ["404"] = json({}) }).outputSchema)
+    end)
+  end
+
+  it("is any of several successful responses", function()
+    local schema = definition({ ["200"] = json({ type = "integer" }), ["202"] = json({ type = "null" }),
+      default = json({ type = "object" }) }).outputSchema
+    assert.same({ anyOf = { { type = "integer" }, { type = "null" } } }, schema)
+  end)
+
+  it("is told once when several responses share a schema", function()
+    local ref = { ["$ref"] = "#/components/schemas/A" }
+    local schema = definition({ ["200"] = json(ref), ["201"] = json(ref) },
+      { components = { schemas = { A = { type = "integer" } } } }).outputSchema
+    assert.same({ type = "integer" }, schema)
+  end)
+
+  it("is a string where there is no JSON", function()
+    assert.same({ type = "string" }, definition({ ["200"] = { content = { ["text/csv"] = {} } } }).outputSchema)
+  end)
+
+  it("may be anything where nothing is said", function()
+    assert.is_true(definition({ ["204"] = { description = "gone" } }).outputSchema)
+  end)
+
+  it("in the bad case is listed by HTTP status, ranges and the default too", function()
+    local errors = definition({ ["200"] = json({}), ["404"] = json({ type = "string" }, "no such thing"), ["4XX"] = {},
+      default = {} }).errorSchemas
+    assert.equal(3, #errors)
+    assert.equal("HTTP_404", errors[1].code)
+    assert.equal("no such thing", errors[1].description)
+    assert.same({ type = "string" }, errors[1].schema.properties.body)
+    assert.equal("HTTP_4XX", errors[2].code)
+    assert.equal("HTTP_DEFAULT", errors[3].code)
+  end)
+
+  it("follows references to responses", function()
+    local doc = { components = { responses = { R = json({ type = "integer" }), E = json({ type = "string" }, "bad") } } }
+    local found = definition({ ["200"] = { ["$ref"] = "#/components/responses/R" },
+      ["400"] = { ["$ref"] = "#/components/responses/E" } }, doc)
+    assert.same({ type = "integer" }, found.outputSchema)
+    assert.equal("bad", found.errorSchemas[1].description)
+  end)
+end)

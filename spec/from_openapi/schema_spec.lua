@@ -1,0 +1,232 @@
+local support = require("spec.support.openapi")
+
+local function import(schemas, body, options)
+  options = options or {}
+  local operation = {
+    requestBody = body and { content = { ["application/json"] = { schema = body } } },
+    responses = { ["200"] = { content = { ["application/json"] = { schema = options.output or true } } } },
+  }
+  local api = support.api(support.one(operation, {
+    method = options.method or "post",
+    doc = { openapi = options.version or "3.1.0", components = { schemas = schemas } },
+  }))
+  return api.definitions[1], api.report
+end
+
+local function input(schemas, body, options)
+  local definition, report = import(schemas, body, options)
+  return definition.inputSchema.properties.body, definition.inputSchema, report
+end
+
+local function output(schemas, schema, options)
+  options = options or {}
+  options.output = schema
+  local definition, report = import(schemas, nil, options)
+  return definition.outputSchema, report
+end
+
+local function ref(name)
+  return { ["$ref"] = "#/components/schemas/" .. name }
+end
+
+local function defs(name)
+  return { ["$ref"] = "#/$defs/" .. name }
+end
+
+describe("the schema of an operation", function()
+  it("is an object of its parameters and its body, open to nothing else", function()
+    local api = support.api(support.one({
+      parameters = {
+        { name = "id", ["in"] = "path", required = true, schema = { type = "integer" } },
+        { name = "q", ["in"] = "query", description = "What to look for.", schema = { type = "string", default = "all" } },
+      },
+      requestBody = { required = true, content = { ["application/json"] = { schema = { type = "object" } } } },
+    }, { method = "post", path = "/{id}" }))
+    assert.same({
+      type = "object",
+      properties = {
+        id = { type = "integer" },
+        q = { type = "string", default = "all", description = "What to look for." },
+        body = { type = "object" },
+      },
+      required = { "id", "body" },
+      additionalProperties = false,
+    }, api.definitions[1].inputSchema)
+  end)
+
+  it("takes a parameter without a schema for anything", function()
+    local api = support.api(support.one({ parameters = { { name = "q", ["in"] = "query" } } }))
+    assert.same({}, api.definitions[1].inputSchema.properties.q)
+  end)
+
+  it("takes a parameter's schema from its content", function()
+    local parameter = { name = "q", ["in"] = "query", content = { ["application/json"] = { schema = { type = "array" } } } }
+    local api = support.api(support.one({ parameters = { parameter } }))
+    assert.same({ type = "array" }, api.definitions[1].inputSchema.properties.q)
+  end)
+
+  it("has what it refers to in $defs, and no more", function()
+    local body, whole = input({ A = { type = "object", properties = { b = ref("B") } }, B = { type = "integer" }, C = {} },
+      { type = "array", items = ref("A") })
+    assert.same({ type = "array", items = defs("A") }, body)
+    assert.same({ A = { type = "object", properties = { b = defs("B") } }, B = { type = "integer" } }, whole["$defs"])
+  end)
+
+  it("keeps the type of a component that is used twice", function()
+    local _, whole = input({ A = { type = "string" } }, { properties = { x = ref("A"), y = ref("A") } })
+    assert.same({ A = { type = "string" } }, whole["$defs"])
+  end)
+
+  it("may refer to itself", function()
+    local schema = output({ Tree = { type = "object", properties = { kids = { type = "array", items = ref("Tree") } } } }, ref("Tree"))
+    assert.equal("object", schema.type)
+    assert.same(defs("Tree"), schema.properties.kids.items)
+    assert.same(defs("Tree"), schema["$defs"].Tree.properties.kids.items)
+  end)
+
+  it("may refer in a circle through others", function()
+    local _, whole = input({ A = { properties = { b = ref("B") } }, B = { properties = { a = ref("A") } } }, ref("A"))
+    assert.same({ A = { properties = { b = defs("B") } }, B = { properties = { a = defs("A") } } }, whole["$defs"])
+  end)
+
+  it("follows escaped pointers", function()
+    local _, whole = input({ ["a/b~c d"] = { type = "integer" } }, { ["$ref"] = "#/components/schemas/a~1b~0c%20d" })
+    local name, schema = next(whole["$defs"])
+    assert.same({ type = "integer" }, schema)
+    assert.matches("^[%w._-]+$", name)
+  end)
+
+  it("follows references to any place of the document", function()
+    local _, whole = input({ A = { properties = { x = { type = "integer" } }, items = { { type = "string" } } } }, {
+      properties = { a = { ["$ref"] = "#/components/schemas/A/properties/x" } },
+    })
+    assert.same({ x = { type = "integer" } }, whole["$defs"])
+  end)
+
+  it("tells places of the same name apart", function()
+    local _, whole = input({ A = { properties = { x = { type = "integer" } } }, x = { type = "string" } }, {
+      properties = { a = { ["$ref"] = "#/components/schemas/A/properties/x" }, b = ref("x") },
+    })
+    local types = {}
+    for _, schema in pairs(whole["$defs"]) do
+      types[schema.type] = true
+    end
+    assert.same({ integer = true, string = true }, types)
+  end)
+
+  it("accepts anything where a reference leads nowhere, which is reported", function()
+    local body, _, report = input({}, { properties = { a = ref("Nope") } }, { version = "3.0.3" })
+    assert.same({ properties = { a = true } }, body)
+    assert.matches("Nope", report[1].message, 1, true)
+    assert.equal("op", report[1].operation)
+  end)
+
+  it("keeps what stands beside a reference in 3.1", function()
+    local body = input({ A = { type = "string" } }, { ["$ref"] = "#/components/schemas/A", maxLength = 3 })
+    assert.same({ ["$ref"] = "#/$defs/A", maxLength = 3 }, body)
+  end)
+
+  it("does not touch examples, defaults and enums", function()
+    local value = { ["$ref"] = "#/x", nullable = true, readOnly = true }
+    local schema = { default = value, enum = { value }, const = value, examples = { value } }
+    assert.same(schema, (input({}, schema, { version = "3.0.0" })))
+  end)
+
+  it("leaves the document as it was", function()
+    local body = { type = "string", nullable = true, properties = { a = ref("A"), b = { readOnly = true } } }
+    input({ A = { nullable = true, type = "string" } }, body, { version = "3.0.0" })
+    assert.same({ type = "string", nullable = true, properties = { a = ref("A"), b = { readOnly = true } } }, body)
+  end)
+
+  it("that is nested without an end costs its operation, which is reported", function()
+    local endless = {}
+    endless.items = endless
+    local definition, report = import({}, endless)
+    assert.is_nil(definition)
+    assert.matches("nested", report[1].message)
+  end)
+end)
+
+describe("OpenAPI 3.0's schemas", function()
+  local function converted(schema)
+    return (input({ A = { type = "string" } }, schema, { version = "3.0.3" }))
+  end
+
+  it("are null as well when they are nullable", function()
+    assert.same({ type = { "string", "null" } }, converted({ type = "string", nullable = true }))
+    assert.same({ type = "string" }, converted({ type = "string", nullable = false }))
+  end)
+
+  it("have null among their values when they are nullable", function()
+    local null = require("operations").null
+    assert.same({ type = { "string", "null" }, enum = { "a", null } },
+      converted({ type = "string", nullable = true, enum = { "a" } }))
+    assert.same({ type = { "string", "null" }, enum = { "a", null } },
+      converted({ type = "string", nullable = true, enum = { "a", null } }))
+  end)
+
+  it("are null or one of their branches when they are nullable", function()
+    assert.same({ anyOf = { { type = "null" }, { allOf = { defs("A") } } } },
+      converted({ nullable = true, allOf = { ref("A") } }))
+  end)
+
+  it("exclude a bound when they say so", function()
+    assert.same({ exclusiveMinimum = 1, maximum = 5 },
+      converted({ minimum = 1, exclusiveMinimum = true, maximum = 5, exclusiveMaximum = false }))
+  end)
+
+  it("are what they refer to and nothing beside", function()
+    assert.same(defs("A"), converted({ ["$ref"] = "#/components/schemas/A", description = "x", maxLength = 1 }))
+  end)
+
+  it("mean nothing by nullable in 3.1", function()
+    assert.same({ type = "string", nullable = true }, (input({}, { type = "string", nullable = true })))
+  end)
+end)
+
+describe("properties of one direction", function()
+  local function user()
+    return {
+      type = "object",
+      required = { "id", "name", "password" },
+      properties = {
+        id = { type = "integer", readOnly = true },
+        name = { type = "string" },
+        password = { type = "string", writeOnly = true },
+      },
+    }
+  end
+
+  it("are not sent when they are readOnly", function()
+    local body = input({}, user())
+    assert.is_nil(body.properties.id)
+    assert.same({ "name", "password" }, body.required)
+  end)
+
+  it("do not come back when they are writeOnly", function()
+    local schema = output({}, user())
+    assert.is_nil(schema.properties.password)
+    assert.same({ "id", "name" }, schema.required)
+  end)
+
+  it("are told by what they refer to", function()
+    local body = input({ Id = { readOnly = true } }, { properties = { id = ref("Id"), a = {} }, required = { "id" } })
+    assert.same({ properties = { a = {} } }, body)
+  end)
+
+  it("are told in components, for each direction by itself", function()
+    local definition = import({ User = user() }, ref("User"), { output = ref("User") })
+    assert.is_nil(definition.inputSchema["$defs"].User.properties.id)
+    assert.is_truthy(definition.inputSchema["$defs"].User.properties.password)
+    assert.is_nil(definition.outputSchema.properties.password)
+    assert.is_truthy(definition.outputSchema.properties.id)
+  end)
+end)
+
+describe("the body of a PATCH", function()
+  it("has no defaults, which would set what the caller did not name", function()
+    local schema = { properties = { done = { type = "boolean", default = false } } }
+    assert.is_nil(input({}, schema, { method = "patch" }).properties.done.default)
+    assert.is_false(input({}, schema, { method = "post" }).properties.done.default)
+  end)
+end)

@@ -1,0 +1,188 @@
+local operations = require("operations")
+local support = require("spec.support.openapi")
+
+local schemes = {
+  key = { type = "apiKey", ["in"] = "header", name = "X-Key" },
+  query = { type = "apiKey", ["in"] = "query", name = "api key" },
+  cookie = { type = "apiKey", ["in"] = "cookie", name = "session" },
+  basic = { type = "http", scheme = "Basic" },
+  bearer = { type = "http", scheme = "bearer" },
+  oauth = { type = "oauth2", flows = {} },
+  odd = { type = "http", scheme = "hoba" },
+}
+
+local function call(security, auth, more, reply)
+  more = more or {}
+  local doc = { components = { securitySchemes = schemes }, security = more.document }
+  local api = support.api(support.one({ security = security, parameters = more.parameters }, { doc = doc }),
+    { auth = auth, headers = more.headers }, reply)
+  local _, err = api.definitions[1].handler(more.input or {}, more.context)
+  return api.requests[1], err, api
+end
+
+describe("the credentials of a request", function()
+  it("stand in the header that the scheme names", function()
+    assert.equal("k", call({ { key = {} } }, { key = "k" }).headers["X-Key"])
+  end)
+
+  it("stand in the query, encoded, behind the parameters", function()
+    local request = call({ { query = {} } }, { query = "a&b" },
+      { parameters = { { name = "q", ["in"] = "query" } }, input = { q = 1 } })
+    assert.equal("http://api.test/op?q=1&api%20key=a%26b", request.url)
+  end)
+
+  it("stand in the cookie, beside the parameters", function()
+    local request = call({ { cookie = {} } }, { cookie = "a;b" },
+      { parameters = { { name = "c", ["in"] = "cookie" } }, input = { c = 1 } })
+    assert.equal("c=1; session=a%3Bb", request.headers.Cookie)
+  end)
+
+  it("are a bearer token for bearer schemes and OAuth 2", function()
+    for _, name in ipairs({ "bearer", "oauth" }) do
+      assert.equal("Bearer t", call({ { [name] = {} } }, { [name] = "t" }).headers.Authorization)
+      assert.equal("Bearer t", call({ { [name] = {} } }, { [name] = { token = "t" } }).headers.Authorization)
+    end
+  end)
+
+  for plain, encoded in pairs({ ["user:pass"] = "dXNlcjpwYXNz", ["a:"] = "YTo=", [":"] = "Og==", ["\195\188:\255"] = "w7w6/w==" }) do
+    it("are encoded for basic: " .. encoded, function()
+      assert.equal("Basic " .. encoded, call({ { basic = {} } }, { basic = plain }).headers.Authorization)
+    end)
+  end
+
+  it("for basic come as user name and password", function()
+    local request = call({ { basic = {} } }, { basic = { username = "user", password = "pass" } })
+    assert.equal("Basic dXNlcjpwYXNz", request.headers.Authorization)
+  end)
+
+  it("for basic have no user name with a colon", function()
+    local request, err = call({ { basic = {} } }, { basic = { username = "a:b", password = "s3cret" } })
+    assert.is_nil(request)
+    assert.equal("EXECUTION_ERROR", err.code)
+  end)
+
+  it("are all of one requirement", function()
+    local request = call({ { key = {}, bearer = {} } }, { key = "k", bearer = "t" })
+    assert.equal("k", request.headers["X-Key"])
+    assert.equal("Bearer t", request.headers.Authorization)
+  end)
+
+  it("are none of a requirement that is not wholly configured", function()
+    assert.is_nil(call({ { key = {}, bearer = {} } }, { key = "k" }).headers["X-Key"])
+  end)
+
+  it("are those of the first requirement that is configured", function()
+    local request = call({ { key = {} }, { oauth = {} }, { basic = {} } }, { basic = "a:b", oauth = "t" })
+    assert.equal("Bearer t", request.headers.Authorization)
+    assert.is_nil(request.headers["X-Key"])
+  end)
+
+  it("are sent where they are optional", function()
+    assert.equal("k", call({ {}, { key = {} } }, { key = "k" }).headers["X-Key"])
+  end)
+
+  it("are the document's where the operation says nothing", function()
+    assert.equal("k", call(nil, { key = "k" }, { document = { { key = {} } } }).headers["X-Key"])
+  end)
+
+  it("are not sent to an operation that requires none", function()
+    assert.is_nil(call({}, { key = "k" }, { document = { { key = {} } } }).headers["X-Key"])
+    assert.is_nil(call({}, { type = "bearer", token = "t" }, { document = { { key = {} } } }).headers.Authorization)
+  end)
+
+  it("are not sent by a scheme that nobody knows", function()
+    local request, err = call({ { odd = {} } }, { odd = "x" })
+    assert.is_nil(err)
+    assert.is_nil(request.headers.Authorization)
+  end)
+
+  it("take the place of a configured header", function()
+    local request = call({ { bearer = {} } }, { bearer = "t" }, { headers = { authorization = "old" } })
+    assert.equal("Bearer t", request.headers.Authorization)
+    assert.is_nil(request.headers.authorization)
+  end)
+
+  it("come from a function, asked for each request with its context", function()
+    local count = 0
+    local auth = { bearer = function(context)
+      count = count + 1
+      return context.name .. count
+    end }
+    local api = support.api(support.one({ security = { { bearer = {} } } },
+      { doc = { components = { securitySchemes = schemes } } }), { auth = auth })
+    api.definitions[1].handler({}, { name = "n" })
+    api.definitions[1].handler({}, { name = "n" })
+    assert.equal("Bearer n1", api.requests[1].headers.Authorization)
+    assert.equal("Bearer n2", api.requests[2].headers.Authorization)
+  end)
+
+  it("that a function does not give fail the call, with the function's error", function()
+    local refused = operations.error("ACCESS_DENIED", "log in first")
+    local request, err = call({ { bearer = {} } }, { bearer = function()
+      return nil, refused
+    end })
+    assert.is_nil(request)
+    assert.equal(refused, err)
+  end)
+
+  it("name the headers that must not follow a redirect elsewhere", function()
+    local request = call({ { key = {} } }, { key = "k" }, { headers = { ["X-Other"] = "o" } })
+    table.sort(request.credentials)
+    assert.same({ "X-Key", "X-Other" }, request.credentials)
+  end)
+end)
+
+describe("credentials without names of schemes", function()
+  it("go where the document says", function()
+    assert.equal("t", call({ { key = {} } }, { type = "apiKey", token = "t" }).headers["X-Key"])
+    assert.equal("http://api.test/op?api%20key=t", call({ { query = {} } }, { type = "apiKey", token = "t" }).url)
+    assert.equal("Bearer t", call({ { oauth = {} } }, { type = "bearer", token = "t" }).headers.Authorization)
+    assert.equal("Basic YTpi", call({ { basic = {} } }, { type = "basic", username = "a", password = "b" }).headers.Authorization)
+  end)
+
+  it("are sent where the document says nothing", function()
+    assert.equal("Bearer t", call(nil, { type = "bearer", token = "t" }).headers.Authorization)
+    assert.equal("t", call(nil, { type = "apiKey", token = "t" }).headers["X-API-Key"])
+    assert.equal("t", call(nil, { type = "apiKey", token = "t", name = "K" }).headers.K)
+  end)
+
+  it("take their token from a function", function()
+    assert.equal("Bearer t", call(nil, { type = "bearer", token = function()
+      return "t"
+    end }).headers.Authorization)
+  end)
+end)
+
+describe("no error tells a credential:", function()
+  for name, value in pairs({ key = "s3cret\r\nX: 1", bearer = "s3cret\n", cookie = "s3cret\0", query = "s3cret\27" }) do
+    it("not when it holds control characters, as " .. name, function()
+      local request, err = call({ { [name] = {} } }, { [name] = value })
+      assert.is_nil(request)
+      assert.equal("EXECUTION_ERROR", err.code)
+      assert.is_nil(operations.json.encode({ err.message, err.details }):find("s3cret"))
+    end)
+  end
+
+  it("not when the exchange fails with its URL", function()
+    local _, err = call({ { query = {} } }, { query = "s3 cret" }, nil, function(request)
+      return nil, operations.error("EXECUTION_ERROR", "cannot reach " .. request.url, { url = request.url, raw = "s3 cret" })
+    end)
+    local text = operations.json.encode({ err.message, err.details })
+    assert.is_nil(text:find("cret"))
+    assert.matches("cannot reach http://api.test/op", text, 1, true)
+  end)
+
+  it("not when the server quotes it", function()
+    local _, err = call({ { bearer = {} } }, { bearer = "s3cret" }, nil,
+      { status = 401, headers = { ["content-type"] = "text/plain" }, body = "bad token: Bearer s3cret" })
+    assert.equal("401 Unauthorized: bad token: ***", err.message)
+  end)
+end)
+
+describe("the configuration of credentials", function()
+  it("is reported when it names a scheme that the document lacks", function()
+    local _, _, api = call(nil, { kee = "k" })
+    assert.equal("#/components/securitySchemes", api.report[1].pointer)
+    assert.matches('"kee"', api.report[1].message, 1, true)
+  end)
+end)

@@ -1,0 +1,219 @@
+local operations = require("operations")
+local support = require("spec.support.openapi")
+
+local function stream_of(media, schema, key)
+  return { ["200"] = { content = { [media] = { [key or "schema"] = schema } } } }
+end
+
+local function reply(chunks, media, status)
+  return { status = status or 200, headers = { ["content-type"] = media or "text/event-stream" }, chunks = chunks }
+end
+
+--- Subscribes and collects: the envelopes, the error that ended them, the API.
+local function collect(responses, answer, config)
+  local api = support.api(support.one({ responses = responses }), config, answer)
+  local envelopes, deferred = {}, {}
+  local context = {
+    emit = function(envelope)
+      envelopes[#envelopes + 1] = envelope
+    end,
+    defer = function(fn)
+      deferred[#deferred + 1] = fn
+    end,
+  }
+  local ok, _, err = pcall(api.definitions[1].handler, {}, context)
+  for _, fn in ipairs(deferred) do
+    fn()
+  end
+  return envelopes, ok and err or _, api
+end
+
+local object = { type = "object" }
+
+describe("an operation that answers with a stream", function()
+  for media, schema in pairs({
+    ["text/event-stream"] = object, ["application/x-ndjson"] = object, ["application/jsonl"] = object,
+    ["application/json-seq"] = object,
+  }) do
+    it("is a subscription: " .. media, function()
+      local api = support.api(support.one({ responses = stream_of(media, schema) }))
+      assert.equal(1, #api.definitions)
+      assert.equal("subscription", api.definitions[1].type)
+      assert.same(object, api.definitions[1].outputSchema)
+    end)
+  end
+
+  it("or with a value makes two operations, each with its own Accept", function()
+    local responses = { ["200"] = { content = {
+      ["application/json"] = { schema = object }, ["text/event-stream"] = { schema = { type = "array" } },
+    } } }
+    local api = support.api(support.one({ responses = responses }, { method = "post" }), nil, reply({}))
+    local value, stream = api.by_name.op, api.by_name.op_stream
+    assert.equal("mutation", value.type)
+    assert.same(object, value.outputSchema)
+    assert.equal("subscription", stream.type)
+    assert.same({ type = "array" }, stream.outputSchema)
+    value.handler({})
+    stream.handler({}, { emit = function() end, defer = function() end })
+    assert.equal("application/json", api.requests[1].headers.Accept)
+    assert.equal("text/event-stream", api.requests[2].headers.Accept)
+  end)
+end)
+
+describe("an event", function()
+  it("is an HTTP envelope with its event, id and retry", function()
+    local envelopes = collect(stream_of("text/event-stream", object),
+      reply({ "retry: 500\nid: 7\nevent: tick\ndata: {\"n\":1}\n\n" }))
+    assert.equal(1, #envelopes)
+    assert.is_true(operations.is_response_envelope(envelopes[1]))
+    assert.same({ n = 1 }, envelopes[1].data)
+    assert.equal("tick", envelopes[1].meta.event)
+    assert.equal("7", envelopes[1].meta.lastEventId)
+    assert.equal(500, envelopes[1].meta.retry)
+    assert.equal(200, envelopes[1].meta.statusCode)
+    assert.equal("text/event-stream", envelopes[1].meta.contentType)
+  end)
+
+  it("is told before the next bytes are read", function()
+    local told
+    local answer = reply({ "data: 1\n\ndata: ", "2\n\n" })
+    local api = support.api(support.one({ responses = stream_of("text/event-stream", object) }), nil, answer)
+    local co = coroutine.create(api.definitions[1].handler)
+    local context = { emit = coroutine.yield, defer = function() end }
+    told = select(2, coroutine.resume(co, {}, context))
+    assert.equal(1, told.data)
+    told = select(2, coroutine.resume(co))
+    assert.equal(2, told.data)
+    assert.is_true((coroutine.resume(co)))
+    assert.equal("dead", coroutine.status(co))
+  end)
+
+  for text, expected in pairs({ ["false"] = false, ["null"] = operations.null, ['""'] = "", ["[1]"] = { 1 } }) do
+    it("keeps the JSON value " .. text, function()
+      local envelopes = collect(stream_of("text/event-stream", object), reply({ "data: " .. text .. "\n\n" }))
+      assert.same(expected, envelopes[1].data)
+    end)
+  end
+
+  it("that should be JSON and is not stays a string", function()
+    local envelopes = collect(stream_of("text/event-stream", object), reply({ "data: [DONE]\n\n" }))
+    assert.equal("[DONE]", envelopes[1].data)
+  end)
+
+  for name, schema in pairs({ ["says that it is a string"] = { type = "string" }, ["is missing"] = false }) do
+    it("is text when its schema " .. name, function()
+      local envelopes = collect(stream_of("text/event-stream", schema or nil), reply({ "data: 12\n\n" }))
+      assert.equal("12", envelopes[1].data)
+    end)
+  end
+
+  it("is the JSON that contentSchema describes", function()
+    local schema = { type = "string", contentMediaType = "application/json", contentSchema = object }
+    local responses = stream_of("text/event-stream", schema)
+    local envelopes, _, api = collect(responses, reply({ "data: {}\n\n" }))
+    assert.same({}, envelopes[1].data)
+    assert.same(object, api.definitions[1].outputSchema)
+  end)
+
+  it("is the data of an itemSchema (3.2)", function()
+    local item = { type = "object", properties = {
+      event = { type = "string" },
+      data = { type = "string", contentMediaType = "application/json", contentSchema = object },
+    } }
+    local envelopes, _, api = collect(stream_of("text/event-stream", item, "itemSchema"), reply({ "data: {}\n\n" }))
+    assert.same({}, envelopes[1].data)
+    assert.same(object, api.definitions[1].outputSchema)
+  end)
+
+  it("with no data lines is none, and one that is cut off is dropped", function()
+    assert.same({}, (collect(stream_of("text/event-stream", object), reply({ ": hi\n\nid: 1\n\ndata: 1" }))))
+  end)
+end)
+
+describe("a line of a stream", function()
+  it("is a JSON value, wherever the pieces are cut", function()
+    local text = '{"n":1}\n\n[2]\r\n"three"\n4'
+    local pieces = {}
+    for i = 1, #text do
+      pieces[i] = text:sub(i, i)
+    end
+    for _, chunks in ipairs({ { text }, pieces }) do
+      local data = {}
+      for i, envelope in ipairs((collect(stream_of("application/x-ndjson", object), reply(chunks, "application/x-ndjson")))) do
+        data[i] = envelope.data
+      end
+      assert.same({ { n = 1 }, { 2 }, "three", 4 }, data)
+    end
+  end)
+
+  it("may follow a record separator", function()
+    local envelopes = collect(stream_of("application/json-seq", object),
+      reply({ "\30{\"n\":1}\n\30{\"n\":2}\n" }, "application/json-seq"))
+    assert.same({ n = 2 }, envelopes[2].data)
+  end)
+
+  it("must not grow without a limit", function()
+    local _, err = collect(stream_of("application/x-ndjson", object),
+      reply({ "123456", "7890" }, "application/x-ndjson"), { max_event = 8 })
+    assert.equal("EXECUTION_ERROR", err.code)
+    assert.equal("size", err.details.kind)
+  end)
+end)
+
+describe("a stream", function()
+  local responses = stream_of("text/event-stream", object)
+
+  it("is closed when the subscription ends", function()
+    local _, _, api = collect(responses, reply({ "data: 1\n\n" }))
+    assert.equal(1, api.closed)
+  end)
+
+  it("that fails raises the client's error, after the events that came", function()
+    local failure = operations.error("EXECUTION_ERROR", "reset", { kind = "reset" })
+    local envelopes, err = collect(responses, reply({ "data: 1\n\n", failure }))
+    assert.equal(1, #envelopes)
+    assert.equal(failure, err)
+  end)
+
+  it("that is refused is the error of its status, with its body", function()
+    local envelopes, err = collect(responses, reply({ '{"message":', '"no"}' }, "application/json", 401))
+    assert.same({}, envelopes)
+    assert.equal("HTTP_401", err.code)
+    assert.same({ message = "no" }, err.details.body)
+  end)
+
+  it("that is none is an error with the body that came instead", function()
+    local envelopes, err = collect(responses, reply({ '{"error":"x"}' }, "application/json"))
+    assert.same({}, envelopes)
+    assert.equal("EXECUTION_ERROR", err.code)
+    assert.equal('{"error":"x"}', err.details.body)
+    assert.matches("application/json", err.message, 1, true)
+  end)
+
+  it("that cannot be opened is the client's error", function()
+    local failure = operations.error("EXECUTION_ERROR", "no route", { kind = "connect" })
+    local _, err = collect(responses, function()
+      return nil, failure
+    end)
+    assert.equal(failure, err)
+  end)
+
+  it("ends at once with status 204", function()
+    local envelopes, err = collect(responses, reply({}, nil, 204))
+    assert.same({}, envelopes)
+    assert.is_nil(err)
+  end)
+
+  it("has no total time, and the configured one until the first byte", function()
+    local _, _, api = collect(responses, reply({}), { timeout = 5 })
+    assert.is_nil(api.requests[1].timeout)
+    assert.equal(5, api.requests[1].first_byte_timeout)
+  end)
+
+  it("refuses input that cannot be sent before anything is opened", function()
+    local api = support.api(support.one({ responses = responses }), nil, reply({}))
+    local _, err = api.definitions[1].handler({ nope = 1 }, {})
+    assert.equal("VALIDATION_ERROR", err.code)
+    assert.same({}, api.requests)
+  end)
+end)
