@@ -71,7 +71,8 @@ describe("the request of an operation", function()
 
   it("takes the path item's parameters, and the operation's instead of those of the same name and place", function()
     local shared = { { name = "a", ["in"] = "query", required = true }, { name = "b", ["in"] = "query" } }
-    local request, err = call({ parameters = { { name = "a", ["in"] = "query", style = "pipeDelimited", explode = false } } },
+    local own = { name = "a", ["in"] = "query", style = "pipeDelimited", explode = false }
+    local request, err = call({ parameters = { own } },
       { a = { 1, 2 }, b = 3 }, { item = { parameters = shared } })
     assert.is_nil(err)
     assert.equal("http://api.test/op?a=1%7C2&b=3", request.url)
@@ -133,7 +134,8 @@ describe("the path of a request", function()
   end
 
   it("fills several parameters into one segment", function()
-    assert.equal("http://api.test/a.json/x:run", url("/{n}.{f}/{id}:run", { n = "a", f = "json", id = "x" }, { "n", "f", "id" }))
+    assert.equal("http://api.test/a.json/x:run",
+      url("/{n}.{f}/{id}:run", { n = "a", f = "json", id = "x" }, { "n", "f", "id" }))
   end)
 
   it("fills a name that stands twice", function()
@@ -253,7 +255,8 @@ describe("the body of a request", function()
     }
     local deep = { allOf = { { properties = { list = { type = "array" } } } } }
     local input = { tags = {}, map = {}, deep = { { list = {}, other = {} } }, either = {}, more = {} }
-    local request = call({ requestBody = { content = { ["application/json"] = { schema = schema } } } }, { body = input },
+    local body = { content = { ["application/json"] = { schema = schema } } }
+    local request = call({ requestBody = body }, { body = input },
       { method = "post", doc = { components = { schemas = { Deep = deep } } } })
     local sent = operations.json.decode(request.body)
     assert.equal('{"deep":[{"list":[],"other":{}}],"either":[],"map":{},"more":[],"tags":[]}',
@@ -323,7 +326,8 @@ describe("the server of a request", function()
   end)
 
   it("has its variables filled in, from the configuration or their defaults", function()
-    local server = { url = "https://{region}.x/{v}", variables = { region = { default = "eu" }, v = { default = "v1" } } }
+    local variables = { region = { default = "eu" }, v = { default = "v1" } }
+    local server = { url = "https://{region}.x/{v}", variables = variables }
     assert.equal("https://eu.x/v1/op", url({ servers = { server } }))
     assert.equal("https://us.x/v1/op", url({ servers = { server } }, { server_variables = { region = "us" } }))
   end)

@@ -30,7 +30,8 @@ describe("a response", function()
     end)
   end
 
-  for _, media in ipairs({ "application/jsonp", "application/x-json-smile", "text/plain", "application/octet-stream" }) do
+  for _, media in ipairs({ "application/jsonp", "application/x-json-smile", "text/plain",
+    "application/octet-stream" }) do
     it("is a string when it comes as " .. media, function()
       assert.equal("{}", call(typed(media, "{}")).data)
     end)
@@ -89,7 +90,8 @@ describe("an HTTP error status", function()
   end)
 
   for said, reply in pairs({
-    ["Out of credit: You have 30"] = typed("application/problem+json", '{"title":"Out of credit","detail":"You have 30"}', 403),
+    ["Out of credit: You have 30"] = typed("application/problem+json",
+      '{"title":"Out of credit","detail":"You have 30"}', 403),
     ["no such task"] = typed("application/json", '{"message":"no such task"}', 403),
     ["too long"] = typed("application/json", '{"error":{"code":7,"message":"too long"}}', 403),
     ["expired"] = typed("application/json", '{"error":"invalid_grant","error_description":"expired"}', 403),
@@ -152,7 +154,8 @@ describe("what an operation answers", function()
 
   for _, status in ipairs({ "200", "201", "202", "2XX", "2xx", "default" }) do
     it("is described by response " .. status, function()
-      assert.same({ type = "integer" }, definition({ [status] = json({ type = "integer" }), ["404"] = json({}) }).outputSchema)
+      local found = definition({ [status] = json({ type = "integer" }), ["404"] = json({}) })
+      assert.same({ type = "integer" }, found.outputSchema)
     end)
   end
 
@@ -189,7 +192,8 @@ describe("what an operation answers", function()
   end)
 
   it("follows references to responses", function()
-    local doc = { components = { responses = { R = json({ type = "integer" }), E = json({ type = "string" }, "bad") } } }
+    local responses = { R = json({ type = "integer" }), E = json({ type = "string" }, "bad") }
+    local doc = { components = { responses = responses } }
     local found = definition({ ["200"] = { ["$ref"] = "#/components/responses/R" },
       ["400"] = { ["$ref"] = "#/components/responses/E" } }, doc)
     assert.same({ type = "integer" }, found.outputSchema)

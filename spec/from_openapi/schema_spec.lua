@@ -38,7 +38,10 @@ describe("the schema of an operation", function()
     local api = support.api(support.one({
       parameters = {
         { name = "id", ["in"] = "path", required = true, schema = { type = "integer" } },
-        { name = "q", ["in"] = "query", description = "What to look for.", schema = { type = "string", default = "all" } },
+        {
+          name = "q", ["in"] = "query", description = "What to look for.",
+          schema = { type = "string", default = "all" },
+        },
       },
       requestBody = { required = true, content = { ["application/json"] = { schema = { type = "object" } } } },
     }, { method = "post", path = "/{id}" }))
@@ -60,14 +63,15 @@ describe("the schema of an operation", function()
   end)
 
   it("takes a parameter's schema from its content", function()
-    local parameter = { name = "q", ["in"] = "query", content = { ["application/json"] = { schema = { type = "array" } } } }
+    local content = { ["application/json"] = { schema = { type = "array" } } }
+    local parameter = { name = "q", ["in"] = "query", content = content }
     local api = support.api(support.one({ parameters = { parameter } }))
     assert.same({ type = "array" }, api.definitions[1].inputSchema.properties.q)
   end)
 
   it("has what it refers to in $defs, and no more", function()
-    local body, whole = input({ A = { type = "object", properties = { b = ref("B") } }, B = { type = "integer" }, C = {} },
-      { type = "array", items = ref("A") })
+    local schemas = { A = { type = "object", properties = { b = ref("B") } }, B = { type = "integer" }, C = {} }
+    local body, whole = input(schemas, { type = "array", items = ref("A") })
     assert.same({ type = "array", items = defs("A") }, body)
     assert.same({ A = { type = "object", properties = { b = defs("B") } }, B = { type = "integer" } }, whole["$defs"])
   end)
@@ -78,7 +82,8 @@ describe("the schema of an operation", function()
   end)
 
   it("may refer to itself", function()
-    local schema = output({ Tree = { type = "object", properties = { kids = { type = "array", items = ref("Tree") } } } }, ref("Tree"))
+    local tree = { type = "object", properties = { kids = { type = "array", items = ref("Tree") } } }
+    local schema = output({ Tree = tree }, ref("Tree"))
     assert.equal("object", schema.type)
     assert.same(defs("Tree"), schema.properties.kids.items)
     assert.same(defs("Tree"), schema["$defs"].Tree.properties.kids.items)

@@ -44,7 +44,9 @@ describe("the credentials of a request", function()
     end
   end)
 
-  for plain, encoded in pairs({ ["user:pass"] = "dXNlcjpwYXNz", ["a:"] = "YTo=", [":"] = "Og==", ["\195\188:\255"] = "w7w6/w==" }) do
+  for plain, encoded in pairs({
+    ["user:pass"] = "dXNlcjpwYXNz", ["a:"] = "YTo=", [":"] = "Og==", ["\195\188:\255"] = "w7w6/w==",
+  }) do
     it("are encoded for basic: " .. encoded, function()
       assert.equal("Basic " .. encoded, call({ { basic = {} } }, { basic = plain }).headers.Authorization)
     end)
@@ -137,7 +139,8 @@ describe("credentials without names of schemes", function()
     assert.equal("t", call({ { key = {} } }, { type = "apiKey", token = "t" }).headers["X-Key"])
     assert.equal("http://api.test/op?api%20key=t", call({ { query = {} } }, { type = "apiKey", token = "t" }).url)
     assert.equal("Bearer t", call({ { oauth = {} } }, { type = "bearer", token = "t" }).headers.Authorization)
-    assert.equal("Basic YTpi", call({ { basic = {} } }, { type = "basic", username = "a", password = "b" }).headers.Authorization)
+    local request = call({ { basic = {} } }, { type = "basic", username = "a", password = "b" })
+    assert.equal("Basic YTpi", request.headers.Authorization)
   end)
 
   it("are sent where the document says nothing", function()
@@ -165,7 +168,8 @@ describe("no error tells a credential:", function()
 
   it("not when the exchange fails with its URL", function()
     local _, err = call({ { query = {} } }, { query = "s3 cret" }, nil, function(request)
-      return nil, operations.error("EXECUTION_ERROR", "cannot reach " .. request.url, { url = request.url, raw = "s3 cret" })
+      return nil, operations.error("EXECUTION_ERROR", "cannot reach " .. request.url,
+        { url = request.url, raw = "s3 cret" })
     end)
     local text = operations.json.encode({ err.message, err.details })
     assert.is_nil(text:find("cret"))

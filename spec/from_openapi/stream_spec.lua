@@ -138,8 +138,8 @@ describe("a line of a stream", function()
       pieces[i] = text:sub(i, i)
     end
     for _, chunks in ipairs({ { text }, pieces }) do
-      local data = {}
-      for i, envelope in ipairs((collect(stream_of("application/x-ndjson", object), reply(chunks, "application/x-ndjson")))) do
+      local responses, data = stream_of("application/x-ndjson", object), {}
+      for i, envelope in ipairs((collect(responses, reply(chunks, "application/x-ndjson")))) do
         data[i] = envelope.data
       end
       assert.same({ { n = 1 }, { 2 }, "three", 4 }, data)

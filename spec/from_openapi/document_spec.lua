@@ -1,0 +1,197 @@
+local operations = require("operations")
+
+local from_openapi = operations.from_openapi
+
+--- Writes files into a new directory, calls `fn` with its path, and removes it.
+local function with_files(files, fn)
+  local pipe = assert(io.popen("mktemp -d"))
+  local directory = pipe:read("*l")
+  pipe:close()
+  for path, content in pairs(files) do
+    local name = directory .. "/" .. path
+    os.execute("mkdir -p '" .. name:match("^(.*)/") .. "'")
+    local file = assert(io.open(name, "wb"))
+    file:write(type(content) == "string" and content or assert(operations.json.encode(content)))
+    file:close()
+  end
+  local ok, raised = pcall(fn, directory)
+  os.execute("rm -rf '" .. directory .. "'")
+  if not ok then
+    error(raised, 0)
+  end
+end
+
+local function document(operation)
+  return { openapi = "3.1.0", info = { title = "Files", version = "1" }, paths = { ["/a"] = { get = operation } } }
+end
+
+local function json_response(schema)
+  return { ["200"] = { description = "", content = { ["application/json"] = { schema = schema } } } }
+end
+
+describe("a document in a file", function()
+  it("is read", function()
+    with_files({ ["api.json"] = document({ operationId = "op" }) }, function(directory)
+      local list, report = from_openapi.file(directory .. "/api.json", { base_url = "http://x" })
+      assert.equal("op", list[1].name)
+      assert.same({}, report)
+    end)
+  end)
+
+  it("may refer to files beside it, which may refer to others and back", function()
+    with_files({
+      ["api/api.json"] = {
+        openapi = "3.1.0", info = { title = "Files" }, servers = { { url = "http://x" } },
+        paths = { ["/a"] = { ["$ref"] = "paths/a.json" } },
+        components = { schemas = { Back = { type = "integer" } } },
+      },
+      ["api/paths/a.json"] = { get = {
+        operationId = "op",
+        parameters = { { ["$ref"] = "../more.json#/parameters/q" } },
+        responses = json_response({ ["$ref"] = "../../common/pet.json" }),
+      } },
+      ["api/more.json"] = { parameters = { q = { name = "q", ["in"] = "query", schema = { type = "boolean" } } } },
+      ["common/pet.json"] = { type = "object", properties = {
+        kids = { type = "array", items = { ["$ref"] = "#" } },
+        n = { ["$ref"] = "../api/api.json#/components/schemas/Back" },
+      } },
+    }, function(directory)
+      local list, report = from_openapi.file(directory .. "/api/api.json")
+      assert.same({}, report)
+      assert.same({ type = "boolean" }, list[1].inputSchema.properties.q)
+      local schema = list[1].outputSchema
+      assert.equal("object", schema.type)
+      local kid = schema.properties.kids.items["$ref"]:match("^#/%$defs/(.+)$")
+      assert.equal("array", schema["$defs"][kid].properties.kids.type)
+      local back = schema.properties.n["$ref"]:match("^#/%$defs/(.+)$")
+      assert.same({ type = "integer" }, schema["$defs"][back])
+    end)
+  end)
+
+  it("is kept without what a missing or broken file would give, which is reported", function()
+    with_files({
+      ["api.json"] = document({
+        operationId = "op", parameters = { { ["$ref"] = "gone.json" }, { ["$ref"] = "bad.json" } },
+      }),
+      ["bad.json"] = "{",
+    }, function(directory)
+      local list, report = from_openapi.file(directory .. "/api.json", { base_url = "http://x" })
+      assert.equal("op", list[1].name)
+      assert.equal(2, #report)
+      assert.matches("gone.json", report[1].message, 1, true)
+      assert.matches("bad.json", report[2].message, 1, true)
+    end)
+  end)
+
+  it("does not make anybody fetch URLs", function()
+    local reference = { ["$ref"] = "http://127.0.0.1:9/x.json" }
+    with_files({ ["api.json"] = document({ operationId = "op", parameters = { reference } }) }, function(directory)
+      local _, report = from_openapi.file(directory .. "/api.json", { base_url = "http://x" })
+      assert.matches("not fetched", report[1].message, 1, true)
+    end)
+  end)
+
+  it("that is not there is an error with the system's words", function()
+    local list, err = from_openapi.file("/nowhere/api.json")
+    assert.is_nil(list)
+    assert.equal("EXECUTION_ERROR", err.code)
+    assert.matches("/nowhere/api.json: No such file", err.message, 1, true)
+  end)
+
+  it("that is a directory is an error", function()
+    local list, err = from_openapi.file("/")
+    assert.is_nil(list)
+    assert.equal("EXECUTION_ERROR", err.code)
+  end)
+
+  it("that is broken JSON is an error with line and column", function()
+    with_files({ ["api.json"] = '{\n "openapi": }' }, function(directory)
+      local list, err = from_openapi.file(directory .. "/api.json")
+      assert.is_nil(list)
+      assert.matches("line 2", err.message, 1, true)
+    end)
+  end)
+
+  it("that is YAML is an error which says so", function()
+    with_files({ ["api.yaml"] = "openapi: 3.1.0\ninfo: {}\n" }, function(directory)
+      local list, err = from_openapi.file(directory .. "/api.yaml")
+      assert.is_nil(list)
+      assert.matches("YAML", err.message, 1, true)
+    end)
+  end)
+end)
+
+describe("a document from a table", function()
+  it("refers to no files", function()
+    local list, report = from_openapi.document(document({ parameters = { { ["$ref"] = "/etc/hostname" } } }),
+      { base_url = "http://x" })
+    assert.equal(1, #list)
+    assert.matches("only files may refer to other files", report[1].message, 1, true)
+  end)
+end)
+
+describe("a document from a URL", function()
+  local function fetch(reply, config)
+    local requests = {}
+    config = config or {}
+    config.http = { request = function(request)
+      requests[#requests + 1] = request
+      return reply
+    end }
+    local list, err = from_openapi.url("https://api.test/docs/v1/openapi.json", config)
+    return list, err, requests
+  end
+
+  local function answer(doc, status)
+    return { status = status or 200, headers = { ["content-type"] = "application/json" },
+      body = assert(operations.json.encode(doc)) }
+  end
+
+  it("is fetched, with the configured headers and without credentials", function()
+    local list, _, requests = fetch(answer(document({ operationId = "op" })),
+      { headers = { ["X-A"] = "1" }, auth = { type = "bearer", token = "t" }, timeout = 5 })
+    assert.equal("op", list[1].name)
+    assert.equal("1", requests[1].headers["X-A"])
+    assert.is_nil(requests[1].headers.Authorization)
+    assert.equal(5, requests[1].timeout)
+  end)
+
+  for server, expected in pairs({
+    ["/v2"] = "https://api.test/v2/a", ["v2"] = "https://api.test/docs/v1/v2/a",
+    ["../x/"] = "https://api.test/docs/x/a",
+    ["//other.test/z"] = "https://other.test/z/a", ["http://plain.test"] = "http://plain.test/a",
+  }) do
+    it("has its server resolved against it: " .. server, function()
+      local doc = document({ operationId = "op" })
+      doc.servers = { { url = server } }
+      local list, _, requests = fetch(answer(doc))
+      list[1].handler({})
+      assert.equal(expected, requests[2].url)
+    end)
+  end
+
+  it("is its server when it names none", function()
+    local list, _, requests = fetch(answer(document({ operationId = "op" })))
+    list[1].handler({})
+    assert.equal("https://api.test/a", requests[2].url)
+  end)
+
+  it("that answers with an error status is that error", function()
+    local list, err = fetch(answer({ message = "gone" }, 404))
+    assert.is_nil(list)
+    assert.equal("HTTP_404", err.code)
+    assert.equal("404 Not Found: gone", err.message)
+  end)
+
+  it("that is no JSON is an error with the URL", function()
+    local list, err = fetch({ status = 200, headers = {}, body = "<html>" })
+    assert.is_nil(list)
+    assert.matches("https://api.test/docs/v1/openapi.json", err.message, 1, true)
+  end)
+
+  it("is misuse when it is none", function()
+    assert.has_error(function()
+      from_openapi.url("file:///etc/passwd")
+    end, "bad argument #1 to 'url' (an http or https URL expected)")
+  end)
+end)

@@ -1,0 +1,211 @@
+-- Against a real server: what it saw of a request, and what we made of its answers.
+local operations = require("operations")
+local server = require("spec.support.server")
+local support = require("spec.support.openapi")
+
+local task = require("operations.task")
+
+--- The definitions of a document whose server is the test server, with the library's own HTTP client.
+local function import(doc, config)
+  doc.openapi, doc.info = "3.1.0", { title = "Real" }
+  local list, report = operations.from_openapi.document(doc, config)
+  local registry = operations.registry()
+  assert(registry:register_all(assert(list)))
+  return registry, report
+end
+
+describe("over HTTP", function()
+  local running
+
+  setup(function()
+    running = server.start()
+  end)
+
+  teardown(function()
+    running:stop()
+  end)
+
+  local function one(operation, more, config)
+    local doc = support.one(operation, more)
+    config = config or {}
+    config.base_url = running.url
+    return import(doc, config)
+  end
+
+  local json = { content = { ["application/json"] = { schema = {} } } }
+
+  it("the server sees path, query, headers and cookies as they were given", function()
+    local registry = one({ parameters = {
+      { name = "id", ["in"] = "path", required = true },
+      { name = "q", ["in"] = "query" },
+      { name = "X-List", ["in"] = "header" },
+      { name = "c", ["in"] = "cookie" },
+    } }, { path = "/echo/{id}" })
+    local data = assert(registry:execute("real.op", {
+      id = "a b/..c/\195\188?#%", q = { "x&y=z", "+", " " }, ["X-List"] = { "a", "b" }, c = "k;l",
+    })).data
+    assert.equal("/echo/a%20b%2F..c%2F%C3%BC%3F%23%25?q=x%26y%3Dz&q=%2B&q=%20", data.uri)
+    assert.same({ "x&y=z", "+", " " }, data.args.q)
+    assert.equal("a,b", data.headers["x-list"])
+    assert.equal("c=k%3Bl", data.headers.cookie)
+  end)
+
+  it("the server sees a JSON body, its type and its length", function()
+    local registry = one({ requestBody = json }, { path = "/echo", method = "post" })
+    local data = assert(registry:execute("real.op", { body = { title = "\195\188", n = 1 } })).data
+    assert.equal("POST", data.method)
+    assert.equal("application/json", data.headers["content-type"])
+    assert.same({ title = "\195\188", n = 1 }, operations.json.decode(data.body))
+    assert.equal(tostring(#data.body), data.headers["content-length"])
+  end)
+
+  it("the server sees no content type without a body", function()
+    local registry = one({ requestBody = json }, { path = "/echo", method = "post" })
+    local data = assert(registry:execute("real.op", {})).data
+    assert.is_nil(data.headers["content-type"])
+    assert.equal("", data.body)
+  end)
+
+  it("the server sees credentials", function()
+    local schemes = {
+      k = { type = "apiKey", ["in"] = "query", name = "key" }, b = { type = "http", scheme = "basic" },
+    }
+    local registry = one({ security = { { k = {}, b = {} } } },
+      { path = "/echo", doc = { components = { securitySchemes = schemes } } }, { auth = { k = "a b", b = "u:p" } })
+    local data = assert(registry:execute("real.op")).data
+    assert.equal("a b", data.args.key)
+    assert.equal("Basic dTpw", data.headers.authorization)
+  end)
+
+  it("a result is an HTTP envelope", function()
+    local envelope = assert(one({}, { path = "/status/201" }):execute("real.op"))
+    assert.equal(201, envelope.meta.statusCode)
+    assert.equal("201", envelope.meta.headers["x-status"])
+    assert.equal("application/json", envelope.meta.contentType)
+    assert.equal(201, envelope.data.status)
+  end)
+
+  it("a result may be empty", function()
+    local registry = one({ responses = { ["204"] = {} } }, { path = "/status/204", method = "delete" })
+    local envelope = assert(registry:execute("real.op"))
+    assert.equal(204, envelope.meta.statusCode)
+    assert.is_nil(envelope.data)
+    envelope = assert(one({}, { path = "/status/200", method = "head" }):execute("real.op"))
+    assert.is_nil(envelope.data)
+  end)
+
+  it("an error status is an error object with status, headers and body", function()
+    local envelope, err = one({}, { path = "/status/404" }):execute("real.op")
+    assert.is_nil(envelope)
+    assert.equal("HTTP_404", err.code)
+    assert.equal("HTTP_404: 404 Not Found: as asked", tostring(err))
+    assert.equal(404, err.details.statusCode)
+    assert.equal("404", err.details.headers["x-status"])
+    assert.same({ status = 404, title = "as asked" }, err.details.body)
+  end)
+
+  it("a server that is not there is an error object", function()
+    local doc = support.one({})
+    local registry = import(doc, { base_url = "http://127.0.0.1:" .. server.free_port() })
+    local envelope, err = registry:execute("real.op")
+    assert.is_nil(envelope)
+    assert.equal("EXECUTION_ERROR", err.code)
+    assert.equal("connect", err.details.kind)
+  end)
+
+  it("a slow answer is a TIMEOUT", function()
+    local registry = one({}, { path = "/slow?head=5" }, { timeout = 50 })
+    local envelope, err = registry:execute("real.op")
+    assert.is_nil(envelope)
+    assert.equal("TIMEOUT", err.code)
+  end)
+
+  it("the deadline of a call ends it", function()
+    local envelope, err = one({}, { path = "/slow?head=5" }):execute("real.op", {}, { timeout = 50 })
+    assert.is_nil(envelope)
+    assert.equal("TIMEOUT", err.code)
+  end)
+
+  it("calls follow each other", function()
+    local registry = one({ parameters = { { name = "n", ["in"] = "query" } } }, { path = "/echo" })
+    for n = 1, 50 do
+      assert.equal(tostring(n), assert(registry:execute("real.op", { n = n })).data.args.n)
+    end
+  end)
+
+  it("calls run side by side", function()
+    local registry = one({ parameters = { { name = "n", ["in"] = "query" } } }, { path = "/echo" })
+    local calls = {}
+    for n = 1, 20 do
+      calls[n] = function()
+        return assert(registry:execute("real.op", { n = n })).data.args.n
+      end
+    end
+    local results = assert(task.run(function()
+      return task.all(calls)
+    end))
+    for n = 1, 20 do
+      assert.equal(tostring(n), results[n])
+    end
+  end)
+
+  describe("a stream", function()
+    local events = { ["200"] = { content = { ["text/event-stream"] = { schema = { type = "object" } } } } }
+
+    it("delivers each event while the next is still to come", function()
+      local registry = one({ responses = events }, { path = "/sse?count=3&delay=0.05&note=live&retry=700" })
+      local stream = assert(registry:subscribe("real.op"))
+      local first = assert(stream:next())
+      assert.same({ n = 1 }, first.data)
+      assert.equal("tick", first.meta.event)
+      assert.equal("1", first.meta.lastEventId)
+      assert.equal(700, first.meta.retry)
+      assert.equal("none", operations.unwrap(assert(one({}, { path = "/note/live" }):execute("real.op"))))
+      assert.same({ n = 2 }, stream:next().data)
+      assert.same({ n = 3 }, stream:next().data)
+      assert.is_nil(stream:next())
+    end)
+
+    it("gives the connection up when it is closed early", function()
+      local registry = one({ responses = events }, { path = "/sse?count=1000&delay=0.01&note=gone" })
+      local stream = assert(registry:subscribe("real.op"))
+      assert(stream:next())
+      stream:close()
+      local note = one({}, { path = "/note/gone" })
+      local said
+      repeat
+        said = operations.unwrap(assert(note:execute("real.op")))
+      until said ~= "none"
+      assert.equal("aborted", said)
+    end)
+
+    it("that is refused is an error with the body", function()
+      local registry = one({ responses = events }, { path = "/status/401" })
+      local envelope, err = assert(registry:subscribe("real.op")):next()
+      assert.is_nil(envelope)
+      assert.equal("HTTP_401", err.code)
+      assert.equal("as asked", err.details.body.title)
+    end)
+
+    it("that is none is an error with the body", function()
+      local registry = one({ responses = events }, { path = "/status/200" })
+      local envelope, err = assert(registry:subscribe("real.op")):next()
+      assert.is_nil(envelope)
+      assert.equal("EXECUTION_ERROR", err.code)
+      assert.matches("as asked", err.details.body, 1, true)
+    end)
+
+    it("waits for its consumer", function()
+      local registry = one({ responses = events }, { path = "/sse?count=200" })
+      local count = 0
+      for envelope in assert(registry:subscribe("real.op")) do
+        count = count + 1
+        assert.equal(count, envelope.data.n)
+        if count % 50 == 0 then
+          task.sleep(0.01)
+        end
+      end
+      assert.equal(200, count)
+    end)
+  end)
+end)
