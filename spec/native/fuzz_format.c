@@ -24,7 +24,6 @@ static const char *const implications[][2] = {
     {"idn-hostname", "iri-reference"},
     {"uuid", "hostname"},
     {"date", "hostname"},
-    {"duration", "hostname"},
     {"byte", "binary"},
     {"date-time", "password"},
     {"time", "uri-template"},

@@ -21,12 +21,12 @@ static const char properties[] =
     "local sorted = { sort_keys = true }\n"
     "local function text(value) return core.json_encode(value, sorted) end\n"
     "return function(schema_text, value_text)\n"
-    "  local schema, err = core.json_decode(schema_text, { max_depth = 64 })\n"
-    "  if schema == nil and err then return end\n"
+    "  local schema = core.json_decode(schema_text, { max_depth = 64 })\n"
+    "  local is_schema = { table = true, boolean = true }\n"
+    "  if not is_schema[type(schema)] then return end\n"
     "  local compiled = core.schema_compile(schema)\n"
     "  if not compiled then return end\n"
-    "  local value\n"
-    "  value, err = core.json_decode(value_text, { max_depth = 64 })\n"
+    "  local value, err = core.json_decode(value_text, { max_depth = 64 })\n"
     "  if value == nil and err then return end\n"
     "  local before = text(value)\n"
     "  local valid, issues = compiled:check(value)\n"
@@ -35,9 +35,7 @@ static const char properties[] =
     "  for _, mode in ipairs({ 'cast', 'force' }) do\n"
     "    local cast = compiled:cast(value, mode)\n"
     "    assert(text(value) == before, mode .. ' changes the value')\n"
-    "    assert(not valid or compiled:check(cast), mode .. ' makes the valid "
-    "'\n"
-    "      .. 'invalid: ' .. tostring(text(cast)))\n"
+    "    assert(not valid or compiled:check(cast), mode .. ' spoils it')\n"
     "  end\n"
     "end\n";
 
@@ -76,15 +74,26 @@ static lua_State *open_state(void) {
   return L;
 }
 
+/* A state is used again, which is ten times as fast, but not for ever. */
+#define RUNS_PER_STATE 500
+
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size) {
+  static lua_State *L;
+  static int runs;
   const char *text = (const char *)data;
   size_t split = 0;
-  lua_State *L = open_state();
+  if (L != NULL && ++runs == RUNS_PER_STATE) {
+    lua_close(L);
+    L = NULL;
+    runs = 0;
+  }
+  if (L == NULL) L = open_state();
   while (split < size && text[split] != '\n' && text[split] != '\0') split++;
+  lua_pushvalue(L, 1);
   lua_pushlstring(L, text, split);
   if (split < size) split++;
   lua_pushlstring(L, text + split, size - split);
   if (lua_pcall(L, 2, 0, 0) != LUA_OK) fail(L);
-  lua_close(L);
+  lua_settop(L, 1);
   return 0;
 }
