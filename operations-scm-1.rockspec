@@ -127,6 +127,7 @@ build = {
     ["operations.from_openapi.fetch"] = "lua/operations/from_openapi/fetch.lua",
     ["operations.from_openapi"] = "lua/operations/from_openapi/init.lua",
     ["operations.from_openapi.inputs"] = "lua/operations/from_openapi/inputs.lua",
+    ["operations.from_openapi.keyword"] = "lua/operations/from_openapi/keyword.lua",
     ["operations.from_openapi.loader"] = "lua/operations/from_openapi/loader.lua",
     ["operations.from_openapi.location"] = "lua/operations/from_openapi/location.lua",
     ["operations.from_openapi.marked"] = "lua/operations/from_openapi/marked.lua",

@@ -189,6 +189,22 @@ describe("OpenAPI 3.0's schemas", function()
   end)
 end)
 
+describe("a keyword that holds what it must not", function()
+  for name, value in pairs({
+    required = true, type = "any", enum = "a", pattern = "(", maximum = "3", minLength = -1, multipleOf = 0,
+    properties = "x", items = 3, allOf = {}, additionalProperties = "no", uniqueItems = "yes",
+    patternProperties = { ["("] = {} },
+  }) do
+    it("is ignored and reported, and the operation can be registered: " .. name, function()
+      local definition, report = import({}, { [name] = value, title = "t" })
+      assert.same({ title = "t" }, definition.inputSchema.properties.body)
+      assert.equal(1, #report)
+      assert.matches(name .. ": expected ", report[1].message, 1, true)
+      assert.is_truthy(require("operations").registry():register(definition))
+    end)
+  end
+end)
+
 describe("properties of one direction", function()
   local function user()
     return {

@@ -43,21 +43,25 @@ local function exclusive(schema, flag, limit)
   end
 end
 
---- Does this schema hold anything that `convert` changes?
+--- Does this schema hold anything that `convert` changes? Boolean bounds are wrong in later versions and meant alike.
 ---@param schema table
+---@param old boolean  OpenAPI 3.0
 ---@return boolean
-function dialect.is_old(schema)
-  return schema.nullable ~= nil or type(schema.exclusiveMinimum) == "boolean"
+function dialect.is_old(schema, old)
+  return old and schema.nullable ~= nil or type(schema.exclusiveMinimum) == "boolean"
     or type(schema.exclusiveMaximum) == "boolean"
 end
 
 --- Changes one schema object (not those inside it) from 3.0's dialect to 2020-12.
 ---@param schema table  a copy that may be changed
-function dialect.convert(schema)
-  if schema.nullable == true then
-    allow_null(schema)
+---@param old boolean  OpenAPI 3.0: `nullable` means something
+function dialect.convert(schema, old)
+  if old then
+    if schema.nullable == true then
+      allow_null(schema)
+    end
+    schema.nullable = nil
   end
-  schema.nullable = nil
   exclusive(schema, "exclusiveMinimum", "minimum")
   exclusive(schema, "exclusiveMaximum", "maximum")
 end

@@ -3,6 +3,8 @@
 local dialect = require("operations.from_openapi.dialect")
 local direction = require("operations.from_openapi.direction")
 
+local keyword = require("operations.from_openapi.keyword")
+
 local schema = {}
 
 ---@class operations.openapi.Converter
@@ -69,9 +71,6 @@ local dropped = {
 
 --- Converts each schema of a list or map; the same table comes back when none changed.
 function Converter:each(schemas, state)
-  if type(schemas) ~= "table" then
-    return nil
-  end
   local copy
   for key, value in pairs(schemas) do
     local new = self:walk(value, state)
@@ -103,7 +102,9 @@ function Converter:reference(ref, state)
 end
 
 local function changed_value(self, key, value, state)
-  if single[key] then
+  if (single[key] or several[key]) and keyword.expected(key, value) then
+    return value -- and `repair` takes it out
+  elseif single[key] then
     return self:walk(value, state)
   elseif several[key] then
     return self:each(value, state)
@@ -111,6 +112,23 @@ local function changed_value(self, key, value, state)
     return nil
   end
   return value
+end
+
+--- Takes keywords out that hold what they must not, which is reported.
+function Converter:repair(copy, state)
+  local wrong
+  for key, value in pairs(copy) do
+    local expected = keyword.expected(key, value)
+    if expected then
+      wrong = wrong or {}
+      wrong[key] = expected
+    end
+  end
+  for key, expected in pairs(wrong or {}) do
+    copy[key] = nil
+    self.report(state.pointer, ("%s: expected %s; the keyword is ignored"):format(tostring(key), expected))
+  end
+  return wrong ~= nil
 end
 
 function Converter:members(node, state)
@@ -123,11 +141,12 @@ function Converter:members(node, state)
   if type(node["$ref"]) == "string" then
     copy["$ref"], changed = self:reference(node["$ref"], state), true
   end
-  if self.old and dialect.is_old(node) then
-    dialect.convert(copy)
+  if dialect.is_old(node, self.old) then
+    dialect.convert(copy, self.old)
     changed = true
   end
-  if type(copy.properties) == "table" then
+  changed = self:repair(copy, state) or changed
+  if copy.properties ~= nil then
     changed = direction.apply(self.source, copy, node.properties, state.file, state.way) or changed
   end
   return changed and setmetatable(copy, getmetatable(node)) or node

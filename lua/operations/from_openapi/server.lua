@@ -16,7 +16,8 @@ end
 
 local function resolved(text, from)
   if text:find("[{}]") then
-    return nil, ("the server URL %q has a variable without a value; give config.server_variables or config.base_url"):format(text)
+    return nil, ("the server URL %q has a variable without a value; give config.server_variables or config.base_url")
+      :format(text)
   elseif not location.is_url(text) and from and location.is_url(from) then
     text = location.resolve(from, text)
   end
