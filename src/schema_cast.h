@@ -1,13 +1,64 @@
 /*
-** schema_cast.h - moves a value towards a schema, into a new value.
+** schema_cast.h - moves a value towards a schema, into a new value.  The value
+** in a stack slot is replaced by its cast form; input tables are only read.
 */
 #ifndef OPERATIONS_SCHEMA_CAST_H
 #define OPERATIONS_SCHEMA_CAST_H
 
-#include "schema_program.h"
+#include "schema_check.h"
+
+#define CAST_MAX_DEPTH 512 /* nodes within nodes */
+#define CAST_VIEWS 48      /* schemas that apply to one value */
+
+typedef struct cast_Machine {
+  check_Machine m;
+  const schema_Step *at; /* where in the value */
+  int array_mt;          /* stack index */
+  int changes; /* stack index of the list of changes, 0 when unwanted */
+  int changed; /* how many changes there were */
+  int made;    /* values created, all in all */
+  int trials;  /* casts within casts, to find a branch */
+  bool merged; /* only a check can say whether the result conforms */
+  bool force;  /* misfits are replaced */
+} cast_Machine;
+
+/* The schemas that apply to one value: of allOf, $ref, chosen branches. */
+typedef struct cast_Views {
+  int32_t nodes[CAST_VIEWS];
+  bool weak[CAST_VIEWS]; /* only lends its knowledge of names */
+  int count;
+} cast_Views;
 
 /* Pushes the cast value and, when asked, the array of changes; says whether
 ** the result conforms. */
 bool cast_value(lua_State *L, int schema, int v, int mode, bool changes);
+
+/* Casts the value in `slot`, of Lua type `t`; false when it cannot be said, or
+** it does not conform. */
+bool cast_slot(cast_Machine *c, int32_t node, int slot, int t);
+
+/* The same when several schemas apply. */
+bool cast_slot_by(cast_Machine *c, const int32_t *nodes, int count, int slot);
+
+/* Records a change; stack indices, 0 for nothing. */
+void cast_record(cast_Machine *c, const char *kind, int old, int fresh);
+
+/* Tries what converts a scalar without loss; true when the slot conforms. */
+bool cast_convert(cast_Machine *c, const int32_t *nodes, int count, int slot);
+
+/* Is it better to leave out an optional member that could not be mended? */
+bool cast_drop(cast_Machine *c, int32_t node, int slot);
+
+/* Collects the schemas that apply to the value in `slot`. */
+void cast_gather(cast_Machine *c, cast_Views *views, int32_t node, int slot);
+
+/* Makes the value in `slot`, which was cast, conform; false when it cannot. */
+bool cast_repair(cast_Machine *c, const int32_t *nodes, int count, int slot);
+
+/* Pushes a value that conforms to all nodes; false and nothing pushed when none
+** is found. */
+bool cast_create(cast_Machine *c, const int32_t *nodes, int count, int depth);
+
+bool cast_conforms(cast_Machine *c, const int32_t *nodes, int count, int slot);
 
 #endif

@@ -275,6 +275,8 @@ static void emit_members(Compiler *c) {
   add_declared(c, false);
   object.count = (int32_t)s->properties.count - object.first;
   object.additional = additional;
+  object.open = c->k[KEYWORD_PROPERTIES] == NULL &&
+                c->k[KEYWORD_PATTERN_PROPERTIES] == NULL;
   add_slots(c, &object);
   add_patterns(c, &object);
   object.whole =

@@ -184,9 +184,12 @@ static bool fill(Filler *f, int32_t node, int v) {
   bool copied = false;
   uint16_t type;
   int32_t i;
-  if (!n->fills || lua_type(f->m.L, v) != LUA_TTABLE ||
-      f->depth >= FILL_MAX_DEPTH || !lua_checkstack(f->m.L, 16))
+  if (!n->fills || lua_type(f->m.L, v) != LUA_TTABLE || f->m.too_deep)
     return false;
+  if (f->depth >= FILL_MAX_DEPTH || !lua_checkstack(f->m.L, 16)) {
+    f->m.too_deep = true; /* stop: a cycle would never end */
+    return false;
+  }
   type = schema_type_of(f->m.L, f->m.core, v, LUA_TTABLE, n->types);
   scope.outer = f->m.scope;
   scope.resource = n->resource;
@@ -212,5 +215,8 @@ bool fill_value(lua_State *L, int schema, int v) {
   check_start(&f.m, L, schema);
   copied = fill(&f, s->root, slot);
   lua_settop(L, slot);
-  return copied;
+  if (!f.m.too_deep) return copied;
+  lua_pushvalue(L, v);
+  lua_replace(L, slot);
+  return false;
 }

@@ -41,7 +41,7 @@ const schema_KeywordInfo schema_keywords[KEYWORD_COUNT] = {
     {"contentSchema", SINCE_2019, CONTENT, SHAPE_SCHEMA},
     {"default", ALL, METADATA, SHAPE_ANY},
     {"definitions", ALL, CORE, SHAPE_MAP},
-    {"dependencies", D4 | D6 | D7, APPLICATOR, SHAPE_DEPENDENCIES},
+    {"dependencies", SINCE_4, APPLICATOR, SHAPE_DEPENDENCIES},
     {"dependentRequired", SINCE_2019, VALIDATION, SHAPE_NAME_MAP},
     {"dependentSchemas", SINCE_2019, APPLICATOR, SHAPE_MAP},
     {"else", SINCE_7, APPLICATOR, SHAPE_SCHEMA},

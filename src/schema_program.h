@@ -100,6 +100,7 @@ typedef struct schema_Node {
   int32_t strings, numbers, arrays, objects, every, end; /* instructions */
   int32_t resource;
   int32_t default_value; /* constant, 0 when none */
+  int32_t target; /* the node that this one merely refers to, or itself */
   int32_t items, object; /* the CODE_ITEMS instruction, the object; or -1 */
   schema_Location location;
 } schema_Node;
@@ -110,6 +111,7 @@ typedef struct schema_Property {
   int32_t key;           /* constant */
   int32_t node;          /* what its value must be; true when only required */
   int32_t default_value; /* constant, 0 when none: its node's, by $ref too */
+  int32_t fixed;         /* constant: the only value it can have, 0 when none */
   uint8_t required, declared;
 } schema_Property;
 
@@ -125,6 +127,7 @@ typedef struct schema_Object {
   int32_t slots;             /* hash of the names: first slot, a power of 2 */
   uint32_t mask;
   uint8_t whole;      /* every member must be looked at, not only known ones */
+  uint8_t open;       /* casting keeps what it does not know */
   uint8_t long_names; /* some names are not interned */
 } schema_Object;
 

@@ -137,6 +137,18 @@ static int32_t default_of(const schema_Schema *s, int32_t node, int depth) {
   return 0;
 }
 
+/* The constant of a const, or of an enum with one member. */
+static int32_t fixed_value(const schema_Schema *s, int32_t node) {
+  const schema_Node *n = program_node(s, compile_target(s, node));
+  int32_t i;
+  for (i = n->every; i < n->end; i++) {
+    const schema_Op *op = program_op(s, i);
+    if ((op->code == CODE_CONST || op->code == CODE_ENUM) && op->b == 1)
+      return program_member(s, op->a)->value;
+  }
+  return 0;
+}
+
 static bool object_fills(const schema_Schema *s, const schema_Object *object) {
   int32_t i;
   for (i = 0; i < object->count; i++) {
@@ -183,7 +195,10 @@ void compile_defaults(schema_Schema *s) {
   for (i = 0; i < (int32_t)s->properties.count; i++) {
     schema_Property *p = program_property(s, i);
     p->default_value = default_of(s, p->node, 0);
+    p->fixed = fixed_value(s, p->node);
   }
+  for (i = 0; i < (int32_t)s->nodes.count; i++)
+    program_node(s, i)->target = compile_target(s, i);
   while (changed) {
     changed = false;
     for (i = (int32_t)s->nodes.count - 1; i >= 0; i--)

@@ -1,0 +1,108 @@
+/*
+** schema_convert.c - conversions of scalars that lose nothing: text that is
+** exactly how JSON writes a number or a boolean, and numbers to their text
+** (schema_cast.h, cast_convert).
+*/
+#include "schema_cast.h"
+
+#include <math.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* The shortest text that reads back the same, as JSON has it. */
+static void write_number(char *text, size_t size, double d) {
+  int precision;
+  for (precision = 15; precision <= 17; precision++) {
+    snprintf(text, size, "%.*g", precision, d);
+    if (strtod(text, NULL) == d) return;
+  }
+}
+
+static bool is_integer_text(const char *s, size_t len) {
+  size_t start = len > 1 && s[0] == '-' ? 1 : 0, i;
+  if (len - start == 0 || len - start > 19) return false;
+  if (s[start] == '0' && (len - start > 1 || start > 0)) return false;
+  for (i = start; i < len; i++) {
+    if (s[i] < '0' || s[i] > '9') return false;
+  }
+  return true;
+}
+
+static bool push_integer_text(lua_State *L, const char *s, size_t len) {
+  uint64_t n = 0, limit = (uint64_t)INT64_MAX + (s[0] == '-' ? 1 : 0);
+  size_t i;
+  if (!is_integer_text(s, len)) return false;
+  for (i = s[0] == '-' ? 1 : 0; i < len; i++) {
+    uint64_t digit = (uint64_t)(s[i] - '0');
+    if (n > (limit - digit) / 10) return false;
+    n = n * 10 + digit;
+  }
+#if !OPS_INTEGERS
+  if (n > (uint64_t)OPS_MAX_SAFE_INTEGER) return false;
+#endif
+  if (s[0] == '-') core_push_integer(L, n == 0 ? 0 : -(int64_t)(n - 1) - 1);
+  else core_push_integer(L, (int64_t)n);
+  return true;
+}
+
+/* Pushes the number that `s` is the canonical text of. */
+static bool push_number_text(lua_State *L, const char *s, size_t len) {
+  char text[40];
+  double d;
+  if (len == 0 || len > 30 || strspn(s, "0123456789.-+e") != len) return false;
+  if (push_integer_text(L, s, len)) return true;
+  d = strtod(s, NULL);
+  if (!isfinite(d)) return false;
+  write_number(text, sizeof(text), d);
+  if (strcmp(text, s) != 0) return false;
+  lua_pushnumber(L, d);
+  return true;
+}
+
+static bool push_boolean_text(lua_State *L, const char *s) {
+  bool yes = strcmp(s, "true") == 0;
+  if (!yes && strcmp(s, "false") != 0) return false;
+  lua_pushboolean(L, yes);
+  return true;
+}
+
+static bool push_text(lua_State *L, int slot) {
+  char text[40];
+  int64_t n;
+  double d = lua_tonumber(L, slot);
+  if (!isfinite(d)) return false;
+  if (value_is_integer(L, slot, &n)) {
+    snprintf(text, sizeof(text), "%lld", (long long)n);
+  } else {
+    write_number(text, sizeof(text), d);
+  }
+  lua_pushstring(L, text);
+  return true;
+}
+
+/* Takes the value on top of the stack when it conforms. */
+static bool take(cast_Machine *c, const int32_t *nodes, int count, int slot) {
+  lua_State *L = c->m.L;
+  if (cast_conforms(c, nodes, count, lua_gettop(L))) {
+    cast_record(c, "converted", slot, lua_gettop(L));
+    lua_replace(L, slot);
+    return true;
+  }
+  lua_pop(L, 1);
+  return false;
+}
+
+bool cast_convert(cast_Machine *c, const int32_t *nodes, int count, int slot) {
+  lua_State *L = c->m.L;
+  const char *s;
+  size_t len;
+  switch (lua_type(L, slot)) {
+  case LUA_TSTRING:
+    s = lua_tolstring(L, slot, &len);
+    if (strlen(s) != len) return false;
+    if (push_number_text(L, s, len) && take(c, nodes, count, slot)) return true;
+    return push_boolean_text(L, s) && take(c, nodes, count, slot);
+  case LUA_TNUMBER: return push_text(L, slot) && take(c, nodes, count, slot);
+  default: return false;
+  }
+}
