@@ -3,8 +3,12 @@
 local compat = require("operations.compat")
 local errors = require("operations.error")
 local hosts = require("operations.hosts")
+local run_queue = require("operations.task_queue")
+local task_wait = require("operations.task_wait")
 
-local scheduler = { host = hosts.current }
+local fail = task_wait.fail
+
+local scheduler = { host = hosts.current, fail = fail }
 
 -- What a coroutine yields, before its wait, to say "I wait" rather than "here is a value".
 local WAITING = {}
@@ -18,18 +22,10 @@ local WAITING = {}
 ---@field root? boolean  a task's own coroutine
 ---@field inner? operations.Wait  what a generator waits for
 
----@class operations.Wait
----@field done boolean
----@field cancel? fun()  undoes what was armed; called at most once, and only when nothing woke the wait
----@field failure? any  what the waiting coroutine raises
----@field timer? fun()  stops the deadline's timer
----@field task? operations.Task  parked until this is done
-
 ---@type table<thread, operations.Strand>
 local strands = setmetatable({}, { __mode = "k" })
 local main = {} ---@type operations.Strand
 local current = main -- always `main` or a managed strand
-local queue, first, last, depth = {}, 1, 0, 0
 
 --- The strand of the running coroutine. One that user code made counts as part of what runs it.
 ---@return operations.Strand
@@ -104,53 +100,22 @@ end
 
 --- Puts a task at the end of the run queue.
 ---@param task operations.Task
-function scheduler.ready(task)
-  queue[last + 1] = task -- may raise when out of memory: nothing has changed then
-  last = last + 1
-  if first == last then
+local function ready(task)
+  if run_queue.push(task) then
     hosts.current().schedule(scheduler.turn)
   end
 end
-
-local function settle(wait)
-  wait.done = true
-  if wait.timer then
-    wait.timer()
-    wait.timer = nil
-  end
-  if wait.task then
-    scheduler.ready(wait.task)
-  end
-end
-
---- Ends a wait with a failure, which the waiting coroutine raises; undoes what was armed.
----@param wait operations.Wait
----@param failure any
-local function fail(wait, failure)
-  if wait.done then
-    return
-  end
-  wait.failure, wait.n = failure, 0
-  settle(wait)
-  local cancel = wait.cancel
-  wait.cancel = nil
-  if cancel then
-    local ok, raised = pcall(cancel)
-    if not ok then
-      scheduler.on_error(raised, tostring(raised))
-    end
-  end
-end
-scheduler.fail = fail
+scheduler.ready = ready
+task_wait.ready = ready
 
 -- Runs the host's loop until `wait` is done. An error in between is the host's own, or the user's Ctrl-C.
 local function drive(wait)
-  local saved, saved_depth = current, depth
+  local saved = current
   local ok, raised = pcall(hosts.current().block, function()
     local more = scheduler.turn()
     return wait.done, more
   end)
-  current, depth = saved, saved_depth
+  current = saved
   if not ok then
     fail(wait, raised)
     error(raised, 0)
@@ -172,22 +137,6 @@ end
 
 local function nothing() end
 
-local function waker(wait)
-  return function(...)
-    if not wait.done then
-      local n = select("#", ...)
-      wait.n = n
-      if n > 0 then
-        wait[1], wait[2], wait[3], wait[4] = ...
-        for i = 5, n do
-          wait[i] = (select(i, ...))
-        end
-      end
-      settle(wait)
-    end
-  end
-end
-
 local function set_deadline(wait, deadline)
   local host = hosts.current()
   wait.timer = host.timer(deadline - host.now(), function()
@@ -200,14 +149,14 @@ end
 local function wait_for(arm, shielded)
   local strand = here()
   local task, deadline = strand.task, nil
-  local wait = { done = false, n = 0 }
+  local wait = task_wait.new()
   if not shielded then
     wait.failure, deadline = interruption(strand)
     if wait.failure then
       return wait
     end
   end
-  wait.cancel = arm(waker(wait)) or nothing
+  wait.cancel = arm(task_wait.waker(wait)) or nothing
   if wait.done then
     return wait
   end
@@ -239,7 +188,7 @@ function scheduler.await(arm, shielded)
   if wait.failure ~= nil then
     error(wait.failure, 0)
   end
-  return compat.unpack(wait, 1, wait.n)
+  return task_wait.values(wait)
 end
 
 --- As `await`, but returns what it would raise, before the rest.
@@ -248,7 +197,7 @@ end
 ---@return any ...  what `wake` was given
 function scheduler.try_await(arm)
   local wait = wait_for(arm)
-  return wait.failure, compat.unpack(wait, 1, wait.n)
+  return wait.failure, task_wait.values(wait)
 end
 
 --- Makes a coroutine known whose yields `turn` or `resume` receive.
@@ -326,23 +275,10 @@ end
 --- Runs the tasks that are ready now, in the order they became so.
 ---@return boolean more  others became ready meanwhile
 function scheduler.turn()
-  local saved, stop = current, last
-  depth = depth + 1
-  while first <= stop do
-    local task = queue[first]
-    queue[first] = nil
-    first = first + 1
-    run(task)
-  end
-  depth = depth - 1
+  local saved = current
+  local more = run_queue.turn(run)
   current = saved
-  if first <= last then
-    return true
-  end
-  if depth == 0 then
-    first, last = 1, 0
-  end
-  return false
+  return more
 end
 
 return scheduler

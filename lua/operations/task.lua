@@ -4,6 +4,9 @@ local compat = require("operations.compat")
 local errors = require("operations.error")
 local hosts = require("operations.hosts")
 local scheduler = require("operations.scheduler")
+local task_failure = require("operations.task_failure")
+local task_tree = require("operations.task_tree")
+local task_wait = require("operations.task_wait")
 
 local task = {
   await = scheduler.await,
@@ -27,47 +30,10 @@ local Task = {}
 Task.__index = Task
 Task.__name = "operations.task"
 
--- Tasks without a parent that have not ended: nothing else may refer to a task that waits.
-local roots = {} -- luacheck: ignore 241 (held, never read)
-
 local function check_function(fn, name)
   if type(fn) ~= "function" then
     error(("bad argument #1 to '%s' (function expected, got %s)"):format(name, type(fn)), 3)
   end
-end
-
-local function adopt(parent, self)
-  if not parent then
-    roots[self] = true
-    return
-  end
-  self._parent, self._aborted = parent, parent._aborted
-  self._older = parent._youngest
-  if self._older then
-    self._older._younger = self
-  else
-    parent._eldest = self
-  end
-  parent._youngest = self
-end
-
-local function disown(self)
-  local parent, older, younger = self._parent, self._older, self._younger
-  if not parent then
-    roots[self] = nil
-    return
-  end
-  if older then
-    older._younger = younger
-  else
-    parent._eldest = younger
-  end
-  if younger then
-    younger._older = older
-  else
-    parent._youngest = older
-  end
-  self._parent, self._older, self._younger = nil, nil, nil
 end
 
 local function spawn(fn, ...)
@@ -83,7 +49,7 @@ local function spawn(fn, ...)
     deadline = scheduler.deadline_of(strand),
   })
   scheduler.ready(self)
-  adopt(parent, self)
+  task_tree.adopt(parent, self)
   return self
 end
 
@@ -103,43 +69,15 @@ function task.current()
   return scheduler.here().task
 end
 
--- A failure that nobody has asked for when the task is forgotten, or its parent ends, is logged.
-local function watch_failure(self, parent)
-  if self._observed or self._failure == self._aborted then
-    return
-  end
-  local failure, traceback = self._failure, self._traceback
-  local reported = { done = false }
-  self._unasked = reported
-  function reported.report()
-    if not reported.done then
-      reported.done = true
-      task.on_error(failure, traceback)
-    end
-  end
-  reported.sentinel = nil
-  self._sentinel = compat.finalizer(reported.report)
-  if parent then
-    parent._unasked_children = parent._unasked_children or setmetatable({}, { __mode = "k" })
-    parent._unasked_children[self] = true
-  end
-end
-
-local function report_children(self)
-  for child in pairs(self._unasked_children or {}) do
-    if not child._observed then
-      child._unasked.report()
-    end
-  end
-end
-
 local function finish(self)
   local parent = self._parent
   self._ended = true
-  disown(self)
-  report_children(self)
+  task_tree.disown(self)
+  task_failure.report_children(self)
   if self._failure ~= nil then
-    watch_failure(self, parent)
+    task_failure.watch(self, parent, function(raised, traceback)
+      task.on_error(raised, traceback)
+    end)
   end
   local wakes = self._wakes
   self._wakes = nil
@@ -182,16 +120,9 @@ function Task:_returned(ok, ...)
   end
 end
 
-local function observe(self)
-  self._observed = true
-  if self._unasked then
-    self._unasked.done = true
-  end
-end
-
 -- Waits until the task has ended.
 local function join(self, shielded)
-  observe(self)
+  task_failure.observe(self)
   if not self._ended then
     scheduler.await(function(wake)
       local wakes = self._wakes or {}
@@ -205,21 +136,10 @@ local function join(self, shielded)
   end
 end
 
-local function runs_inside(strand, self)
-  local above = strand.task
-  while above do
-    if above == self then
-      return true
-    end
-    above = above._parent
-  end
-  return false
-end
-
 --- Waits until the task and its children have ended.
 ---@return any ...  what its function returned, or nil and an error object when it raised
 function Task:wait()
-  if not self._ended and runs_inside(scheduler.here(), self) then
+  if not self._ended and task_tree.encloses(self, task.current()) then
     error("a task cannot wait for itself or for the task that spawned it", 2)
   end
   join(self)
@@ -352,7 +272,7 @@ function task.on_error(_, traceback)
   io.stderr:write("operations: ", traceback, "\n")
 end
 
-function scheduler.on_error(raised, traceback)
+function task_wait.on_error(raised, traceback)
   task.on_error(raised, traceback)
 end
 

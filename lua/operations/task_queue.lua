@@ -1,0 +1,37 @@
+--- The run queue: tasks that are ready, in the order they became so.
+local run_queue = {}
+
+local queue, first, last, depth = {}, 1, 0, 0
+
+--- Adds a task at the end.
+---@param task operations.Task
+---@return boolean only  nothing else was waiting to run
+function run_queue.push(task)
+  queue[last + 1] = task -- may raise when out of memory: nothing has changed then
+  last = last + 1
+  return first == last
+end
+
+--- Runs the tasks that are ready now; those that become so meanwhile come next time. May be called from inside a task
+--- that cannot be suspended: then the rest of the tasks runs in there.
+---@param run fun(task: operations.Task)
+---@return boolean more  others became ready meanwhile
+function run_queue.turn(run)
+  local stop = last
+  depth = depth + 1
+  while first <= stop do
+    local task = queue[first]
+    queue[first] = nil
+    first = first + 1
+    run(task)
+  end
+  depth = depth - 1
+  if first <= last then
+    return true
+  elseif depth == 0 then
+    first, last = 1, 0
+  end
+  return false
+end
+
+return run_queue

@@ -1,0 +1,60 @@
+--- Which task spawned which: each knows its parent, the parent its children in the order of their birth.
+local task_tree = {}
+
+-- Tasks without a parent that have not ended: nothing else may refer to a task that waits.
+local roots = {} -- luacheck: ignore 241 (held, never read)
+
+--- Makes `self` the youngest child of `parent`, or a task of its own.
+---@param parent operations.Task?
+---@param self operations.Task
+function task_tree.adopt(parent, self)
+  if not parent then
+    roots[self] = true
+    return
+  end
+  self._parent, self._aborted = parent, parent._aborted
+  self._older = parent._youngest
+  if self._older then
+    self._older._younger = self
+  else
+    parent._eldest = self
+  end
+  parent._youngest = self
+end
+
+--- Takes an ended task out.
+---@param self operations.Task
+function task_tree.disown(self)
+  local parent, older, younger = self._parent, self._older, self._younger
+  if not parent then
+    roots[self] = nil
+    return
+  end
+  if older then
+    older._younger = younger
+  else
+    parent._eldest = younger
+  end
+  if younger then
+    younger._older = older
+  else
+    parent._youngest = older
+  end
+  self._parent, self._older, self._younger = nil, nil, nil
+end
+
+--- Is `self` the task `inner`, or one that it runs inside of?
+---@param self operations.Task
+---@param inner operations.Task?
+---@return boolean
+function task_tree.encloses(self, inner)
+  while inner do
+    if inner == self then
+      return true
+    end
+    inner = inner._parent
+  end
+  return false
+end
+
+return task_tree

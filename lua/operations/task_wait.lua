@@ -1,0 +1,81 @@
+--- One wait of a coroutine: what ends it, and how. Whoever is parked on it is made ready by `wait.ready`.
+local compat = require("operations.compat")
+
+local wait = {}
+
+---@class operations.Wait
+---@field done boolean
+---@field n integer  how many values it was woken with; they are at [1] to [n]
+---@field failure? any  what the waiting coroutine raises
+---@field cancel? fun()  undoes what was armed; called at most once, and only when nothing woke the wait
+---@field timer? fun()  stops the deadline's timer
+---@field task? operations.Task  parked until this is done
+
+--- Set by the scheduler: puts a task into the run queue.
+---@type fun(task: operations.Task)
+wait.ready = nil
+
+--- Set by `task`: takes an error that cannot be raised anywhere.
+---@type fun(raised: any, traceback: string)
+wait.on_error = nil
+
+---@return operations.Wait
+function wait.new()
+  return { done = false, n = 0 }
+end
+
+local function settle(self)
+  self.done = true
+  if self.timer then
+    self.timer()
+    self.timer = nil
+  end
+  if self.task then
+    wait.ready(self.task)
+  end
+end
+
+--- Ends a wait with a failure and undoes what was armed.
+---@param self operations.Wait
+---@param failure any
+function wait.fail(self, failure)
+  if self.done then
+    return
+  end
+  self.failure, self.n = failure, 0
+  settle(self)
+  local cancel = self.cancel
+  self.cancel = nil
+  if cancel then
+    local ok, raised = pcall(cancel)
+    if not ok then
+      wait.on_error(raised, tostring(raised))
+    end
+  end
+end
+
+--- The function that wakes a wait, with values.
+---@param self operations.Wait
+---@return fun(...)
+function wait.waker(self)
+  return function(...)
+    if not self.done then
+      local n = select("#", ...)
+      self.n = n
+      self[1], self[2], self[3], self[4] = ...
+      for i = 5, n do
+        self[i] = (select(i, ...))
+      end
+      settle(self)
+    end
+  end
+end
+
+--- What it was woken with.
+---@param self operations.Wait
+---@return any ...
+function wait.values(self)
+  return compat.unpack(self, 1, self.n)
+end
+
+return wait
