@@ -13,7 +13,7 @@ typedef struct http_Engine {
   CURLM *multi;
   reactor_Time due; /* when curl wants to be called */
   size_t idle_count;
-  CURL *idle[MAX_IDLE_EASY]; /* reset and ready for use */
+  CURL *idle[MAX_IDLE_EASY]; /* with the fixed options, for the next */
 } http_Engine;
 
 static http_Engine *engine_of(const reactor_Reactor *r) {
@@ -155,12 +155,9 @@ static void release(http_Transfer *t) {
   reactor_timer_unset(t->op.reactor, &t->op.timer);
   if (t->easy != NULL) {
     curl_multi_remove_handle(engine->multi, t->easy);
-    if (engine->idle_count < MAX_IDLE_EASY) {
-      curl_easy_reset(t->easy);
-      engine->idle[engine->idle_count++] = t->easy;
-    } else {
+    if (t->special || engine->idle_count == MAX_IDLE_EASY)
       curl_easy_cleanup(t->easy);
-    }
+    else engine->idle[engine->idle_count++] = t->easy;
     t->easy = NULL;
   }
   curl_slist_free_all(t->headers);
@@ -274,6 +271,7 @@ static bool open_engine(reactor_Reactor *r) {
 
 /* The start of a transfer */
 
+/* What no request changes. */
 static CURLcode set_fixed(CURL *easy, reactor_Reactor *r) {
   CURLcode code = CURLE_OK;
   curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
@@ -296,6 +294,7 @@ static CURLcode set_fixed(CURL *easy, reactor_Reactor *r) {
   /* A CAPATH, which Debian's build sets, turns curl's cache of the CA bundle
   ** off: 25 ms of parsing per TLS connection. */
   curl_easy_setopt(easy, CURLOPT_CAPATH, NULL);
+  curl_easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, "");
 #if LIBCURL_VERSION_NUM >= 0x075700 /* 7.87 */
   curl_easy_setopt(easy, CURLOPT_CA_CACHE_TIMEOUT, -1L);
   /* Cancelling must not wait for a resolver thread. */
@@ -306,6 +305,9 @@ static CURLcode set_fixed(CURL *easy, reactor_Reactor *r) {
 
 static CURLcode set_method(CURL *easy, const http_Request *q) {
   bool has_body = q->body != NULL;
+  curl_easy_setopt(easy, CURLOPT_POSTFIELDS, NULL); /* makes it a POST */
+  curl_easy_setopt(easy, CURLOPT_HTTPGET, 1L);
+  curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, NULL);
   if (strcmp(q->method, "HEAD") == 0 && !has_body)
     return curl_easy_setopt(easy, CURLOPT_NOBODY, 1L);
   if (strcmp(q->method, "POST") == 0 || strcmp(q->method, "PUT") == 0 ||
@@ -326,19 +328,27 @@ static long milliseconds(double ms) {
   return ms > 2e9 ? 2000000000L : (long)ms;
 }
 
+/* What makes a handle unfit for other requests. */
+static CURLcode set_special(http_Transfer *t, const http_Request *q) {
+  CURLcode code = CURLE_OK;
+  t->special = !q->decode || q->ca_file != NULL;
+  if (!q->decode) curl_easy_setopt(t->easy, CURLOPT_ACCEPT_ENCODING, NULL);
+  if (q->ca_file != NULL)
+    code = curl_easy_setopt(t->easy, CURLOPT_CAINFO, q->ca_file);
+  return code;
+}
+
 static CURLcode set_request(http_Transfer *t, const http_Request *q) {
   CURLcode code = curl_easy_setopt(t->easy, CURLOPT_URL, q->url);
   if (code == CURLE_OK) code = set_method(t->easy, q);
-  if (code == CURLE_OK && q->decode)
-    code = curl_easy_setopt(t->easy, CURLOPT_ACCEPT_ENCODING, "");
-  if (code == CURLE_OK && q->ca_file != NULL)
-    code = curl_easy_setopt(t->easy, CURLOPT_CAINFO, q->ca_file);
+  if (code == CURLE_OK) code = set_special(t, q);
   curl_easy_setopt(t->easy, CURLOPT_HTTPHEADER, t->headers);
   curl_easy_setopt(t->easy, CURLOPT_TIMEOUT_MS, milliseconds(q->timeout));
   curl_easy_setopt(t->easy, CURLOPT_CONNECTTIMEOUT_MS,
                    milliseconds(q->connect_timeout));
   curl_easy_setopt(t->easy, CURLOPT_MAXAGE_CONN,
                    milliseconds(q->keep_alive) / 1000);
+  curl_easy_setopt(t->easy, CURLOPT_VERBOSE, 0L);
   curl_easy_setopt(t->easy, CURLOPT_ERRORBUFFER, t->message);
   curl_easy_setopt(t->easy, CURLOPT_PRIVATE, t);
   curl_easy_setopt(t->easy, CURLOPT_HEADERDATA, t);
@@ -347,9 +357,14 @@ static CURLcode set_request(http_Transfer *t, const http_Request *q) {
   return code;
 }
 
-static CURL *take_easy(http_Engine *engine) {
+static CURL *take_easy(reactor_Reactor *r) {
+  http_Engine *engine = engine_of(r);
+  CURL *easy;
   if (engine->idle_count > 0) return engine->idle[--engine->idle_count];
-  return curl_easy_init();
+  easy = curl_easy_init();
+  if (easy == NULL || set_fixed(easy, r) == CURLE_OK) return easy;
+  curl_easy_cleanup(easy);
+  return NULL;
 }
 
 static bool refuse(http_Transfer *t, const char *kind, const char *reason) {
@@ -375,10 +390,9 @@ bool http_start(reactor_Reactor *r, http_Transfer *t, const http_Request *q) {
   t->op.timer.op = &t->op;
   t->op.timer.on_due = on_late;
   reactor_start(r, &t->op);
-  t->easy = take_easy(engine_of(r));
+  t->easy = take_easy(r);
   if (t->easy == NULL) return refuse(t, "memory", "no memory for a transfer");
-  code = set_fixed(t->easy, r);
-  if (code == CURLE_OK) code = set_request(t, q);
+  code = set_request(t, q);
   if (code != CURLE_OK)
     return refuse(t, kind_of(code), curl_easy_strerror(code));
   if (q->first_byte_timeout > 0 &&

@@ -44,6 +44,7 @@ typedef struct http_Transfer {
   bool held;          /* by the user */
   bool paused;        /* curl waits for http_resume */
   bool checked;       /* gzip: the encoded bytes are watched */
+  bool special;       /* the easy handle is not like the others any more */
   gzip_Check gzip;
   const char *kind;              /* of the failure: "dns", "connect", ... */
   const char *reason;            /* in words, when it was us who found it */

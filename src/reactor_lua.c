@@ -126,7 +126,7 @@ static bool push_handle(lua_State *L, reactor_Op *op) {
 
 /* reactor:next() -> handle, kind, ... | nil when nothing more happened */
 static int reactor_lua_next(lua_State *L) {
-  reactor_Reactor *r = reactor_check(L);
+  reactor_Reactor *r = to_reactor(L); /* a closed one has no events */
   reactor_Op *op;
   lua_settop(L, 1);
   while ((op = reactor_ready(r)) != NULL) {
@@ -153,7 +153,7 @@ static int reactor_lua_inflight(lua_State *L) {
 
 /* reactor:pending() -> boolean; has something happened that was not pulled? */
 static int reactor_lua_pending(lua_State *L) {
-  lua_pushboolean(L, reactor_ready(reactor_check(L)) != NULL);
+  lua_pushboolean(L, reactor_ready(to_reactor(L)) != NULL);
   return 1;
 }
 

@@ -20,30 +20,32 @@ local function bad_type(name, expected, value)
   error(("bad option '%s' (%s expected, got %s)"):format(name, expected, type(value)), 5)
 end
 
+local types = {
+  method = "string",
+  headers = "table",
+  body = "string",
+  ca_file = "string",
+  credentials = "table",
+  timeout = "number",
+  connect_timeout = "number",
+  first_byte_timeout = "number",
+  max_body = "number",
+  max_headers = "number",
+  redirects = "number",
+  window = "number",
+}
+
 local function check_types(options)
   if type(options) ~= "table" then
     error(("bad argument #1 'options' (table expected, got %s)"):format(type(options)), 4)
   elseif type(options.url) ~= "string" then
     bad_type("url", "string", options.url)
   end
-  for name, expected in pairs({
-    method = "string",
-    headers = "table",
-    body = "string",
-    ca_file = "string",
-    credentials = "table",
-    timeout = "number",
-    connect_timeout = "number",
-    first_byte_timeout = "number",
-    max_body = "number",
-    max_headers = "number",
-    redirects = "number",
-    window = "number",
-  }) do
-    local value = options[name]
-    if value ~= nil and type(value) ~= expected then
+  for name, value in pairs(options) do
+    local expected = types[name]
+    if expected and type(value) ~= expected then
       bad_type(name, expected, value)
-    elseif expected == "number" and value and (value < 0 or value ~= value) then
+    elseif expected == "number" and (value < 0 or value ~= value) then
       error(("bad option '%s' (negative or not a number)"):format(name), 4)
     end
   end
@@ -53,6 +55,8 @@ local function check_url(options)
   local text = options.url
   if text:find("[%c ]") then
     return "the URL contains a blank or a control character"
+  elseif text:find("^https?://[%w.-]+:?%d*/") then
+    return nil -- nothing unusual
   end
   local parsed = url.parse(text)
   if not parsed or (parsed.scheme ~= "http" and parsed.scheme ~= "https") then
@@ -99,29 +103,31 @@ local function add_header(lines, seen, name, value)
   end
 end
 
--- The header lines of a request, in a stable order; or nil and what is wrong.
-local function header_lines(headers)
+-- The header lines of a request, in a stable order, and the names among them; or nil, nil and what is wrong.
+local function header_lines(options, method)
   local lines, seen = {}, {}
-  for name, value in pairs(headers or {}) do
+  for name, value in pairs(options.headers or seen) do
     local problem = add_header(lines, seen, name, value)
     if problem then
-      return nil, problem
+      return nil, nil, problem
     end
   end
-  if #lines > 1 then
+  if lines[2] then
     table.sort(lines)
   end
   if not seen["user-agent"] then
     lines[#lines + 1] = user_agent
   end
-  -- Without these two libcurl would say more than we were asked to.
-  if not seen["content-type"] then
-    lines[#lines + 1] = "Content-Type:"
+  if options.body or method ~= "GET" then
+    -- Without these two libcurl would say more about a body than we were asked to.
+    if not seen["content-type"] then
+      lines[#lines + 1] = "Content-Type:"
+    end
+    if not seen["expect"] then
+      lines[#lines + 1] = "Expect:"
+    end
   end
-  if not seen["expect"] then
-    lines[#lines + 1] = "Expect:"
-  end
-  return lines, nil, seen
+  return lines, seen
 end
 
 --- Checks the options of a request and makes what the reactor takes.
@@ -158,11 +164,13 @@ function message.prepare(options, stream)
     return request, "a HEAD request has no body"
   end
   local lines, seen
-  lines, problem, seen = header_lines(options.headers)
+  lines, seen, problem = header_lines(options, method)
   if problem then
     return request, problem
   end
-  request.url = options.url:gsub("#.*$", "")
+  if options.url:find("#", 1, true) then
+    request.url = options.url:gsub("#.*$", "")
+  end
   request.headers = lines
   request.decode = not seen["accept-encoding"]
   return request
