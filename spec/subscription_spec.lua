@@ -1,0 +1,389 @@
+local core = require("operations.core")
+local operations = require("operations")
+
+local logged
+
+local function subscribe(handler, fields, given, input)
+  logged = {}
+  local registry = operations.registry({
+    log = function(_, message)
+      logged[#logged + 1] = message
+    end,
+  })
+  local definition = { namespace = "a", name = "watch", type = "subscription", handler = handler }
+  for key, value in pairs(fields or {}) do
+    definition[key] = value
+  end
+  assert(registry:register(definition))
+  return registry:subscribe("a.watch", input, given)
+end
+
+local function count_to(n)
+  return function()
+    for i = 1, n do
+      coroutine.yield({ i = i })
+    end
+  end
+end
+
+describe("a subscription", function()
+  it("delivers each yield in an envelope of its own, in order", function()
+    local seen, last = {}, nil
+    for envelope in assert(subscribe(count_to(3))) do
+      assert.are_not.equal(last, envelope)
+      last = envelope
+      assert.equal("a.watch", envelope.meta.operationId)
+      seen[#seen + 1] = envelope.data.i
+    end
+    assert.same({ 1, 2, 3 }, seen)
+  end)
+
+  it("loses none of 100,000 quick events", function()
+    local n = 0
+    for envelope in assert(subscribe(count_to(100000))) do
+      n = n + 1
+      assert(envelope.data.i == n)
+    end
+    assert.equal(100000, n)
+  end)
+
+  it("takes context.emit for a yield", function()
+    local stream = subscribe(function(_, context)
+      context.emit(1)
+      context.emit(nil)
+      context.emit(3)
+    end)
+    assert.equal(1, stream:next().data)
+    local empty = stream:next()
+    assert.is_nil(empty.data)
+    assert.is_true(operations.is_response_envelope(empty))
+    assert.equal(3, stream:next().data)
+    assert.is_nil(stream:next())
+  end)
+
+  it("runs nothing before the first event is asked for, and no further than asked", function()
+    local reached = 0
+    local stream = subscribe(function()
+      for i = 1, 10 do
+        reached = i
+        coroutine.yield(i)
+      end
+    end)
+    assert.equal(0, reached)
+    stream:next()
+    stream:next()
+    assert.equal(2, reached)
+  end)
+
+  it("normalizes and checks every event", function()
+    local stream = subscribe(function()
+      coroutine.yield({ n = "1", secret = true })
+    end, { outputSchema = { type = "object", properties = { n = { type = "integer" } } } })
+    assert.same({ n = 1 }, stream:next().data)
+  end)
+
+  it("validates its input before anything runs", function()
+    local stream, err = subscribe(count_to(1), { inputSchema = { type = "object", required = { "id" } } })
+    assert.is_nil(stream)
+    assert.equal("VALIDATION_ERROR", err.code)
+  end)
+
+  it("is guarded like a call", function()
+    local stream, err = subscribe(count_to(1), { accessControl = { requiredScopes = { "x" } } })
+    assert.is_nil(stream)
+    assert.equal("ACCESS_DENIED", err.code)
+  end)
+
+  it("ends with nil and stays ended", function()
+    local stream = subscribe(count_to(1))
+    assert.equal(1, stream:next().data.i)
+    assert.is_nil(stream:next())
+    local envelope, err = stream:next()
+    assert.is_nil(envelope)
+    assert.is_nil(err)
+  end)
+
+  it("fails with the error object of its handler; a loop raises it", function()
+    local function failing()
+      coroutine.yield(1)
+      error(operations.error("GONE", "source closed"))
+    end
+    local stream = subscribe(failing)
+    stream:next()
+    local _, err = stream:next()
+    assert.equal("GONE", err.code)
+    assert.is_nil((stream:next()))
+    local ok, raised = pcall(function()
+      for _ in subscribe(failing) do end
+    end)
+    assert.is_false(ok)
+    assert.equal("GONE: source closed", tostring(raised))
+  end)
+
+  it("fails when its handler returns nil and an error", function()
+    local _, err = subscribe(function() return nil, "broken" end):next()
+    assert.equal("EXECUTION_ERROR: broken", tostring(err))
+  end)
+
+  it("logs the traceback of an unforeseen error", function()
+    subscribe(function() error("oops") end):next()
+    assert.matches("stack traceback", logged[1], 1, true)
+  end)
+end)
+
+describe("the end of a subscription runs the cleanup once:", function()
+  local cleaned
+
+  local function watched(_, context)
+    context.defer(function() cleaned[#cleaned + 1] = "first" end)
+    context.defer(function() cleaned[#cleaned + 1] = "second" end)
+    for i = 1, 3 do
+      coroutine.yield(i)
+    end
+  end
+
+  before_each(function()
+    cleaned = {}
+  end)
+
+  it("when the handler returns, last deferred first", function()
+    local stream = subscribe(watched)
+    while stream:next() do end
+    stream:close()
+    assert.same({ "second", "first" }, cleaned)
+  end)
+
+  it("when it is closed early, twice", function()
+    local stream = subscribe(watched)
+    stream:next()
+    stream:close()
+    stream:close()
+    assert.is_nil((stream:next()))
+    assert.same({ "second", "first" }, cleaned)
+  end)
+
+  it("when the handler fails", function()
+    local stream = subscribe(function(_, context)
+      context.defer(function() cleaned[#cleaned + 1] = "once" end)
+      error("oops")
+    end)
+    stream:next()
+    assert.same({ "once" }, cleaned)
+  end)
+
+  it("when it is collected", function()
+    do
+      local stream = subscribe(watched)
+      stream:next()
+      stream = nil -- luacheck: ignore 311
+    end
+    collectgarbage()
+    collectgarbage()
+    assert.same({ "second", "first" }, cleaned)
+  end)
+
+  it("when the deadline passes between two events", function()
+    local stream = subscribe(watched, nil, { timeout = 20 })
+    stream:next()
+    local start = core.now()
+    while core.now() < start + 25 do end
+    local _, err = stream:next()
+    assert.equal("TIMEOUT", err.code)
+    assert.same({ "second", "first" }, cleaned)
+  end)
+
+  it("even when a cleanup fails itself", function()
+    local stream = subscribe(function(_, context)
+      context.defer(function() cleaned[#cleaned + 1] = "still" end)
+      context.defer(function() error("in cleanup") end)
+      coroutine.yield(1)
+    end)
+    stream:next()
+    stream:close()
+    assert.same({ "still" }, cleaned)
+    assert.matches("in cleanup", logged[1], 1, true)
+  end)
+
+  if coroutine.close then -- luacheck: ignore 143
+    it("with to-be-closed variables", function()
+      local body = assert(load([[
+        local cleaned = ...
+        return function()
+          local guard <close> = setmetatable({}, { __close = function() cleaned[#cleaned + 1] = "closed" end })
+          coroutine.yield(1)
+        end
+      ]]))
+      local stream = subscribe(body(cleaned))
+      stream:next()
+      stream:close()
+      assert.same({ "closed" }, cleaned)
+    end)
+
+    it("at a break out of the loop", function()
+      assert(load([[
+        local watched, subscribe = ...
+        for _ in subscribe(watched) do break end
+      ]]))(watched, subscribe)
+      assert.same({ "second", "first" }, cleaned)
+    end)
+  end
+
+  it("and refuses to defer what is no function", function()
+    local _, err = subscribe(function(_, context) context.defer("x") end):next()
+    assert.matches("bad argument #1 to 'defer' (function expected, got string)", err.message, 1, true)
+  end)
+end)
+
+describe("a closing subscription", function()
+  it("tells the handler through its context", function()
+    local context
+    local stream = subscribe(function(_, c)
+      context = c
+      coroutine.yield(1)
+    end)
+    stream:next()
+    assert.is_false(context:cancelled())
+    stream:close()
+    assert.is_true(context:cancelled())
+  end)
+end)
+
+describe("a subscription whose handler waits", function()
+  local cleaned
+
+  local function ticking(_, context)
+    context.defer(function()
+      cleaned = cleaned + 1
+    end)
+    for i = 1, 3 do
+      operations.sleep(0.005)
+      coroutine.yield(i)
+    end
+    operations.sleep(60)
+  end
+
+  before_each(function()
+    cleaned = 0
+  end)
+
+  it("delivers in a plain script outside any task", function()
+    local stream = subscribe(ticking)
+    assert.same({ 1, 2, 3 }, { stream:next().data, stream:next().data, stream:next().data })
+    stream:close()
+    assert.equal(1, cleaned)
+  end)
+
+  it("lets other tasks run meanwhile", function()
+    local order = {}
+    operations.run(function()
+      operations.spawn(function()
+        order[#order + 1] = "other"
+      end)
+      local stream = subscribe(ticking)
+      local event = stream:next()
+      order[#order + 1] = event.data
+      stream:close()
+    end)
+    assert.same({ "other", 1 }, order)
+  end)
+
+  it("is woken and ended by close from another task", function()
+    local err
+    operations.run(function()
+      local stream = subscribe(ticking)
+      operations.spawn(function()
+        operations.sleep(0.03)
+        stream:close()
+      end)
+      repeat
+        local envelope
+        envelope, err = stream:next()
+      until not envelope
+    end)
+    assert.equal("ABORTED", err.code)
+    assert.equal(1, cleaned)
+  end)
+
+  it("ends as TIMEOUT when the deadline passes inside the wait", function()
+    local stream = subscribe(ticking, nil, { timeout = 40 })
+    local envelope, err
+    repeat
+      envelope, err = stream:next()
+    until not envelope
+    assert.equal("TIMEOUT", err.code)
+    assert.equal(1, cleaned)
+  end)
+
+  it("ends with the task that consumes it", function()
+    operations.run(function()
+      local consumer = operations.spawn(function()
+        local stream = subscribe(ticking)
+        while stream:next() do end
+      end)
+      operations.sleep(0.03)
+      consumer:cancel()
+      consumer:wait()
+    end)
+    assert.equal(1, cleaned)
+  end)
+
+  it("refuses a second task that wants the same event", function()
+    operations.run(function()
+      local stream = subscribe(ticking)
+      local first = operations.spawn(function()
+        return stream:next().data
+      end)
+      operations.sleep(0)
+      local ok, raised = pcall(stream.next, stream)
+      assert.is_false(ok)
+      assert.matches("subscription:next() is already waiting", raised, 1, true)
+      assert.equal(1, first:wait())
+      stream:close()
+    end)
+  end)
+
+  it("holds up nobody else while its consumer rests", function()
+    local produced = 0
+    operations.run(function()
+      local stream = subscribe(function()
+        for i = 1, 100 do
+          produced = i
+          coroutine.yield(i)
+        end
+      end)
+      stream:next()
+      operations.sleep(0.01)
+      assert.equal(1, produced)
+      stream:close()
+    end)
+  end)
+end)
+
+describe("a call whose handler waits", function()
+  it("ends as TIMEOUT when its deadline passes", function()
+    local registry = operations.registry({ log = function() end })
+    assert(registry:register({ namespace = "a", name = "slow", handler = function() operations.sleep(60) end }))
+    assert(registry:register({ namespace = "a", name = "outer", handler = function(_, context)
+      return context.env.a.slow()
+    end }))
+    local envelope, err = registry:execute("a.outer", {}, { timeout = 30 })
+    assert.is_nil(envelope)
+    assert.equal("TIMEOUT", err.code)
+  end)
+
+  it("sees ABORTED when its task is cancelled", function()
+    local registry = operations.registry({ log = function() end })
+    assert(registry:register({ namespace = "a", name = "slow", handler = function() operations.sleep(60) end }))
+    operations.run(function()
+      local envelope, err
+      local task = operations.spawn(function()
+        envelope, err = registry:execute("a.slow")
+      end)
+      operations.sleep(0.01)
+      task:cancel()
+      task:wait()
+      assert.is_nil(envelope)
+      assert.equal("ABORTED", err.code)
+    end)
+  end)
+end)
