@@ -156,6 +156,7 @@ describe("a document with something broken", function()
     ["a parameter that refers to nothing"] = { get = { parameters = { { ["$ref"] = "#/nope" } } } },
     ["a parameter without a location"] = { get = { parameters = { { name = "a" } } } },
     ["a parameter in a strange place"] = { get = { parameters = { { name = "a", ["in"] = "soul" } } } },
+    ["a header that can be none"] = { get = { parameters = { { name = "a\r\nb", ["in"] = "header" } } } },
     ["a parameter that is null"] = { get = { parameters = { null } } },
     ["a style that does not exist"] = {
       get = { parameters = { { name = "a", ["in"] = "query", style = "baroque" } } },

@@ -35,32 +35,36 @@ local function copy_of(map)
   return copy
 end
 
---- Takes the properties of the other direction out of a schema, and out of what it requires.
+--- Which properties are for the other direction only.
 ---@param source operations.openapi.Document
----@param schema table  a copy that may be changed, with properties
----@param originals table  the properties as the document has them
----@param file operations.openapi.File  that holds the schema
+---@param properties table  as the document has them
+---@param file operations.openapi.File  that holds them
 ---@param way operations.openapi.Direction
----@return boolean changed
-function direction.apply(source, schema, originals, file, way)
-  local gone, properties = {}, schema.properties
-  for key, property in pairs(originals) do
+---@return table<string, boolean>? gone  nil when there are none
+function direction.gone(source, properties, file, way)
+  local gone
+  for key, property in pairs(properties) do
     if is_hidden(source, property, file, hidden_by[way]) then
-      if schema.properties == properties then
-        schema.properties = copy_of(properties)
-      end
-      gone[key], schema.properties[key] = true, nil
+      gone = gone or {}
+      gone[key] = true
     end
   end
-  if schema.properties == properties then
-    return false
+  return gone
+end
+
+--- Takes properties out of a schema, and out of what it requires.
+---@param schema table  a copy that may be changed
+---@param gone table<string, boolean>
+function direction.remove(schema, gone)
+  schema.properties = copy_of(schema.properties)
+  for key in pairs(gone) do
+    schema.properties[key] = nil
   end
   local required = {}
   for _, key in ipairs(type(schema.required) == "table" and schema.required or {}) do
     required[#required + 1] = not gone[key] and key or nil
   end
   schema.required = #required > 0 and required or nil
-  return true
 end
 
 return direction

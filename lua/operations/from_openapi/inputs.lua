@@ -27,6 +27,8 @@ local function known(build, place)
     return nil, "the parameter has no name"
   elseif type(node["in"]) ~= "string" or not parameter.default_style(node["in"]) then
     return nil, ("the parameter %q has no known location (in: %s)"):format(node.name, tostring(node["in"]))
+  elseif node["in"] == "header" and not node.name:find("^[A-Za-z0-9!#$%%&'*+.^_`|~-]+$") then
+    return nil, ("%q is no header name"):format(node.name)
   elseif node["in"] == "header" and ignored_headers[node.name:lower()] then
     return nil, ("the header parameter %q is ignored, as OpenAPI says"):format(node.name)
   elseif node["in"] == "path" and not build.template_names[node.name] then

@@ -30,6 +30,17 @@ function name.namespace(title)
   return text ~= "" and text or "api"
 end
 
+--- A name in `$defs` for the schema at a pointer: its last part that says something.
+---@param pointer string  behind its file, if it is not the document's own
+---@return string
+function name.of_schema(pointer)
+  local last = pointer:match("/([^/]*)$") or pointer:match("([^/#]+)#?$") or "schema"
+  if last == "schema" or last:find("^%d+$") then
+    last = pointer:match("#?/?(.*)$")
+  end
+  return (last:gsub("~[01]", "_"):gsub("[^A-Za-z0-9._-]+", "_"))
+end
+
 --- Makes a function that gives out each name once: the second "list" is "list_2".
 ---@return fun(wanted: string): string, boolean  the name, and whether it had to be changed
 function name.counter()

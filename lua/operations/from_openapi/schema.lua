@@ -4,6 +4,7 @@ local dialect = require("operations.from_openapi.dialect")
 local direction = require("operations.from_openapi.direction")
 
 local keyword = require("operations.from_openapi.keyword")
+local name = require("operations.from_openapi.name")
 
 local schema = {}
 
@@ -25,66 +26,68 @@ function schema.converter(source, report)
     report = report,
     old = version:find("^3%.0") ~= nil,
     names = {}, -- pointer -> name in $defs
-    taken = {},
+    next_name = name.counter(),
     entries = { input = {}, patch = {}, output = {} }, -- by pointer
   }, Converter)
 end
 
-local function readable(pointer)
-  local last = pointer:match("/([^/]*)$") or pointer:match("([^/#]+)#?$") or "schema"
-  if last == "schema" or last:find("^%d+$") then
-    last = pointer:match("#?/?(.*)$")
-  end
-  last = last:gsub("~1", "_"):gsub("~0", "_"):gsub("[^A-Za-z0-9._-]+", "_")
-  return last
-end
-
 --- The name of a schema in `$defs`, the same in every operation.
 function Converter:name(pointer)
-  local name = self.names[pointer]
-  if not name then
-    local base = readable(pointer)
-    local n = 1
-    name = base
-    while self.taken[name] do
-      n = n + 1
-      name = base .. "_" .. n
-    end
-    self.taken[name], self.names[pointer] = true, name
+  local given = self.names[pointer]
+  if not given then
+    given = self.next_name(name.of_schema(pointer))
+    self.names[pointer] = given
   end
-  return name
+  return given
 end
 
-local single = {
-  additionalProperties = true, items = true, contains = true, propertyNames = true, contentSchema = true,
-  unevaluatedItems = true, unevaluatedProperties = true,
-  ["not"] = true, ["if"] = true, ["then"] = true, ["else"] = true,
-}
-local several = {
-  allOf = true, anyOf = true, oneOf = true, prefixItems = true,
-  properties = true, patternProperties = true, dependentSchemas = true,
-}
--- References are rewritten, so what they were resolved against goes; `xml` says nothing about JSON.
-local dropped = {
-  ["$id"] = true, ["$schema"] = true, ["$defs"] = true, definitions = true, xml = true, externalDocs = true,
-}
+--- What becomes of the value of a keyword; other keywords stay as they are.
+local change = {}
+
+local function walk(self, value, state)
+  return self:walk(value, state)
+end
+
+for _, key in ipairs({ "additionalProperties", "items", "contains", "propertyNames", "contentSchema",
+  "unevaluatedItems", "unevaluatedProperties", "not", "if", "then", "else" }) do
+  change[key] = walk
+end
+
+local function copy_of(map)
+  local copy = setmetatable({}, getmetatable(map))
+  for key, value in pairs(map) do
+    copy[key] = value
+  end
+  return copy
+end
 
 --- Converts each schema of a list or map; the same table comes back when none changed.
-function Converter:each(schemas, state)
+local function walk_each(self, schemas, state)
   local copy
   for key, value in pairs(schemas) do
     local new = self:walk(value, state)
     if new ~= value then
-      if not copy then
-        copy = setmetatable({}, getmetatable(schemas))
-        for k, v in pairs(schemas) do
-          copy[k] = v
-        end
-      end
+      copy = copy or copy_of(schemas)
       copy[key] = new
     end
   end
   return copy or schemas
+end
+
+for _, key in ipairs({ "allOf", "anyOf", "oneOf", "prefixItems", "properties", "patternProperties",
+  "dependentSchemas" }) do
+  change[key] = walk_each
+end
+
+-- References are rewritten, so what they were resolved against goes; `xml` says nothing about JSON.
+for _, key in ipairs({ "$id", "$schema", "$defs", "definitions", "xml", "externalDocs" }) do
+  change[key] = function() end
+end
+
+function change.default(_, value, state)
+  if state.way ~= "patch" then
+    return value
+  end
 end
 
 --- The `$ref` of a schema, rewritten; nil when it leads nowhere, which is reported and accepts anything.
@@ -101,55 +104,47 @@ function Converter:reference(ref, state)
   return "#/$defs/" .. self:name(place.pointer)
 end
 
-local function changed_value(self, key, value, state)
-  if (single[key] or several[key]) and keyword.expected(key, value) then
-    return value -- and `repair` takes it out
-  elseif single[key] then
-    return self:walk(value, state)
-  elseif several[key] then
-    return self:each(value, state)
-  elseif dropped[key] or key == "default" and state.way == "patch" then
+change["$ref"] = function(self, value, state)
+  if type(value) == "string" then
+    return self:reference(value, state)
+  end
+end
+
+--- The new value of a keyword. One that holds what it must not is taken out, and reported.
+function Converter:member(key, value, state)
+  local expected = keyword.expected(key, value)
+  if expected then
+    self.report(state.pointer, ("%s: expected %s; the keyword is ignored"):format(tostring(key), expected))
     return nil
+  elseif change[key] then
+    return change[key](self, value, state)
   end
   return value
 end
 
---- Takes keywords out that hold what they must not, which is reported.
-function Converter:repair(copy, state)
-  local wrong
-  for key, value in pairs(copy) do
-    local expected = keyword.expected(key, value)
-    if expected then
-      wrong = wrong or {}
-      wrong[key] = expected
+--- Converts a schema object; the same table comes back when nothing changed, which is what most do.
+function Converter:members(node, state)
+  local copy
+  local source = node
+  if dialect.is_old(node, self.old) then
+    copy = copy_of(node)
+    dialect.convert(copy, self.old)
+    source = copy_of(copy)
+  end
+  for key, value in pairs(source) do
+    local new = self:member(key, value, state)
+    if new ~= value then
+      copy = copy or copy_of(node)
+      copy[key] = new
     end
   end
-  for key, expected in pairs(wrong or {}) do
-    copy[key] = nil
-    self.report(state.pointer, ("%s: expected %s; the keyword is ignored"):format(tostring(key), expected))
+  local properties = (copy or node).properties
+  local gone = properties and direction.gone(self.source, node.properties, state.file, state.way)
+  if gone then
+    copy = copy or copy_of(node)
+    direction.remove(copy, gone)
   end
-  return wrong ~= nil
-end
-
-function Converter:members(node, state)
-  local copy, changed = {}, false
-  for key, value in pairs(node) do
-    local new = changed_value(self, key, value, state)
-    changed = changed or new ~= value
-    copy[key] = new
-  end
-  if type(node["$ref"]) == "string" then
-    copy["$ref"], changed = self:reference(node["$ref"], state), true
-  end
-  if dialect.is_old(node, self.old) then
-    dialect.convert(copy, self.old)
-    changed = true
-  end
-  changed = self:repair(copy, state) or changed
-  if copy.properties ~= nil then
-    changed = direction.apply(self.source, copy, node.properties, state.file, state.way) or changed
-  end
-  return changed and setmetatable(copy, getmetatable(node)) or node
+  return copy or node
 end
 
 function Converter:walk(node, state)
