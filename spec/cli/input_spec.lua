@@ -16,6 +16,9 @@ local numbers = {
     end
     return cast, changes
   end,
+  check = function()
+    return true
+  end,
 }
 
 local function convert(...)
@@ -40,6 +43,17 @@ describe("input from the command line", function()
 
   it("finds keys with characters that JSON Pointer escapes", function()
     assert.same({ ["a/b~c"] = 1 }, convert("a/b~c=1"))
+  end)
+
+  it("gets the type that the schema wants also where the value is wrong", function()
+    local T = require("operations").type
+    local schema = assert(require("operations").schema.compile(T.object({
+      count = T.integer({ maximum = 5 }), flag = T.boolean(), text = T.string({ maxLength = 1 }),
+    })))
+    local value, texts = input.parse({ "count=9", "flag=no", "text=12" })
+    assert.same({ count = 9, flag = "no", text = "12" }, input.convert(value, texts, schema))
+    value, texts = input.parse({ "count=9", "count=8" })
+    assert.same({ count = { "9", "8" } }, input.convert(value, texts, schema))
   end)
 
   it("splits at the first equals sign", function()

@@ -147,11 +147,39 @@ local function concerns(path, texts)
   return key and texts[key] and key
 end
 
+local function has_type_issue(schema, value, key)
+  local path = "/" .. key:gsub("~", "~0"):gsub("/", "~1")
+  local _, issues = schema:check(value)
+  for _, issue in ipairs(issues or {}) do
+    if issue.path == path and issue.keyword == "type" then
+      return true
+    end
+  end
+  return false
+end
+
+--- Casting leaves the text of a value that has the right type and is wrong otherwise (9 where 5 is the maximum). People
+--- should read what is wrong with the value, not that it is a text.
+local function retype(value, key, schema)
+  local text = value[key]
+  if type(text) ~= "string" or not has_type_issue(schema, value, key) then
+    return
+  end
+  local scalar = json.decode(text)
+  if scalar == nil or type(scalar) == "table" or type(scalar) == "string" then
+    return
+  end
+  value[key] = scalar
+  if has_type_issue(schema, value, key) then
+    value[key] = text
+  end
+end
+
 --- Converts what came as plain text the way the schema wants it, where casting loses nothing. Everything else stays
 --- for validation to judge.
 ---@param value any
 ---@param texts table<string, any>  keys that came as plain text
----@param schema { cast: function }  compiled
+---@param schema { cast: function, check: function }  compiled
 ---@return any
 function input.convert(value, texts, schema)
   if next(texts) == nil then
@@ -163,6 +191,9 @@ function input.convert(value, texts, schema)
     if key then
       value[key] = cast[key]
     end
+  end
+  for key in pairs(texts) do
+    retype(value, key, schema)
   end
   return value
 end
