@@ -1,3 +1,4 @@
+local client = require("operations.http")
 local test_server = require("spec.support.server")
 
 local function descriptors()
@@ -248,6 +249,30 @@ describe("a reactor", function()
       for _ = 1, 5 do
         assert.equal(first, port())
       end
+    end)
+
+    it("uses a connection again beside hundreds of open streams", function()
+      -- Asked over a connection of the plain host's reactor, always the same one.
+      local function connections()
+        return tonumber((client.request({ url = server.url .. "/connections" }).body:match("requests%s+(%d+)")))
+      end
+      local streams = {}
+      for i = 1, 300 do
+        streams[i] = http("/slow?body=60", { stream = true })
+      end
+      for _ = 1, #streams do
+        assert.equal("head", select(2, next_event()))
+      end
+      for _ = 1, 2 do
+        http("/note/none")
+        next_event()
+      end
+      local before = connections()
+      for _ = 1, 5 do
+        http("/note/none")
+        next_event()
+      end
+      assert.equal(before, connections())
     end)
 
     it("cancels what is dropped", function()

@@ -6,7 +6,7 @@
 #include <unistd.h>
 
 #define MAX_IDLE_EASY 64
-#define MAX_IDLE_CONNECTIONS 256L
+#define MAX_IDLE_CONNECTIONS 256
 
 /* curl's part of a reactor. */
 typedef struct http_Engine {
@@ -263,7 +263,6 @@ static bool open_engine(reactor_Reactor *r) {
   curl_multi_setopt(engine->multi, CURLMOPT_SOCKETDATA, r);
   curl_multi_setopt(engine->multi, CURLMOPT_TIMERFUNCTION, on_timer);
   curl_multi_setopt(engine->multi, CURLMOPT_TIMERDATA, r);
-  curl_multi_setopt(engine->multi, CURLMOPT_MAXCONNECTS, MAX_IDLE_CONNECTIONS);
   r->engine_data = engine;
   r->engine = &http_engine;
   return true;
@@ -398,6 +397,10 @@ bool http_start(reactor_Reactor *r, http_Transfer *t, const http_Request *q) {
   if (q->first_byte_timeout > 0 &&
       !reactor_timer_set(r, &t->op.timer, reactor_after(q->first_byte_timeout)))
     return refuse(t, "memory", "no memory for a timer");
+  /* curl counts the connections in use too: without them in the limit, many
+  ** open streams would leave no connection to be used again. */
+  curl_multi_setopt(engine_of(r)->multi, CURLMOPT_MAXCONNECTS,
+                    (long)(MAX_IDLE_CONNECTIONS + r->active_count));
   if (curl_multi_add_handle(engine_of(r)->multi, t->easy) != CURLM_OK)
     return refuse(t, "memory", "libcurl refused the transfer");
   return true;

@@ -3,6 +3,7 @@
 --- To add a route, add a file to spec/support/server/: `spec/support/server/NAME.lua` answers every request whose path
 --- is `/NAME` or begins with `/NAME/`. It runs as nginx's content handler (`ngx.say`, `ngx.flush(true)`, `ngx.sleep`,
 --- `ngx.req.socket(true)` for what nginx would not say by itself); nothing has to be registered.
+--- `/connections` is nginx's own count of them (stub_status), `/small` a fixed answer without Lua.
 --- What handlers share lives in `ngx.shared.notes`; a spec reads a note at `/note/KEY`.
 ---
 ---   local server = require("spec.support.server").start()
@@ -57,6 +58,7 @@ http {
     listen 127.0.0.1:$other backlog=4096;
     $tls
     location = /small { default_type application/json; return 200 '{"id":1,"title":"write the docs","done":false}'; }
+    location = /connections { stub_status; }
     location ~ ^/(?<handler>[a-z_]+) { content_by_lua_file $handlers/$handler.lua; }
   }
 }
