@@ -74,12 +74,12 @@ void regex_free(regex_Regex *regex) {
 /* The source offset of what became the byte `offset` of the translation. */
 static size_t source_offset(const regex_Regex *regex, const char *source,
                             size_t len, size_t offset) {
-  regex_Translation to = {NULL, true, offset > 0 ? offset - 1 : 0, 0};
+  regex_Translation to = {NULL, true, offset, len};
   regex_Problem problem;
   buffer_Buffer out;
   buffer_init(&out, regex->alloc, MAX_TRANSLATION);
   to.out = &out;
-  if (!regex_parse(&regex->alloc, source, len, &to, &problem)) to.watched = 0;
+  if (!regex_parse(&regex->alloc, source, len, &to, &problem)) to.watched = len;
   buffer_free(&out);
   return to.watched;
 }

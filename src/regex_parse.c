@@ -23,6 +23,9 @@
   "\xE2\x80\xB0-\xE2\x81\x9E\xE2\x81\xA0-\xE2\xBF\xBF\xE3\x80\x81-"            \
   "\xEF\xBB\xBE\xEF\xBC\x80-\xF4\x8F\xBF\xBF\\x00"
 
+/* A class that never matches; PCRE2 does not repeat its own, []. */
+#define NOTHING "^\\x00-\xF4\x8F\xBF\xBF"
+
 typedef enum Atom {
   ATOM_WRONG,
   ATOM_ASSERTION, /* cannot be repeated */
@@ -130,7 +133,7 @@ static Atom parse_escape(regex_Parser *p) {
     return parse_numbered_reference(p) ? ATOM_GROUP : ATOM_WRONG;
   }
   if (!regex_read_character_escape(p, &c)) return ATOM_WRONG;
-  if (regex_is_surrogate(c)) regex_emit_text(p, "[]");
+  if (regex_is_surrogate(c)) regex_emit_text(p, "[" NOTHING "]");
   else regex_emit_char(p, c);
   return ATOM_SIMPLE;
 }
@@ -170,11 +173,23 @@ static bool parse_range(regex_Parser *p, int low_kind, uint32_t low,
   return true;
 }
 
+/* Ends a class; `members` is where they start in the output. */
+static void close_class(regex_Parser *p, size_t members, bool negated) {
+  const buffer_Buffer *out = p->to->out;
+  if (out != NULL && out->len == members && !negated) {
+    regex_emit_text(p, NOTHING);
+  }
+  regex_emit_text(p, "]");
+}
+
 /* At "[". */
 static bool parse_class(regex_Parser *p) {
-  size_t open = p->pos;
+  size_t open = p->pos, members;
+  bool negated;
   p->pos++;
-  regex_emit_text(p, regex_accept(p, "^") ? "[^" : "[");
+  negated = regex_accept(p, "^");
+  regex_emit_text(p, negated ? "[^" : "[");
+  members = p->to->out == NULL ? 0 : p->to->out->len;
   while (!regex_accept(p, "]")) {
     size_t start = p->pos;
     uint32_t c = 0;
@@ -190,7 +205,7 @@ static bool parse_class(regex_Parser *p) {
       regex_emit_range(p, c, c);
     }
   }
-  regex_emit_text(p, "]");
+  close_class(p, members, negated);
   return true;
 }
 
