@@ -169,8 +169,28 @@ coverage: dependencies-test dependencies-coverage ## line and branch coverage of
 	echo "Branches:"; $$report --branches | tail -n 2; echo "Lines:"; \
 	$$report --fail-under-line 95 && exit $$tests
 
+# The official JSON Schema tests: SUITE=directory, else beside this tree, else by npm. (The package
+# @json-schema-org/tests names a commit of 2020, so npm gets the suite itself.)
+SUITE_SOURCE = github:json-schema-org/JSON-Schema-Test-Suite\#44401e0c046704b476ec9d2e2fccdaee618f259d
+SUITE_DATA = $(or $(SUITE),$(wildcard ../shared/json-schema-test-suite),build/npm-suite/node_modules/json-schema-test-suite)
+
+.PHONY: suite
+suite: dependencies-test all $(SUITE_DATA) ## the official JSON Schema tests, all drafts, on $(LUA); SUITE=directory
+	@$(ENVIRONMENT) SUITE=$(SUITE_DATA) $(LUA) spec/support/suite_main.lua
+
+build/npm-suite/node_modules/json-schema-test-suite: | dependencies-bench
+	@npm install --silent --no-audit --no-fund --prefix build/npm-suite '$(SUITE_SOURCE)'
+
+FUZZ_PAIRS ?= 100000
+FUZZ_SEED ?= 1
+
+# A program in Lua beside ajv, unlike the fuzzers above, which are C.
+.PHONY: fuzz-schema
+fuzz-schema: dependencies-bench all build/npm/node_modules ## schemas and values judged here and by ajv, laws of cast; FUZZ_PAIRS, FUZZ_SEED
+	@$(ENVIRONMENT) NODE_PATH=$(CURDIR)/build/npm/node_modules $(LUA) spec/fuzz/schema.lua $(FUZZ_PAIRS) $(FUZZ_SEED)
+
 # Peers that the benchmarks run against, from npm.
-NPM_PACKAGES = @sinclair/typebox@0.34 eventsource-parser@3
+NPM_PACKAGES = @sinclair/typebox@0.34 ajv@8 ajv-formats@3 @hyperjump/json-schema@1 eventsource-parser@3
 BENCHMARKS = $(wildcard $(addprefix spec/bench/,execute.lua schema.lua json.lua sse.lua http.lua))
 
 .PHONY: bench

@@ -1,47 +1,47 @@
---- Runs the JSON-Schema-Test-Suite: `lua5.4 spec/support/suite.lua DIRECTORY [DRAFT...] [-v] [--optional]`.
+--- Runs the official JSON-Schema-Test-Suite: where its files are, what they expect, and a list of what fails.
 local json = require("operations.json")
 local schema = require("operations.schema")
+local skips = require("spec.support.suite_skips")
+local sources = require("spec.support.sources")
 
 local suite = {}
 
-local drafts = {
-  ["draft2020-12"] = "2020-12",
-  ["draft2019-09"] = "2019-09",
-  draft7 = "7",
-  draft6 = "6",
-  draft4 = "4",
+suite.drafts = {
+  { name = "draft2020-12", draft = "2020-12" },
+  { name = "draft2019-09", draft = "2019-09" },
+  { name = "draft7", draft = "7" },
+  { name = "draft6", draft = "6" },
+  { name = "draft4", draft = "4" },
 }
 
-local function read(path)
-  local file = io.open(path, "rb")
-  if not file then
-    return nil
+suite.kinds = { "required", "optional", "format" }
+
+local REMOTE = "http://localhost:1234/"
+
+local function exists(path)
+  local file = io.open(path .. "/tests/draft7/type.json", "rb")
+  if file then
+    file:close()
   end
-  local text = file:read("*a")
-  file:close()
-  return text
+  return file ~= nil
 end
 
-local function list(pattern)
-  local files = {}
-  local pipe = assert(io.popen("ls " .. pattern .. " 2>/dev/null"))
-  for path in pipe:lines() do
-    files[#files + 1] = path
+--- The suite's directory: $SUITE, else beside this repository, else what npm installed; nil when there is none.
+function suite.directory()
+  local given = os.getenv("SUITE")
+  local places = { "../shared/json-schema-test-suite", "build/npm-suite/node_modules/json-schema-test-suite" }
+  if given and given ~= "" then
+    assert(exists(given), "SUITE=" .. given .. " has no tests/draft7")
+    return given
   end
-  pipe:close()
-  return files
-end
-
---- The documents of the suite's remote server, by URI.
-local function resolver(directory)
-  return function(uri)
-    local path = uri:match("^http://localhost:1234/(.+)$")
-    local text = path and read(directory .. "/remotes/" .. path)
-    return text and assert(json.decode(text))
+  for _, place in ipairs(places) do
+    if exists(place) then
+      return place
+    end
   end
 end
 
---- An unmarked empty table would pass as an array too; decoding marks every array, so what is left is an object.
+-- An unmarked empty table passes as an array too; decoding marks every array, so what is left is an object.
 local function mark_objects(value)
   if type(value) == "table" then
     if next(value) == nil and getmetatable(value) == nil then
@@ -54,80 +54,88 @@ local function mark_objects(value)
   return value
 end
 
---- Runs one file of the suite.
----@param path string
----@param options table  of schema.compile
----@param report fun(group: table, test: table, ok: boolean, problem: string?)
-function suite.run_file(path, options, report)
-  local groups = mark_objects(assert(json.decode(assert(read(path)))))
-  for _, group in ipairs(groups) do
-    local done, compiled, err = pcall(schema.compile, group.schema, options)
-    if not done then
-      compiled, err = nil, compiled
-    end
+local function decode(path)
+  local value, err = json.decode(sources.read(path))
+  if err then
+    error(path .. ": " .. tostring(err))
+  end
+  return mark_objects(value)
+end
+
+--- A resolver of the documents that the suite serves on localhost.
+local function resolver(directory)
+  local documents = {}
+  for _, path in ipairs(sources.list(directory .. "/remotes", ".json")) do
+    documents[REMOTE .. path:sub(#directory + #"/remotes/" + 1)] = decode(path)
+  end
+  return function(uri)
+    return documents[uri]
+  end
+end
+
+local function kind_of(name)
+  return name:find("^optional/format/") and "format" or name:find("^optional/") and "optional" or "required"
+end
+
+local function run_test(compiled, err, test)
+  if not compiled then
+    return "does not compile: " .. tostring(err)
+  end
+  local ok, valid, issues = pcall(compiled.check, compiled, test.data)
+  if not ok then
+    return "raises " .. tostring(valid)
+  elseif not valid and #issues == 0 then
+    return "is invalid without an issue"
+  elseif valid ~= test.valid then
+    local issue = issues and issues[1]
+    return valid and "is valid" or "is invalid: " .. tostring(issue and issue.message)
+  end
+end
+
+local function compile(group, options)
+  local ok, compiled, err = pcall(schema.compile, group.schema, options)
+  if not ok then
+    return nil, "raises " .. tostring(compiled)
+  end
+  return compiled, err
+end
+
+local function new_count()
+  return { passed = 0, failed = 0, skipped = 0 }
+end
+
+local function run_file(path, name, draft, options, count, report)
+  for _, group in ipairs(decode(path)) do
+    local compiled, err = compile(group, options)
     for _, test in ipairs(group.tests) do
-      if not compiled then
-        report(group, test, false, tostring(err))
-      else
-        local ran, valid, issues = pcall(compiled.check, compiled, test.data)
-        local consistent = ran and (valid or #issues > 0)
-        report(group, test, ran and consistent and valid == test.valid, ran and tostring(valid) or valid)
+      local failure = run_test(compiled, err, test)
+      local label = ("%s/%s: %s: %s"):format(draft, name, group.description, test.description)
+      local reason = skips.reason(label)
+      local outcome = not failure and "passed" or reason and "skipped" or "failed"
+      count[outcome] = count[outcome] + 1
+      if outcome ~= "passed" or reason then
+        report(outcome, label, failure, reason)
       end
     end
   end
 end
 
---- Runs the tests of one draft; returns how many passed and how many there are.
+--- Runs one draft. Returns { required = { passed =, failed =, skipped = }, optional = ..., format = ... }; `report` is
+--- called with what fails, what is skipped, and what is on the skip list though it passes.
 ---@param directory string
----@param draft string  the name of its directory
----@param kind string  "", "optional/" or "optional/format/"
----@param report fun(path: string, group: table, test: table, ok: boolean, problem: string?)
-function suite.run(directory, draft, kind, report)
-  local passed, total = 0, 0
-  local options = { draft = drafts[draft], formats = kind == "optional/format/", resolve = resolver(directory) }
-  for _, path in ipairs(list(directory .. "/tests/" .. draft .. "/" .. kind .. "*.json")) do
-    suite.run_file(path, options, function(group, test, ok, problem)
-      total = total + 1
-      passed = passed + (ok and 1 or 0)
-      report(path, group, test, ok, problem)
-    end)
+---@param draft { name: string, draft: string }
+---@param report fun(outcome: string, label: string, failure: string?, reason: string?)
+function suite.run(directory, draft, report)
+  local counts = { required = new_count(), optional = new_count(), format = new_count() }
+  local root = directory .. "/tests/" .. draft.name
+  local resolve = resolver(directory)
+  for _, path in ipairs(sources.list(root, ".json")) do
+    local name = path:sub(#root + 2, -6)
+    local kind = kind_of(name)
+    local options = { draft = draft.draft, formats = kind == "format", resolve = resolve }
+    run_file(path, name, draft.name, options, counts[kind], report)
   end
-  return passed, total
-end
-
-local function main(arguments)
-  local directory, verbose, kinds, chosen = nil, false, { "" }, {}
-  for _, argument in ipairs(arguments) do
-    if argument == "-v" then
-      verbose = true
-    elseif argument == "--optional" then
-      kinds = { "", "optional/", "optional/format/" }
-    elseif directory then
-      chosen[#chosen + 1] = argument
-    else
-      directory = argument
-    end
-  end
-  if #chosen == 0 then
-    chosen = { "draft2020-12", "draft2019-09", "draft7", "draft6", "draft4" }
-  end
-  local failed = 0
-  for _, draft in ipairs(chosen) do
-    for _, kind in ipairs(kinds) do
-      local passed, total = suite.run(directory, draft, kind, function(path, group, test, ok, problem)
-        if verbose and not ok then
-          print(("%s: %s: %s: %s"):format(path:match("tests/(.*)"), group.description, test.description, problem))
-        end
-      end)
-      print(("%-12s %-16s %d/%d"):format(draft, kind == "" and "required" or kind:sub(1, -2), passed, total))
-      failed = failed + total - passed
-    end
-  end
-  os.exit(failed == 0 and 0 or 1)
-end
-
-if arg and arg[0] and arg[0]:find("suite%.lua$") then
-  main(arg)
+  return counts
 end
 
 return suite

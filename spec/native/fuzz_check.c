@@ -1,5 +1,5 @@
 /*
-** fuzz_schema.c - libFuzzer target: two JSON texts, a schema and a value, split
+** fuzz_check.c - libFuzzer target: two JSON texts, a schema and a value, split
 ** at the first NUL or line feed.  Whatever compiles checks and casts without
 ** raising, says the same twice, never changes the value, and casting what is
 ** valid leaves it valid.

@@ -1,0 +1,92 @@
+--- What must hold of `cast` whatever the schema and the value are.
+local json = require("operations.json")
+
+local schema_laws = {}
+
+local function text(value)
+  local encoded, err = json.encode(value, { sort_keys = true })
+  return encoded or "not JSON: " .. tostring(err)
+end
+
+schema_laws.text = text
+
+local function escape(key)
+  return (tostring(key):gsub("~", "~0"):gsub("/", "~1"))
+end
+
+local function is_scalar(value)
+  return type(value) ~= "table"
+end
+
+-- Calls visit(path, scalar) for every scalar in `value`.
+local function scalars(value, path, visit)
+  if is_scalar(value) then
+    return visit(path, value)
+  end
+  local is_list = getmetatable(value) == json.array_mt or #value > 0
+  for key, member in pairs(value) do
+    scalars(member, path .. "/" .. escape(is_list and key - 1 or key), visit)
+  end
+end
+
+local function same_scalar(a, b)
+  return a == b and (math.type == nil or math.type(a) == math.type(b)) -- luacheck: ignore 143
+end
+
+-- Is the value at `path`, or one that it is in, on the list of changes?
+local function is_listed(changes, path)
+  for _, change in ipairs(changes) do
+    if path == change.path or path:sub(1, #change.path + 1) == change.path .. "/" then
+      return true
+    end
+  end
+  return false
+end
+
+-- Arrays can lose items that `false` forbids only with a change said at the item or the array.
+local function unlisted_scalar(before, after, changes)
+  local old, found = {}, nil
+  scalars(before, "", function(path, value) old[path] = value end)
+  scalars(after, "", function(path, value)
+    if (old[path] == nil or not same_scalar(old[path], value)) and not is_listed(changes, path) then
+      found = found or path
+    end
+  end)
+  return found
+end
+
+local function check_mode(compiled, value, mode)
+  local before = text(value)
+  local result, changes = compiled:cast(value, mode)
+  if text(value) ~= before then
+    return mode .. " changes its argument"
+  end
+  local again = compiled:cast(result, mode)
+  if text(again) ~= text(result) then
+    return ("%s twice differs: %s, then %s"):format(mode, text(result), text(again))
+  end
+  local path = unlisted_scalar(value, result, changes)
+  if path then
+    return ("%s changes %q without listing it: %s"):format(mode, path, text(result))
+  end
+  return nil, result
+end
+
+--- Nil when all laws hold for the value, else what is broken. `satisfiable` says that some value is known to fit.
+function schema_laws.broken(compiled, value, satisfiable)
+  local problem, cast = check_mode(compiled, value, "cast")
+  if problem then
+    return problem
+  elseif compiled:check(value) and not compiled:check(cast) then
+    return "cast makes a valid value invalid: " .. text(cast)
+  end
+  local forced
+  problem, forced = check_mode(compiled, value, "force")
+  if problem then
+    return problem
+  elseif satisfiable and not compiled:check(forced) then
+    return "force leaves it invalid: " .. text(forced)
+  end
+end
+
+return schema_laws
