@@ -163,6 +163,8 @@ describe("a document with something broken", function()
     },
     ["a schema that is null"] = { get = { parameters = { { name = "a", ["in"] = "query", schema = null } } } },
     ["a body that refers to nothing"] = { post = { requestBody = { ["$ref"] = "#/nope" } } },
+    ["a schema that is a list"] = { get = { parameters = { { name = "a", ["in"] = "query", schema = { 1 } } } } },
+    ["a body that refers to a number"] = { post = { requestBody = { ["$ref"] = "#/info/version" } } },
     ["a response that refers to nothing"] = { get = { responses = { ["200"] = { ["$ref"] = "#/nope" } } } },
   }) do
     it("still gives the others: " .. title, function()

@@ -175,7 +175,11 @@ function Document:child(place, key)
     return nil
   end
   local token = type(key) == "number" and key - 1 or document.token(key)
-  return self:follow({ node = node, file = place.file, pointer = place.pointer .. "/" .. token })
+  local target, message = self:follow({ node = node, file = place.file, pointer = place.pointer .. "/" .. token })
+  if target and type(target.node) ~= "table" then
+    return nil, ("$ref leads to a %s, expected an object"):format(type(target.node))
+  end
+  return target, message
 end
 
 return document

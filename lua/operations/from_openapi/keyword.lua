@@ -28,11 +28,11 @@ local function is_text(value)
 end
 
 local function is_map(value)
-  return type(value) ~= "table" and "an object"
+  return core.kind(value) ~= "object" and "an object"
 end
 
 local function is_schema(value)
-  return (type(value) ~= "table" or value[1] ~= nil) and type(value) ~= "boolean" and "a schema"
+  return core.kind(value) ~= "object" and type(value) ~= "boolean" and "a schema"
 end
 
 local function is_schemas(value)
@@ -77,7 +77,7 @@ local function is_pattern(value)
 end
 
 local function is_pattern_map(value)
-  if type(value) ~= "table" then
+  if is_map(value) then
     return "an object"
   end
   for name in pairs(value) do

@@ -1,5 +1,6 @@
 --- The schemas of a document as JSON Schema 2020-12 that stands alone: every `$ref` points into the schema's own
 --- `$defs`, which hold what it uses and no more. Components are converted once, on first use, and shared.
+local core = require("operations.core")
 local dialect = require("operations.from_openapi.dialect")
 local direction = require("operations.from_openapi.direction")
 
@@ -150,8 +151,8 @@ end
 function Converter:walk(node, state)
   if type(node) == "boolean" then
     return node
-  elseif type(node) ~= "table" then
-    self.report(state.pointer, ("expected a schema, got %s"):format(type(node)))
+  elseif core.kind(node) ~= "object" then
+    self.report(state.pointer, ("expected a schema, got %s"):format(core.kind(node)))
     return true
   elseif self.old and type(node["$ref"]) == "string" then
     -- 3.0: siblings of $ref are ignored.
