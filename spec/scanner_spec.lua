@@ -1,6 +1,5 @@
 local core = require("operations.core")
 local scanner = require("operations.scanner")
-local system = require("operations.system")
 
 local root
 
@@ -151,34 +150,5 @@ describe("a file that gives no definition", function()
     assert.matches("No such file", problem("a.lua"))
     assert(os.execute(("rm '%s/a.lua' && mkfifo '%s/a.lua'"):format(root, root)))
     assert.equal("is not a regular file", problem("a.lua"))
-  end)
-end)
-
-describe("operations.system", function()
-  it("lists a directory without its dots", function()
-    write("a", "")
-    write("b/c", "")
-    local listed = assert(system.list(root))
-    table.sort(listed)
-    assert.same({ "a", "b" }, listed)
-  end)
-
-  it("tells files from directories, and follows links to their identity", function()
-    write("a", "")
-    assert(os.execute(("ln -s a '%s/b'"):format(root)))
-    local kind, identity = system.kind(root .. "/a")
-    assert.equal("file", kind)
-    assert.same({ "file", identity }, { system.kind(root .. "/b") })
-    assert.equal("directory", (system.kind(root)))
-    assert.equal("other", (system.kind("/dev/null")))
-  end)
-
-  it("knows that a closed descriptor is no terminal", function()
-    assert.is_false(system.is_terminal(-1))
-  end)
-
-  it("names the argument that is wrong", function()
-    assert.error_matches(function() system.list({}) end, "bad argument #1 to 'list'")
-    assert.error_matches(function() system.kind("a\0b") end, "bad argument #1 to 'kind'.*zero byte")
   end)
 end)
