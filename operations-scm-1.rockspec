@@ -147,6 +147,7 @@ build = {
     ["operations.from_openapi.stream"] = "lua/operations/from_openapi/stream.lua",
     ["operations.from_openapi.style"] = "lua/operations/from_openapi/style.lua",
     ["operations.hosts"] = "lua/operations/hosts/init.lua",
+    ["operations.hosts.nvim"] = "lua/operations/hosts/nvim.lua",
     ["operations.hosts.plain"] = "lua/operations/hosts/plain.lua",
     ["operations.hosts.reactor"] = "lua/operations/hosts/reactor.lua",
     ["operations.http"] = "lua/operations/http.lua",

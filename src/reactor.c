@@ -270,8 +270,8 @@ static bool open_timer(reactor_Reactor *r) {
   return epoll_ctl(r->epoll, EPOLL_CTL_ADD, r->timerfd, &event) == 0;
 }
 
-bool reactor_flush(reactor_Reactor *r) {
-  reactor_Time due = r->ready_first != NULL ? 1 : next_due(r);
+bool reactor_flush(reactor_Reactor *r, bool soon) {
+  reactor_Time due = soon || r->ready_first != NULL ? 1 : next_due(r);
   struct itimerspec spec;
   apply_all(r);
   if (due >= r->armed) return true; /* an early alarm costs one empty step */

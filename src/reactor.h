@@ -99,9 +99,10 @@ bool reactor_usable(const reactor_Reactor *r);
 ** pending. */
 void reactor_step(reactor_Reactor *r, int timeout_ms);
 
-/* Makes `epoll` readable whenever a step has something to do: to be called
-** before somebody else's loop polls it.  False when out of descriptors. */
-bool reactor_flush(reactor_Reactor *r);
+/* Makes `epoll` readable whenever a step has something to do (`soon`: at once):
+** to be called before somebody else's loop polls it.  False when out of
+** descriptors. */
+bool reactor_flush(reactor_Reactor *r, bool soon);
 
 /* Links an op that starts; unlinks one that is stopped. */
 void reactor_start(reactor_Reactor *r, reactor_Op *op);

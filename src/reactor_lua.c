@@ -99,9 +99,10 @@ static int reactor_lua_step(lua_State *L) {
   return 0;
 }
 
-/* reactor:flush(): before another loop polls the descriptor */
+/* reactor:flush(soon?): before another loop polls the descriptor; with `soon`
+** it is readable at once */
 static int reactor_lua_flush(lua_State *L) {
-  if (!reactor_flush(reactor_check(L)))
+  if (!reactor_flush(reactor_check(L), lua_toboolean(L, 2)))
     return luaL_error(L, "timerfd: %s", strerror(errno));
   return 0;
 }

@@ -273,12 +273,14 @@ local function run(task)
 end
 
 --- Runs the tasks that are ready now, in the order they became so.
----@return boolean more  others became ready meanwhile
-function scheduler.turn()
+---@param expired? fun(): boolean  asked between tasks: is it time to stop?
+---@return boolean more  others are ready
+---@return boolean ran  at least one
+function scheduler.turn(expired)
   local saved = current
-  local more = run_queue.turn(run)
+  local more, any = run_queue.turn(run, expired)
   current = saved
-  return more
+  return more, any
 end
 
 return scheduler

@@ -15,23 +15,28 @@ end
 --- Runs the tasks that are ready now; those that become so meanwhile come next time. May be called from inside a task
 --- that cannot be suspended: then the rest of the tasks runs in there.
 ---@param run fun(task: operations.Task)
----@return boolean more  others became ready meanwhile
-function run_queue.turn(run)
-  local stop = last
+---@param expired? fun(): boolean  asked between tasks: is it time to stop?
+---@return boolean more  others are ready
+---@return boolean ran  at least one
+function run_queue.turn(run, expired)
+  local stop, ran = last, first <= last
   depth = depth + 1
   while first <= stop do
     local task = queue[first]
     queue[first] = nil
     first = first + 1
     run(task)
+    if expired and expired() then
+      break
+    end
   end
   depth = depth - 1
   if first <= last then
-    return true
+    return true, ran
   elseif depth == 0 then
     first, last = 1, 0
   end
-  return false
+  return false, ran
 end
 
 return run_queue

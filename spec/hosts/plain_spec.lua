@@ -1,8 +1,30 @@
-local contract = require("spec.support.host_contract")
+local contract = require("spec.hosts.contract")
+local task = require("operations.task")
 
-contract("plain", { describe = describe, it = it, setup = setup, teardown = teardown, assert = assert })
+local busted = { describe = describe, it = it, setup = setup, teardown = teardown, assert = assert }
+
+-- The loop of a plain program is ours: a task is what ticks in it.
+contract("plain", busted, function(fn)
+  local ticker = task.spawn(function()
+    while true do
+      task.sleep(0.005)
+      fn()
+    end
+  end)
+  return function()
+    ticker:cancel()
+  end
+end)
 
 describe("the plain host", function()
+  it("says deadlock instead of waiting for nothing", function()
+    collectgarbage()
+    collectgarbage()
+    local ok, raised = pcall(task.await, function() end)
+    assert.is_false(ok)
+    assert.matches("deadlock", tostring(raised))
+  end)
+
   it("does not load libcurl until something waits", function()
     local interpreter = arg[-1] or "lua5.4"
     local i = -1

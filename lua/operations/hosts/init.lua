@@ -1,13 +1,17 @@
 --- The host: what runs the loop of the program we are in. One small file each; this one chooses.
 local hosts = {}
 
+---@alias operations.Turn fun(expired?: fun(): boolean): boolean, boolean  runs the tasks that are ready, until it has
+---`expired`; are others ready, and did any run?
+
 ---@class operations.Host
 ---@field name string
 ---@field now fun(): integer  ms since the epoch
 ---@field timer fun(ms: number, fn: fun()): fun()  calls `fn` once, later; returns what stops it
 ---@field block fun(poll: fun(): boolean, boolean)  lets things happen until `poll()` is true; its second result says
 ---that more can run at once
----@field schedule? fun(turn: fun())  has the host's loop call `turn()` soon; absent where `block` runs everything
+---@field schedule? fun(turn: operations.Turn)  has the host's loop call `turn` soon, and again while it returns true;
+---absent where `block` runs everything
 ---@field start? fun(kind: string, options: any, on_event: fun(kind: string, ...)): operations.Handle  starts
 ---something in the reactor ("http")
 

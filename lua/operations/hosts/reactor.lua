@@ -48,9 +48,30 @@ end
 
 --- Waits up to `timeout` ms (-1: until something happens) and hands out what happened.
 ---@param timeout integer
-function reactor_loop.step(timeout)
-  reactor:step(timeout)
-  while deliver(reactor:next()) do
+---@param limit? integer  of events; what is left is still there
+---@return integer happened  how many
+function reactor_loop.step(timeout, limit)
+  local count = 0
+  if reactor then
+    reactor:step(timeout)
+    while count ~= limit and deliver(reactor:next()) do
+      count = count + 1
+    end
+  end
+  return count
+end
+
+--- Did something happen that was not handed out?
+---@return boolean
+function reactor_loop.pending()
+  return reactor ~= nil and reactor:usable() and reactor:pending()
+end
+
+--- Ends everything that is under way; the next start makes a new reactor.
+function reactor_loop.close()
+  if reactor then
+    reactor:close()
+    reactor = nil
   end
 end
 

@@ -1,0 +1,160 @@
+--- Neovim: its loop polls the reactor's descriptor and never waits on us. What happened is taken in where `vim.api` may
+--- be called, a little at a time, so that the editor draws and reads keys in between.
+local core = require("operations.core")
+local reactor_loop = require("operations.hosts.reactor")
+
+local uv = vim.uv or vim.loop
+
+-- How long one turn may go on, ns, and how many events it hands out at once.
+local BUDGET, EVENTS = 2e6, 32
+
+local poll, polled -- the handle, and the reactor that it is for
+local run_tasks -- the scheduler's turn
+local scheduled, busy = false, false
+local dispatch
+
+local nvim = { name = "nvim", now = core.now }
+
+-- Does a turn soon, where `vim.api` may be called.
+local function wake()
+  if not scheduled then
+    scheduled = true
+    vim.schedule(dispatch)
+  end
+end
+
+-- A fast context: the descriptor stays readable, so it is not asked again until the turn is over.
+local function on_readable()
+  poll:stop()
+  wake()
+end
+
+local function close_poll()
+  if poll then
+    poll:stop()
+    poll:close()
+    poll, polled = nil, nil
+  end
+end
+
+--- Ends everything: the poll before the descriptor that it is about.
+function nvim.close()
+  close_poll()
+  reactor_loop.close()
+end
+
+local function open_poll(reactor)
+  close_poll()
+  poll, polled = assert(uv.new_poll(reactor:fd())), reactor
+  vim.api.nvim_create_autocmd("VimLeavePre", { once = true, callback = nvim.close })
+end
+
+-- Lets the editor's loop tell us what happens from here on; `soon`: there is more to do already.
+local function watch(soon)
+  if not soon and not reactor_loop.active() then
+    return
+  end
+  local reactor = reactor_loop.get()
+  if polled ~= reactor then
+    open_poll(reactor)
+  end
+  reactor:flush(soon)
+  poll:start("r", on_readable)
+end
+
+local function work()
+  local stop = uv.hrtime() + BUDGET
+  local function expired()
+    return uv.hrtime() >= stop
+  end
+  local more, ran = false, false
+  repeat
+    local happened = reactor_loop.step(0, EVENTS)
+    if run_tasks then
+      more, ran = run_tasks(expired)
+    end
+  until happened == 0 and not ran or expired()
+  return more or reactor_loop.pending()
+end
+
+-- Runs during a turn only when a task has the editor itself wait (`vim.wait`, `input`): the others go on meanwhile.
+local function overtake()
+  if busy then
+    busy = false
+    wake()
+  end
+end
+
+function dispatch()
+  scheduled = false
+  if busy then
+    return
+  end
+  busy = true
+  vim.schedule(overtake)
+  local ok, more = pcall(work)
+  busy = false
+  watch(not ok or more)
+  if not ok then
+    error(more, 0)
+  end
+end
+
+-- Something was started: outside of a turn, nobody else will notice.
+local function noticed(...)
+  if not busy then
+    wake()
+  end
+  return ...
+end
+
+--- A one-shot timer.
+---@param ms number
+---@param fn fun()
+---@return fun() stop
+function nvim.timer(ms, fn)
+  return noticed(reactor_loop.timer(ms, fn))
+end
+
+--- Starts something in the reactor.
+---@param kind string
+---@param options any
+---@param on_event fun(kind: string, ...)
+---@return operations.Handle
+function nvim.start(kind, options, on_event)
+  return noticed(reactor_loop.start(kind, options, on_event))
+end
+
+--- Tasks are ready to run.
+---@param turn fun(expired: fun(): boolean): boolean
+function nvim.schedule(turn)
+  run_tasks = turn
+  noticed()
+end
+
+--- Lets the editor go on until `poll()` is true. Raises in a fast context, and when interrupted by Ctrl-C.
+---@param poll_tasks fun(): boolean, boolean
+function nvim.block(poll_tasks)
+  if vim.in_fast_event() then
+    error("cannot wait in a fast context such as a callback of vim.loop: use operations.spawn or vim.schedule", 0)
+  end
+  local saved = busy
+  busy = false -- a task may wait in here too: the turn that runs it goes on inside
+  wake()
+  local ok, why
+  repeat
+    ok, why = vim.wait(0x7fffffff, function()
+      local done, more = poll_tasks()
+      if more then
+        wake()
+      end
+      return done
+    end, 1000)
+  until ok or why == -2
+  busy = saved
+  if not ok then
+    error("interrupted!", 0)
+  end
+end
+
+return nvim

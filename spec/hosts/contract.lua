@@ -1,0 +1,301 @@
+--- What every host must do, as specs: `contract(name, busted, ticker)` describes the host of that name; `busted` has
+--- busted's functions, which only spec files see; `ticker(fn)` has the host's own loop call `fn` every 5 ms and returns
+--- what stops it. Real time passes here; nothing is said about how much.
+local core = require("operations.core")
+local hosts = require("operations.hosts")
+local http = require("operations.http")
+local operations = require("operations")
+local task = require("operations.task")
+local test_server = require("spec.support.server")
+
+---@param name string
+---@param busted table
+---@param ticker fun(fn: fun()): fun()
+return function(name, busted, ticker)
+  local it, setup, teardown, assert = busted.it, busted.setup, busted.teardown, busted.assert
+  busted.describe(("the host '%s'"):format(name), function()
+    local host, server
+
+    setup(function()
+      task.use_host(name)
+      host = hosts.current()
+      server = test_server.start()
+    end)
+
+    teardown(function()
+      server:stop()
+    end)
+
+    it("tells the time in milliseconds since the epoch", function()
+      assert.equal(name, host.name)
+      assert.is_true(math.abs(host.now() / 1000 - os.time()) < 5)
+    end)
+
+    it("sleeps in a task and outside of any", function()
+      local before = host.now()
+      task.sleep(0.02)
+      task.run(task.sleep, 0.02)
+      assert.is_true(host.now() - before >= 39)
+    end)
+
+    it("runs timers in the order of their times", function()
+      local order = {}
+      task.run(function()
+        for _, ms in ipairs({ 30, 10, 20 }) do
+          task.spawn(function()
+            task.sleep(ms / 1000)
+            order[#order + 1] = ms
+          end)
+        end
+      end)
+      assert.same({ 10, 20, 30 }, order)
+    end)
+
+    it("stops a timer that nobody waits for any more", function()
+      local fired = false
+      local stop = host.timer(5, function()
+        fired = true
+      end)
+      stop()
+      task.sleep(0.03)
+      assert.is_false(fired)
+    end)
+
+    it("lets many tasks wait at once", function()
+      local before, count = host.now(), 0
+      task.run(function()
+        for _ = 1, 500 do
+          task.spawn(function()
+            task.sleep(0.05)
+            count = count + 1
+          end)
+        end
+      end)
+      assert.equal(500, count)
+      assert.is_true(host.now() - before < 500 * 50)
+    end)
+
+    it("cancels a sleep", function()
+      local before = host.now()
+      task.run(function()
+        local child = task.spawn(task.sleep, 60)
+        task.sleep(0.01)
+        child:cancel()
+        assert.equal("ABORTED", select(2, child:wait()).code)
+      end)
+      assert.is_true(host.now() - before < 30000)
+    end)
+
+    it("ends a wait at the deadline", function()
+      local _, err = task.spawn(function()
+        task.deadline(host.now() + 20)
+        task.sleep(60)
+      end):wait()
+      assert.equal("TIMEOUT", err.code)
+    end)
+
+    it("passes a generator's waits through", function()
+      task.run(function()
+        local ticks = 0
+        local other = task.spawn(function()
+          while true do
+            task.sleep(0.005)
+            ticks = ticks + 1
+          end
+        end)
+        local generator = coroutine.create(function()
+          for i = 1, 3 do
+            task.sleep(0.02)
+            coroutine.yield(i)
+          end
+        end)
+        for i = 1, 3 do
+          assert.same({ true, i }, { task.resume(generator) })
+        end
+        other:cancel()
+        assert.is_true(ticks > 1)
+      end)
+    end)
+
+    it("does HTTP in tasks, streams beside requests", function()
+      local order = {}
+      task.run(function()
+        task.spawn(function()
+          local stream = assert(http.open({ url = server.url .. "/sse?count=5&delay=0.03" }))
+          while stream:read() do
+            order[#order + 1] = "event"
+          end
+        end)
+        task.spawn(function()
+          assert.equal(200, http.request({ url = server.url .. "/slow?head=0.07" }).status)
+          order[#order + 1] = "answer"
+        end)
+      end)
+      assert.equal(6, #order)
+      assert.is_true(order[1] == "event" and order[6] == "event")
+    end)
+
+    it("does HTTP outside of any task", function()
+      assert.equal(200, http.request({ url = server.url .. "/echo" }).status)
+    end)
+
+    it("returns what a task returned, or nil and what it raised", function()
+      local fine, wrong = task.spawn(function(...)
+        task.sleep(0)
+        return ..., "more"
+      end, "some"), task.spawn(error, "broken", 0)
+      assert.same({ "some", "more" }, { fine:wait() })
+      local result, err = wrong:wait()
+      assert.is_nil(result)
+      assert.equal("broken", err.message)
+    end)
+
+    it("raises in `run` what its function raises, once its children have ended", function()
+      local ended = false
+      local ok, raised = pcall(task.run, function()
+        task.spawn(function()
+          pcall(task.sleep, 60)
+          ended = true
+        end)
+        task.sleep(0.005)
+        error("broken", 0)
+      end)
+      assert.same({ false, "broken", true }, { ok, raised, ended })
+    end)
+
+    it("runs functions side by side and ends the others when one fails", function()
+      local before = host.now()
+      local results = assert(task.all({
+        function()
+          task.sleep(0.02)
+          return "slow"
+        end,
+        function()
+          return "quick"
+        end,
+      }))
+      assert.same({ "slow", "quick" }, results)
+      local seen
+      local failed, err = task.all({
+        function()
+          local ok, raised = pcall(task.sleep, 60)
+          seen = not ok and raised.code
+        end,
+        function()
+          task.sleep(0.005)
+          return nil, operations.error("BROKEN", "no luck")
+        end,
+      })
+      assert.same({ nil, "BROKEN", "ABORTED" }, { failed, err.code, seen })
+      assert.is_true(host.now() - before < 30000)
+    end)
+
+    it("cancels a request, and the server hears of it", function()
+      local child = task.spawn(http.request, { url = server.url .. "/slow?head=60&note=" .. name })
+      local function note()
+        return http.request({ url = server.url .. "/note/" .. name }).body
+      end
+      while note() ~= "started" do
+        task.sleep(0.005)
+      end
+      child:cancel()
+      local _, err = child:wait()
+      assert.equal("ABORTED", err.code)
+      while note() ~= "aborted" do
+        task.sleep(0.005)
+      end
+    end)
+
+    it("goes on with its own loop while 50 requests wait", function()
+      local ticks = 0
+      local stop = ticker(function()
+        ticks = ticks + 1
+      end)
+      local functions = {}
+      for i = 1, 50 do
+        functions[i] = function()
+          return http.request({ url = server.url .. "/slow?head=0.1" }).status
+        end
+      end
+      local before = host.now()
+      local statuses = assert(task.all(functions))
+      local during = ticks
+      stop()
+      assert.equal(50, #statuses)
+      assert.is_true(during >= 5, during .. " ticks")
+      assert.is_true(host.now() - before < 50 * 100)
+    end)
+
+    it("hands on the events of a stream as they come", function()
+      local arrived, first = 0, nil
+      local parser = operations.sse_parser(function()
+        arrived = arrived + 1
+        first = first or core.now()
+      end)
+      local stream = assert(http.open({ url = server.url .. "/sse?count=5&delay=0.02" }))
+      for chunk in function() return stream:read() end do
+        parser:feed(chunk)
+      end
+      assert.equal(5, arrived)
+      assert.is_true(core.now() - first >= 60, "all came at once")
+    end)
+
+    it("runs operations that wait, subscriptions that wait between events and calls among them", function()
+      local registry = operations.registry()
+      assert(registry:register_all({
+        {
+          namespace = "server",
+          name = "echo",
+          accessControl = { requiredScopes = { "internal" } },
+          handler = function(input)
+            return { status = assert(http.request({ url = server.url .. "/echo?n=" .. input.n })).status, n = input.n }
+          end,
+        },
+        {
+          namespace = "server",
+          name = "count",
+          type = "subscription",
+          handler = function(input, context)
+            for n = 1, input.to do
+              task.sleep(0.005)
+              coroutine.yield(assert(context.env.server.echo({ n = n })).data)
+            end
+          end,
+        },
+      }))
+      local function count(to)
+        local seen = {}
+        for envelope in assert(registry:subscribe("server.count", { to = to })) do
+          seen[#seen + 1] = envelope.data.n * envelope.data.status
+        end
+        return table.concat(seen, " ")
+      end
+      assert.equal("200 400 600", count(3))
+      assert.same({ "200 400", "200", "200 400 600" }, assert(task.all({
+        function() return count(2) end,
+        function() return count(1) end,
+        function() return count(3) end,
+      })))
+    end)
+
+    it("ends an operation at its deadline and runs its cleanup once", function()
+      local registry, cleaned = operations.registry(), 0
+      assert(registry:register({
+        namespace = "clock",
+        name = "ticks",
+        type = "subscription",
+        handler = function(_, context)
+          context.defer(function()
+            cleaned = cleaned + 1
+          end)
+          coroutine.yield(1)
+          task.sleep(60)
+        end,
+      }))
+      local ticks = assert(registry:subscribe("clock.ticks", nil, { timeout = 30 }))
+      assert.equal(1, ticks:next().data)
+      assert.equal("TIMEOUT", select(2, ticks:next()).code)
+      assert.equal(1, cleaned)
+    end)
+  end)
+end

@@ -1,0 +1,107 @@
+-- Run by spec/hosts/nvim_spec.lua inside Neovim.
+local contract = require("spec.hosts.contract")
+local hosts = require("operations.hosts")
+local http = require("operations.http")
+local task = require("operations.task")
+local test_server = require("spec.support.server")
+
+local uv = vim.loop
+local detected = hosts.current().name
+local busted = { describe = describe, it = it, setup = setup, teardown = teardown, assert = assert }
+
+contract("nvim", busted, function(fn)
+  local timer = uv.new_timer()
+  timer:start(5, 5, fn)
+  return function()
+    timer:stop()
+    timer:close()
+  end
+end)
+
+local function wait_for(condition)
+  assert.is_true(vim.wait(20000, condition, 5))
+end
+
+describe("the Neovim host", function()
+  local server
+
+  setup(function()
+    server = test_server.start()
+  end)
+
+  teardown(function()
+    server:stop()
+  end)
+
+  it("is found by itself", function()
+    assert.equal("nvim", detected)
+  end)
+
+  it("runs tasks from the editor's loop, where its functions may be called", function()
+    local line
+    task.spawn(function()
+      local status = http.request({ url = server.url .. "/echo" }).status
+      vim.api.nvim_buf_set_lines(0, 0, -1, true, { "status " .. status })
+      line = vim.api.nvim_get_current_line()
+    end)
+    wait_for(function()
+      return line
+    end)
+    assert.equal("status 200", line)
+  end)
+
+  it("starts tasks from a callback of the loop, and refuses to wait there", function()
+    local refused, status
+    local timer = uv.new_timer()
+    timer:start(1, 0, function()
+      timer:close()
+      refused = select(2, pcall(task.sleep, 0.01))
+      task.spawn(function()
+        status = http.request({ url = server.url .. "/echo" }).status
+      end)
+    end)
+    wait_for(function()
+      return status
+    end)
+    assert.equal(200, status)
+    assert.matches("fast context", refused)
+  end)
+
+  it("goes on with other tasks while one waits in the editor itself", function()
+    local done
+    task.run(function()
+      local other = task.spawn(function()
+        assert(http.request({ url = server.url .. "/slow?head=0.02" }))
+        done = true
+      end)
+      task.sleep(0)
+      wait_for(function()
+        return done
+      end)
+      other:wait()
+    end)
+    assert.is_true(done)
+  end)
+
+  it("returns to the editor when tasks never wait for long", function()
+    local turns, ticks = 0, 0
+    local busy = task.spawn(function()
+      while turns < 20000 do
+        turns = turns + 1
+        task.sleep(0)
+      end
+    end)
+    local timer = uv.new_timer()
+    timer:start(1, 1, function()
+      ticks = ticks + 1
+    end)
+    busy:wait()
+    timer:close()
+    assert.is_true(ticks >= 5, ticks .. " ticks")
+  end)
+
+  it("starts anew after it was closed", function()
+    hosts.current().close()
+    assert.equal(200, http.request({ url = server.url .. "/echo" }).status)
+  end)
+end)

@@ -1,0 +1,62 @@
+local inside = require("spec.support.inside")
+
+describe("Neovim", function()
+  local missing = inside.missing("nvim")
+  if missing then
+    pending(missing)
+    return
+  end
+
+  it("fulfils the contract of a host", function()
+    local result = inside.nvim("spec/support/run_nvim.lua", "BUSTED_ARGS='-o TAP spec/hosts/inside/nvim.lua'")
+    local tap = inside.tap(result.out)
+    assert.equal("", tap.failures)
+    assert.equal(0, result.code)
+    assert.equal(tap.planned, tap.passed)
+    assert.is_true(tap.passed > 20)
+  end)
+
+  it("ends while requests and tasks are under way", function()
+    local path = os.tmpname()
+    local file = assert(io.open(path, "w"))
+    file:write([[
+      local http = require("operations.http")
+      local task = require("operations.task")
+      local server = require("spec.support.server").start()
+      for _ = 1, 5 do
+        task.spawn(http.request, { url = server.url .. "/slow?head=60" })
+      end
+      task.sleep(0.02)
+      vim.api.nvim_create_autocmd("VimLeave", { callback = function()
+        server:stop()
+        io.stdout:write("left")
+      end })
+      vim.cmd("qa!")
+    ]])
+    file:close()
+    local result = inside.nvim(path)
+    os.remove(path)
+    assert.same({ out = "left", code = 0 }, result)
+  end)
+
+  it("loads without a descriptor or a thread", function()
+    local path = os.tmpname()
+    local file = assert(io.open(path, "w"))
+    file:write([[
+      local function count(what)
+        return #vim.fn.readdir("/proc/self/" .. what)
+      end
+      local fds, threads = count("fd"), count("task")
+      local operations = require("operations")
+      require("operations.http")
+      operations.use_host("nvim")
+      operations.registry()
+      io.stdout:write(count("fd") - fds, " ", count("task") - threads)
+      vim.cmd("qa!")
+    ]])
+    file:close()
+    local result = inside.nvim(path)
+    os.remove(path)
+    assert.same({ out = "0 0", code = 0 }, result)
+  end)
+end)
