@@ -210,8 +210,11 @@ C_FILES = $(wildcard src/*.c src/*.h spec/native/*.c spec/native/*.h)
 
 .PHONY: lint
 lint: dependencies-lint ## clang-format, clang-tidy, luacheck, the rockspec
-	clang-format --dry-run -Werror $(C_FILES)
-	clang-tidy --quiet $(wildcard src/*.c spec/native/*.c) -- $(CSTD) -I$(LUA_INCDIR) -Isrc
+	@echo clang-format
+	@clang-format --dry-run -Werror $(C_FILES)
+	@echo clang-tidy
+	@printf '%s\n' $(wildcard src/*.c spec/native/*.c) | \
+	  xargs -n 8 -P "$$(nproc)" sh -c 'clang-tidy --quiet "$$@" -- $(CSTD) -I$(LUA_INCDIR) -Isrc 2>/dev/null' clang-tidy
 	luacheck --quiet lua spec examples
 	luarocks --lua-version 5.4 lint operations-scm-1.rockspec
 

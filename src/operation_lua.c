@@ -159,8 +159,7 @@ static void push_finish(lua_State *L, int mode) {
   lua_pushcclosure(L, operation_finish, UP_MODE + ENVELOPE_KEYS);
 }
 
-/* What a value must be for the schema at `schema` to have nothing to say:
-*"any",
+/* What a value must be so that nobody has to ask the schema at `schema`: "any",
 ** "object" (an unmarked table), or nil when it has to be asked. */
 static void push_guard(lua_State *L, int schema) {
   if (lua_isnil(L, schema)) lua_pushliteral(L, "any");

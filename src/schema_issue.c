@@ -226,7 +226,7 @@ static void collect_members(issue_List *list, int32_t node,
 static void collect_names(issue_List *list, int32_t node, const schema_Op *op,
                           int v) {
   lua_State *L = list->m.L;
-  int top = lua_gettop(L), outer = list->issues, count = list->count;
+  int top = lua_gettop(L), outer = list->issues, count;
   size_t n, i;
   Name *names = sorted_keys(L, v, &n);
   add_stray_keys(list, node, v);

@@ -12,7 +12,7 @@ int32_t schema_vector_add(lua_State *L, const ops_Alloc *alloc,
     if (capacity < first + n) capacity = first + n;
     items = ops_realloc(alloc, vector->items, vector->capacity * item_size,
                         capacity * item_size);
-    if (items == NULL) luaL_error(L, "not enough memory");
+    if (items == NULL) return luaL_error(L, "not enough memory");
     vector->items = items;
     vector->capacity = capacity;
   }
