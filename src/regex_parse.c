@@ -501,7 +501,8 @@ static bool parse_disjunction(regex_Parser *p) {
 static bool parse_pattern(regex_Parser *p) {
   if (!regex_scan_groups(p) || !parse_disjunction(p)) return false;
   if (!regex_at_end(p)) return regex_fail(p, ") without (", p->pos);
-  return !p->overflow || regex_fail(p, "pattern too large", p->len);
+  return !p->overflow ||
+         regex_fail(p, "pattern too large, or out of memory", p->len);
 }
 
 bool regex_parse(const ops_Alloc *alloc, const char *source, size_t len,

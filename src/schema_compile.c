@@ -260,12 +260,16 @@ static bool is_true(const Compiler *c, int32_t node) {
   return n->boolean == 1 || (n->boolean == 0 && n->first < 0);
 }
 
+static bool has_children(const Compiler *c, schema_KeywordId id) {
+  return c->k[id] != NULL && c->k[id]->count > 0;
+}
+
 static void emit_members(Compiler *c) {
   schema_Schema *s = c->s;
   schema_Object object;
   int32_t i, additional = only_child(c, KEYWORD_ADDITIONAL_PROPERTIES);
-  if (c->k[KEYWORD_PROPERTIES] == NULL && c->k[KEYWORD_REQUIRED] == NULL &&
-      c->k[KEYWORD_PATTERN_PROPERTIES] == NULL && additional < 0)
+  if (!has_children(c, KEYWORD_PROPERTIES) && c->k[KEYWORD_REQUIRED] == NULL &&
+      !has_children(c, KEYWORD_PATTERN_PROPERTIES) && additional < 0)
     return;
   memset(&object, 0, sizeof(object));
   object.first = (int32_t)s->properties.count;

@@ -191,8 +191,8 @@ function operation.call(self, input, context, identity, deadline, trusted)
     return answer(self, value)
   elseif ok then
     return nil, self:failure(failure)
-  elseif errors.is_error(value) then
-    return nil, self:failure(value)
+  elseif type(value) ~= "table" or errors.is_error(value) then
+    return nil, self:failure(value) -- not a table: out of memory, so on_raise did not run
   end
   return nil, self:failure(value.raised, value.traceback)
 end
