@@ -1,0 +1,199 @@
+--- Schemas beside ajv and TypeBox on Node (schema_peer.mjs), in one run: check, cast, compile; then many schemas in
+--- random order and memory. Every call gets another copy, in another key order. Ratios above 1: operations is faster.
+--- Arguments: a case's name (that one only), "alone" (no peers).
+package.path = "./spec/bench/?.lua;" .. package.path
+local json = require("operations.json")
+local schema = require("operations.schema")
+local cases = require("schema_cases")
+local measure = require("measure")
+
+local SCHEMAS = 64 -- in random order
+
+local only, alone
+for _, argument in ipairs(arg) do
+  if argument == "alone" then
+    alone = true
+  else
+    only = argument
+  end
+end
+
+local function ask_peers(list)
+  local path = os.tmpname()
+  local file = assert(io.open(path, "wb"))
+  file:write(assert(json.encode(list)))
+  file:close()
+  local pipe = assert(io.popen("node spec/bench/schema_peer.mjs " .. path))
+  local text = pipe:read("*a")
+  pipe:close()
+  os.remove(path)
+  return assert(json.decode(text))
+end
+
+local function decode_all(texts)
+  local values = {}
+  for i, text in ipairs(texts) do
+    values[i] = assert(json.decode(text))
+  end
+  return values
+end
+
+local function time(name)
+  return name < 1e4 and ("%.0f ns"):format(name) or name < 1e7 and ("%.1f us"):format(name / 1e3)
+    or ("%.2f ms"):format(name / 1e6)
+end
+
+local kept -- so that no work can be left out
+
+local function each(values, work)
+  local count = #values
+  return measure.call(function(n)
+    for i = 1, n do
+      kept = work(values[i % count + 1])
+    end
+  end)
+end
+
+local logs = {}
+
+-- Prints one row. `wanted` is the least ratio peer / ours to reach, for the best of the peers.
+local function row(what, name, ours, peers, wanted)
+  local parts, best = {}, nil
+  for _, peer in ipairs({ "ajv", "typebox", "typebox_cast", "typebox_parse" }) do
+    if peers and peers[peer] then
+      parts[#parts + 1] = ("%s %s (%.2f)"):format(peer, time(peers[peer]), peers[peer] / ours)
+      best = math.min(best or peers[peer], peers[peer])
+    end
+  end
+  print(("%-10s %-13s %10s   %s%s"):format(what, name, time(ours), table.concat(parts, "   "),
+    best and wanted and ("   to reach: %.2f"):format(wanted) or ""))
+  if peers and peers.ajv then
+    logs[what] = logs[what] or {}
+    table.insert(logs[what], math.log(ours / peers.ajv))
+  end
+end
+
+local function time_check(case, compiled)
+  local values = decode_all(case.valid)
+  for _, value in ipairs(values) do
+    local valid, issues = compiled:check(value)
+    assert(valid, case.name .. ": " .. tostring(issues and issues[1].path .. issues[1].message))
+  end
+  return each(values, function(value)
+    return compiled:check(value)
+  end)
+end
+
+-- The changes are asked for as registries do: not at all when nothing is amiss.
+local function time_cast(case, texts, compiled)
+  local values = decode_all(texts)
+  for _, value in ipairs(values) do
+    assert(compiled:check((compiled:cast(value))), case.name .. ": the cast value does not fit")
+  end
+  return each(values, function(value)
+    return (compiled:cast(value, "cast", false))
+  end)
+end
+
+local function run(case, peers)
+  local compiled = assert(schema.compile(case.schema))
+  row("check", case.name, time_check(case, compiled), peers.check, 0.5)
+  row("cast", case.name, time_cast(case, case.valid, compiled), peers.cast_valid)
+  if #case.dirty > 0 then
+    row("cast dirty", case.name, time_cast(case, case.dirty, compiled), peers.cast_dirty, 3)
+  end
+  row("compile", case.name, each({ case.schema }, schema.compile), peers.compile)
+end
+
+local function shuffled(n)
+  local order, state = {}, 12345
+  for i = 1, n do
+    order[i] = i
+  end
+  for i = n, 2, -1 do
+    state = state * 16807 % 2147483647
+    local j = state % i + 1
+    order[i], order[j] = order[j], order[i]
+  end
+  return order
+end
+
+-- Schemas of a handful of fields each, all different, as a process that serves many operations has.
+local function many_schemas()
+  local list = {}
+  for i = 1, SCHEMAS do
+    local suffix = "_" .. i
+    list[i] = {
+      compiled = assert(schema.compile({
+        type = "object",
+        additionalProperties = false,
+        required = { "id" .. suffix, "name" .. suffix },
+        properties = {
+          ["id" .. suffix] = { type = "integer", minimum = i },
+          ["name" .. suffix] = { type = "string", minLength = 1, maxLength = 50 + i },
+          ["tags" .. suffix] = { type = "array", items = { type = "string" }, maxItems = i },
+          ["kind" .. suffix] = { enum = { "a" .. i, "b" .. i } },
+          ["place" .. suffix] = { type = "object", properties = { x = { type = "number" }, y = { type = "number" } } },
+        },
+      })),
+      value = { ["id" .. suffix] = i, ["name" .. suffix] = "n" .. i, ["tags" .. suffix] = { "x" },
+        ["kind" .. suffix] = "b" .. i, ["place" .. suffix] = { x = 1, y = 2 } },
+    }
+  end
+  return list
+end
+
+local function time_many()
+  local list, order = many_schemas(), shuffled(SCHEMAS * 16)
+  for i = 1, #order do
+    order[i] = list[order[i] % SCHEMAS + 1]
+  end
+  local spent = each(order, function(entry)
+    return entry.compiled:check(entry.value)
+  end)
+  assert(kept == true)
+  print(("%d schemas in random order: %s a check"):format(SCHEMAS, time(spent)))
+end
+
+local function memory(case)
+  local count, held = 20, {}
+  collectgarbage()
+  collectgarbage()
+  local before = collectgarbage("count")
+  for i = 1, count do
+    held[i] = assert(schema.compile(case.schema))
+  end
+  collectgarbage()
+  collectgarbage()
+  return (collectgarbage("count") - before) / #held
+end
+
+local function chosen()
+  local list = {}
+  for _, case in ipairs(cases.all()) do
+    if not only or case.name == only then
+      list[#list + 1] = case
+    end
+  end
+  return list
+end
+
+local list = chosen()
+local peers = alone and {} or ask_peers(list)
+for _, case in ipairs(list) do
+  run(case, peers[case.name] or {})
+end
+for _, what in ipairs({ "check", "cast", "cast dirty", "compile" }) do
+  local sum = 0
+  for _, log in ipairs(logs[what] or {}) do
+    sum = sum + log
+  end
+  if logs[what] then
+    print(("%s: geometric mean of our time to ajv's %.2f"):format(what, math.exp(sum / #logs[what])))
+  end
+end
+time_many()
+for _, case in ipairs(list) do
+  print(("memory of %-13s %7.1f KiB a compiled schema (text: %.1f KiB)"):format(case.name, memory(case),
+    #json.encode(case.schema) / 1024))
+end
