@@ -14,6 +14,15 @@ compat.close = coroutine.close or function()
   return true
 end
 
+--- Does a Lua function look at its n-th argument? A C function may.
+---@param fn function
+---@param n integer
+---@return boolean
+function compat.takes(fn, n)
+  local info = debug.getinfo(fn, "u")
+  return info.isvararg or info.nparams >= n
+end
+
 --- Makes a value whose collection calls `fn`, once. Keep it where the owner is kept, out of reach of `fn`.
 ---@param fn fun()
 ---@return any sentinel

@@ -104,24 +104,16 @@ function Context.__index(self, key)
   return value
 end
 
---- Makes the context of a call from what the caller gave: a plain table, or the context of the call around it, from
---- which identity, deadline, metadata and trace are inherited. A `timeout` becomes the earlier of two deadlines.
----@param given? table  not to be changed while the call runs
----@param registry table
----@return operations.Context
+--- Checks the context that a caller gave and reads what the pipeline itself needs of it. A `timeout` becomes the
+--- earlier of two deadlines.
+---@param given? table
 ---@return operations.Identity? identity
----@return integer? deadline
-function context.new(given, registry)
+---@return integer? deadline  ms since the epoch
+function context.read(given)
   if given == nil then
-    return setmetatable({ _registry = registry }, Context)
+    return nil
   elseif type(given) ~= "table" then
     error(("bad argument 'context' (table expected, got %s)"):format(type(given)), 3)
-  end
-  local self
-  if given._registry then
-    self = setmetatable({ _registry = registry, _parent = given }, Context)
-  else
-    self = setmetatable({ _registry = registry, _given = given, requestId = given.requestId }, Context)
   end
   local deadline, timeout = given.deadline, given.timeout
   if deadline ~= nil then
@@ -130,9 +122,24 @@ function context.new(given, registry)
   if timeout ~= nil then
     local limit = core.now() + expect(timeout, "timeout", 3)
     deadline = math.min(deadline or limit, limit)
-    self.deadline = deadline
   end
-  return self, given.identity, deadline
+  return given.identity, deadline
+end
+
+--- Makes the context of a call from what the caller gave: a plain table, or the context of the call around it, from
+--- which identity, deadline, metadata and trace are inherited.
+---@param given? table  checked by `read`; not to be changed while the call runs
+---@param registry table
+---@param deadline? integer  as `read` says
+---@return operations.Context
+function context.new(given, registry, deadline)
+  if given == nil then
+    return setmetatable({ _registry = registry }, Context)
+  elseif given._registry then
+    return setmetatable({ _registry = registry, _parent = given, deadline = deadline }, Context)
+  end
+  local requestId = given.requestId
+  return setmetatable({ _registry = registry, _given = given, requestId = requestId, deadline = deadline }, Context)
 end
 
 return context

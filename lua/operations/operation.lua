@@ -1,4 +1,6 @@
 --- One registered operation: its spec, its handler and the two halves of the pipeline around it, which are C.
+local compat = require("operations.compat")
+local contexts = require("operations.context")
 local core = require("operations.core")
 local errors = require("operations.error")
 local task = require("operations.task")
@@ -12,6 +14,7 @@ local trust = core.trust()
 ---@field id string
 ---@field spec operations.Spec
 ---@field handler? function
+---@field takes_context boolean  for a handler that names no second parameter none is made
 ---@field options operations.RegistryOptions
 local Operation = {}
 Operation.__index = Operation
@@ -46,21 +49,24 @@ function Operation:set_handler(handler)
     end
   end
   self.handler = handler
+  self.takes_context = handler and compat.takes(handler, 2)
 end
 
 --- Access control and input validation. Trusted calls skip access control.
+---@param self operations.Operation
 ---@param input any
 ---@param identity? operations.Identity
 ---@param trusted boolean
 ---@return boolean ok
 ---@return any input_or_error  the input with defaults filled in
-function Operation:admit(input, identity, trusted)
+local function admit(self, input, identity, trusted)
   local guard = self.input_guard
-  if guard == "any" or guard == "object" and type(input) == "table" and not getmetatable(input) and input[1] == nil then
+  if guard and (guard == "any" or type(input) == "table" and not getmetatable(input) and input[1] == nil) then
     return true, input
   end
-  return self.prepare(input, identity, trusted and trust or nil)
+  return self.prepare(input, identity, trusted and trust)
 end
+Operation.admit = admit
 
 local function replaced(changes)
   local list = {}
@@ -166,26 +172,25 @@ local function with_deadline(self, input, context, deadline)
 end
 
 --- A whole call of a query or mutation: admit, run the handler, answer.
+---@param self operations.Operation
 ---@param input any
----@param context operations.Context
----@param identity? operations.Identity
----@param deadline? integer  ms since the epoch
+---@param given? operations.Context|table
+---@param registry operations.Registry
 ---@param trusted boolean
 ---@return operations.Envelope?
 ---@return operations.Error?
-function operation.call(self, input, context, identity, deadline, trusted)
-  local guard = self.input_guard
-  local ok, value, failure
-  if guard ~= "any" then
-    ok, input = self:admit(input, identity, trusted)
-    if not ok then
-      return nil, input
-    end
+function operation.call(self, input, given, registry, trusted)
+  local identity, deadline = contexts.read(given)
+  local ok, admitted = admit(self, input, identity, trusted)
+  if not ok then
+    return nil, admitted
   end
+  local context = self.takes_context and contexts.new(given, registry, deadline)
+  local value, failure
   if deadline then
-    ok, value, failure = with_deadline(self, input, context, deadline)
+    ok, value, failure = with_deadline(self, admitted, context, deadline)
   else
-    ok, value, failure = xpcall(self.handler, on_raise, input, context)
+    ok, value, failure = xpcall(self.handler, on_raise, admitted, context)
   end
   if ok and (value ~= nil or failure == nil) then
     return answer(self, value)

@@ -35,7 +35,8 @@ local function elsewhere(self, method, id, input, given)
   local found, call_map = self._operations[id], self._call_map
   argument.expect(id, "string", 1, method == "call" and "execute" or "subscribe")
   if call_map then
-    local call = context.new(given, self)
+    local _, deadline = context.read(given)
+    local call = context.new(given, self, deadline)
     return call_map[method](call_map, id, input, {
       parentRequestId = call.parentRequestId,
       identity = call.identity,
@@ -61,8 +62,7 @@ local function execute(self, id, input, given, trusted)
   elseif input == nil then
     input = {}
   end
-  local call, identity, deadline = context.new(given, self)
-  return call_operation(found, input, call, identity, deadline, trusted)
+  return call_operation(found, input, given, self, trusted)
 end
 
 local function subscribe(self, id, input, given, trusted)
@@ -74,12 +74,12 @@ local function subscribe(self, id, input, given, trusted)
   elseif input == nil then
     input = {}
   end
-  local call, identity, deadline = context.new(given, self)
+  local identity, deadline = context.read(given)
   local ok, admitted = found:admit(input, identity, trusted)
   if not ok then
     return nil, admitted
   end
-  local stream = subscription.new(found, admitted, call, deadline)
+  local stream = subscription.new(found, admitted, context.new(given, self, deadline), deadline)
   return stream, nil, nil, stream -- the fourth is what Lua 5.4's `for` closes
 end
 
