@@ -16,8 +16,15 @@ local function same(a, b)
   return assert(json.encode(a, { sort_keys = true })) == assert(json.encode(b, { sort_keys = true }))
 end
 
-local function rotating(values)
+-- A handler that gives its values in turn. Beside plain Lua, which makes a context for every call, it takes one.
+local function rotating(values, takes_context)
   local at, n = 0, #values
+  if takes_context then
+    return function(_, _)
+      at = at % n + 1
+      return values[at]
+    end
+  end
   return function()
     at = at % n + 1
     return values[at]
@@ -31,7 +38,7 @@ local function register(registry, case)
     inputSchema = case.input_schema,
     outputSchema = case.output_schema,
     accessControl = case.access,
-    handler = rotating(case.outputs),
+    handler = rotating(case.outputs, case.takes_context),
   }))
 end
 
@@ -90,7 +97,7 @@ local function time_pure(case)
       accessControl = { requiredScopes = {} },
       input_is_object = true,
       output_is_object = case.output_schema ~= true,
-      handler = rotating(case.outputs),
+      handler = rotating(case.outputs, true),
     },
   }, core.now)
   local context = { requestId = "r1" }
@@ -145,7 +152,7 @@ for _, i in ipairs({ 1, 2 }) do
     setmetatable(value, nil)
   end
   local plain = time_pure(case)
-  case.name = case.name .. "_plain"
+  case.name, case.takes_context = case.name .. "_plain", true
   local ours = time_execute(registry, case)
   print(("%-16s %9.0f ns   the same in plain Lua %6.0f ns: %.2f times its time   (to reach: at most 1.3)"):format(
     case.name, ours, plain, ours / plain))
