@@ -143,6 +143,13 @@ describe("a result", function()
     assert.equal(1, #warnings)
   end)
 
+  it("of nothing is taken for what it is in an envelope of the handler's own", function()
+    local envelope = answer(returning(operations.http_envelope(nil, { statusCode = 204 })))
+    assert.equal(204, envelope.meta.statusCode)
+    assert.is_nil(envelope.data)
+    assert.equal(0, #warnings)
+  end)
+
   it("is made to fit by force, each replacement reported", function()
     local envelope = answer(returning({ id = "x", total = "many" }), nil, { normalize = "force" })
     assert.equal("number", type(envelope.data.total))

@@ -113,26 +113,36 @@ static void normalize(lua_State *L, int data, int mode, bool changes) {
   lua_insert(L, top + 2);
 }
 
+/* The half of finish for an operation with an output schema: pushes envelope,
+** warning, changes.  An envelope without data has nothing to normalize (an HTTP
+** answer 204): it passes. */
+static int finish_by_schema(lua_State *L, bool is_envelope) {
+  int mode = (int)lua_tointeger(L, lua_upvalueindex(UP_MODE));
+  bool changes = lua_toboolean(L, 2);
+  if (is_envelope) {
+    lua_getfield(L, 1, "meta");
+    lua_getfield(L, 1, "data");
+    if (lua_isnil(L, 4)) {
+      lua_settop(L, 1);
+      return 1;
+    }
+  } else {
+    envelope_push_local_meta(L, lua_upvalueindex(UP_ID), KEYS);
+    lua_pushvalue(L, 1);
+  }
+  normalize(L, 4, mode, changes); /* 5 data, 6 warning, 7 changes */
+  envelope_push(L, 5, 3, KEYS);
+  lua_replace(L, 5);
+  return 3;
+}
+
 /* finish(data, want_changes) -> envelope, warning, changes */
 static int operation_finish(lua_State *L) {
   bool is_envelope;
   lua_settop(L, 2);
   is_envelope = envelope_is(L, 1, KEYS);
-  if (!lua_isnil(L, lua_upvalueindex(UP_SCHEMA))) {
-    int mode = (int)lua_tointeger(L, lua_upvalueindex(UP_MODE));
-    bool changes = lua_toboolean(L, 2);
-    if (is_envelope) {
-      lua_getfield(L, 1, "meta");
-      lua_getfield(L, 1, "data");
-    } else {
-      envelope_push_local_meta(L, lua_upvalueindex(UP_ID), KEYS);
-      lua_pushvalue(L, 1);
-    }
-    normalize(L, 4, mode, changes); /* 5 data, 6 warning, 7 changes */
-    envelope_push(L, 5, 3, KEYS);
-    lua_replace(L, 5);
-    return 3;
-  }
+  if (!lua_isnil(L, lua_upvalueindex(UP_SCHEMA)))
+    return finish_by_schema(L, is_envelope);
   if (is_envelope) {
     lua_settop(L, 1);
     return 1;
