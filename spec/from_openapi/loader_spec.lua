@@ -264,8 +264,8 @@ describe("the configuration", function()
   end
 
   it("is not changed", function()
-    local config = { baseUrl = "http://x/" }
+    local config = { base_url = "http://x/" }
     operations.from_openapi.document({ openapi = "3.1.0" }, config)
-    assert.same({ baseUrl = "http://x/" }, config)
+    assert.same({ base_url = "http://x/" }, config)
   end)
 end)

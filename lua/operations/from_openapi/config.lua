@@ -20,7 +20,7 @@ local config = {}
 ---@field http? table  HTTP client: `request(message)`, `open(message)`; default `operations.http`
 
 local kinds = {
-  namespace = { string = true }, base_url = { string = true }, baseUrl = { string = true },
+  namespace = { string = true }, base_url = { string = true },
   server_variables = { table = true },
   auth = { table = true }, headers = { table = true }, timeout = { number = true }, max_body = { number = true },
   max_event = { number = true }, accessControl = { table = true, ["function"] = true },
@@ -59,7 +59,6 @@ function config.check(given)
     end
     copy[key] = value
   end
-  copy.base_url, copy.baseUrl = copy.base_url or copy.baseUrl, nil
   check_headers(copy.headers)
   copy.http = copy.http or http
   if copy.base_url then
