@@ -6,4 +6,6 @@ files["spec/hosts/inside/nvim.lua"] = { std = "+busted", read_globals = { "vim" 
 files["spec/support/run_nvim.lua"] = { read_globals = { "vim" } }
 files["spec"] = { std = "+busted" }
 files["spec/support/server"] = { globals = { "ngx" } }
+files["spec/support/app"] = { globals = { "ngx" } }
+files["spec/hosts/inside/openresty.lua"] = { std = "+busted", globals = { "ngx" } }
 files["examples/server"] = { globals = { "ngx" } }

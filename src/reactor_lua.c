@@ -185,17 +185,12 @@ static int handle_owner(lua_State *L) {
 }
 
 static const luaL_Reg reactor_methods[] = {
-    {"http", reactor_lua_http},
-    {"timer", reactor_lua_timer},
-    {"fd", reactor_lua_fd},
-    {"step", reactor_lua_step},
-    {"flush", reactor_lua_flush},
-    {"next", reactor_lua_next},
-    {"inflight", reactor_lua_inflight},
-    {"pending", reactor_lua_pending},
-    {"usable", reactor_lua_usable},
-    {"close", reactor_lua_close},
-    {NULL, NULL},
+    {"http", reactor_lua_http},       {"timer", reactor_lua_timer},
+    {"relay", reactor_lua_relay},     {"fd", reactor_lua_fd},
+    {"step", reactor_lua_step},       {"flush", reactor_lua_flush},
+    {"next", reactor_lua_next},       {"inflight", reactor_lua_inflight},
+    {"pending", reactor_lua_pending}, {"usable", reactor_lua_usable},
+    {"close", reactor_lua_close},     {NULL, NULL},
 };
 
 static const luaL_Reg handle_methods[] = {
@@ -204,8 +199,8 @@ static const luaL_Reg handle_methods[] = {
     {"resume", reactor_lua_resume}, {NULL, NULL},
 };
 
-static void new_type(lua_State *L, const char *name, const luaL_Reg *methods,
-                     lua_CFunction gc) {
+void reactor_new_type(lua_State *L, const char *name, const luaL_Reg *methods,
+                      lua_CFunction gc) {
   luaL_newmetatable(L, name);
   lua_pushstring(L, name);
   lua_setfield(L, -2, "__name");
@@ -229,8 +224,9 @@ LUALIB_API int luaopen_operations_reactor(lua_State *L);
 
 int luaopen_operations_reactor(lua_State *L) {
   pin();
-  new_type(L, REACTOR_NAME, reactor_methods, reactor_lua_close);
-  new_type(L, REACTOR_HANDLE_NAME, handle_methods, handle_cancel);
+  reactor_new_type(L, REACTOR_NAME, reactor_methods, reactor_lua_close);
+  reactor_new_type(L, REACTOR_HANDLE_NAME, handle_methods, handle_cancel);
+  reactor_relay_open(L);
   lua_newtable(L);
   lua_pushcfunction(L, reactor_create);
   lua_setfield(L, -2, "new");

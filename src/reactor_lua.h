@@ -33,6 +33,14 @@ reactor_Op *reactor_check_handle(lua_State *L);
 ** owner is the value at index 3. */
 void *reactor_new_handle(lua_State *L, size_t size, const reactor_Face *face);
 
+/* A userdata type: its metatable with `methods` under __index and `gc`. */
+void reactor_new_type(lua_State *L, const char *name, const luaL_Reg *methods,
+                      lua_CFunction gc);
+
+/* reactor_relay_lua.c: a method of the reactor, and the type that it makes */
+int reactor_lua_relay(lua_State *L);
+void reactor_relay_open(lua_State *L);
+
 /* reactor_http_lua.c: methods of the reactor and of its handles */
 int reactor_lua_http(lua_State *L);
 int reactor_lua_read(lua_State *L);

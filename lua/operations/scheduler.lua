@@ -23,9 +23,18 @@ local WAITING = {}
 ---@field inner? operations.Wait  what a generator waits for
 
 ---@type table<thread, operations.Strand>
-local strands = setmetatable({}, { __mode = "k" })
+local own_strands = setmetatable({}, { __mode = "k" })
 local main = {} ---@type operations.Strand
 local current = main -- always `main` or a managed strand
+
+-- What is known about coroutines; are tasks the host's threads?
+local function known()
+  local host = hosts.current()
+  if host.strands then
+    return host.strands(), true
+  end
+  return own_strands, false
+end
 
 --- The strand of the running coroutine. One that user code made counts as part of what runs it.
 ---@return operations.Strand
@@ -34,12 +43,13 @@ local function here()
   if co == nil or is_main then
     return main
   end
+  local strands, threads = known()
   local strand = strands[co]
   if not strand then
     strand = {}
     strands[co] = strand
   end
-  if not strand.managed then
+  if not strand.managed and not threads then -- with threads, what runs it cannot be known
     strand.task, strand.outer = current.task, current
   end
   return strand
@@ -122,10 +132,22 @@ local function drive(wait)
   end
 end
 
+-- Has the host suspend the thread that runs.
+local function park(wait, strand)
+  strand.inner = wait
+  local ok, raised = pcall(hosts.current().park, wait)
+  strand.inner = nil
+  if not ok then
+    fail(wait, raised)
+    error(raised, 0)
+  end
+end
+
 -- Waits until `wait` is done: lets whoever runs this coroutine go on meanwhile, or drives the loop.
-local function suspend(wait)
-  local strand = strands[coroutine.running()]
-  if strand == current and strand.managed then
+local function suspend(wait, strand)
+  if hosts.current().park then
+    park(wait, strand)
+  elseif strand == current and strand.managed then
     if strand.root then
       wait.task = strand.task
     end
@@ -169,11 +191,11 @@ local function wait_for(arm, shielded)
     if task._aborted then
       fail(wait, task._aborted)
     else
-      suspend(wait)
+      suspend(wait, strand)
     end
     task._wait = previous
   else
-    suspend(wait)
+    suspend(wait, strand)
   end
   return wait
 end
@@ -205,6 +227,7 @@ end
 ---@param strand operations.Strand
 ---@return operations.Strand
 function scheduler.manage(co, strand)
+  local strands = known()
   strand.managed = true
   strands[co] = strand
   return strand
@@ -217,7 +240,7 @@ local function resumed(co, strand, saved, ...)
     return ...
   end
   strand.inner = wait
-  suspend(wait)
+  suspend(wait, strand.outer)
   strand.inner = nil
   current = strand
   return resumed(co, strand, saved, coroutine.resume(co))
@@ -230,8 +253,12 @@ end
 ---@return any ...
 function scheduler.resume(co, ...)
   local outer = here()
+  local strands, threads = known()
   local strand = strands[co] or scheduler.manage(co, {})
   strand.task, strand.outer = outer.task, outer
+  if threads then
+    return coroutine.resume(co, ...)
+  end
   local saved = current
   current = strand
   return resumed(co, strand, saved, coroutine.resume(co, ...))
@@ -242,13 +269,44 @@ end
 ---@param failure any
 ---@return boolean interrupted  false when it was not waiting
 function scheduler.interrupt(co, failure)
-  local strand = strands[co]
+  local strand = known()[co]
   local wait = strand and strand.inner
   if not wait or wait.done then
     return false
   end
   fail(wait, failure)
   return true
+end
+
+-- What a task does in a thread of the host.
+local function run_in_thread(task)
+  local start, fn = task._start, task._fn
+  task._start, task._fn = nil, nil
+  if task._aborted then
+    return task:_returned(false, task._aborted)
+  end
+  scheduler.manage(coroutine.running(), task._strand)
+  return task:_returned(xpcall(fn, function(raised)
+    task._traceback = debug.traceback(tostring(raised), 2)
+    return raised
+  end, compat.unpack(start, 1, start.n)))
+end
+
+--- Starts a task that runs `fn` soon.
+---@param task operations.Task
+---@param fn function
+---@return boolean held  by the host, as long as it runs
+function scheduler.start(task, fn)
+  local host = hosts.current()
+  if host.spawn then
+    task._fn = fn
+    host.spawn(run_in_thread, task)
+    return true
+  end
+  task._co = coroutine.create(fn)
+  scheduler.manage(task._co, task._strand)
+  ready(task)
+  return false
 end
 
 local function ran(task, ok, tag, ...)

@@ -17,7 +17,7 @@ local task = {
 }
 
 ---@class operations.Task
----@field _co? thread  until it returned
+---@field _co? thread  until it returned; nil where tasks are the host's threads
 ---@field _strand operations.Strand
 ---@field _start? table  arguments, until it started
 ---@field _parent? operations.Task
@@ -42,14 +42,9 @@ local function spawn(fn, ...)
   if parent and parent._ended then
     parent = nil
   end
-  local self = setmetatable({ _co = coroutine.create(fn), _start = compat.pack(...) }, Task)
-  self._strand = scheduler.manage(self._co, {
-    task = self,
-    root = true,
-    deadline = scheduler.deadline_of(strand),
-  })
-  scheduler.ready(self)
-  task_tree.adopt(parent, self)
+  local self = setmetatable({ _start = compat.pack(...) }, Task)
+  self._strand = { task = self, root = true, deadline = scheduler.deadline_of(strand) }
+  task_tree.adopt(parent, self, scheduler.start(self, fn))
   return self
 end
 
@@ -112,7 +107,7 @@ function Task:_returned(ok, ...)
     if self._failure == nil then
       self._failure = errors.new("UNKNOWN_ERROR", "nil")
     end
-    self._traceback = debug.traceback(co, tostring(self._failure))
+    self._traceback = self._traceback or debug.traceback(co, tostring(self._failure))
     cancel_children(self, "the task that spawned this one failed")
   end
   if not self._eldest then

@@ -7,9 +7,10 @@ local roots = {} -- luacheck: ignore 241 (held, never read)
 --- Makes `self` the youngest child of `parent`, or a task of its own.
 ---@param parent operations.Task?
 ---@param self operations.Task
-function task_tree.adopt(parent, self)
+---@param held boolean  by whoever runs it
+function task_tree.adopt(parent, self, held)
   if not parent then
-    roots[self] = true
+    roots[self] = not held or nil
     return
   end
   self._parent, self._aborted = parent, parent._aborted

@@ -10,6 +10,7 @@ local wait = {}
 ---@field cancel? fun()  undoes what was armed; called at most once, and only when nothing woke the wait
 ---@field timer? fun()  stops the deadline's timer
 ---@field task? operations.Task  parked until this is done
+---@field unpark? fun(self: operations.Wait)  wakes the host's thread that is parked until this is done
 
 --- Set by the scheduler: puts a task into the run queue.
 ---@type fun(task: operations.Task)
@@ -32,6 +33,8 @@ local function settle(self)
   end
   if self.task then
     wait.ready(self.task)
+  elseif self.unpark then
+    self:unpark()
   end
 end
 

@@ -47,6 +47,49 @@ function inside.nvim(path, environment)
     modules, environment or "", path))
 end
 
+local configuration = [[
+load_module /usr/lib/nginx/modules/ndk_http_module.so;
+load_module /usr/lib/nginx/modules/ngx_http_lua_module.so;
+master_process off; daemon off; pid $directory/nginx.pid; error_log stderr error;
+env BUSTED_ARGS; env PATH; env SERVER_URL; env TMPDIR;
+events { worker_connections 4000; }
+http {
+  access_log off;
+  client_body_temp_path $directory/body; proxy_temp_path $directory/proxy; fastcgi_temp_path $directory/fastcgi;
+  scgi_temp_path $directory/scgi; uwsgi_temp_path $directory/uwsgi;
+  lua_package_path "$root/lua/?.lua;$root/lua/?/init.lua;$root/?.lua;;";
+  lua_package_cpath "$root/build/luajit/?.so;;";
+  init_worker_by_lua_block {
+    ngx.timer.at(0, function()
+      local ok, raised = pcall(assert(loadfile("$path")))
+      io.stdout:flush()
+      if not ok then
+        io.stderr:write(tostring(raised), "\n")
+      end
+      os.exit(ok and 0 or 1)
+    end)
+  }
+}
+]]
+
+--- Runs a Lua file in nginx, in a timer's light thread.
+---@param path string
+---@param environment? string  assignments
+---@return { out: string, code: integer }
+function inside.nginx(path, environment)
+  local values = { directory = shell("mktemp -d").out:match("%S+"), root = shell("pwd").out:match("%S+"), path = path }
+  if path:sub(1, 1) ~= "/" then
+    values.path = values.root .. "/" .. path
+  end
+  local file = assert(io.open(values.directory .. "/nginx.conf", "w"))
+  file:write((configuration:gsub("%$(%l+)", values)))
+  file:close()
+  local start = "unset LD_PRELOAD; PATH=$PATH:/usr/sbin %s timeout 120 nginx -e stderr -p %s -c nginx.conf </dev/null"
+  local result = shell(start:format(environment or "", values.directory))
+  shell("rm -rf " .. values.directory)
+  return result
+end
+
 --- Reads what busted's TAP says.
 ---@param out string
 ---@return { passed: integer, planned: integer, failures: string }

@@ -10,6 +10,9 @@
 ---   ... server.url .. "/echo" ...
 ---   server:stop()
 ---
+--- With `app = true` it is an application of ours instead: a master and its workers that have the library (built for
+--- LuaJIT), handlers in spec/support/app/.
+---
 --- It stops when the process that started it ends in whatever way: a shell waits on a pipe from it.
 local core = require("operations.core")
 
@@ -31,15 +34,16 @@ local nginx = "PATH=$PATH:/usr/sbin nginx"
 local template = [[
 load_module /usr/lib/nginx/modules/ndk_http_module.so;
 load_module /usr/lib/nginx/modules/ngx_http_lua_module.so;
-master_process off;
+$process
 pid nginx.pid;
 error_log error.log info;
 worker_rlimit_nofile 20000;
 events { worker_connections 16000; }
 http {
   access_log off;
-  lua_package_path "$handlers/?.lua;;";
+  lua_package_path "$path;;";
   lua_shared_dict notes 1m;
+  $lua
   lua_check_client_abort on;
   reset_timedout_connection on;
   lingering_close off;
@@ -57,6 +61,7 @@ http {
     listen 127.0.0.1:$port backlog=4096;
     listen 127.0.0.1:$other backlog=4096;
     $tls
+    $locations
     location = /small { default_type application/json; return 200 '{"id":1,"title":"write the docs","done":false}'; }
     location = /connections { stub_status; }
     location ~ ^/(?<handler>[a-z_]+) { content_by_lua_file $handlers/$handler.lua; }
@@ -65,6 +70,23 @@ http {
 ]]
 
 local tls_lines = "listen 127.0.0.1:%d ssl; ssl_certificate cert.pem; ssl_certificate_key key.pem;"
+
+local app = {
+  process = "user root;\nmaster_process on;\nworker_processes %d;\nenv LUA_PATH;",
+  path = "%s/lua/?.lua;%s/lua/?/init.lua",
+  lua = [[
+  lua_package_cpath "%s/build/luajit/?.so;;";
+  lua_code_cache %s;
+  lua_socket_log_errors on;
+  init_by_lua_block {
+    require("operations")
+    require("operations.http")
+  }]],
+  -- Phases that cannot wait.
+  locations = [[
+    location = /log_phase { log_by_lua_file $handlers/log_phase.lua; return 200 "said"; }
+    location = /header_phase { header_filter_by_lua_file $handlers/header_phase.lua; return 200 "said"; }]],
+}
 
 local function shell(command)
   local result = os.execute(command)
@@ -137,8 +159,20 @@ local function configure(directory, options)
     port = port,
     other = other,
     handlers = absolute(here .. "server"),
+    path = absolute(here .. "server") .. "/?.lua",
+    process = "master_process off;",
+    lua = "",
+    locations = "",
     tls = tls_port and tls_lines:format(tls_port) or "",
   }
+  if options.app then
+    local root = absolute(here .. "../.."):gsub("/%./", "/")
+    values.handlers = absolute(here .. "app")
+    values.process = app.process:format(options.workers or 1)
+    values.path = app.path:format(root, root)
+    values.lua = app.lua:format(root, options.code_cache == false and "off" or "on")
+    values.locations = app.locations:gsub("%$handlers", values.handlers)
+  end
   write(directory .. "/nginx.conf", (template:gsub("%$(%l+)", values)))
   return {
     directory = directory,
@@ -169,7 +203,7 @@ local function wait_for_pid(directory)
 end
 
 --- Starts a server and waits until it accepts connections.
----@param options? { tls?: boolean }
+---@param options? { tls?: boolean, app?: boolean, workers?: integer, code_cache?: boolean }
 ---@return spec.Server
 function server.start(options)
   local directory = temporary_directory()

@@ -8,14 +8,20 @@ local hosts = {}
 ---@field name string
 ---@field now fun(): integer  ms since the epoch
 ---@field timer fun(ms: number, fn: fun()): fun()  calls `fn` once, later; returns what stops it
----@field block fun(poll: fun(): boolean, boolean)  lets things happen until `poll()` is true; its second result says
+---@field block? fun(poll: fun(): boolean, boolean)  lets things happen until `poll()` is true; its second result says
 ---that more can run at once
 ---@field schedule? fun(turn: operations.Turn)  has the host's loop call `turn` soon, and again while it returns true;
 ---absent where `block` runs everything
+---@field park? fun(wait: operations.Wait)  instead of `block`, where tasks are threads of the host's: suspends the
+---running one until `wait.done`; sets `wait.unpark`, which is called when it is
+---@field spawn? fun(fn: fun(argument: any), argument: any)  with `park`: calls `fn` in a thread of its own, once the
+---caller waits
+---@field strands? fun(): table<thread, operations.Strand>  with `park`: what is known about coroutines that cannot
+---outlive what runs them, a request
 ---@field start? fun(kind: string, options: any, on_event: fun(kind: string, ...)): operations.Handle  starts
 ---something in the reactor ("http")
 
-local required = { "now", "timer", "block" }
+local required = { "now", "timer" }
 local chosen
 
 local function detect()
@@ -42,6 +48,9 @@ function hosts.use(host)
     if type(host[required[i]]) ~= "function" then
       error(("bad argument #1 'host' (function expected in field '%s')"):format(required[i]), 3)
     end
+  end
+  if type(host.block or host.park) ~= "function" then
+    error("bad argument #1 'host' (function expected in field 'block' or 'park')", 3)
   end
   host.schedule = host.schedule or nothing
   chosen = host

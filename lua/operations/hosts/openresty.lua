@@ -1,0 +1,230 @@
+--- OpenResty, or nginx with its Lua module: tasks are light threads, waits are semaphores. Each worker has a pump, a
+--- light thread that reads a socket: a thread in C sends it a byte when the reactor has work (see reactor_relay.h). All
+--- else happens on the worker's own thread. The pump starts with the first wait and ends when nothing is under way.
+local core = require("operations.core")
+local reactor_loop = require("operations.hosts.reactor")
+local semaphores = require("ngx.semaphore")
+
+-- Events handed out at once; waits that may be served without a turn of nginx's loop, which other requests need.
+local EVENTS, INLINE = 32, 32
+-- Bytes that come without work, 250 ms apart, before the pump ends.
+local IDLE = 4
+local FOREVER = 0x7fffffff -- ms
+
+-- The phases whose light threads may have others.
+local threaded = {
+  rewrite = true, server_rewrite = true, access = true, content = true, timer = true,
+  preread = true, ssl_cert = true, ssl_session_fetch = true,
+}
+
+local pump -- { relay, reactor } of the pump that runs
+local turning = false -- the pump takes in what happened
+local inline = 0
+local parked = setmetatable({}, { __mode = "k" }) -- waits of light threads that sleep
+local free = {} -- semaphores
+
+local openresty = { name = "openresty", now = core.now, start = reactor_loop.start, timer = reactor_loop.timer }
+
+local function take_semaphore()
+  local semaphore = table.remove(free)
+  return semaphore or assert(semaphores.new(0))
+end
+
+local function sleep_on(semaphore)
+  local ok, err
+  repeat
+    ok, err = semaphore:wait(FOREVER / 1000)
+  until ok or err ~= "timeout"
+  if not ok then
+    error(("cannot wait here (%s): use ngx.timer.at or operations.spawn"):format(err), 0)
+  end
+end
+
+-- Those who wait for a pump that broke down are told.
+local function broke_down(why)
+  ngx.log(ngx.ERR, "operations: the reactor's relay: ", why)
+  for wait in pairs(parked) do
+    wait.broken = why
+    wait:unpark()
+  end
+end
+
+-- What happened wakes light threads, which run while the pump lets them. What they start is then begun, in one go.
+local function turn(let_others_run)
+  inline, turning = 0, true
+  local happened = reactor_loop.step(0, EVENTS)
+  if happened > 0 then
+    let_others_run()
+    reactor_loop.step(0, EVENTS)
+  end
+  turning = false
+  return happened > 0
+end
+
+-- A posted semaphore wakes its thread after those that were posted before. (Debian's nginx has no sleep(0) for this.)
+local function make_pause()
+  local asked, answered = take_semaphore(), take_semaphore()
+  local thread = ngx.thread.spawn(function()
+    while true do
+      sleep_on(asked)
+      answered:post(1)
+    end
+  end)
+  return function()
+    asked:post(1)
+    sleep_on(answered)
+  end, thread
+end
+
+local function serve(relay, reactor, socket, pause)
+  local idle = 0
+  while true do
+    local byte, err = socket:receive(1)
+    if not byte then
+      error(err, 0)
+    end
+    if turn(pause) or reactor_loop.active() then
+      idle = 0
+    else
+      idle = idle + 1
+      if idle == IDLE or ngx.worker.exiting() then
+        return
+      end
+    end
+    reactor:flush()
+    relay:acknowledge()
+  end
+end
+
+local function run_pump(relay, path, reactor)
+  local socket = ngx.socket.tcp()
+  socket:settimeout(FOREVER)
+  assert(socket:connect("unix:" .. path))
+  assert(relay:accept())
+  local pause, thread = make_pause()
+  local ok, err = pcall(serve, relay, reactor, socket, pause)
+  ngx.thread.kill(thread)
+  socket:close()
+  if not ok then
+    error(err, 0)
+  end
+end
+
+local function start_pump(reactor)
+  local relay, path = reactor:relay()
+  if not relay then
+    error("cannot wait: " .. path, 0)
+  end
+  local mine = { relay = relay, reactor = reactor }
+  local ok, err = ngx.timer.at(0, function()
+    local fine, why = pcall(run_pump, relay, path, reactor)
+    relay:close()
+    turning = false
+    if pump == mine then
+      pump = nil
+    end
+    if not fine then
+      broke_down(why)
+    end
+  end)
+  if not ok then
+    relay:close()
+    error(("cannot wait: ngx.timer.at: %s"):format(err), 0)
+  end
+  pump = mine
+end
+
+-- Has the pump look after what was started. The reactor is another one after a fork.
+local function attend()
+  local reactor = reactor_loop.get()
+  if not pump or pump.reactor ~= reactor then
+    turning = false
+    start_pump(reactor)
+  end
+  if not turning then
+    reactor:flush()
+  end
+end
+
+local function unpark(wait)
+  wait.semaphore:post(1)
+end
+
+--- Suspends the running light thread until the wait is done.
+---@param wait operations.Wait
+function openresty.park(wait)
+  if not turning and inline < INLINE then
+    inline = inline + 1
+    reactor_loop.step(0, EVENTS)
+    if wait.done then
+      return
+    end
+  end
+  attend()
+  wait.semaphore, wait.unpark = take_semaphore(), unpark
+  parked[wait] = true
+  sleep_on(wait.semaphore)
+  parked[wait], wait.unpark = nil, nil
+  free[#free + 1] = wait.semaphore -- one whose thread was killed is not used again
+  if wait.broken then
+    error("cannot wait: " .. wait.broken, 0)
+  end
+end
+
+-- What belongs to the running request (or timer) and dies with it. Light threads that nginx kills run no cleanup, and
+-- their coroutines are used again for other requests.
+local function context()
+  return ngx.ctx
+end
+
+local function of_context(name)
+  local ok, ctx = pcall(context)
+  local own = ok and ctx or openresty
+  local key = "operations." .. name
+  local found = own[key]
+  if not found then
+    found = setmetatable({}, { __mode = "k" })
+    own[key] = found
+  end
+  return found
+end
+
+--- What the scheduler knows of the coroutines of the running request.
+---@return table<thread, operations.Strand>
+function openresty.strands()
+  return of_context("strands")
+end
+
+-- A light thread that ended keeps its memory until the one that started it has waited for it.
+local function reap(ended)
+  for i = #ended, 1, -1 do
+    ngx.thread.wait(ended[i])
+    ended[i] = nil
+  end
+end
+
+--- Runs `fn(argument)` in a light thread of the running request; where there is none, in a timer's.
+---@param fn function
+---@param argument any
+function openresty.spawn(fn, argument)
+  if not threaded[ngx.get_phase()] then
+    assert(ngx.timer.at(0, function()
+      fn(argument)
+    end))
+    return
+  end
+  local spawned, co = of_context("spawned"), coroutine.running()
+  local ended = spawned[co] or {}
+  spawned[co] = ended
+  reap(ended)
+  local gate = take_semaphore()
+  ngx.thread.spawn(function()
+    sleep_on(gate) -- until the caller waits
+    free[#free + 1] = gate
+    fn(argument)
+    ended[#ended + 1] = coroutine.running()
+  end)
+  gate:post(1)
+end
+
+return openresty

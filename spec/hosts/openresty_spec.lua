@@ -1,0 +1,214 @@
+local core = require("operations.core")
+local http = require("operations.http")
+local inside = require("spec.support.inside")
+local task = require("operations.task")
+local test_server = require("spec.support.server")
+
+describe("OpenResty", function()
+  local missing = inside.missing("nginx")
+  if missing then
+    pending(missing)
+    return
+  end
+
+  local upstream, app
+
+  local function get(path, server)
+    local response = assert(http.request({ url = (server or app).url .. path, timeout = 20000 }))
+    return response.body, response
+  end
+
+  local function until_true(condition)
+    local stop = core.now() + 20000
+    while not condition() do
+      assert.is_true(core.now() < stop, "waited in vain")
+      task.sleep(0.02)
+    end
+  end
+
+  local function state(server)
+    local pid, fds, threads = get("/state", server):match("(%d+) (%d+) (%d+)")
+    return { pid = tonumber(pid), fds = tonumber(fds), threads = tonumber(threads) }
+  end
+
+  local function is_running(pid)
+    local file = io.open("/proc/" .. pid .. "/stat")
+    local status = file and file:read("*a"):match("%) (%a)")
+    if file then
+      file:close()
+    end
+    return status ~= nil and status ~= "Z"
+  end
+
+  setup(function()
+    upstream = test_server.start()
+    app = test_server.start({ app = true })
+  end)
+
+  teardown(function()
+    app:stop()
+    upstream:stop()
+  end)
+
+  it("fulfils the contract of a host, in a timer's light thread", function()
+    local result = inside.nginx("spec/support/run_nginx.lua", "BUSTED_ARGS='-o TAP spec/hosts/inside/openresty.lua'")
+    local tap = inside.tap(result.out)
+    assert.equal("", tap.failures)
+    assert.equal(0, result.code)
+    assert.equal(tap.planned, tap.passed)
+    assert.is_true(tap.passed > 15)
+  end)
+
+  it("runs an operation on the thread of the request that calls it", function()
+    local body, response = get("/proxy?times=3&url=" .. upstream.url .. "/small")
+    assert.equal("200\n200\n200\n", body)
+    assert.equal("/proxy", response.headers["x-handler"])
+  end)
+
+  it("runs tasks in the request that spawned them", function()
+    local body = get("/tasks?count=40&url=" .. upstream.url .. "/small")
+    assert.equal(("/tasks 200\n"):rep(40), body)
+  end)
+
+  it("sends a stream's events on as they come", function()
+    local url = upstream.url .. "/sse%3Fcount=4%26delay=0.05"
+    local stream = assert(http.open({ url = app.url .. "/events?url=" .. url }))
+    local seen, first = {}, nil
+    for chunk in function() return stream:read() end do
+      first = first or core.now()
+      seen[#seen + 1] = chunk
+    end
+    assert.equal('{"n":1}\n{"n":2}\n{"n":3}\n{"n":4}\n', table.concat(seen))
+    assert.is_true(core.now() - first >= 100, "all came at once")
+  end)
+
+  it("serves other requests while 64 of them wait", function()
+    local functions, pongs, waiting = {}, 0, 64
+    for i = 1, 64 do
+      functions[i] = function()
+        local body = get("/proxy?url=" .. upstream.url .. "/slow%3Fhead=0.3")
+        waiting = waiting - 1
+        return body
+      end
+    end
+    functions[65] = function()
+      task.sleep(0.05)
+      while waiting == 64 do
+        pongs = pongs + (get("/ping") == "pong\n" and 1 or 0)
+      end
+      return true
+    end
+    local bodies = assert(task.all(functions))
+    assert.equal("200\n", bodies[64])
+    assert.is_true(pongs > 10, pongs .. " pongs")
+  end)
+
+  it("cancels what a request waits for when its client goes away", function()
+    local _, err = http.request({
+      url = app.url .. "/proxy?url=" .. upstream.url .. "/slow%3Fhead=60%26note=left",
+      timeout = 200,
+    })
+    assert.equal("TIMEOUT", err.code)
+    until_true(function()
+      state()
+      return get("/note/left", upstream) == "aborted"
+    end)
+  end)
+
+  it("starts operations in a phase that cannot wait, and says so to those that would", function()
+    get("/log_phase?url=" .. upstream.url .. "/slow%3Fnote=logged")
+    until_true(function()
+      return get("/note/logged", upstream) == "finished"
+    end)
+    local _, response = get("/header_phase")
+    assert.matches("cannot wait here", response.headers["x-refused"])
+  end)
+
+  it("keeps no thread and no descriptor once nothing is under way", function()
+    local function idle()
+      local now
+      until_true(function()
+        now = state()
+        return now.threads == 1
+      end)
+      return now
+    end
+    local function work()
+      for _ = 1, 30 do
+        get("/proxy?url=" .. upstream.url .. "/small")
+      end
+      assert.equal(2, state().threads)
+    end
+    work()
+    local before = idle()
+    work()
+    assert.is_true(idle().fds <= before.fds)
+  end)
+
+  it("loads in the master and works in each worker that is forked from it", function()
+    local forked = test_server.start({ app = true, workers = 2 })
+    local pids, count = {}, 0
+    local function ask()
+      local response = assert(http.request({
+        url = forked.url .. "/proxy?url=" .. upstream.url .. "/slow%3Fhead=0.02",
+        headers = { Connection = "close" },
+      }))
+      local pid = response.headers["x-worker"]
+      count = count + (pids[pid] and 0 or 1)
+      pids[pid] = true
+      return response.body
+    end
+    until_true(function()
+      local asked = {}
+      for i = 1, 16 do
+        asked[i] = ask
+      end
+      assert.equal("200\n", assert(task.all(asked))[16])
+      return count == 2
+    end)
+    forked:stop()
+  end)
+
+  it("finishes waiting requests during a reload, then lets the old worker end", function()
+    local old, new = state().pid, nil
+    assert(task.all({
+      function()
+        assert.equal("200\n", (get("/proxy?url=" .. upstream.url .. "/slow%3Fhead=0.5")))
+        return true
+      end,
+      function()
+        task.sleep(0.1)
+        inside.shell("kill -HUP " .. app.pid)
+        until_true(function()
+          new = state().pid
+          return new ~= old
+        end)
+        assert.equal("200\n", (get("/proxy?url=" .. upstream.url .. "/small")))
+        return true
+      end,
+    }))
+    until_true(function()
+      return not is_running(old)
+    end)
+    assert.is_true(is_running(new))
+  end)
+
+  it("leaks nothing when each request has a Lua state of its own", function()
+    local uncached = test_server.start({ app = true, code_cache = false })
+    get("/ping", uncached)
+    local before = state(uncached)
+    for _ = 1, 30 do
+      assert.equal("200\n", (get("/proxy?url=" .. upstream.url .. "/small", uncached)))
+    end
+    until_true(function()
+      local now = state(uncached)
+      return now.threads <= before.threads and now.fds <= before.fds
+    end)
+    uncached:stop()
+  end)
+
+  it("reports no error to the log of its own accord", function()
+    assert.is_nil(app:log():match("%[error%][^\n]*"))
+    assert.is_nil(app:log():match("%[alert%][^\n]*"))
+  end)
+end)
