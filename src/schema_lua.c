@@ -168,11 +168,18 @@ static int schema_compile(lua_State *L) {
   return 1;
 }
 
-static schema_Schema *check_self(lua_State *L) {
-  schema_Schema *s = schema_to(L, 1);
-  luaL_argcheck(L, s != NULL, 1, "a compiled schema expected");
+/* By the address of the metatable: its name would have to be hashed. */
+static bool is_self(lua_State *L) {
+  bool same;
+  if (lua_type(L, 1) != LUA_TUSERDATA || !lua_getmetatable(L, 1)) return false;
+  same = lua_topointer(L, -1) == core_state(L)->schema_mt;
+  lua_pop(L, 1);
+  return same;
+}
+
+static void check_self(lua_State *L) {
+  luaL_argcheck(L, is_self(L), 1, "a compiled schema expected");
   luaL_checkany(L, 2);
-  return s;
 }
 
 /* schema:check(value) -> true | false, issues */
@@ -199,15 +206,17 @@ static int schema_check(lua_State *L) {
   return 2;
 }
 
-/* schema:cast(value, mode = "cast") -> value, changes */
+/* schema:cast(value, mode = "cast", changes = true) -> value, changes */
 static int schema_cast_method(lua_State *L) {
   static const char *const modes[] = {"off", "cast", "force", NULL};
   int mode;
+  bool changes;
   check_self(L);
   mode = luaL_checkoption(L, 3, "cast", modes);
+  changes = lua_isnoneornil(L, 4) || lua_toboolean(L, 4);
   lua_settop(L, 2);
-  schema_cast(L, 1, 2, mode, true);
-  return 2;
+  schema_cast(L, 1, 2, mode, changes);
+  return changes ? 2 : 1;
 }
 
 /* schema:fill(value) -> value or a copy with defaults */

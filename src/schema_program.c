@@ -41,6 +41,9 @@ static int program_gc(lua_State *L) {
 void program_open(lua_State *L, const luaL_Reg *methods) {
   static const luaL_Reg meta[] = {{"__gc", program_gc}, {NULL, NULL}};
   core_newtype(L, SCHEMA_NAME, methods, meta);
+  luaL_getmetatable(L, SCHEMA_NAME);
+  core_state(L)->schema_mt = lua_topointer(L, -1);
+  lua_pop(L, 1);
 }
 
 static const schema_Property *find_long(const schema_Schema *s,
