@@ -40,18 +40,19 @@ end
 
 --- Runs a Lua file in Neovim.
 ---@param path string
----@param environment? string  assignments
+---@param before? string  assignments, or a program that runs it
+---@param after? string  more arguments
 ---@return { out: string, code: integer }
-function inside.nvim(path, environment)
-  return shell(("%s %s timeout 120 nvim -u NONE -i NONE -n --headless -c 'luafile %s' </dev/null"):format(
-    modules, environment or "", path))
+function inside.nvim(path, before, after)
+  return shell(("%s %s timeout 120 nvim -u NONE -i NONE -n --headless -c 'luafile %s' %s </dev/null"):format(
+    modules, before or "", path, after or ""))
 end
 
 local configuration = [[
 load_module /usr/lib/nginx/modules/ndk_http_module.so;
 load_module /usr/lib/nginx/modules/ngx_http_lua_module.so;
 master_process off; daemon off; pid $directory/nginx.pid; error_log stderr error;
-env BUSTED_ARGS; env PATH; env SERVER_URL; env TMPDIR;
+env BUSTED_ARGS; env PATH; env TASKS_URL; env TMPDIR;
 events { worker_connections 4000; }
 http {
   access_log off;
@@ -74,9 +75,9 @@ http {
 
 --- Runs a Lua file in nginx, in a timer's light thread.
 ---@param path string
----@param environment? string  assignments
+---@param before? string  assignments, or a program that runs it
 ---@return { out: string, code: integer }
-function inside.nginx(path, environment)
+function inside.nginx(path, before)
   local values = { directory = shell("mktemp -d").out:match("%S+"), root = shell("pwd").out:match("%S+"), path = path }
   if path:sub(1, 1) ~= "/" then
     values.path = values.root .. "/" .. path
@@ -85,7 +86,7 @@ function inside.nginx(path, environment)
   file:write((configuration:gsub("%$(%l+)", values)))
   file:close()
   local start = "unset LD_PRELOAD; PATH=$PATH:/usr/sbin %s timeout 120 nginx -e stderr -p %s -c nginx.conf </dev/null"
-  local result = shell(start:format(environment or "", values.directory))
+  local result = shell(start:format(before or "", values.directory))
   shell("rm -rf " .. values.directory)
   return result
 end

@@ -1,0 +1,26 @@
+local inside = require("spec.support.inside")
+local samples = require("spec.support.samples")
+
+-- examples_spec.lua runs it in plain Lua.
+describe("the example hosts.lua runs unchanged", function()
+  local path = "examples/hosts.lua"
+  local run = {
+    nvim = function()
+      return inside.nvim(path, "examples/server/run", "-c 'qa!'")
+    end,
+    nginx = function()
+      return inside.nginx(path, "examples/server/run")
+    end,
+  }
+
+  for program, start in pairs(run) do
+    local missing = inside.missing(program)
+    if missing then
+      pending(missing)
+    else
+      it("in " .. program, function()
+        assert.same({ out = samples.promised(path), code = 0 }, start())
+      end)
+    end
+  end
+end)
