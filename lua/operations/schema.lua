@@ -29,8 +29,8 @@ local schema = {}
 
 ---@class operations.Schema
 ---@field check fun(self, value: any): boolean, operations.Issue[]?  true, or false and what does not fit
----@field cast fun(self, value: any, mode: "cast"|"force"|"off"|nil, changes: boolean?): any, operations.Change[]?  a new
---- value, and what was changed unless `changes` is false (which is faster)
+---@field cast fun(self, value: any, mode: "cast"|"force"|"off"|nil, list: boolean?): any, operations.Change[]?
+--- a new value, and what was changed unless `list` is false (which is faster)
 ---@field fill fun(self, value: any): any  the value, or a copy with `default`s filled in
 
 local option_names = { draft = true, formats = true, resolve = true, uri = true, max_issues = true }
