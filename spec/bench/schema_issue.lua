@@ -48,9 +48,13 @@ local issue_urls = { "url", "repository_url", "comments_url", "events_url", "htm
 
 local reactions = { "+1", "-1", "laugh", "hooray", "confused", "heart", "rocket", "eyes", "total_count" }
 
+-- A schema of its own for each name, with a description as documents have it.
 local function with(properties, names, schema)
   for _, name in ipairs(names) do
-    properties[name] = schema
+    properties[name] = { description = ("The %s, as the API gave it at the time of the event."):format(name) }
+    for keyword, value in pairs(schema) do
+      properties[name][keyword] = value
+    end
   end
   return properties
 end
