@@ -195,7 +195,7 @@ fuzz-schema: dependencies-bench all build/npm/node_modules ## schemas and values
 
 # Peers that the benchmarks run against, from npm.
 NPM_PACKAGES = @sinclair/typebox@0.34 ajv@8 ajv-formats@3 @hyperjump/json-schema@1 eventsource-parser@3
-BENCHMARKS = $(wildcard $(addprefix spec/bench/,execute.lua schema.lua json.lua sse.lua http.lua))
+BENCHMARKS = $(wildcard $(addprefix spec/bench/,execute.lua schema.lua json.lua sse.lua http.lua hosts.lua))
 
 .PHONY: bench
 bench: dependencies-bench all build/npm/node_modules ## compare speed with peers, on $(LUA); BENCHMARKS=file for some

@@ -103,6 +103,25 @@ describe("OpenResty", function()
     assert.is_true(pongs > 10, pongs .. " pongs")
   end)
 
+  it("serves other requests while one has all its calls answered at once", function()
+    local pongs, done = 0, false
+    local bodies = assert(task.all({
+      function()
+        local body = get("/proxy?times=3000&url=" .. upstream.url .. "/small")
+        done = true
+        return body
+      end,
+      function()
+        while not done do
+          pongs = pongs + (get("/ping") == "pong\n" and 1 or 0)
+        end
+        return true
+      end,
+    }))
+    assert.equal(3000 * #"200\n", #bodies[1])
+    assert.is_true(pongs > 10, pongs .. " pongs")
+  end)
+
   it("cancels what a request waits for when its client goes away", function()
     local _, err = http.request({
       url = app.url .. "/proxy?url=" .. upstream.url .. "/slow%3Fhead=60%26note=left",
@@ -110,7 +129,6 @@ describe("OpenResty", function()
     })
     assert.equal("TIMEOUT", err.code)
     until_true(function()
-      state()
       return get("/note/left", upstream) == "aborted"
     end)
   end)

@@ -9,6 +9,8 @@ local semaphores = require("ngx.semaphore")
 local EVENTS, INLINE = 32, 32
 -- Bytes that come without work, 250 ms apart, before the pump ends.
 local IDLE = 4
+-- KiB collected when nothing happens. What a killed light thread waited for is called off when it is collected.
+local GARBAGE = 1024
 local FOREVER = 0x7fffffff -- ms
 
 -- The phases whose light threads may have others.
@@ -83,8 +85,11 @@ local function serve(relay, reactor, socket, pause)
     if not byte then
       error(err, 0)
     end
-    if turn(pause) or reactor_loop.active() then
+    if turn(pause) then
       idle = 0
+    elseif reactor_loop.active() then
+      idle = 0
+      collectgarbage("step", GARBAGE)
     else
       idle = idle + 1
       if idle == IDLE or ngx.worker.exiting() then
