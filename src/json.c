@@ -28,12 +28,7 @@ enum { TOKEN_NONE, TOKEN_STRING, TOKEN_NUMBER, TOKEN_WORD, TOKEN_MARK };
 
 #define BYTE_ORDER_MARK "\xEF\xBB\xBF"
 
-void json_init(json_Reader *r, ops_Alloc alloc, size_t max_depth,
-               size_t max_size, const json_Handlers *on, void *ud) {
-  r->on = on;
-  r->ud = ud;
-  r->max_depth = max_depth;
-  r->max_size = max_size;
+void json_restart(json_Reader *r) {
   r->depth = r->seen = 0;
   r->expect = EXPECT_START;
   r->after_value = EXPECT_END;
@@ -43,13 +38,22 @@ void json_init(json_Reader *r, ops_Alloc alloc, size_t max_depth,
   r->base = 0;
   r->line = r->column = 1;
   r->token = TOKEN_NONE;
+  r->error.message[0] = '\0';
+  r->error.offset = r->error.line = r->error.column = 0;
+}
+
+void json_init(json_Reader *r, ops_Alloc alloc, size_t max_depth,
+               size_t max_size, const json_Handlers *on, void *ud) {
+  r->on = on;
+  r->ud = ud;
+  r->max_depth = max_depth;
+  r->max_size = max_size;
   /* No token is longer than the text; no escape is shorter than its value. */
   buffer_init(&r->raw, alloc, max_size);
   buffer_init(&r->text, alloc,
               max_size < SIZE_MAX / 2 ? max_size * 2 + 64 : max_size);
   buffer_init(&r->nest, alloc, max_depth / 8 + 1);
-  r->error.message[0] = '\0';
-  r->error.offset = r->error.line = r->error.column = 0;
+  json_restart(r);
 }
 
 void json_free(json_Reader *r) {

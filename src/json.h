@@ -74,6 +74,10 @@ typedef struct json_Reader {
 void json_init(json_Reader *r, ops_Alloc alloc, size_t max_depth,
                size_t max_size, const json_Handlers *on, void *ud);
 
+/* Makes the reader as json_init left it, for another text; what memory it has
+** it keeps. */
+void json_restart(json_Reader *r);
+
 /* Gives all memory back. */
 void json_free(json_Reader *r);
 

@@ -66,11 +66,19 @@ void build_init(build_Builder *b, lua_State *L) {
   b->array_mt = lua_gettop(L);
   lua_pushnil(L);
   b->scratch = b->array_mt + 1;
+  strings_push_table(L);
+  b->strings = b->array_mt + 2;
+  b->set = core_state(L)->strings;
   b->small_used = false;
-  b->levels = b->level = b->inline_levels;
+  b->levels = b->inline_levels;
   b->levels_end = b->levels + BUILD_INLINE_LEVELS;
+  build_restart(b);
+}
+
+void build_restart(build_Builder *b) {
+  b->level = b->levels;
   memset(b->level, 0, sizeof(*b->level));
-  b->level->base = b->scratch;
+  b->level->table = lua_gettop(b->L);
 }
 
 static void grow_levels(build_Builder *b) {
@@ -87,46 +95,57 @@ static void grow_levels(build_Builder *b) {
 
 /* --- tables -------------------------------------------------------------- */
 
+/* Puts a new table in its place, below what waits for it. */
+static inline void make_table(build_Builder *b, int items, int pairs) {
+  lua_createtable(b->L, items, pairs);
+  lua_replace(b->L, b->level->table);
+  b->level->made = true;
+}
+
 /* Moves the waiting items into the array, which is then alone on top. */
 static void store_items(build_Builder *b) {
-  lua_State *L = b->L;
   build_Level *level = b->level;
-  int table = level->base + 1, n = level->waiting, i;
-  if (!level->made) {
-    lua_createtable(L, n, 0);
-    if (n > 0) lua_insert(L, table);
-    level->made = true;
-  }
+  int n = level->waiting, i;
+  if (!level->made) make_table(b, n, 0);
   for (i = level->stored + n; i > level->stored; i--)
-    ops_rawseti(L, table, (size_t)i);
+    ops_rawseti(b->L, level->table, (size_t)i);
   level->stored += n;
   level->waiting = 0;
 }
 
-/* Moves the waiting pairs into the object, which is then alone on top; in their
-** order, so that the last of equal keys wins.  A key without its value stays.
-*/
-static void store_members(build_Builder *b) {
+/* Moves the waiting pairs into the object in their order, so that the last of
+** equal keys wins.  A key without its value stays. */
+static void store_in_order(build_Builder *b) {
   lua_State *L = b->L;
-  build_Level *level = b->level;
-  int table = level->base + 1, first = table + level->made, i;
-  int odd = level->waiting % 2, last = first + level->waiting - odd;
-  if (!level->made) lua_createtable(L, 0, level->waiting / 2);
-  else lua_pushvalue(L, table);
+  int table = b->level->table, waiting = b->level->waiting;
+  int first = table + 1, odd = waiting % 2, last = table + waiting - odd, i;
   for (i = first; i < last; i += 2) {
     lua_pushvalue(L, i);
     lua_pushvalue(L, i + 1);
-    lua_rawset(L, -3);
+    lua_rawset(L, table);
   }
-  if (odd) { /* rare: only the table and the key are to stay */
-    lua_pushvalue(L, last);
-    for (i = table; i <= last; i++) lua_remove(L, table);
-  } else if (lua_gettop(L) > table) {
-    lua_replace(L, table);
-    lua_settop(L, table);
+  if (odd) {
+    lua_pushvalue(L, last + 1);
+    lua_replace(L, first);
   }
-  level->made = true;
-  level->waiting = odd;
+  lua_settop(L, table + odd);
+  b->level->waiting = odd;
+}
+
+/* Moves the waiting pairs into the object, which is then alone on top but for a
+** key without its value. */
+static void store_members(build_Builder *b) {
+  build_Level *level = b->level;
+  int i;
+  if (!level->made) make_table(b, 0, level->waiting / 2);
+  if (level->repeats || level->waiting % 2 != 0) {
+    store_in_order(b);
+  } else {
+    for (i = level->waiting; i > 0; i -= 2) lua_rawset(b->L, level->table);
+    level->waiting = 0;
+  }
+  level->repeats = false;
+  level->keys = 0;
 }
 
 static void store(build_Builder *b) {
@@ -160,11 +179,28 @@ static bool on_number(void *ud, double value) {
   return added(b);
 }
 
-/* A key too: what waits is then odd in number, and never too much. */
 static bool on_string(void *ud, const char *s, size_t len) {
   build_Builder *b = (build_Builder *)ud;
-  lua_pushlstring(b->L, s, len);
+  if (len <= STRINGS_MAX_LEN) {
+    strings_Ends ends = strings_ends(s, len);
+    strings_push(b->L, b->set, b->strings, &ends, s, len);
+  } else {
+    lua_pushlstring(b->L, s, len);
+  }
   return added(b);
+}
+
+/* What waits is then odd in number, and never too much. */
+static bool on_key(void *ud, const char *s, size_t len) {
+  build_Builder *b = (build_Builder *)ud;
+  build_Level *level = b->level;
+  strings_Ends ends = strings_ends(s, len);
+  uint64_t bit = UINT64_C(1) << (ends.hash & 63);
+  level->repeats |= (level->keys & bit) != 0;
+  level->keys |= bit;
+  level->waiting++;
+  strings_push(b->L, b->set, b->strings, &ends, s, len);
+  return true;
 }
 
 static bool on_integer(void *ud, int64_t value) {
@@ -190,15 +226,17 @@ static bool ensure_stack(build_Builder *b, int top) {
 static bool begin(build_Builder *b, bool is_object) {
   build_Level *level = b->level;
   int top;
-  if (level->base > MAX_STACK && level->waiting > 1) store(b);
-  top = level->base + level->made + level->waiting;
+  if (level->table > MAX_STACK && level->waiting > 1) store(b);
+  top = level->table + level->waiting;
   if (!ensure_stack(b, top)) return false;
   if (level + 1 == b->levels_end) grow_levels(b);
   level = ++b->level;
-  level->base = top;
+  level->table = top + 1;
   level->waiting = level->stored = 0;
-  level->made = false;
+  level->made = level->repeats = false;
   level->is_object = is_object;
+  level->keys = 0;
+  lua_pushnil(b->L);
   return true;
 }
 
@@ -227,6 +265,6 @@ static bool end_object(void *ud) {
 }
 
 const json_Handlers build_handlers = {
-    on_null,   on_boolean,  on_integer, on_string,    on_number,  on_string,
-    on_string, begin_array, end_array,  begin_object, end_object,
+    on_null, on_boolean,  on_integer, on_string,    on_number,  on_string,
+    on_key,  begin_array, end_array,  begin_object, end_object,
 };

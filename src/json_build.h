@@ -6,6 +6,7 @@
 
 #include "core.h"
 #include "json.h"
+#include "json_strings.h"
 
 #define BUILD_INLINE_LEVELS 32
 
@@ -13,14 +14,16 @@
 #define BUILD_WAITING 128
 
 /* A container that is being read (the first one stands for the whole text).
-** Its items wait on the stack above slot `base`, so that its table is made when
-** their number is known; when there were too many to wait, its table is the
-** first of them and `stored` items are in it. */
+** Its items wait on the stack above slot `table`, where its table is put when
+** their number is known, or as soon as there are too many to wait: then
+** `stored` items are in it. */
 typedef struct build_Level {
-  int base;
+  int table;
   int waiting; /* slots; a pair takes two */
   int stored;
   bool made, is_object;
+  bool repeats;  /* a key that waits may be there twice */
+  uint64_t keys; /* a bit for each key that waits, by its hash */
 } build_Level;
 
 /* Bytes of the first block that build_alloc gives without asking Lua. */
@@ -29,8 +32,9 @@ typedef struct build_Level {
 /* Usually on the C stack; its memory beyond that belongs to Lua. */
 typedef struct build_Builder {
   lua_State *L;
-  int array_mt, scratch; /* stack indices, made by build_init */
-  int ensured;           /* Lua has stack slots up to here */
+  int array_mt, scratch, strings; /* stack indices, made by build_init */
+  int ensured;                    /* Lua has stack slots up to here */
+  strings_Set *set;
   build_Level *levels, *level, *levels_end;
   bool small_used;
   build_Level inline_levels[BUILD_INLINE_LEVELS];
@@ -41,8 +45,11 @@ extern const json_Handlers build_handlers;
 
 /* Pushes BUILD_SLOTS values that the builder needs for as long as it lives. The
 ** values that it builds come above them, the outermost first. */
-#define BUILD_SLOTS 2
+#define BUILD_SLOTS 3
 void build_init(build_Builder *b, lua_State *L);
+
+/* The next value is built above what is on the stack now. */
+void build_restart(build_Builder *b);
 
 /* The values of the builder are on another stack, or on that of another call;
 ** it has BUILD_WAITING free slots. */

@@ -86,23 +86,45 @@ static json_Status explain(json_Reader *r, json_Status status) {
   return status;
 }
 
+static void open_texts(lua_State *L, json_Texts *texts, size_t max_depth,
+                       size_t max_size) {
+  luaL_checkstack(L, LUA_MINSTACK, "JSON");
+  build_init(&texts->builder, L);
+  json_init(&texts->reader, build_alloc(&texts->builder), max_depth, max_size,
+            &build_handlers, &texts->builder);
+}
+
+void json_texts_open(lua_State *L, json_Texts *texts) {
+  open_texts(L, texts, JSON_DEFAULT_DEPTH, MAX_SIZE);
+}
+
+/* Pushes what the text says, or nil and the error. */
+static bool read_text(lua_State *L, json_Reader *reader, const char *text,
+                      size_t len) {
+  int top = lua_gettop(L);
+  if (explain(reader, json_read(reader, text, len)) == JSON_OK) return true;
+  lua_settop(L, top);
+  push_read_error(L, &reader->error);
+  return false;
+}
+
+bool json_texts_push(json_Texts *texts, const char *text, size_t len) {
+  json_restart(&texts->reader);
+  build_restart(&texts->builder);
+  return read_text(texts->builder.L, &texts->reader, text, len);
+}
+
 static bool decode(lua_State *L, const char *text, size_t len, size_t max_depth,
                    size_t max_size) {
-  build_Builder builder;
-  json_Reader reader;
+  json_Texts texts;
   int top = lua_gettop(L);
-  luaL_checkstack(L, LUA_MINSTACK, "JSON");
-  build_init(&builder, L);
-  json_init(&reader, build_alloc(&builder), max_depth, max_size,
-            &build_handlers, &builder);
-  if (explain(&reader, json_read(&reader, text, len)) == JSON_OK) {
-    lua_replace(L, top + 1);
-    lua_settop(L, top + 1);
-    return true;
-  }
-  lua_settop(L, top);
-  push_read_error(L, &reader.error);
-  return false;
+  bool valid;
+  open_texts(L, &texts, max_depth, max_size);
+  valid = read_text(L, &texts.reader, text, len);
+  if (!valid) lua_replace(L, top + 2);
+  lua_replace(L, top + 1);
+  lua_settop(L, top + (valid ? 1 : 2));
+  return valid;
 }
 
 bool json_push_value(lua_State *L, const char *text, size_t len) {
@@ -268,6 +290,7 @@ void json_open(lua_State *L) {
       {NULL, NULL},
   };
   static const luaL_Reg decoder_meta[] = {{"__gc", decoder_gc}, {NULL, NULL}};
+  strings_open(L);
   core_setfuncs(L, functions);
   core_newtype(L, DECODER_TYPE, decoder_methods, decoder_meta);
   walk_open(L);

@@ -4,9 +4,21 @@
 #ifndef OPERATIONS_JSON_LUA_H
 #define OPERATIONS_JSON_LUA_H
 
-#include "core.h"
+#include "json_build.h"
 
 #define JSON_DEFAULT_DEPTH 512
+
+/* What reads text after text within one C call, and lives no longer. */
+typedef struct json_Texts {
+  build_Builder builder;
+  json_Reader reader;
+} json_Texts;
+
+/* Pushes BUILD_SLOTS values, which json_texts_push needs at their place. */
+void json_texts_open(lua_State *L, json_Texts *texts);
+
+/* As json_push_value. */
+bool json_texts_push(json_Texts *texts, const char *text, size_t len);
 
 /* Pushes the value of the text and returns true, or pushes nil and an error
 ** object and returns false.  Raises only when out of memory. Default limits. */

@@ -20,7 +20,8 @@ enum { KEPT_TYPE = 1, KEPT_ID = 2 }; /* places in the uservalue */
 typedef struct Box {
   sse_Parser *parser; /* owned; NULL before it is made */
   size_t max_event;
-  bool json; /* data is read as JSON */
+  bool json;         /* data is read as JSON ... */
+  json_Texts *texts; /* ... by these, while feeding */
   Kept type, id;
   lua_State *L; /* NULL unless feeding, or a feed did not return */
   size_t tail;  /* while feeding: places filled in the queue */
@@ -79,7 +80,7 @@ static int push_data(Box *box, const sse_Event *event) {
     lua_pushlstring(L, event->data, event->data_len);
     return 0;
   }
-  valid = json_push_value(L, event->data, event->data_len);
+  valid = json_texts_push(box->texts, event->data, event->data_len);
   if (valid) return 0;
   lua_remove(L, -2); /* nil, which stands before the error */
   lua_pushlstring(L, event->data, event->data_len);
@@ -150,6 +151,20 @@ static void push_too_large(lua_State *L, const Box *box) {
   lua_pop(L, 1);
 }
 
+static sse_Status feed(lua_State *L, Box *box, const char *bytes, size_t len) {
+  json_Texts texts;
+  sse_Status status;
+  box->L = L;
+  if (box->json) {
+    json_texts_open(L, &texts);
+    box->texts = &texts;
+  }
+  status = sse_feed(box->parser, bytes, len);
+  box->texts = NULL;
+  box->L = NULL;
+  return status;
+}
+
 /* parser:feed(bytes, queue, tail) -> tail | tail, err */
 static int sse_lua_feed(lua_State *L) {
   Box *box = check_box(L);
@@ -162,9 +177,7 @@ static int sse_lua_feed(lua_State *L) {
   box->tail = (size_t)luaL_checknumber(L, ARG_TAIL);
   lua_settop(L, ARG_TAIL);
   ops_getuservalue(L, ARG_PARSER);
-  box->L = L;
-  status = sse_feed(box->parser, bytes, len);
-  box->L = NULL;
+  status = feed(L, box, bytes, len);
   switch (status) {
   case SSE_OK: lua_pushnumber(L, (lua_Number)box->tail); return 1;
   case SSE_TOO_LARGE:

@@ -79,7 +79,7 @@ function sse.parser(on_event, options)
     _event = "message", -- of the event taken last
     _id = "",
     _response = meta,
-    _meta = false, -- of the envelope made last
+    _meta = false, -- of an envelope with this name and id and no retry, once there was one
   }, Parser)
 end
 
@@ -89,7 +89,10 @@ local function take(self)
   local queue, head, retry, err = self._queue, self._head + 1, nil, nil
   local data = queue[head]
   if data == queue then
-    self._event, self._id = queue[head + 1], queue[head + 2]
+    if self._event ~= queue[head + 1] or self._id ~= queue[head + 2] then
+      self._event, self._id = queue[head + 1], queue[head + 2]
+      self._meta = false
+    end
     retry, err = queue[head + 3] or nil, queue[head + 4] or nil
     head = head + 5
     data = queue[head]
@@ -138,20 +141,32 @@ local function envelope_meta(self, retry)
   return core.http_envelope(nil, meta).meta
 end
 
---- Takes the next waiting event as an HTTP response envelope: its data, and
---- `options.meta` with `event`, `lastEventId` and `retry` of the event.  Events
---- in a row that agree in these share one meta table.
----@return operations.Envelope?  nil when no event is waiting
-function Parser:next_envelope()
+-- The next envelope when its meta is not that of the one before, or when no
+-- event is waiting.
+local function other_envelope(self)
   if is_empty(self) then
     return nil
   end
   local data, retry = take(self)
-  local meta = self._meta
-  if not meta or meta.event ~= self._event or meta.lastEventId ~= self._id or meta.retry ~= retry then
-    meta = envelope_meta(self, retry)
+  local meta = not retry and self._meta or envelope_meta(self, retry)
+  if not retry then
     self._meta = meta
   end
+  return { data = data, meta = meta }
+end
+
+--- Takes the next waiting event as an HTTP response envelope: its data, and
+--- `options.meta` with `event`, `lastEventId` and `retry` of the event.  Events
+--- in a row that agree in name and id and bring no retry share one meta table.
+---@return operations.Envelope?  nil when no event is waiting
+function Parser:next_envelope()
+  local head, queue, meta = self._head, self._queue, self._meta
+  local data = queue[head + 1]
+  if head == self._tail or data == queue or not meta then
+    return other_envelope(self)
+  end
+  queue[head + 1] = false
+  self._head = head + 1
   return { data = data, meta = meta }
 end
 
