@@ -181,12 +181,7 @@ static bool on_number(void *ud, double value) {
 
 static bool on_string(void *ud, const char *s, size_t len) {
   build_Builder *b = (build_Builder *)ud;
-  if (len <= STRINGS_MAX_LEN) {
-    strings_Ends ends = strings_ends(s, len);
-    strings_push(b->L, b->set, b->strings, &ends, s, len);
-  } else {
-    lua_pushlstring(b->L, s, len);
-  }
+  build_push_string(b, s, len);
   return added(b);
 }
 

@@ -51,6 +51,17 @@ void build_init(build_Builder *b, lua_State *L);
 /* The next value is built above what is on the stack now. */
 void build_restart(build_Builder *b);
 
+/* Pushes a string; the builder is none the wiser. */
+static inline void build_push_string(const build_Builder *b, const char *s,
+                                     size_t len) {
+  if (len <= STRINGS_MAX_LEN) {
+    strings_Ends ends = strings_ends(s, len);
+    strings_push(b->L, b->set, b->strings, &ends, s, len);
+  } else {
+    lua_pushlstring(b->L, s, len);
+  }
+}
+
 /* The values of the builder are on another stack, or on that of another call;
 ** it has BUILD_WAITING free slots. */
 void build_move(build_Builder *b, lua_State *L);

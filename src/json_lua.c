@@ -94,8 +94,13 @@ static void open_texts(lua_State *L, json_Texts *texts, size_t max_depth,
             &build_handlers, &texts->builder);
 }
 
-void json_texts_open(lua_State *L, json_Texts *texts) {
+void json_texts_open(lua_State *L, json_Texts *texts, shape_Shape *shape,
+                     int keys, int first) {
+  luaL_checkstack(L, SHAPE_SLOTS + LUA_MINSTACK, "JSON");
   open_texts(L, texts, JSON_DEFAULT_DEPTH, MAX_SIZE);
+  texts->shape = shape;
+  texts->keys = keys;
+  texts->first = first;
 }
 
 /* Pushes what the text says, or nil and the error. */
@@ -109,9 +114,14 @@ static bool read_text(lua_State *L, json_Reader *reader, const char *text,
 }
 
 bool json_texts_push(json_Texts *texts, const char *text, size_t len) {
+  lua_State *L = texts->builder.L;
+  if (shape_push(texts->shape, &texts->builder, texts->keys, text, len))
+    return true;
   json_restart(&texts->reader);
   build_restart(&texts->builder);
-  return read_text(texts->builder.L, &texts->reader, text, len);
+  if (!read_text(L, &texts->reader, text, len)) return false;
+  shape_learn(texts->shape, L, texts->keys, texts->first, text, len);
+  return true;
 }
 
 static bool decode(lua_State *L, const char *text, size_t len, size_t max_depth,

@@ -5,6 +5,7 @@
 #define OPERATIONS_JSON_LUA_H
 
 #include "json_build.h"
+#include "json_shape.h"
 
 #define JSON_DEFAULT_DEPTH 512
 
@@ -12,10 +13,16 @@
 typedef struct json_Texts {
   build_Builder builder;
   json_Reader reader;
+  shape_Shape *shape; /* of the texts before */
+  int keys, first;
 } json_Texts;
 
-/* Pushes BUILD_SLOTS values, which json_texts_push needs at their place. */
-void json_texts_open(lua_State *L, json_Texts *texts);
+/* Pushes BUILD_SLOTS values, which json_texts_push needs at their place.  The
+** shape lives on in the caller's hands, and its keys in the table at stack
+*index
+** `keys`, from place `first` on. */
+void json_texts_open(lua_State *L, json_Texts *texts, shape_Shape *shape,
+                     int keys, int first);
 
 /* As json_push_value. */
 bool json_texts_push(json_Texts *texts, const char *text, size_t len);

@@ -15,13 +15,14 @@ typedef struct Kept {
   size_t len;
 } Kept;
 
-enum { KEPT_TYPE = 1, KEPT_ID = 2 }; /* places in the uservalue */
+/* Places in the uservalue. */
+enum { KEPT_TYPE = 1, KEPT_ID, KEPT_SHAPE, KEPT_KEYS };
 
 typedef struct Box {
   sse_Parser *parser; /* owned; NULL before it is made */
   size_t max_event;
-  bool json;         /* data is read as JSON ... */
-  json_Texts *texts; /* ... by these, while feeding */
+  shape_Shape *shape; /* of the data, when that is read as JSON ... */
+  json_Texts *texts;  /* ... by these, while feeding */
   Kept type, id;
   lua_State *L; /* NULL unless feeding, or a feed did not return */
   size_t tail;  /* while feeding: places filled in the queue */
@@ -76,7 +77,7 @@ static void enqueue_note(Box *box, const sse_Event *event, int error) {
 static int push_data(Box *box, const sse_Event *event) {
   lua_State *L = box->L;
   bool valid;
-  if (!box->json) {
+  if (box->shape == NULL) {
     lua_pushlstring(L, event->data, event->data_len);
     return 0;
   }
@@ -118,10 +119,15 @@ static int sse_create(lua_State *L) {
   box = (Box *)lua_newuserdata(L, sizeof(*box));
   memset(box, 0, sizeof(*box));
   box->max_event = (size_t)max_event;
-  box->json = lua_toboolean(L, 3);
   luaL_getmetatable(L, SSE_TYPE);
   lua_setmetatable(L, -2);
   lua_createtable(L, 2, 0);
+  if (lua_toboolean(L, 3)) {
+    shape_Shape *shape = (shape_Shape *)lua_newuserdata(L, sizeof(*shape));
+    memset(shape, 0, sizeof(*shape));
+    ops_rawseti(L, -2, KEPT_SHAPE);
+    box->shape = shape;
+  }
   ops_setuservalue(L, -2);
   box->parser = sse_new(&alloc, box->max_event, on_event, box);
   if (box->parser == NULL || sse_set_last_id(box->parser, id, id_len) != SSE_OK)
@@ -155,8 +161,8 @@ static sse_Status feed(lua_State *L, Box *box, const char *bytes, size_t len) {
   json_Texts texts;
   sse_Status status;
   box->L = L;
-  if (box->json) {
-    json_texts_open(L, &texts);
+  if (box->shape != NULL) {
+    json_texts_open(L, &texts, box->shape, STRINGS, KEPT_KEYS);
     box->texts = &texts;
   }
   status = sse_feed(box->parser, bytes, len);

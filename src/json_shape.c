@@ -1,0 +1,237 @@
+#include "json_shape.h"
+
+#include "json_utf8.h"
+
+/* --- making values ------------------------------------------------------- */
+
+/* Integers of so many digits are exact in any Lua. */
+#define MAX_DIGITS 15
+
+static const char *push_integer(lua_State *L, const char *p, const char *end) {
+  bool negative = p < end && *p == '-';
+  const char *s = p + negative, *first = s;
+  int64_t n = 0;
+  while (s < end && s - first <= MAX_DIGITS && *s >= '0' && *s <= '9')
+    n = n * 10 + (*s++ - '0');
+  if (s == first || s - first > MAX_DIGITS) return NULL;
+  if (*first == '0' && (negative || s > first + 1)) return NULL;
+  core_push_integer(L, negative ? -n : n);
+  return s;
+}
+
+static const char *push_string(const build_Builder *b, const char *p,
+                               const char *end) {
+  const char *q = utf8_skip_text(p, end);
+  if (q == end || *q != '"') return NULL;
+  build_push_string(b, p, (size_t)(q - p));
+  return q;
+}
+
+/* Makes one step, whose token is at `p`; returns what follows that, or NULL. */
+static inline const char *make(const build_Builder *b, const shape_Step *step,
+                               int keys, const char *p, const char *end) {
+  lua_State *L = b->L;
+  switch ((shape_Kind)step->kind) {
+  case SHAPE_OBJECT: lua_createtable(L, 0, step->n); return p;
+  case SHAPE_ARRAY:
+    lua_createtable(L, step->n, 0);
+    lua_pushvalue(L, b->array_mt);
+    lua_setmetatable(L, -2);
+    return p;
+  case SHAPE_KEY: (void)ops_rawgeti(L, keys, step->n); return p;
+  case SHAPE_STRING: return push_string(b, p, end);
+  case SHAPE_INTEGER: return push_integer(L, p, end);
+  case SHAPE_TRUE: lua_pushboolean(L, 1); return p;
+  case SHAPE_FALSE: lua_pushboolean(L, 0); return p;
+  case SHAPE_NULL: lua_pushlightuserdata(L, NULL); return p;
+  case SHAPE_SET: lua_rawset(L, -3); return p;
+  case SHAPE_ITEM: ops_rawseti(L, -2, step->n); return p;
+  case SHAPE_END: break;
+  }
+  return p == end ? p : NULL;
+}
+
+bool shape_push(shape_Shape *shape, const build_Builder *b, int keys,
+                const char *text, size_t len) {
+  const char *p = text, *end = text + len, *literal = shape->text;
+  const shape_Step *step = shape->step, *last = step + shape->steps;
+  int top;
+  if (step == last) return false;
+  if (len < step->literal || memcmp(p, literal, step->literal) != 0)
+    return false;
+  top = lua_gettop(b->L);
+  for (; step < last && p != NULL; step++) {
+    size_t n = step->literal;
+    if (n > 0) {
+      if ((size_t)(end - p) < n || memcmp(p, literal, n) != 0) break;
+      p += n;
+      literal += n;
+    }
+    p = make(b, step, keys, p, end);
+  }
+  if (step == last && p != NULL) {
+    shape->hits++;
+    shape->misses = 0;
+    return true;
+  }
+  lua_settop(b->L, top);
+  return false;
+}
+
+/* --- learning ------------------------------------------------------------ */
+
+typedef struct Level {
+  bool is_object;
+  int step, count;
+} Level;
+
+typedef struct Learner {
+  shape_Shape *shape;
+  lua_State *L;
+  int keys, place, steps;
+  size_t literals;     /* bytes of shape->text */
+  const char *literal; /* the bytes since the last hole start here ... */
+  int literal_step;    /* ... and are checked with this step */
+  int depth;
+  Level levels[SHAPE_MAX_DEPTH + 1]; /* the first one is around the text */
+  bool failed;
+} Learner;
+
+static void add_step(Learner *l, shape_Kind kind, int n) {
+  shape_Step *step = &l->shape->step[l->steps];
+  if (l->steps + 1 == SHAPE_MAX_STEPS) l->failed = true;
+  else l->steps++;
+  step->kind = (unsigned char)kind;
+  step->literal = 0;
+  step->n = (uint16_t)n;
+}
+
+/* The bytes up to `p` are the same in every text of the shape. */
+static void end_literal(Learner *l, const char *p) {
+  size_t n = (size_t)(p - l->literal);
+  memcpy(l->shape->text + l->literals, l->literal, n);
+  l->literals += n;
+  l->shape->step[l->literal_step].literal = (uint16_t)n;
+}
+
+static void begin_literal(Learner *l, const char *p) {
+  l->literal = p;
+  l->literal_step = l->steps;
+}
+
+static void end_value(Learner *l) {
+  Level *level = &l->levels[l->depth];
+  level->count++;
+  if (l->depth == 0) return;
+  if (level->is_object) add_step(l, SHAPE_SET, 0);
+  else add_step(l, SHAPE_ITEM, level->count);
+}
+
+static void begin_level(Learner *l, bool is_object) {
+  Level *level;
+  if (l->depth == SHAPE_MAX_DEPTH) {
+    l->failed = true;
+    return;
+  }
+  level = &l->levels[++l->depth];
+  level->is_object = is_object;
+  level->step = l->steps;
+  level->count = 0;
+  add_step(l, is_object ? SHAPE_OBJECT : SHAPE_ARRAY, 0);
+}
+
+static void end_level(Learner *l) {
+  const Level *level = &l->levels[l->depth--];
+  l->shape->step[level->step].n = (uint16_t)level->count;
+  end_value(l);
+}
+
+/* What lies from `p` to `q` is another one in each text. */
+static void add_hole(Learner *l, shape_Kind kind, const char *p,
+                     const char *q) {
+  add_step(l, kind, 0);
+  end_literal(l, p);
+  begin_literal(l, q);
+  end_value(l);
+}
+
+/* `p` is after the '"'. */
+static const char *learn_string(Learner *l, const char *p, const char *end) {
+  const char *q = utf8_skip_text(p, end), *colon = q + 1;
+  if (*q != '"') {
+    l->failed = true;
+    return end;
+  }
+  while (colon < end && (unsigned char)*colon <= ' ') colon++;
+  if (colon < end && *colon == ':') {
+    lua_pushlstring(l->L, p, (size_t)(q - p));
+    ops_rawseti(l->L, l->keys, (size_t)l->place);
+    add_step(l, SHAPE_KEY, l->place++);
+  } else {
+    add_hole(l, SHAPE_STRING, p, q);
+  }
+  return q + 1;
+}
+
+static const char *learn_number(Learner *l, const char *p, const char *end) {
+  const char *q = p + 1;
+  while (q < end && *q >= '0' && *q <= '9') q++;
+  if (q < end && (*q == '.' || *q == 'e' || *q == 'E')) l->failed = true;
+  else add_hole(l, SHAPE_INTEGER, p, q);
+  return q;
+}
+
+static const char *learn_word(Learner *l, const char *p, shape_Kind kind) {
+  add_step(l, kind, 0);
+  end_value(l);
+  return p + (kind == SHAPE_FALSE ? 5 : 4);
+}
+
+static const char *learn_token(Learner *l, const char *p, const char *end) {
+  switch (*p) {
+  case '{':
+  case '[': begin_level(l, *p == '{'); return p + 1;
+  case '}':
+  case ']': end_level(l); return p + 1;
+  case '"': return learn_string(l, p + 1, end);
+  case 't': return learn_word(l, p, SHAPE_TRUE);
+  case 'f': return learn_word(l, p, SHAPE_FALSE);
+  case 'n': return learn_word(l, p, SHAPE_NULL);
+  default: break;
+  }
+  if (*p == '-' || (*p >= '0' && *p <= '9')) return learn_number(l, p, end);
+  return p + 1; /* a comma, a colon, white space, a byte order mark */
+}
+
+static void learn(shape_Shape *shape, lua_State *L, int keys, int first,
+                  const char *text, size_t len) {
+  Learner l;
+  const char *p = text, *end = text + len;
+  memset(&l, 0, sizeof(l));
+  l.shape = shape;
+  l.L = L;
+  l.keys = keys;
+  l.place = first;
+  l.literal = text;
+  while (p < end && !l.failed) p = learn_token(&l, p, end);
+  if (!l.failed) {
+    add_step(&l, SHAPE_END, 0);
+    end_literal(&l, end);
+  }
+  if (!l.failed) shape->steps = l.steps;
+}
+
+#define USEFUL_HITS 8
+#define USEFUL_PATIENCE 2
+#define MAX_PATIENCE 1024
+
+void shape_learn(shape_Shape *shape, lua_State *L, int keys, int first,
+                 const char *text, size_t len) {
+  if (len > SHAPE_MAX_LEN || ++shape->misses < shape->patience) return;
+  if (shape->hits >= USEFUL_HITS) shape->patience = USEFUL_PATIENCE;
+  else if (shape->patience < MAX_PATIENCE)
+    shape->patience = 2 * shape->patience + 1;
+  shape->hits = shape->misses = 0;
+  shape->steps = 0; /* stays so when Lua runs out of memory */
+  learn(shape, L, keys, first, text, len);
+}

@@ -1,0 +1,59 @@
+/*
+** json_shape.h - the JSON texts of a stream often differ in a few values only.
+** A shape is learned from one text: what lies between its strings and numbers,
+** and how its value is made.  A text that has the same bytes in between is
+** valid, for the shape's text was, and its value is made without reading them.
+*/
+#ifndef OPERATIONS_JSON_SHAPE_H
+#define OPERATIONS_JSON_SHAPE_H
+
+#include "json_build.h"
+
+#define SHAPE_MAX_LEN 2048
+#define SHAPE_MAX_STEPS 256
+#define SHAPE_MAX_DEPTH 16
+
+typedef enum shape_Kind {
+  SHAPE_OBJECT,  /* with room for n members */
+  SHAPE_ARRAY,   /* with room for n items */
+  SHAPE_KEY,     /* at place n of the table of keys */
+  SHAPE_STRING,  /* from here to the next '"' */
+  SHAPE_INTEGER, /* from here to the first byte that is no digit */
+  SHAPE_TRUE,
+  SHAPE_FALSE,
+  SHAPE_NULL,
+  SHAPE_SET,  /* a key and its value go into the object below */
+  SHAPE_ITEM, /* a value goes into the array below, at n */
+  SHAPE_END
+} shape_Kind;
+
+/* Before a step is made, `literal` more bytes must be those of the text. */
+typedef struct shape_Step {
+  unsigned char kind; /* shape_Kind */
+  uint16_t literal, n;
+} shape_Step;
+
+/* All fields are private.  Set it to zero for a shape that knows no text. */
+typedef struct shape_Shape {
+  int steps; /* 0: none learned */
+  /* How many texts had it, and how many in a row have not; so many of those
+  ** make a new one.  What is of no use is learned ever less often. */
+  unsigned hits, misses, patience;
+  char text[SHAPE_MAX_LEN];
+  shape_Step step[SHAPE_MAX_STEPS];
+} shape_Shape;
+
+/* Pushes the value of the text and returns true when it has the shape; returns
+** false, with the stack as it was, when it has not, or its strings hold escapes
+** or are no UTF-8.  `keys` is the stack index of the table that learned.  The
+** stack has SHAPE_SLOTS free. */
+#define SHAPE_SLOTS (3 * SHAPE_MAX_DEPTH)
+bool shape_push(shape_Shape *shape, const build_Builder *b, int keys,
+                const char *text, size_t len);
+
+/* A valid text did not have the shape: it may become the shape.  Keys are put
+** into the table at `keys`, from place `first` on. */
+void shape_learn(shape_Shape *shape, lua_State *L, int keys, int first,
+                 const char *text, size_t len);
+
+#endif
