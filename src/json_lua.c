@@ -95,12 +95,13 @@ static void open_texts(lua_State *L, json_Texts *texts, size_t max_depth,
 }
 
 void json_texts_open(lua_State *L, json_Texts *texts, shape_Shape *shape,
-                     int keys, int first) {
-  luaL_checkstack(L, SHAPE_SLOTS + LUA_MINSTACK, "JSON");
+                     int table, int place) {
+  luaL_checkstack(L, SHAPE_MAX_KEYS + SHAPE_SLOTS + 2 * LUA_MINSTACK, "JSON");
   open_texts(L, texts, JSON_DEFAULT_DEPTH, MAX_SIZE);
   texts->shape = shape;
-  texts->keys = keys;
-  texts->first = first;
+  texts->keys.table = table;
+  texts->keys.place = place;
+  shape_push_keys(shape, L, &texts->keys);
 }
 
 /* Pushes what the text says, or nil and the error. */
@@ -115,12 +116,12 @@ static bool read_text(lua_State *L, json_Reader *reader, const char *text,
 
 bool json_texts_push(json_Texts *texts, const char *text, size_t len) {
   lua_State *L = texts->builder.L;
-  if (shape_push(texts->shape, &texts->builder, texts->keys, text, len))
+  if (shape_push(texts->shape, &texts->builder, &texts->keys, text, len))
     return true;
   json_restart(&texts->reader);
   build_restart(&texts->builder);
   if (!read_text(L, &texts->reader, text, len)) return false;
-  shape_learn(texts->shape, L, texts->keys, texts->first, text, len);
+  shape_learn(texts->shape, L, &texts->keys, text, len);
   return true;
 }
 

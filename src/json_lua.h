@@ -14,15 +14,14 @@ typedef struct json_Texts {
   build_Builder builder;
   json_Reader reader;
   shape_Shape *shape; /* of the texts before */
-  int keys, first;
+  shape_Keys keys;
 } json_Texts;
 
-/* Pushes BUILD_SLOTS values, which json_texts_push needs at their place.  The
-** shape lives on in the caller's hands, and its keys in the table at stack
-*index
-** `keys`, from place `first` on. */
+/* Pushes what json_texts_push needs at its place.  The shape lives on in the
+** caller's hands, and its keys in the table at stack index `table`, above place
+** `place`. */
 void json_texts_open(lua_State *L, json_Texts *texts, shape_Shape *shape,
-                     int keys, int first);
+                     int table, int place);
 
 /* As json_push_value. */
 bool json_texts_push(json_Texts *texts, const char *text, size_t len);

@@ -2,6 +2,14 @@
 
 #include "json_utf8.h"
 
+void shape_push_keys(const shape_Shape *shape, lua_State *L, shape_Keys *keys) {
+  int i, n = shape->steps > 0 ? shape->keys : 0;
+  keys->slot = lua_gettop(L);
+  for (i = 1; i <= n; i++)
+    (void)ops_rawgeti(L, keys->table, (size_t)(keys->place + i));
+  lua_settop(L, keys->slot + SHAPE_MAX_KEYS);
+}
+
 /* --- making values ------------------------------------------------------- */
 
 /* Integers of so many digits are exact in any Lua. */
@@ -38,7 +46,7 @@ static inline const char *make(const build_Builder *b, const shape_Step *step,
     lua_pushvalue(L, b->array_mt);
     lua_setmetatable(L, -2);
     return p;
-  case SHAPE_KEY: (void)ops_rawgeti(L, keys, step->n); return p;
+  case SHAPE_KEY: lua_pushvalue(L, keys + step->n); return p;
   case SHAPE_STRING: return push_string(b, p, end);
   case SHAPE_INTEGER: return push_integer(L, p, end);
   case SHAPE_TRUE: lua_pushboolean(L, 1); return p;
@@ -51,8 +59,8 @@ static inline const char *make(const build_Builder *b, const shape_Step *step,
   return p == end ? p : NULL;
 }
 
-bool shape_push(shape_Shape *shape, const build_Builder *b, int keys,
-                const char *text, size_t len) {
+bool shape_push(shape_Shape *shape, const build_Builder *b,
+                const shape_Keys *keys, const char *text, size_t len) {
   const char *p = text, *end = text + len, *literal = shape->text;
   const shape_Step *step = shape->step, *last = step + shape->steps;
   int top;
@@ -67,7 +75,7 @@ bool shape_push(shape_Shape *shape, const build_Builder *b, int keys,
       p += n;
       literal += n;
     }
-    p = make(b, step, keys, p, end);
+    p = make(b, step, keys->slot, p, end);
   }
   if (step == last && p != NULL) {
     shape->hits++;
@@ -88,7 +96,8 @@ typedef struct Level {
 typedef struct Learner {
   shape_Shape *shape;
   lua_State *L;
-  int keys, place, steps;
+  const shape_Keys *keys;
+  int steps, key;
   size_t literals;     /* bytes of shape->text */
   const char *literal; /* the bytes since the last hole start here ... */
   int literal_step;    /* ... and are checked with this step */
@@ -155,6 +164,19 @@ static void add_hole(Learner *l, shape_Kind kind, const char *p,
   end_value(l);
 }
 
+static void learn_key(Learner *l, const char *s, size_t len) {
+  if (l->key == SHAPE_MAX_KEYS) {
+    l->failed = true;
+    return;
+  }
+  l->key++;
+  lua_pushlstring(l->L, s, len);
+  lua_pushvalue(l->L, -1);
+  lua_replace(l->L, l->keys->slot + l->key);
+  ops_rawseti(l->L, l->keys->table, (size_t)(l->keys->place + l->key));
+  add_step(l, SHAPE_KEY, l->key);
+}
+
 /* `p` is after the '"'. */
 static const char *learn_string(Learner *l, const char *p, const char *end) {
   const char *q = utf8_skip_text(p, end), *colon = q + 1;
@@ -164,9 +186,7 @@ static const char *learn_string(Learner *l, const char *p, const char *end) {
   }
   while (colon < end && (unsigned char)*colon <= ' ') colon++;
   if (colon < end && *colon == ':') {
-    lua_pushlstring(l->L, p, (size_t)(q - p));
-    ops_rawseti(l->L, l->keys, (size_t)l->place);
-    add_step(l, SHAPE_KEY, l->place++);
+    learn_key(l, p, (size_t)(q - p));
   } else {
     add_hole(l, SHAPE_STRING, p, q);
   }
@@ -203,7 +223,7 @@ static const char *learn_token(Learner *l, const char *p, const char *end) {
   return p + 1; /* a comma, a colon, white space, a byte order mark */
 }
 
-static void learn(shape_Shape *shape, lua_State *L, int keys, int first,
+static void learn(shape_Shape *shape, lua_State *L, const shape_Keys *keys,
                   const char *text, size_t len) {
   Learner l;
   const char *p = text, *end = text + len;
@@ -211,21 +231,22 @@ static void learn(shape_Shape *shape, lua_State *L, int keys, int first,
   l.shape = shape;
   l.L = L;
   l.keys = keys;
-  l.place = first;
   l.literal = text;
   while (p < end && !l.failed) p = learn_token(&l, p, end);
   if (!l.failed) {
     add_step(&l, SHAPE_END, 0);
     end_literal(&l, end);
   }
-  if (!l.failed) shape->steps = l.steps;
+  if (l.failed) return;
+  shape->steps = l.steps;
+  shape->keys = l.key;
 }
 
 #define USEFUL_HITS 8
 #define USEFUL_PATIENCE 2
 #define MAX_PATIENCE 1024
 
-void shape_learn(shape_Shape *shape, lua_State *L, int keys, int first,
+void shape_learn(shape_Shape *shape, lua_State *L, const shape_Keys *keys,
                  const char *text, size_t len) {
   if (len > SHAPE_MAX_LEN || ++shape->misses < shape->patience) return;
   if (shape->hits >= USEFUL_HITS) shape->patience = USEFUL_PATIENCE;
@@ -233,5 +254,5 @@ void shape_learn(shape_Shape *shape, lua_State *L, int keys, int first,
     shape->patience = 2 * shape->patience + 1;
   shape->hits = shape->misses = 0;
   shape->steps = 0; /* stays so when Lua runs out of memory */
-  learn(shape, L, keys, first, text, len);
+  learn(shape, L, keys, text, len);
 }

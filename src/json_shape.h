@@ -12,11 +12,12 @@
 #define SHAPE_MAX_LEN 2048
 #define SHAPE_MAX_STEPS 256
 #define SHAPE_MAX_DEPTH 16
+#define SHAPE_MAX_KEYS 40
 
 typedef enum shape_Kind {
   SHAPE_OBJECT,  /* with room for n members */
   SHAPE_ARRAY,   /* with room for n items */
-  SHAPE_KEY,     /* at place n of the table of keys */
+  SHAPE_KEY,     /* the n-th one */
   SHAPE_STRING,  /* from here to the next '"' */
   SHAPE_INTEGER, /* from here to the first byte that is no digit */
   SHAPE_TRUE,
@@ -36,6 +37,7 @@ typedef struct shape_Step {
 /* All fields are private.  Set it to zero for a shape that knows no text. */
 typedef struct shape_Shape {
   int steps; /* 0: none learned */
+  int keys;
   /* How many texts had it, and how many in a row have not; so many of those
   ** make a new one.  What is of no use is learned ever less often. */
   unsigned hits, misses, patience;
@@ -43,17 +45,24 @@ typedef struct shape_Shape {
   shape_Step step[SHAPE_MAX_STEPS];
 } shape_Shape;
 
+/* Where the keys of a shape are: on the stack above `slot`, and to stay in the
+** table at stack index `table`, above place `place`. */
+typedef struct shape_Keys {
+  int slot, table, place;
+} shape_Keys;
+
+/* Pushes SHAPE_MAX_KEYS values: the keys, and what leaves room for others. */
+void shape_push_keys(const shape_Shape *shape, lua_State *L, shape_Keys *keys);
+
 /* Pushes the value of the text and returns true when it has the shape; returns
 ** false, with the stack as it was, when it has not, or its strings hold escapes
-** or are no UTF-8.  `keys` is the stack index of the table that learned.  The
-** stack has SHAPE_SLOTS free. */
+** or are no UTF-8.  The stack has SHAPE_SLOTS free. */
 #define SHAPE_SLOTS (3 * SHAPE_MAX_DEPTH)
-bool shape_push(shape_Shape *shape, const build_Builder *b, int keys,
-                const char *text, size_t len);
+bool shape_push(shape_Shape *shape, const build_Builder *b,
+                const shape_Keys *keys, const char *text, size_t len);
 
-/* A valid text did not have the shape: it may become the shape.  Keys are put
-** into the table at `keys`, from place `first` on. */
-void shape_learn(shape_Shape *shape, lua_State *L, int keys, int first,
+/* A valid text did not have the shape: it may become the shape. */
+void shape_learn(shape_Shape *shape, lua_State *L, const shape_Keys *keys,
                  const char *text, size_t len);
 
 #endif

@@ -166,12 +166,15 @@ static sse_Status feed(lua_State *L, Box *box, const char *bytes, size_t len) {
     box->texts = &texts;
   }
   status = sse_feed(box->parser, bytes, len);
+  lua_pushvalue(L, ARG_QUEUE);
+  ops_rawseti(L, ARG_QUEUE, box->tail + 1);
   box->texts = NULL;
   box->L = NULL;
   return status;
 }
 
-/* parser:feed(bytes, queue, tail) -> tail | tail, err */
+/* parser:feed(bytes, queue, tail) -> tail | tail, err: fills the queue after
+** place `tail`, and puts the mark after the new one */
 static int sse_lua_feed(lua_State *L) {
   Box *box = check_box(L);
   size_t len;

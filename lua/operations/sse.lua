@@ -32,6 +32,15 @@ local function check_type(value, expected, name)
   end
 end
 
+-- A queue holds at [1] the place taken last.  Itself stands in it as a mark: before
+-- a note, and after the last place filled.
+local HEAD = 1
+
+local function rewind(queue)
+  queue[HEAD], queue[HEAD + 1] = HEAD, queue
+  return queue
+end
+
 --- Makes a parser of one event stream.  With a handler, `feed` calls it for
 --- every event; without one, events wait until `next` takes them.
 ---
@@ -72,9 +81,8 @@ function sse.parser(on_event, options)
   return setmetatable({
     _core = core.sse_parser(max_event or DEFAULT_MAX_EVENT, last_event_id, as_json),
     _on_event = on_event or false,
-    _queue = {},
-    _head = 0, -- places of the queue already taken
-    _tail = 0, -- places filled
+    _queue = rewind({}),
+    _tail = HEAD, -- the last place filled
     _turn = 0, -- counts the calls of feed
     _event = "message", -- of the event taken last
     _id = "",
@@ -86,7 +94,8 @@ end
 -- Takes the event at the head of a queue that is not empty.  Its data is in the
 -- queue; what differs from the event before stands in a note in front of it.
 local function take(self)
-  local queue, head, retry, err = self._queue, self._head + 1, nil, nil
+  local queue, retry, err = self._queue, nil, nil
+  local head = queue[HEAD] + 1
   local data = queue[head]
   if data == queue then
     if self._event ~= queue[head + 1] or self._id ~= queue[head + 2] then
@@ -98,15 +107,16 @@ local function take(self)
     data = queue[head]
   end
   queue[head] = false -- keeps no text alive
-  self._head = head
+  queue[HEAD] = head
   return data, retry, err
 end
 
 local function is_empty(self)
-  if self._head < self._tail then
+  if self._queue[HEAD] < self._tail then
     return false
   end
-  self._head, self._tail = 0, 0
+  self._tail = HEAD
+  rewind(self._queue)
   return true
 end
 
@@ -160,22 +170,23 @@ end
 --- in a row that agree in name and id and bring no retry share one meta table.
 ---@return operations.Envelope?  nil when no event is waiting
 function Parser:next_envelope()
-  local head, queue, meta = self._head, self._queue, self._meta
-  local data = queue[head + 1]
-  if head == self._tail or data == queue or not meta then
+  local queue, meta = self._queue, self._meta
+  local head = queue[HEAD] + 1
+  local data = queue[head]
+  if data == queue or not meta then
     return other_envelope(self)
   end
-  queue[head + 1] = false
-  self._head = head + 1
+  queue[head] = false
+  queue[HEAD] = head
   return { data = data, meta = meta }
 end
 
 -- Calls the handler for each waiting event.  It may raise, feed or take events
 -- itself, or wait while others do: the locals hold only until somebody has taken
--- an event (`_head`) or fed (`_turn`).
+-- an event (`queue[HEAD]`) or fed (`_turn`).
 local function deliver(self, on_event)
   local queue, turn = self._queue, self._turn
-  local head, tail, event, id = self._head, self._tail, self._event, self._id
+  local head, tail, event, id = queue[HEAD], self._tail, self._event, self._id
   while head < tail do
     local data = queue[head + 1]
     if data == queue then
@@ -184,14 +195,15 @@ local function deliver(self, on_event)
     else
       head = head + 1
       queue[head] = false
-      self._head = head
+      queue[HEAD] = head
       on_event({ event = event, data = data, id = id })
     end
-    if self._head ~= head or self._turn ~= turn then
-      turn, head, tail, event, id = self._turn, self._head, self._tail, self._event, self._id
+    if queue[HEAD] ~= head or self._turn ~= turn then
+      turn, head, tail, event, id = self._turn, queue[HEAD], self._tail, self._event, self._id
     end
   end
-  self._head, self._tail = 0, 0
+  self._tail = HEAD
+  rewind(queue)
 end
 
 --- Takes the next piece of the stream, cut anywhere; calls the handler for each
