@@ -1,10 +1,10 @@
-// eventsource-parser over a file in memory.  Usage: node sse_peer.mjs FILE CHUNK events|json
-// Prints the events and the CPU seconds of one pass (median).
+// eventsource-parser over a file in memory.  Usage: node sse_peer.mjs FILE CHUNK TIMES events|json
+// Reads the file TIMES times in a row in each pass; prints the events and the CPU seconds of one pass (median).
 import { createRequire } from "node:module";
 import fs from "node:fs";
 
 const { createParser } = createRequire(import.meta.url)("eventsource-parser");
-const [file, chunk, what] = process.argv.slice(2);
+const [file, chunk, repeat, what] = process.argv.slice(2);
 const PASSES = 15;
 
 const bytes = fs.readFileSync(file);
@@ -21,7 +21,7 @@ function pass() {
   count = 0;
   const parser = createParser({ onEvent: handlers[what] });
   const decoder = new TextDecoder();
-  for (const piece of chunks) parser.feed(decoder.decode(piece, { stream: true }));
+  for (let i = 0; i < repeat; i++) for (const piece of chunks) parser.feed(decoder.decode(piece, { stream: true }));
 }
 
 const times = [];
