@@ -43,6 +43,8 @@ build = {
         "src/json_build.c",
         "src/json_lua.c",
         "src/json_number.c",
+        "src/json_shape.c",
+        "src/json_strings.c",
         "src/json_walk.c",
         "src/json_write.c",
         "src/operation_lua.c",

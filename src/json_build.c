@@ -60,8 +60,13 @@ void build_move(build_Builder *b, lua_State *L) {
   b->ensured = 0;
 }
 
+/* Room for what is not nested deeply: only deeper may the builder refuse. */
+#define FIRST_SLOTS (3 * BUILD_WAITING)
+
 void build_init(build_Builder *b, lua_State *L) {
+  luaL_checkstack(L, FIRST_SLOTS + LUA_MINSTACK, "JSON");
   build_move(b, L);
+  b->ensured = lua_gettop(L) + FIRST_SLOTS;
   core_push_array_mt(L);
   b->array_mt = lua_gettop(L);
   lua_pushnil(L);

@@ -44,7 +44,8 @@ typedef struct build_Builder {
 extern const json_Handlers build_handlers;
 
 /* Pushes BUILD_SLOTS values that the builder needs for as long as it lives. The
-** values that it builds come above them, the outermost first. */
+** values that it builds come above them, the outermost first.  Raises when the
+** stack cannot grow. */
 #define BUILD_SLOTS 3
 void build_init(build_Builder *b, lua_State *L);
 

@@ -88,15 +88,13 @@ static json_Status explain(json_Reader *r, json_Status status) {
 
 static void open_texts(lua_State *L, json_Texts *texts, size_t max_depth,
                        size_t max_size) {
-  luaL_checkstack(L, LUA_MINSTACK, "JSON");
   build_init(&texts->builder, L);
   json_init(&texts->reader, build_alloc(&texts->builder), max_depth, max_size,
             &build_handlers, &texts->builder);
 }
 
 void json_texts_open(lua_State *L, json_Texts *texts, shape_Shape *shape,
-                     int table, int place) {
-  luaL_checkstack(L, SHAPE_MAX_KEYS + SHAPE_SLOTS + 2 * LUA_MINSTACK, "JSON");
+                     int table, size_t place) {
   open_texts(L, texts, JSON_DEFAULT_DEPTH, MAX_SIZE);
   texts->shape = shape;
   texts->keys.table = table;

@@ -21,7 +21,7 @@ typedef struct json_Texts {
 ** caller's hands, and its keys in the table at stack index `table`, above place
 ** `place`. */
 void json_texts_open(lua_State *L, json_Texts *texts, shape_Shape *shape,
-                     int table, int place);
+                     int table, size_t place);
 
 /* As json_push_value. */
 bool json_texts_push(json_Texts *texts, const char *text, size_t len);

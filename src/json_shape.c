@@ -4,9 +4,10 @@
 
 void shape_push_keys(const shape_Shape *shape, lua_State *L, shape_Keys *keys) {
   int i, n = shape->steps > 0 ? shape->keys : 0;
+  luaL_checkstack(L, SHAPE_MAX_KEYS + SHAPE_SLOTS + LUA_MINSTACK, "JSON");
   keys->slot = lua_gettop(L);
   for (i = 1; i <= n; i++)
-    (void)ops_rawgeti(L, keys->table, (size_t)(keys->place + i));
+    (void)ops_rawgeti(L, keys->table, keys->place + (size_t)i);
   lua_settop(L, keys->slot + SHAPE_MAX_KEYS);
 }
 
@@ -173,7 +174,7 @@ static void learn_key(Learner *l, const char *s, size_t len) {
   lua_pushlstring(l->L, s, len);
   lua_pushvalue(l->L, -1);
   lua_replace(l->L, l->keys->slot + l->key);
-  ops_rawseti(l->L, l->keys->table, (size_t)(l->keys->place + l->key));
+  ops_rawseti(l->L, l->keys->table, l->keys->place + (size_t)l->key);
   add_step(l, SHAPE_KEY, l->key);
 }
 

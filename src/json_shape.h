@@ -48,16 +48,19 @@ typedef struct shape_Shape {
 /* Where the keys of a shape are: on the stack above `slot`, and to stay in the
 ** table at stack index `table`, above place `place`. */
 typedef struct shape_Keys {
-  int slot, table, place;
+  int slot, table;
+  size_t place;
 } shape_Keys;
 
-/* Pushes SHAPE_MAX_KEYS values: the keys, and what leaves room for others. */
+/* Pushes SHAPE_MAX_KEYS values: the keys, and what leaves room for others.
+ *Above
+ ** them there is room for what shape_push needs, or it raises. */
+#define SHAPE_SLOTS (3 * SHAPE_MAX_DEPTH)
 void shape_push_keys(const shape_Shape *shape, lua_State *L, shape_Keys *keys);
 
 /* Pushes the value of the text and returns true when it has the shape; returns
 ** false, with the stack as it was, when it has not, or its strings hold escapes
-** or are no UTF-8.  The stack has SHAPE_SLOTS free. */
-#define SHAPE_SLOTS (3 * SHAPE_MAX_DEPTH)
+** or are no UTF-8. */
 bool shape_push(shape_Shape *shape, const build_Builder *b,
                 const shape_Keys *keys, const char *text, size_t len);
 

@@ -15,4 +15,12 @@ return function()
   parser:finish()
   assert(#events == 3 and events[1].event == "tick" and events[1].data == "one\ntwo" and events[1].id == "7")
   assert(events[2].data == "bad \239\191\189 byte" and #events[3].data == 3000)
+
+  parser = assert(sse.parser(nil, { json = true, meta = { statusCode = 200 } }))
+  for i = 1, 6 do
+    assert(parser:feed(('data: {"n":%d,"list":[{"text":"t%d"},null,true]}\n\ndata: no JSON\n\n'):format(i, i)))
+    local envelope = assert(parser:next_envelope())
+    assert(envelope.data.n == i and envelope.data.list[1].text == "t" .. i)
+    assert(parser:next_envelope().data == "no JSON" and not parser:next_envelope())
+  end
 end
