@@ -381,7 +381,7 @@ static bool cast_plain(cast_Machine *c, int32_t node, const schema_Node *n,
   }
   if (fits) fits = check_run(c, n->every, n->end, slot, type);
   if (!fits && (type & (TYPE_OBJECT | TYPE_ARRAY)) == 0)
-    fits = cast_convert(c, &node, 1, slot);
+    fits = cast_convert(c, &node, 1, slot, n->types);
   return fits;
 }
 
@@ -396,7 +396,7 @@ static bool cast_node(cast_Machine *c, int32_t node, int slot, int t) {
   }
   type = schema_type_of(c->m.L, c->m.core, slot, t, n->types);
   if (type & n->types) fits = cast_plain(c, node, n, slot, type);
-  else fits = cast_convert(c, &node, 1, slot);
+  else fits = cast_convert(c, &node, 1, slot, n->types);
   if (!fits && c->force) fits = cast_repair(c, &node, 1, slot);
   return fits;
 }

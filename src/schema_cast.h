@@ -43,8 +43,11 @@ bool cast_slot_by(cast_Machine *c, const int32_t *nodes, int count, int slot);
 /* Records a change; stack indices, 0 for nothing. */
 void cast_record(cast_Machine *c, const char *kind, int old, int fresh);
 
-/* Tries what converts a scalar without loss; true when the slot conforms. */
-bool cast_convert(cast_Machine *c, const int32_t *nodes, int count, int slot);
+/* Tries what converts a scalar without loss; true when the slot conforms.  A
+** value of a type that is not among `types` is converted to one that is even
+** when it misses a bound then: "9" is 9, which may be too large. */
+bool cast_convert(cast_Machine *c, const int32_t *nodes, int count, int slot,
+                  uint16_t types);
 
 /* Is it better to leave out an optional member that could not be mended? */
 bool cast_drop(cast_Machine *c, int32_t node, int slot);

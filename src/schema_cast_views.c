@@ -403,11 +403,9 @@ static void cast_scalar(cast_Machine *c, const int32_t *nodes, int count,
     cast_record(c, "converted", slot, lua_gettop(L));
     lua_replace(L, slot);
   }
-#else
-  (void)types;
 #endif
   if (!cast_conforms(c, nodes, count, slot))
-    cast_convert(c, nodes, count, slot);
+    cast_convert(c, nodes, count, slot, types);
 }
 
 static bool cast_by_views(cast_Machine *c, const int32_t *nodes, int count,

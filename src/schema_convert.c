@@ -4,6 +4,7 @@
 ** (schema_cast.h, cast_convert).
 */
 #include "schema_cast.h"
+#include "schema_value.h"
 
 #include <math.h>
 #include <stdio.h>
@@ -80,19 +81,28 @@ static bool push_text(lua_State *L, int slot) {
   return true;
 }
 
-/* Takes the value on top of the stack when it conforms. */
-static bool take(cast_Machine *c, const int32_t *nodes, int count, int slot) {
-  lua_State *L = c->m.L;
-  if (cast_conforms(c, nodes, count, lua_gettop(L))) {
-    cast_record(c, "converted", slot, lua_gettop(L));
-    lua_replace(L, slot);
-    return true;
-  }
-  lua_pop(L, 1);
-  return false;
+static uint16_t type_of(const cast_Machine *c, int i) {
+  return schema_type_of(c->m.L, c->m.core, i, lua_type(c->m.L, i), 0);
 }
 
-bool cast_convert(cast_Machine *c, const int32_t *nodes, int count, int slot) {
+/* Takes the value on top of the stack when it conforms, or has a wanted type
+** in place of an unwanted one. */
+static bool take(cast_Machine *c, const int32_t *nodes, int count, int slot,
+                 uint16_t types) {
+  lua_State *L = c->m.L;
+  int fresh = lua_gettop(L);
+  bool fits = cast_conforms(c, nodes, count, fresh);
+  if (fits || ((types & type_of(c, fresh)) && !(types & type_of(c, slot)))) {
+    cast_record(c, "converted", slot, fresh);
+    lua_replace(L, slot);
+  } else {
+    lua_pop(L, 1);
+  }
+  return fits;
+}
+
+bool cast_convert(cast_Machine *c, const int32_t *nodes, int count, int slot,
+                  uint16_t types) {
   lua_State *L = c->m.L;
   const char *s;
   size_t len;
@@ -100,9 +110,10 @@ bool cast_convert(cast_Machine *c, const int32_t *nodes, int count, int slot) {
   case LUA_TSTRING:
     s = lua_tolstring(L, slot, &len);
     if (strlen(s) != len) return false;
-    if (push_number_text(L, s, len) && take(c, nodes, count, slot)) return true;
-    return push_boolean_text(L, s) && take(c, nodes, count, slot);
-  case LUA_TNUMBER: return push_text(L, slot) && take(c, nodes, count, slot);
+    if (push_number_text(L, s, len)) return take(c, nodes, count, slot, types);
+    return push_boolean_text(L, s) && take(c, nodes, count, slot, types);
+  case LUA_TNUMBER:
+    return push_text(L, slot) && take(c, nodes, count, slot, types);
   default: return false;
   }
 }
