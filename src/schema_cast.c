@@ -113,6 +113,12 @@ bool cast_drop(cast_Machine *c, int32_t node, int slot) {
          !check_node(&c->m, node, slot, lua_type(c->m.L, slot));
 }
 
+/* Is the member dealt with by name?  What only `required` names is not where
+** others have a say in it. */
+static bool by_name(const schema_Object *object, const schema_Property *p) {
+  return p->declared || (object->patterns == 0 && object->additional < 0);
+}
+
 /* What a missing property becomes; pushes nothing, or the value.  Its key is on
 ** top of the stack. */
 static bool push_missing(cast_Machine *c, const schema_Property *p,
@@ -121,9 +127,11 @@ static bool push_missing(cast_Machine *c, const schema_Property *p,
   int32_t constant = p->default_value;
   int32_t node = p->node;
   if (constant == 0 && p->required) constant = p->fixed;
-  if (constant != 0) {
+  if (constant != 0 && c->keep < 1) {
     fill_push_default(L, c->m.s, c->m.constants, constant);
-    if (!cast_at(c, p->node, lua_gettop(L), lua_type(L, -1), NULL, p->name,
+    if (!takes_scalar(program_node(c->m.s, p->node), L, lua_gettop(L),
+                      lua_type(L, -1)) &&
+        !cast_at(c, p->node, lua_gettop(L), lua_type(L, -1), NULL, p->name,
                  p->len, 0))
       *fits = false;
   } else if (!p->required) {
@@ -150,6 +158,11 @@ static void cast_properties(cast_Machine *c, const schema_Object *object,
       lua_pop(L, 1);
       if (push_missing(c, p, fits)) add_pair(L, members);
       else lua_pop(L, 1);
+      if (p->required && !by_name(object, p)) *fits = false;
+      continue;
+    }
+    if (!by_name(object, p)) {
+      lua_pop(L, 2);
       continue;
     }
     at = lua_gettop(L);
@@ -189,7 +202,7 @@ static bool cast_other(cast_Machine *c, const schema_Object *object, int key,
     nodes[count++] = object->additional;
     known = !program_node(s, object->additional)->is_false;
   } else if (!known) {
-    known = object->open;
+    known = object->open || c->keep >= 2;
   }
   if (known && count > 0) {
     schema_Step step = {c->at, NULL, name, len, 0};
@@ -197,17 +210,19 @@ static bool cast_other(cast_Machine *c, const schema_Object *object, int key,
     if (!cast_slot_by(c, nodes, count, value)) *fits = false;
     c->at = step.outer;
   } else if (!known) {
+    const schema_Property *p = program_find(s, object, name, len);
+    if (p != NULL && p->required) *fits = false; /* asked for and refused */
     record_at(c, "stripped", value, 0, name, len);
   }
   return known;
 }
 
-static bool is_declared(const cast_Machine *c, const schema_Object *object,
-                        int key) {
+static bool is_named(const cast_Machine *c, const schema_Object *object,
+                     int key) {
   size_t len;
   const char *name = lua_tolstring(c->m.L, key, &len);
   const schema_Property *p = program_find(c->m.s, object, name, len);
-  return p != NULL && p->declared;
+  return p != NULL && by_name(object, p);
 }
 
 /* What is not named: patterns, the rest, what is left out. */
@@ -221,7 +236,7 @@ static void cast_others(cast_Machine *c, const schema_Object *object, int slot,
   while (lua_next(L, slot)) {
     if (lua_type(L, top + 1) != LUA_TSTRING) {
       *fits = false;
-    } else if (!is_declared(c, object, top + 1) &&
+    } else if (!is_named(c, object, top + 1) &&
                cast_other(c, object, top + 1, fits)) {
       lua_pushvalue(L, top + 1);
       lua_pushvalue(L, top + 2);
@@ -270,7 +285,7 @@ static bool cast_object(cast_Machine *c, const schema_Node *n, int slot) {
     lua_pushnil(L);
     cast_properties(c, object, slot, &members, &fits);
     if (object->patterns > 0 || object->open || object->additional >= 0 ||
-        c->changes != 0)
+        c->changes != 0 || c->keep >= 2)
       cast_others(c, object, slot, &members, &fits);
     else store(L, &members, members.pairs);
   }
@@ -448,6 +463,46 @@ static bool cast_until_stable(cast_Machine *c, int slot) {
   return fits;
 }
 
+/* The slot and the list of changes as they were before casting. */
+static void start_again(cast_Machine *c, int slot, int v) {
+  lua_State *L = c->m.L;
+  lua_pushvalue(L, v);
+  lua_replace(L, slot);
+  c->merged = false;
+  if (c->changes == 0) return;
+  lua_newtable(L);
+  lua_pushvalue(L, c->array_mt);
+  lua_setmetatable(L, -2);
+  lua_replace(L, c->changes);
+}
+
+/* A value that conforms must not be spoiled: by a default that does not fit, by
+** stripping what minProperties counts.  Then less is done. */
+static bool cast_gently(cast_Machine *c, int slot, int v) {
+  bool fits = cast_until_stable(c, slot);
+  if (fits || c->m.too_deep || !check_value(&c->m, c->m.s->root, v))
+    return fits;
+  while (!fits && c->keep < 2) {
+    c->keep++;
+    start_again(c, slot, v);
+    fits = cast_until_stable(c, slot);
+  }
+  return fits;
+}
+
+static bool cast_by_mode(cast_Machine *c, int slot, int v, int mode) {
+  bool fits;
+  if (mode == SCHEMA_OFF) return check_value(&c->m, c->m.s->root, slot);
+  fits = cast_gently(c, slot, v);
+  if (!fits && mode == SCHEMA_FORCE && !c->m.too_deep) {
+    c->force = true;
+    c->merged = true;
+    fits = cast_until_stable(c, slot);
+  }
+  if (c->m.too_deep) start_again(c, slot, v);
+  return fits && !c->m.too_deep;
+}
+
 bool cast_value(lua_State *L, int schema, int v, int mode, bool changes) {
   cast_Machine c;
   bool fits;
@@ -465,20 +520,7 @@ bool cast_value(lua_State *L, int schema, int v, int mode, bool changes) {
   check_start(&c.m, L, schema);
   core_push_array_mt(L);
   c.array_mt = lua_gettop(L);
-  if (mode == SCHEMA_OFF) {
-    fits = check_value(&c.m, c.m.s->root, slot);
-  } else {
-    fits = cast_until_stable(&c, slot);
-    if (!fits && mode == SCHEMA_FORCE && !c.m.too_deep) {
-      c.force = true;
-      c.merged = true;
-      fits = cast_until_stable(&c, slot);
-    }
-    if (c.m.too_deep) {
-      lua_pushvalue(L, v);
-      lua_replace(L, slot);
-    }
-  }
+  fits = cast_by_mode(&c, slot, v, mode);
   lua_settop(L, changes ? slot + 1 : slot);
   return fits;
 }

@@ -19,6 +19,7 @@ typedef struct cast_Machine {
   int made;    /* values created, all in all */
   int trials;  /* casts within casts, to find a branch */
   bool merged; /* only a check can say whether the result conforms */
+  int keep;    /* 1: fill in nothing, 2: strip nothing either */
   bool force;  /* misfits are replaced */
 } cast_Machine;
 

@@ -200,6 +200,7 @@ static void ask_object(cast_Machine *c, const schema_Object *object, bool weak,
     known = true;
     if (!weak) add_node(verdict, object->additional);
   }
+  if (p != NULL && object->patterns == 0) known = true;
   if (known) verdict->known = true;
 }
 
@@ -246,7 +247,7 @@ static void cast_member(cast_Machine *c, const cast_Views *views, int key,
   step.index = 0;
   ask(c, views, step.name, step.len, &verdict);
   c->at = &step;
-  if (verdict.known || (!verdict.names && !verdict.forbidden)) {
+  if (verdict.known || c->keep >= 2 || (!verdict.names && !verdict.forbidden)) {
     if (verdict.count > 0)
       cast_slot_by(c, verdict.nodes, verdict.count, key + 1);
     if (c->force && !verdict.required && verdict.count == 1 &&
@@ -273,6 +274,7 @@ static void add_missing(cast_Machine *c, const cast_Views *views, int out,
   schema_Step step = {c->at, NULL, p->name, p->len, 0};
   bool found = true;
   if (constant == 0 && p->required) constant = p->fixed;
+  if (c->keep >= 1) constant = 0;
   if (constant == 0 && !(p->required && c->force)) return;
   ops_rawgeti(L, c->m.constants, (size_t)p->key);
   lua_pushvalue(L, -1);

@@ -303,6 +303,8 @@ static int property_nodes(Maker *m, const schema_Property *p, int32_t *nodes) {
     same = program_find(m->c->m.s, program_object(m->c->m.s, n->object),
                         p->name, p->len);
     if (same != NULL && same->declared) nodes[count++] = same->node;
+    else if (program_object(m->c->m.s, n->object)->additional >= 0)
+      nodes[count++] = program_object(m->c->m.s, n->object)->additional;
   }
   return count;
 }
@@ -479,6 +481,33 @@ static bool try_branches(Maker *m) {
   return false;
 }
 
+/* An empty table, or one with a single made-up member. */
+static bool try_table(Maker *m, bool array, bool full) {
+  lua_State *L = m->c->m.L;
+  lua_newtable(L);
+  if (array) lua_pushvalue(L, m->c->array_mt);
+  else core_push_object_mt(L);
+  lua_setmetatable(L, -2);
+  if (full) {
+    lua_pushboolean(L, 0);
+    if (array) ops_rawseti(L, -2, 1);
+    else lua_setfield(L, -2, "property1");
+  }
+  return keep(m);
+}
+
+/* What is left: `not` says only what a value must not be. */
+static bool try_anything(Maker *m) {
+  static const double numbers[] = {0, 1, -1, 0.5, 2, 3, 10, 1000000};
+  size_t i;
+  for (i = 0; i < sizeof(numbers) / sizeof(numbers[0]); i++) {
+    if (try_number(m, numbers[i])) return true;
+  }
+  return try_table(m, false, false) || try_table(m, true, false) ||
+         try_table(m, false, true) || try_table(m, true, true) || try_null(m) ||
+         try_boolean(m) || try_strings(m);
+}
+
 static bool make(cast_Machine *c, const int32_t *nodes, int count, int depth,
                  int salt) {
   Maker m;
@@ -498,7 +527,7 @@ static bool make(cast_Machine *c, const int32_t *nodes, int count, int depth,
     return true;
   }
   return try_defaults(&m) || each_op(&m, try_member) || try_types(&m) ||
-         try_branches(&m);
+         try_branches(&m) || try_anything(&m);
 }
 
 bool cast_create(cast_Machine *c, const int32_t *nodes, int count, int depth) {

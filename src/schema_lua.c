@@ -219,14 +219,6 @@ static int schema_cast_method(lua_State *L) {
   return changes ? 2 : 1;
 }
 
-/* schema:cast_only(value) */
-static int schema_cast_only(lua_State *L) {
-  check_self(L);
-  lua_settop(L, 2);
-  schema_cast(L, 1, 2, SCHEMA_CAST, false);
-  return 1;
-}
-
 /* schema:fill(value) -> value or a copy with defaults */
 static int schema_fill_method(lua_State *L) {
   check_self(L);
@@ -243,7 +235,6 @@ static const luaL_Reg functions[] = {
 static const luaL_Reg methods[] = {
     {"check", schema_check},
     {"cast", schema_cast_method},
-    {"cast_only", schema_cast_only},
     {"fill", schema_fill_method},
     {NULL, NULL},
 };
