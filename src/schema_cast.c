@@ -258,14 +258,15 @@ static void copy_table(lua_State *L, int slot) {
   }
 }
 
-/* Nothing in the new table: say that it is an object. */
-static void mark_empty(lua_State *L, int i) {
+void cast_mark_empty(cast_Machine *c, int slot, int out, uint16_t types) {
+  lua_State *L = c->m.L;
   lua_pushnil(L);
-  if (lua_next(L, i)) {
+  if (lua_next(L, out)) {
     lua_pop(L, 2);
-  } else {
+  } else if ((types & TYPE_ARRAY) == 0 ||
+             value_mark(L, c->m.core, slot) == MARK_OBJECT) {
     core_push_object_mt(L);
-    lua_setmetatable(L, i);
+    lua_setmetatable(L, out);
   }
 }
 
@@ -292,7 +293,7 @@ static bool cast_object(cast_Machine *c, const schema_Node *n, int slot) {
   lua_settop(L, members.out);
   if (n->object < 0 || !fits ||
       program_object(c->m.s, n->object)->required == 0)
-    mark_empty(L, members.out);
+    cast_mark_empty(c, slot, members.out, n->types);
   lua_replace(L, slot);
   for (i = n->objects; i < n->every; i++) {
     const schema_Op *op = program_op(c->m.s, i);
@@ -333,7 +334,7 @@ static bool cast_array(cast_Machine *c, const schema_Node *n, int slot) {
   bool fits = true;
   int out;
   int32_t i;
-  if (length < 0) return false;
+  if (length < 0 || !schema_is_sequence(L, slot, n->items >= 0)) return false;
   lua_createtable(L, (int)length, 0);
   out = lua_gettop(L);
   lua_pushvalue(L, c->array_mt);

@@ -53,6 +53,10 @@ bool cast_convert(cast_Machine *c, const int32_t *nodes, int count, int slot,
 /* Is it better to leave out an optional member that could not be mended? */
 bool cast_drop(cast_Machine *c, int32_t node, int slot);
 
+/* Marks the new table in `out`, made from `slot`, as an object if it is empty
+** and no array is wanted. */
+void cast_mark_empty(cast_Machine *c, int slot, int out, uint16_t types);
+
 /* Collects the schemas that apply to the value in `slot`. */
 void cast_gather(cast_Machine *c, cast_Views *views, int32_t node, int slot);
 

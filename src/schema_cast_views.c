@@ -298,6 +298,16 @@ static void add_missing(cast_Machine *c, const cast_Views *views, int out,
   lua_settop(L, top);
 }
 
+/* What all the schemas accept. */
+static uint16_t common_types(const cast_Machine *c, const cast_Views *views) {
+  uint16_t types = TYPE_ANY;
+  int i;
+  for (i = 0; i < views->count; i++) {
+    if (!views->weak[i]) types &= program_node(c->m.s, views->nodes[i])->types;
+  }
+  return types;
+}
+
 static void cast_members(cast_Machine *c, const cast_Views *views, int slot) {
   lua_State *L = c->m.L;
   int out, i;
@@ -323,13 +333,7 @@ static void cast_members(cast_Machine *c, const cast_Views *views, int slot) {
     for (j = 0; j < object->count; j++)
       add_missing(c, views, out, program_property(c->m.s, object->first + j));
   }
-  lua_pushnil(L);
-  if (lua_next(L, out)) {
-    lua_pop(L, 2);
-  } else {
-    core_push_object_mt(L);
-    lua_setmetatable(L, out);
-  }
+  cast_mark_empty(c, slot, out, common_types(c, views));
   lua_replace(L, slot);
 }
 
@@ -370,16 +374,6 @@ static void cast_items(cast_Machine *c, const cast_Views *views, int slot) {
   }
   c->at = step.outer;
   lua_replace(L, slot);
-}
-
-/* What all the schemas accept. */
-static uint16_t common_types(const cast_Machine *c, const cast_Views *views) {
-  uint16_t types = TYPE_ANY;
-  int i;
-  for (i = 0; i < views->count; i++) {
-    if (!views->weak[i]) types &= program_node(c->m.s, views->nodes[i])->types;
-  }
-  return types;
 }
 
 /* Do the schemas say anything of such tables?  If not, the table stays. */

@@ -140,7 +140,7 @@ static bool check_items(check_Machine *m, const schema_Op *op, int v) {
     ok = check_node(m, *program_link(m->s, op->a + (int32_t)i), top + 1, t);
     lua_settop(L, top);
   }
-  if (op->c < 0 || program_node(m->s, op->c)->accepts_all) return ok;
+  if (op->c < 0) return ok;
   for (; ok && i < n; i++) {
     int t = ops_rawgeti(L, v, i + 1);
     ok = check_node(m, op->c, top + 1, t);
@@ -395,7 +395,7 @@ static bool check_ops(check_Machine *m, int32_t node, const schema_Node *n,
   case TYPE_ARRAY:
     op = program_op(m->s, n->arrays);
     end = program_op(m->s, n->objects);
-    if (value_array_length(m->L, v) < 0) return false;
+    if (!schema_is_sequence(m->L, v, n->items >= 0)) return false;
     for (; op < end; op++) {
       if (!check_array_op(m, op, v)) return false;
     }
@@ -436,7 +436,8 @@ bool check_node(check_Machine *m, int32_t node, int v, int t) {
   uint16_t type = schema_type_of(m->L, m->core, v, t, n->types);
   bool ok;
   if ((type & n->types) == 0) return false;
-  if (n->simple) return type != TYPE_ARRAY || value_array_length(m->L, v) >= 0;
+  if (n->simple)
+    return type != TYPE_ARRAY || schema_is_sequence(m->L, v, false);
   if (m->depth >= CHECK_MAX_DEPTH || !lua_checkstack(m->L, 8))
     return too_deep(m);
   m->depth++;

@@ -50,6 +50,8 @@ static int32_t compile_regex(Compiler *c, int32_t source,
   regex_Regex *regex =
       regex_compile(&s->alloc, text, len, error, sizeof(error));
   *program_regex(s, i) = regex;
+  if (regex == NULL && strstr(error, "out of memory") == error)
+    luaL_error(c->L, "not enough memory");
   if (regex == NULL)
     tree_issue(c->L, c->t, c->node, keyword,
                "\"%s\" is no regular expression: %s", text, error);

@@ -53,7 +53,7 @@ static bool push_number_text(lua_State *L, const char *s, size_t len) {
   if (len == 0 || len > 30 || strspn(s, "0123456789.-+e") != len) return false;
   if (push_integer_text(L, s, len)) return true;
   d = strtod(s, NULL);
-  if (!isfinite(d)) return false;
+  if (!isfinite(d) || d == 0) return false; /* "-0" would lose its sign */
   write_number(text, sizeof(text), d);
   if (strcmp(text, s) != 0) return false;
   lua_pushnumber(L, d);

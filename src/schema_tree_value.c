@@ -217,12 +217,13 @@ static void read_numeric(lua_State *L, tree_Tree *t, int32_t node,
              shape == SHAPE_COUNT ? "a non-negative integer" : "a number");
     return;
   }
+  lua_pushvalue(L, -1);
   if (shape == SHAPE_COUNT && (!number.is_integer || number.i < 0))
     tree_issue(L, t, node, id_of(t, keyword),
-               "expected a non-negative integer, got %f", number.d);
+               "expected a non-negative integer, got %s", lua_tostring(L, -1));
   else if (shape == SHAPE_POSITIVE && !(number.d > 0))
     tree_issue(L, t, node, id_of(t, keyword),
-               "expected a number above 0, got %f", number.d);
+               "expected a number above 0, got %s", lua_tostring(L, -1));
   else tree_keyword(t, keyword)->number = number;
 }
 

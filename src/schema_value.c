@@ -49,6 +49,17 @@ uint16_t schema_type_of(lua_State *L, const core_State *core, int i, int t,
   }
 }
 
+bool schema_is_sequence(lua_State *L, int i, bool walked) {
+  ptrdiff_t n = value_array_length(L, i), at;
+  if (n < 0 || walked) return n >= 0;
+  for (at = 1; at <= n; at++) {
+    bool hole = ops_rawgeti(L, i, (size_t)at) == LUA_TNIL;
+    lua_pop(L, 1);
+    if (hole) return false;
+  }
+  return true;
+}
+
 static bool equal(lua_State *L, const core_State *core, int a, int b,
                   int depth);
 
@@ -126,6 +137,7 @@ bool schema_equal(lua_State *L, const core_State *core, int a, int b) {
 bool schema_is_member(lua_State *L, const core_State *core, int constants,
                       const schema_Member *member, int i, uint16_t type) {
   bool same;
+  if (type & (TYPE_ARRAY | TYPE_OBJECT)) type = TYPE_ARRAY | TYPE_OBJECT;
   if ((member->type & type) == 0) return false;
   if (type == TYPE_STRING) {
     size_t len;

@@ -13,6 +13,10 @@
 uint16_t schema_type_of(lua_State *L, const core_State *core, int i, int t,
                         uint16_t wanted);
 
+/* Has the array at `i` the keys 1..n and no others?  `walked`: its items are
+** looked at anyway, so holes among them will be found. */
+bool schema_is_sequence(lua_State *L, int i, bool walked);
+
 /* Deep equality by JSON's rules.  Values nested deeper than the limit are not
 ** equal. */
 bool schema_equal(lua_State *L, const core_State *core, int a, int b);

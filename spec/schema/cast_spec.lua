@@ -1,0 +1,261 @@
+-- luacheck: ignore 143 (integers of Lua 5.4)
+local json = require("operations.json")
+local schema = require("operations.schema")
+
+local function cast(definition, value, mode, options)
+  local compiled = assert(schema.compile(definition, options))
+  local result, changes = compiled:cast(value, mode)
+  return result, changes, (compiled:check(result))
+end
+
+local function text(value)
+  return assert(json.encode(value, { sort_keys = true }))
+end
+
+local task = {
+  type = "object",
+  properties = {
+    id = { type = "integer" }, title = { type = "string" }, done = { type = "boolean", default = false },
+    kind = { const = "task" }, tags = { type = "array", items = { type = "string" } },
+  },
+  required = { "id", "kind" },
+}
+
+describe("casting", function()
+  it("strips, fills in, converts, and lists each change", function()
+    local result, changes, fits = cast(task, { id = "12", title = 7, secret = 1 })
+    assert.is_true(fits)
+    assert.equal('{"done":false,"id":12,"kind":"task","title":"7"}', text(result))
+    local by_path = {}
+    for _, change in ipairs(changes) do
+      by_path[change.path] = change
+    end
+    assert.same({ path = "/id", kind = "converted", old = "12", new = 12 }, by_path["/id"])
+    assert.same({ path = "/title", kind = "converted", old = 7, new = "7" }, by_path["/title"])
+    assert.same({ path = "/done", kind = "defaulted", new = false }, by_path["/done"])
+    assert.same({ path = "/kind", kind = "defaulted", new = "task" }, by_path["/kind"])
+    assert.same({ path = "/secret", kind = "stripped", old = 1 }, by_path["/secret"])
+    assert.equal(5, #changes)
+  end)
+
+  it("changes nothing in the input and shares no table that the schema describes", function()
+    local input = { id = 1, kind = "task", tags = { "a" }, x = 1 }
+    local result = cast(task, input)
+    assert.equal('{"id":1,"kind":"task","tags":["a"],"x":1}', text(input))
+    assert.are_not.equal(input.tags, result.tags)
+    assert.equal(json.array_mt, getmetatable(result.tags))
+  end)
+
+  it("leaves what it cannot convert without loss", function()
+    for _, value in ipairs({ "1.5", "012", "1e2", "", " 1", "0x10", "1.0", "-0", "99999999999999999999" }) do
+      local result, changes, fits = cast({ type = "integer" }, value)
+      assert.equal(value, result)
+      assert.equal(0, #changes)
+      assert.is_false(fits)
+    end
+    assert.equal(1.5, (cast({ type = "integer" }, 1.5)))
+    assert.equal(1, (cast({ type = "boolean" }, 1)))
+    assert.equal("yes", (cast({ type = "boolean" }, "yes")))
+    assert.equal("a\0", (cast({ type = "integer" }, "a\0")))
+  end)
+
+  it("converts the canonical text of numbers and booleans, and numbers to their text", function()
+    assert.equal(-12, (cast({ type = "integer" }, "-12")))
+    assert.equal(0, (cast({ type = "integer" }, "0")))
+    assert.equal(0.1, (cast({ type = "number" }, "0.1")))
+    assert.equal(12, (cast({ type = "number" }, "12")))
+    assert.equal(true, (cast({ type = "boolean" }, "true")))
+    assert.equal(false, (cast({ type = "boolean" }, "false")))
+    assert.equal("0.1", (cast({ type = "string" }, 0.1)))
+    assert.equal("12", (cast({ type = "string" }, 12)))
+    assert.equal(2, (cast({ enum = { 1, 2 } }, "2")))
+    assert.equal(9, (cast({ type = "integer", maximum = 5 }, "9")))
+  end)
+
+  it("makes integers of whole floats where only integers are wanted", function()
+    local result, changes = cast({ type = "integer" }, 1.0)
+    assert.equal(1, result)
+    if math.type then
+      assert.equal("integer", math.type(result))
+      assert.equal("converted", changes[1].kind)
+      assert.equal("float", math.type((cast({ type = "number" }, 1.0))))
+      assert.equal("integer", math.type((cast({ allOf = { { type = "integer" } } }, 1.0))))
+      assert.equal(math.maxinteger, (cast({ type = "integer" }, "9223372036854775807")))
+      assert.equal(math.mininteger, (cast({ type = "integer" }, "-9223372036854775808")))
+    end
+  end)
+
+  it("keeps unknown properties where the schema names none or lets them in", function()
+    assert.equal('{"a":1}', text((cast({ type = "object" }, { a = 1 }))))
+    assert.equal('{"a":1}', text((cast({ type = "object", required = { "a" } }, { a = 1 }))))
+    assert.equal('{"a":1,"b":2}', text((cast({ properties = { a = true }, additionalProperties = true },
+      { a = 1, b = 2 }))))
+    assert.equal('{"a":1,"b":2}', text((cast({ properties = { a = true },
+      additionalProperties = { type = "integer" } }, { a = 1, b = "2" }))))
+    assert.equal('{"x1":1}', text((cast({ patternProperties = { ["^x"] = { type = "integer" } } },
+      { x1 = "1", y = 2 }))))
+    assert.equal('{}', text((cast({ additionalProperties = false }, { a = 1 }))))
+    assert.equal('{"a":1}', text((cast({ properties = { b = true }, required = { "a" } }, { a = 1 }))))
+    assert.equal('{"a":1,"z":1}', text((cast({ allOf = { { properties = { a = true } } },
+      unevaluatedProperties = { type = "integer" } }, { a = 1, z = "1" }))))
+    assert.equal('{"a":1}', text((cast({ allOf = { { properties = { a = true } } },
+      unevaluatedProperties = false }, { a = 1, z = "1" }))))
+  end)
+
+  it("knows properties by allOf, $ref, branches, if and dependentSchemas", function()
+    local definition = {
+      ["$defs"] = { base = { properties = { id = { type = "integer", default = 5 } } } },
+      allOf = { { ["$ref"] = "#/$defs/base" }, { properties = { name = { type = "string" } } } },
+      anyOf = { { properties = { x = { type = "integer" } } }, { properties = { y = { type = "integer" } } } },
+      ["if"] = { required = { "x" } }, ["then"] = { properties = { thenX = true } },
+      ["else"] = { properties = { elseX = true } },
+      dependentSchemas = { name = { properties = { nick = true } } },
+    }
+    assert.equal('{"id":5,"name":"1","nick":1,"thenX":1,"x":1,"y":2}',
+      text((cast(definition, { name = 1, nick = 1, x = 1, y = 2, thenX = 1, elseX = 1, z = 1 }))))
+    assert.equal('{"elseX":1,"id":7}', text((cast(definition, { id = "7", nick = 1, thenX = 1, elseX = 1 }))))
+  end)
+
+  it("takes the branch that fits, fits once it is cast, or comes closest", function()
+    local definition = {
+      oneOf = {
+        { type = "object", properties = { a = { type = "integer" }, n = { type = "string" } }, required = { "a" } },
+        { type = "object", properties = { b = { type = "integer" }, c = { type = "integer" } }, required = { "b" } },
+        { type = "array", items = { type = "integer" } },
+      },
+    }
+    assert.equal('{"b":1}', text((cast(definition, { b = 1, n = 2 }))))
+    assert.equal('{"b":1}', text((cast(definition, { b = "1", n = 2 }))))
+    assert.equal('{"b":"x","c":3}', text((cast(definition, { b = "x", c = "3", n = 2 }))))
+    assert.equal('[1,"x"]', text((cast(definition, { "1", "x" }))))
+    assert.equal(true, (cast(definition, true)))
+    assert.equal(7, (cast({ anyOf = { { type = "integer" }, { type = "null" } } }, "7")))
+    assert.equal('{"k":"b","y":1}', text((cast({ anyOf = {
+      { type = "object", properties = { k = { const = "a" }, x = { type = "integer" } }, required = { "k" } },
+      { type = "object", properties = { k = { const = "b" }, y = { type = "integer" } }, required = { "k" } },
+    } }, { k = "b", y = "1", x = 2 }))))
+  end)
+
+  it("casts tuples, items of allOf, and long objects", function()
+    assert.equal('[1,"2",3]', text((cast({ type = "array", prefixItems = { { type = "integer" } },
+      items = { type = { "string", "integer" } } }, { "1", "2", 3 }))))
+    assert.equal('[1,2]', text((cast({ allOf = { { items = { type = "integer" } },
+      { type = "array", prefixItems = { true } } } }, { "1", "2" }))))
+    local properties, value = {}, {}
+    for i = 1, 200 do
+      properties["p" .. i], value["p" .. i] = { type = "integer" }, tostring(i)
+    end
+    local result, changes, fits = cast({ type = "object", properties = properties }, value)
+    assert.is_true(fits)
+    assert.equal(200, #changes)
+    assert.equal(137, result.p137)
+  end)
+
+  it("marks arrays always, objects when they are empty", function()
+    local result = cast({ properties = { a = { type = "array" }, o = { type = "object" } } }, { a = {}, o = {} })
+    assert.equal('{"a":[],"o":{}}', text(result))
+    assert.equal(json.array_mt, getmetatable(result.a))
+    assert.equal(json.object_mt, getmetatable(result.o))
+  end)
+
+  it("gives each use of a default its own copy", function()
+    local definition = { type = "object", properties = { list = { type = "array", default = { "a", { x = {} } } } } }
+    local compiled = assert(schema.compile(definition))
+    local one, two = compiled:cast({}), compiled:cast({})
+    one.list[1] = "changed"
+    assert.equal("a", two.list[1])
+    assert.equal("a", definition.properties.list.default[1])
+  end)
+
+  it("does less rather than spoil what conforms", function()
+    assert.equal('{"a":1}', text((cast({ minProperties = 1, properties = { b = true } }, { a = 1 }))))
+    assert.equal('{"b":1}', text((cast({ properties = { a = { type = "integer", default = "x" }, b = true } },
+      { b = 1 }))))
+    assert.equal('{"a":1,"b":2}', text((cast({ allOf = { { minProperties = 2, properties = { b = true } } } },
+      { a = 1, b = 2 }))))
+  end)
+
+  it("is off when it is told so", function()
+    local input = { id = "1" }
+    local result, changes = cast(task, input, "off")
+    assert.equal(input, result)
+    assert.equal(0, #changes)
+  end)
+end)
+
+describe("forcing", function()
+  for name, case in pairs({
+    ["a wrong scalar by the least value"] = { { type = "integer", minimum = 3 }, "x", "3" },
+    ["by the default"] = { { type = "integer", default = 7 }, "x", "7" },
+    ["by a default that $ref brings"] = {
+      { ["$ref"] = "#/$defs/n", ["$defs"] = { n = { type = "integer", default = 9 } } }, {}, "9",
+    },
+    ["by the const"] = { { const = { 1 } }, "x", "[1]" },
+    ["by the first of an enum"] = { { enum = { "a", "b" } }, "x", '"a"' },
+    ["by a multiple within bounds"] = { { type = "integer", minimum = 11, multipleOf = 5 }, json.null, "15" },
+    ["by a number between bounds"] = { { type = "number", exclusiveMinimum = 0, exclusiveMaximum = 1 }, "x", "0.5" },
+    ["by text of the least length"] = { { type = "string", minLength = 3 }, true, '"   "' },
+    ["by text of a pattern"] = { { type = "string", pattern = "^[A-Z]{3}$" }, true, '"ABC"' },
+    ["by null"] = { { type = "null" }, 1, "null" },
+    ["by a boolean"] = { { type = "boolean", const = true }, 1, "true" },
+    ["by an object with what is required"] = {
+      { type = "object", required = { "a", "b" },
+        properties = { a = { type = "string" }, b = { type = "array", items = { type = "integer" }, minItems = 2 } } },
+      "x", '{"a":"","b":[0,1]}',
+    },
+    ["too many items"] = { { type = "array", maxItems = 2 }, { 1, 2, 3 }, "[1,2]" },
+    ["too few items"] = { { type = "array", minItems = 2, items = { type = "string" } }, { "a" }, '["a"," "]' },
+    ["equal items"] = { { type = "array", uniqueItems = true }, { 1, 1, 2 }, "[1,2]" },
+    ["missing contained items"] = { { type = "array", contains = { const = 5 } }, {}, "[5]" },
+    ["missing properties"] = { { type = "object", minProperties = 2, properties = { a = { type = "integer" } },
+      additionalProperties = { type = "string" } }, {}, '{"a":0,"property1":""}' },
+    ["an optional property that nothing fits"] = { { type = "object", properties = { a = false, b = true } },
+      { a = 1, b = 2 }, '{"b":2}' },
+    ["the parts of an allOf"] = { { allOf = { { type = "integer" }, { minimum = 2 }, { maximum = 3 } } }, "x", "2" },
+    ["a union by its branches"] = { { type = "object", properties = { u = { anyOf = { { type = "string" },
+      { type = "integer" } } } } }, { u = true }, '{"u":""}' },
+    ["what must not be"] = { { ["not"] = { type = { "null", "object", "array" } } }, {}, '""' },
+    ["by the branch of an if"] = { { type = "object", required = { "k" }, properties = { k = { enum = { "a", "b" } } },
+      ["if"] = { properties = { k = { const = "a" } } }, ["then"] = { required = { "x" } } }, {}, '{"k":"b"}' },
+  }) do
+    it("replaces " .. name, function()
+      local result, changes, fits = cast(case[1], case[2], "force")
+      if name ~= "by the branch of an if" then
+        assert.equal(case[3], text(result))
+      end
+      assert.is_true(fits)
+      assert.is_true(#changes > 0)
+    end)
+  end
+
+  it("says what was replaced, with path and old value", function()
+    local _, changes = cast({ type = "object", properties = { n = { items = { type = "integer" } } } },
+      { n = { 1, "x" } }, "force")
+    assert.same({ { path = "/n/1", kind = "replaced", old = "x", new = 0 } }, changes)
+  end)
+
+  it("leaves a value that no value could replace", function()
+    local impossible = { type = "object", properties = { a = false }, required = { "a" } }
+    local result, _, fits = cast(impossible, { a = 1 }, "force")
+    assert.is_false(fits)
+    assert.equal("table", type(result))
+    assert.equal(5, (cast(false, 5, "force")))
+  end)
+
+  it("replaces by text of every format that it knows", function()
+    for _, format in ipairs({
+      "date-time", "date", "time", "duration", "email", "idn-email", "hostname", "idn-hostname", "ipv4", "ipv6", "uri",
+      "uri-reference", "iri", "iri-reference", "uri-template", "uuid", "json-pointer", "relative-json-pointer", "regex",
+    }) do
+      local _, _, fits = cast({ type = "string", format = format }, 5.5, "force", { formats = true })
+      assert.is_true(fits, format)
+    end
+  end)
+
+  it("ends on schemas whose every object needs another", function()
+    local definition = { type = "object", required = { "a", "b" },
+      properties = { a = { ["$ref"] = "#" }, b = { ["$ref"] = "#" } } }
+    local _, _, fits = cast(definition, {}, "force")
+    assert.is_false(fits)
+  end)
+end)

@@ -1,0 +1,178 @@
+-- luacheck: ignore 143 (integers of Lua 5.4)
+local json = require("operations.json")
+local schema = require("operations.schema")
+
+local function valid(definition, value, options)
+  return (assert(schema.compile(definition, options)):check(value))
+end
+
+local function array(list)
+  return setmetatable(list, json.array_mt)
+end
+
+describe("checking a value", function()
+  it("counts characters, not bytes", function()
+    assert.is_true(valid({ maxLength = 2 }, "\240\159\152\128\195\164"))
+    assert.is_false(valid({ minLength = 3 }, "\240\159\152\128\195\164"))
+    assert.is_true(valid({ minLength = 2, maxLength = 8 }, "abcdefgh"))
+  end)
+
+  it("decides multiples on decimals", function()
+    assert.is_true(valid({ multipleOf = 0.01 }, 19.99))
+    assert.is_true(valid({ multipleOf = 0.0001 }, 0.0075))
+    assert.is_false(valid({ multipleOf = 0.01 }, 19.995))
+    assert.is_false(valid({ multipleOf = 3 }, 10))
+    assert.is_true(valid({ multipleOf = 3 }, -9))
+    assert.is_true(valid({ multipleOf = 0.5 }, 1e300))
+    assert.is_false(valid({ multipleOf = 2 }, 1.5))
+    assert.is_true(valid({ multipleOf = 7 }, 0))
+  end)
+
+  it("takes 1.0 for an integer and NaN and infinities for nothing", function()
+    assert.is_true(valid({ type = "integer" }, 1.0))
+    assert.is_true(valid({ type = "integer" }, 1e300))
+    for _, value in ipairs({ 0 / 0, math.huge, -math.huge }) do
+      assert.is_false(valid({ type = "number" }, value))
+      assert.is_false(valid({ type = "integer" }, value))
+      assert.is_false(valid({ minimum = 0 }, value))
+    end
+  end)
+
+  if math.type then
+    it("compares 64-bit integers exactly", function()
+      local max = math.maxinteger
+      assert.is_false(valid({ maximum = max - 1 }, max))
+      assert.is_true(valid({ minimum = max }, max))
+      assert.is_false(valid({ const = max - 1 }, max))
+      assert.is_false(valid({ minimum = max }, 2.0 ^ 62))
+      assert.is_true(valid({ exclusiveMinimum = max }, 2.0 ^ 63))
+      assert.is_true(valid({ maximum = math.mininteger }, -2.0 ^ 70))
+      assert.is_true(valid({ multipleOf = 1 }, math.mininteger))
+      assert.is_true(valid({ maximum = 1.5 }, 1))
+      assert.is_false(valid({ maximum = -1 }, -0.5))
+      assert.is_false(valid({ exclusiveMaximum = -1 }, -0.5))
+    end)
+  end
+
+  it("takes null in every spelling, and no other userdata", function()
+    assert.is_true(valid({ type = "null" }, json.null))
+    assert.is_true(valid({ const = json.null }, json.null))
+    assert.is_false(valid({ type = "null" }, io.stdout))
+    assert.is_false(valid({ type = { "null", "object" } }, print))
+  end)
+
+  it("takes an unmarked empty table for an array or an object, as the schema says", function()
+    assert.is_true(valid({ type = "array" }, {}))
+    assert.is_true(valid({ type = "object" }, {}))
+    assert.is_false(valid({ type = "object" }, array({})))
+    assert.is_false(valid({ type = "array" }, setmetatable({}, json.object_mt)))
+    assert.is_true(valid({ type = "array", maxItems = 0 }, {}))
+    assert.is_false(valid({ minProperties = 1 }, {}))
+    assert.is_true(valid({ const = array({}) }, {}))
+  end)
+
+  it("refuses arrays with holes or names, and objects with numbers for names", function()
+    assert.is_false(valid({ type = "array" }, { 1, 2, x = 3 }))
+    assert.is_false(valid({ type = "array" }, { 1, nil, 3 }))
+    assert.is_false(valid({ additionalProperties = { type = "integer" } }, { x = 1, [5] = 2 }))
+    assert.is_false(valid({ propertyNames = true, type = "object" }, { x = 1, [5] = 2 }))
+    assert.is_false(valid({ unevaluatedProperties = { type = "integer" } }, { x = 1, [5] = 2 }))
+  end)
+
+  it("finds equal items in long arrays, whatever they are", function()
+    local list = {}
+    for i = 1, 100 do
+      list[i] = i % 3 == 0 and { a = i, b = { i } } or i % 3 == 1 and ("s" .. i) or i
+    end
+    assert.is_true(valid({ uniqueItems = true }, list))
+    list[101] = { b = { 33 }, a = 33 }
+    assert.is_false(valid({ uniqueItems = true }, list))
+    list[101] = 2.0
+    assert.is_false(valid({ uniqueItems = true }, list))
+    list[101] = true
+    assert.is_true(valid({ uniqueItems = true }, list))
+    assert.is_true(valid({ uniqueItems = true }, { 1, true, "1", { 1 }, { 2 }, json.null, false, 0 }))
+    assert.is_false(valid({ uniqueItems = true }, { { a = json.null }, { a = json.null } }))
+  end)
+
+  it("finds names and enum members of more than 40 bytes", function()
+    local long = ("n"):rep(50)
+    local definition = {
+      properties = { [long] = { type = "integer" }, x = true }, additionalProperties = false, required = { long },
+    }
+    assert.is_true(valid(definition, { [("n"):rep(25) .. ("n"):rep(25)] = 1 }))
+    assert.is_false(valid(definition, { [long] = "1" }))
+    assert.is_false(valid(definition, { [long .. "n"] = 1 }))
+    assert.is_true(valid({ enum = { "a", long } }, ("nn"):rep(25)))
+    assert.is_false(valid({ enum = { "a", long } }, long .. "n"))
+  end)
+
+  it("asserts formats when told to, those of numbers too", function()
+    local on = { formats = true }
+    assert.is_true(valid({ format = "ipv4" }, "999.1.1.1"))
+    assert.is_false(valid({ format = "ipv4" }, "999.1.1.1", on))
+    assert.is_true(valid({ format = "ipv4" }, 5, on))
+    assert.is_true(valid({ format = "colour" }, "x", on))
+    assert.is_false(valid({ format = "int32" }, 2147483648, on))
+    assert.is_true(valid({ format = "int32" }, -2147483648, on))
+    assert.is_false(valid({ format = "int32" }, 1.5, on))
+    assert.is_true(valid({ format = "int64" }, 2147483648, on))
+    assert.is_false(valid({ format = "int64" }, 1e30, on))
+    assert.is_false(valid({ format = "float" }, 1e300, on))
+    assert.is_true(valid({ format = "double" }, 1e300, on))
+  end)
+
+  it("picks the branch that a property names", function()
+    local definition = {
+      oneOf = {
+        { type = "object", required = { "kind" }, properties = { kind = { const = "a" }, x = { type = "integer" } } },
+        { type = "object", required = { "kind" }, properties = { kind = { enum = { "b", "c" } } } },
+        { type = "null" },
+      },
+    }
+    assert.is_true(valid(definition, { kind = "a", x = 1 }))
+    assert.is_false(valid(definition, { kind = "a", x = "1" }))
+    assert.is_true(valid(definition, { kind = "c", x = "1" }))
+    assert.is_false(valid(definition, { kind = "d" }))
+    assert.is_false(valid(definition, {}))
+    assert.is_true(valid(definition, json.null))
+  end)
+
+  it("ends on values that contain themselves, however they branch", function()
+    local definition = { type = "object", properties = { a = { ["$ref"] = "#" }, b = { ["$ref"] = "#" } } }
+    local compiled = assert(schema.compile(definition))
+    local value = {}
+    value.a, value.b = value, value
+    local ok, issues = compiled:check(value)
+    assert.is_false(ok)
+    assert.equal("/a", issues[1].path)
+    assert.equal("the value contains itself", issues[1].message)
+    assert.equal(value, (compiled:cast(value)))
+    assert.equal(value, (compiled:cast(value, "force")))
+    assert.equal(value, compiled:fill(value))
+  end)
+
+  it("ends on deep values and on schemas that only refer to themselves", function()
+    local value = {}
+    for _ = 1, 100000 do
+      value = { value }
+    end
+    local ok, issues = assert(schema.compile({ items = { ["$ref"] = "#" } })):check(value)
+    assert.is_false(ok)
+    assert.equal("nested too deeply", issues[1].message)
+    ok, issues = assert(schema.compile({ ["$ref"] = "#" })):check(1)
+    assert.is_false(ok)
+    assert.equal("nested too deeply", issues[1].message)
+    local equal = value
+    assert.is_true(valid({ const = equal }, value))
+  end)
+
+  it("does not hang on a pattern that backtracks", function()
+    local compiled = assert(schema.compile({ pattern = "^(a+)+$" }))
+    local ok, issues = compiled:check(("a"):rep(40) .. "b")
+    assert.is_false(ok)
+    assert.is_true(#issues > 0)
+    ok = assert(schema.compile({ ["not"] = { pattern = "^(a+)+$" } })):check(("a"):rep(40) .. "b")
+    assert.is_false(ok)
+  end)
+end)

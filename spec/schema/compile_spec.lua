@@ -1,0 +1,143 @@
+local json = require("operations.json")
+local schema = require("operations.schema")
+
+local function problems(definition, options)
+  local compiled, err = schema.compile(definition, options)
+  assert.is_nil(compiled)
+  assert.equal("VALIDATION_ERROR", err.code)
+  local list = {}
+  for i, issue in ipairs(err.details) do
+    list[i] = issue.path .. ": " .. issue.message
+  end
+  table.sort(list)
+  return list
+end
+
+describe("compiling a schema", function()
+  it("reports everything that is wrong with it, by path", function()
+    assert.same({
+      "/items/type: unknown type \"text\"; expected null, boolean, integer, number, string, array or object",
+      "/maxLength: expected a non-negative integer, got -1",
+      "/properties/a/enum: expected an array, got string",
+      "/properties/b: expected a schema (a table or a boolean), got string",
+      "/required: expected an array of property names, got boolean",
+    }, problems({
+      maxLength = -1, required = true, items = { type = "text" }, properties = { a = { enum = "x" }, b = "string" },
+    }))
+  end)
+
+  for name, case in pairs({
+    ["a count that is no integer"] = { { minItems = 1.5 }, "/minItems: expected a non-negative integer, got 1.5" },
+    ["a count that is no number"] = { { minItems = "1" }, "/minItems: expected a non-negative integer, got string" },
+    ["a bound that is no number"] = { { minimum = "1" }, "/minimum: expected a number, got string" },
+    ["an infinite bound"] = { { maximum = math.huge }, "/maximum: expected a number, got number" },
+    ["a multipleOf of zero"] = { { multipleOf = 0 }, "/multipleOf: expected a number above 0, got 0" },
+    ["a pattern that is none"] = { { pattern = "(" }, "/pattern: \"(\" is no regular expression" },
+    ["a patternProperties name that is no pattern"] = {
+      { patternProperties = { ["["] = true } }, "/patternProperties: \"[\" is no regular expression",
+    },
+    ["a pattern that is no string"] = { { pattern = 1 }, "/pattern: expected a string, got integer" },
+    ["a type that is no name"] = { { type = { 1 } }, "/type: expected the name of a type, or an array of them" },
+    ["a flag that is no boolean"] = { { uniqueItems = 1 }, "/uniqueItems: expected a boolean, got integer" },
+    ["branches that are no array"] = { { anyOf = { x = 1 } }, "/anyOf: expected an array of schemas, got object" },
+    ["properties that are an array"] = { { properties = { true } }, "/properties: expected an object, got array" },
+    ["names that are numbers"] = { { properties = { [2.5] = true } }, "/properties: names are strings, got a number" },
+    ["keys that are numbers"] = { { [7] = true }, "a schema's keys are strings, this one has a number" },
+    ["an array for a schema"] = { { ["not"] = { true } }, "/not: expected a schema (a table or a boolean), got array" },
+    ["names of dependents that are none"] = {
+      { dependentRequired = { a = "b" } }, "/dependentRequired: expected arrays of property names, got string",
+    },
+    ["a reference to nowhere"] = { { ["$ref"] = "#/$defs/x" }, "/$ref: \"#/$defs/x\" points to no schema" },
+    ["a reference to an unknown anchor"] = { { ["$ref"] = "#x" }, "/$ref: \"#x\" points to no schema" },
+    ["a reference to what is no schema"] = {
+      { ["$ref"] = "#/title", title = "x" }, "/$ref: \"#/title\" points to no schema",
+    },
+    ["an unknown dialect"] = { { ["$schema"] = "http://example.com/x" }, "\"http://example.com/x\" is no dialect" },
+  }) do
+    it("refuses " .. name, function()
+      local list = problems(case[1])
+      assert.equal(1, #list)
+      assert.is_truthy(list[1]:find(case[2], 1, true), list[1])
+    end)
+  end
+
+  it("counts the issues beyond the first in the message", function()
+    local _, err = schema.compile({ minimum = "1", maximum = "2", title = 3 })
+    assert.equal("VALIDATION_ERROR: /maximum: expected a number, got string (and 1 more)", tostring(err))
+  end)
+
+  it("refuses schemas nested too deeply, without touching the C stack's end", function()
+    local definition = true
+    for _ = 1, 1000 do
+      definition = { items = definition }
+    end
+    assert.is_truthy(problems(definition)[1]:find("deeper than 256 levels", 1, true))
+  end)
+
+  it("takes a schema table that contains itself as recursion", function()
+    local list = { type = "object", required = { "value" } }
+    list.properties = { next = list }
+    local compiled = assert(schema.compile(list))
+    assert.is_true(compiled:check({ value = 1, next = { value = 2 } }))
+    assert.is_false((compiled:check({ value = 1, next = { next = { value = 2 } } })))
+  end)
+
+  it("takes one table used in many places", function()
+    local shared = { type = "string" }
+    local compiled = assert(schema.compile({ properties = { a = shared, b = shared } }))
+    assert.is_false((compiled:check({ a = "x", b = 1 })))
+  end)
+
+  it("refuses a vocabulary that it does not have", function()
+    local metaschema = {
+      ["$schema"] = "https://json-schema.org/draft/2020-12/schema",
+      ["$vocabulary"] = { ["http://example.com/vocabulary"] = true },
+    }
+    local list = problems({ ["$schema"] = "http://example.com/meta" }, { resolve = function() return metaschema end })
+    assert.is_truthy(list[1]:find("needs vocabulary http://example.com/vocabulary", 1, true))
+  end)
+
+  it("reads every draft by its name and by its URI", function()
+    local limit = { minimum = 3, exclusiveMinimum = true }
+    local old = { "4", "draft-04", "http://json-schema.org/draft-04/schema#", "openapi-3.0", "swagger-2.0" }
+    for _, draft in ipairs(old) do
+      local compiled = assert(schema.compile(limit, { draft = draft }))
+      assert.is_false((compiled:check(3)), draft)
+      assert.is_true(compiled:check(4), draft)
+    end
+    for _, draft in ipairs({ "6", "7", "2019-09", "2020-12", "openapi-3.1" }) do
+      assert.is_nil((schema.compile(limit, { draft = draft })), draft)
+      assert.is_false((assert(schema.compile({ exclusiveMinimum = 3 }, { draft = draft })):check(3)), draft)
+    end
+    assert(schema.compile({ ["$schema"] = "https://json-schema.org/draft-07/schema", ["if"] = true }))
+  end)
+
+  it("follows OpenAPI 3.0: nullable, nothing beside $ref", function()
+    local compiled = assert(schema.compile({
+      type = "object",
+      properties = { a = { type = "string", nullable = true }, b = { ["$ref"] = "#/definitions/b", type = "string" } },
+      definitions = { b = { type = "integer" } },
+    }, { draft = "openapi-3.0" }))
+    assert.is_true(compiled:check({ a = json.null, b = 1 }))
+    assert.is_false((compiled:check({ b = "x" })))
+  end)
+
+  it("takes Swagger 2.0's type file for anything", function()
+    assert.is_true(assert(schema.compile({ type = "file" }, { draft = "swagger-2.0" })):check("x"))
+  end)
+
+  it("follows pointers through escapes, arrays and places that are no keywords", function()
+    local compiled = assert(schema.compile({
+      ["$defs"] = { ["a/b~c d"] = { type = "integer" } },
+      components = { list = { { type = "string" } } },
+      properties = {
+        x = { ["$ref"] = "#/$defs/a~1b~0c%20d" }, y = { ["$ref"] = "#/components/list/0" },
+        z = { ["$ref"] = "#/$defs/a~1b~0c%20d" },
+      },
+    }))
+    assert.is_true(compiled:check({ x = 1, y = "s", z = 2 }))
+    local _, issues = compiled:check({ x = "s", y = 1 })
+    assert.equal("/$defs/a~1b~0c d/type", issues[1].schemaPath)
+    assert.equal(2, #issues)
+  end)
+end)

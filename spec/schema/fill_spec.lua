@@ -1,0 +1,66 @@
+local json = require("operations.json")
+local schema = require("operations.schema")
+
+local function fill(definition, value)
+  return assert(schema.compile(definition)):fill(value)
+end
+
+local function text(value)
+  return assert(json.encode(value, { sort_keys = true }))
+end
+
+describe("filling in defaults", function()
+  it("gives back the value itself when nothing is missing", function()
+    local value = { a = { b = 1 } }
+    local definition = { properties = { a = { properties = { b = { default = 2 } } } } }
+    assert.equal(value, fill(definition, value))
+    assert.equal(value, fill({ properties = { a = true } }, value))
+    assert.equal("x", fill(definition, "x"))
+    local list = { 1 }
+    assert.equal(list, fill(definition, list))
+  end)
+
+  it("copies only what it changes", function()
+    local value = { a = {}, same = { 1 } }
+    local filled = fill({ properties = { a = { properties = { b = { default = 2 } } } } }, value)
+    assert.equal('{"a":{"b":2},"same":[1]}', text(filled))
+    assert.equal(value.same, filled.same)
+    assert.is_nil(value.a.b)
+  end)
+
+  it("reaches through items, patterns, additionalProperties, $ref and allOf", function()
+    local point = { type = "object", properties = { x = { type = "integer", default = 0 } } }
+    local filled = fill({
+      ["$defs"] = { point = point },
+      allOf = { { properties = { list = { items = { ["$ref"] = "#/$defs/point" } } } } },
+      properties = { pair = { prefixItems = { true, point } } },
+      patternProperties = { ["^p"] = { properties = { tag = { default = "p" } } } },
+      additionalProperties = point,
+    }, { list = { {}, { x = 1 } }, pair = { 1, {} }, p1 = {}, other = {} })
+    assert.equal('{"list":[{"x":0},{"x":1}],"other":{"x":0},"p1":{"tag":"p"},"pair":[1,{"x":0}]}', text(filled))
+  end)
+
+  it("fills defaults that are objects themselves", function()
+    local filled = fill({
+      properties = { o = { default = {}, properties = { a = { default = json.null } } } },
+    }, {})
+    assert.equal('{"o":{"a":null}}', text(filled))
+  end)
+
+  it("takes the default of what a property refers to", function()
+    assert.equal('{"n":3}', text(fill({
+      ["$defs"] = { n = { default = 3 } }, properties = { n = { ["$ref"] = "#/$defs/n" } },
+    }, {})))
+  end)
+
+  it("converts nothing and strips nothing", function()
+    assert.equal('{"a":"1","n":5,"z":1}', text(fill({
+      type = "object", properties = { a = { type = "integer" }, n = { default = 5 } }, additionalProperties = false,
+    }, { a = "1", z = 1 })))
+  end)
+
+  it("ends where a default would need itself for ever", function()
+    local value = {}
+    assert.equal(value, fill({ properties = { next = { ["$ref"] = "#", default = {} } } }, value))
+  end)
+end)

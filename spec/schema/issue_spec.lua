@@ -1,0 +1,178 @@
+local json = require("operations.json")
+local schema = require("operations.schema")
+
+local function issues(definition, value, options)
+  local compiled = assert(schema.compile(definition, options))
+  local ok, list = compiled:check(value)
+  assert.is_false(ok)
+  local lines = {}
+  for i, issue in ipairs(list) do
+    lines[i] = issue.path .. ": " .. issue.message
+  end
+  return lines, list
+end
+
+local function closed(properties, required)
+  return { type = "object", properties = properties, required = required, additionalProperties = false }
+end
+
+describe("the issues of a value", function()
+  for name, case in pairs({
+    ["a wrong type"] = { { type = { "string", "null" } }, 1, ": expected string or null, got integer" },
+    ["NaN"] = { { type = "number" }, 0 / 0, ": expected number, got NaN" },
+    ["infinity"] = { {}, math.huge, ": expected a JSON value, got infinity" },
+    ["a function"] = { { type = "object", properties = { f = true } }, { f = print },
+      "/f: expected a JSON value, got function" },
+    ["the schema false"] = { { properties = { a = false } }, { a = 1 }, "/a: no value is allowed here" },
+    ["a long string"] = { { maxLength = 20 }, ("x"):rep(34), ": expected at most 20 characters, got 34" },
+    ["a short string"] = { { minLength = 1 }, "", ": expected at least 1 character, got 0" },
+    ["a pattern"] = { { pattern = "^a" }, "b", ": expected a string that matches ^a, got \"b\"" },
+    ["a minimum"] = { { minimum = 2 }, 1, ": expected a number of at least 2, got 1" },
+    ["a maximum"] = { { maximum = 2.5 }, 3, ": expected a number of at most 2.5, got 3" },
+    ["an exclusive minimum"] = { { exclusiveMinimum = 2 }, 2, ": expected a number above 2, got 2" },
+    ["an exclusive maximum"] = { { exclusiveMaximum = 2 }, 2, ": expected a number below 2, got 2" },
+    ["a multiple"] = { { multipleOf = 2 }, 3, ": expected a number that is a multiple of 2, got 3" },
+    ["few items"] = { { minItems = 2 }, { 1 }, ": expected at least 2 items, got 1" },
+    ["many items"] = { { maxItems = 1 }, { 1, 2 }, ": expected at most 1 item, got 2" },
+    ["equal items"] = { { uniqueItems = true }, { 1, 2, 1 }, ": expected different items, 0 and 2 are equal" },
+    ["an item"] = { { items = { type = "string" } }, { "a", 2 }, "/1: expected string, got integer" },
+    ["a tuple"] = { { prefixItems = { true, { const = 1 } } }, { 1, 2 }, "/1: expected 1, got 2" },
+    ["nothing contained"] = { { contains = { const = 1 } }, { 2 },
+      ": expected at least 1 item of the contained kind, found 0" },
+    ["too much contained"] = { { contains = { const = 1 }, maxContains = 1 }, { 1, 1 },
+      ": expected at most 1 item of the contained kind, found 2" },
+    ["few properties"] = { { minProperties = 2 }, { a = 1 }, ": expected at least 2 properties, got 1" },
+    ["many properties"] = { { maxProperties = 1 }, { a = 1, b = 2 }, ": expected at most 1 property, got 2" },
+    ["a missing property"] = { { required = { "a" } }, { b = 1 }, "/a: required, but missing" },
+    ["a missing property of a type"] = {
+      { required = { "a" }, properties = { a = { ["$ref"] = "#/$defs/a" } }, ["$defs"] = { a = { type = "array" } } },
+      { b = 1 }, "/a: required, but missing; expected array",
+    },
+    ["an unknown property"] = { closed({ a = true, b = true }), { c = 1 },
+      "/c: unknown property; expected \"a\" or \"b\"" },
+    ["any property"] = { { additionalProperties = false }, { c = 1 }, "/c: unknown property" },
+    ["another property"] = { { additionalProperties = { type = "string" } }, { c = 1 },
+      "/c: expected string, got integer" },
+    ["a property by a pattern"] = { { patternProperties = { ["^x"] = { type = "string" } } }, { x1 = 1 },
+      "/x1: expected string, got integer" },
+    ["a property's name"] = { { propertyNames = { maxLength = 2 } }, { abc = 1 },
+      "/abc: this name does not fit: expected at most 2 characters, got 3" },
+    ["a dependent property"] = { { dependentRequired = { a = { "b" } } }, { a = 1 },
+      "/b: required because \"a\" is there, but missing" },
+    ["a dependent schema"] = { { dependentSchemas = { a = { minProperties = 2 } } }, { a = 1 },
+      ": expected at least 2 properties, got 1" },
+    ["an unevaluated property"] = { { allOf = { { properties = { a = true } } }, unevaluatedProperties = false },
+      { a = 1, b = 1 }, "/b: unknown property" },
+    ["an unevaluated property's type"] = { { unevaluatedProperties = { type = "string" } }, { b = 1 },
+      "/b: expected string, got integer" },
+    ["an unevaluated item"] = { { prefixItems = { true }, unevaluatedItems = false }, { 1, 2 },
+      "/1: no value is allowed here" },
+    ["an enum"] = { { enum = { "a", 1, json.null, true, { 1 }, {} } }, "x",
+      ": expected one of \"a\", 1, null, true, an array or an empty object, got \"x\"" },
+    ["a const"] = { { const = "a" }, ("x"):rep(70), ": expected \"a\", got \"" .. ("x"):rep(60) .. "...\"" },
+    ["not"] = { { ["not"] = { type = "null" } }, json.null,
+      ": expected a value that does not fit the schema of not" },
+    ["then"] = { { ["if"] = { type = "string" }, ["then"] = { minLength = 2 } }, "x",
+      ": expected at least 2 characters, got 1" },
+    ["else"] = { { ["if"] = { type = "string" }, ["else"] = { minimum = 2 } }, 1,
+      ": expected a number of at least 2, got 1" },
+    ["keys that are numbers"] = { { additionalProperties = { type = "integer" } }, { x = 1, [5] = 2 },
+      ": an object's keys are strings, this one has a number" },
+    ["a table with holes"] = { { type = "array" }, { 1, nil, 3 },
+      ": expected an array, got a table with holes or other keys" },
+    ["an array with names"] = { { properties = { a = { type = "array" } } }, { a = { 1, x = 2 } },
+      "/a: expected an array, got a table with holes or other keys" },
+  }) do
+    it("say " .. name .. " for people", function()
+      assert.same({ case[3] }, (issues(case[1], case[2])))
+    end)
+  end
+
+  it("say formats for people", function()
+    local on = { formats = true }
+    assert.same({ ": expected a string of format date, got \"x\"" }, (issues({ format = "date" }, "x", on)))
+    assert.same({ ": expected a number of format int32, got 4294967296" },
+      (issues({ format = "int32" }, 4294967296, on)))
+  end)
+
+  it("come all at once, known properties first, the others by name", function()
+    assert.same({
+      "/a: required, but missing; expected string", "/b: expected integer, got string",
+      "/x: unknown property; expected \"a\" or \"b\"", "/y: unknown property; expected \"a\" or \"b\"",
+    }, (issues(closed({ a = { type = "string" }, b = { type = "integer" } }, { "a" }), { b = "1", y = 1, x = 2 })))
+  end)
+
+  it("stop at the limit", function()
+    local value = {}
+    for i = 1, 500 do
+      value[i] = "x"
+    end
+    assert.equal(100, #issues({ items = { type = "integer" } }, value))
+    assert.equal(3, #issues({ items = { type = "integer" } }, value, { max_issues = 3 }))
+  end)
+
+  it("have paths as JSON Pointers", function()
+    local _, list = issues({ properties = { ["a/b~c"] = { items = { type = "null" } } } }, { ["a/b~c"] = { 1 } })
+    assert.equal("/a~1b~0c/0", list[1].path)
+    assert.equal("/properties/a~1b~0c/items/type", list[1].schemaPath)
+  end)
+
+  it("carry what programs need in params", function()
+    local function params(definition, value)
+      local _, list = issues(definition, value)
+      return list[1].params
+    end
+    assert.same({ limit = 2 }, params({ maxLength = 2 }, "abc"))
+    assert.same({ limit = 2 }, params({ minimum = 2 }, 1))
+    assert.same({ multipleOf = 2 }, params({ multipleOf = 2 }, 1))
+    assert.same({ allowedValues = { 1, 2 } }, params({ enum = { 1, 2 } }, 3))
+    assert.same({ allowedValue = 1 }, params({ const = 1 }, 3))
+    assert.same({ pattern = "a" }, params({ pattern = "a" }, "b"))
+    assert.same({ missingProperty = "a" }, params({ required = { "a" } }, { b = 1 }))
+    assert.same({ additionalProperty = "b" }, params({ additionalProperties = false }, { b = 1 }))
+    assert.same({ i = 0, j = 1 }, params({ uniqueItems = true }, { 1, 1 }))
+  end)
+
+  describe("of a union", function()
+    local text = { type = "object", required = { "type", "text" },
+      properties = { type = { const = "text" }, text = { type = "string" } } }
+    local image = { type = "object", required = { "type", "data" },
+      properties = { type = { const = "image" }, data = { type = "string" } } }
+
+    it("are those of the branch that the value names", function()
+      assert.same({ "/text: expected string, got integer" }, (issues({ anyOf = { image, text } },
+        { type = "text", text = 5 })))
+    end)
+
+    it("list the names when none is given or it is unknown", function()
+      assert.same({ "/type: expected \"image\" or \"text\", got \"sound\"" },
+        (issues({ anyOf = { image, text } }, { type = "sound" })))
+      assert.same({ "/type: required, but missing; expected \"image\" or \"text\"" },
+        (issues({ oneOf = { image, text } }, { data = "x" })))
+    end)
+
+    it("are those of the closest branch otherwise", function()
+      local point = closed({ x = { type = "integer" }, y = { type = "integer" } }, { "x", "y" })
+      local name = closed({ first = { type = "string" }, last = { type = "string" } }, { "first", "last" })
+      assert.same({ "/last: expected string, got integer" },
+        (issues({ anyOf = { point, name, { type = "string" } } }, { first = "a", last = 1 })))
+      assert.same({ "/y: expected integer, got string" }, (issues({ oneOf = { point, name } }, { x = 1, y = "1" })))
+    end)
+
+    it("name the types when none is right", function()
+      assert.same({ ": expected string or integer, got boolean" },
+        (issues({ anyOf = { { type = "integer" }, { type = "string" } } }, true)))
+    end)
+
+    it("name the branches of a oneOf that fit both", function()
+      assert.same({ ": expected to fit one alternative only, fits 0 and 2 of oneOf" },
+        (issues({ oneOf = { { type = "integer" }, { type = "string" }, { minimum = 0 } } }, 5)))
+    end)
+  end)
+
+  it("report unknown properties once, when another misfit hides what was evaluated", function()
+    assert.same({ "/a: expected string, got integer", "/z: unknown property" }, (issues({
+      allOf = { { anyOf = { { properties = { a = { type = "string" } } } } } }, unevaluatedProperties = false,
+    }, { a = 1, z = 1 })))
+  end)
+end)

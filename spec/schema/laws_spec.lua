@@ -1,0 +1,86 @@
+local json = require("operations.json")
+local random_schema = require("spec.support.random_schema")
+local schema = require("operations.schema")
+
+local seeds = 600
+
+local function text(value)
+  return value == nil and "nil" or assert(json.encode(value, { sort_keys = true }))
+end
+
+--- Does the random schema say `not`, or count, so that making a value to fit may be beyond any engine?
+local function is_hard(definition)
+  local written = text(definition)
+  return written:find('"not"', 1, true) or written:find('"oneOf"', 1, true) or written:find('"if"', 1, true)
+    or written:find("unevaluated", 1, true) or written:find('"contains"', 1, true)
+end
+
+local function each(visit)
+  for seed = 1, seeds do
+    local pick = random_schema.generator(seed * 7919)
+    local definition = random_schema.schema(pick, 2)
+    local compiled = assert(schema.compile(definition))
+    for _ = 1, 3 do
+      local value = random_schema.value(pick, 2)
+      visit(compiled, value, definition, "seed " .. seed .. ": " .. text(definition) .. " with " .. text(value))
+    end
+  end
+end
+
+describe("whatever the schema and the value are", function()
+  it("a value is valid or has issues", function()
+    each(function(compiled, value, _, label)
+      local ok, issues = compiled:check(value)
+      assert.is_true(ok or #issues > 0, label)
+    end)
+  end)
+
+  it("casting twice is casting once", function()
+    each(function(compiled, value, _, label)
+      local once = compiled:cast(value)
+      assert.equal(text(once), text((compiled:cast(once))), label)
+    end)
+  end)
+
+  it("casting keeps a valid value valid", function()
+    each(function(compiled, value, _, label)
+      if compiled:check(value) then
+        assert.is_true(compiled:check((compiled:cast(value))), label)
+      end
+    end)
+  end)
+
+  it("casting changes nothing without saying so", function()
+    each(function(compiled, value, _, label)
+      local result, changes = compiled:cast(value)
+      if #changes == 0 and text(value):find("{}", 1, true) == nil then
+        assert.equal(text(value), text(result), label)
+      end
+    end)
+  end)
+
+  it("no input is changed", function()
+    each(function(compiled, value, _, label)
+      local before = text(value)
+      compiled:check(value)
+      compiled:cast(value)
+      compiled:cast(value, "force")
+      compiled:fill(value)
+      assert.equal(before, text(value), label)
+    end)
+  end)
+
+  it("forcing makes it fit, where a random value does", function()
+    each(function(compiled, value, definition, label)
+      local forced = compiled:cast(value, "force")
+      if compiled:check(forced) or is_hard(definition) then
+        return
+      end
+      local pick = random_schema.generator(99)
+      for _ = 1, 200 do
+        local other = random_schema.value(pick, 3)
+        assert.is_false((compiled:check(other)), label .. " could be " .. text(other))
+      end
+    end)
+  end)
+end)

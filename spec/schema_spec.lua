@@ -1,0 +1,111 @@
+local json = require("operations.json")
+local schema = require("operations.schema")
+
+describe("operations.schema", function()
+  it("checks what the README of the module promises", function()
+    local compiled = assert(schema.compile({
+      type = "object",
+      properties = { title = { type = "string", maxLength = 20 }, priority = { type = "integer" } },
+      required = { "title" },
+    }))
+    assert.is_true(compiled:check({ title = "x", priority = 1 }))
+    local ok, issues = compiled:check({ title = 5 })
+    assert.is_false(ok)
+    assert.equal("/title", issues[1].path)
+    assert.equal("/properties/title/type", issues[1].schemaPath)
+    assert.equal("type", issues[1].keyword)
+    assert.equal("expected string, got integer", issues[1].message)
+    assert.same({ "string" }, issues[1].params.type)
+  end)
+
+  it("raises on a wrong argument, naming it", function()
+    assert.has_error(function() schema.compile("x") end,
+      "bad argument #1 to 'compile' (a schema, table or boolean, expected, got string)")
+    assert.has_error(function() schema.compile(true, 5) end,
+      "bad argument #2 to 'compile' (table expected, got number)")
+    assert.has_error(function() schema.compile(true, { resolve = 1 }) end,
+      "bad option 'resolve' to 'compile' (function expected, got number)")
+    assert.has_error(function() schema.compile(true, { colour = 1 }) end, "bad option 'colour' to 'compile' (unknown)")
+    assert.error_matches(function() schema.compile(true, { draft = "5" }) end, "bad option 'draft'")
+    assert.error_matches(function() schema.compile(true, { draft = 5 }) end, "bad option 'draft' %(string expected")
+    assert.error_matches(function() schema.compile(true, { max_issues = 0 }) end, "bad option 'max_issues'")
+    assert.error_matches(function() schema.compile(true):cast(1, "hard") end, "invalid option 'hard'")
+    assert.error_matches(function() schema.compile(true).check({}, 1) end, "a compiled schema expected")
+    assert.error_matches(function() schema.compile(true):check() end, "value expected")
+  end)
+
+  it("asks `resolve` for the documents that references need, and for theirs", function()
+    local asked = {}
+    local compiled = assert(schema.compile({ ["$ref"] = "http://example.com/a.json#/$defs/x" }, {
+      resolve = function(uri)
+        asked[#asked + 1] = uri
+        if uri == "http://example.com/a.json" then
+          return { ["$defs"] = { x = { ["$ref"] = "b.json" } } }
+        end
+        return { type = "integer" }
+      end,
+    }))
+    assert.same({ "http://example.com/a.json", "http://example.com/b.json" }, asked)
+    assert.is_true(compiled:check(1))
+    local _, issues = compiled:check("x")
+    assert.equal("http://example.com/b.json/type", issues[1].schemaPath)
+  end)
+
+  it("refuses a reference to a document that nobody has", function()
+    local compiled, err = schema.compile({ properties = { a = { ["$ref"] = "http://example.com/a.json" } } })
+    assert.is_nil(compiled)
+    assert.equal("VALIDATION_ERROR: /properties/a/$ref: \"http://example.com/a.json\" is in no document that is known"
+      .. " here", tostring(err))
+  end)
+
+  it("resolves relative references from `uri`", function()
+    local compiled = assert(schema.compile({ ["$ref"] = "other.json" }, {
+      uri = "http://example.com/dir/this.json",
+      resolve = function(uri) return { const = uri } end,
+    }))
+    assert.is_true(compiled:check("http://example.com/dir/other.json"))
+  end)
+
+  it("knows the metaschemas of its drafts", function()
+    for _, uri in ipairs({
+      "https://json-schema.org/draft/2020-12/schema", "https://json-schema.org/draft/2019-09/schema",
+      "http://json-schema.org/draft-07/schema#", "http://json-schema.org/draft-06/schema#",
+      "http://json-schema.org/draft-04/schema#",
+    }) do
+      local compiled = assert(schema.compile({ ["$ref"] = uri }))
+      assert.is_true(compiled:check({ type = "object", properties = { a = { minLength = 1 } } }), uri)
+      assert.is_false((compiled:check({ properties = { a = { minLength = -1 } } })), uri)
+      assert.is_false((compiled:check({ type = "text" })), uri)
+    end
+    assert.is_nil(schema.compile({ ["$ref"] = "https://json-schema.org/draft/2020-12/meta/none" }))
+  end)
+
+  it("keeps two compiled schemas apart and outlives its definition", function()
+    local definition = { enum = { "a", { 1, { b = json.null } } } }
+    local one, two = assert(schema.compile(definition)), assert(schema.compile({ enum = { "b" } }))
+    definition = nil -- luacheck: ignore
+    collectgarbage()
+    collectgarbage()
+    assert.is_true(one:check("a"))
+    assert.is_false((two:check("a")))
+    assert.is_true(one:check({ 1, { b = json.null } }))
+  end)
+
+  it("allocates nothing in Lua for a value that conforms", function()
+    local compiled = assert(schema.compile({
+      type = "object", additionalProperties = false, required = { "a" },
+      properties = { a = { type = "string", pattern = "^x" }, b = { type = "array", items = { type = "number" } } },
+    }))
+    local value = { a = "xyz", b = { 1, 2.5 } }
+    compiled:check(value)
+    collectgarbage()
+    collectgarbage("stop")
+    local before = collectgarbage("count")
+    for _ = 1, 1000 do
+      compiled:check(value)
+    end
+    local after = collectgarbage("count")
+    collectgarbage("restart")
+    assert.is_true(after - before < 1)
+  end)
+end)
