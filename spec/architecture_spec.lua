@@ -12,6 +12,7 @@ local rooms = {
   { "calls", "^operations%.call_" },
   { "hosts", "^operations%.hosts" },
   { "http", "^operations%.http" },
+  { "process", "^operations%.process" },
   { "reactor", "^operations%.reactor" },
   { "task", "^operations%.task" },
   { "task", "^operations%.scheduler" },
@@ -24,15 +25,16 @@ local arrows = {
   hosts = { core = true, reactor = true },
   reactor = {},
   http = { core = true, task = true, reactor = true },
+  process = { core = true, task = true, reactor = true },
   from_openapi = { core = true, task = true, http = true },
-  from_mcp = { core = true, task = true, http = true },
+  from_mcp = { core = true, task = true, http = true, process = true },
   to_mcp = { core = true, task = true },
   to_http = { core = true, task = true },
   transports = { core = true, task = true, http = true, calls = true },
   calls = { core = true, task = true },
   cli = {
-    core = true, task = true, hosts = true, http = true, from_openapi = true, from_mcp = true, to_mcp = true,
-    to_http = true, transports = true, calls = true,
+    core = true, task = true, hosts = true, http = true, process = true, from_openapi = true, from_mcp = true,
+    to_mcp = true, to_http = true, transports = true, calls = true,
   },
 }
 

@@ -37,6 +37,7 @@ void reactor_close(reactor_Reactor *r) {
   }
   if (r->engine != NULL && !forked) r->engine->close(r);
   r->engine = NULL;
+  if (r->on_close != NULL) r->on_close(r, forked);
   close(r->epoll);
   if (r->timerfd >= 0) close(r->timerfd);
   r->epoll = r->timerfd = -1;
@@ -199,6 +200,7 @@ void reactor_closing(reactor_Reactor *r, int fd) {
   source->want = 0;
   apply(r, fd);
   source->ours = false;
+  source->op = NULL;
   source->generation++;
 }
 

@@ -25,7 +25,10 @@ typedef enum reactor_Event {
   REACTOR_DATA = 2,
   REACTOR_DONE = 4,
   REACTOR_ERROR = 8,
-  REACTOR_TIMER = 16
+  REACTOR_TIMER = 16,
+  REACTOR_LOG = 32,   /* a process wrote to its stderr */
+  REACTOR_DRAIN = 64, /* a process took what it was sent, or never will */
+  REACTOR_EXIT = 128
 } reactor_Event;
 
 typedef struct reactor_Timer {
@@ -58,6 +61,7 @@ typedef struct reactor_Source {
   bool dirty;
   bool ours; /* we hear of its closing before it happens */
   reactor_OnReady on_ready;
+  reactor_Op *op; /* for on_ready; NULL where a library knows by itself */
 } reactor_Source;
 
 /* A library with timers and descriptors of its own that runs in here: curl. */
@@ -82,6 +86,8 @@ struct reactor_Reactor {
   size_t active_count;
   const reactor_Engine *engine; /* NULL until first needed */
   void *engine_data;
+  void (*on_close)(reactor_Reactor *r, bool forked); /* or NULL */
+  struct process_Orphan *orphans; /* processes that nobody holds any more */
 };
 
 /* Opens the epoll set.  False with errno set. */

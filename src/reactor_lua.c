@@ -112,7 +112,8 @@ static const struct {
   const char *name;
 } event_names[] = {
     {REACTOR_HEAD, "head"},   {REACTOR_DATA, "data"},   {REACTOR_DONE, "done"},
-    {REACTOR_ERROR, "error"}, {REACTOR_TIMER, "timer"},
+    {REACTOR_ERROR, "error"}, {REACTOR_TIMER, "timer"}, {REACTOR_LOG, "log"},
+    {REACTOR_DRAIN, "drain"}, {REACTOR_EXIT, "exit"},
 };
 
 /* Pushes the handle of an op; false when it is being collected. */
@@ -185,12 +186,19 @@ static int handle_owner(lua_State *L) {
 }
 
 static const luaL_Reg reactor_methods[] = {
-    {"http", reactor_lua_http},       {"timer", reactor_lua_timer},
-    {"relay", reactor_lua_relay},     {"fd", reactor_lua_fd},
-    {"step", reactor_lua_step},       {"flush", reactor_lua_flush},
-    {"next", reactor_lua_next},       {"inflight", reactor_lua_inflight},
-    {"pending", reactor_lua_pending}, {"usable", reactor_lua_usable},
-    {"close", reactor_lua_close},     {NULL, NULL},
+    {"http", reactor_lua_http},
+    {"process", reactor_lua_process},
+    {"timer", reactor_lua_timer},
+    {"relay", reactor_lua_relay},
+    {"fd", reactor_lua_fd},
+    {"step", reactor_lua_step},
+    {"flush", reactor_lua_flush},
+    {"next", reactor_lua_next},
+    {"inflight", reactor_lua_inflight},
+    {"pending", reactor_lua_pending},
+    {"usable", reactor_lua_usable},
+    {"close", reactor_lua_close},
+    {NULL, NULL},
 };
 
 static const luaL_Reg handle_methods[] = {
@@ -227,8 +235,11 @@ int luaopen_operations_reactor(lua_State *L) {
   reactor_new_type(L, REACTOR_NAME, reactor_methods, reactor_lua_close);
   reactor_new_type(L, REACTOR_HANDLE_NAME, handle_methods, handle_cancel);
   reactor_relay_open(L);
+  reactor_process_open(L);
   lua_newtable(L);
   lua_pushcfunction(L, reactor_create);
   lua_setfield(L, -2, "new");
+  lua_pushcfunction(L, reactor_lua_environment);
+  lua_setfield(L, -2, "environment");
   return 1;
 }

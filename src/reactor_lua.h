@@ -47,4 +47,9 @@ int reactor_lua_read(lua_State *L);
 int reactor_lua_pause(lua_State *L);
 int reactor_lua_resume(lua_State *L);
 
+/* reactor_process_lua.c: likewise */
+int reactor_lua_process(lua_State *L);
+int reactor_lua_environment(lua_State *L);
+void reactor_process_open(lua_State *L); /* adds to the handle's methods */
+
 #endif

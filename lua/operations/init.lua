@@ -42,6 +42,7 @@ local parts = {
   from_openapi = "operations.from_openapi",
   http = "operations.http",
   json = "operations.json",
+  process = "operations.process",
   scanner = "operations.scanner",
   type = "operations.type",
 }

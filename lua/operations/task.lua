@@ -156,6 +156,7 @@ function Task:cancel(reason)
   end
   self._aborted = reason
   cancel_children(self, reason)
+  task_tree.abort_tied(self)
   if self._wait then
     scheduler.fail(self._wait, reason)
   end

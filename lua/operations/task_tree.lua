@@ -44,6 +44,22 @@ function task_tree.disown(self)
   self._parent, self._older, self._younger = nil, nil, nil
 end
 
+--- Ties something to a task: `thing:_abort()` is called when the task is cancelled. Does not keep it.
+---@param self operations.Task
+---@param thing table
+function task_tree.tie(self, thing)
+  self._tied = self._tied or setmetatable({}, { __mode = "k" })
+  self._tied[thing] = true
+end
+
+--- Aborts what is tied to a task that is cancelled.
+---@param self operations.Task
+function task_tree.abort_tied(self)
+  for thing in pairs(self._tied or {}) do
+    thing:_abort()
+  end
+end
+
 --- Is `self` the task `inner`, or one that it runs inside of?
 ---@param self operations.Task
 ---@param inner operations.Task?

@@ -19,7 +19,7 @@ local hosts = {}
 ---@field strands? fun(): table<thread, operations.Strand>  with `park`: what is known about coroutines that cannot
 ---outlive what runs them, a request
 ---@field start? fun(kind: string, options: any, on_event: fun(kind: string, ...)): operations.Handle  starts
----something in the reactor ("http")
+---something in the reactor ("http", "process")
 
 local required = { "now", "timer" }
 local chosen

@@ -13,7 +13,7 @@ end
 reactor_loop.get = get
 
 --- Starts something; its events go to `on_event`.
----@param kind "http"|"timer"
+---@param kind "http"|"process"|"timer"
 ---@param options any
 ---@param on_event fun(kind: string, ...)
 ---@return operations.Handle handle  dropping it cancels

@@ -1,0 +1,558 @@
+local process = require("operations.process")
+local task = require("operations.task")
+
+local function spawn(options)
+  return assert(process.spawn(options))
+end
+
+local function shell(script, options)
+  options = options or {}
+  options[1], options[2], options[3] = "sh", "-c", script
+  return spawn(options)
+end
+
+-- All that is left of a process's stdout.
+local function read_all(child)
+  local parts = {}
+  for chunk in child.read, child do
+    parts[#parts + 1] = chunk
+  end
+  return table.concat(parts)
+end
+
+local function output_of(...)
+  return read_all(shell(...))
+end
+
+-- Its state in the kernel's words: "S", "Z", ...; nil when there is none.
+local function state_of(pid)
+  local file = io.open("/proc/" .. pid .. "/stat")
+  local state = file and file:read("*l"):match("^%d+ %(.*%) (%S)")
+  if file then
+    file:close()
+  end
+  return state
+end
+
+-- Waits until a process is gone; fails only when it stays.
+local function expect_gone(pid)
+  for _ = 1, 500 do
+    local state = state_of(pid)
+    if not state or state == "Z" then
+      return
+    end
+    task.sleep(0.01)
+  end
+  error("process " .. pid .. " is still there: " .. state_of(pid))
+end
+
+local function collect()
+  for _ = 1, 3 do
+    collectgarbage()
+  end
+end
+
+-- How many descriptors we have, those of the process that counts them included.
+local function descriptors()
+  collect()
+  return tonumber(output_of("ls /proc/$PPID/fd | wc -l"))
+end
+
+describe("process.spawn", function()
+  it("runs a program with its arguments as they are, without a shell", function()
+    local child = spawn({ "printf", "%s|", "a b", "$HOME", "*", "", "'\"" })
+    assert.equal("a b|$HOME|*||'\"|", read_all(child))
+  end)
+
+  it("looks for the command in the PATH that the process gets", function()
+    local child, err = process.spawn({ "cat", env = { PATH = "/nowhere" } })
+    assert.is_nil(child)
+    assert.equal("command", err.details.kind)
+    assert.equal("in\n", output_of("echo in", { env = { PATH = "/nowhere:/bin:/usr/bin" } }))
+  end)
+
+  it("names the command that cannot be started, and why", function()
+    local child, err = process.spawn({ "no-such-program" })
+    assert.is_nil(child)
+    assert.equal("EXECUTION_ERROR", err.code)
+    assert.matches("no%-such%-program: .*No such file or directory", err.message)
+    child, err = process.spawn({ "/etc/passwd" })
+    assert.is_nil(child)
+    assert.matches("Permission denied", err.message)
+  end)
+
+  it("runs in the directory that is asked for, and says when it cannot", function()
+    assert.equal("/\n", output_of("pwd", { cwd = "/" }))
+    local child, err = process.spawn({ "pwd", cwd = "/no/such/place" })
+    assert.is_nil(child)
+    assert.equal("cwd", err.details.kind)
+    assert.matches("/no/such/place", err.message, 1, true)
+  end)
+
+  it("leaves nothing behind when it fails", function()
+    process.spawn({ "no-such-program" })
+    local before = descriptors()
+    for _ = 1, 20 do
+      process.spawn({ "no-such-program" })
+      process.spawn({ "cat", cwd = "/no/such/place" })
+    end
+    assert.is_true(descriptors() - before < 8) -- a stack may still keep one process
+  end)
+
+  it("hands down the variables of the list, and those that are given", function()
+    local text = output_of("env", { env = { ADDED = "1=2", COUNT = 3 } })
+    assert.matches("ADDED=1=2\n", text)
+    assert.matches("COUNT=3\n", text)
+    assert.matches("PATH=", text)
+    assert.is_nil(text:find("LUA_PATH", 1, true))
+    assert.is_nil(text:find("LUA_CPATH", 1, true))
+  end)
+
+  it("lets the list be chosen, with stars", function()
+    local text = output_of("env", { env_allow = { "LUA_*" }, env = { PATH = os.getenv("PATH") } })
+    assert.matches("LUA_PATH=", text)
+    assert.is_nil(text:find("HOME=", 1, true))
+    local none = read_all(spawn({ "/usr/bin/env", env_allow = {} }))
+    assert.equal("", none)
+  end)
+
+  it("hands down no descriptor but the standard ones", function()
+    local file = io.open("/dev/null")
+    -- `ls` opens one of its own to look.
+    local text = output_of("exec ls /proc/self/fd")
+    file:close()
+    assert.equal("0\n1\n2\n3\n", text)
+  end)
+
+  it("hands down no blocked or ignored signal", function()
+    local text = output_of("cat /proc/self/status")
+    assert.equal("0000000000000000", text:match("SigBlk:%s*(%x+)"))
+    assert.equal("0000000000000000", text:match("SigIgn:%s*(%x+)"))
+  end)
+
+  it("makes the process the leader of a group of its own", function()
+    local child = spawn({ "cat" })
+    local file = io.open("/proc/" .. child.pid .. "/stat")
+    assert.equal(child.pid, tonumber(file:read("*l"):match("%) %S %d+ (%d+)")))
+    file:close()
+    child:stop({ close = 1000 })
+  end)
+
+  it("says what is wrong with an option, and where", function()
+    for text, options in pairs({
+      ["table expected, got nil"] = false,
+      ["[1]: string expected, got nil"] = {},
+      ["[1]: the command is empty"] = { "" },
+      ["[2]: contains a NUL"] = { "cat", "a\0b" },
+      ["[2]: string expected, got number"] = { "cat", 1 },
+      ["unknown option 'dir'"] = { "cat", dir = "/" },
+      ["cwd: string expected, got boolean"] = { "cat", cwd = true },
+      ["env: 'A=B' is no name"] = { "cat", env = { ["A=B"] = "1" } },
+      ["env.A: string expected, got table"] = { "cat", env = { A = {} } },
+      ["env_allow[1]: string expected, got number"] = { "cat", env_allow = { 1 } },
+      ["max_line: 0 is too small"] = { "cat", max_line = 0 },
+    }) do
+      local ok, raised = pcall(process.spawn, options or nil)
+      assert.is_false(ok)
+      assert.is_truthy(raised:find(text, 1, true), raised)
+      assert.matches("bad argument #1 to 'spawn'", raised)
+    end
+  end)
+
+  it("starts nothing where the program does not allow it", function()
+    process.allow(false)
+    local child, err = process.spawn({ "cat" })
+    process.allow(true)
+    assert.is_nil(child)
+    assert.equal("ACCESS_DENIED", err.code)
+    assert.matches("process.allow", err.message, 1, true)
+  end)
+end)
+
+describe("a process", function()
+  it("gives its stdout by lines, whatever ends them, the last one too", function()
+    local child = shell([[printf 'one\ntwo\r\n\nfour']])
+    assert.same({ "one", "two", "", "four" }, {
+      child:read_line(), child:read_line(), child:read_line(), child:read_line(),
+    })
+    assert.is_nil(child:read_line())
+    assert.is_nil(child:read())
+  end)
+
+  it("gives a line as soon as it is whole", function()
+    local child = shell("echo first; cat")
+    assert.equal("first", child:read_line())
+    child:write("a li")
+    child:write("ne\nmore\n")
+    assert.equal("a line", child:read_line())
+    child:close_stdin()
+    assert.equal("more\n", read_all(child))
+  end)
+
+  it("gives lines longer than the window", function()
+    local child = shell("head -c 300000 /dev/zero | tr '\\0' x; echo; echo end", { window = 1000 })
+    assert.equal(300000, #child:read_line())
+    assert.equal("end", child:read_line())
+  end)
+
+  it("gives a long line that came in many pieces, looking at each byte once", function()
+    local child = shell("head -c 8000000 /dev/zero | tr '\\0' x; echo")
+    assert.equal(8000000, #child:read_line())
+  end)
+
+  it("refuses an endless line, and does not take it in", function()
+    local child = shell("yes | tr -d '\\n'", { max_line = 100000 })
+    collect()
+    local before = collectgarbage("count")
+    for _ = 1, 2 do
+      local line, err = child:read_line()
+      assert.is_nil(line)
+      assert.equal("size", err.details.kind)
+    end
+    assert.is_true(collectgarbage("count") - before < 1000)
+    assert.equal(15, child:stop({ close = 0 }).signal)
+  end)
+
+  it("refuses a line of one byte too many, however it comes", function()
+    assert.equal("12345", shell("echo 12345", { max_line = 5 }):read_line())
+    assert.equal("size", select(2, shell("echo 123456", { max_line = 5 }):read_line()).details.kind)
+    assert.equal("size", select(2, shell("printf 123456", { max_line = 5 }):read_line()).details.kind)
+  end)
+
+  it("is held back while nobody reads", function()
+    local child = shell("yes 2>/dev/null & sleep 0.1; kill -0 $! && kill $!; echo ok >&2", { window = 1000 })
+    assert.equal(0, child:wait().code)
+    assert.equal("ok", child:stderr())
+    assert.is_true(#read_all(child) < 300000)
+  end)
+
+  it("takes and gives much more than pipes and queues hold, both at once", function()
+    local sent, size = ("x"):rep(999) .. "\n", 0
+    task.run(function()
+      local child = spawn({ "cat", queue = 10000, window = 10000 })
+      task.spawn(function()
+        for _ = 1, 3000 do
+          assert(child:write(sent))
+        end
+        child:close_stdin()
+      end)
+      for line in child.read_line, child do
+        size = size + #line + 1
+      end
+    end)
+    assert.equal(3000000, size)
+  end)
+
+  it("queues a message whole or not at all, so that writers do not mix", function()
+    local seen = {}
+    task.run(function()
+      local child = spawn({ "cat", queue = 100 })
+      task.spawn(function()
+        task.all({
+          function()
+            for _ = 1, 50 do child:write(("a"):rep(5000) .. "\n") end
+          end,
+          function()
+            for _ = 1, 50 do child:write(("b"):rep(5000) .. "\n") end
+          end,
+        })
+        child:close_stdin()
+      end)
+      for line in child.read_line, child do
+        assert.is_true(line == ("a"):rep(5000) or line == ("b"):rep(5000))
+        seen[#seen + 1] = line
+      end
+    end)
+    assert.equal(100, #seen)
+  end)
+
+  it("that reads nothing makes writers wait, and lets them be cancelled", function()
+    task.run(function()
+      local child = spawn({ "sleep", "1000", queue = 1000 })
+      local written = 0
+      local writer = task.spawn(function()
+        while child:write(("x"):rep(1000)) do
+          written = written + 1
+        end
+        return child:write("more")
+      end)
+      task.sleep(0.02)
+      writer:cancel()
+      assert.equal("ABORTED", select(2, writer:wait()).code)
+      assert.is_true(written > 60 and written < 200)
+      assert.equal(15, child:stop({ close = 0 }).signal)
+    end)
+  end)
+
+  it("that closes its stdin costs an error, not our life", function()
+    local child = shell("exec <&-; echo closed; sleep 1000")
+    assert.equal("closed", child:read_line())
+    local ok, err = child:write("x")
+    assert.is_nil(ok)
+    assert.equal("closed", err.details.kind)
+    child:stop({ close = 0 })
+  end)
+
+  it("that ends frees whoever waits to write", function()
+    local child = shell("sleep 0.05", { queue = 1000 })
+    local ok, err
+    repeat
+      ok, err = child:write(("x"):rep(1000))
+    until not ok
+    assert.equal("closed", err.details.kind)
+  end)
+
+  it("tells how it ended: code, signal", function()
+    assert.same({ code = 0 }, shell("exit 0"):wait())
+    assert.same({ code = 7 }, shell("exit 7"):wait())
+    assert.same({ signal = 9 }, shell("kill -9 $$"):wait())
+  end)
+
+  it("tells every waiter, at once and later", function()
+    local child = spawn({ "cat" })
+    local ends = task.run(function()
+      local a, b = task.spawn(child.wait, child), task.spawn(child.wait, child)
+      task.spawn(child.close_stdin, child)
+      return { a:wait(), b:wait() }
+    end)
+    assert.same({ { code = 0 }, { code = 0 } }, ends)
+    assert.same({ code = 0 }, child:wait())
+  end)
+
+  it("tells its end without a pidfd too", function()
+    assert.same({ code = 3 }, shell("exit 3", { no_pidfd = true }):wait())
+    assert.same({ code = 4 }, shell("exec >&- 2>&-; sleep 0.05; exit 4", { no_pidfd = true }):wait())
+    local child = spawn({ "sleep", "1000", no_pidfd = true })
+    assert.equal(15, child:stop({ close = 0 }).signal)
+  end)
+
+  it("has ended when it has, though another process holds its stdout", function()
+    local child = shell("sleep 1000 & echo $!")
+    local pid = child:read_line()
+    assert.same({ code = 0 }, child:wait())
+    os.execute("kill " .. pid)
+    assert.is_nil(child:read())
+  end)
+
+  it("keeps the last lines of its stderr, the unfinished one too, and reports each", function()
+    local lines = {}
+    local child = shell("for i in 1 2 3 4; do echo line $i >&2; done; printf rest >&2", {
+      stderr_lines = 2,
+      on_stderr = function(line)
+        lines[#lines + 1] = line
+      end,
+    })
+    child:wait()
+    assert.equal("line 3\nline 4\nrest", child:stderr())
+    assert.same({ "line 1", "line 2", "line 3", "line 4" }, lines)
+  end)
+
+  it("never waits for us to take its stderr, however much that is", function()
+    local child = shell("head -c 2000000 /dev/zero | tr '\\0' e >&2; echo done", { stderr_lines = 3 })
+    assert.equal("done", child:read_line())
+    child:wait()
+    assert.is_true(#child:stderr() <= 4 * 8192 + 4)
+  end)
+
+  it("goes on when the function for its stderr fails; that is logged", function()
+    local logged
+    local on_error = task.on_error
+    task.on_error = function(raised)
+      logged = raised
+    end
+    local child = shell("echo a >&2", {
+      on_stderr = function()
+        error("boom")
+      end,
+    })
+    child:wait()
+    task.on_error = on_error
+    assert.matches("boom.*traceback", logged)
+  end)
+
+  it("refuses a second reader", function()
+    task.run(function()
+      local child = spawn({ "cat" })
+      local reader = task.spawn(child.read, child)
+      task.sleep(0)
+      assert.error_matches(function()
+        child:read_line()
+      end, "another task is reading")
+      child:close_stdin()
+      reader:wait()
+    end)
+  end)
+
+  it("survives a deadline that ends a wait", function()
+    local child = spawn({ "cat" })
+    task.run(function()
+      task.deadline(require("operations.core").now() + 20)
+      for _, method in ipairs({ "read", "read_line", "wait" }) do
+        assert.equal("TIMEOUT", select(2, child[method](child)).code)
+      end
+    end)
+    child:write("still here\n")
+    assert.equal("still here", child:read_line())
+    child:close_stdin()
+    assert.same({ code = 0 }, child:wait())
+  end)
+end)
+
+describe("process:stop", function()
+  it("closes stdin, which is enough for most", function()
+    assert.same({ code = 0 }, spawn({ "cat" }):stop())
+  end)
+
+  it("sends SIGTERM when that is not enough", function()
+    assert.same({ signal = 15 }, spawn({ "sleep", "1000" }):stop({ close = 10 }))
+  end)
+
+  it("sends SIGKILL when that is not enough either", function()
+    local child = shell("trap '' TERM; echo ready; while :; do sleep 0.1; done")
+    assert.equal("ready", child:read_line())
+    assert.same({ signal = 9 }, child:stop({ close = 10, term = 10 }))
+  end)
+
+  it("takes the rest of the group with it", function()
+    local child = shell("sleep 1000 & echo $!; cat")
+    local pid = child:read_line()
+    assert.same({ code = 0 }, child:stop())
+    expect_gone(pid)
+  end)
+
+  it("works in a task that was cancelled", function()
+    local pid, ended
+    task.run(function()
+      local worker = task.spawn(function()
+        local child = spawn({ "sleep", "1000", shared = true })
+        pid = child.pid
+        child:wait()
+        ended = child:stop({ close = 0 })
+      end)
+      task.sleep(0.02)
+      worker:cancel()
+    end)
+    assert.same({ signal = 15 }, ended)
+    assert.is_nil(state_of(pid))
+  end)
+
+  it("may be called twice, and after the end", function()
+    local child = spawn({ "cat" })
+    child:stop()
+    assert.same({ code = 0 }, child:stop())
+    local _, err = child:write("x")
+    assert.equal("closed", err.details.kind)
+  end)
+
+  it("lets other tasks run meanwhile", function()
+    local count = 0
+    task.run(function()
+      local counter = task.spawn(function()
+        while true do
+          task.sleep(0.001)
+          count = count + 1
+        end
+      end)
+      spawn({ "sleep", "1000" }):stop({ close = 50 })
+      counter:cancel()
+    end)
+    assert.is_true(count > 5)
+  end)
+end)
+
+describe("the end of a process", function()
+  it("comes with the cancellation of the task that started it, wherever that waits", function()
+    local pid
+    task.run(function()
+      local worker = task.spawn(function()
+        local child = spawn({ "sleep", "1000" })
+        pid = child.pid
+        task.sleep(1000)
+        return child
+      end)
+      task.sleep(0.02)
+      worker:cancel()
+    end)
+    expect_gone(pid)
+  end)
+
+  it("does not come with it when the process is shared", function()
+    local child
+    task.run(function()
+      local worker = task.spawn(function()
+        child = spawn({ "cat", shared = true })
+        task.sleep(1000)
+      end)
+      task.sleep(0.02)
+      worker:cancel()
+    end)
+    child:write("alive\n")
+    assert.equal("alive", child:read_line())
+    child:stop()
+  end)
+
+  it("comes when nobody refers to it, and is reaped without waiting", function()
+    local pid = shell("sleep 1000 & wait").pid
+    assert.is_truthy(state_of(pid))
+    collect()
+    for _ = 1, 500 do
+      if not state_of(pid) then
+        break
+      end
+      task.sleep(0.01)
+    end
+    assert.is_nil(state_of(pid))
+  end)
+
+  it("leaves no descriptor, process or memory", function()
+    local function round()
+      for _ = 1, 20 do
+        local child = shell("cat; echo e >&2")
+        child:write("x\n")
+        child:close_stdin()
+        read_all(child)
+        child:wait()
+        shell("sleep 1000")
+      end
+    end
+    -- In a task, whose stack keeps no child alive that nobody means to keep.
+    local function measure()
+      task.run(round)
+      collect()
+      task.sleep(0.05)
+      return descriptors(), collectgarbage("count")
+    end
+    measure()
+    local fds, memory = measure()
+    local fds_after, memory_after = measure()
+    assert.is_true(fds_after - fds < 8) -- a stack may still keep one process
+    assert.is_true(memory_after - memory < 200)
+  end)
+end)
+
+describe("the reactor's processes", function()
+  local module = require("operations.reactor")
+
+  it("are killed when it is closed", function()
+    local reactor = module.new()
+    local handle = reactor:process({
+      files = { "/bin/sleep" }, arguments = { "sleep", "1000" }, environment = {}, window = 1, max_line = 1, queue = 1,
+    })
+    local pid = handle:pid()
+    reactor:close()
+    expect_gone(pid)
+    assert.equal("over", select(2, handle:chunk()))
+    assert.equal("closed", handle:send("x"))
+    handle:finish(9)
+    handle:close_input()
+  end)
+
+  it("refuse the handle of something else", function()
+    local reactor = module.new()
+    local timer = reactor:timer(1000)
+    assert.error_matches(function()
+      timer:chunk()
+    end, "not a process")
+    reactor:close()
+  end)
+end)

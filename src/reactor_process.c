@@ -1,0 +1,443 @@
+#include "reactor_process.h"
+
+#include <errno.h>
+#include <poll.h>
+#include <signal.h>
+#include <sys/epoll.h>
+#include <sys/wait.h>
+#include <time.h>
+#include <unistd.h>
+
+#define CHUNK 65536 /* what a pipe holds */
+#define MAX_LOG CHUNK
+#define KEPT_CAPACITY CHUNK /* of an empty queue */
+#define POLL_MS 20.0        /* for the end of a process without a pidfd */
+#define LAST_WAIT_MS 20     /* for a killed process, when all is closed */
+
+/* Queues */
+
+static size_t unread(const process_Queue *q) {
+  return q->bytes.len - q->start;
+}
+
+/* Gives room for more at the end, using up what lies before the start. */
+static bool queue_reserve(process_Queue *q, size_t extra) {
+  if (q->start > 0 && q->bytes.capacity - q->bytes.len < extra &&
+      q->start >= unread(q)) {
+    memmove(q->bytes.data, q->bytes.data + q->start, unread(q));
+    q->bytes.len -= q->start;
+    q->start = 0;
+  }
+  return buffer_reserve(&q->bytes, extra);
+}
+
+static void queue_take(process_Queue *q, size_t n) {
+  q->start += n;
+  if (unread(q) > 0) return;
+  q->start = q->bytes.len = 0;
+  if (q->bytes.capacity > KEPT_CAPACITY) buffer_free(&q->bytes);
+}
+
+static void queue_free(process_Queue *q) {
+  buffer_free(&q->bytes);
+  q->start = 0;
+}
+
+/* Descriptors */
+
+static process_Process *process_of(reactor_Reactor *r, int fd) {
+  return (process_Process *)r->sources[fd].op;
+}
+
+static void watch(process_Process *p, int fd, uint32_t want,
+                  reactor_OnReady on_ready) {
+  if (fd < 0) return;
+  p->op.reactor->sources[fd].op = &p->op;
+  (void)reactor_watch(p->op.reactor, fd, want, on_ready); /* has its place */
+}
+
+static void drop(reactor_Reactor *r, int *fd) {
+  if (*fd < 0) return;
+  /* A forked child shares the epoll set: it must leave it alone. */
+  if (reactor_usable(r)) reactor_closing(r, *fd);
+  close(*fd);
+  *fd = -1;
+}
+
+/* Nothing more to say?  A writer that waits is told that it waits in vain. */
+static bool is_over(const process_Process *p) {
+  return p->end != PROCESS_RUNS && p->child.out < 0 && p->child.err < 0 &&
+         !p->refused;
+}
+
+static void say(process_Process *p, reactor_Event event) {
+  reactor_say(&p->op, event, is_over(p));
+}
+
+/* The end of a process */
+
+/* Asks for its state: 1 it has ended, 0 it runs, -1 somebody else reaped it. */
+static int ask(pid_t pid, siginfo_t *info, int flags) {
+  memset(info, 0, sizeof(*info));
+  if (waitid(P_PID, (id_t)pid, info, WEXITED | WNOHANG | flags) != 0) return -1;
+  return info->si_pid != 0;
+}
+
+/* To the group; to the process itself when it left its group. */
+static void signal_group(pid_t pid, int number) {
+  if (kill(-pid, number) != 0) (void)kill(pid, number);
+}
+
+static void note_end(process_Process *p, const siginfo_t *info, int state) {
+  if (state < 0) {
+    p->end = PROCESS_UNKNOWN;
+  } else {
+    p->end = info->si_code == CLD_EXITED ? PROCESS_EXITED : PROCESS_KILLED;
+    p->status = info->si_status;
+  }
+}
+
+static bool read_log(process_Process *p);
+
+/* Takes note of the end, if it came.  The number of a process is ours until it
+** is reaped: what is left of its group is killed before. */
+static void observe(process_Process *p) {
+  siginfo_t info;
+  int state;
+  if (p->end != PROCESS_RUNS) return;
+  state = ask(p->child.pid, &info, WNOWAIT);
+  if (state == 0) return;
+  if (state > 0 && p->ending) (void)kill(-p->child.pid, SIGKILL);
+  if (state > 0) state = ask(p->child.pid, &info, 0);
+  note_end(p, &info, state);
+  while (p->child.err >= 0 && p->log.len < MAX_LOG && read_log(p)) {
+  } /* its last words are said before its end */
+  drop(p->op.reactor, &p->child.pidfd);
+  reactor_timer_unset(p->op.reactor, &p->op.timer);
+  say(p, REACTOR_EXIT);
+}
+
+static void on_exit_ready(reactor_Reactor *r, int fd, uint32_t events) {
+  (void)events;
+  observe(process_of(r, fd));
+}
+
+/* Without a pidfd: from the first closed stream on, asks again and again. */
+static void ask_later(process_Process *p) {
+  observe(p);
+  if (p->end != PROCESS_RUNS || p->child.pidfd >= 0) return;
+  (void)reactor_timer_set(p->op.reactor, &p->op.timer, reactor_after(POLL_MS));
+}
+
+static void on_due(reactor_Op *op) {
+  ask_later((process_Process *)op);
+}
+
+void process_end(process_Process *p, int number) {
+  siginfo_t info;
+  if (p->op.reactor == NULL || p->end != PROCESS_RUNS) return;
+  p->ending = true;
+  if (number != 0 && ask(p->child.pid, &info, WNOWAIT) >= 0)
+    signal_group(p->child.pid, number);
+}
+
+/* stdin */
+
+/* As write, for a pipe that may have no reader: SIGPIPE does not get out. */
+static ssize_t write_quietly(int fd, const char *bytes, size_t length) {
+  static const struct timespec at_once = {0, 0};
+  sigset_t pipe_signal, before, waiting;
+  ssize_t n;
+  int error;
+  sigemptyset(&pipe_signal);
+  sigaddset(&pipe_signal, SIGPIPE);
+  (void)pthread_sigmask(SIG_BLOCK, &pipe_signal, &before);
+  sigemptyset(&waiting);
+  (void)sigpending(&waiting);
+  do n = write(fd, bytes, length);
+  while (n < 0 && errno == EINTR);
+  error = errno;
+  if (n < 0 && error == EPIPE && !sigismember(&waiting, SIGPIPE)) {
+    while (sigtimedwait(&pipe_signal, NULL, &at_once) < 0 && errno == EINTR) {
+    }
+  }
+  (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
+  errno = error;
+  return n;
+}
+
+static void finish_input(process_Process *p) {
+  drop(p->op.reactor, &p->child.in);
+  queue_free(&p->input);
+}
+
+static void on_input(reactor_Reactor *r, int fd, uint32_t events);
+
+/* Writes what the pipe takes. */
+static void flush(process_Process *p) {
+  ssize_t n = 0;
+  while (unread(&p->input) > 0 && n >= 0) {
+    n = write_quietly(p->child.in, p->input.bytes.data + p->input.start,
+                      unread(&p->input));
+    if (n > 0) queue_take(&p->input, (size_t)n);
+  }
+  if (n < 0 && errno != EAGAIN) finish_input(p);
+  else if (unread(&p->input) == 0 && p->closing) finish_input(p);
+  watch(p, p->child.in, unread(&p->input) > 0 ? EPOLLOUT : 0, on_input);
+  if (p->refused && unread(&p->input) < p->options.queue) {
+    p->refused = false;
+    say(p, REACTOR_DRAIN);
+  }
+}
+
+static void on_input(reactor_Reactor *r, int fd, uint32_t events) {
+  (void)events;
+  flush(process_of(r, fd));
+}
+
+process_Sent process_send(process_Process *p, const char *bytes,
+                          size_t length) {
+  if (p->child.in < 0 || p->closing) return PROCESS_CLOSED;
+  if (unread(&p->input) >= p->options.queue) {
+    p->refused = true;
+    return PROCESS_FULL;
+  }
+  if (!queue_reserve(&p->input, length)) return PROCESS_MEMORY;
+  buffer_add(&p->input.bytes, bytes, length);
+  flush(p);
+  return p->child.in >= 0 ? PROCESS_SENT : PROCESS_CLOSED;
+}
+
+void process_close_input(process_Process *p) {
+  if (p->child.in < 0) return;
+  p->closing = true;
+  flush(p);
+}
+
+/* stdout */
+
+static bool wants_output(const process_Process *p) {
+  size_t n = unread(&p->output);
+  if (n < p->options.window) return true;
+  return p->lines && p->scanned == n && n <= p->options.max_line;
+}
+
+/* Reads once: over -1 at the end or when memory is out, else how much. */
+static ssize_t fill(process_Queue *q, int fd) {
+  ssize_t n;
+  if (!queue_reserve(q, CHUNK)) return -1;
+  do n = read(fd, q->bytes.data + q->bytes.len, CHUNK);
+  while (n < 0 && errno == EINTR);
+  if (n < 0) return errno == EAGAIN ? 0 : -1;
+  if (n == 0) return -1;
+  q->bytes.len += (size_t)n;
+  return n;
+}
+
+static void on_output(reactor_Reactor *r, int fd, uint32_t events);
+
+static void watch_output(process_Process *p) {
+  watch(p, p->child.out, wants_output(p) ? EPOLLIN : 0, on_output);
+}
+
+static void on_output(reactor_Reactor *r, int fd, uint32_t events) {
+  process_Process *p = process_of(r, fd);
+  ssize_t n = fill(&p->output, fd);
+  (void)events;
+  if (n == 0) return;
+  if (n < 0) {
+    drop(r, &p->child.out);
+    ask_later(p);
+  }
+  watch_output(p);
+  say(p, REACTOR_DATA);
+}
+
+process_Got process_chunk(process_Process *p, process_Text *text) {
+  text->length = text->whole = unread(&p->output);
+  text->bytes = text->whole > 0 ? p->output.bytes.data + p->output.start : "";
+  p->lines = false;
+  if (text->whole > 0) return PROCESS_GOT;
+  return p->child.out < 0 ? PROCESS_OVER : PROCESS_WAIT;
+}
+
+static bool ends_with_return(const process_Text *text) {
+  return text->length > 0 && text->bytes[text->length - 1] == '\r';
+}
+
+process_Got process_line(process_Process *p, process_Text *text) {
+  process_Got got = process_chunk(p, text);
+  const char *end;
+  if (got != PROCESS_GOT) return got;
+  end = memchr(text->bytes + p->scanned, '\n', text->whole - p->scanned);
+  if (end != NULL) {
+    text->length = (size_t)(end - text->bytes);
+    text->whole = text->length + 1;
+  }
+  if (text->length > p->options.max_line) return PROCESS_TOO_LONG;
+  if (end == NULL && p->child.out >= 0) {
+    p->scanned = text->whole;
+    p->lines = true;
+    watch_output(p);
+    return PROCESS_WAIT;
+  }
+  if (end != NULL && ends_with_return(text)) text->length--;
+  return PROCESS_GOT;
+}
+
+void process_take(process_Process *p, size_t whole) {
+  queue_take(&p->output, whole);
+  p->scanned = 0;
+  if (p->op.reactor != NULL) watch_output(p);
+}
+
+/* stderr */
+
+static void on_log(reactor_Reactor *r, int fd, uint32_t events);
+
+static void watch_log(process_Process *p) {
+  watch(p, p->child.err, p->log.len < MAX_LOG ? EPOLLIN : 0, on_log);
+}
+
+/* Reads once; false when nothing more is there now. */
+static bool read_log(process_Process *p) {
+  char bytes[4096];
+  ssize_t n;
+  do n = read(p->child.err, bytes, sizeof(bytes));
+  while (n < 0 && errno == EINTR);
+  if (n < 0 && errno == EAGAIN) return false;
+  if (n <= 0) drop(p->op.reactor, &p->child.err);
+  else (void)buffer_add(&p->log, bytes, (size_t)n); /* no memory: a gap */
+  watch_log(p);
+  say(p, REACTOR_LOG);
+  return n > 0;
+}
+
+static void on_log(reactor_Reactor *r, int fd, uint32_t events) {
+  process_Process *p = process_of(r, fd);
+  (void)events;
+  (void)read_log(p);
+  if (p->child.err < 0) ask_later(p);
+}
+
+void process_log_pulled(process_Process *p) {
+  p->log.len = 0;
+  if (p->child.err < 0) buffer_free(&p->log);
+  if (p->op.reactor != NULL) watch_log(p);
+}
+
+/* Dropped processes */
+
+/* Reaps those that have ended; waits up to `ms` for each of the others. */
+static void reap(reactor_Reactor *r, int ms) {
+  process_Orphan **link = &r->orphans, *orphan;
+  while ((orphan = *link) != NULL) {
+    struct pollfd waited = {0};
+    siginfo_t info;
+    waited.fd = orphan->pidfd;
+    waited.events = POLLIN;
+    if (ms > 0) (void)poll(&waited, 1, ms);
+    if (ask(orphan->pid, &info, 0) == 0 && ms == 0) {
+      link = &orphan->next;
+      continue;
+    }
+    *link = orphan->next;
+    drop(r, &orphan->pidfd);
+    ops_free(&r->alloc, orphan, sizeof(*orphan));
+  }
+}
+
+static void on_orphan(reactor_Reactor *r, int fd, uint32_t events) {
+  (void)fd, (void)events;
+  reap(r, 0);
+}
+
+static void forget(reactor_Reactor *r, process_Orphan *orphan) {
+  if (orphan->pidfd >= 0) close(orphan->pidfd);
+  ops_free(&r->alloc, orphan, sizeof(*orphan));
+}
+
+static void on_close(reactor_Reactor *r, bool forked) {
+  process_Orphan *orphan;
+  if (!forked) reap(r, LAST_WAIT_MS);
+  while ((orphan = r->orphans) != NULL) {
+    r->orphans = orphan->next;
+    forget(r, orphan);
+  }
+}
+
+static void abandon(process_Process *p) {
+  reactor_Reactor *r = p->op.reactor;
+  process_Orphan *orphan = p->orphan;
+  p->orphan = NULL;
+  process_end(p, SIGKILL);
+  orphan->pid = p->child.pid;
+  orphan->pidfd = p->child.pidfd;
+  orphan->next = r->orphans;
+  r->orphans = orphan;
+  p->child.pidfd = -1;
+  if (orphan->pidfd >= 0 && reactor_watch(r, orphan->pidfd, EPOLLIN, on_orphan))
+    r->sources[orphan->pidfd].op = NULL;
+  reap(r, 0);
+}
+
+/* Start and stop */
+
+static void stop(reactor_Op *op) {
+  process_Process *p = (process_Process *)op;
+  reactor_Reactor *r = op->reactor;
+  reactor_timer_unset(r, &op->timer);
+  drop(r, &p->child.in);
+  drop(r, &p->child.out);
+  drop(r, &p->child.err);
+  if (p->end == PROCESS_RUNS && reactor_usable(r)) abandon(p);
+  drop(r, &p->child.pidfd);
+  queue_free(&p->input);
+  queue_free(&p->output);
+  buffer_free(&p->log);
+  ops_free(&r->alloc, p->orphan, sizeof(*p->orphan));
+  p->orphan = NULL;
+}
+
+static bool fail(process_Process *p, const char *step, int error) {
+  p->failure.step = step;
+  p->failure.error = error;
+  return false;
+}
+
+static bool adopt_all(reactor_Reactor *r, const spawn_Child *child) {
+  return reactor_opened(r, child->in) && reactor_opened(r, child->out) &&
+         reactor_opened(r, child->err) &&
+         (child->pidfd < 0 || reactor_opened(r, child->pidfd));
+}
+
+bool process_start(reactor_Reactor *r, process_Process *p,
+                   const process_Options *options) {
+  r->on_close = on_close;
+  reap(r, 0);
+  p->child.in = p->child.out = p->child.err = p->child.pidfd = -1;
+  p->options = *options;
+  p->orphan = ops_alloc(&r->alloc, sizeof(*p->orphan));
+  if (p->orphan == NULL) return fail(p, "memory", ENOMEM);
+  buffer_init(&p->input.bytes, r->alloc, SIZE_MAX / 2);
+  buffer_init(&p->output.bytes, r->alloc, SIZE_MAX / 2);
+  buffer_init(&p->log, r->alloc, SIZE_MAX / 2);
+  if (!spawn_start(&options->spawn, &p->child, &p->failure)) {
+    ops_free(&r->alloc, p->orphan, sizeof(*p->orphan));
+    p->orphan = NULL;
+    return false;
+  }
+  memset(&p->options.spawn, 0, sizeof(p->options.spawn)); /* was borrowed */
+  p->op.stop = stop;
+  p->op.timer.op = &p->op;
+  p->op.timer.on_due = on_due;
+  reactor_start(r, &p->op);
+  if (!adopt_all(r, &p->child)) {
+    reactor_stop(&p->op);
+    return fail(p, "memory", ENOMEM);
+  }
+  watch_output(p);
+  watch_log(p);
+  watch(p, p->child.pidfd, EPOLLIN, on_exit_ready);
+  return true;
+}
