@@ -51,7 +51,7 @@ end
 local configuration = [[
 load_module /usr/lib/nginx/modules/ndk_http_module.so;
 load_module /usr/lib/nginx/modules/ngx_http_lua_module.so;
-master_process off; daemon off; pid $directory/nginx.pid; error_log stderr error;
+master_process off; daemon off; pid $directory/nginx.pid; error_log $directory/error.log error;
 env BUSTED_ARGS; env PATH; env TASKS_URL; env TMPDIR;
 events { worker_connections 4000; }
 http {
@@ -76,7 +76,7 @@ http {
 --- Runs a Lua file in nginx, in a timer's light thread.
 ---@param path string
 ---@param before? string  assignments, or a program that runs it
----@return { out: string, code: integer }
+---@return { out: string, code: integer, log: string }
 function inside.nginx(path, before)
   local values = { directory = shell("mktemp -d").out:match("%S+"), root = shell("pwd").out:match("%S+"), path = path }
   if path:sub(1, 1) ~= "/" then
@@ -87,7 +87,7 @@ function inside.nginx(path, before)
   file:close()
   local start = "unset LD_PRELOAD; PATH=$PATH:/usr/sbin %s timeout 120 nginx -e stderr -p %s -c nginx.conf </dev/null"
   local result = shell(start:format(before or "", values.directory))
-  shell("rm -rf " .. values.directory)
+  result.log = shell("cat " .. values.directory .. "/error.log; rm -rf " .. values.directory).out
   return result
 end
 

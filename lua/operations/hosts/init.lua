@@ -24,14 +24,23 @@ local hosts = {}
 local required = { "now", "timer" }
 local chosen
 
+-- Are we inside of the program that a host is for?
+local inside = {
+  openresty = function()
+    local ngx = rawget(_G, "ngx")
+    return ngx ~= nil and ngx.socket ~= nil
+  end,
+  nvim = function()
+    local vim = rawget(_G, "vim")
+    return vim ~= nil and (vim.uv or vim.loop) ~= nil
+  end,
+  plain = function()
+    return true
+  end,
+}
+
 local function detect()
-  local ngx, vim = rawget(_G, "ngx"), rawget(_G, "vim")
-  if ngx and ngx.socket then
-    return "openresty"
-  elseif vim and vim.loop then
-    return "nvim"
-  end
-  return "plain"
+  return inside.openresty() and "openresty" or inside.nvim() and "nvim" or "plain"
 end
 
 local function nothing() end
@@ -40,6 +49,11 @@ local function nothing() end
 ---@param host string|operations.Host
 function hosts.use(host)
   if type(host) == "string" then
+    if not inside[host] then
+      error(("bad argument #1 'host' (\"nvim\", \"openresty\", \"plain\" or a table expected, got %q)"):format(host), 3)
+    elseif not inside[host]() then
+      error(("the host '%s' works inside of its own program only"):format(host), 3)
+    end
     host = require("operations.hosts." .. host) -- each needs what only its own program has
   elseif type(host) ~= "table" then
     error(("bad argument #1 'host' (name or table expected, got %s)"):format(type(host)), 3)

@@ -25,7 +25,7 @@ local inline = 0
 local parked = setmetatable({}, { __mode = "k" }) -- waits of light threads that sleep
 local free = {} -- semaphores
 
-local openresty = { name = "openresty", now = core.now, start = reactor_loop.start, timer = reactor_loop.timer }
+local openresty = { name = "openresty", now = core.now }
 
 local function take_semaphore()
   local semaphore = table.remove(free)
@@ -168,12 +168,39 @@ function openresty.park(wait)
   attend()
   wait.semaphore, wait.unpark = take_semaphore(), unpark
   parked[wait] = true
-  sleep_on(wait.semaphore)
+  repeat
+    sleep_on(wait.semaphore)
+  until wait.done or wait.broken
   parked[wait], wait.unpark = nil, nil
-  free[#free + 1] = wait.semaphore -- one whose thread was killed is not used again
   if wait.broken then
     error("cannot wait: " .. wait.broken, 0)
   end
+  free[#free + 1] = wait.semaphore -- one whose thread was killed is not used again
+end
+
+-- Something was started, perhaps in a phase that does not wait for it.
+local function started(...)
+  if not pump then
+    attend()
+  end
+  return ...
+end
+
+--- A one-shot timer.
+---@param ms number
+---@param fn fun()
+---@return fun() stop
+function openresty.timer(ms, fn)
+  return started(reactor_loop.timer(ms, fn))
+end
+
+--- Starts something in the reactor.
+---@param kind string
+---@param options any
+---@param on_event fun(kind: string, ...)
+---@return operations.Handle
+function openresty.start(kind, options, on_event)
+  return started(reactor_loop.start(kind, options, on_event))
 end
 
 -- What belongs to the running request (or timer) and dies with it. Light threads that nginx kills run no cleanup, and
@@ -182,10 +209,13 @@ local function context()
   return ngx.ctx
 end
 
-local function of_context(name)
-  local ok, ctx = pcall(context)
-  local own = ok and ctx or openresty
-  local key = "operations." .. name
+local nowhere = {} -- what a context would have
+
+local function of_context(key)
+  local ok, own = pcall(context)
+  if not ok then
+    own = nowhere
+  end
   local found = own[key]
   if not found then
     found = setmetatable({}, { __mode = "k" })
@@ -197,7 +227,7 @@ end
 --- What the scheduler knows of the coroutines of the running request.
 ---@return table<thread, operations.Strand>
 function openresty.strands()
-  return of_context("strands")
+  return of_context("operations.strands")
 end
 
 -- A light thread that ended keeps its memory until the one that started it has waited for it.
@@ -218,7 +248,7 @@ function openresty.spawn(fn, argument)
     end))
     return
   end
-  local spawned, co = of_context("spawned"), coroutine.running()
+  local spawned, co = of_context("operations.spawned"), coroutine.running()
   local ended = spawned[co] or {}
   spawned[co] = ended
   reap(ended)

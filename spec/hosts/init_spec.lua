@@ -1,0 +1,34 @@
+local hosts = require("operations.hosts")
+local task = require("operations.task")
+
+local function refusal(host)
+  local ok, raised = pcall(task.use_host, host)
+  assert.is_false(ok)
+  return raised
+end
+
+describe("choosing a host", function()
+  after_each(function()
+    hosts.use("plain")
+  end)
+
+  it("takes the plain one where nothing else runs the program", function()
+    assert.equal("plain", hosts.current().name)
+  end)
+
+  it("refuses a name that is none", function()
+    assert.matches("\"nvim\", \"openresty\", \"plain\" or a table expected, got \"cosmic\"", refusal("cosmic"))
+    assert.matches("name or table expected, got number", refusal(3))
+  end)
+
+  it("refuses a host whose program this is not", function()
+    assert.matches("the host 'nvim' works inside of its own program only", refusal("nvim"))
+    assert.matches("the host 'openresty' works inside of its own program only", refusal("openresty"))
+  end)
+
+  it("refuses a table that cannot wait", function()
+    local function fn() end
+    assert.matches("field 'timer'", refusal({ now = fn, block = fn }))
+    assert.matches("field 'block' or 'park'", refusal({ now = fn, timer = fn }))
+  end)
+end)
