@@ -5,6 +5,8 @@
 -- again: no event is lost, and they keep the order of the stream.
 local core = require("operations.core")
 
+local type = type
+
 local sse = {}
 
 ---@class operations.SseEvent
@@ -34,10 +36,8 @@ end
 
 -- A queue holds at [1] the place taken last.  Itself stands in it as a mark: before
 -- a note, and after the last place filled.
-local HEAD = 1
-
 local function rewind(queue)
-  queue[HEAD], queue[HEAD + 1] = HEAD, queue
+  queue[1], queue[2] = 1, queue
   return queue
 end
 
@@ -82,7 +82,7 @@ function sse.parser(on_event, options)
     _core = core.sse_parser(max_event or DEFAULT_MAX_EVENT, last_event_id, as_json),
     _on_event = on_event or false,
     _queue = rewind({}),
-    _tail = HEAD, -- the last place filled
+    _tail = 1, -- the last place filled
     _turn = 0, -- counts the calls of feed
     _event = "message", -- of the event taken last
     _id = "",
@@ -95,7 +95,7 @@ end
 -- queue; what differs from the event before stands in a note in front of it.
 local function take(self)
   local queue, retry, err = self._queue, nil, nil
-  local head = queue[HEAD] + 1
+  local head = queue[1] + 1
   local data = queue[head]
   if data == queue then
     if self._event ~= queue[head + 1] or self._id ~= queue[head + 2] then
@@ -107,15 +107,15 @@ local function take(self)
     data = queue[head]
   end
   queue[head] = false -- keeps no text alive
-  queue[HEAD] = head
+  queue[1] = head
   return data, retry, err
 end
 
 local function is_empty(self)
-  if self._queue[HEAD] < self._tail then
+  if self._queue[1] < self._tail then
     return false
   end
-  self._tail = HEAD
+  self._tail = 1
   rewind(self._queue)
   return true
 end
@@ -171,22 +171,22 @@ end
 ---@return operations.Envelope?  nil when no event is waiting
 function Parser:next_envelope()
   local queue, meta = self._queue, self._meta
-  local head = queue[HEAD] + 1
+  local head = queue[1] + 1
   local data = queue[head]
   if data == queue or not meta then
     return other_envelope(self)
   end
   queue[head] = false
-  queue[HEAD] = head
+  queue[1] = head
   return { data = data, meta = meta }
 end
 
 -- Calls the handler for each waiting event.  It may raise, feed or take events
 -- itself, or wait while others do: the locals hold only until somebody has taken
--- an event (`queue[HEAD]`) or fed (`_turn`).
+-- an event (`queue[1]`) or fed (`_turn`).
 local function deliver(self, on_event)
   local queue, turn = self._queue, self._turn
-  local head, tail, event, id = queue[HEAD], self._tail, self._event, self._id
+  local head, tail, event, id = queue[1], self._tail, self._event, self._id
   while head < tail do
     local data = queue[head + 1]
     if data == queue then
@@ -195,14 +195,14 @@ local function deliver(self, on_event)
     else
       head = head + 1
       queue[head] = false
-      queue[HEAD] = head
+      queue[1] = head
       on_event({ event = event, data = data, id = id })
     end
-    if queue[HEAD] ~= head or self._turn ~= turn then
-      turn, head, tail, event, id = self._turn, queue[HEAD], self._tail, self._event, self._id
+    if queue[1] ~= head or self._turn ~= turn then
+      turn, head, tail, event, id = self._turn, queue[1], self._tail, self._event, self._id
     end
   end
-  self._tail = HEAD
+  self._tail = 1
   rewind(queue)
 end
 
