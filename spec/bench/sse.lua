@@ -1,5 +1,5 @@
---- Server-sent events, beside eventsource-parser on Node: two streams of 10 MB, in chunks of three sizes.  A stream is a
---- stretch of whole events, made here, that comes again and again: so the heap is as small as that of a program that
+--- Server-sent events, beside eventsource-parser on Node: two streams of 10 MB, in chunks of three sizes.  A stream is
+--- a stretch of whole events, made here, that comes again and again: so the heap is as small as that of a program that
 --- reads from a socket, and the collector does the work it does there.
 --- Prints events per CPU second (medians) and ratios: above 1 means that operations is the faster one.
 local sse = require("operations.sse")
