@@ -28,7 +28,8 @@ typedef enum reactor_Event {
   REACTOR_TIMER = 16,
   REACTOR_LOG = 32,   /* a process wrote to its stderr */
   REACTOR_DRAIN = 64, /* a process took what it was sent, or never will */
-  REACTOR_EXIT = 128
+  REACTOR_EXIT = 128,
+  REACTOR_WANT = 256 /* the next piece of a body to send */
 } reactor_Event;
 
 typedef struct reactor_Timer {

@@ -66,20 +66,31 @@ static bool begin_block(http_Transfer *t, const char *line, size_t length) {
   t->status = space != NULL ? atoi(space + 1) : 0;
   t->head.len = 0;
   t->length = -1;
-  t->checked = false;
+  t->chunked = false;
+  t->coding.kind = CODING_NONE;
   if (t->status >= 200 || t->status == 101) return true;
   if (++t->informational > MAX_INFORMATIONAL)
     return fail(t, "protocol", "too many informational (1xx) answers");
   return true;
 }
 
+/* No body, and none is missing. */
+static bool has_no_body(const http_Transfer *t) {
+  return t->bodiless || t->length == 0 || t->status == 204 || t->status == 304;
+}
+
 static void end_block(http_Transfer *t) {
   if (t->status < 200 && t->status != 101) return;
   t->head_complete = true;
-  reactor_timer_unset(t->op.reactor, &t->op.timer);
+  http_head_end(t);
   if (t->stream) reactor_say(&t->op, REACTOR_HEAD, false);
+  if (has_no_body(t)) t->coding.kind = CODING_NONE;
   /* Turns curl's debug function on: the only way to see encoded bytes. */
-  if (t->checked) curl_easy_setopt(t->easy, CURLOPT_VERBOSE, 1L);
+  if (t->coding.kind != CODING_NONE)
+    curl_easy_setopt(t->easy, CURLOPT_VERBOSE, 1L);
+  /* RFC 9112, 6.3: two framings at once may be an attack on who comes next. */
+  if (t->chunked && t->length >= 0)
+    curl_easy_setopt(t->easy, CURLOPT_FORBID_REUSE, 1L);
 }
 
 static bool take_field(http_Transfer *t, const char *line, size_t length) {
@@ -88,17 +99,24 @@ static bool take_field(http_Transfer *t, const char *line, size_t length) {
   if (http_next_field(&p, line + length, &field)) {
     if (is(field.name, field.name_len, "content-length"))
       if (!check_length(t, &field)) return false;
-    if (is(field.name, field.name_len, "content-encoding"))
-      t->checked = t->decode && (is(field.value, field.value_len, "gzip") ||
-                                 is(field.value, field.value_len, "x-gzip"));
+    if (is(field.name, field.name_len, "transfer-encoding")) t->chunked = true;
+    if (is(field.name, field.name_len, "content-encoding") && t->decode)
+      coding_begin(&t->coding, coding_kind(field.value, field.value_len));
   }
   if (!buffer_add(&t->head, line, length))
     return fail(t, "size", "the headers are larger than allowed");
   return true;
 }
 
+/* Not part of the head, but of its limit. */
+static bool take_trailer(http_Transfer *t, size_t length) {
+  t->trailers += length;
+  if (t->trailers <= t->head.max) return true;
+  return fail(t, "size", "the trailers are larger than allowed");
+}
+
 bool http_head_line(http_Transfer *t, const char *line, size_t length) {
-  if (t->head_complete) return true; /* trailers: not part of the head */
+  if (t->head_complete) return take_trailer(t, length);
   if (length > 5 && strncasecmp(line, "HTTP/", 5) == 0)
     return begin_block(t, line, length);
   if (length <= 2 && (line[0] == '\r' || line[0] == '\n')) {

@@ -1,12 +1,16 @@
 #include "reactor_http.h"
 
 #include <stdlib.h>
+#include <strings.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #define MAX_IDLE_EASY 64
 #define MAX_IDLE_CONNECTIONS 256
+
+/* What may lie in a socket's buffers without having gone anywhere. */
+#define SOCKET_FULL 65536
 
 /* curl's part of a reactor. */
 typedef struct http_Engine {
@@ -33,13 +37,24 @@ static int on_timer(CURLM *multi, long timeout_ms, void *ud) {
   return 0;
 }
 
+static void fail(http_Transfer *t, const char *kind, const char *reason) {
+  t->kind = kind;
+  t->reason = reason;
+}
+
 static curl_socket_t on_open_socket(void *ud, curlsocktype purpose,
                                     struct curl_sockaddr *address) {
-  int fd = socket(address->family, address->socktype | SOCK_CLOEXEC,
-                  address->protocol);
+  http_Transfer *t = (http_Transfer *)ud;
+  int fd;
   (void)purpose;
+  if (t->public_only && !http_is_public(&address->addr)) {
+    t->reason = "the address is none of the public internet";
+    return CURL_SOCKET_BAD;
+  }
+  fd = socket(address->family, address->socktype | SOCK_CLOEXEC,
+              address->protocol);
   if (fd < 0) return CURL_SOCKET_BAD;
-  if (reactor_opened((reactor_Reactor *)ud, fd)) return fd;
+  if (reactor_opened(t->op.reactor, fd)) return fd;
   close(fd);
   return CURL_SOCKET_BAD;
 }
@@ -51,11 +66,6 @@ static int on_close_socket(void *ud, curl_socket_t fd) {
 
 static size_t on_header(char *line, size_t size, size_t n, void *ud) {
   return http_head_line((http_Transfer *)ud, line, size * n) ? size * n : 0;
-}
-
-static void fail(http_Transfer *t, const char *kind, const char *reason) {
-  t->kind = kind;
-  t->reason = reason;
 }
 
 static size_t on_body(char *bytes, size_t size, size_t n, void *ud) {
@@ -74,6 +84,8 @@ static size_t on_body(char *bytes, size_t size, size_t n, void *ud) {
     return 0;
   }
   t->received += length;
+  if (t->idle_timeout > 0) t->heard = reactor_now();
+  if (t->coding.kind != CODING_NONE) coding_decoded(&t->coding, bytes, length);
   if (t->stream) reactor_say(&t->op, REACTOR_DATA, false);
   return length;
 }
@@ -83,7 +95,7 @@ static int on_debug(CURL *easy, curl_infotype type, char *bytes, size_t length,
   http_Transfer *t = (http_Transfer *)ud;
   (void)easy;
   if (type == CURLINFO_DATA_IN && t->head_complete)
-    gzip_check_feed(&t->gzip, bytes, length);
+    coding_feed(&t->coding, bytes, length);
   return 0;
 }
 
@@ -129,18 +141,27 @@ static const char *kind_of(CURLcode code) {
   return kinds[i].kind;
 }
 
+/* Which of curl's own two times was up. */
+static const char *phase_of(const http_Transfer *t) {
+  double connected = 0;
+  curl_easy_getinfo(t->easy, CURLINFO_PRETRANSFER_TIME, &connected);
+  return connected > 0 ? "total" : "connect";
+}
+
 static void judge(http_Transfer *t, CURLcode code) {
   if (t->kind != NULL) return; /* we stopped it ourselves */
   if (code != CURLE_OK) {
     t->kind = kind_of(code);
-    if (t->message[0] == '\0') t->reason = curl_easy_strerror(code);
+    if (code == CURLE_OPERATION_TIMEDOUT) t->phase = phase_of(t);
+    if (t->message[0] == '\0' && t->reason == NULL)
+      t->reason = curl_easy_strerror(code);
     /* One code for a lost connection and for bad chunks. */
     if (code == CURLE_RECV_ERROR && strstr(t->message, "chunk") != NULL)
       t->kind = "protocol";
-  } else if (t->checked && !gzip_check_whole(&t->gzip, t->received)) {
-    fail(t, "truncated", "the gzip body was cut short");
+  } else if (t->coding.kind != CODING_NONE && !coding_whole(&t->coding)) {
+    fail(t, "truncated", "the compressed body was cut short");
   } else if (!t->head_complete) {
-    fail(t, "protocol", "no answer but informational ones");
+    fail(t, "truncated", "the answer ended before its head did");
   }
 }
 
@@ -169,6 +190,7 @@ static void stop(reactor_Op *op) {
   release(t);
   buffer_free(&t->head);
   buffer_free(&t->body);
+  buffer_free(&t->upload);
 }
 
 static void end(http_Transfer *t, CURLcode code) {
@@ -177,10 +199,48 @@ static void end(http_Transfer *t, CURLcode code) {
   reactor_say(&t->op, t->kind != NULL ? REACTOR_ERROR : REACTOR_DONE, true);
 }
 
+static void late(http_Transfer *t, const char *phase, const char *reason) {
+  fail(t, "timeout", reason);
+  t->phase = phase;
+  end(t, CURLE_OK);
+}
+
+/* The time for the first byte begins again while a long body is on its way. */
+static bool still_sending(http_Transfer *t) {
+  curl_off_t sent = 0;
+  bool moved;
+  curl_easy_getinfo(t->easy, CURLINFO_SIZE_UPLOAD_T, &sent);
+  moved = t->starving || sent - t->sent >= SOCKET_FULL;
+  t->sent = sent;
+  return moved;
+}
+
 static void on_late(reactor_Op *op) {
   http_Transfer *t = (http_Transfer *)op;
-  fail(t, "timeout", "no answer within the time for the first byte");
-  end(t, CURLE_OK);
+  if (still_sending(t) &&
+      reactor_timer_set(op->reactor, &op->timer, reactor_after(t->first_byte)))
+    return;
+  late(t, "first_byte", "no answer within the time for the first byte");
+}
+
+static void on_idle(reactor_Op *op) {
+  http_Transfer *t = (http_Transfer *)op;
+  reactor_Time now = reactor_now(),
+               limit = (reactor_Time)(t->idle_timeout * 1e6);
+  if (t->paused || t->starving) t->heard = now; /* it is us who are slow */
+  if (now < t->heard + limit &&
+      reactor_timer_set(op->reactor, &op->timer, t->heard + limit))
+    return;
+  late(t, "idle", "nothing came within the idle time");
+}
+
+void http_head_end(http_Transfer *t) {
+  reactor_Reactor *r = t->op.reactor;
+  reactor_timer_unset(r, &t->op.timer);
+  if (t->idle_timeout <= 0) return;
+  t->heard = reactor_now();
+  t->op.timer.on_due = on_idle;
+  (void)reactor_timer_set(r, &t->op.timer, reactor_after(t->idle_timeout));
 }
 
 static void collect(reactor_Reactor *r) {
@@ -278,7 +338,6 @@ static CURLcode set_fixed(CURL *easy, reactor_Reactor *r) {
   curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
   curl_easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
   curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, on_open_socket);
-  curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, r);
   curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, on_close_socket);
   curl_easy_setopt(easy, CURLOPT_CLOSESOCKETDATA, r);
   curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_header);
@@ -321,6 +380,18 @@ static CURLcode set_method(CURL *easy, const http_Request *q) {
   return curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, q->method);
 }
 
+/* A body that comes by http_write: sent in chunks unless its size is known. It
+** cannot be sent again, so not over a connection that may be gone already. */
+static CURLcode set_upload(http_Transfer *t, const http_Request *q) {
+  curl_easy_setopt(t->easy, CURLOPT_CUSTOMREQUEST, q->method);
+  curl_easy_setopt(t->easy, CURLOPT_INFILESIZE_LARGE,
+                   q->upload_size < 0 ? (curl_off_t)-1
+                                      : (curl_off_t)q->upload_size);
+  curl_easy_setopt(t->easy, CURLOPT_READFUNCTION, http_on_read);
+  curl_easy_setopt(t->easy, CURLOPT_READDATA, t);
+  return curl_easy_setopt(t->easy, CURLOPT_UPLOAD, 1L);
+}
+
 static long milliseconds(double ms) {
   if (ms <= 0) return 0;
   if (ms < 1) return 1;
@@ -330,10 +401,14 @@ static long milliseconds(double ms) {
 /* What makes a handle unfit for other requests. */
 static CURLcode set_special(http_Transfer *t, const http_Request *q) {
   CURLcode code = CURLE_OK;
-  t->special = !q->decode || q->ca_file != NULL;
+  t->special =
+      !q->decode || q->ca_file != NULL || q->upload || q->proxy != NULL;
   if (!q->decode) curl_easy_setopt(t->easy, CURLOPT_ACCEPT_ENCODING, NULL);
   if (q->ca_file != NULL)
     code = curl_easy_setopt(t->easy, CURLOPT_CAINFO, q->ca_file);
+  if (q->proxy != NULL && code == CURLE_OK)
+    code = curl_easy_setopt(t->easy, CURLOPT_PROXY, q->proxy);
+  if (q->upload && code == CURLE_OK) code = set_upload(t, q);
   return code;
 }
 
@@ -347,12 +422,20 @@ static CURLcode set_request(http_Transfer *t, const http_Request *q) {
                    milliseconds(q->connect_timeout));
   curl_easy_setopt(t->easy, CURLOPT_MAXAGE_CONN,
                    milliseconds(q->keep_alive) / 1000);
+  /* Over TLS it may be HTTP/2, where one connection carries many. */
+  curl_easy_setopt(t->easy, CURLOPT_PIPEWAIT,
+                   strncasecmp(q->url, "https:", 6) == 0 ? 1L : 0L);
+  /* What the address check let through must not be used by others' rules. */
+  curl_easy_setopt(t->easy, CURLOPT_FRESH_CONNECT,
+                   q->public_only || q->upload ? 1L : 0L);
+  curl_easy_setopt(t->easy, CURLOPT_FORBID_REUSE, 0L);
   curl_easy_setopt(t->easy, CURLOPT_VERBOSE, 0L);
   curl_easy_setopt(t->easy, CURLOPT_ERRORBUFFER, t->message);
   curl_easy_setopt(t->easy, CURLOPT_PRIVATE, t);
   curl_easy_setopt(t->easy, CURLOPT_HEADERDATA, t);
   curl_easy_setopt(t->easy, CURLOPT_WRITEDATA, t);
   curl_easy_setopt(t->easy, CURLOPT_DEBUGDATA, t);
+  curl_easy_setopt(t->easy, CURLOPT_OPENSOCKETDATA, t);
   return code;
 }
 
@@ -372,6 +455,18 @@ static bool refuse(http_Transfer *t, const char *kind, const char *reason) {
   return false;
 }
 
+static void take_options(http_Transfer *t, const http_Request *q) {
+  t->max_body = q->max_body;
+  t->window = q->window;
+  t->stream = q->stream;
+  t->decode = q->decode;
+  t->idle_timeout = q->idle_timeout;
+  t->first_byte = q->first_byte_timeout;
+  t->public_only = q->public_only;
+  t->bodiless = strcmp(q->method, "HEAD") == 0;
+  t->length = -1;
+}
+
 bool http_start(reactor_Reactor *r, http_Transfer *t, const http_Request *q) {
   CURLcode code;
   if (!open_engine(r)) {
@@ -380,11 +475,8 @@ bool http_start(reactor_Reactor *r, http_Transfer *t, const http_Request *q) {
   }
   buffer_init(&t->head, r->alloc, q->max_headers);
   buffer_init(&t->body, r->alloc, SIZE_MAX / 2);
-  t->max_body = q->max_body;
-  t->window = q->window;
-  t->stream = q->stream;
-  t->decode = q->decode;
-  t->length = -1;
+  buffer_init(&t->upload, r->alloc, SIZE_MAX / 2);
+  take_options(t, q);
   t->op.stop = stop;
   t->op.timer.op = &t->op;
   t->op.timer.on_due = on_late;
@@ -409,7 +501,8 @@ bool http_start(reactor_Reactor *r, http_Transfer *t, const http_Request *q) {
 static void go_on(http_Transfer *t) {
   if (t->easy == NULL || !t->paused || t->held) return;
   t->paused = false; /* first: what curl kept back arrives within the call */
-  curl_easy_pause(t->easy, CURLPAUSE_CONT);
+  t->heard = reactor_now();
+  curl_easy_pause(t->easy, t->starving ? CURLPAUSE_SEND : CURLPAUSE_CONT);
 }
 
 void http_drain(http_Transfer *t) {

@@ -9,6 +9,9 @@
 
 #define MAX_NAME 256
 
+/* Bytes of a body; more than this is as good as not known. */
+#define MAX_UPLOAD 9007199254740992.0
+
 /* The head as Lua sees it */
 
 /* Pushes the lower-case name of a field. */
@@ -95,9 +98,10 @@ static int push_event(lua_State *L, reactor_Op *op, reactor_Event event) {
   case REACTOR_ERROR:
     lua_pushstring(L, t->kind);
     lua_pushstring(L, http_reason(t));
+    lua_pushstring(L, t->phase);
     if (!t->stream) buffer_free(&t->body);
     buffer_free(&t->head);
-    return 2;
+    return 3;
   default: return 0;
   }
 }
@@ -178,13 +182,22 @@ static void read_headers(lua_State *L, http_Transfer *t) {
   lua_pop(L, 1);
 }
 
+static void read_times(lua_State *L, http_Request *q) {
+  q->timeout = number_option(L, "timeout", 0);
+  q->connect_timeout = number_option(L, "connect_timeout", 0);
+  q->first_byte_timeout = number_option(L, "first_byte_timeout", 0);
+  q->idle_timeout = number_option(L, "idle_timeout", 0);
+  q->keep_alive = number_option(L, "keep_alive", 0);
+}
+
 /* reactor:http(options, owner?) -> handle | nil, kind, message
-** options: url, method, headers (lines), body, timeout, connect_timeout,
-** first_byte_timeout, keep_alive (ms), max_headers, max_body, window (bytes),
-*stream,
-** decode, ca_file.  Says "done", status, headers, body | "error", kind,
-** message; a stream says "head", status, headers, then "data" whenever
-** handle:read() has something, then "done". */
+** options: url, method, headers (lines), body, upload, upload_size, timeout,
+** connect_timeout, first_byte_timeout, idle_timeout, keep_alive (ms),
+** max_headers, max_body, window (bytes), stream, decode, public_only, ca_file,
+** proxy.  Says "done", status, headers, body | "error", kind, message, phase;
+** a stream says "head", status, headers, then "data" whenever handle:read()
+** has something, then "done".  With `upload`, "want" asks for handle:write().
+*/
 int reactor_lua_http(lua_State *L) {
   reactor_Reactor *r = reactor_check(L);
   http_Request q;
@@ -193,18 +206,20 @@ int reactor_lua_http(lua_State *L) {
   lua_settop(L, 3);
   t = (http_Transfer *)reactor_new_handle(L, sizeof(*t), &http_face);
   memset(&q, 0, sizeof(q));
-  q.timeout = number_option(L, "timeout", 0);
-  q.connect_timeout = number_option(L, "connect_timeout", 0);
-  q.first_byte_timeout = number_option(L, "first_byte_timeout", 0);
-  q.keep_alive = number_option(L, "keep_alive", 0);
+  read_times(L, &q);
   q.max_headers = size_option(L, "max_headers");
   q.max_body = size_option(L, "max_body");
   q.window = size_option(L, "window");
+  q.upload_size = number_option(L, "upload_size", HUGE_VAL);
+  if (q.upload_size > MAX_UPLOAD) q.upload_size = -1;
+  q.upload = flag_option(L, "upload");
+  q.public_only = flag_option(L, "public_only");
   q.stream = flag_option(L, "stream");
   q.decode = flag_option(L, "decode");
   q.url = text_option(L, "url");
   q.method = text_option(L, "method");
   q.ca_file = text_option(L, "ca_file");
+  q.proxy = text_option(L, "proxy");
   if (q.url == NULL || q.method == NULL)
     return luaL_error(L, "bad options ('url' and 'method' expected)");
   q.body = string_option(L, "body", &q.body_len);
@@ -238,6 +253,16 @@ int reactor_lua_read(lua_State *L) {
   push_body(L, t);
   http_drain(t);
   return 1;
+}
+
+/* handle:write(bytes): the next piece of a body; "" ends it */
+int reactor_lua_write(lua_State *L) {
+  http_Transfer *t = check_transfer(L);
+  size_t length;
+  const char *bytes = luaL_checklstring(L, 2, &length);
+  if (!http_write(t, bytes, length))
+    return luaL_error(L, "not enough memory for the body");
+  return 0;
 }
 
 /* handle:pause(): no more is read from the socket */

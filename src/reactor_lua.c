@@ -113,7 +113,7 @@ static const struct {
 } event_names[] = {
     {REACTOR_HEAD, "head"},   {REACTOR_DATA, "data"},   {REACTOR_DONE, "done"},
     {REACTOR_ERROR, "error"}, {REACTOR_TIMER, "timer"}, {REACTOR_LOG, "log"},
-    {REACTOR_DRAIN, "drain"}, {REACTOR_EXIT, "exit"},
+    {REACTOR_DRAIN, "drain"}, {REACTOR_EXIT, "exit"},   {REACTOR_WANT, "want"},
 };
 
 /* Pushes the handle of an op; false when it is being collected. */
@@ -202,9 +202,13 @@ static const luaL_Reg reactor_methods[] = {
 };
 
 static const luaL_Reg handle_methods[] = {
-    {"cancel", handle_cancel},      {"owner", handle_owner},
-    {"read", reactor_lua_read},     {"pause", reactor_lua_pause},
-    {"resume", reactor_lua_resume}, {NULL, NULL},
+    {"cancel", handle_cancel},
+    {"owner", handle_owner},
+    {"read", reactor_lua_read},
+    {"pause", reactor_lua_pause},
+    {"resume", reactor_lua_resume},
+    {"write", reactor_lua_write},
+    {NULL, NULL},
 };
 
 void reactor_new_type(lua_State *L, const char *name, const luaL_Reg *methods,

@@ -46,6 +46,7 @@ int reactor_lua_http(lua_State *L);
 int reactor_lua_read(lua_State *L);
 int reactor_lua_pause(lua_State *L);
 int reactor_lua_resume(lua_State *L);
+int reactor_lua_write(lua_State *L);
 
 /* reactor_process_lua.c: likewise */
 int reactor_lua_process(lua_State *L);

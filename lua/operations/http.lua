@@ -1,26 +1,39 @@
 --- An HTTP client in direct style: a call suspends the running task until the answer is there. libcurl does the work
 --- in the reactor; what it must never see (broken headers, other schemes) is refused here.
-local errors = require("operations.error")
+local exchange = require("operations.http_exchange")
+local jar = require("operations.http_jar")
 local limits = require("operations.limits")
 local message = require("operations.http_message")
+local redirect = require("operations.http_redirect")
+local retry = require("operations.http_retry")
 local scheduler = require("operations.scheduler")
-local url = require("operations.url")
 
-local http = {}
+local http = { jar = jar.new, retry_after = retry.after, limits = limits }
+
+local failure = exchange.failure
 
 ---@class operations.HttpRequest
 ---@field url string  http or https
 ---@field method? string  "GET" when absent
 ---@field headers? table<string, string|number|string[]>
----@field body? string
----@field timeout? number  ms for everything; none when absent
+---@field body? string|fun(): string?|{ read: function }  a function is called, a reader read, whenever the connection
+---  takes more, until nil; such a body cannot be sent a second time
+---@field body_size? integer  bytes that a function or reader will give; without it they go in chunks
+---@field timeout? number  ms for everything, redirects and retries included; none when absent
 ---@field connect_timeout? number  ms
----@field first_byte_timeout? number  ms until the headers are there
+---@field first_byte_timeout? number  ms until the headers are there, from when the body is on its way
+---@field idle_timeout? number  ms between two pieces of the answer's body, while somebody reads
 ---@field max_body? integer  bytes, after decompression; of a stream: no limit when absent
 ---@field max_headers? integer  bytes
----@field redirects? integer  how many to follow (GET and HEAD only); 0: none
+---@field redirects? integer  how many to follow; 0: none
+---@field redirect_all? boolean  follow for other methods than GET and HEAD: 301 and 302 make a POST a GET, 303 makes
+---  all one, 307 and 308 send method and body again
 ---@field credentials? string[]  headers that, like Authorization and Cookie, stay at the origin they were meant for
+---@field retry? boolean|operations.RetryPolicy  try idempotent requests again; off when absent
+---@field jar? operations.CookieJar  from `http.jar()`; cookies are ignored without one
 ---@field ca_file? string  certificates to trust instead of the system's
+---@field proxy? string|false  URL; false: none; when absent the environment's (`http_proxy`, `https_proxy`, `no_proxy`)
+---@field public_only? boolean  connect to addresses of the public internet only, on every redirect too
 ---@field window? integer  unread bytes at which a stream's sender is held back
 ---@field userinfo? boolean  accept a user and password in the URL
 
@@ -30,159 +43,30 @@ local http = {}
 ---@field body string
 ---@field url string  the last one, after redirects
 
-local function failure(request, kind, text)
-  local code = kind == "timeout" and "TIMEOUT" or kind == "aborted" and "ABORTED" or "EXECUTION_ERROR"
-  local shown = url.redact(request.url)
-  return errors.new(code, ("%s %s: %s"):format(request.method, shown, text), {
-    kind = kind,
-    method = request.method,
-    url = shown,
-  })
+-- Does `step` and what the jar wants of its answer.
+local function ask(request, step)
+  local answer, err = step(request)
+  local cookies = request.options.jar
+  if answer and cookies then
+    cookies:store(request.url, answer.headers.setCookie)
+  end
+  return answer, err
 end
 
--- What interrupted a wait, as the request's failure; an error that is not ours stays itself.
-local function interrupted(request, raised)
-  if not errors.is_error(raised) then
-    error(raised, 0)
-  elseif raised.code == "TIMEOUT" then
-    return failure(request, "timeout", raised.message)
-  elseif raised.code == "ABORTED" then
-    return failure(request, "aborted", raised.message)
-  end
-  return raised
-end
-
-local function start(request, on_event)
-  local host = scheduler.host()
-  if not host.start then
-    error(("the host '%s' has no HTTP"):format(host.name), 0)
-  end
-  return host.start("http", request, on_event)
-end
-
--- One exchange, without redirects: the answer or nil and the failure.
-local function exchange(request)
-  local raised, kind, a, b, c = scheduler.try_await(function(wake)
-    local handle, refused, why = start(request, wake)
-    if not handle then
-      wake("error", refused, why)
-      return
-    end
-    return function()
-      handle:cancel()
-    end
-  end)
-  if raised ~= nil then
-    return nil, interrupted(request, raised)
-  elseif kind == "error" then
-    return nil, failure(request, a, b)
-  end
-  return { status = a, headers = b, body = c, url = request.url }
-end
-
----@class operations.HttpStream
----@field status integer
----@field headers table
----@field url string
-local Stream = {}
-Stream.__index = Stream
-Stream.__name = "operations.http_stream"
-
-local function on_event(self, kind, a, b)
-  if kind == "head" then
-    self.status, self.headers = a, b
-  elseif kind == "done" then
-    self._ended = true
-  elseif kind == "error" then
-    self._ended, self._failure = true, failure(self._request, a, b)
-  end
-  local wake = self._wake
-  self._wake = nil
-  if wake then
-    wake()
-  end
-end
-
--- Waits for the next event; nil, or what interrupted.
-local function next_event(self)
-  local raised = scheduler.try_await(function(wake)
-    self._wake = wake
-    return function()
-      self._wake = nil
-      self:close()
-    end
-  end)
-  if raised ~= nil then
-    self:close()
-    return interrupted(self._request, raised)
-  end
-end
-
-local function open(request)
-  local self = setmetatable({ _request = request, url = request.url }, Stream)
-  local kind, why
-  self._handle, kind, why = start(request, function(...)
-    on_event(self, ...)
-  end)
-  if not self._handle then
-    return nil, failure(request, kind, why)
-  end
-  while not self.status and not self._ended do
-    local err = next_event(self)
-    if err then
-      return nil, err
-    end
-  end
-  if self._failure and not self.status then
-    return nil, self._failure
-  end
-  return self
-end
-
---- The next bytes of the body, as soon as some are there. What is not read holds the sender back.
----@return string? chunk  never empty; nil at the end
----@return operations.Error? err
-function Stream:read()
-  if self._wake then
-    error("stream:read() is already waiting", 2)
-  end
-  while true do
-    local chunk = self._handle:read()
-    if chunk then
-      return chunk
-    elseif self._ended then
-      return nil, self._failure
-    end
-    local err = next_event(self)
-    if err then
-      return nil, err
-    end
-  end
-end
-
---- Closes the connection unless the body was read to its end. Closing twice does nothing.
-function Stream:close()
-  if not self._ended then
-    self._ended, self._failure = true, failure(self._request, "aborted", "the stream was closed")
-  end
-  self._handle:cancel()
-  local wake = self._wake
-  self._wake = nil
-  if wake then
-    wake()
-  end
+-- The time that is left for a request; nil when it has none to itself.
+local function left(deadline)
+  return deadline and deadline - scheduler.host().now()
 end
 
 -- Runs `step` on the request and on where its answers redirect to.
-local function follow(request, step)
-  local deadline = request.timeout and scheduler.host().now() + request.timeout
+local function follow(request, step, deadline)
   for hop = 0, request.redirects do
-    local answer, err = step(request)
+    local answer, err = ask(request, step)
     if not answer then
       return nil, err
     end
-    local target = message.redirect_target(request, answer)
-    if not target or request.redirects == 0 then
+    local target = redirect.target(request, answer)
+    if not target then
       return answer
     elseif answer.close then
       answer:close()
@@ -191,17 +75,53 @@ local function follow(request, step)
       break
     end
     local problem
-    request, problem = message.redirected(request, target)
+    request.timeout = left(deadline)
+    request, problem = redirect.follow(request, answer.status, target)
     if problem then
       return nil, failure(request, "redirect", problem)
-    elseif deadline then
-      request.timeout = deadline - scheduler.host().now()
-      if request.timeout <= 0 then
-        return nil, failure(request, "timeout", "the time was up after a redirect")
-      end
+    elseif deadline and request.timeout <= 0 then
+      return nil, failure(request, "timeout", "the time was up after a redirect", "total")
     end
   end
   return nil, failure(request, "redirect", ("more than %d redirects"):format(request.redirects))
+end
+
+-- Waits, unless the request's or the task's time would be up by then.
+local function pause(request, delay, deadline)
+  local host = scheduler.host()
+  local limit = scheduler.deadline_of(scheduler.here())
+  local wake_at = host.now() + delay
+  if (deadline and wake_at >= deadline) or (limit and wake_at >= limit) then
+    return false
+  end
+  local raised = scheduler.try_await(function(wake)
+    return host.timer(delay, wake)
+  end)
+  if raised ~= nil then
+    return false, exchange.interrupted(request, raised)
+  end
+  return true
+end
+
+local function try(request, step, policy, deadline)
+  local tries = 0
+  while true do
+    local answer, err = follow(request, step, deadline)
+    tries = tries + 1
+    local delay = retry.delay(policy, tries, answer, err)
+    if not delay then
+      return answer, err
+    end
+    local waited, interruption = pause(request, delay, deadline)
+    if interruption then
+      return nil, interruption
+    elseif not waited then
+      return answer, err
+    elseif answer and answer.close then
+      answer:close()
+    end
+    request.timeout = left(deadline)
+  end
 end
 
 local function run(options, step, stream)
@@ -209,17 +129,23 @@ local function run(options, step, stream)
   if problem then
     return nil, failure(request, "request", problem)
   end
-  return follow(request, step)
+  local policy = retry.policy(options.retry)
+  local deadline = request.timeout and scheduler.host().now() + request.timeout
+  if policy and retry.is_repeatable(request) then
+    return try(request, step, policy, deadline)
+  end
+  return follow(request, step, deadline)
 end
 
 --- Sends a request and waits for the whole answer. Any status is an answer; a failure is one of the exchange itself:
 --- TIMEOUT, ABORTED or EXECUTION_ERROR with `details.kind` "dns", "connect", "tls", "timeout", "reset", "truncated",
---- "size", "encoding", "protocol", "redirect", "request", "memory" or "aborted".
+--- "size", "encoding", "protocol", "redirect", "request", "body", "memory" or "aborted"; a timeout's `details.phase`
+--- is "connect", "first_byte", "idle", "total" or "deadline" (the task's).
 ---@param options operations.HttpRequest
 ---@return operations.HttpResponse?
 ---@return operations.Error? err
 function http.request(options)
-  return run(options, exchange, false)
+  return run(options, exchange.run, false)
 end
 
 --- Sends a request and waits for the head of the answer; the body is read with `stream:read()` as it comes.
@@ -227,9 +153,7 @@ end
 ---@return operations.HttpStream?  dropping it closes it
 ---@return operations.Error? err  as of `request`
 function http.open(options)
-  return run(options, open, true)
+  return run(options, exchange.open, true)
 end
-
-http.limits = limits
 
 return http

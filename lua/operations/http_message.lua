@@ -1,4 +1,4 @@
---- What an HTTP request must look like before libcurl sees it, and what becomes of it on a redirect.
+--- What an HTTP request must look like before libcurl sees it.
 local limits = require("operations.limits")
 local url = require("operations.url")
 local version = require("operations.version")
@@ -23,17 +23,42 @@ end
 local types = {
   method = "string",
   headers = "table",
-  body = "string",
+  body_size = "number",
   ca_file = "string",
   credentials = "table",
   timeout = "number",
   connect_timeout = "number",
   first_byte_timeout = "number",
+  idle_timeout = "number",
   max_body = "number",
   max_headers = "number",
   redirects = "number",
+  redirect_all = "boolean",
+  public_only = "boolean",
+  jar = "table",
   window = "number",
 }
+
+-- A function, or an object with a method `read`.
+local function is_source(body)
+  local kind = type(body)
+  if kind == "table" or kind == "userdata" then
+    local ok, read = pcall(function()
+      return body.read
+    end)
+    return ok and type(read) == "function"
+  end
+  return kind == "function"
+end
+
+local function check_values(options)
+  local body, proxy = options.body, options.proxy
+  if body ~= nil and type(body) ~= "string" and not is_source(body) then
+    bad_type("body", "string, function or reader", body)
+  elseif proxy ~= nil and proxy ~= false and type(proxy) ~= "string" then
+    bad_type("proxy", "string or false", proxy)
+  end
+end
 
 local function check_types(options)
   if type(options) ~= "table" then
@@ -49,6 +74,7 @@ local function check_types(options)
       error(("bad option '%s' (negative or not a number)"):format(name), 4)
     end
   end
+  check_values(options)
 end
 
 local function check_url(options)
@@ -103,6 +129,17 @@ local function add_header(lines, seen, name, value)
   end
 end
 
+-- RFC 6265, 5.4: there is one Cookie header at most.
+local function add_cookies(lines, cookies)
+  for i, line in ipairs(lines) do
+    if line:find("^[Cc][Oo][Oo][Kk][Ii][Ee]:") then
+      lines[i] = line .. "; " .. cookies
+      return
+    end
+  end
+  lines[#lines + 1] = "Cookie: " .. cookies
+end
+
 -- The header lines of a request, in a stable order, and the names among them; or nil, nil and what is wrong.
 local function header_lines(options, method)
   local lines, seen = {}, {}
@@ -117,6 +154,10 @@ local function header_lines(options, method)
   end
   if not seen["user-agent"] then
     lines[#lines + 1] = user_agent
+  end
+  local cookies = options.jar and options.jar:header(options.url)
+  if cookies then
+    add_cookies(lines, cookies)
   end
   if options.body or method ~= "GET" then
     -- Without these two libcurl would say more about a body than we were asked to.
@@ -141,19 +182,30 @@ function message.prepare(options, stream)
   local request = {
     url = options.url,
     method = method,
-    body = options.body,
     timeout = options.timeout,
     connect_timeout = options.connect_timeout or limits.connect_timeout,
     first_byte_timeout = options.first_byte_timeout or limits.first_byte_timeout,
+    idle_timeout = options.idle_timeout,
     keep_alive = limits.keep_alive,
     max_headers = options.max_headers or limits.headers,
     max_body = options.max_body or not stream and limits.body or nil,
     window = options.window or limits.window,
     redirects = options.redirects or limits.redirects,
     ca_file = options.ca_file,
+    public_only = options.public_only,
     stream = stream,
     options = options,
   }
+  if options.proxy ~= nil then
+    request.proxy = options.proxy or ""
+  elseif options.public_only then
+    request.proxy = "" -- a proxy would look at no address
+  end
+  if type(options.body) == "string" then
+    request.body = options.body
+  elseif options.body then
+    request.source, request.upload, request.upload_size = options.body, true, options.body_size
+  end
   local problem = check_url(options)
   if problem then
     return request, problem
@@ -174,65 +226,6 @@ function message.prepare(options, stream)
   request.headers = lines
   request.decode = not seen["accept-encoding"]
   return request
-end
-
-local redirects = { [301] = true, [302] = true, [303] = true, [307] = true, [308] = true }
-
---- Where an answer to a GET or HEAD sends us, or nil.
----@param request table
----@param answer { status: integer, headers: table }
----@return string?
-function message.redirect_target(request, answer)
-  if redirects[answer.status] and (request.method == "GET" or request.method == "HEAD") then
-    return answer.headers.location
-  end
-end
-
-local bound = { authorization = true, cookie = true, ["proxy-authorization"] = true, host = true }
-
--- The headers that may go to another origin.
-local function unbound(options)
-  local drop, headers = {}, {}
-  for _, name in ipairs(options.credentials or {}) do
-    drop[name:lower()] = true
-  end
-  for name, value in pairs(options.headers or {}) do
-    local lower = name:lower()
-    if not bound[lower] and not drop[lower] then
-      headers[name] = value
-    end
-  end
-  return headers
-end
-
---- The request that a redirect asks for. Credentials stay at their origin; the way back to http is barred.
----@param request table
----@param target string  the Location header
----@return table request
----@return string? problem
-function message.redirected(request, target)
-  local from = url.parse(request.url)
-  local location = url.resolve(request.url, target)
-  local to = location and url.parse(location)
-  if not to then
-    return request, "redirected to what is no URL"
-  elseif to.scheme ~= from.scheme and to.scheme ~= "https" then
-    return request, ("redirected from %s to %s"):format(from.scheme, to.scheme)
-  end
-  local options = {}
-  for key, value in pairs(request.options) do
-    options[key] = value
-  end
-  options.url, options.timeout, options.userinfo = location, request.timeout, nil
-  if url.origin(from) ~= url.origin(to) then
-    options.headers = unbound(options)
-  end
-  local following, problem = message.prepare(options, request.stream)
-  following.timeout = request.timeout
-  if problem then
-    return request, "redirected, and " .. problem
-  end
-  return following
 end
 
 return message

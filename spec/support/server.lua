@@ -69,7 +69,7 @@ http {
 }
 ]]
 
-local tls_lines = "listen 127.0.0.1:%d ssl; ssl_certificate cert.pem; ssl_certificate_key key.pem;"
+local tls_lines = "listen 127.0.0.1:%d ssl http2; ssl_certificate cert.pem; ssl_certificate_key key.pem;"
 
 local app = {
   process = "user root;\nmaster_process on;\nworker_processes %d;\nenv LUA_PATH;",

@@ -1,5 +1,5 @@
 -- /echo...: what arrived, as JSON: method, uri (path as sent), args (by name; a repeated one is a list), headers
--- (lower-case names; likewise), body.
+-- (lower-case names; likewise), body, protocol, connection (a number).
 local cjson = require("cjson")
 
 ngx.req.read_body()
@@ -16,4 +16,6 @@ ngx.print(cjson.encode({
   args = ngx.req.get_uri_args(),
   headers = ngx.req.get_headers(),
   body = body or "",
+  protocol = ngx.var.server_protocol,
+  connection = ngx.var.connection,
 }))

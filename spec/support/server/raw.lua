@@ -36,10 +36,41 @@ local answers = {
     .. "X-Folded: one\r\n  two\r\nX-None:\r\nContent-Length: 2\r\n\r\nok",
   big_headers = closing .. ("X-Filler: " .. ("x"):rep(1000) .. "\r\n"):rep(90) .. "Content-Length: 2\r\n\r\nok",
   unknown_encoding = closing .. "Content-Encoding: rot13\r\nContent-Length: 5\r\n\r\nuryyb",
+  equal_lengths = closing .. "Content-Length: 5\r\nContent-Length: 5\r\n\r\nhello",
+  length_and_chunks = ok .. "Content-Length: 3\r\nTransfer-Encoding: chunked\r\n\r\n5\r\nhello\r\n0\r\n\r\n",
+  excess = ok .. "Content-Length: 5\r\n\r\nhelloHTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil",
+  huge_chunk = closing .. "Transfer-Encoding: chunked\r\n\r\nffffffffffffffffff\r\nhello\r\n0\r\n\r\n",
+  chunk_extension = closing .. "Transfer-Encoding: chunked\r\n\r\n5;a=b;c\r\nhello\r\n0\r\n\r\n",
+  no_chunk_end = closing .. "Transfer-Encoding: chunked\r\n\r\n5\r\nhelloworld\r\n0\r\n\r\n",
+  nul_header = closing .. "X-Nul: a\0b\r\nContent-Length: 2\r\n\r\nok",
+  long_line = closing .. "X-Long: " .. ("x"):rep(200000) .. "\r\nContent-Length: 2\r\n\r\nok",
+  cut_head = "HTTP/1.1 200 OK\r\nContent-Le",
+  no_length = closing .. "\r\nuntil the end",
+  not_modified_with_body = "HTTP/1.1 304 Not Modified\r\nContent-Length: 100\r\nETag: a\r\n\r\n",
+  continued = "HTTP/1.1 100 Continue\r\n\r\n" .. closing .. "Content-Length: 2\r\n\r\nok",
+  no_gzip = closing .. "Content-Encoding: gzip\r\n\r\n",
+  no_br = closing .. "Content-Encoding: br\r\n\r\n",
+  no_bytes_of_gzip = closing .. "Content-Encoding: gzip\r\nContent-Length: 0\r\n\r\n",
   broken_gzip = closing .. "Content-Encoding: gzip\r\nContent-Length: 11\r\n\r\nnot gzipped",
 }
 
+-- ("hello "):rep(2000) in other codings
+local coded = {
+  deflate = "eJztxDENAAAIAzArmCPhWIL/Dxk87dHpZGts27Zt27Zt27Zt27Zt27Zt2379APREN0A=",
+  raw_deflate = "7cQxDQAACAMwK5gj4ViC/w8ZPO3R6WRrbNu2bdu2bdu2bdu2bdu2bdt+/QA=",
+  br = "G98u+I2Ubt5EVYaWbCBvcVscgNIEIA4=",
+  zstd = "KLUv/WTgLXUAADBoZWxsbyABANcufCkCQH/B2A==",
+  zstd_unsummed = "KLUv/WDgLXUAADBoZWxsbyABANcufCkC",
+}
+
 local generated = {
+  coded = function()
+    local args = ngx.req.get_uri_args()
+    local bytes = ngx.decode_base64(coded[args.name])
+    bytes = bytes:sub(1, #bytes - tonumber(args.cut or 0))
+    local coding = args.name:gsub("raw_", ""):gsub("_.*", "")
+    return closing .. "Content-Encoding: " .. coding .. "\r\n\r\n" .. bytes
+  end,
   gzip = function()
     return gzipped(0)
   end,

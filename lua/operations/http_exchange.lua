@@ -1,0 +1,234 @@
+--- One exchange of request and answer, without redirects and retries: suspends the running task until something comes.
+local errors = require("operations.error")
+local scheduler = require("operations.scheduler")
+local url = require("operations.url")
+
+local exchange = {}
+
+local PIECE = 65536 -- bytes asked of a reader at once
+
+--- The error of a request.
+---@param request table
+---@param kind string
+---@param text string
+---@param phase? string  of a timeout: "connect", "first_byte", "idle" or "total"
+---@return operations.Error
+function exchange.failure(request, kind, text, phase)
+  local code = kind == "timeout" and "TIMEOUT" or kind == "aborted" and "ABORTED" or "EXECUTION_ERROR"
+  local shown = url.redact(request.url)
+  return errors.new(code, ("%s %s: %s"):format(request.method, shown, text), {
+    kind = kind,
+    phase = phase,
+    method = request.method,
+    url = shown,
+  })
+end
+
+local failure = exchange.failure
+
+-- What interrupted a wait, as the request's failure; an error that is not ours stays itself.
+local function interrupted(request, raised)
+  if not errors.is_error(raised) then
+    error(raised, 0)
+  elseif raised.code == "TIMEOUT" then
+    return failure(request, "timeout", raised.message, "deadline")
+  elseif raised.code == "ABORTED" then
+    return failure(request, "aborted", raised.message)
+  end
+  return raised
+end
+exchange.interrupted = interrupted
+
+local function start(request, on_event)
+  local host = scheduler.host()
+  if not host.start then
+    error(("the host '%s' has no HTTP"):format(host.name), 0)
+  end
+  return host.start("http", request, on_event)
+end
+
+---@class operations.HttpStream
+---@field status integer
+---@field headers table
+---@field url string
+local Stream = {}
+Stream.__index = Stream
+Stream.__name = "operations.http_stream"
+
+local function on_event(self, kind, a, b, c)
+  if kind == "head" then
+    self.status, self.headers = a, b
+  elseif kind == "want" then
+    self._wanted = true
+  elseif kind == "done" then
+    self._ended = true
+    if a then -- all at once
+      self.status, self.headers, self._body = a, b, c
+    end
+  elseif kind == "error" then
+    self._ended, self._failure = true, failure(self._request, a, b, c)
+  end
+  local wake = self._wake
+  self._wake = nil
+  if wake then
+    wake()
+  end
+end
+
+-- Waits for the next event; nil, or what interrupted.
+local function next_event(self)
+  local raised = scheduler.try_await(function(wake)
+    self._wake = wake
+    return function()
+      self._wake = nil
+      self:close()
+    end
+  end)
+  if raised ~= nil then
+    self:close()
+    return interrupted(self._request, raised)
+  end
+end
+
+local function next_piece(source)
+  if type(source) == "function" then
+    return source()
+  end
+  return source:read(PIECE)
+end
+
+-- Sends the next piece of a body; nil, or why there is none. What the body's source raises passes through.
+local function send_piece(self)
+  self._wanted = false
+  local ok, piece, err = pcall(next_piece, self._request.source)
+  if not ok then
+    self:close()
+    error(piece, 0)
+  elseif err ~= nil or (piece ~= nil and type(piece) ~= "string") then
+    self:close()
+    if errors.is_error(err) then
+      return err
+    end
+    local text = err ~= nil and tostring(err) or ("it gave a %s"):format(type(piece))
+    return failure(self._request, "body", "the body could not be read: " .. text)
+  elseif piece == "" then
+    self._wanted = true -- nothing yet; to the client it would be the end
+  elseif not self._ended then
+    self._handle:write(piece or "")
+  end
+end
+
+-- Waits until something happened, or sends what is asked for.
+local function advance(self)
+  if self._wanted then
+    return send_piece(self)
+  end
+  return next_event(self)
+end
+
+local function begin(request)
+  local self = setmetatable({ _request = request, url = request.url }, Stream)
+  local kind, why
+  self._handle, kind, why = start(request, function(...)
+    on_event(self, ...)
+  end)
+  if not self._handle then
+    return nil, failure(request, kind, why)
+  end
+  return self
+end
+
+--- Sends a request and waits for the head of its answer.
+---@param request table  as `http_message.prepare` makes it
+---@return operations.HttpStream?
+---@return operations.Error? err
+function exchange.open(request)
+  local self, err = begin(request)
+  while self and not self.status and not self._ended do
+    err = advance(self)
+    if err then
+      return nil, err
+    end
+  end
+  if not self or (self._failure and not self.status) then
+    return nil, err or self._failure
+  end
+  return self
+end
+
+-- As `run`, with a body that comes piece by piece.
+local function run_with_source(request)
+  local self, err = begin(request)
+  while self and not self._ended do
+    err = advance(self)
+    if err then
+      return nil, err
+    end
+  end
+  if not self or self._failure then
+    return nil, err or self._failure
+  end
+  return { status = self.status, headers = self.headers, body = self._body, url = request.url }
+end
+
+--- Sends a request and waits for its whole answer.
+---@param request table
+---@return operations.HttpResponse?
+---@return operations.Error? err
+function exchange.run(request)
+  if request.source then
+    return run_with_source(request)
+  end
+  local raised, kind, a, b, c = scheduler.try_await(function(wake)
+    local handle, refused, why = start(request, wake)
+    if not handle then
+      wake("error", refused, why)
+      return
+    end
+    return function()
+      handle:cancel()
+    end
+  end)
+  if raised ~= nil then
+    return nil, interrupted(request, raised)
+  elseif kind == "error" then
+    return nil, failure(request, a, b, c)
+  end
+  return { status = a, headers = b, body = c, url = request.url }
+end
+
+--- The next bytes of the body, as soon as some are there. What is not read holds the sender back.
+---@return string? chunk  never empty; nil at the end
+---@return operations.Error? err
+function Stream:read()
+  if self._wake then
+    error("stream:read() is already waiting", 2)
+  end
+  while true do
+    local chunk = self._handle:read()
+    if chunk then
+      return chunk
+    elseif self._ended then
+      return nil, self._failure
+    end
+    local err = advance(self)
+    if err then
+      return nil, err
+    end
+  end
+end
+
+--- Closes the connection unless the body was read to its end. Closing twice does nothing.
+function Stream:close()
+  if not self._ended then
+    self._ended, self._failure = true, failure(self._request, "aborted", "the stream was closed")
+  end
+  self._handle:cancel()
+  local wake = self._wake
+  self._wake = nil
+  if wake then
+    wake()
+  end
+end
+
+return exchange

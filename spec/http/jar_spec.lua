@@ -1,0 +1,97 @@
+local http = require("operations.http")
+local test_server = require("spec.support.server")
+
+describe("a cookie jar", function()
+  local jar
+
+  before_each(function()
+    jar = http.jar()
+  end)
+
+  local function stores(from, ...)
+    jar:store(from, { ... })
+  end
+
+  it("gives back to a host what it set", function()
+    stores("http://a.test/", "one=1", "two=2; HttpOnly")
+    assert.equal("one=1; two=2", jar:header("http://a.test/x"))
+    assert.is_nil(jar:header("http://b.test/"))
+    assert.is_nil(jar:header("http://sub.a.test/"))
+  end)
+
+  it("replaces a cookie of the same name, domain and path", function()
+    stores("http://a.test/", "a=1", "b=2", "a=3")
+    assert.equal("a=3; b=2", jar:header("http://a.test/"))
+  end)
+
+  it("keeps to domains, but never to one that all share", function()
+    stores("http://www.a.test/", "d=1; Domain=a.test", "e=1; Domain=.a.test", "f=1; Domain=test", "g=1; Domain=b.test")
+    assert.equal("d=1; e=1", jar:header("http://other.a.test/"))
+    assert.is_nil(jar:header("http://xa.test/"))
+    stores("http://127.0.0.1/", "h=1; Domain=0.1")
+    assert.is_nil(jar:header("http://127.0.0.1/"))
+  end)
+
+  it("keeps to paths, the longest first", function()
+    stores("http://a.test/x/y", "short=1; Path=/", "long=1; Path=/x", "default=1")
+    assert.equal("long=1; default=1; short=1", jar:header("http://a.test/x/z"))
+    assert.equal("short=1", jar:header("http://a.test/xy"))
+  end)
+
+  it("sends secure cookies over https only, and takes them from there only", function()
+    stores("https://a.test/", "s=1; Secure")
+    stores("http://a.test/", "t=1; Secure", "__Host-u=1; Path=/", "__Secure-v=1")
+    assert.equal("s=1", jar:header("https://a.test/"))
+    assert.is_nil(jar:header("http://a.test/"))
+  end)
+
+  it("drops what is over", function()
+    stores("http://a.test/", "a=1", "b=1; Max-Age=100", "c=1; Expires=Sun, 06 Nov 1994 08:49:37 GMT")
+    assert.equal("a=1; b=1", jar:header("http://a.test/"))
+    stores("http://a.test/", "a=; Max-Age=0", "b=; Expires=Thu, 01 Jan 1970 00:00:00 GMT; Max-Age=100")
+    assert.equal("b=", jar:header("http://a.test/"))
+    jar:clear()
+    assert.is_nil(jar:header("http://a.test/"))
+  end)
+
+  it("takes nothing that could break a header", function()
+    stores("http://a.test/", "a=1\r\nX: y", "=x", "noequals", "long=" .. ("x"):rep(5000))
+    assert.is_nil(jar:header("http://a.test/"))
+  end)
+
+  it("does not grow without end", function()
+    for i = 1, 500 do
+      stores("http://a.test/", ("c%d=1"):format(i))
+    end
+    local _, count = jar:header("http://a.test/"):gsub("=", "")
+    assert.equal(300, count)
+  end)
+
+  describe("given with requests", function()
+    local server
+
+    setup(function()
+      server = test_server.start()
+    end)
+
+    teardown(function()
+      server:stop()
+    end)
+
+    it("carries cookies from one to the next, and over redirects", function()
+      assert.equal("none", http.request({ url = server.url .. "/cookie?set=a=1", jar = jar }).body)
+      assert.equal("a=1; b=2", http.request({ url = server.url .. "/cookie?set=b=2&to=/cookie", jar = jar }).body)
+    end)
+
+    it("adds to the caller's own Cookie header", function()
+      jar:store(server.url, { "a=1" })
+      local response = http.request({ url = server.url .. "/cookie", jar = jar, headers = { cookie = "mine=1" } })
+      assert.equal("mine=1; a=1", response.body)
+    end)
+
+    it("is needed: without one, nothing is kept", function()
+      http.request({ url = server.url .. "/cookie?set=a=1" })
+      assert.equal("none", http.request({ url = server.url .. "/cookie" }).body)
+    end)
+  end)
+end)

@@ -1,0 +1,164 @@
+local core = require("operations.core")
+local http = require("operations.http")
+local http_date = require("operations.http_date")
+local retry = require("operations.http_retry")
+local task = require("operations.task")
+local test_server = require("spec.support.server")
+
+local function date(seconds)
+  return os.date("!%a, %d %b %Y %H:%M:%S GMT", math.floor(seconds))
+end
+
+describe("a retry", function()
+  local server, keys
+
+  setup(function()
+    server, keys = test_server.start(), 0
+  end)
+
+  teardown(function()
+    server:stop()
+  end)
+
+  -- Asks a server that fails `fail` times; returns the answer and how often it was asked.
+  local function flaky(query, options)
+    keys = keys + 1
+    local key = "flaky" .. keys
+    options.url = ("%s/flaky?key=%s&%s"):format(server.url, key, query)
+    local response, err = http.request(options)
+    local count = tonumber(http.request({ url = server.url .. "/note/" .. key }).body)
+    return response, count, err
+  end
+
+  local quick = { delay = 1 }
+
+  it("is off unless asked for", function()
+    local response, count = flaky("fail=1", {})
+    assert.equal(503, response.status)
+    assert.equal(1, count)
+  end)
+
+  it("repeats an idempotent request until it succeeds", function()
+    local response, count = flaky("fail=2", { retry = quick })
+    assert.equal("3", response.body)
+    assert.equal(3, count)
+  end)
+
+  it("ends after three attempts, or as many as are asked for", function()
+    local response, count = flaky("fail=9", { retry = quick })
+    assert.equal(503, response.status)
+    assert.equal(3, count)
+    assert.equal(5, select(2, flaky("fail=9", { retry = { delay = 1, attempts = 5 } })))
+  end)
+
+  it("repeats no POST, except with an Idempotency-Key", function()
+    assert.equal(1, select(2, flaky("fail=1", { method = "POST", body = "x", retry = quick })))
+    local headers = { ["idempotency-key"] = "1" }
+    assert.equal(2, select(2, flaky("fail=1", { method = "POST", body = "x", retry = quick, headers = headers })))
+  end)
+
+  it("repeats a lost connection", function()
+    local response, count = flaky("fail=1&status=drop", { retry = quick })
+    assert.equal("2", response.body)
+    assert.equal(2, count)
+  end)
+
+  it("repeats no other status", function()
+    for _, status in ipairs({ 400, 404, 500, 501 }) do
+      assert.equal(1, select(2, flaky("fail=1&status=" .. status, { retry = quick })))
+    end
+    assert.equal(2, select(2, flaky("fail=1&status=500", { retry = { delay = 1, statuses = { 500 } } })))
+  end)
+
+  it("waits as long as Retry-After says", function()
+    local before = core.now()
+    local response = flaky("fail=1&after=1", { retry = quick })
+    assert.equal("2", response.body)
+    assert.is_true(core.now() - before >= 1000)
+  end)
+
+  it("gives up where Retry-After is beyond the cap, the timeout or the deadline", function()
+    assert.equal(1, select(2, flaky("fail=1&after=3600", { retry = true })))
+    assert.equal(1, select(2, flaky("fail=1&after=5", { retry = true, timeout = 2000 })))
+    task.run(function()
+      task.deadline(core.now() + 2000)
+      local response, count = flaky("fail=1&after=5", { retry = true })
+      assert.equal(503, response.status)
+      assert.equal(1, count)
+    end)
+  end)
+
+  it("is called off by cancel while it waits", function()
+    local err
+    task.run(function()
+      local child = task.spawn(function()
+        local _
+        _, err = http.request({ url = server.url .. "/flaky?key=cancelled&fail=1&after=20", retry = true })
+      end)
+      task.sleep(0.05)
+      child:cancel()
+      child:wait()
+    end)
+    assert.equal("ABORTED", err.code)
+  end)
+
+  it("refuses a policy that is none", function()
+    for _, policy in ipairs({ 5, { attempts = 0 }, { jitter = 2 }, { tries = 3 }, { delay = -1 } }) do
+      assert.error_matches(function()
+        http.request({ url = server.url, retry = policy })
+      end, "bad option 'retry'")
+    end
+  end)
+
+  it("backs off by doubling, up to the cap, less what chance takes", function()
+    local policy = retry.policy({ delay = 100, max_delay = 500, jitter = 0 })
+    assert.same({ 100, 200, 400, 500, 500 }, {
+      retry.backoff(policy, 1), retry.backoff(policy, 2), retry.backoff(policy, 3), retry.backoff(policy, 4),
+      retry.backoff(policy, 1000),
+    })
+    policy.jitter = 0.5
+    for _ = 1, 100 do
+      local delay = retry.backoff(policy, 1)
+      assert.is_true(delay > 49 and delay <= 100)
+    end
+  end)
+end)
+
+describe("Retry-After", function()
+  it("is seconds or a date", function()
+    assert.equal(120000, http.retry_after({ ["retry-after"] = "120" }))
+    local ms = http.retry_after({ ["retry-after"] = date(core.now() / 1000 + 100) })
+    assert.is_true(ms > 98000 and ms <= 100000)
+    assert.equal(0, http.retry_after({ ["retry-after"] = date(0) }))
+  end)
+
+  it("of another form counts as none", function()
+    for _, text in ipairs({ "", "soon", "-5", "1.5", "99 bottles" }) do
+      assert.is_nil(http.retry_after({ ["retry-after"] = text }))
+    end
+    assert.is_nil(http.retry_after({}))
+  end)
+end)
+
+describe("an HTTP date", function()
+  it("is read in all three forms", function()
+    for _, text in ipairs({
+      "Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994",
+    }) do
+      assert.equal(784111777000, http_date.parse(text))
+    end
+  end)
+
+  it("knows leap years, and the centuries that are none", function()
+    assert.equal(0, http_date.parse("Thu, 01 Jan 1970 00:00:00 GMT"))
+    assert.equal(951782400000, http_date.parse("Tue, 29 Feb 2000 00:00:00 GMT"))
+    assert.equal(4107542400000, http_date.parse("Mon, 01 Mar 2100 00:00:00 GMT"))
+  end)
+
+  it("is nil when it is none", function()
+    for _, text in ipairs({ "", "yesterday", "Sun, 32 Nov 1994 08:49:37 GMT", "Sun, 06 Foo 1994 08:49:37 GMT",
+      "Sun, 06 Nov 1994 24:49:37 GMT", "Sun, 06 Nov 1994 08:49:37 CET" }) do
+      assert.is_nil(http_date.parse(text))
+    end
+  end)
+end)

@@ -1,0 +1,185 @@
+local cjson = require("cjson")
+local http = require("operations.http")
+local operations = require("operations")
+local task = require("operations.task")
+local test_server = require("spec.support.server")
+
+describe("a request body that comes piece by piece", function()
+  local server
+
+  setup(function()
+    server = test_server.start()
+  end)
+
+  teardown(function()
+    server:stop()
+  end)
+
+  local function pieces(...)
+    local list, i = { ... }, 0
+    return function()
+      i = i + 1
+      return list[i]
+    end
+  end
+
+  local function send(body, options, path)
+    options = options or {}
+    options.timeout = options.timeout or 10000 -- none hangs
+    options.url, options.method, options.body = server.url .. (path or "/echo"), options.method or "POST", body
+    return http.request(options)
+  end
+
+  local function note(key)
+    return http.request({ url = server.url .. "/note/" .. key }).body
+  end
+
+  it("is what a function returns until nil, in chunks", function()
+    local seen = cjson.decode(assert(send(pieces("one ", "two ", "three"))).body)
+    assert.equal("one two three", seen.body)
+    assert.equal("POST", seen.method)
+    assert.equal("chunked", seen.headers["transfer-encoding"])
+    assert.is_nil(seen.headers.expect)
+    assert.is_nil(seen.headers["content-type"])
+  end)
+
+  it("is sent with its length when that is given", function()
+    local seen = cjson.decode(assert(send(pieces("12", "345"), { body_size = 5, method = "PUT" })).body)
+    assert.equal("12345", seen.body)
+    assert.equal("PUT", seen.method)
+    assert.equal("5", seen.headers["content-length"])
+    assert.is_nil(seen.headers["transfer-encoding"])
+  end)
+
+  it("may be empty", function()
+    assert.equal("", cjson.decode(assert(send(pieces())).body).body)
+  end)
+
+  it("may be read from a file", function()
+    local path = os.tmpname()
+    local file = assert(io.open(path, "w+b"))
+    local text = ("0123456789"):rep(100000)
+    file:write(text)
+    file:seek("set")
+    assert.equal(tostring(#text), assert(send(file, { body_size = #text }, "/upload")).body)
+    file:close()
+    os.remove(path)
+  end)
+
+  it("may be the answer to another request", function()
+    local source = assert(http.open({ url = server.url .. "/bytes?size=3000000" }))
+    assert.equal("3000000", assert(send(source, { body_size = 3000000 }, "/upload")).body)
+  end)
+
+  it("may wait between its pieces, which are sent as they come", function()
+    task.run(function()
+      local turn = 0
+      local response = assert(send(function()
+        turn = turn + 1
+        if turn == 2 then
+          for _ = 1, 200 do -- until the first one is there
+            if note("waits") == "5" then
+              return "second"
+            end
+            task.sleep(0.01)
+          end
+        end
+        return turn == 1 and "first" or nil
+      end, { body_size = 11, timeout = 10000 }, "/upload?note=waits"))
+      assert.equal("11", response.body)
+    end)
+  end)
+
+  it("does not pile up: a function is called when the connection takes more", function()
+    local calls, block = 0, ("x"):rep(65536)
+    local stream = assert(http.open({
+      url = server.url .. "/slow?head=0.3", method = "POST", timeout = 5000,
+      body = function()
+        calls = calls + 1
+        return calls <= 2000 and block or nil
+      end,
+    }))
+    stream:close()
+    assert.is_true(calls < 1000) -- 64 MB were not read into memory
+  end)
+
+  it("takes its own time, which is none of the server's", function()
+    local turn = 0
+    local response = assert(send(function()
+      turn = turn + 1
+      if turn < 4 then
+        task.sleep(0.06)
+        return "x"
+      end
+    end, { first_byte_timeout = 100 }, "/upload"))
+    assert.equal("3", response.body)
+  end)
+
+  it("ends early when the server answers before", function()
+    local response = assert(send(function()
+      return ("x"):rep(65536)
+    end, { timeout = 10000 }, "/upload/refused"))
+    assert.equal(413, response.status)
+  end)
+
+  it("that fails ends the request with its error, and the server sees no end", function()
+    local failure = operations.error("EXECUTION_ERROR", "the disk is gone")
+    local response, err = send(function()
+      return nil, failure
+    end)
+    assert.is_nil(response)
+    assert.equal(failure, err)
+    response, err = send(function()
+      return nil, "no more disk"
+    end)
+    assert.equal("body", err.details.kind)
+    assert.matches("no more disk", err.message)
+    assert.is_nil(response)
+    response, err = send(function()
+      return 5
+    end)
+    assert.is_nil(response)
+    assert.equal("body", err.details.kind)
+  end)
+
+  it("that raises passes it on", function()
+    assert.error_matches(function()
+      send(function()
+        error("oops")
+      end)
+    end, "oops")
+  end)
+
+  it("that is shorter or longer than it said fails", function()
+    local _, err = send(pieces("123"), { body_size = 5, timeout = 2000 })
+    assert.is_truthy(err)
+    local response = send(pieces("1234567"), { body_size = 5, timeout = 2000 })
+    assert.equal("12345", response and cjson.decode(response.body).body or "12345")
+  end)
+
+  it("works with open as with request", function()
+    local stream = assert(http.open({ url = server.url .. "/echo", method = "POST", body = pieces("a", "b") }))
+    local text = ""
+    for chunk in function() return stream:read() end do
+      text = text .. chunk
+    end
+    assert.equal("ab", cjson.decode(text).body)
+  end)
+
+  it("is called off by cancel", function()
+    local err
+    task.run(function()
+      local child = task.spawn(function()
+        local _
+        _, err = send(function()
+          task.sleep(0.01)
+          return "x"
+        end, nil, "/upload")
+      end)
+      task.sleep(0.05)
+      child:cancel()
+      child:wait()
+    end)
+    assert.is_true(err == nil or err.code == "ABORTED")
+  end)
+end)
