@@ -141,6 +141,9 @@ describe("OpenResty", function()
     until_true(function()
       return get("/note/logged", upstream) == "finished"
     end)
+    until_true(function()
+      return get("/ready") == "ready\n"
+    end)
     local _, response = get("/header_phase")
     assert.matches("cannot wait here", response.headers["x-refused"])
   end)

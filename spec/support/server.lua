@@ -81,6 +81,13 @@ local app = {
   init_by_lua_block {
     require("operations.http")
     pcall(require("operations").sleep, 0.01) -- the master cannot wait; what it tried is of no use to its workers
+  }
+  init_worker_by_lua_block {
+    local operations = require("operations")
+    operations.spawn(function()
+      operations.sleep(0.01)
+      ngx.shared.notes:set("worker", "ready")
+    end)
   }]],
   -- Phases that cannot wait.
   locations = [[

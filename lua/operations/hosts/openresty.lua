@@ -224,7 +224,8 @@ local function of_context(key)
   return found
 end
 
---- What the scheduler knows of the coroutines of the running request.
+--- What the scheduler knows of the coroutines of the running request. nginx does not say who resumed a coroutine that
+--- a program made by itself: the task that it runs in reaches its waits only when `task.resume` resumes it.
 ---@return table<thread, operations.Strand>
 function openresty.strands()
   return of_context("operations.strands")
