@@ -291,6 +291,7 @@ describe("encoding JSON", function()
     assert.equal("[null]", encodes({ foreign_null }))
     assert.equal("[]", encodes(setmetatable({}, { __jsontype = "array" })))
     assert.equal("{}", encodes(setmetatable({}, { __jsontype = "object" })))
+    core.set_foreign_null(nil)
   end)
 
   it("prints the shortest number that reads back the same", function()

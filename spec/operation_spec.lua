@@ -74,6 +74,14 @@ describe("input", function()
     assert.is_nil(input.priority)
   end)
 
+  it("must have the format that its schema names; a result need not", function()
+    local dated = { type = "object", properties = { on = { type = "string", format = "date" } } }
+    local formats = { inputSchema = dated, outputSchema = dated, handler = function() return { on = "someday" } end }
+    assert.equal("/on", select(2, answer(formats, { on = "2026-02-30" })).details[1].path)
+    assert.equal("someday", answer(formats, { on = "2026-02-28" }).data.on)
+    assert.equal(0, #warnings)
+  end)
+
   it("is never cast", function()
     assert.equal("VALIDATION_ERROR", select(2, answer(definition, { title = 12 })).code)
   end)

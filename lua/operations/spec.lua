@@ -94,13 +94,13 @@ local function shape_issues(fields)
   return ok and {} or issues
 end
 
---- Compiles one schema of the spec; its issues get the path of the field.
+--- Compiles one schema of the spec; its issues get the path of the field. `format` is asserted of inputs only.
 local function compile(fields, field, issues)
   local schema = fields[field]
   if schema == true or (type(schema) == "table" and next(schema) == nil) then
     return nil
   end
-  local compiled, err = schemas.compile(schema)
+  local compiled, err = schemas.compile(schema, { formats = field == "inputSchema" })
   if compiled then
     return compiled
   end

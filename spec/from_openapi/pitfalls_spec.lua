@@ -89,7 +89,7 @@ describe("an imported operation", function()
   for _, format in ipairs({ "date-time", "uuid", "email", "int64", "byte", "made-up" }) do
     it("may have strings of format " .. format, function()
       local text = ({ ["date-time"] = "2025-01-02T03:04:05Z", uuid = "123e4567-e89b-12d3-a456-426614174000",
-        email = "a@b.example" })[format] or "12"
+        email = "a@b.example", byte = "aGk=" })[format] or "12"
       local schema = { type = "object", properties = { x = { type = "string", format = format } } }
       local envelope, err, _, warnings = execute({ requestBody = json(schema), responses = { ["200"] = json(schema) } },
         { body = { x = text } }, answer('{"x":"' .. text .. '"}'), { method = "post" })

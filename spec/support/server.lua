@@ -191,8 +191,9 @@ local function configure(directory, options)
   }
 end
 
--- Waits for the end of this process or for stop(), then ends nginx and removes the directory.
-local watcher = [[cat >/dev/null
+-- Waits for a line from stop() or for the end of this process, then ends nginx and removes the directory. A line,
+-- because servers that were started later have inherited the other end of the pipe: it does not close before they end.
+local watcher = [[read -r _
 kill $pid 2>/dev/null
 n=0; while kill -0 $pid 2>/dev/null && [ $n -lt 100 ]; do sleep 0.02; n=$((n+1)); done
 kill -KILL $pid 2>/dev/null; rm -rf '$directory']]
@@ -238,6 +239,7 @@ end
 --- Ends the server and removes its directory. Stopping twice does nothing.
 function Server:stop()
   if self._watcher then
+    self._watcher:write("\n")
     self._watcher:close()
     self._watcher = nil
   end
