@@ -186,6 +186,7 @@ build = {
     ["operations.subscription"] = "lua/operations/subscription.lua",
     ["operations.task"] = "lua/operations/task.lua",
     ["operations.task_failure"] = "lua/operations/task_failure.lua",
+    ["operations.task_map"] = "lua/operations/task_map.lua",
     ["operations.task_queue"] = "lua/operations/task_queue.lua",
     ["operations.task_tree"] = "lua/operations/task_tree.lua",
     ["operations.task_wait"] = "lua/operations/task_wait.lua",

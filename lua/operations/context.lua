@@ -1,6 +1,6 @@
 --- The context of one call: who calls, how long it may take, what it belongs to.
 local core = require("operations.core")
-local task = require("operations.task")
+local scheduler = require("operations.scheduler")
 
 local context = {}
 
@@ -33,7 +33,7 @@ function methods:cancelled()
     return true
   end
   local deadline = self.deadline
-  return deadline ~= nil and core.now() >= deadline or task.cancelled()
+  return deadline ~= nil and core.now() >= deadline or scheduler.cancelled()
 end
 
 local kinds = {

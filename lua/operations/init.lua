@@ -4,8 +4,6 @@ local errors = require("operations.error")
 local marks = require("operations.marks")
 local registry = require("operations.registry")
 local schema = require("operations.schema")
-local sse = require("operations.sse")
-local task = require("operations.task")
 local version = require("operations.version")
 
 local operations = {
@@ -28,13 +26,6 @@ local operations = {
   unwrap = core.unwrap,
 
   schema = schema,
-  sse_parser = sse.parser,
-
-  run = task.run,
-  spawn = task.spawn,
-  sleep = task.sleep,
-  all = task.all,
-  use_host = task.use_host,
 }
 
 -- Parts that a program may do without are loaded when first named.
@@ -47,9 +38,21 @@ local parts = {
   type = "operations.type",
 }
 
+-- Functions of such parts: the module, and the name in there.
+local functions = {
+  all = { "operations.task", "all" },
+  map = { "operations.task_map", "map" },
+  run = { "operations.task", "run" },
+  sleep = { "operations.task", "sleep" },
+  spawn = { "operations.task", "spawn" },
+  sse_parser = { "operations.sse", "parser" },
+  use_host = { "operations.task", "use_host" },
+}
+
 return setmetatable(operations, {
   __index = function(self, name)
-    local part = parts[name] and require(parts[name])
+    local place = functions[name]
+    local part = parts[name] and require(parts[name]) or place and require(place[1])[place[2]]
     rawset(self, name, part)
     return part
   end,

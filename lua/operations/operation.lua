@@ -3,7 +3,7 @@ local compat = require("operations.compat")
 local contexts = require("operations.context")
 local core = require("operations.core")
 local errors = require("operations.error")
-local task = require("operations.task")
+local scheduler = require("operations.scheduler")
 
 local operation = {}
 
@@ -165,9 +165,9 @@ local function with_deadline(self, input, context, deadline)
   if core.now() >= deadline then
     return false, errors.new("TIMEOUT", self.id .. ": deadline passed", { deadline = deadline })
   end
-  local outer = task.deadline(deadline)
+  local outer = scheduler.deadline(deadline)
   local ok, value, failure = xpcall(self.handler, on_raise, input, context)
-  task.deadline(outer)
+  scheduler.deadline(outer)
   return ok, value, failure
 end
 

@@ -4,7 +4,7 @@ local argument = require("operations.argument")
 local compat = require("operations.compat")
 local core = require("operations.core")
 local errors = require("operations.error")
-local task = require("operations.task")
+local scheduler = require("operations.scheduler")
 
 local subscription = {}
 
@@ -69,7 +69,7 @@ function subscription.new(operation, input, context, deadline)
     state.deferred[#state.deferred + 1] = fn
   end)
   state.co = coroutine.create(function()
-    task.deadline(deadline)
+    scheduler.deadline(deadline)
     return RETURNED, handler(input, context)
   end)
   return setmetatable({
@@ -115,7 +115,7 @@ function Subscription:next()
     return fail(state, errors.new("TIMEOUT", state.operation.id .. ": deadline passed", { deadline = state.deadline }))
   end
   state.running = true
-  return take(state, task.resume(state.co))
+  return take(state, scheduler.resume(state.co))
 end
 
 local next_event = Subscription.next
@@ -125,7 +125,7 @@ function Subscription:close()
   local state = self._state
   state.closing = true
   if state.running then
-    task.interrupt(state.co, errors.new("ABORTED", state.operation.id .. " was closed"))
+    scheduler.interrupt(state.co, errors.new("ABORTED", state.operation.id .. " was closed"))
   else
     finish(state)
   end

@@ -16,9 +16,11 @@ local wait = {}
 ---@type fun(task: operations.Task)
 wait.ready = nil
 
---- Set by `task`: takes an error that cannot be raised anywhere.
+--- Takes an error that cannot be raised anywhere; `task` sets its own.
 ---@type fun(raised: any, traceback: string)
-wait.on_error = nil
+function wait.on_error(_, traceback)
+  io.stderr:write("operations: ", traceback, "\n")
+end
 
 ---@return operations.Wait
 function wait.new()
