@@ -46,6 +46,7 @@ local knows_hosts = { ["lua/operations/task.lua"] = true, ["lua/operations/marks
 local lazy = {
   ["lua/operations/init.lua"] = "parts of the library are loaded when first named",
   ["lua/operations/cli/init.lua"] = "a command loads what it needs, so that --help starts fast",
+  ["lua/operations/schema.lua"] = "metaschemas are loaded when a schema refers to one",
   ["lua/operations/task.lua"] = "the host is chosen when the first task needs one",
 }
 

@@ -3,7 +3,6 @@
 --- Drafts 2020-12, 2019-09, 7, 6 and 4, by `$schema`; OpenAPI 3.0's and Swagger 2.0's dialects by option `draft`.
 --- Patterns follow ECMA-262. The network is never asked for a `$ref`: what other documents say comes from `resolve`.
 local core = require("operations.core")
-local metaschemas = require("operations.schema_metaschemas")
 
 local schema = {}
 
@@ -54,7 +53,8 @@ local function find_documents(uris, options)
   local documents, found = options.documents, false
   for _, uri in ipairs(uris) do
     if documents[uri] == nil then
-      local document = metaschemas.find(uri)
+      -- Not above: few schemas refer to one.
+      local document = require("operations.schema_metaschemas").find(uri)
       if document == nil and options.resolve then
         document = options.resolve(uri)
       end
