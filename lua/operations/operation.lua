@@ -166,6 +166,9 @@ local function with_deadline(self, input, context, deadline)
     return false, errors.new("TIMEOUT", self.id .. ": deadline passed", { deadline = deadline })
   end
   local outer = scheduler.deadline(deadline)
+  if outer and outer < deadline then
+    scheduler.deadline(outer) -- nothing has longer than what it is part of
+  end
   local ok, value, failure = xpcall(self.handler, on_raise, input, context)
   scheduler.deadline(outer)
   return ok, value, failure

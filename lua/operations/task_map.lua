@@ -18,7 +18,7 @@ function task_map.map(list, fn, options)
   argument.expect(fn, "function", 2, "map")
   argument.optional(options, "table", 3, "map")
   local limit = options and options.limit or limits.concurrency
-  if type(limit) ~= "number" or not (limit >= 1) then -- luacheck: ignore 581 (NaN)
+  if type(limit) ~= "number" or limit ~= limit or limit < 1 then
     error("bad option 'limit' to 'map' (a number of at least 1 expected)", 2)
   end
   local results, last, workers, count = {}, 0, {}, #list
