@@ -6,8 +6,8 @@ local task = require("operations.task")
 
 local task_map = {}
 
---- Calls `fn(element, index)` for every element of a list, `options.limit` (16) of the calls at the same time. The first
---- that raises, or returns nil and an error object, cancels the others; no further one begins.
+--- Calls `fn(element, index)` for every element of a list, `options.limit` (16) of the calls at the same time. The
+--- first that raises, or returns nil and an error object, cancels the others; no further one begins.
 ---@param list any[]
 ---@param fn fun(element: any, index: integer): any, operations.Error?
 ---@param options? { limit?: integer }
