@@ -8,6 +8,7 @@ return {
   connect_timeout = 10000,
   first_byte_timeout = 60000,
   keep_alive = 60000, -- how long an idle connection is kept
+  reconnects = 10, -- of a stream, in a row without an event
   window = 256 * 1024, -- unread bytes at which a stream's sender is held back
   line = 16 * 1024 * 1024, -- of a process's stdout, when it is read by lines
   stderr_lines = 100, -- of a process that are kept

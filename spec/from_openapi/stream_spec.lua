@@ -152,6 +152,31 @@ describe("a line of a stream", function()
     assert.same({ n = 2 }, envelopes[2].data)
   end)
 
+  it("may be a record over many lines, told as soon as it is whole", function()
+    local text = '\30{\n "n": 1\n}\n\30{"n":\n2}\n\0303\n'
+    for at = 0, #text do
+      local data = {}
+      local envelopes = collect(stream_of("application/json-seq", object),
+        reply({ text:sub(1, at), text:sub(at + 1) }, "application/json-seq"))
+      for i, envelope in ipairs(envelopes) do
+        data[i] = envelope.data
+      end
+      assert.same({ { n = 1 }, { n = 2 }, 3 }, data)
+    end
+  end)
+
+  it("that says it is the last ends the stream", function()
+    for _, media in ipairs({ "application/x-ndjson", "text/event-stream" }) do
+      local chunk = media == "text/event-stream" and "data: 1\n\ndata: [DONE]\n\ndata: 2\n\n" or "1\n[DONE]\n2\n"
+      local envelopes, err = collect(stream_of(media, object), reply({ chunk }, media), { done = "[DONE]" })
+      assert.is_nil(err)
+      assert.equal(1, #envelopes)
+      assert.equal(1, envelopes[1].data)
+    end
+    assert.same({}, (collect(stream_of("application/x-ndjson", object), reply({ "[DONE]" }, "application/x-ndjson"),
+      { done = "[DONE]" })))
+  end)
+
   it("must not grow without a limit", function()
     local _, err = collect(stream_of("application/x-ndjson", object),
       reply({ "123456", "7890" }, "application/x-ndjson"), { max_event = 8 })
@@ -215,5 +240,132 @@ describe("a stream", function()
     local _, err = api.definitions[1].handler({ nope = 1 }, {})
     assert.equal("VALIDATION_ERROR", err.code)
     assert.same({}, api.requests)
+  end)
+end)
+
+describe("a stream that is opened again", function()
+  local responses = stream_of("text/event-stream", object)
+  local reset = operations.error("EXECUTION_ERROR", "reset", { kind = "reset" })
+
+  -- Answers with one reply after the other; tells the data of all events, the error and the requests.
+  local function follow(replies, policy, config)
+    local i = 0
+    config = config or {}
+    config.reconnect = policy or { delay = 0 }
+    local envelopes, err, api = collect(responses, function()
+      i = i + 1
+      local answer = replies[i] or reply({}, nil, 204)
+      if operations.is_error(answer) then
+        return nil, answer
+      end
+      return answer
+    end, config)
+    local data = {}
+    for n, envelope in ipairs(envelopes) do
+      data[n] = envelope.data
+    end
+    return data, err, api.requests, envelopes
+  end
+
+  it("is so only when asked for", function()
+    local _, _, api = collect(responses, reply({ "data: 1\n\n" }))
+    assert.equal(1, #api.requests)
+  end)
+
+  it("goes on after an end, a lost connection and one that could not be made, until 204", function()
+    local data, err, requests = follow({
+      reply({ "data: 1\n\n" }), reply({ "data: 2\n\n", reset }), reset, reply({ "data: 3\n\n" }),
+    })
+    assert.same({ 1, 2, 3 }, data)
+    assert.is_nil(err)
+    assert.equal(5, #requests)
+  end)
+
+  it("names the last event id that was committed", function()
+    local _, _, requests, envelopes = follow({
+      reply({ "id: 1\ndata: 1\n\nid: 2\ndata: cut" }), reply({ "data: 3\n\nid\ndata: 4\n\n" }), reply({}),
+    })
+    assert.is_nil(requests[1].headers["Last-Event-ID"])
+    assert.equal("1", requests[2].headers["Last-Event-ID"])
+    assert.is_nil(requests[3].headers["Last-Event-ID"])
+    assert.equal("1", envelopes[2].meta.lastEventId)
+  end)
+
+  for _, status in ipairs({ 400, 401, 403, 404, 410, 501 }) do
+    it("ends with the error of status " .. status, function()
+      local _, err, requests = follow({ reply({ "data: 1\n\n" }), reply({ "no" }, "text/plain", status) })
+      assert.equal("HTTP_" .. status, err.code)
+      assert.equal("no", err.details.body)
+      assert.equal(2, #requests)
+    end)
+  end
+
+  for _, status in ipairs({ 429, 500, 502, 503, 504 }) do
+    it("goes on after status " .. status, function()
+      local data, err = follow({ reply({}, nil, status), reply({ "data: 1\n\n" }) })
+      assert.same({ 1 }, data)
+      assert.is_nil(err)
+    end)
+  end
+
+  it("ends with what is no stream", function()
+    local _, err, requests = follow({ reply({ '{"error":"x"}' }, "application/json") })
+    assert.equal("response", err.details.kind)
+    assert.equal(1, #requests)
+  end)
+
+  it("gives up after so many attempts without an event", function()
+    local replies = {}
+    for i = 1, 50 do
+      replies[i] = reset
+    end
+    local _, err, requests = follow(replies, { delay = 0, attempts = 3 })
+    assert.equal(reset, err)
+    assert.equal(4, #requests)
+    replies[4] = reply({ "data: 1\n\n", reset })
+    _, _, requests = follow(replies, { delay = 0, attempts = 3 })
+    assert.equal(4 + 4, #requests)
+  end)
+
+  it("ends when the stream says that it is done", function()
+    local data, err, requests = follow({ reply({ "data: 1\n\ndata: [DONE]\n\n" }) }, nil, { done = "[DONE]" })
+    assert.same({ 1 }, data)
+    assert.is_nil(err)
+    assert.equal(1, #requests)
+  end)
+
+  it("needs a policy that is one", function()
+    for _, policy in ipairs({ { tries = 1 }, { delay = -1 }, { attempts = "2" } }) do
+      assert.error_matches(function()
+        follow({}, policy)
+      end, "config.reconnect")
+    end
+  end)
+end)
+
+describe("the time until a stream is opened again", function()
+  local reconnect = require("operations.from_openapi.reconnect")
+  local policy = reconnect.policy({ delay = 100, max_delay = 500, jitter = 0 })
+
+  it("doubles while nothing comes, up to a cap", function()
+    local delays = {}
+    for failures = 0, 5 do
+      delays[#delays + 1] = reconnect.delay(policy, {}, failures)
+    end
+    assert.same({ 100, 100, 200, 400, 500, 500 }, delays)
+  end)
+
+  it("is the server's when it names one, and never less", function()
+    assert.equal(200, reconnect.delay(policy, { wait = 200 }, 0))
+    assert.equal(9000, reconnect.delay(policy, { wait = 9000 }, 3))
+    local busy = operations.error("HTTP_503", "busy", { statusCode = 503, headers = { ["retry-after"] = "7" } })
+    assert.equal(7000, reconnect.delay(policy, {}, 1, busy))
+  end)
+
+  it("is made longer by chance, by a quarter at most", function()
+    for _ = 1, 100 do
+      local delay = reconnect.delay(reconnect.policy({ delay = 100 }), {}, 0)
+      assert.is_true(delay >= 100 and delay <= 125)
+    end
   end)
 end)

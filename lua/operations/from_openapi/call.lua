@@ -95,7 +95,8 @@ function call.message(plan, input, context)
   if not message then
     return nil, err
   end
-  message.timeout, message.max_body = plan.timeout, plan.max_body
+  message.timeout, message.max_body, message.retry = plan.timeout, plan.max_body, plan.retry
+  message.jar, message.ca_file, message.proxy = plan.jar, plan.ca_file, plan.proxy
   message.credentials = origin_bound(plan, credentials)
   return message, credentials
 end

@@ -1,6 +1,8 @@
 --- The configuration of an import: what there is, checked before anything is read.
 local http = require("operations.http")
+local http_retry = require("operations.http_retry")
 local location = require("operations.from_openapi.location")
+local reconnect = require("operations.from_openapi.reconnect")
 
 local config = {}
 
@@ -13,6 +15,16 @@ local config = {}
 ---@field headers? table<string, string>  sent with every request
 ---@field timeout? integer  ms for a whole call, for streams until the first byte
 ---@field max_body? integer  bytes of a response
+---@field idle_timeout? integer  ms of silence after which a stream has failed; none when absent
+---@field retry? boolean|operations.RetryPolicy  try idempotent calls again, as `operations.http` does; off when absent
+---@field reconnect? boolean|operations.openapi.Reconnect  open streams of server-sent events again when they end or
+---  fail, with the last event id; off when absent
+---@field done? string  the data of an event, or a line, that ends a stream, such as "[DONE]"; is not an item itself
+---@field jar? operations.CookieJar  from `operations.http`'s `jar()`; of this API alone
+---@field ca_file? string  certificates to trust instead of the system's
+---@field proxy? string|false  instead of the environment's
+---@field encoded_slashes? boolean  false: refuse path parameters with a slash or backslash, for servers that decode
+---  "..%2Fx" before they resolve it (nginx as a proxy does); when absent such values are sent, encoded
 ---@field max_event? integer  bytes of one item of a stream, default 1 MiB
 ---@field accessControl? operations.AccessControl|fun(definition: table): operations.AccessControl?
 ---@field include? string[]|fun(info: table): boolean  operationIds, names or tags
@@ -25,7 +37,9 @@ local kinds = {
   auth = { table = true }, headers = { table = true }, timeout = { number = true }, max_body = { number = true },
   max_event = { number = true }, accessControl = { table = true, ["function"] = true },
   include = { table = true, ["function"] = true }, exclude = { table = true, ["function"] = true },
-  http = { table = true },
+  http = { table = true }, idle_timeout = { number = true }, retry = { boolean = true, table = true },
+  reconnect = { boolean = true, table = true }, done = { string = true }, jar = { table = true },
+  ca_file = { string = true }, proxy = { string = true, boolean = true }, encoded_slashes = { boolean = true },
 }
 
 --- Raises at the caller of `from_openapi.file` and the like.
@@ -61,6 +75,14 @@ function config.check(given)
   end
   check_headers(copy.headers)
   copy.http = copy.http or http
+  http_retry.policy(copy.retry)
+  local problem
+  copy.reconnect, problem = reconnect.policy(copy.reconnect)
+  if problem then
+    wrong(1, "config.reconnect: %s", problem)
+  elseif copy.proxy == true then
+    wrong(1, "config.proxy: unexpected true")
+  end
   if copy.base_url then
     local base, message = location.base(copy.base_url)
     if not base then

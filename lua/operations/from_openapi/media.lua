@@ -49,12 +49,13 @@ local streams = {
   ["application/ndjson"] = "lines",
   ["application/jsonl"] = "lines",
   ["application/x-jsonlines"] = "lines",
-  ["application/json-seq"] = "lines",
+  ["application/json-seq"] = "sequence",
 }
 
---- How a stream of this type is read: "events" (server-sent events), "lines" (one JSON text each), or nil.
+--- How a stream of this type is read: "events" (server-sent events), "lines" (a JSON text each), "sequence"
+--- (RFC 7464), or nil.
 ---@param essence string
----@return "events"|"lines"|nil
+---@return "events"|"lines"|"sequence"|nil
 function media.stream_kind(essence)
   return streams[essence]
 end

@@ -69,6 +69,8 @@ local function new_plan(build, item, place, info, input, output)
     body = input.body, input_schema = input.schema, headers = config.headers, redirects = output.redirects,
     security = security.plan(requirements, build.schemes, config.auth),
     timeout = config.timeout, max_body = config.max_body, max_event = config.max_event, http = config.http,
+    idle_timeout = config.idle_timeout, reconnect = config.reconnect, done = config.done, retry = config.retry,
+    jar = config.jar, ca_file = config.ca_file, proxy = config.proxy, encoded_slashes = config.encoded_slashes,
   }
 end
 

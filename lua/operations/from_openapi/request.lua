@@ -67,12 +67,17 @@ function request.template(path)
   return segments, names, query ~= "" and query or nil
 end
 
---- A segment that is empty, "." or ".." (also before a ";") would be another path.
+--- A segment that is empty, "." or ".." (encoded, or before a ";", too) would be another path.
 local function is_escape(segment)
+  segment = segment:gsub("%%2[eE]", ".")
   return segment == "" or segment:find("^%.%.?$") ~= nil or segment:find("^%.%.?;") ~= nil
 end
 
-local function segment_text(parts, texts, keys)
+local function has_slash(segment)
+  return segment:find("%%2[fF]") ~= nil or segment:find("%%5[cC]") ~= nil
+end
+
+local function segment_text(plan, parts, texts, keys)
   local pieces, key = {}, nil
   for i, part in ipairs(parts) do
     if type(part) == "table" then
@@ -84,6 +89,8 @@ local function segment_text(parts, texts, keys)
   local text = table.concat(pieces)
   if key and is_escape(text) then
     return nil, invalid(pointer(key), "path", "must not be empty, '.' or '..' in the path")
+  elseif key and plan.encoded_slashes == false and has_slash(text) then
+    return nil, invalid(pointer(key), "path", "must not contain a slash or backslash")
   end
   return text
 end
@@ -91,7 +98,7 @@ end
 local function path_text(plan, texts, keys)
   local list = {}
   for i, parts in ipairs(plan.segments) do
-    local text, err = segment_text(parts, texts, keys)
+    local text, err = segment_text(plan, parts, texts, keys)
     if not text then
       return nil, err
     end

@@ -3,6 +3,7 @@ local core = require("operations.core")
 local errors = require("operations.error")
 local json = require("operations.json")
 local media = require("operations.from_openapi.media")
+local retry = require("operations.http_retry")
 
 local response = {}
 
@@ -101,7 +102,7 @@ end
 
 --- The error object of an HTTP error status.
 ---@param reply { status: integer, headers: table, body: string? }
----@return operations.Error  HTTP_<status>, details { statusCode, headers, body }
+---@return operations.Error  HTTP_<status>, details { statusCode, headers, body, retryAfter = ms or nil }
 function response.failure(reply)
   local body, message = response.decode(reply.body, reply.headers["content-type"])
   if message then
@@ -110,7 +111,7 @@ function response.failure(reply)
   local reason, said = reasons[reply.status], excerpt(body)
   local text = tostring(reply.status) .. (reason and " " .. reason or "")
   return errors.new("HTTP_" .. reply.status, text .. (said ~= "" and ": " .. said or ""),
-    { statusCode = reply.status, headers = reply.headers, body = body })
+    { statusCode = reply.status, headers = reply.headers, body = body, retryAfter = retry.after(reply.headers) })
 end
 
 --- The error of a response that cannot be understood although its status says success.

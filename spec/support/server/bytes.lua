@@ -1,5 +1,5 @@
 -- /bytes?size=N: N bytes with a Content-Length. /bytes/endless?note=KEY: until the client goes; notes how many were
--- taken from us under KEY.
+-- taken from us under KEY. /bytes/events: the same with server-sent events of JSON. /bytes/lines?size=N: JSON lines.
 local args = ngx.req.get_uri_args()
 local block = ("0123456789abcdef"):rep(4096)
 
@@ -13,6 +13,17 @@ if ngx.var.uri == "/bytes" then
     size = size - #block
   end
   return
+end
+if ngx.var.uri == "/bytes/lines" then
+  ngx.header["Content-Type"] = "application/x-ndjson"
+  local line = '{"text":"' .. ("x"):rep(10000) .. '"}\n'
+  for _ = 1, tonumber(args.size) / #line do
+    ngx.print(line)
+  end
+  return
+elseif ngx.var.uri == "/bytes/events" then
+  ngx.header["Content-Type"] = "text/event-stream"
+  block = ('data: {"text":"' .. ("x"):rep(16384) .. '"}\n\n'):rep(4)
 end
 local sent = 0
 ngx.on_abort(function()

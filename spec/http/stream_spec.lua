@@ -1,0 +1,154 @@
+local core = require("operations.core")
+local operations = require("operations")
+local task = require("operations.task")
+local test_server = require("spec.support.server")
+local http = require("operations.http")
+
+local function memory()
+  for line in io.lines("/proc/self/status") do
+    local kilobytes = line:match("^VmRSS:%s*(%d+)")
+    if kilobytes then
+      return tonumber(kilobytes) * 1024
+    end
+  end
+end
+
+describe("a subscription over HTTP", function()
+  local server
+
+  setup(function()
+    server = test_server.start()
+  end)
+
+  teardown(function()
+    server:stop()
+  end)
+
+  local function note(key)
+    return http.request({ url = server.url .. "/note/" .. key }).body
+  end
+
+  local function noted(key, text)
+    for _ = 1, 300 do
+      if note(key) == text then
+        return true
+      end
+      task.sleep(0.01)
+    end
+    return false
+  end
+
+  local function subscribe(path, config, media)
+    config = config or {}
+    config.namespace = "api"
+    local registry = operations.registry({ on_warning = function() end })
+    local query = path:match("%?(.*)$")
+    assert(registry:register_all(assert(operations.from_openapi.document({
+      openapi = "3.1.0",
+      info = { title = "t", version = "1" },
+      servers = { { url = server.url } },
+      paths = { [path:gsub("%?.*$", "") .. (query and "?" .. query or "")] = { get = {
+        operationId = "watch",
+        responses = { ["200"] = { description = "",
+          content = { [media or "text/event-stream"] = { schema = { type = "object" } } } } },
+      } } },
+    }, config))))
+    return assert(registry:subscribe("api.watch", {}))
+  end
+
+  it("gives each event as it comes", function()
+    local data = {}
+    for envelope in subscribe("/sse?count=3&delay=0.01") do
+      data[#data + 1] = envelope.data.n
+      assert.equal(tostring(#data), envelope.meta.lastEventId)
+    end
+    assert.same({ 1, 2, 3 }, data)
+  end)
+
+  it("closes the connection at once when the loop is left", function()
+    local subscription = subscribe("/sse?count=100000&delay=0.01&note=left")
+    for _ in subscription do
+      break
+    end
+    subscription:close()
+    assert.is_true(noted("left", "aborted"))
+  end)
+
+  it("fails when nothing comes for too long", function()
+    local subscription = subscribe("/sse?count=2&delay=20", { idle_timeout = 50 })
+    assert.is_truthy(subscription:next())
+    local envelope, err = subscription:next()
+    assert.is_nil(envelope)
+    assert.equal("TIMEOUT", err.code)
+    assert.equal("idle", err.details.phase)
+  end)
+
+  it("is no failure when it is us who take long", function()
+    local subscription = subscribe("/bytes/lines?size=2000000", { idle_timeout = 50, max_event = 100000 },
+      "application/x-ndjson")
+    local count = 0
+    for _ in subscription do
+      count = count + 1
+      if count == 1 then
+        task.sleep(0.2)
+      end
+    end
+    assert.is_true(count > 1)
+  end)
+
+  it("goes on with the last event id after a connection was lost", function()
+    local data = {}
+    for envelope in subscribe("/resume?key=resume&upto=6", { reconnect = { delay = 1 } }) do
+      data[#data + 1] = envelope.data.n
+    end
+    assert.same({ 1, 2, 3, 4, 5, 6 }, data)
+  end)
+
+  it("is an error with the body when it is none", function()
+    local _, err = subscribe("/status/200"):next()
+    assert.equal("EXECUTION_ERROR", err.code)
+    assert.matches('"title":"as asked"', err.details.body, 1, true)
+    _, err = subscribe("/status/401"):next()
+    assert.equal("HTTP_401", err.code)
+  end)
+
+  it("holds a server back that sends without end, in flat memory", function()
+    local subscription = subscribe("/bytes/events?note=flood")
+    local sent, seen, before = 0, 0, nil
+    while seen < 200 * 1024 * 1024 do -- 200 MiB of data go by
+      seen = seen + #assert(subscription:next()).data.text
+      if not before and seen > 20 * 1024 * 1024 then
+        collectgarbage()
+        before = memory()
+      end
+    end
+    collectgarbage()
+    assert.is_true(memory() - before < 16 * 1024 * 1024)
+    for _ = 1, 100 do -- nobody reads: the server is stopped
+      local last = sent
+      task.sleep(0.05)
+      sent = tonumber(note("flood"))
+      if sent == last then
+        break
+      end
+    end
+    local stopped = sent
+    task.sleep(0.1)
+    assert.equal(stopped, tonumber(note("flood")))
+    assert.is_true(stopped - seen < 64 * 1024 * 1024) -- what the sockets hold, and the JSON around the text
+    subscription:close()
+    assert.is_true(noted("flood.end", "aborted"))
+  end)
+
+  it("obeys the deadline of its context", function()
+    task.run(function()
+      task.deadline(core.now() + 100)
+      local subscription = subscribe("/sse?count=2&delay=20", { reconnect = true })
+      local ok, err
+      repeat
+        ok, err = subscription:next()
+      until not ok
+      assert.equal("TIMEOUT", err.code)
+    end)
+  end)
+end)
