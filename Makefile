@@ -194,12 +194,16 @@ fuzz-schema: dependencies-bench all build/npm/node_modules ## schemas and values
 	@$(ENVIRONMENT) NODE_PATH=$(CURDIR)/build/npm/node_modules $(LUA) spec/fuzz/schema.lua $(FUZZ_PAIRS) $(FUZZ_SEED)
 
 # Peers that the benchmarks run against, from npm.
-NPM_PACKAGES = @sinclair/typebox@0.34 ajv@8 ajv-formats@3 @hyperjump/json-schema@1 eventsource-parser@3
+NPM_PACKAGES = @sinclair/typebox@0.34 ajv@8 ajv-formats@3 @hyperjump/json-schema@1 eventsource-parser@3 undici@6
 BENCHMARKS = $(wildcard $(addprefix spec/bench/,execute.lua schema.lua json.lua sse.lua http.lua hosts.lua))
 
 .PHONY: bench
 bench: dependencies-bench all build/npm/node_modules ## compare speed with peers, on $(LUA); BENCHMARKS=file for some
 	@for file in $(BENCHMARKS); do echo "== $$file"; $(ENVIRONMENT) NODE_PATH=$(CURDIR)/build/npm/node_modules $(LUA) $$file || exit 1; done
+
+.PHONY: soak
+soak: dependencies-test all ## 112,000 requests on $(LUA): what stays behind
+	@$(ENVIRONMENT) $(LUA) spec/bench/soak.lua
 
 build/npm/node_modules: Makefile
 	@mkdir -p build/npm

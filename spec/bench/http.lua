@@ -1,22 +1,37 @@
 --- Requests per second and CPU per request against nginx on loopback, at concurrency 1 and 64, beside a C program on
---- bare libcurl multi.
+--- bare libcurl multi, Node's undici and fetch, and with 500 idle streams open; server-sent events to envelopes with
+--- decoded JSON, beside Node's fetch with eventsource-parser and JSON.parse.
 package.path = "./?.lua;" .. package.path
 local core = require("operations.core")
 local http = require("operations.http")
+local operations = require("operations")
 local task = require("operations.task")
 local test_server = require("spec.support.server")
 
 local SECONDS = 0.5 -- of one measurement
 local REPETITIONS = 5
+local EVENTS = 200000
 local NATIVE = os.tmpname()
 
 assert(os.execute(("cc -O2 -std=c99 -D_GNU_SOURCE -o %s spec/bench/http_native.c -lcurl"):format(NATIVE)))
 
-local function native(concurrency, url)
-  local pipe = assert(io.popen(("%s %s %d %g"):format(NATIVE, url, concurrency, SECONDS)))
-  local rate, cpu = pipe:read("*n", "*n")
+local function numbers(command, ...)
+  local pipe = assert(io.popen(command:format(...)))
+  local a, b = pipe:read("*n", "*n")
   pipe:close()
-  return rate, cpu
+  return a, b
+end
+
+local function native(concurrency, url)
+  return numbers("%s %s %d %g", NATIVE, url, concurrency, SECONDS)
+end
+
+local function undici(concurrency, url)
+  return numbers("node spec/bench/http_peer.mjs undici %s %d %g", url, concurrency, SECONDS)
+end
+
+local function fetch(concurrency, url)
+  return numbers("node spec/bench/http_peer.mjs fetch %s %d %g", url, concurrency, SECONDS)
 end
 
 -- Requests from `concurrency` tasks for a while: requests per second and microseconds of CPU for each.
@@ -37,21 +52,81 @@ local function ours(concurrency, url)
   return count / (core.now() - start) * 1000, (os.clock() - cpu) / count * 1e6
 end
 
-local function best(measure, concurrency, url)
-  local rate, cpu = 0, math.huge
+-- The best of some runs, all peers taking turns.
+local function best(measures, concurrency, url)
+  local found = {}
   for _ = 1, REPETITIONS do
-    local r, c = measure(concurrency, url)
-    rate, cpu = math.max(rate, r), math.min(cpu, c)
+    for i, measure in ipairs(measures) do
+      local rate, cpu = measure(concurrency, url)
+      local result = found[i] or { rate = 0, cpu = math.huge }
+      found[i] = { rate = math.max(rate, result.rate), cpu = math.min(cpu, result.cpu) }
+    end
   end
-  return rate, cpu
+  return found
+end
+
+local function compare(server, concurrency)
+  local found = best({ ours, native, undici, fetch }, concurrency, server.url .. "/small")
+  local names = { "operations", "libcurl multi in C", "Node undici", "Node fetch" }
+  for i, result in ipairs(found) do
+    local ratio = i > 1 and ("   ours %.2f times that"):format(found[1].rate / result.rate) or ""
+    print(("GET, %2d at a time  %-19s %6.0f req/s %6.1f us CPU%s"):format(concurrency, names[i], result.rate,
+      result.cpu, ratio))
+  end
+  return found[1]
+end
+
+local function with_idle_streams(server, alone)
+  local streams = {}
+  for i = 1, 500 do
+    streams[i] = assert(http.open({ url = server.url .. "/slow?body=60" }))
+  end
+  local result = best({ ours }, 64, server.url .. "/small")[1]
+  print(("GET, 64 at a time, 500 idle streams       %6.0f req/s %6.1f us CPU   %.2f times without"):format(
+    result.rate, result.cpu, result.rate / alone.rate))
+  for _, stream in ipairs(streams) do
+    stream:close()
+  end
+end
+
+-- An API whose one operation is the stream.
+local function api(server)
+  local registry = operations.registry()
+  assert(registry:register_all(assert(operations.from_openapi.document({
+    openapi = "3.1.0", info = { title = "t", version = "1" }, servers = { { url = server.url } },
+    paths = { ["/events.txt"] = { get = { operationId = "watch", responses = { ["200"] = { description = "", content = {
+      ["text/event-stream"] = { schema = { type = "object" } },
+    } } } } } },
+  }, { namespace = "api" }))))
+  return registry
+end
+
+local function events(server)
+  local file = assert(io.open(server.directory .. "/html/events.txt", "w"))
+  for i = 1, EVENTS do
+    file:write(('data: {"id":"chatcmpl-1","object":"chat.completion.chunk","index":%d,"delta":{"content":"word %d"}}\n\n')
+      :format(i, i))
+  end
+  file:close()
+  local registry, seconds = api(server), math.huge
+  for _ = 1, 4 do
+    local start, count = core.now(), 0
+    for envelope in assert(registry:subscribe("api.watch", {})) do
+      count = count + (envelope.data.delta and 1 or 0)
+    end
+    assert(count == EVENTS)
+    seconds = math.min(seconds, (core.now() - start) / 1000)
+  end
+  local count, peer = numbers("node spec/bench/http_peer.mjs events %s/events.txt", server.url)
+  assert(count == EVENTS)
+  local line = "SSE to envelopes with JSON  ours %7.0f events/s   Node fetch + eventsource-parser %7.0f   ratio %.2f"
+  print(line:format(EVENTS / seconds, EVENTS / peer, peer / seconds))
 end
 
 local server = test_server.start()
-for _, concurrency in ipairs({ 1, 64 }) do
-  local floor, floor_cpu = best(native, concurrency, server.url .. "/small")
-  local rate, cpu = best(ours, concurrency, server.url .. "/small")
-  local line = "GET, %2d at a time  %6.0f req/s %5.1f us CPU   libcurl multi in C %6.0f req/s %5.1f us CPU   ratio %.2f"
-  print(line:format(concurrency, rate, cpu, floor, floor_cpu, rate / floor))
-end
+assert(os.execute(("mkdir -p %s/html"):format(server.directory)))
+compare(server, 1)
+with_idle_streams(server, compare(server, 64))
+events(server)
 server:stop()
 os.remove(NATIVE)

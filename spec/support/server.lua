@@ -3,7 +3,8 @@
 --- To add a route, add a file to spec/support/server/: `spec/support/server/NAME.lua` answers every request whose path
 --- is `/NAME` or begins with `/NAME/`. It runs as nginx's content handler (`ngx.say`, `ngx.flush(true)`, `ngx.sleep`,
 --- `ngx.req.socket(true)` for what nginx would not say by itself); nothing has to be registered.
---- `/connections` is nginx's own count of them (stub_status), `/small` a fixed answer without Lua.
+--- `/connections` is nginx's own count of them (stub_status), `/small` a fixed answer without Lua, `/events.txt` the
+--- file `html/events.txt` of its directory, as server-sent events.
 --- What handlers share lives in `ngx.shared.notes`; a spec reads a note at `/note/KEY`.
 ---
 ---   local server = require("spec.support.server").start()
@@ -64,6 +65,7 @@ http {
     $locations
     location = /small { default_type application/json; return 200 '{"id":1,"title":"write the docs","done":false}'; }
     location = /connections { stub_status; }
+    location = /events.txt { root html; types { text/event-stream txt; } }
     location ~ ^/(?<handler>[a-z_]+) { content_by_lua_file $handlers/$handler.lua; }
   }
 }

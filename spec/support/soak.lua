@@ -1,0 +1,96 @@
+--- Many requests, one after the other, side by side and called off, and what they leave behind.
+local http = require("operations.http")
+local reactor_loop = require("operations.hosts.reactor")
+local task = require("operations.task")
+
+local soak = {}
+
+local function descriptors()
+  local pipe = io.popen("sleep 0.02; ls /proc/$PPID/fd | wc -l") -- until popen has closed its own end
+  local count = tonumber(pipe:read("*l"))
+  pipe:close()
+  return count
+end
+
+local function resident()
+  local file = assert(io.open("/proc/self/status"))
+  local kilobytes = file:read("*a"):match("VmRSS:%s*(%d+)")
+  file:close()
+  return tonumber(kilobytes)
+end
+
+local function references()
+  local count = 0
+  for _ in pairs(debug.getregistry()) do
+    count = count + 1
+  end
+  return count
+end
+
+--- What the process holds.
+---@return { descriptors: integer, resident: integer, lua: number, references: integer, inflight: integer }  KiB
+function soak.measure()
+  for _ = 1, 4 do
+    collectgarbage()
+  end
+  return {
+    descriptors = descriptors(), resident = resident(), lua = collectgarbage("count"), references = references(),
+    inflight = reactor_loop.get():inflight(),
+  }
+end
+
+--- Requests from one task, one after the other.
+function soak.sequential(url, count)
+  task.run(function()
+    for _ = 1, count do
+      assert(assert(http.request({ url = url .. "/small" })).status == 200)
+    end
+  end)
+end
+
+--- Requests from 64 tasks.
+function soak.concurrent(url, count)
+  local left = count
+  task.run(function()
+    for _ = 1, 64 do
+      task.spawn(function()
+        while left > 0 do
+          left = left - 1
+          assert(assert(http.request({ url = url .. "/small" })).status == 200)
+        end
+      end)
+    end
+  end)
+end
+
+--- Requests that are called off while the server thinks, 50 at a time.
+function soak.cancelled(url, count)
+  for _ = 1, count / 50 do
+    task.run(function()
+      local children = {}
+      for i = 1, 50 do
+        children[i] = task.spawn(http.request, { url = url .. "/slow?head=30" })
+      end
+      task.sleep(0.01)
+      for _, child in ipairs(children) do
+        child:cancel()
+        child:wait()
+      end
+    end)
+  end
+end
+
+--- Streams of which one event is read, closed or forgotten.
+function soak.streams(url, count)
+  for i = 1, count do
+    local stream = assert(http.open({ url = url .. "/sse?count=1000&delay=0.05" }))
+    assert(stream:read())
+    if i % 2 == 0 then
+      stream:close()
+    elseif i % 50 == 1 then
+      collectgarbage()
+    end
+  end
+end
+
+return soak
