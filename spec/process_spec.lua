@@ -504,6 +504,27 @@ describe("the end of a process", function()
     assert.is_nil(state_of(pid))
   end)
 
+  -- Plain Lua cannot fork.
+  local ffi = jit and require("ffi") -- luacheck: ignore 113
+  if ffi then
+    it("does not come when a forked copy of the program forgets it", function()
+      ffi.cdef("int fork(void); void _exit(int status); int waitpid(int pid, int *status, int options);")
+      local child = spawn({ "cat" })
+      local copy = ffi.C.fork()
+      if copy == 0 then
+        pcall(function()
+          child = nil
+          collect()
+        end)
+        ffi.C._exit(0)
+      end
+      ffi.C.waitpid(copy, nil, 0)
+      assert.is_true(child:write("alive\n"))
+      assert.equal("alive", child:read_line())
+      assert.same({ code = 0 }, child:stop())
+    end)
+  end
+
   it("leaves no descriptor, process or memory", function()
     local function round()
       for _ = 1, 20 do

@@ -218,14 +218,14 @@ void process_close_input(process_Process *p) {
 
 static bool wants_output(const process_Process *p) {
   size_t n = unread(&p->output);
+  if (p->starved) return false;
   if (n < p->options.window) return true;
   return p->lines && p->scanned == n && n <= p->options.max_line;
 }
 
-/* Reads once: over -1 at the end or when memory is out, else how much. */
+/* Reads once what there is room for: how much; -1 at the end. */
 static ssize_t fill(process_Queue *q, int fd) {
   ssize_t n;
-  if (!queue_reserve(q, CHUNK)) return -1;
   do n = read(fd, q->bytes.data + q->bytes.len, CHUNK);
   while (n < 0 && errno == EINTR);
   if (n < 0) return errno == EAGAIN ? 0 : -1;
@@ -242,9 +242,11 @@ static void watch_output(process_Process *p) {
 
 static void on_output(reactor_Reactor *r, int fd, uint32_t events) {
   process_Process *p = process_of(r, fd);
-  ssize_t n = fill(&p->output, fd);
+  ssize_t n = 0;
   (void)events;
-  if (n == 0) return;
+  p->starved = !queue_reserve(&p->output, CHUNK);
+  if (!p->starved) n = fill(&p->output, fd);
+  if (n == 0 && !p->starved) return;
   if (n < 0) {
     drop(r, &p->child.out);
     ask_later(p);
@@ -253,11 +255,20 @@ static void on_output(reactor_Reactor *r, int fd, uint32_t events) {
   say(p, REACTOR_DATA);
 }
 
+/* Whoever reads sees to it that reading goes on, once there is memory again. */
+static bool feed(process_Process *p) {
+  if (!p->starved || p->child.out < 0) return true;
+  p->starved = !queue_reserve(&p->output, CHUNK);
+  watch_output(p);
+  return !p->starved;
+}
+
 process_Got process_chunk(process_Process *p, process_Text *text) {
   text->length = text->whole = unread(&p->output);
   text->bytes = text->whole > 0 ? p->output.bytes.data + p->output.start : "";
   p->lines = false;
   if (text->whole > 0) return PROCESS_GOT;
+  if (!feed(p)) return PROCESS_STARVED;
   return p->child.out < 0 ? PROCESS_OVER : PROCESS_WAIT;
 }
 
@@ -278,6 +289,7 @@ process_Got process_line(process_Process *p, process_Text *text) {
   if (end == NULL && p->child.out >= 0) {
     p->scanned = text->whole;
     p->lines = true;
+    if (!feed(p)) return PROCESS_STARVED;
     watch_output(p);
     return PROCESS_WAIT;
   }

@@ -46,6 +46,7 @@ typedef struct process_Process {
   process_Queue input, output;
   buffer_Buffer log; /* of stderr, not yet pulled */
   size_t scanned;    /* unread bytes of output known to hold no line's end */
+  bool starved;      /* no memory to read more of output */
   bool lines;        /* somebody waits for a whole line */
   bool refused;      /* `process_send` said FULL */
   bool closing;      /* stdin, once the queue is empty */
@@ -82,9 +83,10 @@ typedef struct process_Text {
 
 typedef enum process_Got {
   PROCESS_GOT,
-  PROCESS_WAIT,    /* DATA comes */
-  PROCESS_OVER,    /* stdout ended */
-  PROCESS_TOO_LONG /* a line without end */
+  PROCESS_WAIT,     /* DATA comes */
+  PROCESS_OVER,     /* stdout ended */
+  PROCESS_TOO_LONG, /* a line without end */
+  PROCESS_STARVED   /* no memory to read more; nothing is lost */
 } process_Got;
 
 /* All that is unread; the next line, without its end. */

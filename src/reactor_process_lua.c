@@ -131,6 +131,7 @@ static int push_got(lua_State *L, process_Process *p, process_Got got,
     process_take(p, text->whole);
     return 1;
   }
+  if (got == PROCESS_STARVED) return luaL_error(L, "not enough memory");
   lua_pushnil(L);
   lua_pushstring(L, names[got]);
   return 2;
@@ -152,13 +153,16 @@ static int process_lua_line(lua_State *L) {
   return push_got(L, p, got, &text);
 }
 
-/* handle:send(bytes) -> "sent"|"full"|"closed"|"memory" */
+/* handle:send(bytes) -> "sent"|"full"|"closed" */
 static int process_lua_send(lua_State *L) {
-  static const char *const names[] = {"sent", "full", "closed", "memory"};
+  static const char *const names[] = {"sent", "full", "closed"};
+  process_Sent sent;
   process_Process *p = check_process(L);
   size_t length;
   const char *bytes = luaL_checklstring(L, 2, &length);
-  lua_pushstring(L, names[process_send(p, bytes, length)]);
+  sent = process_send(p, bytes, length);
+  if (sent == PROCESS_MEMORY) return luaL_error(L, "not enough memory");
+  lua_pushstring(L, names[sent]);
   return 1;
 }
 

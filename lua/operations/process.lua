@@ -216,8 +216,8 @@ function Process:write(bytes)
     local sent = self._handle:send(bytes)
     if sent == "sent" then
       return true
-    elseif sent ~= "full" then
-      return nil, failure(self, sent, sent == "closed" and "its stdin is closed" or "not enough memory")
+    elseif sent == "closed" then
+      return nil, failure(self, sent, "its stdin is closed")
     end
     local err = wait_for(self, "drain")
     if err then

@@ -5,6 +5,7 @@ local core = require("operations.core")
 local hosts = require("operations.hosts")
 local http = require("operations.http")
 local operations = require("operations")
+local process = require("operations.process")
 local task = require("operations.task")
 local test_server = require("spec.support.server")
 
@@ -204,6 +205,47 @@ return function(name, busted, ticker)
       while note() ~= "aborted" do
         task.sleep(0.005)
       end
+    end)
+
+    it("talks to a process, sees its end, and stops one that does not end", function()
+      process.allow(true)
+      local child = assert(process.spawn({ "sh", "-c", "cat; echo over >&2; exit 3" }))
+      local lines, size = 0, 0
+      task.all({
+        function()
+          for _ = 1, 500 do
+            assert(child:write(("x"):rep(999) .. "\n"))
+          end
+          child:close_stdin()
+        end,
+        function()
+          for line in child.read_line, child do
+            lines, size = lines + 1, size + #line
+          end
+        end,
+      })
+      assert.same({ 500, 499500 }, { lines, size })
+      local how = assert(child:wait())
+      assert.is_true(how.code == 3 or how.unknown) -- nginx reaps all children
+      assert.equal("over", child:stderr())
+      child = assert(process.spawn({ "sleep", "1000" }))
+      how = assert(child:stop({ close = 10 }))
+      assert.is_true(how.signal == 15 or how.unknown)
+    end)
+
+    it("ends a process with the task that started it", function()
+      process.allow(true)
+      local child
+      local owner = task.spawn(function()
+        child = assert(process.spawn({ "sleep", "1000" }))
+        task.sleep(1000)
+      end)
+      while not child do
+        task.sleep(0.005)
+      end
+      owner:cancel()
+      local how = assert(child:wait())
+      assert.is_true(how.signal == 15 or how.unknown)
     end)
 
     it("goes on with its own loop while 50 requests wait", function()

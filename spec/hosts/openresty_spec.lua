@@ -55,8 +55,10 @@ describe("OpenResty", function()
     local tap = inside.tap(result.out)
     assert.equal("", tap.failures)
     assert.equal(0, result.code)
-    local _, logged = result.log:gsub("\n", "\n")
-    assert.equal(1, logged, result.log) -- one spec breaks the relay
+    -- nginx reaps all children and says so of those that it did not start.
+    local log = result.log:gsub("[^\n]*unknown process %d+ exited[^\n]*\n", "")
+    local _, logged = log:gsub("\n", "\n")
+    assert.equal(1, logged, log) -- one spec breaks the relay
     assert.matches("the reactor's relay: closed", result.log)
     assert.equal(tap.planned, tap.passed)
     assert.is_true(tap.passed > 15)
