@@ -80,6 +80,15 @@ value_Mark value_mark(lua_State *L, const core_State *core, int i);
 ** string keys). */
 ptrdiff_t value_array_length(lua_State *L, int i);
 
+typedef struct value_Name {
+  const char *s; /* borrowed from the table that has it for a key */
+  size_t len;
+} value_Name;
+
+/* Pushes a block with the string keys of the table at `i` in byte order, and
+** tells how many: what is made of them is the same in every process. */
+value_Name *value_sorted_names(lua_State *L, int i, size_t *count);
+
 /* The name of a kind for people: "null", "boolean", "integer", "number",
 ** "string", "array", "object", or Lua's type name for what is no JSON. */
 const char *value_type_name(lua_State *L, const core_State *core, int i);

@@ -313,7 +313,7 @@ static const char *read_unicode(json_Reader *r, const char *p,
       return fail(r, p, "high surrogate without a low one");
     c = 0x10000 + ((c - 0xD800) << 10) + (low - 0xDC00);
   }
-  r->text.len += utf8_encode(r->text.data + r->text.len, c);
+  r->text.len += utf8_write((uint32_t)c, r->text.data + r->text.len);
   return s;
 }
 

@@ -259,48 +259,22 @@ static bool write_members(Walk *w) {
   return true;
 }
 
-typedef struct Key {
-  const char *s;
-  size_t len;
-} Key;
-
-static int compare_keys(const void *a, const void *b) {
-  const Key *x = (const Key *)a, *y = (const Key *)b;
-  size_t len = x->len < y->len ? x->len : y->len;
-  int order = memcmp(x->s, y->s, len);
-  if (order != 0) return order;
-  return (x->len > y->len) - (x->len < y->len);
-}
-
-/* Pushes a block with the `*n` keys of the object on top, in byte order; the
-** object keeps the strings alive.  False, and pushes a pair, when one is no
-** string. */
-static Key *push_keys(lua_State *L, size_t *n) {
-  Key *keys;
-  size_t i = 0;
-  lua_pushnil(L);
-  for (*n = 0; lua_next(L, -2); (*n)++) {
-    if (lua_type(L, -2) != LUA_TSTRING) return NULL;
-    lua_pop(L, 1);
+/* False, and pushes a pair, when a key of the object on top is no string. */
+static bool has_only_names(lua_State *L) {
+  for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) {
+    if (lua_type(L, -2) != LUA_TSTRING) return false;
   }
-  keys = (Key *)lua_newuserdata(L, *n * sizeof(Key) + 1);
-  lua_pushnil(L);
-  while (lua_next(L, -3)) {
-    keys[i].s = lua_tolstring(L, -2, &keys[i].len);
-    i++;
-    lua_pop(L, 1);
-  }
-  qsort(keys, *n, sizeof(Key), compare_keys);
-  return keys;
+  return true;
 }
 
 static bool write_members_sorted(Walk *w) {
   lua_State *L = w->L;
   size_t n, i;
-  Key *keys = push_keys(L, &n);
-  if (keys == NULL) return fail_key(w);
+  value_Name *names;
+  if (!has_only_names(L)) return fail_key(w);
+  names = value_sorted_names(L, -1, &n);
   for (i = 0; i < n; i++) {
-    lua_pushlstring(L, keys[i].s, keys[i].len);
+    lua_pushlstring(L, names[i].s, names[i].len);
     lua_pushvalue(L, -1);
     lua_rawget(L, -4);
     if (!write_member(w, lua_gettop(L) - 1, i == 0)) return false;

@@ -118,36 +118,6 @@ static void collect_known(issue_List *list, int32_t node,
   }
 }
 
-typedef struct Name {
-  const char *text;
-  size_t len;
-} Name;
-
-static int by_bytes(const void *a, const void *b) {
-  const Name *x = (const Name *)a, *y = (const Name *)b;
-  int order = memcmp(x->text, y->text, x->len < y->len ? x->len : y->len);
-  if (order != 0) return order;
-  return x->len < y->len ? -1 : x->len > y->len;
-}
-
-/* Pushes a userdata with the keys of the object, sorted, so that issues come in
-** the same order in every process. */
-static Name *sorted_keys(lua_State *L, int v, size_t *count) {
-  size_t n = 0;
-  Name *names = (Name *)lua_newuserdata(L, (check_count_members(L, v) + 1) *
-                                               sizeof(Name));
-  lua_pushnil(L);
-  while (lua_next(L, v)) {
-    lua_pop(L, 1);
-    if (lua_type(L, -1) != LUA_TSTRING) continue;
-    names[n].text = lua_tolstring(L, -1, &names[n].len);
-    n++;
-  }
-  qsort(names, n, sizeof(Name), by_bytes);
-  *count = n;
-  return names;
-}
-
 static void add_stray_keys(issue_List *list, int32_t node, int v) {
   lua_State *L = list->m.L;
   lua_pushnil(L);
@@ -163,7 +133,7 @@ static void add_stray_keys(issue_List *list, int32_t node, int v) {
 
 static void add_unknown(issue_List *list, int32_t node,
                         schema_KeywordId keyword, const schema_Object *object,
-                        int v, const Name *name) {
+                        int v, const value_Name *name) {
   lua_State *L = list->m.L;
   if (object != NULL && object->count > 0) {
     issue_push_names(list, object);
@@ -176,31 +146,29 @@ static void add_unknown(issue_List *list, int32_t node,
                    keyword == KEYWORD_ADDITIONAL_PROPERTIES
                        ? "additionalProperty"
                        : "unevaluatedProperty",
-                   name->text, name->len);
-  add_at(list, node, keyword, v, name->text, name->len);
+                   name->s, name->len);
+  add_at(list, node, keyword, v, name->s, name->len);
 }
 
 /* A member that `properties` may not know: patterns and the rest. */
 static void collect_other(issue_List *list, int32_t node,
-                          const schema_Object *object, int v, const Name *name,
-                          int member) {
+                          const schema_Object *object, int v,
+                          const value_Name *name, int member) {
   const schema_Schema *s = list->m.s;
-  const schema_Property *p = program_find(s, object, name->text, name->len);
+  const schema_Property *p = program_find(s, object, name->s, name->len);
   bool known = p != NULL && p->declared;
   int32_t i;
   for (i = 0; i < object->patterns; i++) {
     const schema_Pattern *pattern = program_pattern(s, object->pattern + i);
-    if (regex_match(*program_regex(s, pattern->regex), name->text, name->len) <=
-        0)
+    if (regex_match(*program_regex(s, pattern->regex), name->s, name->len) <= 0)
       continue;
     known = true;
-    collect_at(list, pattern->node, v, name->text, name->len, 0, member);
+    collect_at(list, pattern->node, v, name->s, name->len, 0, member);
   }
   if (known || object->additional < 0) return;
   if (program_node(s, object->additional)->is_false)
     add_unknown(list, node, KEYWORD_ADDITIONAL_PROPERTIES, object, v, name);
-  else
-    collect_at(list, object->additional, v, name->text, name->len, 0, member);
+  else collect_at(list, object->additional, v, name->s, name->len, 0, member);
 }
 
 static void collect_members(issue_List *list, int32_t node,
@@ -208,13 +176,13 @@ static void collect_members(issue_List *list, int32_t node,
   lua_State *L = list->m.L;
   int top = lua_gettop(L);
   size_t n, i;
-  Name *names;
+  value_Name *names;
   collect_known(list, node, object, v);
   if (!object->whole) return;
   add_stray_keys(list, node, v);
-  names = sorted_keys(L, v, &n);
+  names = value_sorted_names(L, v, &n);
   for (i = 0; i < n; i++) {
-    lua_pushlstring(L, names[i].text, names[i].len);
+    lua_pushlstring(L, names[i].s, names[i].len);
     lua_rawget(L, v);
     collect_other(list, node, object, v, &names[i], top + 2);
     lua_settop(L, top + 1);
@@ -228,10 +196,10 @@ static void collect_names(issue_List *list, int32_t node, const schema_Op *op,
   lua_State *L = list->m.L;
   int top = lua_gettop(L), outer = list->issues, count;
   size_t n, i;
-  Name *names = sorted_keys(L, v, &n);
+  value_Name *names = value_sorted_names(L, v, &n);
   add_stray_keys(list, node, v);
   for (i = 0; i < n; i++) {
-    lua_pushlstring(L, names[i].text, names[i].len);
+    lua_pushlstring(L, names[i].s, names[i].len);
     if (!check_node(&list->m, op->a, top + 2, LUA_TSTRING)) {
       lua_newtable(L);
       list->issues = top + 3;
@@ -244,9 +212,8 @@ static void collect_names(issue_List *list, int32_t node, const schema_Op *op,
         lua_getfield(L, -1, "message");
       else lua_pushliteral(L, "it is not allowed");
       lua_pushfstring(L, "this name does not fit: %s", lua_tostring(L, -1));
-      push_name_params(L, "propertyName", names[i].text, names[i].len);
-      add_at(list, node, KEYWORD_PROPERTY_NAMES, v, names[i].text,
-             names[i].len);
+      push_name_params(L, "propertyName", names[i].s, names[i].len);
+      add_at(list, node, KEYWORD_PROPERTY_NAMES, v, names[i].s, names[i].len);
     }
     lua_settop(L, top + 1);
   }
@@ -312,17 +279,17 @@ static void collect_unevaluated(issue_List *list, int32_t node,
       from->object < 0 ? NULL : program_object(list->m.s, from->object);
   int top = lua_gettop(L);
   size_t n, i;
-  Name *names = sorted_keys(L, v, &n);
+  value_Name *names = value_sorted_names(L, v, &n);
   for (i = 0; i < n; i++) {
-    if (check_knows_key(&list->m, node, v, names[i].text, names[i].len,
+    if (check_knows_key(&list->m, node, v, names[i].s, names[i].len,
                         only_misfit))
       continue;
-    lua_pushlstring(L, names[i].text, names[i].len);
+    lua_pushlstring(L, names[i].s, names[i].len);
     lua_rawget(L, v);
     if (program_node(list->m.s, op->a)->is_false)
       add_unknown(list, node, KEYWORD_UNEVALUATED_PROPERTIES, object, v,
                   &names[i]);
-    else collect_at(list, op->a, v, names[i].text, names[i].len, 0, top + 2);
+    else collect_at(list, op->a, v, names[i].s, names[i].len, 0, top + 2);
     lua_settop(L, top + 1);
   }
   lua_settop(L, top);

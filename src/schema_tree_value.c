@@ -90,44 +90,15 @@ static void read_items(lua_State *L, tree_Tree *t, int32_t node,
   }
 }
 
-typedef struct Name {
-  const char *text;
-  size_t len;
-} Name;
-
-static int by_bytes(const void *a, const void *b) {
-  const Name *x = (const Name *)a, *y = (const Name *)b;
-  int order = memcmp(x->text, y->text, x->len < y->len ? x->len : y->len);
-  if (order != 0) return order;
-  return x->len < y->len ? -1 : x->len > y->len;
-}
-
-/* Pushes a userdata with the names of the object on top of the stack, sorted:
-** compiled schemas are the same in every process. */
-static Name *sorted_names(lua_State *L, tree_Tree *t, int32_t node,
-                          int32_t keyword, size_t *count) {
+/* An issue for each key of the object on top of the stack that is no string. */
+static void report_odd_names(lua_State *L, tree_Tree *t, int32_t node,
+                             int32_t keyword) {
   int map = lua_gettop(L);
-  size_t n = 0, i = 0;
-  Name *names;
-  lua_pushnil(L);
-  while (lua_next(L, map)) {
-    lua_pop(L, 1);
-    if (lua_type(L, -1) == LUA_TSTRING) n++;
-    else
+  for (lua_pushnil(L); lua_next(L, map); lua_pop(L, 1)) {
+    if (lua_type(L, -2) != LUA_TSTRING)
       tree_issue(L, t, node, id_of(t, keyword), "names are strings, got a %s",
-                 luaL_typename(L, -1));
+                 lua_typename(L, lua_type(L, -2)));
   }
-  names = (Name *)lua_newuserdata(L, (n + 1) * sizeof(Name));
-  lua_pushnil(L);
-  while (lua_next(L, map)) {
-    lua_pop(L, 1);
-    if (lua_type(L, -1) != LUA_TSTRING) continue;
-    names[i].text = lua_tolstring(L, -1, &names[i].len);
-    i++;
-  }
-  qsort(names, n, sizeof(Name), by_bytes);
-  *count = n;
-  return names;
 }
 
 static bool is_map(lua_State *L, const tree_Tree *t) {
@@ -180,19 +151,20 @@ static void read_map(lua_State *L, tree_Tree *t, int32_t node, int32_t keyword,
                      int depth) {
   int map = lua_gettop(L);
   size_t n, i;
-  Name *names;
+  value_Name *names;
   int32_t first;
   if (!is_map(L, t)) {
     expected(L, t, node, keyword, "an object");
     return;
   }
-  names = sorted_names(L, t, node, keyword, &n);
+  report_odd_names(L, t, node, keyword);
+  names = value_sorted_names(L, map, &n);
   first = add_children(L, t, n);
   set_range(t, keyword, first, n);
   for (i = 0; i < n; i++) {
-    int32_t key = tree_string(L, t, names[i].text, names[i].len);
+    int32_t key = tree_string(L, t, names[i].s, names[i].len);
     tree_child(t, first + (int32_t)i)->key = key;
-    lua_pushlstring(L, names[i].text, names[i].len);
+    lua_pushlstring(L, names[i].s, names[i].len);
     lua_rawget(L, map);
     read_member(L, t, node, keyword, first + (int32_t)i, depth);
     lua_pop(L, 1);

@@ -8,27 +8,46 @@
 #include <stddef.h>
 #include <stdint.h>
 
+/* How many bytes the sequence that starts with `lead` has; 0 for a byte that
+** starts none. */
+static inline int utf8_width(unsigned char lead) {
+  if (lead < 0x80) return 1;
+  if (lead < 0xC2) return 0;
+  if (lead < 0xE0) return 2;
+  if (lead < 0xF0) return 3;
+  return lead < 0xF5 ? 4 : 0;
+}
+
+static inline bool utf8_continues(unsigned char c) {
+  return (c & 0xC0) == 0x80;
+}
+
+/* Length of the valid sequence at `s` of more than one byte, 0 when it is none
+** (also cut off, overlong, a surrogate, beyond U+10FFFF). */
+static inline int utf8_check(const char *s, const char *end) {
+  const unsigned char *p = (const unsigned char *)s;
+  ptrdiff_t n = end - s;
+  if (p[0] < 0xE0)
+    return p[0] >= 0xC2 && n >= 2 && utf8_continues(p[1]) ? 2 : 0;
+  if (n < 3 || !utf8_continues(p[1]) || !utf8_continues(p[2])) return 0;
+  if (p[0] < 0xF0) {
+    int32_t c = (p[0] & 15) << 12 | (p[1] & 63) << 6;
+    return c >= 0x800 && (c < 0xD800 || c > 0xDFFF) ? 3 : 0;
+  }
+  if (n < 4 || !utf8_continues(p[3])) return 0;
+  if (p[0] == 0xF0) return p[1] >= 0x90 ? 4 : 0;
+  if (p[0] == 0xF4) return p[1] <= 0x8F ? 4 : 0;
+  return p[0] < 0xF4 ? 4 : 0;
+}
+
 /* Reads one code point from the `len` > 0 bytes at `s` into `c`; returns its
 ** length, or 0 when they do not start with well-formed UTF-8. */
 static inline size_t utf8_read(const char *s, size_t len, uint32_t *c) {
   const unsigned char *p = (const unsigned char *)s;
-  static const uint32_t least[5] = {0, 0, 0x80, 0x800, 0x10000};
-  size_t i, n;
-  if (p[0] < 0x80) {
-    *c = p[0];
-    return 1;
-  }
-  n = p[0] >= 0xF0 ? 4 : p[0] >= 0xE0 ? 3 : 2;
-  if (p[0] < 0xC2 || p[0] > 0xF4 || n > len) return 0;
-  *c = p[0] & (0x7Fu >> n);
-  for (i = 1; i < n; i++) {
-    if ((p[i] & 0xC0) != 0x80) return 0;
-    *c = *c << 6 | (p[i] & 0x3Fu);
-  }
-  if (*c < least[n] || *c > 0x10FFFF || (*c >= 0xD800 && *c <= 0xDFFF)) {
-    return 0;
-  }
-  return n;
+  int i, n = p[0] < 0x80 ? 1 : utf8_check(s, s + len);
+  *c = n == 1 ? p[0] : p[0] & (0x7Fu >> n);
+  for (i = 1; i < n; i++) *c = *c << 6 | (p[i] & 0x3Fu);
+  return (size_t)n;
 }
 
 /* Writes the code point `c` (no surrogate) to `out`, at most 4 bytes; returns
@@ -58,17 +77,11 @@ static inline size_t utf8_write(uint32_t c, char *out) {
 
 /* Is all of it well-formed? */
 static inline bool utf8_valid(const char *s, size_t len) {
-  size_t i = 0;
-  uint32_t c;
-  while (i < len) {
-    size_t n;
-    if ((unsigned char)s[i] < 0x80) {
-      i++;
-      continue;
-    }
-    n = utf8_read(s + i, len - i, &c);
+  const char *end = s + len;
+  while (s < end) {
+    int n = (unsigned char)*s < 0x80 ? 1 : utf8_check(s, end);
     if (n == 0) return false;
-    i += n;
+    s += n;
   }
   return true;
 }

@@ -4,6 +4,7 @@
 #include "core.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 static value_Mark foreign_mark(lua_State *L, const core_State *core) {
   value_Mark mark = MARK_NONE;
@@ -101,6 +102,30 @@ ptrdiff_t value_array_length(lua_State *L, int i) {
   if (!more) return (ptrdiff_t)n; /* no hash part: a hole would be nil inside */
   lua_pop(L, 2);
   return has_only_items(L, i, n) ? (ptrdiff_t)n : -1;
+}
+
+static int by_bytes(const void *a, const void *b) {
+  const value_Name *x = (const value_Name *)a, *y = (const value_Name *)b;
+  int order = memcmp(x->s, y->s, x->len < y->len ? x->len : y->len);
+  if (order != 0) return order;
+  return (x->len > y->len) - (x->len < y->len);
+}
+
+value_Name *value_sorted_names(lua_State *L, int i, size_t *count) {
+  value_Name *names;
+  size_t n = 0;
+  i = ops_absindex(L, i);
+  for (lua_pushnil(L); lua_next(L, i); lua_pop(L, 1)) n++;
+  names = (value_Name *)lua_newuserdata(L, (n + 1) * sizeof(value_Name));
+  n = 0;
+  for (lua_pushnil(L); lua_next(L, i); lua_pop(L, 1)) {
+    if (lua_type(L, -2) != LUA_TSTRING) continue;
+    names[n].s = lua_tolstring(L, -2, &names[n].len);
+    n++;
+  }
+  qsort(names, n, sizeof(value_Name), by_bytes);
+  *count = n;
+  return names;
 }
 
 bool value_is_integer(lua_State *L, int i, int64_t *n) {
