@@ -113,7 +113,7 @@ asan: ## run the specs under ASan (leaks too) and UBSan on both runtimes
 
 .PHONY: valgrind
 valgrind: dependencies-valgrind all ## run the specs under valgrind; TESTS=path for some
-	@$(ENVIRONMENT) valgrind --quiet --error-exitcode=9 --leak-check=full --errors-for-leak-kinds=definite \
+	@$(ENVIRONMENT) valgrind --quiet --child-silent-after-fork=yes --error-exitcode=9 --leak-check=full --errors-for-leak-kinds=definite \
 	  --suppressions=spec/native/valgrind.supp lua5.4 /usr/bin/busted $(BUSTED_FLAGS) \
 	  --exclude-tags=slow $(or $(TESTS),spec)
 

@@ -63,6 +63,12 @@ local functions = {
   { "sse_parser", 2, operations.sse_parser },
   { "run", 1, operations.run },
   { "all", 1, operations.all },
+  { "map", 3, operations.map },
+  { "process.spawn", 1, operations.process.spawn },
+  { "process:write", 1, function(...) return _G.assert(operations.process.spawn({ "cat" })):write(...) end },
+  { "process:stop", 1, function(...)
+    return _G.assert(operations.process.spawn({ "cat" })):stop(...)
+  end },
   { "sleep", 1, function(seconds)
     if seconds ~= math.huge then
       return operations.sleep(seconds)

@@ -322,7 +322,11 @@ describe("a process", function()
   it("tells its end without a pidfd too", function()
     assert.same({ code = 3 }, shell("exit 3", { no_pidfd = true }):wait())
     assert.same({ code = 4 }, shell("exec >&- 2>&-; sleep 0.05; exit 4", { no_pidfd = true }):wait())
-    local child = spawn({ "sleep", "1000", no_pidfd = true })
+    local child = shell("sleep 1000 & echo $!; exit 5", { no_pidfd = true })
+    local pid = child:read_line()
+    assert.same({ code = 5 }, child:wait())
+    os.execute("kill " .. pid)
+    child = spawn({ "sleep", "1000", no_pidfd = true })
     assert.equal(15, child:stop({ close = 0 }).signal)
   end)
 
@@ -436,6 +440,12 @@ describe("process:stop", function()
     assert.is_nil(state_of(pid))
   end)
 
+  it("refuses what is no time", function()
+    assert.error_matches(function()
+      spawn({ "cat" }):stop({ close = "soon" })
+    end, "bad option 'close' to 'stop' %(number of ms expected, got string%)")
+  end)
+
   it("may be called twice, and after the end", function()
     local child = spawn({ "cat" })
     child:stop()
@@ -495,9 +505,11 @@ describe("the end of a process", function()
     local pid = shell("sleep 1000 & wait").pid
     assert.is_truthy(state_of(pid))
     collect()
-    for _ = 1, 500 do
+    for i = 1, 500 do
       if not state_of(pid) then
         break
+      elseif i > 400 then
+        shell("exit"):wait() -- without pidfds, it is the next start that reaps
       end
       task.sleep(0.01)
     end

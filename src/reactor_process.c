@@ -122,7 +122,7 @@ static void on_exit_ready(reactor_Reactor *r, int fd, uint32_t events) {
   observe(process_of(r, fd));
 }
 
-/* Without a pidfd: from the first closed stream on, asks again and again. */
+/* Without a pidfd (Linux before 5.3) asks again and again. */
 static void ask_later(process_Process *p) {
   observe(p);
   if (p->end != PROCESS_RUNS || p->child.pidfd >= 0) return;
@@ -451,5 +451,6 @@ bool process_start(reactor_Reactor *r, process_Process *p,
   watch_output(p);
   watch_log(p);
   watch(p, p->child.pidfd, EPOLLIN, on_exit_ready);
+  if (p->child.pidfd < 0) ask_later(p);
   return true;
 }

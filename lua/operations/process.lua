@@ -261,6 +261,11 @@ end
 function Process:stop(options)
   argument.optional(options, "table", 1, "stop")
   options = options or {}
+  for _, name in ipairs({ "close", "term" }) do
+    if options[name] ~= nil and type(options[name]) ~= "number" then
+      error(("bad option '%s' to 'stop' (number of ms expected, got %s)"):format(name, type(options[name])), 2)
+    end
+  end
   if not self._end then
     self:close_stdin()
     self._handle:finish(0)
