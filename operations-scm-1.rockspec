@@ -177,6 +177,7 @@ build = {
     ["operations.operation"] = "lua/operations/operation.lua",
     ["operations.options"] = "lua/operations/options.lua",
     ["operations.process"] = "lua/operations/process.lua",
+    ["operations.process_child"] = "lua/operations/process_child.lua",
     ["operations.process_log"] = "lua/operations/process_log.lua",
     ["operations.process_options"] = "lua/operations/process_options.lua",
     ["operations.registry"] = "lua/operations/registry.lua",
