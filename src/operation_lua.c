@@ -131,7 +131,9 @@ static int finish_by_schema(lua_State *L, bool is_envelope) {
     lua_pushvalue(L, 1);
   }
   normalize(L, 4, mode, changes); /* 5 data, 6 warning, 7 changes */
-  envelope_push(L, 5, 3, KEYS);
+  /* As it was: then it is the handler's own envelope. */
+  if (is_envelope && lua_rawequal(L, 4, 5)) lua_pushvalue(L, 1);
+  else envelope_push(L, 5, 3, KEYS);
   lua_replace(L, 5);
   return 3;
 }

@@ -93,17 +93,31 @@ local function report(self, warning, changes)
   end
 end
 
+-- Answers of HTTP APIs, and so every event of their streams, come as envelopes already.
+local function is_http(meta)
+  return type(meta) == "table" and getmetatable(meta) == nil and meta.source == "http"
+end
+
+local function is_plain_object(data)
+  return type(data) == "table" and getmetatable(data) == nil and data[1] == nil
+end
+
 --- Detects, wraps, normalizes and validates what the handler gave; reports what did not fit.
 ---@param self operations.Operation
 ---@param value any
 ---@return operations.Envelope
 local function answer(self, value)
   local guard = self.output_guard
-  if guard and type(value) == "table" and getmetatable(value) == nil and value.meta == nil
-    and (guard == "any" or value[1] == nil)
-  then
+  if guard and type(value) == "table" and getmetatable(value) == nil then
     -- What finish does with it, without the call into C: under LuaJIT that costs more than all the rest.
-    return { data = value, meta = { source = "local", operationId = self.id, timestamp = now() } }
+    local meta = value.meta
+    if meta == nil then
+      if guard == "any" or value[1] == nil then
+        return { data = value, meta = { source = "local", operationId = self.id, timestamp = now() } }
+      end
+    elseif is_http(meta) and (guard == "any" or is_plain_object(value.data)) then
+      return value
+    end
   end
   local envelope, warning, changes = self.finish(value, self.wants_changes)
   if warning or changes then

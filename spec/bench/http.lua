@@ -119,7 +119,7 @@ local function events(server)
   end
   local count, peer = numbers("node spec/bench/http_peer.mjs events %s/events.txt", server.url)
   assert(count == EVENTS)
-  local line = "SSE to envelopes with JSON  ours %7.0f events/s   Node fetch + eventsource-parser %7.0f   ratio %.2f"
+  local line = "SSE to JSON envelopes  ours %7.0f events/s   Node fetch + eventsource-parser %7.0f   ratio %.2f"
   print(line:format(EVENTS / seconds, EVENTS / peer, peer / seconds))
 end
 
