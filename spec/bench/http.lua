@@ -11,6 +11,7 @@ local test_server = require("spec.support.server")
 local SECONDS = 0.5 -- of one measurement
 local REPETITIONS = 5
 local EVENTS = 200000
+local EVENT = 'data: {"id":"chatcmpl-1","object":"chat.completion.chunk","index":%d,"delta":{"content":"word %d"}}\n\n'
 local NATIVE = os.tmpname()
 
 assert(os.execute(("cc -O2 -std=c99 -D_GNU_SOURCE -o %s spec/bench/http_native.c -lcurl"):format(NATIVE)))
@@ -104,8 +105,7 @@ end
 local function events(server)
   local file = assert(io.open(server.directory .. "/html/events.txt", "w"))
   for i = 1, EVENTS do
-    file:write(('data: {"id":"chatcmpl-1","object":"chat.completion.chunk","index":%d,"delta":{"content":"word %d"}}\n\n')
-      :format(i, i))
+    file:write(EVENT:format(i, i))
   end
   file:close()
   local registry, seconds = api(server), math.huge
