@@ -89,6 +89,7 @@ build = {
         "src/buffer.c",
         "src/reactor.c",
         "src/reactor_address.c",
+        "src/reactor_brotli.c",
         "src/reactor_coding.c",
         "src/reactor_head.c",
         "src/reactor_http.c",

@@ -35,10 +35,21 @@ coding_Kind coding_kind(const char *name, size_t length) {
   return CODING_NONE;
 }
 
-void coding_begin(coding_Check *check, coding_Kind kind) {
+void coding_begin(coding_Check *check, coding_Kind kind, ops_Alloc alloc) {
+  coding_end(check);
   memset(check, 0, sizeof(*check));
   check->kind = kind;
+  check->alloc = alloc;
   check->adler_a = 1;
+  if (kind != CODING_BROTLI) return;
+  check->raw.brotli = brotli_new(&check->alloc);
+  check->joined.brotli = brotli_new(&check->alloc);
+}
+
+void coding_end(coding_Check *check) {
+  brotli_free(&check->alloc, check->raw.brotli);
+  brotli_free(&check->alloc, check->joined.brotli);
+  check->raw.brotli = check->joined.brotli = NULL;
 }
 
 /* zstd: the sizes of headers and blocks lead from frame to frame. */
@@ -116,6 +127,7 @@ static void add(coding_Run *run, coding_Kind kind, const char *bytes,
   memcpy(run->tail + kept - n, bytes + length - n, n);
   run->length += length;
   if (kind == CODING_ZSTD) zstd_feed(&run->zstd, bytes, length);
+  if (run->brotli != NULL) brotli_feed(run->brotli, bytes, length);
 }
 
 static int hex_digit(char c) {
@@ -197,7 +209,9 @@ static bool run_whole(const coding_Check *check, const coding_Run *run) {
   case CODING_GZIP: return gzip_whole(run, check->decoded);
   case CODING_DEFLATE: return zlib_whole(run, check);
   case CODING_ZSTD: return run->length > 0 && zstd_whole(&run->zstd);
-  case CODING_BROTLI: return run->length > 0;
+  case CODING_BROTLI:
+    return run->length > 0 &&
+           (run->brotli == NULL || brotli_whole(run->brotli));
   default: return true;
   }
 }

@@ -101,7 +101,8 @@ static bool take_field(http_Transfer *t, const char *line, size_t length) {
       if (!check_length(t, &field)) return false;
     if (is(field.name, field.name_len, "transfer-encoding")) t->chunked = true;
     if (is(field.name, field.name_len, "content-encoding") && t->decode)
-      coding_begin(&t->coding, coding_kind(field.value, field.value_len));
+      coding_begin(&t->coding, coding_kind(field.value, field.value_len),
+                   t->op.reactor->alloc);
   }
   if (!buffer_add(&t->head, line, length))
     return fail(t, "size", "the headers are larger than allowed");

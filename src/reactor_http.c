@@ -183,6 +183,7 @@ static void release(http_Transfer *t) {
   }
   curl_slist_free_all(t->headers);
   t->headers = NULL;
+  coding_end(&t->coding);
 }
 
 static void stop(reactor_Op *op) {

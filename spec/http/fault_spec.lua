@@ -51,6 +51,8 @@ describe("an HTTP server that", function()
     ["cuts gzip short"] = { "/raw/cut_gzip", "truncated" },
     ["cuts deflate short"] = { "/raw/coded?name=deflate&cut=1", "truncated" },
     ["cuts deflate shorter"] = { "/raw/coded?name=deflate&cut=20", "truncated" },
+    ["cuts br short"] = { "/raw/coded?name=br&cut=1", "truncated" },
+    ["cuts br shorter"] = { "/raw/coded?name=br&cut=10", "truncated" },
     ["cuts zstd short"] = { "/raw/coded?name=zstd&cut=1", "truncated" },
     ["cuts zstd in a block"] = { "/raw/coded?name=zstd&cut=9", "truncated" },
     ["cuts zstd without a checksum short"] = { "/raw/coded?name=zstd_unsummed&cut=1", "truncated" },
