@@ -97,15 +97,17 @@ describe("operations.schema", function()
       properties = { a = { type = "string", pattern = "^x" }, b = { type = "array", items = { type = "number" } } },
     }))
     local value = { a = "xyz", b = { 1, 2.5 } }
-    compiled:check(value)
-    collectgarbage()
-    collectgarbage("stop")
-    local before = collectgarbage("count")
-    for _ = 1, 1000 do
-      compiled:check(value)
+    local least = math.huge -- of a few rounds: LuaJIT's compiler allocates for itself
+    for _ = 1, 5 do
+      collectgarbage()
+      collectgarbage("stop")
+      local before = collectgarbage("count")
+      for _ = 1, 1000 do
+        compiled:check(value)
+      end
+      least = math.min(least, collectgarbage("count") - before)
+      collectgarbage("restart")
     end
-    local after = collectgarbage("count")
-    collectgarbage("restart")
-    assert.is_true(after - before < 1)
+    assert.is_true(least < 1)
   end)
 end)

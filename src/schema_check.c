@@ -4,13 +4,16 @@
 #include <float.h>
 #include <math.h>
 
+#define STACK_BLOCK 32 /* slots asked for in advance */
+#define ITEMS_BLOCK 16 /* items looked at before they are popped */
+
 void check_start(check_Machine *m, lua_State *L, int schema) {
   memset(m, 0, sizeof(*m));
   m->L = L;
   m->s = (const schema_Schema *)lua_touserdata(L, schema);
   m->core = m->s->core;
   ops_getuservalue(L, schema);
-  m->constants = lua_gettop(L);
+  m->constants = m->top = lua_gettop(L);
 }
 
 size_t check_count_members(lua_State *L, int v) {
@@ -48,41 +51,138 @@ static bool too_deep(check_Machine *m) {
   return false;
 }
 
+/* Room for `n` more values above m->top: asked for in blocks. */
+static inline bool reserve(check_Machine *m, int n) {
+  if (m->top + n <= m->room) return true;
+  if (!lua_checkstack(m->L, n + STACK_BLOCK)) return too_deep(m);
+  m->room = m->top + n + STACK_BLOCK;
+  return true;
+}
+
+/* A collection may have shrunk the stack (LuaJIT). */
+static void forget_room(check_Machine *m) {
+  m->room = 0;
+}
+
+static bool check_rest(check_Machine *m, int32_t node, const schema_Node *n,
+                       int v, int t, uint16_t type);
+static bool check_table(check_Machine *m, int32_t node, const schema_Node *n,
+                        int v);
+
+static bool check_text_op(check_Machine *m, const schema_Op *op, const char *s,
+                          size_t len) {
+  int match;
+  switch (op->code) {
+  case CODE_MIN_LENGTH: /* a code point has at most four bytes */
+    if (len < op->u.n) return false;
+    return len / 4 >= op->u.n || schema_text_length(s, len) >= op->u.n;
+  case CODE_MAX_LENGTH:
+    return len <= op->u.n || schema_text_length(s, len) <= op->u.n;
+  case CODE_PATTERN:
+    match = regex_match(*program_regex(m->s, op->a), s, len);
+    if (match < 0) m->too_deep = true;
+    return match > 0;
+  default: return op->u.format(s, len);
+  }
+}
+
+static bool is_text_member(const check_Machine *m, const schema_Op *op,
+                           const char *s, size_t len) {
+  const schema_Member *member = program_member(m->s, op->a);
+  const schema_Member *end = member + op->b;
+  for (; member < end; member++) {
+    if (program_same(s, len, member->text, member->len)) return true;
+  }
+  return false;
+}
+
+/* A string, when no other node is asked. */
+static bool check_text(check_Machine *m, const schema_Node *n, int v) {
+  size_t len;
+  const char *s = lua_tolstring(m->L, v, &len);
+  const schema_Op *op = program_op(m->s, n->strings);
+  const schema_Op *end = program_op(m->s, n->numbers);
+  for (; op < end; op++) {
+    if (!check_text_op(m, op, s, len)) return false;
+  }
+  op = program_op(m->s, n->every);
+  end = program_op(m->s, n->end);
+  for (; op < end; op++) {
+    if (!is_text_member(m, op, s, len)) return false;
+  }
+  return true;
+}
+
+/* A number within 2^53 is its double: type and bounds need one look. */
+static inline bool check_number(check_Machine *m, int32_t node,
+                                const schema_Node *n, int v) {
+  lua_Number d = lua_tonumber(m->L, v);
+  uint16_t type;
+  if (n->bounded && fabs(d) < (double)OPS_MAX_SAFE_INTEGER) {
+    type = (double)(int64_t)d == d ? TYPE_INTEGER : TYPE_FRACTION;
+    return (n->types & type) != 0 && d >= n->low && d <= n->high;
+  }
+  type = schema_type_of(m->L, m->core, v, LUA_TNUMBER, n->types);
+  return (type & n->types) != 0 &&
+         (n->simple || check_rest(m, node, n, v, LUA_TNUMBER, type));
+}
+
+/* check_node with m->top known. */
+static inline bool check_here(check_Machine *m, int32_t node, int v, int t) {
+  const schema_Node *n = program_node(m->s, node);
+  uint16_t type;
+  if (n->forwards) n = program_node(m->s, node = n->target);
+  switch (t) {
+  case LUA_TSTRING:
+    if ((n->types & TYPE_STRING) == 0) return false;
+    if (n->simple) return true;
+    if (n->leaf) return check_text(m, n, v);
+    return check_rest(m, node, n, v, t, TYPE_STRING);
+  case LUA_TNUMBER: return check_number(m, node, n, v);
+  case LUA_TTABLE:
+    return (n->types & (TYPE_ARRAY | TYPE_OBJECT)) != 0 &&
+           check_table(m, node, n, v);
+  default:
+    type = schema_type_of(m->L, m->core, v, t, n->types);
+    return (type & n->types) != 0 &&
+           (n->simple || check_rest(m, node, n, v, t, type));
+  }
+}
+
 /* Known names are looked up; others are nobody's business. */
 static bool check_known_members(check_Machine *m, const schema_Object *object,
                                 int v) {
   lua_State *L = m->L;
   const schema_Property *p = program_property(m->s, object->first);
   const schema_Property *end = p + object->count;
-  int top = lua_gettop(L), at = top;
+  int top = m->top;
   bool ok = true;
-  if (!lua_checkstack(L, object->count + 8)) return too_deep(m);
-  for (; p < end; p++) {
+  if (!reserve(m, object->count + 8)) return false;
+  for (; ok && p < end; p++) {
     int t;
     ops_rawgeti(L, m->constants, (size_t)p->key);
     t = ops_rawget(L, v);
-    at++;
+    m->top++;
     if (t == LUA_TNIL) ok = !p->required;
-    else ok = check_node(m, p->node, at, t);
-    if (!ok) break;
+    else ok = check_here(m, p->node, m->top, t);
   }
+  m->top = top;
   lua_settop(L, top);
   return ok;
 }
 
 /* The member at `key`, `key` + 1 against all that applies to it. */
 static bool check_member(check_Machine *m, const schema_Object *object, int key,
-                         int32_t *required) {
+                         int t, int32_t *required) {
   size_t len;
   const char *name = lua_tolstring(m->L, key, &len);
   const schema_Property *p = program_find(m->s, object, name, len);
-  int t = lua_type(m->L, key + 1);
   bool known = false;
   int32_t i;
   if (p != NULL) {
     *required -= p->required;
     known = p->declared;
-    if (known && !check_node(m, p->node, key + 1, t)) return false;
+    if (known && !check_here(m, p->node, key + 1, t)) return false;
   }
   for (i = 0; i < object->patterns; i++) {
     const schema_Pattern *pattern = program_pattern(m->s, object->pattern + i);
@@ -90,62 +190,76 @@ static bool check_member(check_Machine *m, const schema_Object *object, int key,
     if (match < 0) return too_deep(m);
     if (match == 0) continue;
     known = true;
-    if (!check_node(m, pattern->node, key + 1, t)) return false;
+    if (!check_here(m, pattern->node, key + 1, t)) return false;
   }
   return known || object->additional < 0 ||
-         check_node(m, object->additional, key + 1, t);
+         check_here(m, object->additional, key + 1, t);
 }
 
 static bool check_all_members(check_Machine *m, const schema_Object *object,
                               int v) {
   lua_State *L = m->L;
-  int top = lua_gettop(L);
+  int top = m->top, key = top + 1;
   int32_t required = object->required;
-  if (!lua_checkstack(L, 8)) return too_deep(m);
+  bool quick = m->s->by_address && object->count > 0 && object->patterns == 0;
+  bool ok = true;
+  if (!reserve(m, 8)) return false;
   lua_pushnil(L);
-  while (lua_next(L, v)) {
-    if (lua_type(L, top + 1) != LUA_TSTRING ||
-        !check_member(m, object, top + 1, &required)) {
-      lua_settop(L, top);
-      return false;
+  m->top = top + 2;
+  while (ok && lua_next(L, v)) {
+    const schema_Property *p =
+        quick ? program_find_address(m->s, object, lua_topointer(L, key))
+              : NULL;
+    int t = lua_type(L, key + 1);
+    if (p != NULL && p->declared) {
+      required -= p->required;
+      ok = check_here(m, p->node, key + 1, t);
+    } else {
+      ok = lua_type(L, key) == LUA_TSTRING &&
+           check_member(m, object, key, t, &required);
     }
-    lua_settop(L, top + 1);
+    lua_settop(L, key);
   }
-  return required == 0;
+  m->top = top;
+  if (!ok) lua_settop(L, top);
+  return ok && required == 0;
 }
 
 static bool check_property_names(check_Machine *m, int32_t node, int v) {
   lua_State *L = m->L;
-  int top = lua_gettop(L);
+  int top = m->top;
   bool ok = true;
-  if (!lua_checkstack(L, 8)) return too_deep(m);
+  if (!reserve(m, 8)) return false;
   lua_pushnil(L);
+  m->top = top + 2;
   while (ok && lua_next(L, v)) {
     ok = lua_type(L, top + 1) == LUA_TSTRING &&
-         check_node(m, node, top + 1, LUA_TSTRING);
+         check_here(m, node, top + 1, LUA_TSTRING);
     lua_settop(L, top + 1);
   }
+  m->top = top;
   lua_settop(L, top);
   return ok;
 }
 
-static bool check_items(check_Machine *m, const schema_Op *op, int v) {
+static bool check_items(check_Machine *m, const schema_Op *op, int v,
+                        size_t n) {
   lua_State *L = m->L;
-  size_t n = ops_rawlen(L, v), i, tuple = (size_t)op->b;
-  int top = lua_gettop(L);
+  size_t i, tuple = (size_t)op->b;
+  int top = m->top;
   bool ok = true;
-  if (!lua_checkstack(L, 8)) return too_deep(m);
-  for (i = 0; ok && i < n && i < tuple; i++) {
+  if (op->c < 0 && tuple < n) n = tuple;
+  if (!reserve(m, ITEMS_BLOCK + 8)) return false;
+  for (i = 0; ok && i < n; i++) {
     int t = ops_rawgeti(L, v, i + 1);
-    ok = check_node(m, *program_link(m->s, op->a + (int32_t)i), top + 1, t);
+    int32_t node = i < tuple ? *program_link(m->s, op->a + (int32_t)i) : op->c;
+    ok = check_here(m, node, ++m->top, t);
+    if (m->top < top + ITEMS_BLOCK) continue;
+    m->top = top;
     lua_settop(L, top);
   }
-  if (op->c < 0) return ok;
-  for (; ok && i < n; i++) {
-    int t = ops_rawgeti(L, v, i + 1);
-    ok = check_node(m, op->c, top + 1, t);
-    lua_settop(L, top);
-  }
+  m->top = top;
+  lua_settop(L, top);
   return ok;
 }
 
@@ -195,24 +309,28 @@ int32_t check_tagged_branch(check_Machine *m, const schema_Union *u, int v) {
   return tagged_branch(m, u, v);
 }
 
-static bool check_union(check_Machine *m, const schema_Op *op, int v) {
+static bool check_union(check_Machine *m, const schema_Op *op, int v, int t,
+                        uint16_t type) {
   const schema_Union *u = program_union(m->s, op->a);
-  int t = lua_type(m->L, v);
+  const int32_t *branch = program_link(m->s, u->first);
   int32_t i, matches = 0;
-  if (u->key != 0 && t == LUA_TTABLE && (i = tagged_branch(m, u, v)) >= 0)
-    return check_node(m, *program_link(m->s, u->first + i), v, t);
+  if (u->key != 0 && type == TYPE_OBJECT &&
+      (i = tagged_branch(m, u, v)) >= 0) { /* a tag's branch takes objects */
+    int32_t node = program_node(m->s, branch[i])->target;
+    if (m->s->has_dynamic) return check_here(m, branch[i], v, t);
+    return check_rest(m, node, program_node(m->s, node), v, t, type);
+  }
   for (i = 0; i < u->count; i++) {
-    if (!check_node(m, *program_link(m->s, u->first + i), v, t)) continue;
+    if (!check_here(m, branch[i], v, t)) continue;
     if (op->code == CODE_ANY_OF) return true;
     if (++matches > 1) return false;
   }
   return matches == 1;
 }
 
-static bool check_if(check_Machine *m, const schema_Op *op, int v) {
-  int t = lua_type(m->L, v);
-  int32_t node = check_node(m, op->a, v, t) ? op->b : op->c;
-  return node < 0 || check_node(m, node, v, t);
+static bool check_if(check_Machine *m, const schema_Op *op, int v, int t) {
+  int32_t node = check_here(m, op->a, v, t) ? op->b : op->c;
+  return node < 0 || check_here(m, node, v, t);
 }
 
 static bool check_enum(check_Machine *m, const schema_Op *op, int v,
@@ -286,19 +404,7 @@ static bool check_unevaluated_items(check_Machine *m, int32_t node,
 static bool check_string_op(check_Machine *m, const schema_Op *op, int v) {
   size_t len;
   const char *s = lua_tolstring(m->L, v, &len);
-  int match;
-  switch (op->code) {
-  case CODE_MIN_LENGTH: /* a code point has at most four bytes */
-    if (len < op->u.n) return false;
-    return len / 4 >= op->u.n || schema_text_length(s, len) >= op->u.n;
-  case CODE_MAX_LENGTH:
-    return len <= op->u.n || schema_text_length(s, len) <= op->u.n;
-  case CODE_PATTERN:
-    match = regex_match(*program_regex(m->s, op->a), s, len);
-    if (match < 0) m->too_deep = true;
-    return match > 0;
-  default: return op->u.format(s, len);
-  }
+  return check_text_op(m, op, s, len);
 }
 
 static bool check_number_op(check_Machine *m, const schema_Op *op, int v,
@@ -313,16 +419,19 @@ static bool check_number_op(check_Machine *m, const schema_Op *op, int v,
   }
 }
 
-static bool check_array_op(check_Machine *m, const schema_Op *op, int v) {
+static bool check_array_op(check_Machine *m, const schema_Op *op, int v,
+                           size_t n) {
   size_t first, second;
+  bool twins;
   switch (op->code) {
-  case CODE_MIN_ITEMS: return ops_rawlen(m->L, v) >= op->u.n;
-  case CODE_MAX_ITEMS: return ops_rawlen(m->L, v) <= op->u.n;
-  case CODE_ITEMS: return check_items(m, op, v);
+  case CODE_MIN_ITEMS: return n >= op->u.n;
+  case CODE_MAX_ITEMS: return n <= op->u.n;
+  case CODE_ITEMS: return check_items(m, op, v, n);
   case CODE_CONTAINS: return check_contains(m, op, v);
   default:
-    return !schema_find_twins(m->L, m->core, v, ops_rawlen(m->L, v), &first,
-                              &second);
+    twins = schema_find_twins(m->L, m->core, v, n, &first, &second);
+    forget_room(m);
+    return !twins;
   }
 }
 
@@ -338,22 +447,21 @@ static bool check_object_op(check_Machine *m, const schema_Op *op, int v) {
   case CODE_PROPERTY_NAMES: return check_property_names(m, op->a, v);
   case CODE_DEPENDENT_REQUIRED: return check_dependent_required(m, op, v);
   default:
-    return !check_has_key(m, v, op->c) || check_node(m, op->a, v, LUA_TTABLE);
+    return !check_has_key(m, v, op->c) || check_here(m, op->a, v, LUA_TTABLE);
   }
 }
 
 static bool check_every_op(check_Machine *m, int32_t node, const schema_Op *op,
-                           int v, uint16_t type) {
+                           int v, int t, uint16_t type) {
   switch (op->code) {
   case CODE_ENUM:
   case CODE_CONST: return check_enum(m, op, v, type);
-  case CODE_CALL: return check_node(m, op->a, v, lua_type(m->L, v));
-  case CODE_DYNAMIC:
-    return check_node(m, check_dynamic(m, op), v, lua_type(m->L, v));
+  case CODE_CALL: return check_here(m, op->a, v, t);
+  case CODE_DYNAMIC: return check_here(m, check_dynamic(m, op), v, t);
   case CODE_ANY_OF:
-  case CODE_ONE_OF: return check_union(m, op, v);
-  case CODE_NOT: return !check_node(m, op->a, v, lua_type(m->L, v));
-  case CODE_IF: return check_if(m, op, v);
+  case CODE_ONE_OF: return check_union(m, op, v, t, type);
+  case CODE_NOT: return !check_here(m, op->a, v, t);
+  case CODE_IF: return check_if(m, op, v, t);
   case CODE_UNEVALUATED_ITEMS:
     return type != TYPE_ARRAY || check_unevaluated_items(m, node, op, v);
   default:
@@ -361,20 +469,33 @@ static bool check_every_op(check_Machine *m, int32_t node, const schema_Op *op,
   }
 }
 
-bool check_op(check_Machine *m, int32_t node, const schema_Op *op, int v,
-              uint16_t type) {
+static bool check_one_op(check_Machine *m, int32_t node, const schema_Op *op,
+                         int v, uint16_t type) {
   schema_Code code = (schema_Code)op->code;
   if (code < CODE_MIN_LENGTH || code == CODE_UNEVALUATED_ITEMS ||
       code == CODE_UNEVALUATED_PROPERTIES)
-    return check_every_op(m, node, op, v, type);
+    return check_every_op(m, node, op, v, lua_type(m->L, v), type);
   if (code < CODE_MINIMUM) return check_string_op(m, op, v);
   if (code < CODE_MIN_ITEMS) return check_number_op(m, op, v, type);
-  if (code < CODE_MIN_PROPERTIES) return check_array_op(m, op, v);
+  if (code < CODE_MIN_PROPERTIES)
+    return check_array_op(m, op, v, ops_rawlen(m->L, v));
   return check_object_op(m, op, v);
 }
 
-static bool check_ops(check_Machine *m, int32_t node, const schema_Node *n,
-                      int v, uint16_t type) {
+static bool check_array(check_Machine *m, const schema_Node *n, int v) {
+  const schema_Op *op = program_op(m->s, n->arrays);
+  const schema_Op *end = program_op(m->s, n->objects);
+  ptrdiff_t length = value_array_length(m->L, v);
+  if (length < 0 || (n->items < 0 && !schema_is_sequence(m->L, v, false)))
+    return false;
+  for (; op < end; op++) {
+    if (!check_array_op(m, op, v, (size_t)length)) return false;
+  }
+  return true;
+}
+
+static bool check_kind(check_Machine *m, const schema_Node *n, int v,
+                       uint16_t type) {
   const schema_Op *op, *end;
   switch (type) {
   case TYPE_STRING:
@@ -383,7 +504,7 @@ static bool check_ops(check_Machine *m, int32_t node, const schema_Node *n,
     for (; op < end; op++) {
       if (!check_string_op(m, op, v)) return false;
     }
-    break;
+    return true;
   case TYPE_INTEGER:
   case TYPE_FRACTION:
     op = program_op(m->s, n->numbers);
@@ -391,59 +512,105 @@ static bool check_ops(check_Machine *m, int32_t node, const schema_Node *n,
     for (; op < end; op++) {
       if (!check_number_op(m, op, v, type)) return false;
     }
-    break;
-  case TYPE_ARRAY:
-    op = program_op(m->s, n->arrays);
-    end = program_op(m->s, n->objects);
-    if (!schema_is_sequence(m->L, v, n->items >= 0)) return false;
-    for (; op < end; op++) {
-      if (!check_array_op(m, op, v)) return false;
-    }
-    break;
+    return true;
+  case TYPE_ARRAY: return check_array(m, n, v);
   case TYPE_OBJECT:
     op = program_op(m->s, n->objects);
     end = program_op(m->s, n->every);
     for (; op < end; op++) {
       if (!check_object_op(m, op, v)) return false;
     }
-    break;
-  default: break;
+    return true;
+  default: return true;
   }
+}
+
+static bool check_ops(check_Machine *m, int32_t node, const schema_Node *n,
+                      int v, int t, uint16_t type) {
+  const schema_Op *op, *end;
+  if (!check_kind(m, n, v, type)) return false;
   op = program_op(m->s, n->every);
   end = program_op(m->s, n->end);
   for (; op < end; op++) {
-    if (!check_every_op(m, node, op, v, type)) return false;
+    if (!check_every_op(m, node, op, v, t, type)) return false;
   }
   return true;
 }
 
 static bool check_in_scope(check_Machine *m, int32_t node, const schema_Node *n,
-                           int v, uint16_t type) {
+                           int v, int t, uint16_t type) {
   check_Scope scope;
   bool ok;
   if (m->scope != NULL && m->scope->resource == n->resource)
-    return check_ops(m, node, n, v, type);
+    return check_ops(m, node, n, v, t, type);
   scope.outer = m->scope;
   scope.resource = n->resource;
   m->scope = &scope;
-  ok = check_ops(m, node, n, v, type);
+  ok = check_ops(m, node, n, v, t, type);
   m->scope = scope.outer;
   return ok;
 }
 
-bool check_node(check_Machine *m, int32_t node, int v, int t) {
-  const schema_Node *n = program_node(m->s, node);
-  uint16_t type = schema_type_of(m->L, m->core, v, t, n->types);
+/* What a node asks beyond the type. */
+static bool check_rest(check_Machine *m, int32_t node, const schema_Node *n,
+                       int v, int t, uint16_t type) {
   bool ok;
+  if (m->depth >= CHECK_MAX_DEPTH || !reserve(m, 8)) return too_deep(m);
+  m->depth++;
+  ok = m->s->has_dynamic ? check_in_scope(m, node, n, v, t, type)
+                         : check_ops(m, node, n, v, t, type);
+  m->depth--;
+  return ok;
+}
+
+static uint16_t table_type(check_Machine *m, const schema_Node *n, int v) {
+  const void *mt;
+  if (!lua_getmetatable(m->L, v)) {
+    /* every member will be looked at: numbers among the keys are found */
+    if (n->whole) return TYPE_OBJECT;
+    return schema_type_of_unmarked(m->L, v, n->types);
+  }
+  mt = lua_topointer(m->L, -1);
+  lua_pop(m->L, 1);
+  if (mt == m->core->array_mt) return TYPE_ARRAY;
+  if (mt == m->core->object_mt) return TYPE_OBJECT;
+  forget_room(m);
+  return schema_type_of(m->L, m->core, v, LUA_TTABLE, n->types);
+}
+
+static bool check_table(check_Machine *m, int32_t node, const schema_Node *n,
+                        int v) {
+  uint16_t type;
+  if (!reserve(m, 8)) return false;
+  type = table_type(m, n, v);
   if ((type & n->types) == 0) return false;
   if (n->simple)
     return type != TYPE_ARRAY || schema_is_sequence(m->L, v, false);
-  if (m->depth >= CHECK_MAX_DEPTH || !lua_checkstack(m->L, 8))
-    return too_deep(m);
-  m->depth++;
-  ok = m->s->has_dynamic ? check_in_scope(m, node, n, v, type)
-                         : check_ops(m, node, n, v, type);
-  m->depth--;
+  return check_rest(m, node, n, v, LUA_TTABLE, type);
+}
+
+/* Others may have pushed and popped since the machine ran last. */
+static int enter(check_Machine *m) {
+  int top = m->top;
+  m->top = lua_gettop(m->L);
+  m->room = 0;
+  return top;
+}
+
+bool check_node(check_Machine *m, int32_t node, int v, int t) {
+  int top = enter(m);
+  bool ok = check_here(m, node, v, t);
+  m->top = top;
+  m->room = 0;
+  return ok;
+}
+
+bool check_op(check_Machine *m, int32_t node, const schema_Op *op, int v,
+              uint16_t type) {
+  int top = enter(m);
+  bool ok = reserve(m, 8) && check_one_op(m, node, op, v, type);
+  m->top = top;
+  m->room = 0;
   return ok;
 }
 

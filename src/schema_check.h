@@ -21,6 +21,8 @@ typedef struct check_Machine {
   const core_State *core;
   const check_Scope *scope;
   int constants; /* stack index of the constants table */
+  int top;       /* height of the Lua stack, kept so that nobody need ask */
+  int room;      /* up to here the stack may grow unasked */
   int depth;
   bool too_deep; /* a limit was reached: the answer is no */
 } check_Machine;

@@ -1,5 +1,7 @@
 #include "schema_compile.h"
 
+#include <math.h>
+
 typedef struct Compiler {
   lua_State *L;
   schema_Schema *s;
@@ -184,6 +186,22 @@ static bool is_required(const Compiler *c, int32_t key) {
   return false;
 }
 
+/* A string's bytes lie as far from its address as those of all others: so it is
+** where strings are one block of memory, but no rule of Lua. */
+static void check_address(Compiler *c, const char *name, int32_t key) {
+  schema_Schema *s = c->s;
+  uintptr_t offset;
+  ops_rawgeti(c->L, c->t->constants, (size_t)key);
+  offset = (uintptr_t)name - (uintptr_t)lua_topointer(c->L, -1);
+  lua_pop(c->L, 1);
+  if (s->properties.count == 1) {
+    s->name_offset = (ptrdiff_t)offset;
+    s->by_address = true;
+  } else if (s->name_offset != (ptrdiff_t)offset) {
+    s->by_address = false;
+  }
+}
+
 static void add_property(Compiler *c, int32_t key, int32_t node, bool required,
                          bool declared) {
   schema_Schema *s = c->s;
@@ -191,6 +209,7 @@ static void add_property(Compiler *c, int32_t key, int32_t node, bool required,
       program_property(s, schema_vector_add(c->L, &s->alloc, &s->properties,
                                             sizeof(schema_Property), 1));
   p->name = tree_text(c->L, c->t, key, &p->len);
+  check_address(c, p->name, key);
   p->key = key;
   p->node = node;
   p->required = required;
@@ -476,6 +495,34 @@ static bool has_merging(const schema_Schema *s, const schema_Node *n) {
   return false;
 }
 
+/* The bounds in doubles, which are exact for the numbers within 2^53. */
+static void set_bounds(const schema_Schema *s, schema_Node *n) {
+  int32_t i;
+  n->low = -INFINITY;
+  n->high = INFINITY;
+  n->bounded = n->every == n->end;
+  for (i = n->numbers; i < n->arrays; i++) {
+    const schema_Op *op = program_op(s, i);
+    double d = op->flag & INTEGER_BOUND ? (double)op->u.i : op->u.d;
+    switch (op->code) {
+    case CODE_MINIMUM: n->low = fmax(n->low, d); break;
+    case CODE_MAXIMUM: n->high = fmin(n->high, d); break;
+    case CODE_ABOVE: n->low = fmax(n->low, nextafter(d, INFINITY)); break;
+    case CODE_BELOW: n->high = fmin(n->high, nextafter(d, -INFINITY)); break;
+    default: n->bounded = 0; break;
+    }
+  }
+}
+
+static bool is_leaf(const schema_Schema *s, const schema_Node *n) {
+  int32_t i;
+  for (i = n->every; i < n->end; i++) {
+    uint8_t code = program_op(s, i)->code;
+    if (code != CODE_ENUM && code != CODE_CONST) return false;
+  }
+  return true;
+}
+
 static void compile_node(Compiler *c, int32_t node) {
   const tree_Node *from = tree_node(c->t, node);
   schema_Node *to = program_node(c->s, node); /* nodes do not grow here */
@@ -504,6 +551,10 @@ static void compile_node(Compiler *c, int32_t node) {
   to->simple = to->end == to->strings;
   to->accepts_all = to->simple && to->types == TYPE_ANY;
   to->merges = has_merging(c->s, to);
+  set_bounds(c->s, to);
+  to->leaf = is_leaf(c->s, to);
+  to->whole = (to->types & TYPE_ARRAY) == 0 && to->object >= 0 &&
+              program_object(c->s, to->object)->whole;
   if (c->k[KEYWORD_DEFAULT] != NULL)
     to->default_value = c->k[KEYWORD_DEFAULT]->value;
 }
@@ -539,6 +590,8 @@ void compile_program(lua_State *L, schema_Schema *s, tree_Tree *t, int32_t root,
   last = program_node(s, n);
   last->types = TYPE_ANY;
   last->simple = last->accepts_all = 1;
+  last->leaf = 1;
+  set_bounds(s, last);
   last->items = last->object = -1;
   last->location.parent = -1;
   copy_anchors(&c);

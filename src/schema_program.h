@@ -97,11 +97,16 @@ typedef struct schema_Node {
   uint8_t fills;    /* a default lies at or below it */
   uint8_t merges;   /* other schemas apply to the same value */
   uint8_t is_false; /* the schema `false` */
+  uint8_t forwards; /* `target` may be checked in its place */
+  uint8_t bounded;  /* of numbers, `types`, `low` and `high` are to check */
+  uint8_t whole;    /* takes objects, no arrays, and looks at every member */
+  uint8_t leaf;     /* no scalar makes it check another node */
   int32_t strings, numbers, arrays, objects, every, end; /* instructions */
   int32_t resource;
   int32_t default_value; /* constant, 0 when none */
   int32_t target; /* the node that this one merely refers to, or itself */
   int32_t items, object; /* the CODE_ITEMS instruction, the object; or -1 */
+  double low, high;      /* inclusive; they hold for numbers within 2^53 */
   schema_Location location;
 } schema_Node;
 
@@ -163,7 +168,9 @@ struct schema_Schema {
       tags, links, slots, regexes, dynamics;
   int32_t root;
   int32_t issue_limit;
-  bool has_dynamic; /* the dynamic scope matters */
+  bool has_dynamic;      /* the dynamic scope matters */
+  bool by_address;       /* `name_offset` holds for every property */
+  ptrdiff_t name_offset; /* from a string's lua_topointer to its first byte */
 };
 
 /* Pushes an empty schema userdata; its uservalue is a new table. */
@@ -205,6 +212,23 @@ static inline bool program_same(const char *a, size_t a_len, const char *b,
 static inline uint32_t program_hash(const char *name) {
   uint64_t h = (uint64_t)(uintptr_t)name;
   return (uint32_t)((h * UINT64_C(0x9E3779B97F4A7C15)) >> 40);
+}
+
+/* The property whose name is the interned string at `address`, or NULL. */
+static inline const schema_Property *
+program_find_address(const schema_Schema *s, const schema_Object *object,
+                     const void *address) {
+  const char *name =
+      (const char *)((uintptr_t)address + (uintptr_t)s->name_offset);
+  const int32_t *slots = program_slot(s, object->slots);
+  uint32_t i;
+  for (i = program_hash(name) & object->mask; slots[i] != 0;
+       i = (i + 1) & object->mask) {
+    const schema_Property *p =
+        program_property(s, object->first + slots[i] - 1);
+    if (p->name == name) return p;
+  }
+  return NULL;
 }
 
 /* The property `name` of an object, or NULL. */

@@ -197,8 +197,11 @@ void compile_defaults(schema_Schema *s) {
     p->default_value = default_of(s, p->node, 0);
     p->fixed = fixed_value(s, p->node);
   }
-  for (i = 0; i < (int32_t)s->nodes.count; i++)
-    program_node(s, i)->target = compile_target(s, i);
+  for (i = 0; i < (int32_t)s->nodes.count; i++) {
+    schema_Node *n = program_node(s, i);
+    n->target = compile_target(s, i);
+    n->forwards = n->target != i && !s->has_dynamic;
+  }
   while (changed) {
     changed = false;
     for (i = (int32_t)s->nodes.count - 1; i >= 0; i--)

@@ -7,15 +7,8 @@
 #define MAX_NESTING 512 /* levels that equality looks into */
 #define FEW_ITEMS 24    /* so many are compared each with each */
 
-static uint16_t table_type(lua_State *L, const core_State *core, int i,
-                           uint16_t wanted) {
-  bool is_empty;
-  switch (value_mark(L, core, i)) {
-  case MARK_ARRAY: return TYPE_ARRAY;
-  case MARK_OBJECT: return TYPE_OBJECT;
-  default: break;
-  }
-  is_empty = ops_rawgeti(L, i, 1) == LUA_TNIL;
+uint16_t schema_type_of_unmarked(lua_State *L, int i, uint16_t wanted) {
+  bool is_empty = ops_rawgeti(L, i, 1) == LUA_TNIL;
   lua_pop(L, 1);
   if (!is_empty) return TYPE_ARRAY;
   if ((wanted & TYPE_OBJECT) || (wanted & TYPE_ARRAY) == 0) return TYPE_OBJECT;
@@ -23,6 +16,15 @@ static uint16_t table_type(lua_State *L, const core_State *core, int i,
   if (!lua_next(L, i)) return TYPE_ARRAY;
   lua_pop(L, 2);
   return TYPE_OBJECT;
+}
+
+static uint16_t table_type(lua_State *L, const core_State *core, int i,
+                           uint16_t wanted) {
+  switch (value_mark(L, core, i)) {
+  case MARK_ARRAY: return TYPE_ARRAY;
+  case MARK_OBJECT: return TYPE_OBJECT;
+  default: return schema_type_of_unmarked(L, i, wanted);
+  }
 }
 
 static uint16_t number_type(lua_State *L, int i) {
