@@ -80,6 +80,17 @@ static inline void ops_rawsetp(lua_State *L, int i, const void *p) {
 
 #endif
 
+/* What a C function of LuaJIT may have on its stack is 8000 slots. */
+#define OPS_STACK_SLOTS 7900
+
+/* Makes room for `n` more stack slots; false when there is no more to be had.
+** Raises when memory is out, which lua_checkstack does not tell from that. */
+static inline int ops_checkstack(lua_State *L, int n) {
+  if (lua_checkstack(L, n)) return 1;
+  if (lua_gettop(L) + n < OPS_STACK_SLOTS) luaL_error(L, "not enough memory");
+  return 0;
+}
+
 /* lua_rawget and lua_rawgeti that tell the type of what they pushed. */
 static inline int ops_rawget(lua_State *L, int i) {
 #if LUA_VERSION_NUM >= 503

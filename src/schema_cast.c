@@ -423,7 +423,7 @@ bool cast_slot(cast_Machine *c, int32_t node, int slot, int t) {
   node = program_node(c->m.s, node)->target;
   if (c->m.too_deep) return false;
   if (c->m.depth >= CAST_MAX_DEPTH ||
-      !lua_checkstack(c->m.L, 2 * PAIRS_AT_ONCE + 16)) {
+      !ops_checkstack(c->m.L, 2 * PAIRS_AT_ONCE + 16)) {
     c->m.too_deep = true;
     return false;
   }

@@ -430,7 +430,7 @@ bool cast_slot_by(cast_Machine *c, const int32_t *nodes, int count, int slot) {
   if (count == 1 && !program_node(c->m.s, nodes[0])->merges)
     return cast_slot(c, nodes[0], slot, lua_type(c->m.L, slot));
   if (c->m.too_deep) return false;
-  if (c->m.depth >= CAST_MAX_DEPTH || !lua_checkstack(c->m.L, 32)) {
+  if (c->m.depth >= CAST_MAX_DEPTH || !ops_checkstack(c->m.L, 32)) {
     c->m.too_deep = true;
     return false;
   }

@@ -54,7 +54,7 @@ static bool too_deep(check_Machine *m) {
 /* Room for `n` more values above m->top: asked for in blocks. */
 static inline bool reserve(check_Machine *m, int n) {
   if (m->top + n <= m->room) return true;
-  if (!lua_checkstack(m->L, n + STACK_BLOCK)) return too_deep(m);
+  if (!ops_checkstack(m->L, n + STACK_BLOCK)) return too_deep(m);
   m->room = m->top + n + STACK_BLOCK;
   return true;
 }
@@ -268,7 +268,7 @@ size_t check_count_contained(check_Machine *m, const schema_Op *op, int v,
   lua_State *L = m->L;
   size_t n = ops_rawlen(L, v), i, count = 0;
   int top = lua_gettop(L);
-  if (!lua_checkstack(L, 8)) return 0;
+  if (!ops_checkstack(L, 8)) return 0;
   for (i = 1; i <= n && count < enough; i++) {
     int t = ops_rawgeti(L, v, i);
     if (check_node(m, op->a, top + 1, t)) count++;
@@ -368,7 +368,7 @@ static bool check_unevaluated_properties(check_Machine *m, int32_t node,
   lua_State *L = m->L;
   int top = lua_gettop(L);
   bool ok = true;
-  if (!lua_checkstack(L, 8)) return too_deep(m);
+  if (!ops_checkstack(L, 8)) return too_deep(m);
   lua_pushnil(L);
   while (ok && lua_next(L, v)) {
     size_t len;
@@ -391,7 +391,7 @@ static bool check_unevaluated_items(check_Machine *m, int32_t node,
   size_t n = ops_rawlen(L, v), i;
   int top = lua_gettop(L);
   bool ok = true;
-  if (!lua_checkstack(L, 8)) return too_deep(m);
+  if (!ops_checkstack(L, 8)) return too_deep(m);
   for (i = 0; ok && i < n; i++) {
     int t = ops_rawgeti(L, v, i + 1);
     ok = check_knows_item(m, node, v, i, top + 1) ||

@@ -186,7 +186,7 @@ static bool fill(Filler *f, int32_t node, int v) {
   int32_t i;
   if (!n->fills || lua_type(f->m.L, v) != LUA_TTABLE || f->m.too_deep)
     return false;
-  if (f->depth >= FILL_MAX_DEPTH || !lua_checkstack(f->m.L, 16)) {
+  if (f->depth >= FILL_MAX_DEPTH || !ops_checkstack(f->m.L, 16)) {
     f->m.too_deep = true; /* stop: a cycle would never end */
     return false;
   }

@@ -513,7 +513,7 @@ static bool make(cast_Machine *c, const int32_t *nodes, int count, int depth,
   Maker m;
   int i;
   if (depth > CREATE_MAX_DEPTH || ++c->made > CREATE_BUDGET ||
-      !lua_checkstack(c->m.L, 24))
+      !ops_checkstack(c->m.L, 24))
     return false;
   memset(&m, 0, sizeof(m));
   m.c = c;

@@ -404,7 +404,7 @@ void issue_collect(issue_List *list, int32_t node, int v, int t) {
               "expected an array, got a table with holes or other keys");
   } else if (t == LUA_TTABLE && contains_itself(list, v)) {
     add_plain(list, node, "the value contains itself");
-  } else if (list->m.depth >= CHECK_MAX_DEPTH || !lua_checkstack(L, 32)) {
+  } else if (list->m.depth >= CHECK_MAX_DEPTH || !ops_checkstack(L, 32)) {
     add_plain(list, node, "nested too deeply");
   } else if (!n->simple) {
     scope.outer = list->m.scope;
