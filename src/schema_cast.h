@@ -14,13 +14,17 @@ typedef struct cast_Machine {
   check_Machine m;
   const schema_Step *at; /* where in the value */
   int array_mt;          /* stack index */
-  int changes; /* stack index of the list of changes, 0 when unwanted */
-  int changed; /* how many changes there were */
-  int made;    /* values created, all in all */
-  int trials;  /* casts within casts, to find a branch */
-  bool merged; /* only a check can say whether the result conforms */
-  int keep;    /* 1: fill in nothing, 2: strip nothing either */
-  bool force;  /* misfits are replaced */
+  int changes;  /* stack index of the list of changes, 0 when unwanted */
+  int changed;  /* how many changes there were */
+  size_t said;  /* changes on the list that are not taken back any more */
+  int made;     /* values created, all in all */
+  int searched; /* values tried by cast_search, all in all */
+  int hints;    /* stack index of what cast_search tries, nil until then; the
+                   names of members stand above it */
+  int trials;   /* casts within casts, to find a branch */
+  bool merged;  /* only a check can say whether the result conforms */
+  int keep;     /* 1: fill in nothing, 2: strip nothing either */
+  bool force;   /* misfits are replaced */
 } cast_Machine;
 
 /* The schemas that apply to one value: of allOf, $ref, chosen branches. */
@@ -66,6 +70,11 @@ bool cast_repair(cast_Machine *c, const int32_t *nodes, int count, int slot);
 /* Pushes a value that conforms to all nodes; false and nothing pushed when none
 ** is found. */
 bool cast_create(cast_Machine *c, const int32_t *nodes, int count, int depth);
+
+/* The last resort: pushes a value that conforms, found by trying whatever the
+** schema mentions, alone and within the table at `base` (0: none); false and
+** nothing pushed when none is found within the bounds. */
+bool cast_search(cast_Machine *c, const int32_t *nodes, int count, int base);
 
 bool cast_conforms(cast_Machine *c, const int32_t *nodes, int count, int slot);
 

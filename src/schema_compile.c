@@ -476,8 +476,24 @@ static uint16_t type_mask(const Compiler *c) {
   return mask;
 }
 
+/* Does a pattern have a say in a property that is declared? */
+static bool has_overlap(const schema_Schema *s, const schema_Object *object) {
+  int32_t i, j;
+  for (i = 0; i < object->patterns; i++) {
+    const schema_Pattern *pattern = program_pattern(s, object->pattern + i);
+    const regex_Regex *regex = *program_regex(s, pattern->regex);
+    for (j = 0; regex != NULL && j < object->count; j++) {
+      const schema_Property *p = program_property(s, object->first + j);
+      if (p->declared && regex_match(regex, p->name, p->len) > 0) return true;
+    }
+  }
+  return false;
+}
+
 static bool has_merging(const schema_Schema *s, const schema_Node *n) {
   int32_t i;
+  if (n->object >= 0 && has_overlap(s, program_object(s, n->object)))
+    return true;
   for (i = n->objects; i < n->end; i++) {
     switch (program_op(s, i)->code) {
     case CODE_CALL:

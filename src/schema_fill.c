@@ -39,6 +39,10 @@ static void push_copy(lua_State *L, const core_State *core, int i, int depth) {
   }
 }
 
+void fill_push_copy(lua_State *L, const core_State *core, int i) {
+  push_copy(L, core, i, 0);
+}
+
 void fill_push_default(lua_State *L, const schema_Schema *s, int constants,
                        int32_t constant) {
   int top = lua_gettop(L);

@@ -13,4 +13,8 @@ bool fill_value(lua_State *L, int schema, int v);
 void fill_push_default(lua_State *L, const schema_Schema *s, int constants,
                        int32_t constant);
 
+/* Pushes a copy of the value at stack index `i` that shares no table with it.
+ */
+void fill_push_copy(lua_State *L, const core_State *core, int i);
+
 #endif

@@ -76,26 +76,40 @@ local function new_case()
   return case
 end
 
+-- The first value of the case that fits: `force` must find one too.
+local function witness_of(case, verdicts)
+  for i, verdict in ipairs(verdicts) do
+    if verdict then
+      return case.values[i]
+    end
+  end
+end
+
 local function law_breach(case)
   local verdicts, compiled = ask_us(case)
   if not compiled then
     return
   end
-  local satisfiable = false
-  for _, verdict in ipairs(verdicts) do
-    satisfiable = satisfiable or verdict
-  end
+  local witness = witness_of(case, verdicts)
   for _, value in ipairs(case.values) do
-    local problem = laws.broken(compiled, value, satisfiable and known.can_force(case.schema))
+    local problem = laws.broken(compiled, value, witness ~= nil)
     if problem then
-      return { schema = case.schema, values = { value }, ours = problem, theirs = "a law of cast" }
+      return { schema = case.schema, values = { value }, witness = witness, ours = problem, theirs = "a law of cast" }
     end
   end
 end
 
-local function breaks_law(case)
-  local _, compiled = ask_us(case)
-  return compiled and laws.broken(compiled, case.values[1], false) ~= nil
+local function kind_of(problem)
+  return problem and problem:match("^[%a ]+")
+end
+
+-- The same law as `kind` broken by a smaller case.
+local function breaks(kind, witness)
+  return function(case)
+    local _, compiled = ask_us(case)
+    local satisfiable = compiled and witness ~= nil and compiled:check(witness)
+    return compiled and kind_of(laws.broken(compiled, case.values[1], satisfiable)) == kind
+  end
 end
 
 local function show(case)
@@ -140,7 +154,7 @@ local function run_batch(size)
   end
   counts.laws = counts.laws + #breaches
   for i = 1, math.min(#breaches, PRINTED) do
-    show(breaks_law(breaches[i]) and shrink.one(breaches[i], breaks_law) or breaches[i])
+    show(shrink.one(breaches[i], breaks(kind_of(breaches[i].ours), breaches[i].witness)))
   end
   local strange = sort_out(disagreements(cases))
   for i = #strange, PRINTED + 1, -1 do

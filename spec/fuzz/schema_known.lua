@@ -1,4 +1,4 @@
---- Where operations and ajv differ, and why; what `force` cannot be asked for.
+--- Where operations and ajv differ, and why.  The laws of cast know no exception.
 local schema_known = {}
 
 local function has(value, test)
@@ -68,22 +68,6 @@ function schema_known.reason(case)
       return entry[1]
     end
   end
-end
-
--- A value is made from defaults, types and bounds; these keywords ask for more, or for what must not be.
-local beyond_force = {
-  "not", "if", "pattern", "patternProperties", "contains", "oneOf", "anyOf", "allOf", "format", "multipleOf",
-  "unevaluatedProperties", "unevaluatedItems", "propertyNames", "dependentSchemas", "uniqueItems",
-}
-
---- Is it sure that `force` finds a conforming value, when there is one?
-function schema_known.can_force(schema)
-  for _, name in ipairs(beyond_force) do
-    if has_keyword(schema, name) then
-      return false
-    end
-  end
-  return true
 end
 
 return schema_known

@@ -1,4 +1,5 @@
 --- What must hold of `cast` whatever the schema and the value are.
+local core = require("operations.core")
 local json = require("operations.json")
 
 local schema_laws = {}
@@ -43,7 +44,7 @@ local function is_listed(changes, path)
   return false
 end
 
--- Arrays can lose items that `false` forbids only with a change said at the item or the array.
+-- A scalar that is new, another one, or gone without a change said at its place or around it.
 local function unlisted_scalar(before, after, changes)
   local old, found = {}, nil
   scalars(before, "", function(path, value) old[path] = value end)
@@ -51,8 +52,26 @@ local function unlisted_scalar(before, after, changes)
     if (old[path] == nil or not same_scalar(old[path], value)) and not is_listed(changes, path) then
       found = found or path
     end
+    old[path] = nil
   end)
+  for path in pairs(old) do
+    if not is_listed(changes, path) then
+      found = found or path
+    end
+  end
   return found
+end
+
+-- What an operation warns of is what `check` says of the data that it answers with.
+local function wrong_warning(compiled, value, mode)
+  local _, finish = core.operation("fuzz", nil, nil, compiled, mode)
+  local envelope, warning = finish(value)
+  local ok, issues = compiled:check(envelope.data)
+  if ok ~= (warning == nil) then
+    return ("%s: a warning where check says %s"):format(mode, tostring(ok))
+  elseif warning and text(warning.issues) ~= text(issues) then
+    return mode .. " warns of something else than check finds"
+  end
 end
 
 local function check_mode(compiled, value, mode)
@@ -69,16 +88,17 @@ local function check_mode(compiled, value, mode)
   if path then
     return ("%s changes %q without listing it: %s"):format(mode, path, text(result))
   end
-  return nil, result
+  if compiled:check(value) and not compiled:check(result) then
+    return mode .. " makes a valid value invalid: " .. text(result)
+  end
+  return wrong_warning(compiled, value, mode), result
 end
 
 --- Nil when all laws hold for the value, else what is broken. `satisfiable` says that some value is known to fit.
 function schema_laws.broken(compiled, value, satisfiable)
-  local problem, cast = check_mode(compiled, value, "cast")
+  local problem = check_mode(compiled, value, "cast")
   if problem then
     return problem
-  elseif compiled:check(value) and not compiled:check(cast) then
-    return "cast makes a valid value invalid: " .. text(cast)
   end
   local forced
   problem, forced = check_mode(compiled, value, "force")

@@ -169,16 +169,26 @@ local function choose(s, root)
   return ref and root["$defs"] and root["$defs"][ref] or s
 end
 
+-- In an order that is the same in every run, unlike that of `pairs`.
+local function sorted_names(map)
+  local list = {}
+  for name in pairs(map) do
+    list[#list + 1] = name
+  end
+  table.sort(list)
+  return list
+end
+
 local function fit_object(s, root, depth)
-  local value = {}
-  for name, property in pairs(s.properties or {}) do
+  local value, properties = {}, s.properties or {}
+  for _, name in ipairs(sorted_names(properties)) do
     if chance(70) then
-      value[name] = fit(property, root, depth - 1)
+      value[name] = fit(properties[name], root, depth - 1)
     end
   end
   for _, name in ipairs(s.required or {}) do
     if value[name] == nil and chance(90) then
-      value[name] = fit(s.properties and s.properties[name] or true, root, depth - 1)
+      value[name] = fit(properties[name] == nil and true or properties[name], root, depth - 1)
     end
   end
   if chance(30) then

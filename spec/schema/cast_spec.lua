@@ -1,5 +1,6 @@
 -- luacheck: ignore 143 (integers of Lua 5.4)
 local json = require("operations.json")
+local operations = require("operations")
 local schema = require("operations.schema")
 
 local function cast(definition, value, mode, options)
@@ -183,6 +184,21 @@ describe("casting", function()
   end)
 end)
 
+describe("casting what a pattern and a name both know", function()
+  it("keeps a valid value valid when the pattern refuses the default", function()
+    local result, _, fits = cast({ properties = { ["a/b"] = { default = true } },
+      patternProperties = { ["b$"] = { ["not"] = true } } }, operations.object({}))
+    assert.equal("{}", text(result))
+    assert.is_true(fits)
+  end)
+
+  it("casts the member by both", function()
+    local result = cast({ properties = { a = { type = "integer" } },
+      patternProperties = { ["^a"] = { maximum = 5 } } }, { a = "3" })
+    assert.equal('{"a":3}', text(result))
+  end)
+end)
+
 describe("forcing", function()
   for name, case in pairs({
     ["a wrong scalar by the least value"] = { { type = "integer", minimum = 3 }, "x", "3" },
@@ -214,6 +230,15 @@ describe("forcing", function()
     ["the parts of an allOf"] = { { allOf = { { type = "integer" }, { minimum = 2 }, { maximum = 3 } } }, "x", "2" },
     ["a union by its branches"] = { { type = "object", properties = { u = { anyOf = { { type = "string" },
       { type = "integer" } } } } }, { u = true }, '{"u":""}' },
+    ["a property that another one depends on"] = { { dependentRequired = { a = { "b" }, b = { "c" } },
+      properties = { a = true, b = { type = "integer" }, c = { const = 1 } } }, { a = 1 }, '{"a":1,"b":0,"c":1}' },
+    ["what two branches of oneOf take"] = { { oneOf = { {}, { items = { maxProperties = 1 } } } },
+      operations.object({}), '[{"property1":1,"property2":2}]' },
+    ["what `not` refuses by a pattern of names"] = { { type = "object",
+      ["not"] = { patternProperties = { ["^.$"] = { const = true } } } }, operations.object({}), '{"a":null}' },
+    ["what `not` refuses by its items"] = { { type = "array", ["not"] = { prefixItems = { { required = { "k" } } } } },
+      {}, "[{}]" },
+    ["an array that must have twins"] = { { type = "array", ["not"] = { uniqueItems = true } }, {}, "[0,0]" },
     ["what must not be"] = { { ["not"] = { type = { "null", "object", "array" } } }, {}, '""' },
     ["by the branch of an if"] = { { type = "object", required = { "k" }, properties = { k = { enum = { "a", "b" } } },
       ["if"] = { properties = { k = { const = "a" } } }, ["then"] = { required = { "x" } } }, {}, '{"k":"b"}' },
@@ -250,6 +275,21 @@ describe("forcing", function()
       local _, _, fits = cast({ type = "string", format = format }, 5.5, "force", { formats = true })
       assert.is_true(fits, format)
     end
+  end)
+
+  it("forces to what forcing again leaves alone", function()
+    local definition = { ["$ref"] = "#/$defs/x", ["$defs"] = { x = { properties = { b = false } } },
+      default = { d = 2 }, properties = { c = { allOf = { { default = 1, ["not"] = true } } } } }
+    local once = cast(definition, { b = 1 }, "force")
+    assert.equal(text(once), text((cast(definition, once, "force"))))
+  end)
+
+  it("forces where defaults would go on without end", function()
+    local definition = { ["$ref"] = "#/$defs/x", allOf = { { maxProperties = 0 } },
+      ["$defs"] = { x = { properties = { a = { ["$ref"] = "#/$defs/x", default = operations.object({}) } } } } }
+    local result, _, fits = cast(definition, { b = 2 }, "force")
+    assert.equal("{}", text(result))
+    assert.is_true(fits)
   end)
 
   it("ends on schemas whose every object needs another", function()
