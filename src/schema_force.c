@@ -90,9 +90,9 @@ static bool add_dependents(make_Maker *m, const schema_Op *op) {
     memset(&p, 0, sizeof(p));
     p.key = *program_link(m->c->m.s, op->a + i);
     ops_rawgeti(L, m->c->m.constants, (size_t)p.key);
-    p.name = lua_tolstring(L, -1, &p.len);
+    p.name = lua_tolstring(L, -1, &p.len); /* the constants keep it */
+    lua_pop(L, 1);
     make_add_property(m, &p);
-    lua_settop(L, object);
   }
   return false;
 }
