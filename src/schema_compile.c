@@ -2,6 +2,9 @@
 
 #include <math.h>
 
+#define FEW_NAMES 12 /* that a hash without collisions is looked for */
+#define MANY_FACTORS 64
+
 typedef struct Compiler {
   lua_State *L;
   schema_Schema *s;
@@ -240,21 +243,39 @@ static void add_undeclared(Compiler *c, int32_t first) {
   }
 }
 
+/* Puts the names into the slots; returns how many found theirs taken. */
+static int32_t fill_slots(const schema_Schema *s, const schema_Object *object) {
+  int32_t *slots = program_slot(s, object->slots);
+  int32_t i, taken = 0;
+  memset(slots, 0, ((size_t)object->mask + 1) * sizeof(*slots));
+  for (i = 0; i < object->count; i++) {
+    const schema_Property *p = program_property(s, object->first + i);
+    uint32_t at = program_slot_of(object, p->name);
+    taken += slots[at] != 0;
+    while (slots[at] != 0) at = (at + 1) & object->mask;
+    slots[at] = i + 1;
+  }
+  return taken;
+}
+
+/* Addresses differ from run to run, so the factor is looked for. */
 static void add_slots(Compiler *c, schema_Object *object) {
   schema_Schema *s = c->s;
-  uint32_t size = 2;
+  uint32_t size = 4;
   int32_t i;
   while (size < (uint32_t)object->count * 2) size *= 2;
+  if (object->count <= FEW_NAMES) size *= 2;
   object->slots =
       schema_vector_add(c->L, &s->alloc, &s->slots, sizeof(int32_t), size);
   object->mask = size - 1;
+  object->factor = UINT64_C(0x9E3779B97F4A7C15);
+  for (i = 0; fill_slots(s, object) > 0 && i < MANY_FACTORS &&
+              object->count <= FEW_NAMES;
+       i++)
+    object->factor = object->factor * UINT64_C(6364136223846793005) + 2;
   for (i = 0; i < object->count; i++) {
-    const schema_Property *p = program_property(s, object->first + i);
-    int32_t *slots = program_slot(s, object->slots);
-    uint32_t at = program_hash(p->name) & object->mask;
-    while (slots[at] != 0) at = (at + 1) & object->mask;
-    slots[at] = i + 1;
-    if (p->len > PROGRAM_INTERNED) object->long_names = 1;
+    if (program_property(s, object->first + i)->len > PROGRAM_INTERNED)
+      object->long_names = 1;
   }
 }
 

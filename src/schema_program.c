@@ -64,7 +64,7 @@ const schema_Property *program_find(const schema_Schema *s,
   uint32_t i;
   if (object->count == 0) return NULL;
   slots = program_slot(s, object->slots);
-  for (i = program_hash(name) & object->mask; slots[i] != 0;
+  for (i = program_slot_of(object, name); slots[i] != 0;
        i = (i + 1) & object->mask) {
     const schema_Property *p =
         program_property(s, object->first + slots[i] - 1);

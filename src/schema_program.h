@@ -131,6 +131,7 @@ typedef struct schema_Object {
   int32_t additional;        /* node, -1 when none is given */
   int32_t slots;             /* hash of the names: first slot, a power of 2 */
   uint32_t mask;
+  uint64_t factor;    /* of the hash: few names, or none, share a slot */
   uint8_t whole;      /* every member must be looked at, not only known ones */
   uint8_t open;       /* casting keeps what it does not know */
   uint8_t long_names; /* some names are not interned */
@@ -209,9 +210,10 @@ static inline bool program_same(const char *a, size_t a_len, const char *b,
                     memcmp(a, b, a_len) == 0);
 }
 
-static inline uint32_t program_hash(const char *name) {
-  uint64_t h = (uint64_t)(uintptr_t)name;
-  return (uint32_t)((h * UINT64_C(0x9E3779B97F4A7C15)) >> 40);
+static inline uint32_t program_slot_of(const schema_Object *object,
+                                       const char *name) {
+  return (uint32_t)(((uint64_t)(uintptr_t)name * object->factor) >> 40) &
+         object->mask;
 }
 
 /* The property whose name is the interned string at `address`, or NULL. */
@@ -222,7 +224,7 @@ program_find_address(const schema_Schema *s, const schema_Object *object,
       (const char *)((uintptr_t)address + (uintptr_t)s->name_offset);
   const int32_t *slots = program_slot(s, object->slots);
   uint32_t i;
-  for (i = program_hash(name) & object->mask; slots[i] != 0;
+  for (i = program_slot_of(object, name); slots[i] != 0;
        i = (i + 1) & object->mask) {
     const schema_Property *p =
         program_property(s, object->first + slots[i] - 1);

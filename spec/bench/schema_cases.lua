@@ -222,20 +222,21 @@ local function pattern_valid(i)
     "10.20." .. i, "date", ("2024-06-%02d"):format(i % 28 + 1))
 end
 
-local function copies(make, count)
+local function copies(make, count, shuffled)
   local texts = {}
   for i = 1, make and count or 0 do
-    texts[i] = text.write(make(i), i % 4)
+    texts[i] = text.write(make(i), i % 4, shuffled and i * 7919)
   end
   return setmetatable(texts, json.array_mt)
 end
 
-local function case(name, definition, valid, dirty, count)
-  return { name = name, schema = definition, valid = copies(valid, count or 64), dirty = copies(dirty, count or 64) }
-end
-
 --- Makes the cases: { name, schema, valid = texts, dirty = texts (perhaps none) }.
-function cases.all()
+---@param shuffled? boolean every object has a key order of its own
+function cases.all(shuffled)
+  local function case(name, definition, valid, dirty, count)
+    return { name = name, schema = definition, valid = copies(valid, count or 64, shuffled),
+      dirty = copies(dirty, count or 64, shuffled) }
+  end
   return {
     case("toolcall", toolcall, toolcall_valid, toolcall_dirty),
     case("mcp_result", mcp_result, mcp_valid, mcp_dirty),

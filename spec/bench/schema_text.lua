@@ -21,14 +21,29 @@ end
 
 local write
 
+local function below(state, n)
+  state.seed = state.seed * 16807 % 2147483647
+  return state.seed % n
+end
+
 -- Which key comes first differs from object to object, not only from text to text.
-local function members(value, state)
-  local parts, count = {}, value.n / 2
-  local turn = state.turn
+local function order(count, state)
+  local list, turn = {}, state.turn
   state.turn = (turn + 1) % 4
-  for i = 0, count - 1 do
-    local at = (i + turn * math.ceil(count / 4)) % count * 2 + 1
-    parts[#parts + 1] = json.encode(value[at]) .. ":" .. write(value[at + 1], state)
+  for i = 1, count do
+    list[i] = (i - 1 + turn * math.ceil(count / 4)) % count
+  end
+  for i = count, state.seed and 2 or count + 1, -1 do
+    local j = below(state, i) + 1
+    list[i], list[j] = list[j], list[i]
+  end
+  return list
+end
+
+local function members(value, state)
+  local parts = {}
+  for i, at in ipairs(order(value.n / 2, state)) do
+    parts[i] = json.encode(value[at * 2 + 1]) .. ":" .. write(value[at * 2 + 2], state)
   end
   return "{" .. table.concat(parts, ",") .. "}"
 end
@@ -46,9 +61,10 @@ write = function(value, state)
   return "[" .. table.concat(parts, ",") .. "]"
 end
 
---- The text of a value made by object and list; `turn` (0 to 3) says with which key its first object starts.
-function text.write(value, turn)
-  return write(value, { turn = turn })
+--- The text of a value made by object and list; `turn` (0 to 3) says with which key its first object starts. With
+--- `seed`, a positive number, every object has an order of its own.
+function text.write(value, turn, seed)
+  return write(value, { turn = turn, seed = seed })
 end
 
 return text
