@@ -7,13 +7,17 @@
 #define STACK_BLOCK 32 /* slots asked for in advance */
 #define ITEMS_BLOCK 16 /* items looked at before they are popped */
 
-void check_start(check_Machine *m, lua_State *L, int schema) {
+void check_start_at(check_Machine *m, lua_State *L, int schema, int top) {
   memset(m, 0, sizeof(*m));
   m->L = L;
   m->s = (const schema_Schema *)lua_touserdata(L, schema);
   m->core = m->s->core;
   ops_getuservalue(L, schema);
-  m->constants = m->top = lua_gettop(L);
+  m->constants = m->top = top + 1;
+}
+
+void check_start(check_Machine *m, lua_State *L, int schema) {
+  check_start_at(m, L, schema, lua_gettop(L));
 }
 
 size_t check_count_members(lua_State *L, int v) {
@@ -68,6 +72,7 @@ static bool check_rest(check_Machine *m, int32_t node, const schema_Node *n,
                        int v, int t, uint16_t type);
 static bool check_table(check_Machine *m, int32_t node, const schema_Node *n,
                         int v);
+static bool check_members(check_Machine *m, const schema_Node *n, int v);
 
 static bool check_text_op(check_Machine *m, const schema_Op *op, const char *s,
                           size_t len) {
@@ -317,8 +322,10 @@ static bool check_union(check_Machine *m, const schema_Op *op, int v, int t,
   if (u->key != 0 && type == TYPE_OBJECT &&
       (i = tagged_branch(m, u, v)) >= 0) { /* a tag's branch takes objects */
     int32_t node = program_node(m->s, branch[i])->target;
+    const schema_Node *n = program_node(m->s, node);
     if (m->s->has_dynamic) return check_here(m, branch[i], v, t);
-    return check_rest(m, node, program_node(m->s, node), v, t, type);
+    return n->members ? check_members(m, n, v)
+                      : check_rest(m, node, n, v, t, type);
   }
   for (i = 0; i < u->count; i++) {
     if (!check_here(m, branch[i], v, t)) continue;
@@ -361,44 +368,6 @@ static bool check_number_format(check_Machine *m, const schema_Op *op, int v,
     return fabs(lua_tonumber(m->L, v)) <= (double)FLT_MAX;
   if (type != TYPE_INTEGER || !value_is_integer(m->L, v, &n)) return false;
   return op->b == NUMBER_FORMAT_INT64 || (n >= INT32_MIN && n <= INT32_MAX);
-}
-
-static bool check_unevaluated_properties(check_Machine *m, int32_t node,
-                                         const schema_Op *op, int v) {
-  lua_State *L = m->L;
-  int top = lua_gettop(L);
-  bool ok = true;
-  if (!ops_checkstack(L, 8)) return too_deep(m);
-  lua_pushnil(L);
-  while (ok && lua_next(L, v)) {
-    size_t len;
-    const char *name;
-    ok = lua_type(L, top + 1) == LUA_TSTRING;
-    if (ok) {
-      name = lua_tolstring(L, top + 1, &len);
-      ok = check_knows_key(m, node, v, name, len, true) ||
-           check_node(m, op->a, top + 2, lua_type(L, top + 2));
-    }
-    lua_settop(L, top + 1);
-  }
-  lua_settop(L, top);
-  return ok;
-}
-
-static bool check_unevaluated_items(check_Machine *m, int32_t node,
-                                    const schema_Op *op, int v) {
-  lua_State *L = m->L;
-  size_t n = ops_rawlen(L, v), i;
-  int top = lua_gettop(L);
-  bool ok = true;
-  if (!ops_checkstack(L, 8)) return too_deep(m);
-  for (i = 0; ok && i < n; i++) {
-    int t = ops_rawgeti(L, v, i + 1);
-    ok = check_knows_item(m, node, v, i, top + 1) ||
-         check_node(m, op->a, top + 1, t);
-    lua_settop(L, top);
-  }
-  return ok;
 }
 
 static bool check_string_op(check_Machine *m, const schema_Op *op, int v) {
@@ -563,6 +532,18 @@ static bool check_rest(check_Machine *m, int32_t node, const schema_Node *n,
   return ok;
 }
 
+/* An object of which nothing but its members is to check. */
+static bool check_members(check_Machine *m, const schema_Node *n, int v) {
+  const schema_Object *object = program_object(m->s, n->object);
+  bool ok;
+  if (m->depth >= CHECK_MAX_DEPTH) return too_deep(m);
+  m->depth++;
+  ok = object->whole ? check_all_members(m, object, v)
+                     : check_known_members(m, object, v);
+  m->depth--;
+  return ok;
+}
+
 static uint16_t table_type(check_Machine *m, const schema_Node *n, int v) {
   const void *mt;
   if (!lua_getmetatable(m->L, v)) {
@@ -586,6 +567,7 @@ static bool check_table(check_Machine *m, int32_t node, const schema_Node *n,
   if ((type & n->types) == 0) return false;
   if (n->simple)
     return type != TYPE_ARRAY || schema_is_sequence(m->L, v, false);
+  if (n->members && type == TYPE_OBJECT) return check_members(m, n, v);
   return check_rest(m, node, n, v, LUA_TTABLE, type);
 }
 
@@ -616,4 +598,8 @@ bool check_op(check_Machine *m, int32_t node, const schema_Op *op, int v,
 
 bool check_value(check_Machine *m, int32_t node, int v) {
   return check_node(m, node, v, lua_type(m->L, v)) && !m->too_deep;
+}
+
+bool check_root(check_Machine *m, int v, int t) {
+  return check_here(m, m->s->root, v, t) && !m->too_deep;
 }

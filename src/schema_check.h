@@ -30,12 +30,18 @@ typedef struct check_Machine {
 /* Pushes the constants of the schema at index `schema`. */
 void check_start(check_Machine *m, lua_State *L, int schema);
 
+/* The same with `top`, the height of the stack, known. */
+void check_start_at(check_Machine *m, lua_State *L, int schema, int top);
+
 /* Does the value at stack index `v` (absolute), of Lua type `t`, conform to
 ** node `node`? */
 bool check_node(check_Machine *m, int32_t node, int v, int t);
 
 /* check_node for the outermost value: a value that is too deep is refused. */
 bool check_value(check_Machine *m, int32_t node, int v);
+
+/* check_value for the root node of a machine just started. */
+bool check_root(check_Machine *m, int v, int t);
 
 /* One instruction alone; `type` is the value's TYPE_ bit, `n` the length of an
 ** array. */
@@ -53,6 +59,12 @@ bool check_knows_key(check_Machine *m, int32_t node, int v, const char *name,
 /* The same for item `index` (from 0), which stands at stack index `item`. */
 bool check_knows_item(check_Machine *m, int32_t node, int v, size_t index,
                       int item);
+
+/* CODE_UNEVALUATED_PROPERTIES and CODE_UNEVALUATED_ITEMS of node `node`. */
+bool check_unevaluated_properties(check_Machine *m, int32_t node,
+                                  const schema_Op *op, int v);
+bool check_unevaluated_items(check_Machine *m, int32_t node,
+                             const schema_Op *op, int v);
 
 /* The branch that the discriminating property of the value names, or -1. */
 int32_t check_tagged_branch(check_Machine *m, const schema_Union *u, int v);

@@ -1,7 +1,5 @@
 #include "schema_compile.h"
 
-#include <math.h>
-
 #define FEW_NAMES 12 /* that a hash without collisions is looked for */
 #define MANY_FACTORS 64
 
@@ -532,34 +530,6 @@ static bool has_merging(const schema_Schema *s, const schema_Node *n) {
   return false;
 }
 
-/* The bounds in doubles, which are exact for the numbers within 2^53. */
-static void set_bounds(const schema_Schema *s, schema_Node *n) {
-  int32_t i;
-  n->low = -INFINITY;
-  n->high = INFINITY;
-  n->bounded = n->every == n->end;
-  for (i = n->numbers; i < n->arrays; i++) {
-    const schema_Op *op = program_op(s, i);
-    double d = op->flag & INTEGER_BOUND ? (double)op->u.i : op->u.d;
-    switch (op->code) {
-    case CODE_MINIMUM: n->low = fmax(n->low, d); break;
-    case CODE_MAXIMUM: n->high = fmin(n->high, d); break;
-    case CODE_ABOVE: n->low = fmax(n->low, nextafter(d, INFINITY)); break;
-    case CODE_BELOW: n->high = fmin(n->high, nextafter(d, -INFINITY)); break;
-    default: n->bounded = 0; break;
-    }
-  }
-}
-
-static bool is_leaf(const schema_Schema *s, const schema_Node *n) {
-  int32_t i;
-  for (i = n->every; i < n->end; i++) {
-    uint8_t code = program_op(s, i)->code;
-    if (code != CODE_ENUM && code != CODE_CONST) return false;
-  }
-  return true;
-}
-
 static void compile_node(Compiler *c, int32_t node) {
   const tree_Node *from = tree_node(c->t, node);
   schema_Node *to = program_node(c->s, node); /* nodes do not grow here */
@@ -588,10 +558,6 @@ static void compile_node(Compiler *c, int32_t node) {
   to->simple = to->end == to->strings;
   to->accepts_all = to->simple && to->types == TYPE_ANY;
   to->merges = has_merging(c->s, to);
-  set_bounds(c->s, to);
-  to->leaf = is_leaf(c->s, to);
-  to->whole = (to->types & TYPE_ARRAY) == 0 && to->object >= 0 &&
-              program_object(c->s, to->object)->whole;
   if (c->k[KEYWORD_DEFAULT] != NULL)
     to->default_value = c->k[KEYWORD_DEFAULT]->value;
 }
@@ -627,8 +593,6 @@ void compile_program(lua_State *L, schema_Schema *s, tree_Tree *t, int32_t root,
   last = program_node(s, n);
   last->types = TYPE_ANY;
   last->simple = last->accepts_all = 1;
-  last->leaf = 1;
-  set_bounds(s, last);
   last->items = last->object = -1;
   last->location.parent = -1;
   copy_anchors(&c);

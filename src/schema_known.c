@@ -1,7 +1,6 @@
 /*
-** schema_known.c - what `unevaluatedProperties` and `unevaluatedItems` ask:
-*does
-** any schema that applies to this object or array know the member?  Pulled on
+** schema_known.c - `unevaluatedProperties` and `unevaluatedItems` ask: does any
+** schema that applies to this object or array know the member?  Pulled on
 ** demand, so that checking keeps no record (schema_check.h).
 */
 #include "schema_check.h"
@@ -124,4 +123,47 @@ bool check_knows_item(check_Machine *m, int32_t node, int v, size_t index,
   q.item = item;
   q.check = true;
   return knows(m, node, &q, true);
+}
+
+static bool too_deep(check_Machine *m) {
+  m->too_deep = true;
+  return false;
+}
+
+bool check_unevaluated_properties(check_Machine *m, int32_t node,
+                                  const schema_Op *op, int v) {
+  lua_State *L = m->L;
+  int top = lua_gettop(L);
+  bool ok = true;
+  if (!ops_checkstack(L, 8)) return too_deep(m);
+  lua_pushnil(L);
+  while (ok && lua_next(L, v)) {
+    size_t len;
+    const char *name;
+    ok = lua_type(L, top + 1) == LUA_TSTRING;
+    if (ok) {
+      name = lua_tolstring(L, top + 1, &len);
+      ok = check_knows_key(m, node, v, name, len, true) ||
+           check_node(m, op->a, top + 2, lua_type(L, top + 2));
+    }
+    lua_settop(L, top + 1);
+  }
+  lua_settop(L, top);
+  return ok;
+}
+
+bool check_unevaluated_items(check_Machine *m, int32_t node,
+                             const schema_Op *op, int v) {
+  lua_State *L = m->L;
+  size_t n = ops_rawlen(L, v), i;
+  int top = lua_gettop(L);
+  bool ok = true;
+  if (!ops_checkstack(L, 8)) return too_deep(m);
+  for (i = 0; ok && i < n; i++) {
+    int t = ops_rawgeti(L, v, i + 1);
+    ok = check_knows_item(m, node, v, i, top + 1) ||
+         check_node(m, op->a, top + 1, t);
+    lua_settop(L, top);
+  }
+  return ok;
 }

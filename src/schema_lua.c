@@ -20,8 +20,8 @@ bool schema_valid(lua_State *L, int schema, int value) {
   int top = lua_gettop(L);
   bool ok;
   value = ops_absindex(L, value);
-  check_start(&m, L, schema);
-  ok = check_value(&m, m.s->root, value);
+  check_start_at(&m, L, schema, top);
+  ok = check_root(&m, value, lua_type(L, value));
   lua_settop(L, top);
   return ok;
 }
@@ -177,20 +177,24 @@ static bool is_self(lua_State *L) {
   return same;
 }
 
-static void check_self(lua_State *L) {
+/* Returns the Lua type of the value. */
+static int check_self(lua_State *L) {
+  int t = lua_type(L, 2);
   luaL_argcheck(L, is_self(L), 1, "a compiled schema expected");
-  luaL_checkany(L, 2);
+  if (t == LUA_TNONE) luaL_checkany(L, 2);
+  return t;
 }
 
 /* schema:check(value) -> true | false, issues */
 static int schema_check(lua_State *L) {
-  check_self(L);
+  check_Machine m;
+  int t = check_self(L);
+  bool ok;
   lua_settop(L, 2);
-  if (schema_valid(L, 1, 2)) {
-    lua_pushboolean(L, 1);
-    return 1;
-  }
-  lua_pushboolean(L, 0);
+  check_start_at(&m, L, 1, 2);
+  ok = check_root(&m, 2, t);
+  lua_pushboolean(L, ok);
+  if (ok) return 1;
   schema_push_issues(L, 1, 2);
   if (ops_rawlen(L, -1) == 0) { /* only a limit can do that */
     lua_createtable(L, 0, 3);

@@ -100,6 +100,7 @@ typedef struct schema_Node {
   uint8_t forwards; /* `target` may be checked in its place */
   uint8_t bounded;  /* of numbers, `types`, `low` and `high` are to check */
   uint8_t whole;    /* takes objects, no arrays, and looks at every member */
+  uint8_t members;  /* of objects, nothing but the members is to check */
   uint8_t leaf;     /* no scalar makes it check another node */
   int32_t strings, numbers, arrays, objects, every, end; /* instructions */
   int32_t resource;

@@ -7,6 +7,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
+#include <string.h>
 
 /* How many bytes the sequence that starts with `lead` has; 0 for a byte that
 ** starts none. */
@@ -79,7 +80,16 @@ static inline size_t utf8_write(uint32_t c, char *out) {
 static inline bool utf8_valid(const char *s, size_t len) {
   const char *end = s + len;
   while (s < end) {
-    int n = (unsigned char)*s < 0x80 ? 1 : utf8_check(s, end);
+    uint64_t bytes;
+    int n;
+    if (end - s >= 8) {
+      memcpy(&bytes, s, 8);
+      if ((bytes & UINT64_C(0x8080808080808080)) == 0) { /* all ASCII */
+        s += 8;
+        continue;
+      }
+    }
+    n = (unsigned char)*s < 0x80 ? 1 : utf8_check(s, end);
     if (n == 0) return false;
     s += n;
   }
