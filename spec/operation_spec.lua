@@ -119,6 +119,15 @@ describe("a result", function()
     assert.same({ a = 1 }, envelope.data)
   end)
 
+  it("that only looks like an envelope is data", function()
+    for _, meta in ipairs({ { source = "http" }, { source = "local" }, { source = "ftp", statusCode = 200 } }) do
+      local mine = { data = 1, meta = meta }
+      local envelope = answer({ handler = function() return mine end })
+      assert.equal("a.b", envelope.meta.operationId)
+      assert.equal(mine, envelope.data)
+    end
+  end)
+
   it("loses properties its schema does not know, valid or not", function()
     assert.same({ id = "x", total = 1, state = "open" }, answer(returning({ id = "x", total = 1, secret = 1 })).data)
   end)

@@ -93,9 +93,10 @@ local function report(self, warning, changes)
   end
 end
 
--- Answers of HTTP APIs, and so every event of their streams, come as envelopes already.
+-- Answers of HTTP APIs, and so every event of their streams, come as envelopes already. Asks what core's detector asks.
 local function is_http(meta)
   return type(meta) == "table" and getmetatable(meta) == nil and meta.source == "http"
+    and type(meta.statusCode) == "number"
 end
 
 local function is_plain_object(data)
