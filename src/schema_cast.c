@@ -401,15 +401,36 @@ static bool cast_plain(cast_Machine *c, int32_t node, const schema_Node *n,
   return fits;
 }
 
+/* A scalar that conforms stays; 1.0 may have to become 1. */
+static bool stays(cast_Machine *c, int32_t node, int slot, int t) {
+  if (t == LUA_TTABLE) return false;
+#if OPS_INTEGERS
+  if (t == LUA_TNUMBER && !lua_isinteger(c->m.L, slot)) return false;
+#endif
+  return check_node(&c->m, node, slot, t);
+}
+
+/* A node with others that apply to the same value: in the simple cases what
+** conforms is known without another look. */
+static bool cast_merging(cast_Machine *c, int32_t node, const schema_Node *n,
+                         int slot, int t) {
+  int32_t branch = -1;
+  if (stays(c, node, slot, t)) return true;
+  if (t == LUA_TTABLE) branch = cast_only_branch(c, n, slot, t);
+  if (branch < 0) {
+    c->merged = true;
+    return cast_slot_by(c, &node, 1, slot);
+  }
+  if (cast_slot(c, branch, slot, t)) return true;
+  return c->force && cast_repair(c, &node, 1, slot);
+}
+
 static bool cast_node(cast_Machine *c, int32_t node, int slot, int t) {
   const schema_Node *n = program_node(c->m.s, node);
   uint16_t type;
   bool fits;
   if (n->accepts_all) return true;
-  if (n->merges) {
-    c->merged = true;
-    return cast_slot_by(c, &node, 1, slot);
-  }
+  if (n->merges) return cast_merging(c, node, n, slot, t);
   type = schema_type_of(c->m.L, c->m.core, slot, t, n->types);
   if (type & n->types) fits = cast_plain(c, node, n, slot, type);
   else fits = cast_convert(c, &node, 1, slot, n->types);

@@ -45,6 +45,11 @@ bool cast_slot(cast_Machine *c, int32_t node, int slot, int t);
 /* The same when several schemas apply. */
 bool cast_slot_by(cast_Machine *c, const int32_t *nodes, int count, int slot);
 
+/* The only branch that the table in `slot` can conform to, by its tag or its
+** type, where a node is a union and nothing else; else -1. */
+int32_t cast_only_branch(cast_Machine *c, const schema_Node *n, int slot,
+                         int t);
+
 /* Records a change; stack indices, 0 for nothing. */
 void cast_record(cast_Machine *c, const char *kind, int old, int fresh);
 

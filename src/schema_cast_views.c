@@ -425,6 +425,31 @@ static bool cast_by_views(cast_Machine *c, const int32_t *nodes, int count,
   return cast_repair(c, nodes, count, slot);
 }
 
+int32_t cast_only_branch(cast_Machine *c, const schema_Node *n, int slot,
+                         int t) {
+  const schema_Op *op = program_op(c->m.s, n->every);
+  const schema_Union *u;
+  int32_t i, only;
+  if (n->end - n->strings != 1 || n->end == n->every) return -1;
+  if (op->code != CODE_ANY_OF && op->code != CODE_ONE_OF) return -1;
+  if ((schema_type_of(c->m.L, c->m.core, slot, t, n->types) & n->types) == 0)
+    return -1;
+  u = program_union(c->m.s, op->a);
+  only = check_tagged_branch(&c->m, u, slot);
+  if (only >= 0) return *program_link(c->m.s, u->first + only);
+  for (i = 0; i < u->count; i++) {
+    int32_t node = *program_link(c->m.s, u->first + i);
+    uint16_t types = program_node(c->m.s, node)->types;
+    node = program_node(c->m.s, node)->target;
+    types &= program_node(c->m.s, node)->types;
+    if ((schema_type_of(c->m.L, c->m.core, slot, t, types) & types) == 0)
+      continue;
+    if (only >= 0) return -1;
+    only = node;
+  }
+  return only;
+}
+
 bool cast_slot_by(cast_Machine *c, const int32_t *nodes, int count, int slot) {
   bool ok;
   if (count == 1 && !program_node(c->m.s, nodes[0])->merges)
