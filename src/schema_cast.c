@@ -403,26 +403,38 @@ static bool cast_plain(cast_Machine *c, int32_t node, const schema_Node *n,
 
 /* A scalar that conforms stays; 1.0 may have to become 1. */
 static bool stays(cast_Machine *c, int32_t node, int slot, int t) {
-  if (t == LUA_TTABLE) return false;
 #if OPS_INTEGERS
   if (t == LUA_TNUMBER && !lua_isinteger(c->m.L, slot)) return false;
 #endif
   return check_node(&c->m, node, slot, t);
 }
 
-/* A node with others that apply to the same value: in the simple cases what
-** conforms is known without another look. */
+/* A scalar that conforms in the end will stay: no other look is needed. */
+static bool cast_merging_scalar(cast_Machine *c, int32_t node, int slot,
+                                int t) {
+  bool merged = c->merged, chosen = c->chosen;
+  if (stays(c, node, slot, t)) return true;
+  cast_merged(c, &node, 1, slot);
+  t = lua_type(c->m.L, slot);
+  if (t == LUA_TTABLE || c->m.too_deep || !check_node(&c->m, node, slot, t))
+    return false;
+  c->merged = merged;
+  c->chosen = chosen;
+  return true;
+}
+
+/* A node with others that apply to the same value: where only one of them can
+** be meant, it is cast by that one. */
 static bool cast_merging(cast_Machine *c, int32_t node, const schema_Node *n,
                          int slot, int t) {
-  int32_t branch = -1;
-  if (stays(c, node, slot, t)) return true;
-  if (t == LUA_TTABLE) branch = cast_only_branch(c, n, slot, t);
-  if (branch < 0) {
-    c->merged = true;
-    return cast_slot_by(c, &node, 1, slot);
+  int32_t branch;
+  if (t != LUA_TTABLE) return cast_merging_scalar(c, node, slot, t);
+  branch = cast_only_branch(c, n, slot, t);
+  if (branch >= 0) {
+    return cast_slot(c, branch, slot, t) ||
+           (c->force && cast_repair(c, &node, 1, slot));
   }
-  if (cast_slot(c, branch, slot, t)) return true;
-  return c->force && cast_repair(c, &node, 1, slot);
+  return cast_merged(c, &node, 1, slot);
 }
 
 static bool cast_node(cast_Machine *c, int32_t node, int slot, int t) {
@@ -473,7 +485,7 @@ static bool cast_until_stable(cast_Machine *c, int slot) {
   bool fits = cast_once(c, slot);
   int pass;
   for (pass = 1;
-       pass < MAX_PASSES && c->merged && c->changed > 0 && !c->m.too_deep;
+       pass < MAX_PASSES && c->chosen && c->changed > 0 && !c->m.too_deep;
        pass++) {
     bool same;
     lua_pushvalue(L, slot);
@@ -491,7 +503,7 @@ static void start_again(cast_Machine *c, int slot, int v) {
   size_t i;
   lua_pushvalue(L, v);
   lua_replace(L, slot);
-  c->merged = false;
+  c->merged = c->chosen = false;
   if (c->changes == 0) return;
   for (i = ops_rawlen(L, c->changes); i > c->said; i--) {
     lua_pushnil(L);
@@ -522,12 +534,12 @@ static bool cast_gently(cast_Machine *c, int slot, int v) {
 static bool cast_round(cast_Machine *c, int slot, int v, bool force) {
   bool fits;
   c->keep = 0;
-  c->merged = c->force = false;
+  c->merged = c->chosen = c->force = false;
   if (c->changes != 0) c->said = ops_rawlen(c->m.L, c->changes);
   fits = cast_gently(c, slot, v);
   if (!fits && force && !c->m.too_deep) {
     c->force = true;
-    c->merged = true;
+    c->merged = c->chosen = true;
     fits = cast_until_stable(c, slot);
   }
   if (c->m.too_deep) start_again(c, slot, v);

@@ -23,6 +23,7 @@ typedef struct cast_Machine {
                    names of members stand above it */
   int trials;   /* casts within casts, to find a branch */
   bool merged;  /* only a check can say whether the result conforms */
+  bool chosen;  /* a branch was chosen by what stood there: cast again */
   int keep;     /* 1: fill in nothing, 2: strip nothing either */
   bool force;   /* misfits are replaced */
 } cast_Machine;
@@ -44,6 +45,9 @@ bool cast_slot(cast_Machine *c, int32_t node, int slot, int t);
 
 /* The same when several schemas apply. */
 bool cast_slot_by(cast_Machine *c, const int32_t *nodes, int count, int slot);
+
+/* The same by all the schemas that apply, those of chosen branches too. */
+bool cast_merged(cast_Machine *c, const int32_t *nodes, int count, int slot);
 
 /* The only branch that the table in `slot` can conform to, by its tag or its
 ** type, where a node is a union and nothing else; else -1. */

@@ -85,6 +85,7 @@ static void gather_union(cast_Machine *c, cast_Views *views,
   int32_t i, branch = check_tagged_branch(&c->m, u, slot);
   bool found = false;
   if (branch < 0) {
+    c->chosen = true;
     for (i = 0; i < u->count; i++) {
       int32_t node = *program_link(c->m.s, u->first + i);
       if (!fits(c, node, slot)) continue;
@@ -103,6 +104,7 @@ static void gather_union(cast_Machine *c, cast_Views *views,
 static void gather_if(cast_Machine *c, cast_Views *views, const schema_Op *op,
                       int slot, bool weak, int depth) {
   int32_t node = op->c;
+  c->chosen = true;
   if (fits(c, op->a, slot)) {
     gather(c, views, op->a, slot, weak, depth);
     node = op->b;
@@ -121,6 +123,7 @@ static void gather_op(cast_Machine *c, cast_Views *views, const schema_Op *op,
   case CODE_ONE_OF: gather_union(c, views, op, slot, weak, depth); break;
   case CODE_IF: gather_if(c, views, op, slot, weak, depth); break;
   case CODE_DEPENDENT_SCHEMA:
+    c->chosen = true;
     if (lua_type(c->m.L, slot) == LUA_TTABLE &&
         check_has_key(&c->m, slot, op->c))
       gather(c, views, op->a, slot, weak, depth);
@@ -450,10 +453,8 @@ int32_t cast_only_branch(cast_Machine *c, const schema_Node *n, int slot,
   return only;
 }
 
-bool cast_slot_by(cast_Machine *c, const int32_t *nodes, int count, int slot) {
+bool cast_merged(cast_Machine *c, const int32_t *nodes, int count, int slot) {
   bool ok;
-  if (count == 1 && !program_node(c->m.s, nodes[0])->merges)
-    return cast_slot(c, nodes[0], slot, lua_type(c->m.L, slot));
   if (c->m.too_deep) return false;
   if (c->m.depth >= CAST_MAX_DEPTH || !ops_checkstack(c->m.L, 32)) {
     c->m.too_deep = true;
@@ -464,4 +465,9 @@ bool cast_slot_by(cast_Machine *c, const int32_t *nodes, int count, int slot) {
   ok = cast_by_views(c, nodes, count, slot);
   c->m.depth--;
   return ok;
+}
+
+bool cast_slot_by(cast_Machine *c, const int32_t *nodes, int count, int slot) {
+  if (count == 1) return cast_slot(c, nodes[0], slot, lua_type(c->m.L, slot));
+  return cast_merged(c, nodes, count, slot);
 }

@@ -14,6 +14,7 @@ static bool search(make_Maker *m, int slot) {
   int base = lua_type(L, slot) == LUA_TTABLE ? slot : 0;
   if (cast_search(c, m->nodes, m->count, base)) return true;
   if ((make_types(m) & TYPE_OBJECT) == 0) return false;
+  c->made = 0; /* each needs its own share of the work */
   make_push_object(m);
   return cast_search(c, m->nodes, m->count, lua_gettop(L));
 }

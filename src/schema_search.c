@@ -8,6 +8,7 @@
 #include "schema_value.h"
 
 #include <math.h>
+#include <stdlib.h>
 
 #define SEARCH_BUDGET 16000 /* values tried in one cast */
 #define MAX_HINTS 96
@@ -91,6 +92,42 @@ static void add_name(cast_Machine *c, int32_t key) {
   add(c->m.L, c->hints + 1, MAX_NAMES);
 }
 
+/* Pushes text that a pattern may match, read without its choices and repeats:
+** "^x\\d$" gives "x1".  Whether it does is found out by trying. */
+static void push_sample(lua_State *L, const char *s) {
+  char text[MAX_SIZE];
+  size_t n = 0;
+  for (; *s != '\0' && *s != '|' && n < sizeof(text); s++) {
+    const char *end = *s == '[' || *s == '{' ? strpbrk(s, "]}") : NULL;
+    if (*s == '\\' && s[1] != '\0') {
+      s++;
+      if (*s != 'b' && *s != 'B')
+        text[n++] = *s == 'd'                ? '1'
+                    : strchr("wpSD", *s)     ? 'a'
+                    : *s == 's' || *s == 'W' ? ' '
+                                             : *s;
+      if (*s == 'p' && s[1] == '{' && strchr(s, '}') != NULL)
+        s = strchr(s, '}');
+    } else if (*s == '{' && n > 0) {
+      size_t more = (size_t)strtoul(s + 1, NULL, 10);
+      for (; more > 1 && n < sizeof(text); more--, n++) text[n] = text[n - 1];
+    } else if (*s == '[') {
+      text[n++] = s[1] == '\\' ? '1' : s[1] == '^' ? '~' : s[1];
+    } else if (strchr("^$()?*+", *s) == NULL) {
+      text[n++] = *s == '.' ? 'a' : *s;
+    }
+    if (end != NULL) s = end;
+  }
+  lua_pushlstring(L, text, n);
+}
+
+static void push_pattern_sample(cast_Machine *c, int32_t source) {
+  lua_State *L = c->m.L;
+  ops_rawgeti(L, c->m.constants, (size_t)source);
+  push_sample(L, lua_tostring(L, -1));
+  lua_remove(L, -2);
+}
+
 /* What is at an instruction's bound, and beyond it. */
 static void read_op(cast_Machine *c, const schema_Op *op) {
   double d = op->flag & INTEGER_BOUND ? (double)op->u.i : op->u.d;
@@ -118,6 +155,10 @@ static void read_op(cast_Machine *c, const schema_Op *op) {
   case CODE_MAX_PROPERTIES:
     add_object(c, op->u.n);
     add_object(c, op->u.n + 1);
+    break;
+  case CODE_PATTERN:
+    push_pattern_sample(c, op->b);
+    add_hint(c);
     break;
   case CODE_DEPENDENT_REQUIRED:
   case CODE_DEPENDENT_SCHEMA: add_name(c, op->c); break;
@@ -151,8 +192,12 @@ static void add_common(cast_Machine *c) {
 static void add_names(cast_Machine *c) {
   static const char *const names[] = {"", "a", "property1", "1", " "};
   size_t i;
-  for (i = 0; i < c->m.s->properties.count && i < MAX_NAMES; i++)
+  for (i = 0; i < c->m.s->properties.count && i < MAX_NAMES / 2; i++)
     add_name(c, program_property(c->m.s, (int32_t)i)->key);
+  for (i = 0; i < c->m.s->patterns.count && i < MAX_NAMES / 2; i++) {
+    push_pattern_sample(c, program_pattern(c->m.s, (int32_t)i)->source);
+    add(c->m.L, c->hints + 1, MAX_NAMES);
+  }
   for (i = 0; i < sizeof(names) / sizeof(names[0]); i++) {
     lua_pushstring(c->m.L, names[i]);
     add(c->m.L, c->hints + 1, MAX_NAMES);
