@@ -111,7 +111,7 @@ static bool equal_tables(lua_State *L, const core_State *core, int a, int b,
                          int depth) {
   value_Kind x, y;
   if (lua_rawequal(L, a, b)) return true;
-  if (depth > MAX_NESTING || !lua_checkstack(L, 12)) return false;
+  if (depth > MAX_NESTING || !ops_checkstack(L, 12)) return false;
   x = value_kind(L, core, a);
   y = value_kind(L, core, b);
   if (x == VALUE_EMPTY) x = y;
@@ -175,7 +175,7 @@ static uint64_t hash_value(lua_State *L, const core_State *core, int depth);
 static uint64_t hash_table(lua_State *L, const core_State *core, int depth) {
   int i = lua_gettop(L);
   uint64_t sum = 4; /* addition: the order of members does not count */
-  if (depth > 16 || !lua_checkstack(L, 8)) return sum;
+  if (depth > 16 || !ops_checkstack(L, 8)) return sum;
   lua_pushnil(L);
   while (lua_next(L, i)) {
     uint64_t value = hash_value(L, core, depth + 1);
