@@ -53,20 +53,14 @@ function Operation:set_handler(handler)
 end
 
 --- Access control and input validation. Trusted calls skip access control.
----@param self operations.Operation
 ---@param input any
 ---@param identity? operations.Identity
 ---@param trusted boolean
 ---@return boolean ok
 ---@return any input_or_error  the input with defaults filled in
-local function admit(self, input, identity, trusted)
-  local guard = self.input_guard
-  if guard and (guard == "any" or type(input) == "table" and not getmetatable(input) and input[1] == nil) then
-    return true, input
-  end
+function Operation:admit(input, identity, trusted)
   return self.prepare(input, identity, trusted and trust)
 end
-Operation.admit = admit
 
 local function replaced(changes)
   local list = {}
@@ -199,12 +193,15 @@ end
 ---@return operations.Error?
 function operation.call(self, input, given, registry, trusted)
   local identity, deadline = contexts.read(given)
-  local ok, admitted = admit(self, input, identity, trusted)
-  if not ok then
-    return nil, admitted
+  local guard, admitted = self.input_guard, input
+  local ok, value, failure
+  if not guard or guard == "object" and (type(input) ~= "table" or getmetatable(input) or input[1] ~= nil) then
+    ok, admitted = self.prepare(input, identity, trusted and trust)
+    if not ok then
+      return nil, admitted
+    end
   end
   local context = self.takes_context and contexts.new(given, registry, deadline)
-  local value, failure
   if deadline then
     ok, value, failure = with_deadline(self, admitted, context, deadline)
   else
