@@ -311,7 +311,7 @@ static bool read_label(const char *s, size_t len, Label *label, size_t *size) {
     *size = a_label_size(label);
     return *size <= MAX_LABEL && is_u_label(label);
   }
-  for (i = 0; i < len; i++) {
+  for (i = 0; i < label->len; i++) {
     if (!format_is_alnum(s[i]) && s[i] != '-') return false;
     label->class[i] = class_of(label->c[i] | 0x20);
   }
