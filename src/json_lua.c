@@ -268,11 +268,6 @@ static int decoder_gc(lua_State *L) {
 
 /* --- encoding ------------------------------------------------------------ */
 
-bool json_push_text(lua_State *L, int i) {
-  static const walk_Options options = {JSON_DEFAULT_DEPTH, 0, false};
-  return walk_encode(L, i, &options);
-}
-
 /* core.json_encode(value, { indent=, sort_keys=, max_depth= }?)
 **   -> string | nil, err */
 static int json_encode(lua_State *L) {

@@ -30,8 +30,4 @@ bool json_texts_push(json_Texts *texts, const char *text, size_t len);
 ** object and returns false.  Raises only when out of memory. Default limits. */
 bool json_push_value(lua_State *L, const char *text, size_t len);
 
-/* Pushes the value at `i` as JSON text and returns true, or pushes nil and an
-** error object and returns false.  Raises only when out of memory. */
-bool json_push_text(lua_State *L, int i);
-
 #endif

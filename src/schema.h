@@ -35,9 +35,6 @@ bool schema_fill(lua_State *L, int schema, int value);
 ** conforms. */
 bool schema_cast(lua_State *L, int schema, int value, int mode, bool changes);
 
-/* Does the schema accept anything (`true`, {})? */
-bool schema_is_true(lua_State *L, int schema);
-
 /* Does it accept every object and say nothing more about objects?  Then an
 ** absent input can be taken for {}. */
 bool schema_accepts_every_object(lua_State *L, int schema);

@@ -71,11 +71,6 @@ bool schema_cast(lua_State *L, int schema, int value, int mode, bool changes) {
                     changes);
 }
 
-bool schema_is_true(lua_State *L, int schema) {
-  const schema_Schema *s = (const schema_Schema *)lua_touserdata(L, schema);
-  return program_node(s, compile_target(s, s->root))->accepts_all;
-}
-
 bool schema_accepts_every_object(lua_State *L, int schema) {
   const schema_Schema *s = (const schema_Schema *)lua_touserdata(L, schema);
   const schema_Node *n = program_node(s, compile_target(s, s->root));

@@ -1,5 +1,6 @@
 --- Structured tasks: functions that run side by side and wait in direct style. A task ends only when the tasks it
 --- spawned have ended; cancelling one cancels them too.
+local argument = require("operations.argument")
 local compat = require("operations.compat")
 local errors = require("operations.error")
 local hosts = require("operations.hosts")
@@ -30,12 +31,6 @@ local Task = {}
 Task.__index = Task
 Task.__name = "operations.task"
 
-local function check_function(fn, name)
-  if type(fn) ~= "function" then
-    error(("bad argument #1 to '%s' (function expected, got %s)"):format(name, type(fn)), 3)
-  end
-end
-
 local function spawn(fn, ...)
   local strand = scheduler.here()
   local parent = strand.task
@@ -54,7 +49,7 @@ end
 ---@param ... any
 ---@return operations.Task
 function task.spawn(fn, ...)
-  check_function(fn, "spawn")
+  argument.expect(fn, "function", 1, "spawn")
   return spawn(fn, ...)
 end
 
@@ -167,7 +162,7 @@ end
 ---@param ... any
 ---@return any ...  what `fn` returns; raises what it raises
 function task.run(fn, ...)
-  check_function(fn, "run")
+  argument.expect(fn, "function", 1, "run")
   local self = spawn(fn, ...)
   local ok, raised = pcall(join, self)
   if not ok then
@@ -209,9 +204,7 @@ end
 ---@return any[]? results  the first result of each, in the order of `functions`
 ---@return operations.Error? err  of the one that failed first
 function task.all(functions)
-  if type(functions) ~= "table" then
-    error(("bad argument #1 to 'all' (table expected, got %s)"):format(type(functions)), 2)
-  end
+  argument.expect(functions, "table", 1, "all")
   for i = 1, #functions do
     if type(functions[i]) ~= "function" then
       error(("bad argument #1 to 'all' (function expected at [%d], got %s)"):format(i, type(functions[i])), 2)

@@ -11,6 +11,7 @@
 ---   `details = { statusCode, headers, body }`.
 --- * Without `config.accessControl`, `_meta.exposed` is false: the program itself may call the operation, servers do
 ---   not offer it to others.
+local argument = require("operations.argument")
 local config = require("operations.from_openapi.config")
 local document = require("operations.from_openapi.document")
 local errors = require("operations.error")
@@ -36,9 +37,7 @@ end
 ---@return operations.Definition[]? definitions
 ---@return operations.openapi.Problem[]|operations.Error report
 function from_openapi.document(doc, options)
-  if type(doc) ~= "table" then
-    error(("bad argument #1 to 'document' (table expected, got %s)"):format(type(doc)), 2)
-  end
+  argument.expect(doc, "table", 1, "document")
   return loader.load(doc, config.check(options))
 end
 
@@ -48,9 +47,7 @@ end
 ---@return operations.Definition[]? definitions
 ---@return operations.openapi.Problem[]|operations.Error report
 function from_openapi.file(path, options)
-  if type(path) ~= "string" then
-    error(("bad argument #1 to 'file' (string expected, got %s)"):format(type(path)), 2)
-  end
+  argument.expect(path, "string", 1, "file")
   local checked = config.check(options)
   local text, message = read_file(path)
   if not text then
