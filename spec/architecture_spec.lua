@@ -4,8 +4,10 @@ local sources = require("spec.support.sources")
 -- pipeline and data; it knows no HTTP, MCP, socket or loop.
 local rooms = {
   { "cli", "^operations%.cli" },
+  { "oauth", "^operations%.oauth" },
   { "from_openapi", "^operations%.from_openapi" },
   { "from_mcp", "^operations%.from_mcp" },
+  { "mcp", "^operations%.mcp" },
   { "to_mcp", "^operations%.to_mcp" },
   { "to_http", "^operations%.to_http" },
   { "transports", "^operations%.transports" },
@@ -13,6 +15,7 @@ local rooms = {
   { "hosts", "^operations%.hosts" },
   { "http", "^operations%.http" },
   { "process", "^operations%.process" },
+  { "stream", "^operations%.stream" },
   { "reactor", "^operations%.reactor" },
   { "task", "^operations%.task" },
   { "task", "^operations%.scheduler" },
@@ -26,15 +29,18 @@ local arrows = {
   reactor = {},
   http = { core = true, task = true, reactor = true },
   process = { core = true, task = true, reactor = true },
-  from_openapi = { core = true, task = true, http = true },
-  from_mcp = { core = true, task = true, http = true, process = true },
-  to_mcp = { core = true, task = true },
+  oauth = { core = true, task = true, http = true, stream = true },
+  stream = { core = true, task = true, reactor = true },
+  from_openapi = { core = true, task = true, http = true, oauth = true },
+  mcp = { core = true }, -- messages in, messages out
+  from_mcp = { core = true, task = true, http = true, process = true, oauth = true, mcp = true },
+  to_mcp = { core = true, task = true, mcp = true },
   to_http = { core = true, task = true },
-  transports = { core = true, task = true, http = true, calls = true },
+  transports = { core = true, task = true, http = true, stream = true, calls = true },
   calls = { core = true, task = true },
   cli = {
-    core = true, task = true, hosts = true, http = true, process = true, from_openapi = true, from_mcp = true,
-    to_mcp = true, to_http = true, transports = true, calls = true,
+    core = true, task = true, hosts = true, http = true, process = true, oauth = true, from_openapi = true,
+    from_mcp = true, to_mcp = true, to_http = true, transports = true, calls = true,
   },
 }
 
@@ -45,6 +51,9 @@ local knows_hosts = { ["lua/operations/task.lua"] = true, ["lua/operations/marks
 -- Where a require is inside a function, and why.
 local lazy = {
   ["lua/operations/init.lua"] = "parts of the library are loaded when first named",
+  ["lua/operations/transports/websocket_handshake.lua"] = "the C module is optional",
+  ["lua/operations/transports/init.lua"] = "each transport is loaded when first named",
+  ["lua/operations/cli/sources.lua"] = "what talks to MCP servers is loaded when one is named",
   ["lua/operations/cli/init.lua"] = "a command loads what it needs, so that --help starts fast",
   ["lua/operations/schema.lua"] = "metaschemas are loaded when a schema refers to one",
   ["lua/operations/task.lua"] = "the host is chosen when the first task needs one",
@@ -82,8 +91,8 @@ end
 
 -- Parsers and formats: pure whatever their headers say.
 local pure = {
-  "^alloc$", "^buffer$", "^format", "^json$", "^json_number$", "^json_utf8$", "^json_write$", "^regex", "^sse$",
-  "^utf8",
+  "^alloc$", "^buffer$", "^format", "^json$", "^json_number$", "^json_utf8$", "^json_write$", "^regex", "^sha256$",
+  "^sse$", "^utf8",
 }
 
 --- Is a C file pure: in the list above, or with a header that says "no Lua" in its first lines?

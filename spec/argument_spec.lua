@@ -20,4 +20,32 @@ describe("a checked argument", function()
     assert.is_false(ok)
     assert.matches("bad argument #2 to 'greet' (string expected, got table)", raised, 1, true)
   end)
+
+  it("may be an option, which is known and of its type", function()
+    local function greet_with(options)
+      argument.options(options, { mark = "string" }, "greet")
+    end
+    greet_with({})
+    greet_with({ mark = "!" })
+    for message, options in pairs({
+      ["argument_spec.lua:%d+: bad option 'mark' to 'greet' %(string expected, got number%)"] = { mark = 1 },
+      ["argument_spec.lua:%d+: bad option 'marks' to 'greet' %(unknown%)"] = { marks = "!" },
+    }) do
+      local _, raised = pcall(function()
+        greet_with(options)
+        return true
+      end)
+      assert.matches(message, raised)
+    end
+  end)
+
+  it("may be told by what it can do", function()
+    argument.object({ greet = print }, "greet", "person", 1, "meet")
+    argument.object("text", "upper", "string", 1, "meet")
+    for _, value in ipairs({ {}, { greet = 1 }, "text", 1 }) do
+      assert.has_error(function()
+        argument.object(value, "greet", "person", 1, "meet")
+      end, ("bad argument #1 to 'meet' (person expected, got %s)"):format(type(value)))
+    end
+  end)
 end)

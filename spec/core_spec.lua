@@ -16,6 +16,43 @@ describe("the core", function()
     end
   end)
 
+  it("shares no random identifiers with a forked child", function()
+    local ok, ffi = pcall(require, "ffi")
+    if not ok then
+      return -- only LuaJIT can fork without a library
+    end
+    pcall(ffi.cdef, "int fork(void);")
+    pcall(ffi.cdef, "int waitpid(int, int *, int);")
+    pcall(ffi.cdef, "void _exit(int);")
+    local path = os.tmpname()
+    core.random_id()
+    local pid = ffi.C.fork()
+    if pid == 0 then
+      local file = io.open(path, "w")
+      file:write(core.random_id())
+      file:close()
+      ffi.C._exit(0)
+    end
+    ffi.C.waitpid(pid, nil, 0)
+    local own, file = core.random_id(), io.open(path)
+    local its = file:read("*a")
+    file:close()
+    os.remove(path)
+    assert.equal(36, #its)
+    assert.are_not.equal(own, its)
+  end)
+
+  it("gives random bytes, as many as asked for", function()
+    assert.equal(1, #core.random_bytes(1))
+    assert.equal(256, #core.random_bytes(256))
+    assert.are_not.equal(core.random_bytes(32), core.random_bytes(32))
+    for _, n in ipairs({ 0, 257, -1 }) do
+      assert.has_error(function()
+        core.random_bytes(n)
+      end)
+    end
+  end)
+
   it("is one per Lua state, however often it is loaded", function()
     package.loaded["operations.core"] = nil
     local again = require("operations.core")

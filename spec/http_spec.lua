@@ -1,6 +1,7 @@
 local cjson = require("cjson")
 local core = require("operations.core")
 local http = require("operations.http")
+local http_message = require("operations.http_message")
 local task = require("operations.task")
 local test_server = require("spec.support.server")
 
@@ -215,48 +216,21 @@ describe("http", function()
       assert.matches("^GET " .. server.url:gsub("%p", "%%%0"), err.message)
     end
 
-    for name, kind in pairs({
-      empty = "reset",
-      reset = "reset",
-      short_length = "truncated",
-      cut_chunk = "truncated",
-      cut_gzip = "truncated",
-      ["cut_gzip?cut=1"] = "truncated",
-      ["cut_gzip?cut=50"] = "truncated",
-      two_lengths = "protocol",
-      negative_length = "protocol",
-      bad_chunk = "protocol",
-      old = "protocol",
-      informing = "protocol",
-      big_headers = "size",
-      unknown_encoding = "encoding",
-      broken_gzip = "encoding",
-      bomb = "size",
-    }) do
-      it(kind .. " for " .. name, function()
-        fails(kind, "EXECUTION_ERROR", "/raw/" .. name)
-      end)
-    end
-
     it("size for a body over max_body, however it is framed", function()
       fails("size", "EXECUTION_ERROR", "/bytes?size=1001", { max_body = 1000 })
       fails("size", "EXECUTION_ERROR", "/bytes/endless")
       assert.equal(1000, #get("/bytes?size=1000", { max_body = 1000 }).body)
     end)
 
+    it("timeout for an answer that stops, if it is a whole one, without being told to", function()
+      assert.equal(60000, http_message.prepare({ url = server.url }, false).idle_timeout)
+      assert.is_nil(http_message.prepare({ url = server.url }, true).idle_timeout)
+      assert.equal(0, http_message.prepare({ url = server.url, idle_timeout = 0 }, false).idle_timeout)
+    end)
+
     it("timeout for a late first byte and for a late end", function()
       fails("timeout", "TIMEOUT", "/slow?head=5", { first_byte_timeout = 30 })
       fails("timeout", "TIMEOUT", "/slow?body=5", { timeout = 30 })
-    end)
-
-    it("connect for a port that nobody listens on", function()
-      local _, err = http.request({ url = "http://127.0.0.1:" .. test_server.free_port() .. "/" })
-      assert.equal("connect", err.details.kind)
-    end)
-
-    it("dns for a name that is none", function()
-      local _, err = http.request({ url = "http://nobody.invalid/" })
-      assert.equal("dns", err.details.kind)
     end)
 
     it("tls for a certificate that nobody vouches for", function()

@@ -74,6 +74,18 @@ local functions = {
       return operations.sleep(seconds)
     end
   end },
+  { "call_map", 2, operations.call_map },
+  { "call_handler", 3, operations.call_handler },
+  { "call_handler", 1, function(options)
+    return operations.call_handler(fresh(), operations.call_map(), options)
+  end },
+  { "import", 3, operations.import },
+  { "call_map:call", 3, function(...) return operations.call_map():call(...) end },
+  { "call_map:subscribe", 3, function(...) return operations.call_map():subscribe(...) end },
+  { "call_map:respond", 2, function(...) return operations.call_map():respond(...) end },
+  { "call_map:emit_error", 4, function(...) return operations.call_map():emit_error(...) end },
+  { "call_map:complete", 1, function(...) return operations.call_map():complete(...) end },
+  { "call_map:abort", 2, function(...) return operations.call_map():abort(...) end },
   { "scanner.scan", 1, operations.scanner.scan },
   { "register", 2, function(...) return fresh():register(...) end },
   { "register_all", 2, function(...) return fresh():register_all(...) end },

@@ -167,6 +167,16 @@ describe("a result", function()
     assert.equal(0, #warnings)
   end)
 
+  it("of an MCP tool that failed is no output: the schema does not count", function()
+    local blocks = operations.array({ { type = "text", text = "no" } })
+    local mine = operations.mcp_envelope(blocks, { isError = true, content = blocks })
+    local envelope = answer(returning(mine), nil, { normalize = "force" })
+    assert.equal(mine, envelope)
+    assert.equal(0, #warnings)
+    answer(returning(operations.mcp_envelope(blocks, { content = blocks })))
+    assert.equal(1, #warnings)
+  end)
+
   it("is made to fit by force, each replacement reported", function()
     local envelope = answer(returning({ id = "x", total = "many" }), nil, { normalize = "force" })
     assert.equal("number", type(envelope.data.total))
@@ -260,6 +270,25 @@ describe("a handler that fails", function()
     assert.equal("NOT_FOUND", err.code)
     assert.equal("NOT_FOUND", warnings[1].code)
     assert.equal("/id", warnings[1].issues[1].path)
+  end)
+
+  it("has its details checked against a family of codes where no other declaration names its own", function()
+    local function schema_of(type)
+      return { properties = { id = { type = type } } }
+    end
+    local declared = {
+      { code = "E_2", schema = schema_of("integer") },
+      { code = "E_*", pattern = "^E_[0-9]$", schema = schema_of("boolean") },
+      { code = "all", pattern = "", schema = schema_of("null") },
+    }
+    for code, expected in pairs({ E_2 = "expected integer", E_1 = "expected boolean", other = "expected null" }) do
+      warnings = {}
+      local _, err = answer({ errorSchemas = declared, handler = function()
+        return nil, operations.error(code, "x", { id = "x" })
+      end })
+      assert.equal(code, err.code)
+      assert.matches(expected, warnings[1].issues[1].message, 1, true)
+    end
   end)
 
   it("returning false or null has not failed", function()

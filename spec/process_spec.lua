@@ -302,6 +302,44 @@ describe("a process", function()
     assert.equal("closed", err.details.kind)
   end)
 
+  it("hands its stdout to a function as it comes, and its end once", function()
+    local child, got = shell("printf one; read x; printf two; exit 3"), {}
+    child:each_chunk(function(bytes)
+      got[#got + 1] = bytes or "end"
+      if #got == 1 then
+        assert(child:offer("\n"))
+      end
+    end)
+    assert.same({ code = 3 }, child:wait())
+    while got[#got] ~= "end" do
+      task.sleep(0)
+    end
+    assert.equal("onetwoend", table.concat(got))
+    local ended
+    child:on_exit(function(how)
+      ended = how
+    end)
+    assert.same({ code = 3 }, ended)
+  end)
+
+  it("tells a function of its end", function()
+    local child, ended = shell("exit 4"), nil
+    child:on_exit(function(how)
+      ended = how
+    end)
+    child:wait()
+    assert.same({ code = 4 }, ended)
+  end)
+
+  it("is offered bytes without waiting, and says when it takes none", function()
+    local child = spawn({ "sleep", "1000", queue = 10 })
+    assert.is_true(child:offer(("x"):rep(1000000)))
+    assert.same({ false, "full" }, { child:offer("y") })
+    child:close_stdin()
+    assert.same({ false, "closed" }, { child:offer("y") })
+    child:stop({ close = 0 })
+  end)
+
   it("tells how it ended: code, signal", function()
     assert.same({ code = 0 }, shell("exit 0"):wait())
     assert.same({ code = 7 }, shell("exit 7"):wait())
@@ -421,6 +459,13 @@ describe("process:stop", function()
     local child = shell("sleep 1000 & echo $!; cat")
     local pid = child:read_line()
     assert.same({ code = 0 }, child:stop())
+    expect_gone(pid)
+  end)
+
+  it("has nothing left to take where the group goes with the process anyway", function()
+    local child = spawn({ "sh", "-c", "sleep 1000 >/dev/null 2>&1 & echo $!; exit 3", whole_group = true })
+    local pid = child:read_line()
+    assert.same({ code = 3 }, child:wait())
     expect_gone(pid)
   end)
 

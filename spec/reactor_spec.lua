@@ -1,3 +1,4 @@
+local core = require("operations.core")
 local client = require("operations.http")
 local test_server = require("spec.support.server")
 
@@ -209,6 +210,45 @@ describe("a reactor", function()
       assert.is_nil(handle:read())
     end)
 
+    it("lends what came, piece by piece", function()
+      local handle = http("/sse?count=9", { stream = true })
+      local copied = http("/sse?count=9", { stream = true })
+      for _ = 1, 2 do
+        repeat
+          local _, kind = next_event()
+        until kind == "done"
+      end
+      local reader = core.envelope_reader("lines", {}, 10000, false, nil, nil)
+      local sizes, total = {}, 0
+      for address, size in function() return handle:lend(60) end do
+        assert.is_true(reader:feed(address, size))
+        sizes[#sizes + 1], total = size, total + size
+      end
+      assert.same({ 60, 60 }, { sizes[1], sizes[2] })
+      local text = copied:read()
+      assert.equal(#text, total)
+      reader:finish()
+      local queue, i = reader:queue(), 1
+      for line in text:gmatch("[^\n]+") do
+        i = i + 1
+        assert.equal(line, queue[i].data)
+      end
+      assert.equal(queue, queue[i + 1])
+      assert.is_nil(handle:read())
+    end)
+
+    it("reads what was not lent", function()
+      local handle = http("/bytes?size=1000", { stream = true })
+      repeat
+        local _, kind = next_event()
+      until kind == "done"
+      assert.equal(300, select(2, handle:lend(300)))
+      assert.equal(700, #handle:read())
+      assert.is_nil(handle:lend(1))
+      assert.has_error(function() handle:lend(0) end)
+      assert.has_error(function() handle:lend(2 ^ 31) end)
+    end)
+
     it("reads nothing while paused, and all of it when resumed", function()
       local handle = http("/bytes?size=200000", { stream = true })
       handle:pause()
@@ -346,6 +386,9 @@ describe("a reactor", function()
     it("reads only from transfers", function()
       assert.error_matches(function()
         reactor:timer(1):read()
+      end, "not a transfer")
+      assert.error_matches(function()
+        reactor:timer(1):lend(1)
       end, "not a transfer")
     end)
   end)

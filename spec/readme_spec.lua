@@ -9,7 +9,10 @@ end
 
 describe("the README", function()
   for _, sample in ipairs(samples.programs("README.md")) do
-    it(("prints what it says at line %d"):format(sample.line), function()
+    -- A program that it starts itself would miss the sanitizer that its modules are built with.
+    local alone = os.getenv("LD_PRELOAD") and sample.code:find("from_mcp.connect", 1, true)
+    local run = alone and pending or it
+    run(("prints what it says at line %d"):format(sample.line), function()
       assert.is_string(sample.expected, "a text block with the output follows")
       local result = samples.run_program(sample.code)
       assert.equal("", result.err)

@@ -204,3 +204,126 @@ describe("a registry", function()
     end
   end)
 end)
+
+describe("schemas that are functions", function()
+  local registry, made
+
+  local function counted(name, schema)
+    return function()
+      made[name] = (made[name] or 0) + 1
+      return schema
+    end
+  end
+
+  before_each(function()
+    made = {}
+    registry = operations.registry({ log = function() end })
+    assert(registry:register(definition({
+      inputSchema = counted("input", { type = "object", required = { "title" } }),
+      outputSchema = counted("output", { type = "object", properties = { title = { type = "string" } } }),
+      errorSchemas = counted("errors", { { code = "NOT_FOUND" } }),
+    })))
+  end)
+
+  it("are made when the operation is first called, once", function()
+    assert.same({}, made)
+    assert.same({ title = "x" }, assert(registry:execute("task.create", { title = "x", more = 1 })).data)
+    local _, err = registry:execute("task.create", {})
+    assert.equal("VALIDATION_ERROR: /title: required, but missing", tostring(err))
+    assert.same({ input = 1, output = 1, errors = 1 }, made)
+  end)
+
+  it("are made for whoever looks at the spec", function()
+    assert.same({ "title" }, registry:get_spec("task.create").inputSchema.required)
+    assert.same({ "title" }, registry:get("task.create").inputSchema.required)
+    assert.equal("NOT_FOUND", registry:specs()[1].errorSchemas[1].code)
+    assert.is_table(registry:list()[1].outputSchema)
+    assert.same({ input = 1, output = 1, errors = 1 }, made)
+  end)
+
+  it("stay unmade in a list that leaves schemas out", function()
+    assert(registry:register(definition({ name = "drop", inputSchema = { type = "object" } })))
+    local list = registry:specs({ schemas = false })
+    assert.same({ "create", "drop" }, { list[1].name, list[2].name })
+    assert.is_nil(list[2].inputSchema)
+    assert.is_function(registry:list({ schemas = false })[1].handler)
+    assert.same({}, made)
+  end)
+
+  it("are made after access was granted, not before", function()
+    assert(registry:register(definition({
+      name = "drop", inputSchema = counted("drop", true), accessControl = { requiredScopes = { "admin" } },
+    })))
+    assert.equal("ACCESS_DENIED", select(2, registry:execute("task.drop")).code)
+    assert.is_nil(made.drop)
+    assert(registry:execute("task.drop", {}, { identity = { id = "u", scopes = { "admin" } } }))
+    assert.equal(1, made.drop)
+  end)
+
+  it("may return nothing, which accepts everything", function()
+    assert(registry:register(definition({ name = "drop", inputSchema = counted("drop") })))
+    assert.equal(7, assert(registry:execute("task.drop", 7)).data)
+    assert.is_true(registry:get_spec("task.drop").inputSchema)
+  end)
+
+  it("serve subscriptions too", function()
+    assert(registry:register(definition({
+      name = "watch", type = "subscription", outputSchema = counted("watch", { type = "integer" }),
+      handler = function() coroutine.yield("1") end,
+    })))
+    for envelope in assert(registry:subscribe("task.watch")) do
+      assert.equal(1, envelope.data)
+    end
+    assert.equal(1, made.watch)
+  end)
+
+  it("tell their errors to the first failure", function()
+    assert(registry:register(definition({
+      name = "drop", errorSchemas = counted("errors", { { code = "GONE" } }),
+      handler = function() error("GONE: long ago") end,
+    })))
+    assert.equal("GONE: long ago", tostring(select(2, registry:execute("task.drop"))))
+  end)
+
+  describe("and turn out to be none", function()
+    local function flawed(fields)
+      fields.name = "flawed"
+      assert(registry:register(definition(fields)))
+    end
+
+    it("make the operation fail with every issue by its path", function()
+      flawed({ inputSchema = counted("input", { properties = { a = { type = "strin" } } }) })
+      for _ = 1, 2 do
+        local envelope, err = registry:execute("task.flawed")
+        assert.is_nil(envelope)
+        assert.equal("EXECUTION_ERROR", err.code)
+        assert.matches("task.flawed cannot be used: /inputSchema/properties/a/type: ", err.message, 1, true)
+        assert.equal("/inputSchema/properties/a/type", err.details.issues[1].path)
+        assert.equal("task.flawed", err.details.operationId)
+      end
+      assert.equal(1, made.input)
+      assert.equal("EXECUTION_ERROR", select(2, registry:get_spec("task.flawed")).code)
+    end)
+
+    it("are what the function raised", function()
+      flawed({ outputSchema = function() error("no such file", 0) end })
+      assert.equal("EXECUTION_ERROR: task.flawed cannot be used: /outputSchema: no such file",
+        tostring(select(2, registry:execute("task.flawed"))))
+    end)
+
+    it("may be of the wrong type", function()
+      flawed({ errorSchemas = function() return { { description = "no code" } } end })
+      assert.equal("/errorSchemas/0/code", select(2, registry:get("task.flawed")).details.issues[1].path)
+    end)
+
+    it("cost no other operation its place in the list", function()
+      flawed({ inputSchema = function() return "string" end })
+      local specs, flaws = registry:specs()
+      assert.equal(1, #specs)
+      assert.equal("create", specs[1].name)
+      assert.equal("task.flawed", flaws[1].details.operationId)
+      assert.equal(1, #select(2, registry:list()))
+      assert.equal(2, #registry:specs({ schemas = false }))
+    end)
+  end)
+end)

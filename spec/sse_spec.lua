@@ -295,42 +295,6 @@ describe("a parser that reads data as JSON", function()
   end)
 end)
 
-describe("a parser that makes envelopes", function()
-  it("puts name, id and retry beside what the response says", function()
-    local headers = { ["content-type"] = "text/event-stream" }
-    local parser = sse.parser(nil, { json = true, meta = { statusCode = 200, headers = headers, contentType = "x" } })
-    parser:feed('id: 1\ndata: {"a":1}\n\nretry: 5\ndata: 2\n\nevent: e\ndata: [DONE]\n\n')
-    local function meta(event, retry)
-      return { source = "http", statusCode = 200, headers = headers, contentType = "x", event = event,
-        lastEventId = "1", retry = retry }
-    end
-    local first = parser:next_envelope()
-    assert.is_true(require("operations.core").is_response_envelope(first))
-    assert.same({ data = { a = 1 }, meta = meta("message") }, first)
-    assert.same({ data = 2, meta = meta("message", 5) }, parser:next_envelope())
-    assert.same({ data = "[DONE]", meta = meta("e") }, parser:next_envelope())
-    assert.is_nil(parser:next_envelope())
-  end)
-
-  it("puts the name of its own event when the ones before were taken in other ways", function()
-    local parser = sse.parser(nil, { json = true, meta = { statusCode = 200 } })
-    parser:feed("event: a\ndata: 1\n\nevent: b\nid: 7\ndata: false\n\n")
-    parser:feed("event: b\ndata: 3\n\nevent: b\nretry: 5\ndata: 4\n\n")
-    assert.equal("a", parser:next_envelope().meta.event)
-    assert.equal(false, parser:next().data)
-    local third, fourth = parser:next_envelope(), parser:next_envelope()
-    assert.same({ 3, "b", "7" }, { third.data, third.meta.event, third.meta.lastEventId })
-    assert.same({ 4, 5 }, { fourth.data, fourth.meta.retry })
-    assert.is_nil(third.meta.retry)
-    assert.is_nil(parser:next_envelope())
-    parser:feed("event: b\ndata: false\n\n")
-    local last = parser:next_envelope()
-    assert.same({ false, "b", "7" }, { last.data, last.meta.event, last.meta.lastEventId })
-    assert.is_nil(last.meta.retry)
-    assert.is_nil(parser:next_envelope())
-  end)
-end)
-
 describe("the ceiling of an event", function()
   local function too_large(stream, max_event)
     local result
@@ -424,22 +388,28 @@ describe("misuse of the parser", function()
 
   it("names the argument", function()
     local parser = sse.parser()
-    assert.matches("spec/sse_spec.lua:%d+: bad argument 'bytes' %(string expected, got nil%)", message_of(function()
-      parser:feed(nil)
-    end))
-    assert.matches("'bytes' %(string expected, got number%)", message_of(parser.feed, parser, 5))
-    assert.matches("'on_event' %(function expected, got string%)", message_of(sse.parser, "x"))
-    assert.matches("'options' %(table expected, got number%)", message_of(sse.parser, nil, 7))
-    assert.matches("'options.max_event' %(number", message_of(sse.parser, nil, { max_event = "7" }))
-    assert.matches("'options.meta' %(table", message_of(sse.parser, nil, { meta = 1 }))
-    assert.matches("'options.json' %(boolean", message_of(sse.parser, nil, { json = 1 }))
-    assert.matches("'options.last_event_id' %(string", message_of(sse.parser, nil, { last_event_id = 7 }))
+    assert.matches("spec/sse_spec.lua:%d+: bad argument #1 to 'feed' %(string expected, got nil%)",
+      message_of(function()
+        parser:feed(nil)
+      end))
+    assert.matches("#1 to 'feed' %(string expected, got number%)", message_of(parser.feed, parser, 5))
+    assert.matches("#1 to 'sse_parser' %(function expected, got string%)", message_of(sse.parser, "x"))
+    assert.matches("#2 to 'sse_parser' %(table expected, got number%)", message_of(sse.parser, nil, 7))
+    for option, case in pairs({
+      max_event = { "7", "number expected, got string" }, json = { 1, "boolean expected, got number" },
+      last_event_id = { 7, "string expected, got number" }, max_evnt = { 7, "unknown" },
+    }) do
+      assert.matches(("spec/sse_spec.lua:%%d+: bad option '%s' to 'sse_parser' %%(%s%%)"):format(option, case[2]),
+        message_of(function()
+          local _ = sse.parser(nil, { [option] = case[1] })
+        end))
+    end
   end)
 
   it("refuses a ceiling that is no count of bytes", function()
     for _, max_event in ipairs({ 0, -1, 1.5, 0 / 0, math.huge, 2 ^ 31 }) do
       local message = message_of(sse.parser, nil, { max_event = max_event })
-      assert.matches("'options.max_event' %(an integer from 1 to 2147483647", message)
+      assert.matches("'max_event' to 'sse_parser' %(an integer from 1 to 2147483647", message)
     end
   end)
 

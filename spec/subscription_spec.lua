@@ -234,6 +234,111 @@ describe("the end of a subscription runs the cleanup once:", function()
   end)
 end)
 
+describe("a subscription whose handler has many events at once", function()
+  local subscription = require("operations.subscription")
+  local META = core.http_envelope(nil, { statusCode = 200 }).meta
+  local reached
+
+  -- A handler that gives 1 to n as one queue, twice.
+  local function many(n, data_of)
+    return function(_, context)
+      context.defer(function() reached = "cleanup" end)
+      for turn = 1, 2 do
+        reached = turn
+        local reader = core.envelope_reader("lines", META, 1000, true)
+        for i = 1, n do
+          reader:feed((data_of or '{"i":%d}'):format(i) .. "\n")
+        end
+        subscription.emit_queue(context, reader:queue())
+      end
+    end
+  end
+
+  local function collect(stream)
+    local seen = {}
+    for envelope in stream do
+      seen[#seen + 1] = envelope.data
+    end
+    return seen
+  end
+
+  local object = { type = "object" }
+
+  it("delivers each, in order, and lets the handler go on after the last", function()
+    for _, schema in ipairs({ object, true, { type = "object", properties = { i = { type = "integer" } } } }) do
+      local stream = assert(subscribe(many(3), { outputSchema = schema }))
+      assert.same({ i = 1 }, stream:next().data)
+      assert.same({ i = 2 }, stream().data)
+      assert.equal(1, reached)
+      assert.same({ { i = 3 }, { i = 1 }, { i = 2 }, { i = 3 } }, collect(stream))
+      assert.equal("cleanup", reached)
+      assert.is_nil(stream:next())
+    end
+    assert.same({}, collect(assert(subscribe(many(0)))))
+  end)
+
+  it("normalizes and checks those that do not fit", function()
+    local fields = { outputSchema = { type = "object", properties = { i = { type = "string" } } } }
+    assert.same({ { i = "1" }, { i = "1" } }, collect(assert(subscribe(many(1), fields))))
+    local warnings = 0
+    local registry = operations.registry({ on_warning = function() warnings = warnings + 1 end })
+    assert(registry:register({
+      namespace = "a", name = "watch", type = "subscription", handler = many(1, "[%d]"), outputSchema = object,
+    }))
+    assert.same({ { 1 }, { 1 } }, collect(assert(registry:subscribe("a.watch"))))
+    assert.equal(2, warnings)
+  end)
+
+  it("ends at once when it is closed between two", function()
+    local stream = assert(subscribe(many(3)))
+    stream:next()
+    stream:close()
+    assert.equal("cleanup", reached)
+    assert.is_nil(stream())
+    assert.is_nil(stream:next())
+  end)
+
+  it("ends as TIMEOUT when the deadline passes between two", function()
+    local stream = assert(subscribe(many(3), nil, { timeout = 20 }))
+    assert.same({ i = 1 }, stream().data)
+    local start = core.now()
+    while core.now() < start + 25 do end
+    assert.equal("TIMEOUT", select(2, stream:next()).code)
+    assert.equal("cleanup", reached)
+  end)
+
+  it("shows each to middleware that looks at events", function()
+    local seen = {}
+    local function watching(handler)
+      return function(input, context)
+        local emit = context.emit
+        context.emit = function(envelope)
+          seen[#seen + 1] = envelope.data.i
+          emit(envelope)
+        end
+        return handler(input, context)
+      end
+    end
+    local function resuming(handler)
+      return function(input, context)
+        local co = coroutine.wrap(function()
+          handler(input, context)
+        end)
+        for envelope in co do
+          seen[#seen + 1] = -envelope.data.i
+          coroutine.yield(envelope)
+        end
+      end
+    end
+    for _, middleware in ipairs({ watching, resuming }) do
+      local registry = operations.registry({ middleware = { middleware } })
+      assert(registry:register({ namespace = "a", name = "watch", type = "subscription", handler = many(2) }))
+      assert.equal(4, #collect(assert(registry:subscribe("a.watch"))))
+    end
+    assert.same({ 1, 2, 1, 2, -1, -2, -1, -2 }, seen)
+  end)
+end)
+
 describe("a closing subscription", function()
   it("tells the handler through its context", function()
     local context

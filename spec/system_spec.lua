@@ -38,7 +38,49 @@ describe("operations.system", function()
     assert.is_false(system.is_terminal(-1))
   end)
 
+  local function output_of(command)
+    local pipe = io.popen(command)
+    local text = pipe:read("*a")
+    pipe:close()
+    return text
+  end
+
+  it("writes a file that only its owner reads, whole or not at all", function()
+    local path = root .. "/secret"
+    assert(os.execute(("umask 0; echo old >'%s'; ln '%s' '%s/linked'"):format(path, path, root)))
+    assert.is_true(system.write_private(path, "new\0text"))
+    assert.equal("600\n", output_of(("stat -c %%a '%s'"):format(path)))
+    assert.equal("new\0text", io.open(path):read("*a"))
+    assert.equal("old\n", io.open(root .. "/linked"):read("*a")) -- replaced, not written over
+    assert.is_true(system.write_private(path, ""))
+    assert.equal("", io.open(path):read("*a"))
+    assert.equal(2, #system.list(root))
+  end)
+
+  it("leaves the file that is there when it cannot write", function()
+    assert.same({ nil, root .. "/x/y: No such file or directory" }, { system.write_private(root .. "/x/y", "") })
+    assert(os.execute(("mkdir '%s/full' && touch '%s/full/x'"):format(root, root)))
+    assert.same({ nil, root .. "/full: Is a directory" }, { system.write_private(root .. "/full", "text") })
+    assert.same({ "full" }, system.list(root))
+    assert.same({ nil, ("/x"):rep(2100) .. ": File name too long" }, { system.write_private(("/x"):rep(2100), "") })
+  end)
+
+  it("makes directories that only their owner enters, and leaves those that are there", function()
+    assert(os.execute(("umask 0; mkdir -m 755 '%s/a'"):format(root)))
+    for _ = 1, 2 do
+      assert.is_true(system.make_private_directory(root .. "/a/b/c/"))
+    end
+    assert.equal("755\n700\n700\n", output_of(("cd '%s'; stat -c %%a a a/b a/b/c"):format(root)))
+    assert(os.execute(("touch '%s/file'"):format(root)))
+    assert.same({ nil, root .. "/file: Not a directory" }, { system.make_private_directory(root .. "/file") })
+    assert.same({ nil, root .. "/file/x: Not a directory" }, { system.make_private_directory(root .. "/file/x") })
+    local long = ("/x"):rep(2100)
+    assert.same({ nil, long .. ": File name too long" }, { system.make_private_directory(long) })
+  end)
+
   it("names the argument that is wrong", function()
+    assert.error_matches(function() system.make_private_directory("") end, "bad argument #1 to 'make_private")
+    assert.error_matches(function() system.write_private("a") end, "bad argument #2 to 'write_private'")
     assert.error_matches(function() system.list({}) end, "bad argument #1 to 'list'")
     assert.error_matches(function() system.kind("a\0b") end, "bad argument #1 to 'kind'.*zero byte")
   end)

@@ -1,3 +1,4 @@
+local core = require("operations.core")
 local errors = require("operations.error")
 local fake_host = require("spec.support.fake_host")
 local hosts = require("operations.hosts")
@@ -111,6 +112,36 @@ describe("task", function()
       collect()
       task.sleep(2)
       assert.is_true(ended)
+    end)
+  end)
+
+  describe("detach", function()
+    it("starts what outlives its starter, and its starter's deadline", function()
+      local detached, seen
+      task.run(function()
+        task.deadline(core.now() + 5)
+        detached = task.detach(function(value)
+          task.sleep(0.02)
+          seen = value
+          return task.current() == detached
+        end, 7)
+      end)
+      assert.is_nil(seen)
+      assert.is_true(detached:wait())
+      assert.equal(7, seen)
+    end)
+
+    it("starts what is not cancelled with its starter", function()
+      local detached
+      task.spawn(function()
+        detached = task.detach(function()
+          task.sleep(0.01)
+          return "done"
+        end)
+        task.current():cancel()
+        task.sleep(1)
+      end):wait()
+      assert.equal("done", detached:wait())
     end)
   end)
 

@@ -85,4 +85,53 @@ describe("a URL", function()
     assert.equal("http://h/p", url.redact("http://user:pass@h/p?key=1#f"))
     assert.equal("http://h/@p", url.redact("http://h/@p"))
   end)
+
+  it("encodes all but unreserved characters", function()
+    assert.equal("a-Z_0.9~%20%2F%3A%C3%A9%00", url.encode("a-Z_0.9~ /:\195\169\0"))
+  end)
+
+  it("takes parameters out of a query by their names", function()
+    for given, left in pairs({
+      ["http://x/a?k=1&b=2&k=3#f"] = "http://x/a?b=2#f", ["http://x/a?api%20key=1"] = "http://x/a",
+      ["http://x/a?ka=1&&k"] = "http://x/a?ka=1", ["http://x/a"] = "http://x/a", ["/a?b#?k=1"] = "/a?b#?k=1",
+    }) do
+      assert.equal(left, url.without_query(given, { "k", "api key" }))
+    end
+  end)
+
+  it("decodes escapes, and leaves alone what is none", function()
+    assert.equal("a /\195\169+%2%zz%", url.decode("a%20%2f%C3%a9+%2%zz%"))
+  end)
+
+  it("tells this machine from others", function()
+    for _, host in ipairs({ "localhost", "127.0.0.1", "127.8.9.10", "[::1]" }) do
+      assert.is_true(url.is_loopback(host), host)
+    end
+    for _, host in ipairs({ "localhost.test", "127.0.0.1.test", "128.0.0.1", "[::2]", "" }) do
+      assert.is_false(url.is_loopback(host), host)
+    end
+  end)
+end)
+
+describe("a plain URL", function()
+  local core = require("operations.core")
+
+  for _, text in ipairs({
+    "http://a/", "https://a.b-c.example:8080/", "http://127.0.0.1:1/x?y=%20&z#f", "https://A9/\195\164", "http://a:/",
+  }) do
+    it("is " .. text, function()
+      assert.is_true(core.is_plain_url(text))
+    end)
+  end
+
+  for _, text in ipairs({
+    "", "h", "http", "http:/", "http://", "http:///", "http://a", "http://a:80", "ftp://a/", "httpx://a/", "HTTP://a/",
+    "http://u@a/", "http://[::1]/", "http://a b/", "http://a/ ", "http://a/\t", "http://a/\127", "http://a/\0",
+    "http://a\0/",
+    "http://a:8x/", "http://:80/", "//a/", "http://\195\164/",
+  }) do
+    it(("is not %q"):format(text), function()
+      assert.is_false(core.is_plain_url(text))
+    end)
+  end
 end)

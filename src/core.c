@@ -6,6 +6,9 @@
 #include <sys/random.h>
 #include <time.h>
 
+#include "fork_page.h"
+#include "sha256.h"
+
 #define ERROR_NAME "operations.error"
 
 /* Registry keys: the address of the core state plus one of these. */
@@ -88,13 +91,36 @@ static int core_lua_now(lua_State *L) {
   return 1;
 }
 
+/* In a fork_page: a child that is forked finds none left. */
+struct core_Random {
+  size_t left;
+  unsigned char bytes[2048]; /* handed out from the end, each once */
+};
+
+/* One call of the system for many ids. */
+static bool take_random(core_State *core, unsigned char *bytes, size_t n) {
+  struct core_Random *random = core->random;
+  unsigned char *taken;
+  if (random == NULL) return getrandom(bytes, n, 0) == (ssize_t)n;
+  if (random->left < n) {
+    ssize_t got = getrandom(random->bytes, sizeof(random->bytes), 0);
+    random->left = got > 0 ? (size_t)got : 0; /* a signal may cut it short */
+    if (random->left < n) return false;
+  }
+  random->left -= n;
+  taken = random->bytes + random->left;
+  memcpy(bytes, taken, n);
+  memset(taken, 0, n);
+  return true;
+}
+
 /* core.random_id() -> string: a random UUID (RFC 9562, version 4) */
 static int core_random_id(lua_State *L) {
   static const char digits[] = "0123456789abcdef";
   unsigned char random[16];
   char text[36];
   int i, at = 0;
-  if (getrandom(random, sizeof(random), 0) != (ssize_t)sizeof(random))
+  if (!take_random(core_state(L), random, sizeof(random)))
     return luaL_error(L, "no random bytes from the system");
   random[6] = (unsigned char)((random[6] & 0x0f) | 0x40);
   random[8] = (unsigned char)((random[8] & 0x3f) | 0x80);
@@ -104,6 +130,28 @@ static int core_random_id(lua_State *L) {
     text[at++] = digits[random[i] & 15];
   }
   lua_pushlstring(L, text, sizeof(text));
+  return 1;
+}
+
+/* core.random_bytes(n) -> string of n bytes, 1 to 256, that nobody can guess */
+static int core_random_bytes(lua_State *L) {
+  unsigned char bytes[256];
+  lua_Integer n = luaL_checkinteger(L, 1);
+  luaL_argcheck(L, n >= 1 && n <= (lua_Integer)sizeof(bytes), 1,
+                "1 to 256 expected");
+  if (getrandom(bytes, (size_t)n, 0) != (ssize_t)n)
+    return luaL_error(L, "no random bytes from the system");
+  lua_pushlstring(L, (const char *)bytes, (size_t)n);
+  return 1;
+}
+
+/* core.sha256(bytes) -> digest, a string of 32 bytes */
+static int core_sha256(lua_State *L) {
+  unsigned char digest[SHA256_SIZE];
+  size_t n;
+  const char *bytes = luaL_checklstring(L, 1, &n);
+  sha256(bytes, n, digest);
+  lua_pushlstring(L, (const char *)digest, sizeof(digest));
   return 1;
 }
 
@@ -173,6 +221,8 @@ static int error_tostring(lua_State *L) {
 static const luaL_Reg core_functions[] = {
     {"now", core_lua_now},
     {"random_id", core_random_id},
+    {"random_bytes", core_random_bytes},
+    {"sha256", core_sha256},
     {"set_array_mt", core_set_array_mt},
     {"add_mark", core_add_mark},
     {"set_foreign_null", core_set_foreign_null},
@@ -218,17 +268,36 @@ static int core_open(lua_State *L) {
   core_setfuncs(L, core_functions);
   json_open(L);
   sse_open(L);
+  envelopes_open(L);
+  url_open(L);
   schema_open(L);
   envelope_open(L);
   operation_open(L);
   return 1;
 }
 
+static int state_gc(lua_State *L) {
+  core_State *core = (core_State *)lua_touserdata(L, 1);
+  fork_page_free(core->random);
+  core->random = NULL; /* finalizers that run later may want ids */
+  return 0;
+}
+
+static core_State *new_state(lua_State *L) {
+  core_State *core = (core_State *)lua_newuserdata(L, sizeof(core_State));
+  memset(core, 0, sizeof(*core));
+  lua_createtable(L, 0, 1);
+  lua_pushcfunction(L, state_gc);
+  lua_setfield(L, -2, "__gc");
+  lua_setmetatable(L, -2);
+  core->random = (struct core_Random *)fork_page_new();
+  return core;
+}
+
 LUALIB_API int luaopen_operations_core(lua_State *L);
 
 int luaopen_operations_core(lua_State *L) {
-  core_State *core = (core_State *)lua_newuserdata(L, sizeof(core_State));
-  memset(core, 0, sizeof(*core));
+  (void)new_state(L);
   lua_pushcclosure(L, core_open, 1);
   lua_call(L, 0, 1);
   return 1;

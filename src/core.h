@@ -17,6 +17,7 @@ typedef struct core_State {
   const void *foreign_null;    /* vim.NIL, or NULL */
   int foreign_marks;           /* how many foreign metatables are known */
   struct strings_Set *strings; /* of JSON texts; the registry anchors them */
+  struct core_Random *random;  /* NULL: ask the system each time */
 } core_State;
 
 static inline core_State *core_state(lua_State *L) {
@@ -99,6 +100,8 @@ bool value_is_integer(lua_State *L, int i, int64_t *n);
 /* Each part sets its functions in the module table on top of the stack. */
 void json_open(lua_State *L);
 void sse_open(lua_State *L);
+void envelopes_open(lua_State *L);
+void url_open(lua_State *L);
 void schema_open(lua_State *L);
 void envelope_open(lua_State *L);
 void operation_open(lua_State *L);

@@ -36,9 +36,10 @@ static const char *push_string(const build_Builder *b, const char *p,
   return q;
 }
 
-/* Makes one step, whose token is at `p`; returns what follows that, or NULL. */
+/* Makes the value of a step, whose token is at `p`; returns what follows that,
+** or NULL. */
 static inline const char *make(const build_Builder *b, const shape_Step *step,
-                               int keys, const char *p, const char *end) {
+                               const char *p, const char *end) {
   lua_State *L = b->L;
   switch ((shape_Kind)step->kind) {
   case SHAPE_OBJECT: lua_createtable(L, 0, step->n); return p;
@@ -47,14 +48,12 @@ static inline const char *make(const build_Builder *b, const shape_Step *step,
     lua_pushvalue(L, b->array_mt);
     lua_setmetatable(L, -2);
     return p;
-  case SHAPE_KEY: lua_pushvalue(L, keys + step->n); return p;
+  case SHAPE_CLOSE: return p;
   case SHAPE_STRING: return push_string(b, p, end);
   case SHAPE_INTEGER: return push_integer(L, p, end);
   case SHAPE_TRUE: lua_pushboolean(L, 1); return p;
   case SHAPE_FALSE: lua_pushboolean(L, 0); return p;
   case SHAPE_NULL: lua_pushlightuserdata(L, NULL); return p;
-  case SHAPE_SET: lua_rawset(L, -3); return p;
-  case SHAPE_ITEM: ops_rawseti(L, -2, step->n); return p;
   case SHAPE_END: break;
   }
   return p == end ? p : NULL;
@@ -69,16 +68,20 @@ bool shape_push(shape_Shape *shape, const build_Builder *b,
   if (len < step->literal || memcmp(p, literal, step->literal) != 0)
     return false;
   top = lua_gettop(b->L);
-  for (; step < last && p != NULL; step++) {
+  for (; step < last; step++) {
     size_t n = step->literal;
     if (n > 0) {
       if ((size_t)(end - p) < n || memcmp(p, literal, n) != 0) break;
       p += n;
       literal += n;
     }
-    p = make(b, step, keys->slot, p, end);
+    if (step->key != 0) lua_pushvalue(b->L, keys->slot + step->key);
+    p = make(b, step, p, end);
+    if (p == NULL) break;
+    if (step->place == SHAPE_MEMBER) lua_rawset(b->L, -3);
+    else if (step->place == SHAPE_ITEM) ops_rawseti(b->L, -2, step->n);
   }
-  if (step == last && p != NULL) {
+  if (step == last) {
     shape->hits++;
     shape->misses = 0;
     return true;
@@ -99,6 +102,7 @@ typedef struct Learner {
   lua_State *L;
   const shape_Keys *keys;
   int steps, key;
+  int next_key;        /* that of the value to come; 0: none */
   size_t literals;     /* bytes of shape->text */
   const char *literal; /* the bytes since the last hole start here ... */
   int literal_step;    /* ... and are checked with this step */
@@ -112,6 +116,9 @@ static void add_step(Learner *l, shape_Kind kind, int n) {
   if (l->steps + 1 == SHAPE_MAX_STEPS) l->failed = true;
   else l->steps++;
   step->kind = (unsigned char)kind;
+  step->place = SHAPE_NOWHERE;
+  step->key = (unsigned char)l->next_key;
+  l->next_key = 0;
   step->literal = 0;
   step->n = (uint16_t)n;
 }
@@ -129,12 +136,15 @@ static void begin_literal(Learner *l, const char *p) {
   l->literal_step = l->steps;
 }
 
+/* What the last step made, or completed, is whole. */
 static void end_value(Learner *l) {
   Level *level = &l->levels[l->depth];
+  shape_Step *step;
   level->count++;
-  if (l->depth == 0) return;
-  if (level->is_object) add_step(l, SHAPE_SET, 0);
-  else add_step(l, SHAPE_ITEM, level->count);
+  if (l->depth == 0 || l->failed) return;
+  step = &l->shape->step[l->steps - 1];
+  step->place = level->is_object ? SHAPE_MEMBER : SHAPE_ITEM;
+  if (!level->is_object) step->n = (uint16_t)level->count;
 }
 
 static void begin_level(Learner *l, bool is_object) {
@@ -153,6 +163,7 @@ static void begin_level(Learner *l, bool is_object) {
 static void end_level(Learner *l) {
   const Level *level = &l->levels[l->depth--];
   l->shape->step[level->step].n = (uint16_t)level->count;
+  add_step(l, SHAPE_CLOSE, 0);
   end_value(l);
 }
 
@@ -175,7 +186,7 @@ static void learn_key(Learner *l, const char *s, size_t len) {
   lua_pushvalue(l->L, -1);
   lua_replace(l->L, l->keys->slot + l->key);
   ops_rawseti(l->L, l->keys->table, l->keys->place + (size_t)l->key);
-  add_step(l, SHAPE_KEY, l->key);
+  l->next_key = l->key;
 }
 
 /* `p` is after the '"'. */

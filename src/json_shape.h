@@ -17,20 +17,27 @@
 typedef enum shape_Kind {
   SHAPE_OBJECT,  /* with room for n members */
   SHAPE_ARRAY,   /* with room for n items */
-  SHAPE_KEY,     /* the n-th one */
+  SHAPE_CLOSE,   /* it has all of them */
   SHAPE_STRING,  /* from here to the next '"' */
   SHAPE_INTEGER, /* from here to the first byte that is no digit */
   SHAPE_TRUE,
   SHAPE_FALSE,
   SHAPE_NULL,
-  SHAPE_SET,  /* a key and its value go into the object below */
-  SHAPE_ITEM, /* a value goes into the array below, at n */
   SHAPE_END
 } shape_Kind;
 
+/* Where a value goes when it is whole. */
+typedef enum shape_Place {
+  SHAPE_NOWHERE, /* it is not, or is all of the text */
+  SHAPE_MEMBER,  /* into the object below, as is its key */
+  SHAPE_ITEM     /* into the array below, at n */
+} shape_Place;
+
 /* Before a step is made, `literal` more bytes must be those of the text. */
 typedef struct shape_Step {
-  unsigned char kind; /* shape_Kind */
+  unsigned char kind;  /* shape_Kind */
+  unsigned char place; /* shape_Place */
+  unsigned char key;   /* goes below the value: the n-th one; 0: none */
   uint16_t literal, n;
 } shape_Step;
 

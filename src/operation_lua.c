@@ -113,6 +113,15 @@ static void normalize(lua_State *L, int data, int mode, bool changes) {
   lua_insert(L, top + 2);
 }
 
+/* Is the meta at the top an error's of a tool (MCP)?  Its data is no output. */
+static bool is_tool_error(lua_State *L) {
+  bool is;
+  lua_getfield(L, -1, "isError");
+  is = lua_toboolean(L, -1);
+  lua_pop(L, 1);
+  return is;
+}
+
 /* The half of finish for an operation with an output schema: pushes envelope,
 ** warning, changes.  An envelope without data has nothing to normalize (an HTTP
 ** answer 204): it passes. */
@@ -120,9 +129,11 @@ static int finish_by_schema(lua_State *L, bool is_envelope) {
   int mode = (int)lua_tointeger(L, lua_upvalueindex(UP_MODE));
   bool changes = lua_toboolean(L, 2);
   if (is_envelope) {
+    bool passes;
     lua_getfield(L, 1, "meta");
+    passes = is_tool_error(L);
     lua_getfield(L, 1, "data");
-    if (lua_isnil(L, 4)) {
+    if (passes || lua_isnil(L, 4)) {
       lua_settop(L, 1);
       return 1;
     }

@@ -1,5 +1,7 @@
 #include "reactor.h"
 
+#include "fork_page.h"
+
 #include <errno.h>
 #include <limits.h>
 #include <string.h>
@@ -20,15 +22,22 @@ bool reactor_init(reactor_Reactor *r, ops_Alloc alloc) {
   r->timerfd = -1;
   r->armed = REACTOR_NEVER;
   r->epoll = epoll_create1(EPOLL_CLOEXEC);
-  return r->epoll >= 0;
+  if (r->epoll < 0) return false;
+  r->mine = (char *)fork_page_new();
+  if (r->mine != NULL) *r->mine = 1;
+  return true;
+}
+
+static bool is_mine(const reactor_Reactor *r) {
+  return r->mine != NULL ? *r->mine != 0 : r->pid == getpid();
 }
 
 bool reactor_usable(const reactor_Reactor *r) {
-  return r->epoll >= 0 && r->pid == getpid();
+  return r->epoll >= 0 && is_mine(r);
 }
 
 void reactor_close(reactor_Reactor *r) {
-  bool forked = r->pid != getpid();
+  bool forked = !is_mine(r);
   reactor_Op *op;
   if (r->epoll < 0) return;
   while ((op = r->ops) != NULL) {
@@ -41,6 +50,8 @@ void reactor_close(reactor_Reactor *r) {
   close(r->epoll);
   if (r->timerfd >= 0) close(r->timerfd);
   r->epoll = r->timerfd = -1;
+  fork_page_free(r->mine);
+  r->mine = NULL;
   ops_free(&r->alloc, r->sources, r->source_count * sizeof(*r->sources));
   ops_free(&r->alloc, r->dirty, r->source_count * sizeof(*r->dirty));
   ops_free(&r->alloc, r->heap, r->heap_capacity * sizeof(void *));
@@ -81,11 +92,20 @@ static void unlink_ready(reactor_Reactor *r, reactor_Op *op) {
   op->ready_next = NULL;
 }
 
+static void unlink_held(reactor_Reactor *r, reactor_Op *op) {
+  reactor_Op **link = &r->held;
+  if (!op->held) return;
+  while (*link != op) link = &(*link)->held_next;
+  *link = op->held_next;
+  op->held = false;
+}
+
 void reactor_stop(reactor_Op *op) {
   reactor_Reactor *r = op->reactor;
   if (r == NULL) return;
   if (op->stop != NULL) op->stop(op);
   rest(op);
+  unlink_held(r, op);
   unlink_ready(r, op);
   op->pending = 0;
   if (op->previous != NULL) op->previous->next = op->next;
@@ -117,6 +137,36 @@ void reactor_pulled(reactor_Op *op, reactor_Event event) {
   op->pending &= ~(unsigned)event;
   unlink_ready(op->reactor, op);
   if (op->pending != 0) queue_ready(op->reactor, op);
+}
+
+/* Gathering */
+
+void reactor_hold(reactor_Reactor *r) {
+  r->holding = true;
+}
+
+bool reactor_hold_op(reactor_Op *op) {
+  reactor_Reactor *r = op->reactor;
+  if (!r->holding) return false;
+  if (op->held) return true;
+  op->held = true;
+  op->held_next = r->held;
+  r->held = op;
+  return true;
+}
+
+static void release_held(reactor_Reactor *r) {
+  reactor_Op *op;
+  while ((op = r->held) != NULL) {
+    r->held = op->held_next;
+    op->held = false;
+    op->on_release(op);
+  }
+}
+
+void reactor_release(reactor_Reactor *r) {
+  r->holding = false;
+  release_held(r);
 }
 
 /* Descriptors */
@@ -254,6 +304,7 @@ static void take(reactor_Reactor *r, const struct epoll_event *event) {
 void reactor_step(reactor_Reactor *r, int timeout_ms) {
   struct epoll_event events[BATCH];
   int i, n;
+  release_held(r);
   run_due(r);
   apply_all(r);
   n = epoll_wait(r->epoll, events, BATCH, wait_ms(r, timeout_ms));
@@ -273,8 +324,10 @@ static bool open_timer(reactor_Reactor *r) {
 }
 
 bool reactor_flush(reactor_Reactor *r, bool soon) {
-  reactor_Time due = soon || r->ready_first != NULL ? 1 : next_due(r);
+  reactor_Time due;
   struct itimerspec spec;
+  release_held(r);
+  due = soon || r->ready_first != NULL ? 1 : next_due(r);
   apply_all(r);
   if (due >= r->armed) return true; /* an early alarm costs one empty step */
   if (!open_timer(r)) return false;

@@ -50,6 +50,9 @@ struct reactor_Op {
   bool active;                  /* can still say something new */
   void (*stop)(reactor_Op *op); /* lets go of everything it uses */
   reactor_Timer timer;
+  reactor_Op *held_next;
+  bool held; /* on_release is to be called */
+  void (*on_release)(reactor_Op *op);
   const void *face; /* for who holds the op; nothing here looks at it */
 };
 
@@ -75,6 +78,7 @@ typedef struct reactor_Engine {
 struct reactor_Reactor {
   ops_Alloc alloc;
   pid_t pid;
+  char *mine; /* not zero in the process that opened it; or NULL: ask for pid */
   int epoll, timerfd;      /* -1 when closed, -1 until somebody polls `epoll` */
   reactor_Time armed;      /* of the timerfd */
   reactor_Source *sources; /* by descriptor */
@@ -84,6 +88,8 @@ struct reactor_Reactor {
   size_t timer_count, heap_capacity;
   reactor_Op *ops;
   reactor_Op *ready_first, *ready_last;
+  reactor_Op *held;
+  bool holding; /* between reactor_hold and reactor_release */
   size_t active_count;
   const reactor_Engine *engine; /* NULL until first needed */
   void *engine_data;
@@ -117,6 +123,14 @@ void reactor_stop(reactor_Op *op);
 
 /* The op says `event`; it is the last one when `last`. */
 void reactor_say(reactor_Op *op, reactor_Event event, bool last);
+
+/* Until the next release, what goes out in small pieces is gathered: the op's
+** on_release is called then, and by every step and flush.  False when nothing
+*is
+** gathered now: the op has to see to it at once. */
+void reactor_hold(reactor_Reactor *r);
+bool reactor_hold_op(reactor_Op *op);
+void reactor_release(reactor_Reactor *r);
 
 /* The next op with something to say, or NULL; stays first in the queue. */
 reactor_Op *reactor_ready(reactor_Reactor *r);

@@ -5,6 +5,8 @@
 #include <strings.h>
 
 #define MAX_INFORMATIONAL 10
+#define MAX_DIGITS 18  /* of a length */
+#define USUAL_HEAD 512 /* bytes */
 
 static bool fail(http_Transfer *t, const char *kind, const char *reason) {
   t->kind = kind;
@@ -45,19 +47,28 @@ static bool is(const char *text, size_t length, const char *name) {
   return length == strlen(name) && strncasecmp(text, name, length) == 0;
 }
 
-/* RFC 9112, 6.3: answers with two different lengths are not to be trusted. */
+/* Digits at *p, moved behind them; negative when there are none, or too many.
+ */
+static int64_t read_length(const char **p, const char *end) {
+  const char *start = *p;
+  int64_t length = 0;
+  while (*p < end && isdigit((unsigned char)**p) && *p - start < MAX_DIGITS)
+    length = length * 10 + (*(*p)++ - '0');
+  return *p > start ? length : -1;
+}
+
+/* RFC 9112, 6.3: a list of equal lengths stands for one of them; answers with
+** two different ones are not to be trusted. */
 static bool check_length(http_Transfer *t, const http_Field *field) {
-  char digits[24];
-  int64_t length;
-  if (field->value_len == 0 || field->value_len >= sizeof(digits))
-    return fail(t, "protocol", "Content-Length is no length");
-  memcpy(digits, field->value, field->value_len);
-  digits[field->value_len] = '\0';
-  length = strtoll(digits, NULL, 10);
-  if (length < 0) return fail(t, "protocol", "Content-Length is no length");
-  if (t->length >= 0 && t->length != length)
-    return fail(t, "protocol", "two different Content-Length headers");
-  t->length = length;
+  const char *p = field->value, *end = p + field->value_len;
+  do {
+    int64_t length = read_length(&p, end);
+    if (length < 0) return fail(t, "protocol", "Content-Length is no length");
+    if (t->length >= 0 && t->length != length)
+      return fail(t, "protocol", "two different Content-Length headers");
+    t->length = length;
+    while (p < end && (is_blank(*p) || *p == ',')) p++;
+  } while (p < end);
   return true;
 }
 
@@ -104,6 +115,8 @@ static bool take_field(http_Transfer *t, const char *line, size_t length) {
       coding_begin(&t->coding, coding_kind(field.value, field.value_len),
                    t->op.reactor->alloc);
   }
+  if (t->head.capacity == 0 && t->head.max >= USUAL_HEAD)
+    (void)buffer_grow(&t->head, USUAL_HEAD); /* at once, not step by step */
   if (!buffer_add(&t->head, line, length))
     return fail(t, "size", "the headers are larger than allowed");
   return true;

@@ -12,10 +12,20 @@
 /* What may lie in a socket's buffers without having gone anywhere. */
 #define SOCKET_FULL 65536
 
+/* For every request curl looks through all connections to its host: streams,
+** many of which may stay open, have a multi handle of their own. */
+enum { POOL_REQUESTS, POOL_STREAMS, POOLS };
+
+typedef struct http_Pool {
+  CURLM *multi;
+  reactor_Reactor *reactor;
+  reactor_Time due; /* when curl wants to be called */
+  reactor_OnReady on_ready;
+} http_Pool;
+
 /* curl's part of a reactor. */
 typedef struct http_Engine {
-  CURLM *multi;
-  reactor_Time due; /* when curl wants to be called */
+  http_Pool pools[POOLS];
   size_t idle_count;
   CURL *idle[MAX_IDLE_EASY]; /* with the fixed options, for the next */
 } http_Engine;
@@ -30,9 +40,8 @@ static int on_socket(CURL *easy, curl_socket_t fd, int what, void *ud,
                      void *socket_ud);
 
 static int on_timer(CURLM *multi, long timeout_ms, void *ud) {
-  http_Engine *engine = engine_of((reactor_Reactor *)ud);
   (void)multi;
-  engine->due =
+  ((http_Pool *)ud)->due =
       timeout_ms < 0 ? REACTOR_NEVER : reactor_after((double)timeout_ms);
   return 0;
 }
@@ -62,6 +71,20 @@ static curl_socket_t on_open_socket(void *ud, curlsocktype purpose,
 static int on_close_socket(void *ud, curl_socket_t fd) {
   reactor_closing((reactor_Reactor *)ud, fd);
   return close(fd);
+}
+
+/* Before a request is sent. One that must not be sent twice goes over another
+** connection only when nothing of it went over the first. */
+static int on_request(void *ud, char *ip, char *local_ip, int port,
+                      int local_port) {
+  http_Transfer *t = (http_Transfer *)ud;
+  long before = t->requested;
+  (void)ip, (void)local_ip, (void)port, (void)local_port;
+  curl_easy_getinfo(t->easy, CURLINFO_REQUEST_SIZE, &t->requested);
+  if (!t->once || before < 0 || t->requested <= before)
+    return CURL_PREREQFUNC_OK;
+  fail(t, "reset", "the connection was lost; the request may have been read");
+  return CURL_PREREQFUNC_ABORT;
 }
 
 static size_t on_header(char *line, size_t size, size_t n, void *ud) {
@@ -129,6 +152,7 @@ static const struct {
     {CURLE_SEND_ERROR, "reset"},
     {CURLE_RECV_ERROR, "reset"},
     {CURLE_SEND_FAIL_REWIND, "reset"},
+    {CURLE_HTTP2_STREAM, "reset"},
     {CURLE_BAD_CONTENT_ENCODING, "encoding"},
     {CURLE_OUT_OF_MEMORY, "memory"},
     {CURLE_URL_MALFORMAT, "request"},
@@ -148,16 +172,39 @@ static const char *phase_of(const http_Transfer *t) {
   return connected > 0 ? "total" : "connect";
 }
 
+/* One code stands for a lost connection, bad chunks and what a TLS server says
+** when it is too late for a handshake to fail. */
+static const char *kind_of_loss(const char *message) {
+  if (strstr(message, "chunk") != NULL) return "protocol";
+  return strstr(message, " alert ") != NULL ? "tls" : "reset";
+}
+
+/* curl's words for a header line of more than 100 KiB: out of memory. */
+static bool is_long_line(const http_Transfer *t, CURLcode code) {
+  double began = 0;
+  curl_easy_getinfo(t->easy, CURLINFO_STARTTRANSFER_TIME, &began);
+  return code == CURLE_OUT_OF_MEMORY && began > 0 && !t->head_complete;
+}
+
+/* Lost with a connection that others had opened, before there was an answer:
+** over HTTP/2 curl does not always try such a request again. */
+static bool is_stale(const http_Transfer *t) {
+  long opened = 1;
+  curl_easy_getinfo(t->easy, CURLINFO_NUM_CONNECTS, &opened);
+  return opened == 0 && !t->head_complete && strcmp(t->kind, "reset") == 0;
+}
+
 static void judge(http_Transfer *t, CURLcode code) {
   if (t->kind != NULL) return; /* we stopped it ourselves */
-  if (code != CURLE_OK) {
+  if (is_long_line(t, code)) {
+    fail(t, "size", "a line of the headers is larger than allowed");
+  } else if (code != CURLE_OK) {
     t->kind = kind_of(code);
     if (code == CURLE_OPERATION_TIMEDOUT) t->phase = phase_of(t);
     if (t->message[0] == '\0' && t->reason == NULL)
       t->reason = curl_easy_strerror(code);
-    /* One code for a lost connection and for bad chunks. */
-    if (code == CURLE_RECV_ERROR && strstr(t->message, "chunk") != NULL)
-      t->kind = "protocol";
+    if (code == CURLE_RECV_ERROR) t->kind = kind_of_loss(t->message);
+    if (is_stale(t)) t->phase = "reused";
   } else if (t->coding.kind != CODING_NONE && !coding_whole(&t->coding)) {
     fail(t, "truncated", "the compressed body was cut short");
   } else if (!t->head_complete) {
@@ -169,13 +216,11 @@ const char *http_reason(const http_Transfer *t) {
   return t->reason != NULL ? t->reason : t->message;
 }
 
-/* Takes the easy handle back from curl's hands: at the end, or in the middle,
-** which closes the connection. */
-static void release(http_Transfer *t) {
+void http_release(http_Transfer *t) {
   http_Engine *engine = engine_of(t->op.reactor);
   reactor_timer_unset(t->op.reactor, &t->op.timer);
   if (t->easy != NULL) {
-    curl_multi_remove_handle(engine->multi, t->easy);
+    curl_multi_remove_handle(t->pool->multi, t->easy);
     if (t->special || engine->idle_count == MAX_IDLE_EASY)
       curl_easy_cleanup(t->easy);
     else engine->idle[engine->idle_count++] = t->easy;
@@ -188,15 +233,19 @@ static void release(http_Transfer *t) {
 
 static void stop(reactor_Op *op) {
   http_Transfer *t = (http_Transfer *)op;
-  release(t);
+  http_release(t);
   buffer_free(&t->head);
   buffer_free(&t->body);
   buffer_free(&t->upload);
 }
 
 static void end(http_Transfer *t, CURLcode code) {
+  if (t->on_connected != NULL && code == CURLE_OK) {
+    t->on_connected(t);
+    return;
+  }
   judge(t, code);
-  release(t);
+  http_release(t);
   reactor_say(&t->op, t->kind != NULL ? REACTOR_ERROR : REACTOR_DONE, true);
 }
 
@@ -244,11 +293,10 @@ void http_head_end(http_Transfer *t) {
   (void)reactor_timer_set(r, &t->op.timer, reactor_after(t->idle_timeout));
 }
 
-static void collect(reactor_Reactor *r) {
-  CURLM *multi = engine_of(r)->multi;
+static void collect(const http_Pool *pool) {
   CURLMsg *message;
   int left;
-  while ((message = curl_multi_info_read(multi, &left)) != NULL) {
+  while ((message = curl_multi_info_read(pool->multi, &left)) != NULL) {
     CURLcode code = message->data.result;
     http_Transfer *t = NULL;
     if (message->msg != CURLMSG_DONE) continue;
@@ -259,53 +307,83 @@ static void collect(reactor_Reactor *r) {
 
 /* The engine's place in the reactor */
 
-static void act(reactor_Reactor *r, curl_socket_t fd, int events) {
+static void act(const http_Pool *pool, curl_socket_t fd, int events) {
   int running;
-  curl_multi_socket_action(engine_of(r)->multi, fd, events, &running);
-  collect(r);
+  curl_multi_socket_action(pool->multi, fd, events, &running);
+  collect(pool);
 }
 
-static void on_ready(reactor_Reactor *r, int fd, uint32_t events) {
+static void ready(const http_Pool *pool, int fd, uint32_t events) {
   int what = 0;
   if (events & (EPOLLIN | EPOLLHUP)) what |= CURL_CSELECT_IN;
   if (events & EPOLLOUT) what |= CURL_CSELECT_OUT;
   if (events & EPOLLERR) what |= CURL_CSELECT_ERR;
-  act(r, fd, what);
+  act(pool, fd, what);
+}
+
+static void on_request_ready(reactor_Reactor *r, int fd, uint32_t events) {
+  ready(&engine_of(r)->pools[POOL_REQUESTS], fd, events);
+}
+
+static void on_stream_ready(reactor_Reactor *r, int fd, uint32_t events) {
+  ready(&engine_of(r)->pools[POOL_STREAMS], fd, events);
 }
 
 static int on_socket(CURL *easy, curl_socket_t fd, int what, void *ud,
                      void *socket_ud) {
+  const http_Pool *pool = (const http_Pool *)ud;
   uint32_t want = 0;
   (void)easy, (void)socket_ud;
   if (what == CURL_POLL_IN || what == CURL_POLL_INOUT) want |= EPOLLIN;
   if (what == CURL_POLL_OUT || what == CURL_POLL_INOUT) want |= EPOLLOUT;
   /* Out of memory: the transfer's own timeouts end it. */
-  (void)reactor_watch((reactor_Reactor *)ud, fd, want, on_ready);
+  (void)reactor_watch(pool->reactor, fd, want, pool->on_ready);
   return 0;
 }
 
 static reactor_Time engine_due(const reactor_Reactor *r) {
-  return engine_of(r)->due;
+  const http_Pool *pools = engine_of(r)->pools;
+  reactor_Time requests = pools[POOL_REQUESTS].due;
+  reactor_Time streams = pools[POOL_STREAMS].due;
+  return requests < streams ? requests : streams;
 }
 
 static void engine_run(reactor_Reactor *r, reactor_Time now) {
-  http_Engine *engine = engine_of(r);
-  if (engine->due > now) return;
-  engine->due = REACTOR_NEVER; /* first: curl may set a new one meanwhile */
-  act(r, CURL_SOCKET_TIMEOUT, 0);
+  int i;
+  for (i = 0; i < POOLS; i++) {
+    http_Pool *pool = &engine_of(r)->pools[i];
+    if (pool->due > now) continue;
+    pool->due = REACTOR_NEVER; /* first: curl may set a new one meanwhile */
+    act(pool, CURL_SOCKET_TIMEOUT, 0);
+  }
 }
 
 static void engine_close(reactor_Reactor *r) {
   http_Engine *engine = engine_of(r);
+  int i;
   while (engine->idle_count > 0)
     curl_easy_cleanup(engine->idle[--engine->idle_count]);
-  curl_multi_cleanup(engine->multi);
+  for (i = 0; i < POOLS; i++) curl_multi_cleanup(engine->pools[i].multi);
   ops_free(&r->alloc, engine, sizeof(*engine));
   r->engine_data = NULL;
 }
 
 static const reactor_Engine http_engine = {engine_due, engine_run,
                                            engine_close};
+
+static bool open_pool(http_Pool *pool, reactor_Reactor *r,
+                      reactor_OnReady on_pool_ready) {
+  pool->reactor = r;
+  pool->due = REACTOR_NEVER;
+  pool->on_ready = on_pool_ready;
+  pool->multi = curl_multi_init();
+  if (pool->multi == NULL) return false;
+  curl_multi_setopt(pool->multi, CURLMOPT_SOCKETFUNCTION, on_socket);
+  curl_multi_setopt(pool->multi, CURLMOPT_SOCKETDATA, pool);
+  curl_multi_setopt(pool->multi, CURLMOPT_TIMERFUNCTION, on_timer);
+  curl_multi_setopt(pool->multi, CURLMOPT_TIMERDATA, pool);
+  return true;
+}
 
 static bool open_engine(reactor_Reactor *r) {
   http_Engine *engine;
@@ -314,17 +392,12 @@ static bool open_engine(reactor_Reactor *r) {
   engine = ops_alloc(&r->alloc, sizeof(*engine));
   if (engine == NULL) return false;
   memset(engine, 0, sizeof(*engine));
-  engine->due = REACTOR_NEVER;
-  engine->multi = curl_multi_init();
-  if (engine->multi == NULL) {
-    ops_free(&r->alloc, engine, sizeof(*engine));
+  r->engine_data = engine;
+  if (!open_pool(&engine->pools[POOL_REQUESTS], r, on_request_ready) ||
+      !open_pool(&engine->pools[POOL_STREAMS], r, on_stream_ready)) {
+    engine_close(r);
     return false;
   }
-  curl_multi_setopt(engine->multi, CURLMOPT_SOCKETFUNCTION, on_socket);
-  curl_multi_setopt(engine->multi, CURLMOPT_SOCKETDATA, r);
-  curl_multi_setopt(engine->multi, CURLMOPT_TIMERFUNCTION, on_timer);
-  curl_multi_setopt(engine->multi, CURLMOPT_TIMERDATA, r);
-  r->engine_data = engine;
   r->engine = &http_engine;
   return true;
 }
@@ -344,6 +417,10 @@ static CURLcode set_fixed(CURL *easy, reactor_Reactor *r) {
   curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_header);
   curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
   curl_easy_setopt(easy, CURLOPT_DEBUGFUNCTION, on_debug);
+  curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, on_request);
+  curl_easy_setopt(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
+  curl_easy_setopt(easy, CURLOPT_PROXY_SSLVERSION,
+                   (long)CURL_SSLVERSION_TLSv1_2);
 #if LIBCURL_VERSION_NUM >= 0x075500 /* 7.85 */
   code = curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
 #else
@@ -359,84 +436,6 @@ static CURLcode set_fixed(CURL *easy, reactor_Reactor *r) {
   /* Cancelling must not wait for a resolver thread. */
   curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);
 #endif
-  return code;
-}
-
-static CURLcode set_method(CURL *easy, const http_Request *q) {
-  bool has_body = q->body != NULL;
-  curl_easy_setopt(easy, CURLOPT_POSTFIELDS, NULL); /* makes it a POST */
-  curl_easy_setopt(easy, CURLOPT_HTTPGET, 1L);
-  curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, NULL);
-  if (strcmp(q->method, "HEAD") == 0 && !has_body)
-    return curl_easy_setopt(easy, CURLOPT_NOBODY, 1L);
-  if (strcmp(q->method, "POST") == 0 || strcmp(q->method, "PUT") == 0 ||
-      strcmp(q->method, "PATCH") == 0)
-    has_body = true; /* says that it is empty: Content-Length: 0 */
-  if (has_body) {
-    curl_easy_setopt(easy, CURLOPT_POSTFIELDSIZE_LARGE,
-                     (curl_off_t)(q->body != NULL ? q->body_len : 0));
-    curl_easy_setopt(easy, CURLOPT_POSTFIELDS, q->body != NULL ? q->body : "");
-  }
-  if (strcmp(q->method, has_body ? "POST" : "GET") == 0) return CURLE_OK;
-  return curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, q->method);
-}
-
-/* A body that comes by http_write: sent in chunks unless its size is known. It
-** cannot be sent again, so not over a connection that may be gone already. */
-static CURLcode set_upload(http_Transfer *t, const http_Request *q) {
-  curl_easy_setopt(t->easy, CURLOPT_CUSTOMREQUEST, q->method);
-  curl_easy_setopt(t->easy, CURLOPT_INFILESIZE_LARGE,
-                   q->upload_size < 0 ? (curl_off_t)-1
-                                      : (curl_off_t)q->upload_size);
-  curl_easy_setopt(t->easy, CURLOPT_READFUNCTION, http_on_read);
-  curl_easy_setopt(t->easy, CURLOPT_READDATA, t);
-  return curl_easy_setopt(t->easy, CURLOPT_UPLOAD, 1L);
-}
-
-static long milliseconds(double ms) {
-  if (ms <= 0) return 0;
-  if (ms < 1) return 1;
-  return ms > 2e9 ? 2000000000L : (long)ms;
-}
-
-/* What makes a handle unfit for other requests. */
-static CURLcode set_special(http_Transfer *t, const http_Request *q) {
-  CURLcode code = CURLE_OK;
-  t->special =
-      !q->decode || q->ca_file != NULL || q->upload || q->proxy != NULL;
-  if (!q->decode) curl_easy_setopt(t->easy, CURLOPT_ACCEPT_ENCODING, NULL);
-  if (q->ca_file != NULL)
-    code = curl_easy_setopt(t->easy, CURLOPT_CAINFO, q->ca_file);
-  if (q->proxy != NULL && code == CURLE_OK)
-    code = curl_easy_setopt(t->easy, CURLOPT_PROXY, q->proxy);
-  if (q->upload && code == CURLE_OK) code = set_upload(t, q);
-  return code;
-}
-
-static CURLcode set_request(http_Transfer *t, const http_Request *q) {
-  CURLcode code = curl_easy_setopt(t->easy, CURLOPT_URL, q->url);
-  if (code == CURLE_OK) code = set_method(t->easy, q);
-  if (code == CURLE_OK) code = set_special(t, q);
-  curl_easy_setopt(t->easy, CURLOPT_HTTPHEADER, t->headers);
-  curl_easy_setopt(t->easy, CURLOPT_TIMEOUT_MS, milliseconds(q->timeout));
-  curl_easy_setopt(t->easy, CURLOPT_CONNECTTIMEOUT_MS,
-                   milliseconds(q->connect_timeout));
-  curl_easy_setopt(t->easy, CURLOPT_MAXAGE_CONN,
-                   milliseconds(q->keep_alive) / 1000);
-  /* Over TLS it may be HTTP/2, where one connection carries many. */
-  curl_easy_setopt(t->easy, CURLOPT_PIPEWAIT,
-                   strncasecmp(q->url, "https:", 6) == 0 ? 1L : 0L);
-  /* What the address check let through must not be used by others' rules. */
-  curl_easy_setopt(t->easy, CURLOPT_FRESH_CONNECT,
-                   q->public_only || q->upload ? 1L : 0L);
-  curl_easy_setopt(t->easy, CURLOPT_FORBID_REUSE, 0L);
-  curl_easy_setopt(t->easy, CURLOPT_VERBOSE, 0L);
-  curl_easy_setopt(t->easy, CURLOPT_ERRORBUFFER, t->message);
-  curl_easy_setopt(t->easy, CURLOPT_PRIVATE, t);
-  curl_easy_setopt(t->easy, CURLOPT_HEADERDATA, t);
-  curl_easy_setopt(t->easy, CURLOPT_WRITEDATA, t);
-  curl_easy_setopt(t->easy, CURLOPT_DEBUGDATA, t);
-  curl_easy_setopt(t->easy, CURLOPT_OPENSOCKETDATA, t);
   return code;
 }
 
@@ -464,6 +463,8 @@ static void take_options(http_Transfer *t, const http_Request *q) {
   t->idle_timeout = q->idle_timeout;
   t->first_byte = q->first_byte_timeout;
   t->public_only = q->public_only;
+  t->once = q->once;
+  t->requested = -1;
   t->bodiless = strcmp(q->method, "HEAD") == 0;
   t->length = -1;
 }
@@ -477,6 +478,7 @@ bool http_start(reactor_Reactor *r, http_Transfer *t, const http_Request *q) {
   buffer_init(&t->head, r->alloc, q->max_headers);
   buffer_init(&t->body, r->alloc, SIZE_MAX / 2);
   buffer_init(&t->upload, r->alloc, SIZE_MAX / 2);
+  t->pool = &engine_of(r)->pools[q->stream ? POOL_STREAMS : POOL_REQUESTS];
   take_options(t, q);
   t->op.stop = stop;
   t->op.timer.op = &t->op;
@@ -484,17 +486,17 @@ bool http_start(reactor_Reactor *r, http_Transfer *t, const http_Request *q) {
   reactor_start(r, &t->op);
   t->easy = take_easy(r);
   if (t->easy == NULL) return refuse(t, "memory", "no memory for a transfer");
-  code = set_request(t, q);
+  code = http_set_request(t, q);
   if (code != CURLE_OK)
     return refuse(t, kind_of(code), curl_easy_strerror(code));
   if (q->first_byte_timeout > 0 &&
       !reactor_timer_set(r, &t->op.timer, reactor_after(q->first_byte_timeout)))
     return refuse(t, "memory", "no memory for a timer");
   /* curl counts the connections in use too: without them in the limit, many
-  ** open streams would leave no connection to be used again. */
-  curl_multi_setopt(engine_of(r)->multi, CURLMOPT_MAXCONNECTS,
+  ** at once would leave no connection to be used again. */
+  curl_multi_setopt(t->pool->multi, CURLMOPT_MAXCONNECTS,
                     (long)(MAX_IDLE_CONNECTIONS + r->active_count));
-  if (curl_multi_add_handle(engine_of(r)->multi, t->easy) != CURLM_OK)
+  if (curl_multi_add_handle(t->pool->multi, t->easy) != CURLM_OK)
     return refuse(t, "memory", "libcurl refused the transfer");
   return true;
 }
@@ -506,10 +508,18 @@ static void go_on(http_Transfer *t) {
   curl_easy_pause(t->easy, t->starving ? CURLPAUSE_SEND : CURLPAUSE_CONT);
 }
 
-void http_drain(http_Transfer *t) {
-  if (t->easy == NULL) buffer_free(&t->body);
-  t->body.len = 0;
-  go_on(t);
+const char *http_lend(http_Transfer *t, size_t max, size_t *length) {
+  t->read += t->lent;
+  t->lent = 0;
+  if (t->read == t->body.len) {
+    if (t->easy == NULL) buffer_free(&t->body);
+    t->read = t->body.len = 0;
+    go_on(t); /* may bring more at once */
+  }
+  *length = t->body.len - t->read;
+  if (*length > max) *length = max;
+  t->lent = *length;
+  return *length > 0 ? t->body.data + t->read : NULL;
 }
 
 void http_pause(http_Transfer *t) {

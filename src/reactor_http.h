@@ -20,25 +20,31 @@ typedef struct http_Request {
   bool upload;         /* the body comes by http_write */
   double upload_size;  /* its bytes; negative: not known */
   const char *ca_file; /* NULL: the system's */
-  const char *proxy;   /* NULL: as the environment says; "": none */
-  double timeout;      /* ms; 0: none */
+  const char *cert_file, *key_file, *key_password; /* ours; NULL: none */
+  const char *proxy; /* NULL: as the environment says; "": none */
+  double timeout;    /* ms; 0: none */
   double connect_timeout, first_byte_timeout;
   double idle_timeout; /* between two pieces of an answer's body */
   bool public_only;    /* connect to public addresses only */
+  bool once;           /* not to be sent twice, whatever happens */
   double keep_alive;   /* ms that an idle connection may wait for more */
   size_t max_headers;  /* bytes */
   size_t max_body;     /* bytes after decoding; SIZE_MAX: no limit */
   size_t window;       /* unread bytes at which a stream pauses */
   bool stream;         /* says HEAD and DATA; else all comes with DONE */
+  bool connect_only;   /* no request: on_connected is called instead */
   bool decode;         /* asks for and undoes content codings */
 } http_Request;
 
-typedef struct http_Transfer {
+typedef struct http_Transfer http_Transfer;
+struct http_Transfer {
   reactor_Op op;              /* first: a handle */
+  struct http_Pool *pool;     /* where curl has it */
   CURL *easy;                 /* NULL once it is over */
   struct curl_slist *headers; /* owned; filled in before the start */
   buffer_Buffer head;         /* header lines of the last block */
-  buffer_Buffer body;         /* not yet read */
+  buffer_Buffer body;         /* what came of it */
+  size_t read, lent;          /* of that, to a stream's user */
   size_t trailers;            /* bytes */
   uint64_t received;          /* bytes of body so far, decoded */
   size_t max_body, window;
@@ -52,7 +58,9 @@ typedef struct http_Transfer {
   bool bodiless;      /* HEAD: a length without a body is no lie */
   bool chunked;       /* Transfer-Encoding was given */
   bool public_only;
-  bool special; /* the easy handle is not like the others any more */
+  bool once;
+  long requested; /* bytes, before the last try; -1: there was none */
+  bool special;   /* the easy handle is not like the others any more */
   coding_Check coding;
   double idle_timeout, first_byte;
   reactor_Time heard;            /* when the last piece came or was asked for */
@@ -62,21 +70,28 @@ typedef struct http_Transfer {
   bool upload_ended;             /* no more will come */
   bool starving;                 /* curl waits for http_write */
   const char *kind;              /* of the failure: "dns", "connect", ... */
-  const char *phase;             /* of a timeout: which one it was */
+  const char *phase;             /* of a timeout: which; a reset: "reused" */
   const char *reason;            /* in words, when it was us who found it */
   char message[CURL_ERROR_SIZE]; /* curl's words */
-} http_Transfer;
+  void (*on_connected)(http_Transfer *t); /* of one that asks for nothing */
+};
 
 /* Starts a zeroed transfer with its headers in place.  False when out of
 ** memory or curl refuses; the transfer then has kind and message. */
 bool http_start(reactor_Reactor *r, http_Transfer *t,
                 const http_Request *request);
 
+/* Takes the easy handle back from curl's hands: at the end, or in the middle,
+** which closes the connection. */
+void http_release(http_Transfer *t);
+
 /* Why it failed, in words. */
 const char *http_reason(const http_Transfer *t);
 
-/* The body was read: forgets it, and lets the rest come. */
-void http_drain(http_Transfer *t);
+/* Lends up to `max` of the bytes of a stream that nobody has read; they are
+** read by the next call, which lets the rest come when there are no more.  NULL
+** when nothing is there.  Borrowed until the next call or step. */
+const char *http_lend(http_Transfer *t, size_t max, size_t *length);
 
 /* Gives curl more of a body after REACTOR_WANT was said; no bytes end it.
 ** False when out of memory. */
@@ -85,6 +100,9 @@ bool http_write(http_Transfer *t, const char *bytes, size_t length);
 /* Stops reading from the socket, and goes on. */
 void http_pause(http_Transfer *t);
 void http_resume(http_Transfer *t);
+
+/* reactor_request.c: tells curl what is asked for.  The headers are in t. */
+CURLcode http_set_request(http_Transfer *t, const http_Request *q);
 
 /* reactor_upload.c: bodies that come piece by piece */
 

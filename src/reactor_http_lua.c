@@ -110,51 +110,6 @@ static const reactor_Face http_face = {push_event};
 
 /* Options */
 
-static double number_option(lua_State *L, const char *name, double absent) {
-  double n;
-  lua_getfield(L, 2, name);
-  n = lua_isnil(L, -1) ? absent : lua_tonumber(L, -1);
-  if (!lua_isnil(L, -1) && !lua_isnumber(L, -1))
-    luaL_error(L, "bad option '%s' (number expected, got %s)", name,
-               luaL_typename(L, -1));
-  lua_pop(L, 1);
-  if (!(n >= 0)) luaL_error(L, "bad option '%s' (negative)", name);
-  return n;
-}
-
-static size_t size_option(lua_State *L, const char *name) {
-  double n = number_option(L, name, HUGE_VAL);
-  return n >= (double)(SIZE_MAX / 2) ? SIZE_MAX / 2 : (size_t)n;
-}
-
-static bool flag_option(lua_State *L, const char *name) {
-  bool flag;
-  lua_getfield(L, 2, name);
-  flag = lua_toboolean(L, -1);
-  lua_pop(L, 1);
-  return flag;
-}
-
-/* Leaves the string on the stack; NULL, and nil there, when absent. */
-static const char *string_option(lua_State *L, const char *name, size_t *len) {
-  const char *s;
-  lua_getfield(L, 2, name);
-  if (lua_isnil(L, -1)) return NULL;
-  if (lua_type(L, -1) != LUA_TSTRING)
-    luaL_error(L, "bad option '%s' (string expected, got %s)", name,
-               luaL_typename(L, -1));
-  s = lua_tolstring(L, -1, len);
-  return s;
-}
-
-static const char *text_option(lua_State *L, const char *name) {
-  size_t len = 0;
-  const char *s = string_option(L, name, &len);
-  if (s != NULL && strlen(s) != len)
-    luaL_error(L, "bad option '%s' (contains a NUL)", name);
-  return s;
-}
-
 static void drop_headers(lua_State *L, http_Transfer *t, const char *why) {
   curl_slist_free_all(t->headers);
   t->headers = NULL;
@@ -183,21 +138,21 @@ static void read_headers(lua_State *L, http_Transfer *t) {
 }
 
 static void read_times(lua_State *L, http_Request *q) {
-  q->timeout = number_option(L, "timeout", 0);
-  q->connect_timeout = number_option(L, "connect_timeout", 0);
-  q->first_byte_timeout = number_option(L, "first_byte_timeout", 0);
-  q->idle_timeout = number_option(L, "idle_timeout", 0);
-  q->keep_alive = number_option(L, "keep_alive", 0);
+  q->timeout = reactor_number_option(L, "timeout", 0);
+  q->connect_timeout = reactor_number_option(L, "connect_timeout", 0);
+  q->first_byte_timeout = reactor_number_option(L, "first_byte_timeout", 0);
+  q->idle_timeout = reactor_number_option(L, "idle_timeout", 0);
+  q->keep_alive = reactor_number_option(L, "keep_alive", 0);
 }
 
 /* reactor:http(options, owner?) -> handle | nil, kind, message
 ** options: url, method, headers (lines), body, upload, upload_size, timeout,
 ** connect_timeout, first_byte_timeout, idle_timeout, keep_alive (ms),
-** max_headers, max_body, window (bytes), stream, decode, public_only, ca_file,
-** proxy.  Says "done", status, headers, body | "error", kind, message, phase;
-** a stream says "head", status, headers, then "data" whenever handle:read()
-** has something, then "done".  With `upload`, "want" asks for handle:write().
-*/
+** max_headers, max_body, window (bytes), stream, decode, public_only, once,
+** ca_file, cert_file, key_file, key_password, proxy.  Says "done", status,
+** headers, body | "error", kind, message, phase; a stream says "head", status,
+** headers, then "data" whenever handle:read() has something, then "done".  With
+** `upload`, "want" asks for handle:write(). */
 int reactor_lua_http(lua_State *L) {
   reactor_Reactor *r = reactor_check(L);
   http_Request q;
@@ -207,22 +162,26 @@ int reactor_lua_http(lua_State *L) {
   t = (http_Transfer *)reactor_new_handle(L, sizeof(*t), &http_face);
   memset(&q, 0, sizeof(q));
   read_times(L, &q);
-  q.max_headers = size_option(L, "max_headers");
-  q.max_body = size_option(L, "max_body");
-  q.window = size_option(L, "window");
-  q.upload_size = number_option(L, "upload_size", HUGE_VAL);
+  q.max_headers = reactor_size_option(L, "max_headers");
+  q.max_body = reactor_size_option(L, "max_body");
+  q.window = reactor_size_option(L, "window");
+  q.upload_size = reactor_number_option(L, "upload_size", HUGE_VAL);
   if (q.upload_size > MAX_UPLOAD) q.upload_size = -1;
-  q.upload = flag_option(L, "upload");
-  q.public_only = flag_option(L, "public_only");
-  q.stream = flag_option(L, "stream");
-  q.decode = flag_option(L, "decode");
-  q.url = text_option(L, "url");
-  q.method = text_option(L, "method");
-  q.ca_file = text_option(L, "ca_file");
-  q.proxy = text_option(L, "proxy");
+  q.upload = reactor_flag_option(L, "upload");
+  q.public_only = reactor_flag_option(L, "public_only");
+  q.once = reactor_flag_option(L, "once");
+  q.stream = reactor_flag_option(L, "stream");
+  q.decode = reactor_flag_option(L, "decode");
+  q.url = reactor_text_option(L, "url");
+  q.method = reactor_text_option(L, "method");
+  q.ca_file = reactor_text_option(L, "ca_file");
+  q.cert_file = reactor_text_option(L, "cert_file");
+  q.key_file = reactor_text_option(L, "key_file");
+  q.key_password = reactor_text_option(L, "key_password");
+  q.proxy = reactor_text_option(L, "proxy");
   if (q.url == NULL || q.method == NULL)
     return luaL_error(L, "bad options ('url' and 'method' expected)");
-  q.body = string_option(L, "body", &q.body_len);
+  q.body = reactor_string_option(L, "body", &q.body_len);
   ops_getuservalue(L, 4);
   lua_pushvalue(L, -2);
   lua_rawseti(L, -2, REACTOR_BODY); /* curl reads it where it is */
@@ -246,13 +205,27 @@ static http_Transfer *check_transfer(lua_State *L) {
 /* handle:read() -> bytes | nil; what came so far of a stream's body */
 int reactor_lua_read(lua_State *L) {
   http_Transfer *t = check_transfer(L);
-  if (t->body.len == 0) {
-    lua_pushnil(L);
-    return 1;
-  }
-  push_body(L, t);
-  http_drain(t);
+  size_t length;
+  const char *bytes = http_lend(t, SIZE_MAX, &length);
+  if (bytes == NULL) return 0;
+  lua_pushlstring(L, bytes, length);
+  (void)http_lend(t, 0, &length);
   return 1;
+}
+
+/* handle:lend(max) -> address, size | nil; likewise, but where it lies: until
+** the handle is used again or the reactor takes a step */
+int reactor_lua_lend(lua_State *L) {
+  http_Transfer *t = check_transfer(L);
+  lua_Number max = luaL_checknumber(L, 2);
+  size_t length;
+  const char *bytes;
+  luaL_argcheck(L, max >= 1 && max <= (lua_Number)INT32_MAX, 2, "out of range");
+  bytes = http_lend(t, (size_t)max, &length);
+  if (bytes == NULL) return 0;
+  lua_pushlightuserdata(L, (void *)bytes);
+  lua_pushinteger(L, (lua_Integer)length);
+  return 2;
 }
 
 /* handle:write(bytes): the next piece of a body; "" ends it */

@@ -107,6 +107,19 @@ static int reactor_lua_flush(lua_State *L) {
   return 0;
 }
 
+/* reactor:hold(): what streams send is gathered, small pieces in one write,
+** until release, step or flush */
+static int reactor_lua_hold(lua_State *L) {
+  reactor_hold(reactor_check(L));
+  return 0;
+}
+
+/* reactor:release(): sends what was gathered */
+static int reactor_lua_release(lua_State *L) {
+  reactor_release(reactor_check(L));
+  return 0;
+}
+
 static const struct {
   reactor_Event event;
   const char *name;
@@ -186,29 +199,22 @@ static int handle_owner(lua_State *L) {
 }
 
 static const luaL_Reg reactor_methods[] = {
-    {"http", reactor_lua_http},
-    {"process", reactor_lua_process},
-    {"timer", reactor_lua_timer},
-    {"relay", reactor_lua_relay},
-    {"fd", reactor_lua_fd},
-    {"step", reactor_lua_step},
-    {"flush", reactor_lua_flush},
-    {"next", reactor_lua_next},
-    {"inflight", reactor_lua_inflight},
-    {"pending", reactor_lua_pending},
-    {"usable", reactor_lua_usable},
-    {"close", reactor_lua_close},
-    {NULL, NULL},
+    {"http", reactor_lua_http},       {"process", reactor_lua_process},
+    {"connect", reactor_lua_connect}, {"listen", reactor_lua_listen},
+    {"accept", reactor_lua_accept},   {"timer", reactor_lua_timer},
+    {"relay", reactor_lua_relay},     {"fd", reactor_lua_fd},
+    {"step", reactor_lua_step},       {"flush", reactor_lua_flush},
+    {"next", reactor_lua_next},       {"inflight", reactor_lua_inflight},
+    {"pending", reactor_lua_pending}, {"usable", reactor_lua_usable},
+    {"hold", reactor_lua_hold},       {"release", reactor_lua_release},
+    {"close", reactor_lua_close},     {NULL, NULL},
 };
 
 static const luaL_Reg handle_methods[] = {
-    {"cancel", handle_cancel},
-    {"owner", handle_owner},
-    {"read", reactor_lua_read},
-    {"pause", reactor_lua_pause},
-    {"resume", reactor_lua_resume},
-    {"write", reactor_lua_write},
-    {NULL, NULL},
+    {"cancel", handle_cancel},    {"owner", handle_owner},
+    {"read", reactor_lua_read},   {"lend", reactor_lua_lend},
+    {"pause", reactor_lua_pause}, {"resume", reactor_lua_resume},
+    {"write", reactor_lua_write}, {NULL, NULL},
 };
 
 void reactor_new_type(lua_State *L, const char *name, const luaL_Reg *methods,
@@ -240,6 +246,7 @@ int luaopen_operations_reactor(lua_State *L) {
   reactor_new_type(L, REACTOR_HANDLE_NAME, handle_methods, handle_cancel);
   reactor_relay_open(L);
   reactor_process_open(L);
+  reactor_stream_open(L);
   lua_newtable(L);
   lua_pushcfunction(L, reactor_create);
   lua_setfield(L, -2, "new");

@@ -37,6 +37,27 @@ void *reactor_new_handle(lua_State *L, size_t size, const reactor_Face *face);
 void reactor_new_type(lua_State *L, const char *name, const luaL_Reg *methods,
                       lua_CFunction gc);
 
+/* reactor_option_lua.c: fields of the table at index 2.  All raise when the
+** value is of a wrong type; strings stay on the stack, as does their nil. */
+
+/* Not negative; `absent` when there is none. */
+double reactor_number_option(lua_State *L, const char *name, double absent);
+
+/* As good as no limit when there is none. */
+size_t reactor_size_option(lua_State *L, const char *name);
+
+bool reactor_flag_option(lua_State *L, const char *name);
+
+/* NULL when there is none. */
+const char *reactor_string_option(lua_State *L, const char *name,
+                                  size_t *length);
+
+/* Likewise; raises when a NUL is in it. */
+const char *reactor_text_option(lua_State *L, const char *name);
+
+/* The text on top of the stack, which belongs to the option `name`. */
+const char *reactor_text_at_top(lua_State *L, const char *name);
+
 /* reactor_relay_lua.c: a method of the reactor, and the type that it makes */
 int reactor_lua_relay(lua_State *L);
 void reactor_relay_open(lua_State *L);
@@ -44,6 +65,7 @@ void reactor_relay_open(lua_State *L);
 /* reactor_http_lua.c: methods of the reactor and of its handles */
 int reactor_lua_http(lua_State *L);
 int reactor_lua_read(lua_State *L);
+int reactor_lua_lend(lua_State *L);
 int reactor_lua_pause(lua_State *L);
 int reactor_lua_resume(lua_State *L);
 int reactor_lua_write(lua_State *L);
@@ -52,5 +74,11 @@ int reactor_lua_write(lua_State *L);
 int reactor_lua_process(lua_State *L);
 int reactor_lua_environment(lua_State *L);
 void reactor_process_open(lua_State *L); /* adds to the handle's methods */
+
+/* reactor_stream_lua.c: likewise */
+int reactor_lua_connect(lua_State *L);
+int reactor_lua_listen(lua_State *L);
+int reactor_lua_accept(lua_State *L);
+void reactor_stream_open(lua_State *L);
 
 #endif

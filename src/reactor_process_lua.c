@@ -28,18 +28,6 @@ static const reactor_Face process_face = {push_event};
 
 /* Options */
 
-static const char *text_at(lua_State *L, int i, const char *name) {
-  size_t length;
-  const char *s;
-  if (lua_type(L, i) != LUA_TSTRING)
-    luaL_error(L, "bad option '%s' (string expected, got %s)", name,
-               luaL_typename(L, i));
-  s = lua_tolstring(L, i, &length);
-  if (strlen(s) != length)
-    luaL_error(L, "bad option '%s' (contains a NUL)", name);
-  return s;
-}
-
 /* options[name] as an array for exec, left on the stack: the table keeps the
 ** strings. */
 static char **strings_option(lua_State *L, const char *name) {
@@ -53,44 +41,23 @@ static char **strings_option(lua_State *L, const char *name) {
   list = (char **)lua_newuserdata(L, (n + 1) * sizeof(*list));
   for (i = 0; i < n; i++) {
     ops_rawgeti(L, -2, i + 1);
-    list[i] = (char *)text_at(L, -1, name);
+    list[i] = (char *)reactor_text_at_top(L, name);
     lua_pop(L, 1);
   }
   list[n] = NULL;
   return list;
 }
 
-static size_t size_option(lua_State *L, const char *name) {
-  lua_Number n;
-  lua_getfield(L, 2, name);
-  if (!lua_isnumber(L, -1))
-    luaL_error(L, "bad option '%s' (number expected, got %s)", name,
-               luaL_typename(L, -1));
-  n = lua_tonumber(L, -1);
-  lua_pop(L, 1);
-  if (!(n >= 1)) luaL_error(L, "bad option '%s' (at least 1 expected)", name);
-  return n >= (lua_Number)(SIZE_MAX / 4) ? SIZE_MAX / 4 : (size_t)n;
-}
-
-static bool flag_option(lua_State *L, const char *name) {
-  bool flag;
-  lua_getfield(L, 2, name);
-  flag = lua_toboolean(L, -1);
-  lua_pop(L, 1);
-  return flag;
-}
-
 static void read_options(lua_State *L, process_Options *o) {
   memset(o, 0, sizeof(*o));
-  o->window = size_option(L, "window");
-  o->max_line = size_option(L, "max_line");
-  o->queue = size_option(L, "queue");
-  o->spawn.no_pidfd = flag_option(L, "no_pidfd");
+  o->window = reactor_size_option(L, "window");
+  o->max_line = reactor_size_option(L, "max_line");
+  o->queue = reactor_size_option(L, "queue");
+  o->spawn.no_pidfd = reactor_flag_option(L, "no_pidfd");
   o->spawn.files = strings_option(L, "files");
   o->spawn.arguments = strings_option(L, "arguments");
   o->spawn.environment = strings_option(L, "environment");
-  lua_getfield(L, 2, "cwd");
-  if (!lua_isnil(L, -1)) o->spawn.directory = text_at(L, -1, "cwd");
+  o->spawn.directory = reactor_text_option(L, "cwd");
 }
 
 /* reactor:process(options, owner?) -> handle | nil, step, message

@@ -2,10 +2,7 @@
 #include "schema_fill.h"
 #include "schema_value.h"
 
-#include <math.h>
-
 #define PAIRS_AT_ONCE 24 /* members on the stack before they are stored */
-#define MAX_PASSES 6     /* until a second cast changes nothing */
 
 void cast_record(cast_Machine *c, const char *kind, int old, int fresh) {
   lua_State *L = c->m.L;
@@ -37,21 +34,16 @@ bool cast_conforms(cast_Machine *c, const int32_t *nodes, int count, int slot) {
   return true;
 }
 
-/* A scalar that a node without instructions takes as it is. */
-static inline bool takes_scalar(const schema_Node *n, lua_State *L, int slot,
-                                int t) {
-  if (!n->simple) return false;
-  switch (t) {
-  case LUA_TSTRING: return (n->types & TYPE_STRING) != 0;
-  case LUA_TBOOLEAN: return (n->types & TYPE_BOOLEAN) != 0;
-  case LUA_TNUMBER:
+/* A value that is to stay as it is, seen at once: a scalar that conforms.
+** 1.0 may have to become 1. */
+static inline bool stays_quickly(cast_Machine *c, const schema_Node *n,
+                                 int slot, int t) {
 #if OPS_INTEGERS
-    if (lua_isinteger(L, slot)) return (n->types & TYPE_INTEGER) != 0;
+  if (t == LUA_TNUMBER && n->acts[t] != ACT_NUMBER &&
+      !lua_isinteger(c->m.L, slot))
+    return false;
 #endif
-    return (n->types & TYPE_NUMBER) == TYPE_NUMBER &&
-           isfinite(lua_tonumber(L, slot));
-  default: return false;
-  }
+  return check_quick(&c->m, n, slot, t);
 }
 
 /* Casts a member whose name or index the step has. */
@@ -93,6 +85,7 @@ static void record_at(cast_Machine *c, const char *kind, int old, int fresh,
 typedef struct Members {
   int out;   /* stack index of the table, or of the nil in its place */
   int pairs; /* keys with values above it */
+  bool odd;  /* there is something that is asked for and not described */
   int hint;  /* members expected, for a table made early */
 } Members;
 
@@ -129,8 +122,7 @@ static bool push_missing(cast_Machine *c, const schema_Property *p,
   if (constant == 0 && p->required) constant = p->fixed;
   if (constant != 0 && c->keep < 1) {
     fill_push_default(L, c->m.s, c->m.constants, constant);
-    if (!takes_scalar(program_node(c->m.s, p->node), L, lua_gettop(L),
-                      lua_type(L, -1)) &&
+    if (!stays_quickly(c, p->check, lua_gettop(L), lua_type(L, -1)) &&
         !cast_at(c, p->node, lua_gettop(L), lua_type(L, -1), NULL, p->name,
                  p->len, 0))
       *fits = false;
@@ -144,38 +136,54 @@ static bool push_missing(cast_Machine *c, const schema_Property *p,
   return true;
 }
 
+/* Has a default, or must be there: something to do when it is missing. */
+static bool misses(const cast_Machine *c, const schema_Property *p) {
+  return p->required || (p->default_value != 0 && c->keep < 1);
+}
+
+static void add_missing(cast_Machine *c, const schema_Object *object,
+                        const schema_Property *p, Members *members,
+                        bool *fits) {
+  if (push_missing(c, p, fits)) add_pair(c->m.L, members);
+  else lua_pop(c->m.L, 1);
+  if (p->required && !by_name(object, p)) *fits = false;
+}
+
+/* The value in slot `at` of property `p`; false when it is to be left out. */
+static bool cast_property(cast_Machine *c, const schema_Property *p, int at,
+                          int t, bool *fits) {
+  if (cast_at(c, p->node, at, t, NULL, p->name, p->len, 0)) return true;
+  *fits = false;
+  if (!c->force || p->required || !cast_drop(c, p->node, at)) return true;
+  record_at(c, "stripped", at, 0, p->name, p->len);
+  return false;
+}
+
 static void cast_properties(cast_Machine *c, const schema_Object *object,
                             int slot, Members *members, bool *fits) {
   lua_State *L = c->m.L;
-  const schema_Property *p = program_property(c->m.s, object->first);
-  const schema_Property *end = p + object->count;
+  const schema_Property *p = object->properties, *end = p + object->count;
+  int top = lua_gettop(L);
   for (; p < end; p++) {
-    int t, at;
+    int t;
     ops_rawgeti(L, c->m.constants, (size_t)p->key);
-    lua_pushvalue(L, -1);
+    lua_pushvalue(L, top + 1);
     t = ops_rawget(L, slot);
-    if (t == LUA_TNIL) {
-      lua_pop(L, 1);
-      if (push_missing(c, p, fits)) add_pair(L, members);
-      else lua_pop(L, 1);
-      if (p->required && !by_name(object, p)) *fits = false;
-      continue;
+    if (t == LUA_TNIL && misses(c, p)) {
+      lua_settop(L, top + 1);
+      add_missing(c, object, p, members, fits);
+    } else if (t == LUA_TNIL) {
+      lua_settop(L, top);
+    } else if (!by_name(object, p)) {
+      members->odd = true;
+      lua_settop(L, top);
+    } else if (stays_quickly(c, p->check, top + 2, t) ||
+               cast_property(c, p, top + 2, t, fits)) {
+      add_pair(L, members);
+    } else {
+      lua_settop(L, top);
     }
-    if (!by_name(object, p)) {
-      lua_pop(L, 2);
-      continue;
-    }
-    at = lua_gettop(L);
-    if (!takes_scalar(program_node(c->m.s, p->node), L, at, t) &&
-        !cast_at(c, p->node, at, t, NULL, p->name, p->len, 0)) {
-      *fits = false;
-      if (c->force && !p->required && cast_drop(c, p->node, at)) {
-        record_at(c, "stripped", at, 0, p->name, p->len);
-        lua_settop(L, at - 2);
-        continue;
-      }
-    }
-    add_pair(L, members);
+    top = lua_gettop(L);
   }
 }
 
@@ -270,6 +278,13 @@ void cast_mark_empty(cast_Machine *c, int slot, int out, uint16_t types) {
   }
 }
 
+/* May there be more in the result than the properties? */
+static bool keeps_others(const cast_Machine *c, const schema_Object *object) {
+  if (object->patterns > 0) return true;
+  if (object->additional < 0) return object->open;
+  return !program_node(c->m.s, object->additional)->is_false;
+}
+
 static bool cast_object(cast_Machine *c, const schema_Node *n, int slot) {
   lua_State *L = c->m.L;
   const schema_Object *object;
@@ -282,11 +297,12 @@ static bool cast_object(cast_Machine *c, const schema_Node *n, int slot) {
   } else {
     object = program_object(c->m.s, n->object);
     members.pairs = 0;
+    members.odd = false;
     members.hint = object->count;
     lua_pushnil(L);
     cast_properties(c, object, slot, &members, &fits);
-    if (object->patterns > 0 || object->open || object->additional >= 0 ||
-        c->changes != 0 || c->keep >= 2)
+    if (members.odd || c->changes != 0 || c->keep >= 2 ||
+        keeps_others(c, object))
       cast_others(c, object, slot, &members, &fits);
     else store(L, &members, members.pairs);
   }
@@ -312,7 +328,8 @@ static bool cast_items(cast_Machine *c, const schema_Op *op, int slot, int out,
     int32_t node = op->c;
     int t = ops_rawgeti(L, slot, i + 1);
     if (i < (size_t)op->b) node = *program_link(c->m.s, op->a + (int32_t)i);
-    if (node >= 0 && !takes_scalar(program_node(c->m.s, node), L, out + 1, t) &&
+    if (node >= 0 &&
+        !stays_quickly(c, program_target(c->m.s, node), out + 1, t) &&
         !cast_at(c, node, out + 1, t, NULL, NULL, 0, i))
       fits = false;
     ops_rawseti(L, out, i + 1);
@@ -328,13 +345,25 @@ static void copy_items(lua_State *L, int slot, int out, size_t n) {
   }
 }
 
+/* Does the new array of length `n` have what is asked besides its items? */
+static bool cast_array_op(cast_Machine *c, const schema_Op *op, int slot,
+                          size_t n) {
+  switch (op->code) {
+  case CODE_ITEMS: return true;
+  case CODE_MIN_ITEMS: return n >= op->u.n;
+  case CODE_MAX_ITEMS: return n <= op->u.n;
+  default: return check_op(&c->m, 0, op, slot, TYPE_ARRAY);
+  }
+}
+
 static bool cast_array(cast_Machine *c, const schema_Node *n, int slot) {
   lua_State *L = c->m.L;
   ptrdiff_t length = value_array_length(L, slot);
   bool fits = true;
   int out;
   int32_t i;
-  if (length < 0 || !schema_is_sequence(L, slot, n->items >= 0)) return false;
+  if (length < 0 || (n->items < 0 && !schema_is_sequence(L, slot, false)))
+    return false;
   lua_createtable(L, (int)length, 0);
   out = lua_gettop(L);
   lua_pushvalue(L, c->array_mt);
@@ -345,8 +374,7 @@ static bool cast_array(cast_Machine *c, const schema_Node *n, int slot) {
   else copy_items(L, slot, out, (size_t)length);
   lua_replace(L, slot);
   for (i = n->arrays; i < n->objects; i++) {
-    const schema_Op *op = program_op(c->m.s, i);
-    if (op->code != CODE_ITEMS && !check_op(&c->m, 0, op, slot, TYPE_ARRAY))
+    if (!cast_array_op(c, program_op(c->m.s, i), slot, (size_t)length))
       fits = false;
   }
   return fits;
@@ -412,13 +440,12 @@ static bool stays(cast_Machine *c, int32_t node, int slot, int t) {
 /* A scalar that conforms in the end will stay: no other look is needed. */
 static bool cast_merging_scalar(cast_Machine *c, int32_t node, int slot,
                                 int t) {
-  bool merged = c->merged, chosen = c->chosen;
+  bool chosen = c->chosen, fits;
   if (stays(c, node, slot, t)) return true;
-  cast_merged(c, &node, 1, slot);
+  fits = cast_merged(c, &node, 1, slot);
   t = lua_type(c->m.L, slot);
   if (t == LUA_TTABLE || c->m.too_deep || !check_node(&c->m, node, slot, t))
-    return false;
-  c->merged = merged;
+    return fits;
   c->chosen = chosen;
   return true;
 }
@@ -467,130 +494,5 @@ bool cast_slot(cast_Machine *c, int32_t node, int slot, int t) {
   fits = cast_node(c, node, slot, t);
   c->m.depth--;
   c->m.scope = scope.outer;
-  return fits;
-}
-
-static bool cast_once(cast_Machine *c, int slot) {
-  int32_t root = c->m.s->root;
-  bool fits;
-  c->changed = c->made = c->searched = 0;
-  fits = cast_slot(c, root, slot, lua_type(c->m.L, slot));
-  if (c->m.too_deep) return false;
-  return c->merged ? cast_conforms(c, &root, 1, slot) && !c->m.too_deep : fits;
-}
-
-/* Branches are chosen by what stands there: cast until nothing changes. */
-static bool cast_until_stable(cast_Machine *c, int slot) {
-  lua_State *L = c->m.L;
-  bool fits = cast_once(c, slot);
-  int pass;
-  for (pass = 1;
-       pass < MAX_PASSES && c->chosen && c->changed > 0 && !c->m.too_deep;
-       pass++) {
-    bool same;
-    lua_pushvalue(L, slot);
-    fits = cast_once(c, slot);
-    same = schema_equal(L, c->m.core, slot, lua_gettop(L));
-    lua_pop(L, 1);
-    if (same) break;
-  }
-  return fits;
-}
-
-/* The slot and the list of changes as they were before this round. */
-static void start_again(cast_Machine *c, int slot, int v) {
-  lua_State *L = c->m.L;
-  size_t i;
-  lua_pushvalue(L, v);
-  lua_replace(L, slot);
-  c->merged = c->chosen = false;
-  if (c->changes == 0) return;
-  for (i = ops_rawlen(L, c->changes); i > c->said; i--) {
-    lua_pushnil(L);
-    ops_rawseti(L, c->changes, i);
-  }
-}
-
-/* With less done: 1 fills in nothing, 2 strips nothing either. */
-static bool cast_less(cast_Machine *c, int slot, int v, int keep) {
-  c->keep = keep;
-  c->m.too_deep = false;
-  start_again(c, slot, v);
-  return cast_until_stable(c, slot);
-}
-
-/* A value that conforms must not be spoiled: by a default that does not fit, by
-** stripping what minProperties counts.  Defaults may also go on without end. */
-static bool cast_gently(cast_Machine *c, int slot, int v) {
-  bool fits = cast_until_stable(c, slot);
-  if (c->m.too_deep) fits = cast_less(c, slot, v, 1);
-  if (fits || c->m.too_deep || !check_value(&c->m, c->m.s->root, v))
-    return fits;
-  while (!fits && c->keep < 2) fits = cast_less(c, slot, v, c->keep + 1);
-  return fits;
-}
-
-/* One round: `slot` holds the value at `v`, and its cast form then. */
-static bool cast_round(cast_Machine *c, int slot, int v, bool force) {
-  bool fits;
-  c->keep = 0;
-  c->merged = c->chosen = c->force = false;
-  if (c->changes != 0) c->said = ops_rawlen(c->m.L, c->changes);
-  fits = cast_gently(c, slot, v);
-  if (!fits && force && !c->m.too_deep) {
-    c->force = true;
-    c->merged = c->chosen = true;
-    fits = cast_until_stable(c, slot);
-  }
-  if (c->m.too_deep) start_again(c, slot, v);
-  return fits && !c->m.too_deep;
-}
-
-/* Casting the result must change nothing.  A round ends with that, unless it
-** did less than usual or more. */
-static bool cast_by_mode(cast_Machine *c, int slot, int v, int mode) {
-  lua_State *L = c->m.L;
-  int round;
-  bool fits;
-  if (mode == SCHEMA_OFF) return check_value(&c->m, c->m.s->root, slot);
-  fits = cast_round(c, slot, v, mode == SCHEMA_FORCE);
-  for (round = 1;
-       round < MAX_PASSES && (c->keep > 0 || c->force) && !c->m.too_deep;
-       round++) {
-    int before;
-    bool same;
-    lua_pushvalue(L, slot);
-    before = lua_gettop(L);
-    fits = cast_round(c, slot, before, mode == SCHEMA_FORCE);
-    same = schema_equal(L, c->m.core, slot, before);
-    lua_settop(L, before - 1);
-    if (same) break;
-  }
-  return fits;
-}
-
-bool cast_value(lua_State *L, int schema, int v, int mode, bool changes) {
-  cast_Machine c;
-  bool fits;
-  int slot;
-  memset(&c, 0, sizeof(c));
-  luaL_checkstack(L, 40, "schema");
-  lua_pushvalue(L, v);
-  slot = lua_gettop(L);
-  if (changes) {
-    lua_newtable(L);
-    core_push_array_mt(L);
-    lua_setmetatable(L, -2);
-    c.changes = slot + 1;
-  }
-  check_start(&c.m, L, schema);
-  core_push_array_mt(L);
-  c.array_mt = lua_gettop(L);
-  if (mode == SCHEMA_FORCE) {
-    lua_settop(L, c.array_mt + 2);
-    c.hints = c.array_mt + 1;
-  }
-  fits = cast_by_mode(&c, slot, v, mode);
-  lua_settop(L, changes ? slot + 1 : slot);
   return fits;
 }

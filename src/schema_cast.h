@@ -22,7 +22,7 @@ typedef struct cast_Machine {
   int hints;    /* stack index of what cast_search tries, nil until then; the
                    names of members stand above it */
   int trials;   /* casts within casts, to find a branch */
-  bool merged;  /* only a check can say whether the result conforms */
+  int merging;  /* merged casts within merged casts */
   bool chosen;  /* a branch was chosen by what stood there: cast again */
   int keep;     /* 1: fill in nothing, 2: strip nothing either */
   bool force;   /* misfits are replaced */
@@ -46,7 +46,8 @@ bool cast_slot(cast_Machine *c, int32_t node, int slot, int t);
 /* The same when several schemas apply. */
 bool cast_slot_by(cast_Machine *c, const int32_t *nodes, int count, int slot);
 
-/* The same by all the schemas that apply, those of chosen branches too. */
+/* The same by all the schemas that apply, those of chosen branches too.  Only a
+** check can say whether the result conforms, which the outermost one makes. */
 bool cast_merged(cast_Machine *c, const int32_t *nodes, int count, int slot);
 
 /* The only branch that the table in `slot` can conform to, by its tag or its

@@ -77,28 +77,45 @@ static int32_t best_branch(cast_Machine *c, const schema_Union *u, int slot) {
   return best;
 }
 
-/* The first branch that fits, the others that fit too for their names; else the
-** one that comes closest. */
+static int32_t branch_node(const cast_Machine *c, const schema_Union *u,
+                           int32_t branch) {
+  return *program_link(c->m.s, u->first + branch);
+}
+
+/* Where `first` (-1: none) fits, it; else those that fit.  The others that fit
+** too lend their names.  False when none fits. */
+static bool gather_fitting(cast_Machine *c, cast_Views *views,
+                           const schema_Op *op, int slot, bool weak, int depth,
+                           int32_t first) {
+  const schema_Union *u = program_union(c->m.s, op->a);
+  bool found = first >= 0 && fits(c, branch_node(c, u, first), slot);
+  int32_t i;
+  if (found) gather(c, views, branch_node(c, u, first), slot, weak, depth);
+  if (found && op->code == CODE_ONE_OF) return true;
+  for (i = 0; i < u->count; i++) {
+    int32_t node = branch_node(c, u, i);
+    if (i == first || !fits(c, node, slot)) continue;
+    gather(c, views, node, slot, weak || found, depth);
+    found = true;
+    if (op->code == CODE_ONE_OF) return true;
+  }
+  return found;
+}
+
+/* The branch of a tag; those that fit; the one that is meant; else the one that
+** comes closest. */
 static void gather_union(cast_Machine *c, cast_Views *views,
                          const schema_Op *op, int slot, bool weak, int depth) {
   const schema_Union *u = program_union(c->m.s, op->a);
-  int32_t i, branch = check_tagged_branch(&c->m, u, slot);
-  bool found = false;
+  int32_t branch = check_tagged_branch(&c->m, u, slot);
   if (branch < 0) {
     c->chosen = true;
-    for (i = 0; i < u->count; i++) {
-      int32_t node = *program_link(c->m.s, u->first + i);
-      if (!fits(c, node, slot)) continue;
-      gather(c, views, node, slot, weak || found, depth);
-      found = true;
-      if (op->code == CODE_ONE_OF) return;
-    }
-    if (found) return;
-    branch = best_branch(c, u, slot);
+    branch = check_hinted_branch(&c->m, u, slot);
+    if (gather_fitting(c, views, op, slot, weak, depth, branch)) return;
+    if (branch < 0) branch = best_branch(c, u, slot);
   }
   if (branch >= 0)
-    gather(c, views, *program_link(c->m.s, u->first + branch), slot, weak,
-           depth);
+    gather(c, views, branch_node(c, u, branch), slot, weak, depth);
 }
 
 static void gather_if(cast_Machine *c, cast_Views *views, const schema_Op *op,
@@ -460,9 +477,12 @@ bool cast_merged(cast_Machine *c, const int32_t *nodes, int count, int slot) {
     c->m.too_deep = true;
     return false;
   }
-  c->merged = true;
   c->m.depth++;
+  c->merging++;
   ok = cast_by_views(c, nodes, count, slot);
+  c->merging--;
+  if (ok && c->merging == 0 && !c->force && c->trials == 0)
+    ok = cast_conforms(c, nodes, count, slot) && !c->m.too_deep;
   c->m.depth--;
   return ok;
 }

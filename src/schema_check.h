@@ -27,6 +27,22 @@ typedef struct check_Machine {
   bool too_deep; /* a limit was reached: the answer is no */
 } check_Machine;
 
+#define CHECK_STACK_BLOCK 32 /* slots asked for in advance */
+
+/* A limit was reached. */
+static inline bool check_too_deep(check_Machine *m) {
+  m->too_deep = true;
+  return false;
+}
+
+/* Room for `n` more values above m->top: asked for in blocks. */
+static inline bool check_reserve(check_Machine *m, int n) {
+  if (m->top + n <= m->room) return true;
+  if (!ops_checkstack(m->L, n + CHECK_STACK_BLOCK)) return check_too_deep(m);
+  m->room = m->top + n + CHECK_STACK_BLOCK;
+  return true;
+}
+
 /* Pushes the constants of the schema at index `schema`. */
 void check_start(check_Machine *m, lua_State *L, int schema);
 
@@ -37,11 +53,38 @@ void check_start_at(check_Machine *m, lua_State *L, int schema, int top);
 ** node `node`? */
 bool check_node(check_Machine *m, int32_t node, int v, int t);
 
+/* Is the value a scalar that conforms, as far as the node's act can say?  `n`
+ *is
+ ** a target. */
+bool check_quick(check_Machine *m, const schema_Node *n, int v, int t);
+
 /* check_node for the outermost value: a value that is too deep is refused. */
 bool check_value(check_Machine *m, int32_t node, int v);
 
 /* check_value for the root node of a machine just started. */
 bool check_root(check_Machine *m, int v, int t);
+
+/* Among the machine's own files, where m->top and m->room hold: */
+
+bool check_inner(check_Machine *m, int32_t node, int v, int t);
+bool check_object(check_Machine *m, const schema_Object *object, int v);
+bool check_items(check_Machine *m, const schema_Op *op, int v, size_t n);
+bool check_union(check_Machine *m, const schema_Op *op, int v, int t,
+                 uint16_t type);
+bool check_text_op(check_Machine *m, const schema_Op *op, const char *s,
+                   size_t len);
+bool check_one_op(check_Machine *m, const schema_Node *n, const schema_Op *op,
+                  int v, uint16_t type);
+
+/* What a node asks beyond its type: all its instructions. */
+bool check_ops(check_Machine *m, const schema_Node *n, int v, int t,
+               uint16_t type);
+
+/* The same, type and all. */
+bool check_rest(check_Machine *m, const schema_Node *n, int v, int t);
+
+/* A collection may have shrunk the stack (LuaJIT). */
+void check_forget_room(check_Machine *m);
 
 /* One instruction alone; `type` is the value's TYPE_ bit, `n` the length of an
 ** array. */
@@ -68,6 +111,9 @@ bool check_unevaluated_items(check_Machine *m, int32_t node,
 
 /* The branch that the discriminating property of the value names, or -1. */
 int32_t check_tagged_branch(check_Machine *m, const schema_Union *u, int v);
+
+/* The branch that OpenAPI's discriminator says was meant, or -1. */
+int32_t check_hinted_branch(check_Machine *m, const schema_Union *u, int v);
 
 /* How often CODE_CONTAINS matches; stops after `enough`. */
 size_t check_count_contained(check_Machine *m, const schema_Op *op, int v,

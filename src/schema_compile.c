@@ -386,7 +386,10 @@ static void set_member(Compiler *c, int32_t index, int32_t value) {
   m->value = value;
   ops_rawgeti(c->L, c->t->constants, (size_t)value);
   m->type = types[value_kind(c->L, c->t->core, -1)];
-  if (m->type == TYPE_STRING) m->text = lua_tolstring(c->L, -1, &m->len);
+  if (m->type == TYPE_STRING) {
+    m->text = lua_tolstring(c->L, -1, &m->len);
+    m->address = lua_topointer(c->L, -1);
+  }
   lua_pop(c->L, 1);
 }
 
@@ -417,6 +420,8 @@ static void emit_union(Compiler *c, schema_KeywordId id, schema_Code code) {
   i = schema_vector_add(c->L, &s->alloc, &s->unions, sizeof(schema_Union), 1);
   program_union(s, i)->first = first;
   program_union(s, i)->count = k->count;
+  if (c->k[KEYWORD_DISCRIMINATOR] != NULL)
+    compile_hints(c->L, s, c->t, i, c->k[KEYWORD_DISCRIMINATOR]->value);
   emit(c, code, id)->a = i;
 }
 
@@ -595,7 +600,10 @@ void compile_program(lua_State *L, schema_Schema *s, tree_Tree *t, int32_t root,
   last->simple = last->accepts_all = 1;
   last->items = last->object = -1;
   last->location.parent = -1;
+  last->strings = last->numbers = last->arrays = last->objects = last->every =
+      last->end = (int32_t)s->ops.count;
   copy_anchors(&c);
   compile_unions(L, s);
   compile_defaults(s);
+  compile_acts(L, s);
 }

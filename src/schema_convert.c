@@ -3,6 +3,7 @@
 ** exactly how JSON writes a number or a boolean, and numbers to their text
 ** (schema_cast.h, cast_convert).
 */
+#include "json_number.h"
 #include "schema_cast.h"
 #include "schema_value.h"
 
@@ -73,11 +74,11 @@ static bool push_text(lua_State *L, int slot) {
   double d = lua_tonumber(L, slot);
   if (!isfinite(d)) return false;
   if (value_is_integer(L, slot, &n)) {
-    snprintf(text, sizeof(text), "%lld", (long long)n);
+    lua_pushlstring(L, text, json_format_integer(text, n));
   } else {
     write_number(text, sizeof(text), d);
+    lua_pushstring(L, text);
   }
-  lua_pushstring(L, text);
   return true;
 }
 

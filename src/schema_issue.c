@@ -36,8 +36,8 @@ static void collect_at(issue_List *list, int32_t node, int v, const char *name,
   lua_State *L = list->m.L;
   schema_Step step;
   if (program_node(list->m.s, node)->accepts_all &&
-      lua_type(L, member) != LUA_TFUNCTION &&
-      lua_type(L, member) != LUA_TTHREAD)
+      schema_type_of(L, list->m.core, member, lua_type(L, member), TYPE_ANY) !=
+          0)
     return;
   step.outer = list->at;
   step.table = lua_topointer(L, v);
@@ -109,7 +109,7 @@ static void collect_known(issue_List *list, int32_t node,
     const schema_Property *p = program_property(list->m.s, object->first + i);
     ops_rawgeti(L, list->m.constants, (size_t)p->key);
     if (ops_rawget(L, v) != LUA_TNIL) {
-      if (p->declared)
+      if (p->declared || p->required)
         collect_at(list, p->node, v, p->name, p->len, 0, top + 1);
     } else if (p->required) {
       add_missing(list, node, v, p);

@@ -170,6 +170,7 @@ void issue_collect_union(issue_List *list, int32_t node, const schema_Op *op,
   if (check_op(&list->m, node, op, v, type)) return;
   if (op->code == CODE_ONE_OF && add_ambiguous(list, node, op, v)) return;
   tagged = check_tagged_branch(&list->m, u, v);
+  if (tagged < 0) tagged = check_hinted_branch(&list->m, u, v);
   if (tagged >= 0) {
     issue_collect(list, *program_link(list->m.s, u->first + tagged), v,
                   lua_type(L, v));

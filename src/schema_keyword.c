@@ -44,6 +44,7 @@ const schema_KeywordInfo schema_keywords[KEYWORD_COUNT] = {
     {"dependencies", SINCE_4, APPLICATOR, SHAPE_DEPENDENCIES},
     {"dependentRequired", SINCE_2019, VALIDATION, SHAPE_NAME_MAP},
     {"dependentSchemas", SINCE_2019, APPLICATOR, SHAPE_MAP},
+    {"discriminator", D20 | DRAFT_OPENAPI, METADATA, SHAPE_ANY},
     {"else", SINCE_7, APPLICATOR, SHAPE_SCHEMA},
     {"enum", ALL, VALIDATION, SHAPE_LIST},
     {"exclusiveMaximum", ALL, VALIDATION, SHAPE_LIMIT},

@@ -125,17 +125,12 @@ bool check_knows_item(check_Machine *m, int32_t node, int v, size_t index,
   return knows(m, node, &q, true);
 }
 
-static bool too_deep(check_Machine *m) {
-  m->too_deep = true;
-  return false;
-}
-
 bool check_unevaluated_properties(check_Machine *m, int32_t node,
                                   const schema_Op *op, int v) {
   lua_State *L = m->L;
   int top = lua_gettop(L);
   bool ok = true;
-  if (!ops_checkstack(L, 8)) return too_deep(m);
+  if (!ops_checkstack(L, 8)) return check_too_deep(m);
   lua_pushnil(L);
   while (ok && lua_next(L, v)) {
     size_t len;
@@ -158,7 +153,7 @@ bool check_unevaluated_items(check_Machine *m, int32_t node,
   size_t n = ops_rawlen(L, v), i;
   int top = lua_gettop(L);
   bool ok = true;
-  if (!ops_checkstack(L, 8)) return too_deep(m);
+  if (!ops_checkstack(L, 8)) return check_too_deep(m);
   for (i = 0; ok && i < n; i++) {
     int t = ops_rawgeti(L, v, i + 1);
     ok = check_knows_item(m, node, v, i, top + 1) ||

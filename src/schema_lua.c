@@ -163,46 +163,48 @@ static int schema_compile(lua_State *L) {
   return 1;
 }
 
-/* By the address of the metatable: its name would have to be hashed. */
+/* By the address of the metatable: its name would have to be hashed.  Leaves
+** something on the stack. */
 static bool is_self(lua_State *L) {
-  bool same;
-  if (lua_type(L, 1) != LUA_TUSERDATA || !lua_getmetatable(L, 1)) return false;
-  same = lua_topointer(L, -1) == core_state(L)->schema_mt;
-  lua_pop(L, 1);
-  return same;
+  return lua_touserdata(L, 1) != NULL && lua_getmetatable(L, 1) &&
+         lua_topointer(L, -1) == core_state(L)->schema_mt;
 }
 
 /* Returns the Lua type of the value. */
 static int check_self(lua_State *L) {
-  int t = lua_type(L, 2);
+  int t = lua_type(L, 2), top = lua_gettop(L);
   luaL_argcheck(L, is_self(L), 1, "a compiled schema expected");
+  lua_settop(L, top);
   if (t == LUA_TNONE) luaL_checkany(L, 2);
   return t;
+}
+
+static int push_misfits(lua_State *L) {
+  lua_settop(L, 2);
+  lua_pushboolean(L, 0);
+  schema_push_issues(L, 1, 2);
+  if (ops_rawlen(L, -1) > 0) return 2;
+  lua_createtable(L, 0, 3); /* only a limit can do that */
+  lua_pushliteral(L, "");
+  lua_setfield(L, -2, "path");
+  lua_pushliteral(L, "");
+  lua_setfield(L, -2, "schemaPath");
+  lua_pushliteral(L, "a limit was reached: nested too deeply, or a pattern "
+                     "took too long");
+  lua_setfield(L, -2, "message");
+  ops_rawseti(L, -2, 1);
+  return 2;
 }
 
 /* schema:check(value) -> true | false, issues */
 static int schema_check(lua_State *L) {
   check_Machine m;
-  int t = check_self(L);
-  bool ok;
-  lua_settop(L, 2);
-  check_start_at(&m, L, 1, 2);
-  ok = check_root(&m, 2, t);
-  lua_pushboolean(L, ok);
-  if (ok) return 1;
-  schema_push_issues(L, 1, 2);
-  if (ops_rawlen(L, -1) == 0) { /* only a limit can do that */
-    lua_createtable(L, 0, 3);
-    lua_pushliteral(L, "");
-    lua_setfield(L, -2, "path");
-    lua_pushliteral(L, "");
-    lua_setfield(L, -2, "schemaPath");
-    lua_pushliteral(L, "a limit was reached: nested too deeply, or a pattern "
-                       "took too long");
-    lua_setfield(L, -2, "message");
-    ops_rawseti(L, -2, 1);
-  }
-  return 2;
+  int t = lua_type(L, 2);
+  if (t == LUA_TNONE || !is_self(L)) check_self(L);
+  check_start_at(&m, L, 1, lua_gettop(L));
+  if (!check_root(&m, 2, t)) return push_misfits(L);
+  lua_pushboolean(L, 1);
+  return 1;
 }
 
 /* schema:cast(value, mode = "cast", changes = true) -> value, changes */

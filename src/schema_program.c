@@ -31,6 +31,7 @@ void program_free(schema_Schema *s) {
   schema_vector_free(a, &s->links, sizeof(int32_t));
   schema_vector_free(a, &s->slots, sizeof(int32_t));
   schema_vector_free(a, &s->dynamics, sizeof(schema_Dynamic));
+  schema_vector_free(a, &s->bounds, sizeof(schema_Bounds));
 }
 
 static int program_gc(lua_State *L) {

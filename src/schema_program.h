@@ -88,33 +88,76 @@ typedef struct schema_Op {
   } u;
 } schema_Op;
 
+/* What the machine does with a value, by its Lua type (schema_act.c).  An act
+** other than the last decides alone, without the node's instructions. */
+typedef enum schema_Act {
+  ACT_REFUSE,
+  ACT_ACCEPT,
+  ACT_NULL,    /* light userdata: NULL */
+  ACT_LENGTH,  /* strings: bounds of length */
+  ACT_TEXT,    /* strings: bounds of length, then the other instructions */
+  ACT_TAG,     /* strings: one of a few interned ones */
+  ACT_INTEGER, /* numbers: integers within bounds */
+  ACT_NUMBER,  /* numbers: all within bounds */
+  ACT_MEMBERS, /* tables: objects, by their members */
+  ACT_ITEMS,   /* tables: arrays, by their length and items */
+  ACT_TAGGED,  /* tables: objects, by the branch that their tag names */
+  ACT_BRANCH,  /* the only branch of a union that takes this type decides */
+  ACT_REST
+} schema_Act;
+
+#define ACT_TYPES 12 /* Lua types; LuaJIT has one more */
+
+/* Of numbers and lengths.  A schema's first has none. */
+typedef struct schema_Bounds {
+  double low, high;         /* inclusive; they hold for numbers within 2^53 */
+  int64_t least, most;      /* the same for integers, always */
+  size_t shortest, longest; /* code points */
+  size_t fewest_items, most_items;
+} schema_Bounds;
+
+/* A member of an enum, or a const. */
+typedef struct schema_Member {
+  const char *text; /* strings: borrowed from the constants, else NULL */
+  size_t len;
+  const void *address; /* strings: lua_topointer */
+  int32_t value;       /* constant */
+  uint8_t type;        /* TYPE_... */
+} schema_Member;
+
 /* The instructions of a node stand in one run: those for its value's kind,
 ** then those for every value. */
 typedef struct schema_Node {
-  uint16_t types; /* TYPE_...: what the value may be */
+  uint8_t acts[ACT_TYPES]; /* schema_Act */
+  uint16_t types;          /* TYPE_...: what the value may be */
   uint8_t accepts_all;
   uint8_t simple;   /* nothing but `types` is to check */
   uint8_t fills;    /* a default lies at or below it */
   uint8_t merges;   /* other schemas apply to the same value */
   uint8_t is_false; /* the schema `false` */
   uint8_t forwards; /* `target` may be checked in its place */
-  uint8_t bounded;  /* of numbers, `types`, `low` and `high` are to check */
   uint8_t whole;    /* takes objects, no arrays, and looks at every member */
-  uint8_t members;  /* of objects, nothing but the members is to check */
-  uint8_t leaf;     /* no scalar makes it check another node */
+  int32_t tag_count;
+  const schema_Member *tags;         /* of ACT_TAG */
+  const struct schema_Object *shape; /* of objects, only members are to check */
+  const struct schema_Node *item;    /* of ACT_ITEMS */
+  const struct schema_Union *choice; /* the union that is all that it says */
+  int32_t bounds;                    /* 0 when there are none */
+  int32_t self;
+  int32_t texts; /* the first instruction for strings that is no bound */
   int32_t strings, numbers, arrays, objects, every, end; /* instructions */
   int32_t resource;
   int32_t default_value; /* constant, 0 when none */
   int32_t target; /* the node that this one merely refers to, or itself */
   int32_t items, object; /* the CODE_ITEMS instruction, the object; or -1 */
-  double low, high;      /* inclusive; they hold for numbers within 2^53 */
   schema_Location location;
 } schema_Node;
 
 typedef struct schema_Property {
   const char *name; /* borrowed from the constants */
   size_t len;
-  int32_t key;           /* constant */
+  const schema_Node *check; /* `node`, or what it merely refers to */
+  int32_t key;              /* constant */
   int32_t node;          /* what its value must be; true when only required */
   int32_t default_value; /* constant, 0 when none: its node's, by $ref too */
   int32_t fixed;         /* constant: the only value it can have, 0 when none */
@@ -126,11 +169,13 @@ typedef struct schema_Pattern {
 } schema_Pattern;
 
 typedef struct schema_Object {
-  int32_t first, count;      /* properties; the required ones first */
-  int32_t required;          /* how many are required */
-  int32_t pattern, patterns; /* first and count of patternProperties */
-  int32_t additional;        /* node, -1 when none is given */
-  int32_t slots;             /* hash of the names: first slot, a power of 2 */
+  const schema_Property *properties; /* the first */
+  const int32_t *slot;               /* the first */
+  int32_t first, count;              /* properties; the required ones first */
+  int32_t required;                  /* how many are required */
+  int32_t pattern, patterns;         /* first and count of patternProperties */
+  int32_t additional;                /* node, -1 when none is given */
+  int32_t slots; /* hash of the names: first slot, a power of 2 */
   uint32_t mask;
   uint64_t factor;    /* of the hash: few names, or none, share a slot */
   uint8_t whole;      /* every member must be looked at, not only known ones */
@@ -138,24 +183,33 @@ typedef struct schema_Object {
   uint8_t long_names; /* some names are not interned */
 } schema_Object;
 
-/* A member of an enum, or a const. */
-typedef struct schema_Member {
-  const char *text; /* strings: borrowed from the constants, else NULL */
-  size_t len;
-  int32_t value; /* constant */
-  uint8_t type;  /* TYPE_... */
-} schema_Member;
+/* The kinds of values that a union may have one branch for. */
+enum {
+  PICK_NULL,
+  PICK_BOOLEAN,
+  PICK_NUMBER,
+  PICK_STRING,
+  PICK_TABLE,
+  UNION_PICKS
+};
 
+/* Tags decide; hints only say which branch was meant. */
 typedef struct schema_Union {
   int32_t first, count; /* links: nodes */
   int32_t key;          /* constant: the property that tells them apart, 0 */
   int32_t tag, tags;    /* first and count of the tags */
+  int32_t hint_key;     /* constant: what OpenAPI's discriminator names, 0 */
+  int32_t hint, hints;  /* first and count of the tags that it gives */
+  const schema_Node *picks[UNION_PICKS]; /* the only ones to take a kind */
 } schema_Union;
 
 typedef struct schema_Tag {
   const char *text; /* borrowed from the constants */
   size_t len;
-  int32_t branch; /* position in the union */
+  const void *address;            /* lua_topointer */
+  int32_t branch;                 /* position in the union */
+  const schema_Node *check;       /* the branch, or what it refers to */
+  const schema_Property *decided; /* by the tag alone, or NULL */
 } schema_Tag;
 
 typedef struct schema_Dynamic {
@@ -167,7 +221,7 @@ struct schema_Schema {
   ops_Alloc alloc;
   const core_State *core;
   schema_Vector nodes, ops, properties, patterns, objects, members, unions,
-      tags, links, slots, regexes, dynamics;
+      tags, links, slots, regexes, dynamics, bounds;
   int32_t root;
   int32_t issue_limit;
   bool has_dynamic;      /* the dynamic scope matters */
@@ -197,6 +251,14 @@ PROGRAM_AT(link, int32_t, links)
 PROGRAM_AT(slot, int32_t, slots)
 PROGRAM_AT(regex, regex_Regex *, regexes)
 PROGRAM_AT(dynamic, schema_Dynamic, dynamics)
+PROGRAM_AT(bounds, schema_Bounds, bounds)
+
+/* The node that is checked in place of one that merely refers to it. */
+static inline const schema_Node *program_target(const schema_Schema *s,
+                                                int32_t node) {
+  const schema_Node *n = program_node(s, node);
+  return n->forwards ? program_node(s, n->target) : n;
+}
 
 /* Strings of up to this size are interned: equal means the same address. */
 #if LUA_VERSION_NUM >= 502
@@ -223,12 +285,10 @@ program_find_address(const schema_Schema *s, const schema_Object *object,
                      const void *address) {
   const char *name =
       (const char *)((uintptr_t)address + (uintptr_t)s->name_offset);
-  const int32_t *slots = program_slot(s, object->slots);
   uint32_t i;
-  for (i = program_slot_of(object, name); slots[i] != 0;
+  for (i = program_slot_of(object, name); object->slot[i] != 0;
        i = (i + 1) & object->mask) {
-    const schema_Property *p =
-        program_property(s, object->first + slots[i] - 1);
+    const schema_Property *p = object->properties + object->slot[i] - 1;
     if (p->name == name) return p;
   }
   return NULL;

@@ -149,8 +149,7 @@ static bool custom_dialect(lua_State *L, tree_Tree *t, const char *uri,
   bool known;
   lua_pushlstring(L, uri, schema_uri_fragment(uri, strlen(uri)));
   if (depth > 8 || ops_rawget(L, t->documents) != LUA_TTABLE) {
-    if (depth > 8) lua_pop(L, 1);
-    else lua_pop(L, 1);
+    lua_pop(L, 1);
     add_unresolved(L, t, uri);
     return false;
   }

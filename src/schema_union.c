@@ -1,10 +1,8 @@
 /*
 ** schema_union.c - what is known of a program once all its nodes are there:
-** discriminators of unions, defaults, short ways (schema_compile.h).
+** discriminators of unions, defaults (schema_compile.h).
 */
 #include "schema_compile.h"
-
-#include <math.h>
 
 int32_t compile_target(const schema_Schema *s, int32_t node) {
   int hops;
@@ -80,6 +78,7 @@ static bool add_tags(lua_State *L, schema_Schema *s, const schema_Union *u,
         s, schema_vector_add(L, &s->alloc, &s->tags, sizeof(schema_Tag), 1));
     tag->text = m->text;
     tag->len = m->len;
+    tag->address = m->address;
     tag->branch = i;
   }
   return true;
@@ -191,46 +190,6 @@ static bool update_fills(schema_Schema *s, schema_Node *n) {
   return false;
 }
 
-/* The bounds in doubles, which are exact for the numbers within 2^53. */
-static void set_bounds(const schema_Schema *s, schema_Node *n) {
-  int32_t i;
-  n->low = -INFINITY;
-  n->high = INFINITY;
-  n->bounded = n->every == n->end;
-  for (i = n->numbers; i < n->arrays; i++) {
-    const schema_Op *op = program_op(s, i);
-    double d = op->flag & INTEGER_BOUND ? (double)op->u.i : op->u.d;
-    switch (op->code) {
-    case CODE_MINIMUM: n->low = fmax(n->low, d); break;
-    case CODE_MAXIMUM: n->high = fmin(n->high, d); break;
-    case CODE_ABOVE: n->low = fmax(n->low, nextafter(d, INFINITY)); break;
-    case CODE_BELOW: n->high = fmin(n->high, nextafter(d, -INFINITY)); break;
-    default: n->bounded = 0; break;
-    }
-  }
-}
-
-static bool is_leaf(const schema_Schema *s, const schema_Node *n) {
-  int32_t i;
-  for (i = n->every; i < n->end; i++) {
-    uint8_t code = program_op(s, i)->code;
-    if (code != CODE_ENUM && code != CODE_CONST) return false;
-  }
-  return true;
-}
-
-/* What lets the machine take a shorter way. */
-static void find_short_ways(const schema_Schema *s, int32_t node) {
-  schema_Node *n = program_node(s, node);
-  set_bounds(s, n);
-  n->target = compile_target(s, node);
-  n->forwards = n->target != node && !s->has_dynamic;
-  n->leaf = is_leaf(s, n);
-  n->members = n->object >= 0 && n->end == n->objects + 1 && !s->has_dynamic;
-  n->whole = (n->types & TYPE_ARRAY) == 0 && n->object >= 0 &&
-             program_object(s, n->object)->whole;
-}
-
 void compile_defaults(schema_Schema *s) {
   bool changed = true;
   int32_t i;
@@ -239,7 +198,6 @@ void compile_defaults(schema_Schema *s) {
     p->default_value = default_of(s, p->node, 0);
     p->fixed = fixed_value(s, p->node);
   }
-  for (i = 0; i < (int32_t)s->nodes.count; i++) find_short_ways(s, i);
   while (changed) {
     changed = false;
     for (i = (int32_t)s->nodes.count - 1; i >= 0; i--)

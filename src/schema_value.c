@@ -7,10 +7,17 @@
 #define MAX_NESTING 512 /* levels that equality looks into */
 #define FEW_ITEMS 24    /* so many are compared each with each */
 
-uint16_t schema_type_of_unmarked(lua_State *L, int i, uint16_t wanted) {
-  bool is_empty = ops_rawgeti(L, i, 1) == LUA_TNIL;
+/* A length of 0 says that there is no first item; another one may skip it. */
+static bool has_first(lua_State *L, int i) {
+  bool has;
+  if (ops_rawlen(L, i) == 0) return false;
+  has = ops_rawgeti(L, i, 1) != LUA_TNIL;
   lua_pop(L, 1);
-  if (!is_empty) return TYPE_ARRAY;
+  return has;
+}
+
+uint16_t schema_type_of_unmarked(lua_State *L, int i, uint16_t wanted) {
+  if (has_first(L, i)) return TYPE_ARRAY;
   if ((wanted & TYPE_OBJECT) || (wanted & TYPE_ARRAY) == 0) return TYPE_OBJECT;
   lua_pushnil(L);
   if (!lua_next(L, i)) return TYPE_ARRAY;

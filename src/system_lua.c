@@ -1,12 +1,16 @@
 /*
 ** system_lua.c - operations.system: what Lua's own library lacks of the
-** operating system and the scanner and the command line need.  Reads
-** directories and file kinds; opens, writes and keeps nothing.
+** operating system and the scanner, the command line and stores of secrets
+** need.  Reads directories and file kinds, writes private files; keeps nothing
+** open.
 */
 #include <dirent.h>
 #include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
 #include <stdbool.h>
 #include <stdio.h>
+#include <stdlib.h>
 #include <sys/stat.h>
 #include <unistd.h>
 
@@ -101,10 +105,82 @@ static int system_is_terminal(lua_State *L) {
   return 1;
 }
 
+static bool write_all(int fd, const char *text, size_t n) {
+  while (n > 0) {
+    ssize_t written = write(fd, text, n);
+    if (written < 0 && errno != EINTR) return false;
+    if (written > 0) {
+      text += written;
+      n -= (size_t)written;
+    }
+  }
+  return true;
+}
+
+/* The whole file or none of it is there at any time: written under another
+** name, then renamed.  Returns 0 or errno. */
+static int replace_file(const char *path, char *draft, const char *text,
+                        size_t n) {
+  int error = 0, fd = mkostemp(draft, O_CLOEXEC); /* mode 0600 */
+  if (fd < 0) return errno;
+  if (!write_all(fd, text, n) || fsync(fd) != 0) error = errno;
+  if (close(fd) != 0 && error == 0) error = errno;
+  if (error == 0 && rename(draft, path) != 0) error = errno;
+  if (error != 0) unlink(draft);
+  return error;
+}
+
+/* system.write_private(path, text) -> true | nil, message
+** The file is its owner's only (mode 0600), one that was there is replaced. */
+static int system_write_private(lua_State *L) {
+  size_t n;
+  const char *path = check_path(L, 1);
+  const char *text = luaL_checklstring(L, 2, &n);
+  char draft[PATH_MAX];
+  int error;
+  if (snprintf(draft, sizeof(draft), "%s.XXXXXX", path) >= (int)sizeof(draft))
+    return push_failure(L, path, ENAMETOOLONG);
+  error = replace_file(path, draft, text, n);
+  if (error != 0) return push_failure(L, path, error);
+  lua_pushboolean(L, 1);
+  return 1;
+}
+
+/* Makes a directory and those above it, each mode 0700.  Returns 0 or errno. */
+static int make_directories(char *path) {
+  char *slash = path;
+  struct stat st;
+  do {
+    slash = strchr(slash + 1, '/');
+    if (slash != NULL) *slash = '\0';
+    if (mkdir(path, 0700) != 0 && errno != EEXIST) return errno;
+    if (slash != NULL) *slash = '/';
+  } while (slash != NULL);
+  if (stat(path, &st) != 0) return errno;
+  return S_ISDIR(st.st_mode) ? 0 : ENOTDIR;
+}
+
+/* system.make_private_directory(path) -> true | nil, message
+** Those that are there are left as they are. */
+static int system_make_private_directory(lua_State *L) {
+  const char *path = check_path(L, 1);
+  char copy[PATH_MAX];
+  int error;
+  luaL_argcheck(L, *path != '\0', 1, "path expected");
+  if (snprintf(copy, sizeof(copy), "%s", path) >= (int)sizeof(copy))
+    return push_failure(L, path, ENAMETOOLONG);
+  error = make_directories(copy);
+  if (error != 0) return push_failure(L, path, error);
+  lua_pushboolean(L, 1);
+  return 1;
+}
+
 static const luaL_Reg system_functions[] = {
     {"list", system_list},
     {"kind", system_kind},
     {"is_terminal", system_is_terminal},
+    {"write_private", system_write_private},
+    {"make_private_directory", system_make_private_directory},
     {NULL, NULL},
 };
 

@@ -20,4 +20,33 @@ function argument.optional(value, kind, position, name)
   end
 end
 
+--- Raises "bad option 'key' to 'name' (...)" for an option that has another Lua type than `kinds` says, or that it does
+--- not know.
+---@param options table
+---@param kinds table<string, string>
+---@param name string  of the public function
+---@param level? integer  as of `error`, where that is not the caller of who calls this; default 3
+function argument.options(options, kinds, name, level)
+  for key, value in pairs(options) do
+    local kind = kinds[key]
+    if type(value) ~= kind then
+      local what = kind and ("%s expected, got %s"):format(kind, type(value)) or "unknown"
+      error(("bad option '%s' to '%s' (%s)"):format(tostring(key), name, what), level or 3)
+    end
+  end
+end
+
+--- Raises when `value` is not an object that has `method`: misuse of something that is told by what it can do.
+---@param value any
+---@param method string
+---@param kind string  what was expected, in words: "call map"
+function argument.object(value, method, kind, position, name)
+  local ok, found = pcall(function()
+    return value[method]
+  end)
+  if not ok or type(found) ~= "function" then
+    error(("bad argument #%d to '%s' (%s expected, got %s)"):format(position, name, kind, type(value)), 3)
+  end
+end
+
 return argument

@@ -1,5 +1,6 @@
 --- What is registered: operations by id, in the order of their registration.
 local argument = require("operations.argument")
+local core = require("operations.core")
 local errors = require("operations.error")
 local operation = require("operations.operation")
 local registry_options = require("operations.options")
@@ -149,24 +150,49 @@ local function copy(spec, handler)
   for key, value in pairs(spec) do
     fields[key] = value
   end
+  fields.accessControl = fields.accessControl or { requiredScopes = setmetatable({}, core.array_mt) }
   return fields
+end
+
+--- A copy of what is registered, its schemas made.
+local function whole(found, handler)
+  if not found then
+    return nil
+  end
+  local ok, err = found:make()
+  if not ok then
+    return nil, err
+  end
+  return copy(found.spec, handler)
 end
 
 --- The definition (spec and handler) registered under an id; a copy.
 ---@param id string
 ---@return operations.Definition?
+---@return operations.Error? err  when its schemas, made on first need, turn out to be none
 function catalog:get(id)
   argument.expect(id, "string", 1, "get")
   local found = self._operations[id]
-  return found and copy(found.spec, found.handler) or nil
+  return whole(found, found and found.handler)
 end
 
 ---@param id string
 ---@return operations.Spec?
+---@return operations.Error? err  as `get`
 function catalog:get_spec(id)
   argument.expect(id, "string", 1, "get_spec")
+  return whole(self._operations[id])
+end
+
+--- What kind of operation an id is, and whether it may be offered to others (`_meta.exposed` is not false).
+---@param id string
+---@return "query"|"mutation"|"subscription"|nil type
+---@return boolean? exposed
+function catalog:type_of(id)
+  argument.expect(id, "string", 1, "type_of")
   local found = self._operations[id]
-  return found and copy(found.spec) or nil
+  local meta = found and found.spec._meta
+  return found and found.spec.type, not (meta and meta.exposed == false)
 end
 
 ---@param id string
@@ -201,35 +227,47 @@ local function matches(spec, filter)
     and (filter.tag == nil or has_tag(spec, filter.tag))
 end
 
-local function select_operations(self, filter, make)
-  local list = {}
-  for _, id in ipairs(self._order) do
-    local found = self._operations[id]
-    if matches(found.spec, filter or {}) then
-      list[#list + 1] = make(found)
-    end
-  end
-  return list
+---@class operations.Filter
+---@field namespace? string
+---@field type? string
+---@field tag? string
+---@field schemas? boolean  false: without inputSchema, outputSchema and errorSchemas; those that are made on first need
+---  are not made, so that a long list stays cheap
+
+local function bare(found, handler)
+  local fields = copy(found.spec, handler)
+  fields.inputSchema, fields.outputSchema, fields.errorSchemas = nil, nil, nil
+  return fields
 end
 
---- The definitions, in the order of their registration.
----@param filter? { namespace?: string, type?: string, tag?: string }
+local function select_operations(self, filter, with_handlers)
+  filter = filter or {}
+  local take, list, flaws = filter.schemas == false and bare or whole, {}, {}
+  for _, id in ipairs(self._order) do
+    local found = self._operations[id]
+    if matches(found.spec, filter) then
+      list[#list + 1], flaws[#flaws + 1] = take(found, with_handlers and found.handler or nil)
+    end
+  end
+  return list, flaws
+end
+
+--- The definitions, in the order of their registration. One whose schemas turn out to be none is left out.
+---@param filter? operations.Filter
 ---@return operations.Definition[]
+---@return operations.Error[] flaws  of those that were left out, details { operationId, issues }
 function catalog:list(filter)
   argument.optional(filter, "table", 1, "list")
-  return select_operations(self, filter, function(found)
-    return copy(found.spec, found.handler)
-  end)
+  return select_operations(self, filter, true)
 end
 
 --- As `list`, without handlers: what can be told to others.
----@param filter? { namespace?: string, type?: string, tag?: string }
+---@param filter? operations.Filter
 ---@return operations.Spec[]
+---@return operations.Error[] flaws
 function catalog:specs(filter)
   argument.optional(filter, "table", 1, "specs")
-  return select_operations(self, filter, function(found)
-    return copy(found.spec)
-  end)
+  return select_operations(self, filter, false)
 end
 
 return catalog

@@ -9,6 +9,8 @@ local errors = {}
 ---@field code string  one of the codes below, or one of the operation's errorSchemas
 ---@field message string  for the person who reads it
 ---@field details any  what a program needs: for VALIDATION_ERROR an array of issues
+---@field retryable? boolean  calls to other processes: does trying again make sense?
+---@field mayHaveRun? boolean  calls to other processes: false when the handler surely was not started
 
 --- Codes of the library itself. Adapters add `HTTP_<status>`; operations declare theirs in `errorSchemas`.
 errors.codes = {
@@ -19,6 +21,13 @@ errors.codes = {
   ABORTED = "ABORTED",
   EXECUTION_ERROR = "EXECUTION_ERROR",
   UNKNOWN_ERROR = "UNKNOWN_ERROR",
+  -- of calls to other processes
+  UNAVAILABLE = "UNAVAILABLE", -- nobody there serves it
+  BUSY = "BUSY", -- too much is under way
+  DRAINING = "DRAINING", -- the peer is about to leave
+  TRANSPORT_LOST = "TRANSPORT_LOST",
+  WORKER_LOST = "WORKER_LOST",
+  POISON = "POISON", -- it killed every worker that tried
 }
 
 errors.mt = core.error_mt
@@ -51,13 +60,38 @@ local function declared(message, schemas)
   end
 end
 
+-- Where errors that nobody foresaw were raised, until that is logged. No part of them: remote callers see those.
+local tracebacks = setmetatable({}, { __mode = "k" })
+
+--- The traceback of an error that nobody foresaw and nobody logged.
+---@param err any
+---@return string?
+function errors.traceback(err)
+  return tracebacks[err]
+end
+
+--- The same, for who logs it: it is given once.
+---@param err any
+---@return string?
+function errors.take_traceback(err)
+  local traceback = tracebacks[err]
+  tracebacks[err] = nil
+  return traceback
+end
+
+local function unforeseen(err, traceback)
+  tracebacks[err] = traceback
+  return err, false
+end
+
 --- Turns whatever a handler raised or returned as its failure into an error object. A string that starts with a
 --- declared code takes that code; a table with `code` and `message` is taken at its word.
 ---@param failure any
 ---@param schemas? table  the operation's errorSchemas
+---@param traceback? string  kept with the error when nobody foresaw it
 ---@return operations.Error err
 ---@return boolean expected  false when nobody foresaw it: its traceback belongs in the log
-function errors.from(failure, schemas)
+function errors.from(failure, schemas, traceback)
   if errors.is_error(failure) then
     return failure, true
   elseif type(failure) == "string" then
@@ -65,11 +99,11 @@ function errors.from(failure, schemas)
     if code then
       return errors.new(code, message), true
     end
-    return errors.new("EXECUTION_ERROR", failure), false
+    return unforeseen(errors.new("EXECUTION_ERROR", failure), traceback)
   elseif type(failure) == "table" and type(failure.code) == "string" and type(failure.message) == "string" then
     return errors.new(failure.code, failure.message, failure.details), true
   end
-  return errors.new("UNKNOWN_ERROR", tostring(failure), { raw = failure }), false
+  return unforeseen(errors.new("UNKNOWN_ERROR", tostring(failure), { raw = failure }), traceback)
 end
 
 return errors

@@ -12,6 +12,8 @@ local http = { jar = jar.new, retry_after = retry.after, limits = limits }
 
 local failure = exchange.failure
 
+local CONNECTIONS = 5 -- that one request may be lost with, closed by their server over it
+
 ---@class operations.HttpRequest
 ---@field url string  http or https
 ---@field method? string  "GET" when absent
@@ -19,19 +21,24 @@ local failure = exchange.failure
 ---@field body? string|fun(): string?|{ read: function }  a function is called, a reader read, whenever the connection
 ---  takes more, until nil; such a body cannot be sent a second time
 ---@field body_size? integer  bytes that a function or reader will give; without it they go in chunks
----@field timeout? number  ms for everything, redirects and retries included; none when absent
+---@field timeout? number  ms for everything, redirects and retries included; 0 or absent: none
 ---@field connect_timeout? number  ms
 ---@field first_byte_timeout? number  ms until the headers are there, from when the body is on its way
----@field idle_timeout? number  ms between two pieces of the answer's body, while somebody reads
+---@field idle_timeout? number  ms between two pieces of the answer's body, while somebody reads; 0: any; of a stream:
+---  any when absent
 ---@field max_body? integer  bytes, after decompression; of a stream: no limit when absent
 ---@field max_headers? integer  bytes
 ---@field redirects? integer  how many to follow; 0: none
 ---@field redirect_all? boolean  follow for other methods than GET and HEAD: 301 and 302 make a POST a GET, 303 makes
 ---  all one, 307 and 308 send method and body again
 ---@field credentials? string[]  headers that, like Authorization and Cookie, stay at the origin they were meant for
+---@field query_credentials? string[]  parameters of the query that do so too, when a server redirects with them
 ---@field retry? boolean|operations.RetryPolicy  try idempotent requests again; off when absent
 ---@field jar? operations.CookieJar  from `http.jar()`; cookies are ignored without one
 ---@field ca_file? string  certificates to trust instead of the system's
+---@field cert_file? string  our own certificate, PEM; with the key in it, or in `key_file`, which `key_password` opens
+---@field key_file? string
+---@field key_password? string
 ---@field proxy? string|false  URL; false: none; when absent the environment's (`http_proxy`, `https_proxy`, `no_proxy`)
 ---@field public_only? boolean  connect to addresses of the public internet only, on every redirect too
 ---@field window? integer  unread bytes at which a stream's sender is held back
@@ -43,9 +50,30 @@ local failure = exchange.failure
 ---@field body string
 ---@field url string  the last one, after redirects
 
--- Does `step` and what the jar wants of its answer.
-local function ask(request, step)
-  local answer, err = step(request)
+-- The time that is left for a request; nil when it has none to itself.
+local function left(deadline)
+  return deadline and deadline - scheduler.host().now()
+end
+
+-- Does `step`, again when the request was lost with a connection that others had used before, and may be sent twice.
+local function step_again(request, step, deadline)
+  local answer, err
+  for _ = 1, CONNECTIONS do
+    answer, err = step(request)
+    if answer or request.once or not exchange.is_stale(err) then
+      break
+    end
+    request.timeout = left(deadline)
+    if deadline and request.timeout <= 0 then
+      break
+    end
+  end
+  return answer, err
+end
+
+-- The same, and what the jar wants of its answer.
+local function ask(request, step, deadline)
+  local answer, err = step_again(request, step, deadline)
   local cookies = request.options.jar
   if answer and cookies then
     cookies:store(request.url, answer.headers.setCookie)
@@ -53,15 +81,10 @@ local function ask(request, step)
   return answer, err
 end
 
--- The time that is left for a request; nil when it has none to itself.
-local function left(deadline)
-  return deadline and deadline - scheduler.host().now()
-end
-
 -- Runs `step` on the request and on where its answers redirect to.
 local function follow(request, step, deadline)
   for hop = 0, request.redirects do
-    local answer, err = ask(request, step)
+    local answer, err = ask(request, step, deadline)
     if not answer then
       return nil, err
     end
@@ -83,7 +106,7 @@ local function follow(request, step, deadline)
       return nil, failure(request, "timeout", "the time was up after a redirect", "total")
     end
   end
-  return nil, failure(request, "redirect", ("more than %d redirects"):format(request.redirects))
+  return nil, failure(request, "redirect", ("more than %g redirects"):format(request.redirects))
 end
 
 -- Waits, unless the request's or the task's time would be up by then.
@@ -131,7 +154,7 @@ local function run(options, step, stream)
   end
   local policy = retry.policy(options.retry)
   local deadline = request.timeout and scheduler.host().now() + request.timeout
-  if policy and retry.is_repeatable(request) then
+  if policy and not request.once then
     return try(request, step, policy, deadline)
   end
   return follow(request, step, deadline)
@@ -140,7 +163,7 @@ end
 --- Sends a request and waits for the whole answer. Any status is an answer; a failure is one of the exchange itself:
 --- TIMEOUT, ABORTED or EXECUTION_ERROR with `details.kind` "dns", "connect", "tls", "timeout", "reset", "truncated",
 --- "size", "encoding", "protocol", "redirect", "request", "body", "memory" or "aborted"; a timeout's `details.phase`
---- is "connect", "first_byte", "idle", "total" or "deadline" (the task's).
+--- is "connect", "first_byte", "idle", "total" or "deadline" (the task's), a reset's "reused" when the connection was.
 ---@param options operations.HttpRequest
 ---@return operations.HttpResponse?
 ---@return operations.Error? err

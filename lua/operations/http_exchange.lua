@@ -6,12 +6,13 @@ local url = require("operations.url")
 local exchange = {}
 
 local PIECE = 65536 -- bytes asked of a reader at once
+local LENT = 32768 -- bytes lent at once: what is made of them stays near the processor
 
 --- The error of a request.
 ---@param request table
 ---@param kind string
 ---@param text string
----@param phase? string  of a timeout: "connect", "first_byte", "idle" or "total"
+---@param phase? string  of a timeout: "connect", "first_byte", "idle" or "total"; of a reset: "reused"
 ---@return operations.Error
 function exchange.failure(request, kind, text, phase)
   local code = kind == "timeout" and "TIMEOUT" or kind == "aborted" and "ABORTED" or "EXECUTION_ERROR"
@@ -39,6 +40,13 @@ local function interrupted(request, raised)
 end
 exchange.interrupted = interrupted
 
+--- Was the request lost with a connection that had served others, before there was an answer?
+---@param err operations.Error
+---@return boolean
+function exchange.is_stale(err)
+  return type(err.details) == "table" and err.details.phase == "reused"
+end
+
 local function start(request, on_event)
   local host = scheduler.host()
   if not host.start then
@@ -55,6 +63,17 @@ local Stream = {}
 Stream.__index = Stream
 Stream.__name = "operations.http_stream"
 
+-- Streams that nobody reads any more, until they end: what stops their timers.
+local lingering = {}
+
+local function stop_lingering(self)
+  local stop = lingering[self]
+  lingering[self] = nil
+  if stop then
+    stop()
+  end
+end
+
 local function on_event(self, kind, a, b, c)
   if kind == "head" then
     self.status, self.headers = a, b
@@ -67,6 +86,9 @@ local function on_event(self, kind, a, b, c)
     end
   elseif kind == "error" then
     self._ended, self._failure = true, failure(self._request, a, b, c)
+  end
+  if self._ended then
+    stop_lingering(self)
   end
   local wake = self._wake
   self._wake = nil
@@ -197,17 +219,15 @@ function exchange.run(request)
   return { status = a, headers = b, body = c, url = request.url }
 end
 
---- The next bytes of the body, as soon as some are there. What is not read holds the sender back.
----@return string? chunk  never empty; nil at the end
----@return operations.Error? err
-function Stream:read()
+-- What `method` of the handle gives of the body, as soon as something is there.
+local function take(self, method, max)
   if self._wake then
-    error("stream:read() is already waiting", 2)
+    error("stream:read() is already waiting", 3)
   end
   while true do
-    local chunk = self._handle:read()
+    local chunk, size = self._handle[method](self._handle, max)
     if chunk then
-      return chunk
+      return chunk, size
     elseif self._ended then
       return nil, self._failure
     end
@@ -218,11 +238,38 @@ function Stream:read()
   end
 end
 
+--- The next bytes of the body, as soon as some are there. What is not read holds the sender back.
+---@return string? chunk  never empty; nil at the end
+---@return operations.Error? err
+function Stream:read()
+  return take(self, "read")
+end
+
+--- As `read`, without a copy: where the next bytes lie, for a parser in C. They stay there until the stream is used
+--- again or something waits.
+---@return lightuserdata? address
+---@return integer|operations.Error|nil size  how many they are; nil or the error when there are none
+function Stream:lend()
+  return take(self, "lend", LENT)
+end
+
+--- Reads no further. When the end of the body comes within `ms`, the connection is kept for other streams; else it is
+--- closed.
+---@param ms number
+function Stream:linger(ms)
+  if not self._ended and not lingering[self] then
+    lingering[self] = scheduler.host().timer(ms, function()
+      self:close()
+    end)
+  end
+end
+
 --- Closes the connection unless the body was read to its end. Closing twice does nothing.
 function Stream:close()
   if not self._ended then
     self._ended, self._failure = true, failure(self._request, "aborted", "the stream was closed")
   end
+  stop_lingering(self)
   self._handle:cancel()
   local wake = self._wake
   self._wake = nil

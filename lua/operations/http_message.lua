@@ -1,4 +1,5 @@
 --- What an HTTP request must look like before libcurl sees it.
+local core = require("operations.core")
 local limits = require("operations.limits")
 local url = require("operations.url")
 local version = require("operations.version")
@@ -13,6 +14,9 @@ local token = "^[%w!#$%%&'*+.^_`|~-]+$"
 -- A control character other than tab.
 local control = "[^%C\t]"
 
+-- RFC 9110, 9.2.2
+local idempotent = { GET = true, HEAD = true, OPTIONS = true, TRACE = true, PUT = true, DELETE = true, QUERY = true }
+
 -- Framing is the client's own business: a wrong length smuggles requests.
 local framing = { ["content-length"] = true, ["transfer-encoding"] = true }
 
@@ -25,7 +29,11 @@ local types = {
   headers = "table",
   body_size = "number",
   ca_file = "string",
+  cert_file = "string",
+  key_file = "string",
+  key_password = "string",
   credentials = "table",
+  query_credentials = "table",
   timeout = "number",
   connect_timeout = "number",
   first_byte_timeout = "number",
@@ -79,10 +87,10 @@ end
 
 local function check_url(options)
   local text = options.url
-  if text:find("[%c ]") then
+  if core.is_plain_url(text) then
+    return nil
+  elseif text:find("[%c ]") then
     return "the URL contains a blank or a control character"
-  elseif text:find("^https?://[%w.-]+:?%d*/") then
-    return nil -- nothing unusual
   end
   local parsed = url.parse(text)
   if not parsed or (parsed.scheme ~= "http" and parsed.scheme ~= "https") then
@@ -142,7 +150,7 @@ end
 
 -- The header lines of a request, in a stable order, and the names among them; or nil, nil and what is wrong.
 local function header_lines(options, method)
-  local lines, seen = {}, {}
+  local lines, seen = { nil, nil, nil }, {} -- with room for some
   for name, value in pairs(options.headers or seen) do
     local problem = add_header(lines, seen, name, value)
     if problem then
@@ -182,16 +190,19 @@ function message.prepare(options, stream)
   local request = {
     url = options.url,
     method = method,
-    timeout = options.timeout,
+    timeout = options.timeout ~= 0 and options.timeout or nil,
     connect_timeout = options.connect_timeout or limits.connect_timeout,
     first_byte_timeout = options.first_byte_timeout or limits.first_byte_timeout,
-    idle_timeout = options.idle_timeout,
+    idle_timeout = options.idle_timeout or not stream and limits.idle_timeout or nil,
     keep_alive = limits.keep_alive,
     max_headers = options.max_headers or limits.headers,
     max_body = options.max_body or not stream and limits.body or nil,
     window = options.window or limits.window,
     redirects = options.redirects or limits.redirects,
     ca_file = options.ca_file,
+    cert_file = options.cert_file,
+    key_file = options.key_file,
+    key_password = options.key_password,
     public_only = options.public_only,
     stream = stream,
     options = options,
@@ -209,7 +220,7 @@ function message.prepare(options, stream)
   local problem = check_url(options)
   if problem then
     return request, problem
-  elseif not method:find(token) then
+  elseif not idempotent[method] and not method:find(token) then
     request.method = "?"
     return request, "the method is no token"
   elseif method == "HEAD" and options.body then
@@ -224,6 +235,7 @@ function message.prepare(options, stream)
     request.url = options.url:gsub("#.*$", "")
   end
   request.headers = lines
+  request.once = request.upload or not (idempotent[method] or seen["idempotency-key"])
   request.decode = not seen["accept-encoding"]
   return request
 end

@@ -47,6 +47,13 @@ local function unbound(options)
   return without(without(options.headers, drop), bound)
 end
 
+-- Takes from the options what is for the origin alone that the request was meant for.
+local function leave_origin(options)
+  options.headers = unbound(options)
+  options.url = url.without_query(options.url, options.query_credentials or {})
+  options.cert_file, options.key_file, options.key_password = nil, nil, nil
+end
+
 -- Does the answer turn the request into a GET? 301 and 302 do so for POST only, by custom; 303 for all.
 local function becomes_get(status, method)
   if is_safe(method) then
@@ -58,7 +65,7 @@ end
 -- Where to, when that is allowed; or nil and the problem.
 local function destination(request, target)
   local from = url.parse(request.url)
-  local location = url.resolve(request.url, target)
+  local location = url.resolve(request.url, (target:gsub(" ", "%%20"))) -- which many servers forget
   local to = location and url.parse(location)
   if not to then
     return nil, "redirected to what is no URL"
@@ -91,7 +98,7 @@ function redirect.follow(request, status, target)
     return request, "redirected, and the body cannot be sent a second time"
   end
   if foreign then
-    options.headers = unbound(options)
+    leave_origin(options)
   end
   local following, problem = message.prepare(options, request.stream)
   following.timeout = request.timeout

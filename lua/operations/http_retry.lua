@@ -16,9 +16,6 @@ local defaults = { attempts = 3, delay = 250, max_delay = 30000, jitter = 0.5 }
 -- Too early, too many, and the gateways' statuses: none says that the request itself is at fault.
 local statuses = { [408] = true, [425] = true, [429] = true, [502] = true, [503] = true, [504] = true }
 
--- RFC 9110, 9.2.2
-local idempotent = { GET = true, HEAD = true, OPTIONS = true, TRACE = true, PUT = true, DELETE = true, QUERY = true }
-
 -- Failures that another try may not meet again.
 local passing = { dns = true, connect = true, reset = true, truncated = true, timeout = true }
 
@@ -62,23 +59,6 @@ function retry.policy(given)
     policy.statuses = set
   end
   return policy
-end
-
---- May a request be sent twice: by its method or its Idempotency-Key, and is its body still there?
----@param request table
----@return boolean
-function retry.is_repeatable(request)
-  if request.upload then
-    return false
-  elseif idempotent[request.method] then
-    return true
-  end
-  for name in pairs(request.options.headers or {}) do
-    if name:lower() == "idempotency-key" then
-      return true
-    end
-  end
-  return false
 end
 
 --- How long a server asks to wait (RFC 9110, 10.2.3).

@@ -30,17 +30,23 @@ local operations = {
 
 -- Parts that a program may do without are loaded when first named.
 local parts = {
+  from_mcp = "operations.from_mcp",
   from_openapi = "operations.from_openapi",
   http = "operations.http",
   json = "operations.json",
+  oauth = "operations.oauth",
   process = "operations.process",
   scanner = "operations.scanner",
+  transports = "operations.transports",
   type = "operations.type",
 }
 
 -- Functions of such parts: the module, and the name in there.
 local functions = {
   all = { "operations.task", "all" },
+  call_handler = { "operations.call_handler", "new" },
+  call_map = { "operations.call_map", "new" },
+  import = { "operations.call_services", "import" },
   map = { "operations.task_map", "map" },
   run = { "operations.task", "run" },
   sleep = { "operations.task", "sleep" },

@@ -2,8 +2,10 @@
 local compat = require("operations.compat")
 local contexts = require("operations.context")
 local core = require("operations.core")
+local error_schema = require("operations.error_schema")
 local errors = require("operations.error")
 local scheduler = require("operations.scheduler")
+local specs = require("operations.spec")
 
 local operation = {}
 
@@ -19,25 +21,64 @@ local trust = core.trust()
 local Operation = {}
 Operation.__index = Operation
 
+--- The two halves of the pipeline around the handler, and the guards that tell when they are not needed.
+local function set_pipeline(self, compiled)
+  local spec = self.spec
+  self.prepare, self.finish, self.input_guard, self.output_guard = core.operation(self.id, spec.accessControl,
+    compiled.inputSchema, compiled.outputSchema, spec.normalize or self.options.normalize)
+  self.wants_changes = self.options.on_change ~= nil
+end
+
+--- Stands in for `prepare` until the first call: access is judged first, then the schemas are made.
+local function prepare_later(self)
+  return function(input, identity, trusted)
+    local judge = core.operation(self.id, self.spec.accessControl, nil, nil, "off")
+    local ok, err = judge(input, identity, trusted)
+    if not ok then
+      return false, err
+    end
+    ok, err = self:make()
+    if not ok then
+      return false, err
+    end
+    return self.prepare(input, identity, trusted)
+  end
+end
+
 --- Makes an operation of a checked spec (`spec.check`).
----@param checked table
+---@param checked operations.CheckedSpec
 ---@param options operations.RegistryOptions
 ---@return operations.Operation
 function operation.new(checked, options)
   local spec = checked.spec
-  local id = spec.namespace .. "." .. spec.name
   local self = setmetatable({
-    id = id,
+    id = spec.namespace .. "." .. spec.name,
     spec = spec,
     options = options,
     streams = spec.type == "subscription",
-    wants_changes = options.on_change ~= nil,
+    handler = nil, takes_context = nil, prepare = nil, -- room for what every operation has
   }, Operation)
-  local normalize = spec.normalize or options.normalize
-  self.prepare, self.finish, self.input_guard, self.output_guard =
-    core.operation(id, spec.accessControl, checked.input, checked.output, normalize)
   self:set_handler(checked.handler)
+  if checked.compiled then
+    set_pipeline(self, checked.compiled)
+  else
+    self.prepare = prepare_later(self)
+  end
   return self
+end
+
+--- Makes the schemas that are made on first need; there is nothing to do after the first time.
+---@return boolean ok
+---@return operations.Error? err  what is wrong with them; the same every time
+function Operation:make()
+  if not self.finish and not self._flaw then
+    local compiled, err = specs.make(self.spec)
+    if compiled then
+      set_pipeline(self, compiled)
+    end
+    self._flaw = err
+  end
+  return self._flaw == nil, self._flaw
 end
 
 --- Each middleware takes (handler, spec) and returns the handler to use; the first one listed is the outermost.
@@ -122,44 +163,24 @@ local function answer(self, value)
 end
 Operation.answer = answer
 
-local function find_declared(schemas, code)
-  for _, declared in ipairs(schemas or {}) do
-    if declared.code == code then
-      return declared
-    end
-  end
-end
-
 --- Turns what the handler raised or returned as failure into an error object; what nobody foresaw is logged with its
 --- traceback, which remote callers never see.
 ---@param failure any
 ---@param traceback? string
 ---@return operations.Error
 function Operation:failure(failure, traceback)
+  self:make()
   local err, expected = errors.from(failure, self.spec.errorSchemas)
-  if not expected then
-    self.options.log("error", self.id .. ": " .. (traceback or tostring(failure)))
+  local log = errors.take_traceback(err) or not expected and (traceback or tostring(failure))
+  if log then
+    self.options.log("error", self.id .. ": " .. log)
   end
-  local declared = find_declared(self.spec.errorSchemas, err.code)
-  if declared and declared.schema ~= nil and err.details ~= nil then
-    self:_check_details(declared, err)
+  local declared = error_schema.find(self.spec.errorSchemas, err.code)
+  local issues = declared and error_schema.issues(declared, err.details)
+  if issues then
+    self.options.on_warning({ operationId = self.id, code = err.code, issues = issues })
   end
   return err
-end
-
-function Operation:_check_details(declared, err)
-  self._details = self._details or {}
-  local schema = self._details[declared]
-  if schema == nil then
-    schema = core.schema_compile(declared.schema)
-    self._details[declared] = schema or false
-  end
-  if schema then
-    local ok, issues = schema:check(err.details)
-    if not ok then
-      self.options.on_warning({ operationId = self.id, code = err.code, issues = issues })
-    end
-  end
 end
 
 -- Runs where the handler raised, so that the traceback is still to be had.

@@ -1,4 +1,6 @@
 --- What a registry can be told when it is made.
+local argument = require("operations.argument")
+
 local options = {}
 
 ---@class operations.RegistryOptions
@@ -28,12 +30,7 @@ local function check(given)
   if type(given) ~= "table" then
     error(("bad argument #1 to 'registry' (table expected, got %s)"):format(type(given)), 5)
   end
-  for key, value in pairs(given) do
-    if type(value) ~= option_kinds[key] then
-      error(("bad option '%s' to 'registry' (%s)"):format(tostring(key), option_kinds[key]
-        and ("%s expected, got %s"):format(option_kinds[key], type(value)) or "unknown"), 5)
-    end
-  end
+  argument.options(given, option_kinds, "registry", 6)
   local normalize = given.normalize or "cast"
   if normalize ~= "cast" and normalize ~= "force" and normalize ~= "off" then
     error("bad option 'normalize' to 'registry' (\"cast\", \"force\" or \"off\" expected)", 5)

@@ -27,6 +27,7 @@ local allowed
 ---@field stderr_lines? integer  how many are kept
 ---@field on_stderr? fun(line: string)  told of every line as it comes
 ---@field shared? boolean  goes on when the task that started it is cancelled
+---@field whole_group? boolean  what it has started and left behind is killed when it ends, however that comes
 
 local function log_of(options)
   local on_line = options.on_stderr
@@ -68,6 +69,9 @@ function process.spawn(options)
     return nil, process_child.failure(self, step, ("cannot start (%s): %s"):format(what, why))
   end
   self.pid = self._handle:pid()
+  if options.whole_group then
+    self._handle:finish(0)
+  end
   local owner = scheduler.here().task
   if owner and not options.shared then
     task_tree.tie(owner, self)

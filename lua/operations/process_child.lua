@@ -79,8 +79,24 @@ local function on_exit(self, kind, value)
   wake_all(self, "exit")
 end
 
+-- Hands over what is there of stdout; false once, at its end.
+local function hand_over(self)
+  local on_chunk, handle = self._on_chunk, self._handle
+  local text, why = handle:chunk()
+  while text do
+    on_chunk(text)
+    text, why = handle:chunk()
+  end
+  if why == "over" and self._on_chunk then
+    self._on_chunk = nil
+    on_chunk(nil)
+  end
+end
+
 local function on_event(self, event, a, b)
-  if event == "log" then
+  if event == "data" and self._on_chunk then
+    hand_over(self)
+  elseif event == "log" then
     self._log:add(a)
   elseif event == "exit" then
     on_exit(self, a, b)
@@ -135,6 +151,40 @@ end
 ---@return operations.Error? err  ABORTED, TIMEOUT; kind "size" for an endless line, again and again
 function Process:read_line()
   return read_by(self, "line")
+end
+
+--- Has a function take the process's stdout piece by piece as it comes, and nil at its end, instead of `read`: for
+--- protocols that answer from the loop. The function must not wait or raise.
+---@param on_chunk fun(bytes: string?)
+function Process:each_chunk(on_chunk)
+  argument.expect(on_chunk, "function", 1, "each_chunk")
+  self._on_chunk = on_chunk
+  hand_over(self)
+end
+
+--- Has a function told of the process's end, once. It must not wait or raise.
+---@param fn fun(how: operations.ProcessEnd)
+function Process:on_exit(fn)
+  argument.expect(fn, "function", 1, "on_exit")
+  if self._end then
+    return fn(self._end)
+  end
+  queue_up(self, "exit", function()
+    fn(self._end)
+  end)
+end
+
+--- Queues bytes for its stdin if there is room, all or none; never waits.
+---@param bytes string
+---@return boolean sent
+---@return "full"|"closed"|nil why
+function Process:offer(bytes)
+  argument.expect(bytes, "string", 1, "offer")
+  local sent = self._handle:send(bytes)
+  if sent == "sent" then
+    return true
+  end
+  return false, sent
 end
 
 --- Queues bytes for its stdin, all or none; waits while the queue is full.

@@ -9,7 +9,8 @@ process_options.inherited = { "PATH", "HOME", "LANG", "LC_*", "TMPDIR", "USER", 
 
 local kinds = {
   env = "table", env_allow = "table", cwd = "string", max_line = "number", window = "number", queue = "number",
-  stderr_lines = "number", on_stderr = "function", shared = "boolean", no_pidfd = "boolean",
+  stderr_lines = "number", on_stderr = "function", shared = "boolean",
+  whole_group = "boolean", no_pidfd = "boolean",
 }
 
 local function fail(text, ...)

@@ -1,5 +1,6 @@
 --- Coroutines that wait: suspends the running coroutine until it is woken, passes waits made inside generators
 --- through to whoever runs them, and drives the host's loop where nothing can be suspended. No I/O of its own.
+local argument = require("operations.argument")
 local compat = require("operations.compat")
 local errors = require("operations.error")
 local hosts = require("operations.hosts")
@@ -49,7 +50,7 @@ local function here()
     strand = {}
     strands[co] = strand
   end
-  if not strand.managed and not threads then -- with threads, what runs it cannot be known
+  if not strand.managed and not threads then -- with threads, the host knows what runs it
     strand.task, strand.outer = current.task, current
   end
   return strand
@@ -76,9 +77,7 @@ scheduler.deadline_of = deadline_of
 ---@param deadline number?  ms since the epoch; nil: none of its own
 ---@return number? previous
 function scheduler.deadline(deadline)
-  if deadline ~= nil and type(deadline) ~= "number" then
-    error(("bad argument #1 'deadline' (number expected, got %s)"):format(type(deadline)), 2)
-  end
+  argument.optional(deadline, "number", 1, "deadline")
   local strand = here()
   local previous = strand.deadline
   strand.deadline = deadline
@@ -119,13 +118,14 @@ scheduler.ready = ready
 task_wait.ready = ready
 
 -- Runs the host's loop until `wait` is done. An error in between is the host's own, or the user's Ctrl-C.
-local function drive(wait)
-  local saved = current
+local function drive(wait, strand)
+  local saved, outer = current, strand.inner
+  strand.inner = wait
   local ok, raised = pcall(hosts.current().block, function()
     local more = scheduler.turn()
     return wait.done, more
   end)
-  current = saved
+  current, strand.inner = saved, outer
   if not ok then
     fail(wait, raised)
     error(raised, 0)
@@ -153,7 +153,7 @@ local function suspend(wait, strand)
     end
     coroutine.yield(WAITING, wait)
   else
-    drive(wait)
+    drive(wait, strand)
   end
 end
 
@@ -168,7 +168,7 @@ local function set_deadline(wait, deadline)
 end
 
 -- Arms and waits; returns the wait, done.
-local function wait_for(arm, shielded)
+local function wait_for(arm, shielded, subject)
   local strand = here()
   local task, deadline = strand.task, nil
   local wait = task_wait.new()
@@ -178,7 +178,7 @@ local function wait_for(arm, shielded)
       return wait
     end
   end
-  wait.cancel = arm(task_wait.waker(wait)) or nothing
+  wait.cancel = arm(task_wait.waker(wait), subject) or nothing
   if wait.done then
     return wait
   end
@@ -214,11 +214,12 @@ function scheduler.await(arm, shielded)
 end
 
 --- As `await`, but returns what it would raise, before the rest.
----@param arm fun(wake: fun(...)): fun()?
+---@param arm fun(wake: fun(...), subject: any): fun()?
+---@param subject? any  handed to `arm`, which need not be a closure then
 ---@return any failure  nil when woken
 ---@return any ...  what `wake` was given
-function scheduler.try_await(arm)
-  local wait = wait_for(arm)
+function scheduler.try_await(arm, subject)
+  local wait = wait_for(arm, false, subject)
   return wait.failure, task_wait.values(wait)
 end
 
@@ -278,6 +279,17 @@ function scheduler.interrupt(co, failure)
   return true
 end
 
+--- Ends the wait that whatever runs in `strand` is in, if any: `failure` is raised there.
+---@param strand operations.Strand
+---@param failure any
+function scheduler.interrupt_strand(strand, failure)
+  local task = strand.task
+  local wait = task and task._wait or strand.inner
+  if wait then
+    fail(wait, failure)
+  end
+end
+
 -- What a task does in a thread of the host.
 local function run_in_thread(task)
   local start, fn = task._start, task._fn
@@ -295,12 +307,13 @@ end
 --- Starts a task that runs `fn` soon.
 ---@param task operations.Task
 ---@param fn function
+---@param detached? boolean  apart from what runs now
 ---@return boolean held  by the host, as long as it runs
-function scheduler.start(task, fn)
+function scheduler.start(task, fn, detached)
   local host = hosts.current()
   if host.spawn then
     task._fn = fn
-    host.spawn(run_in_thread, task)
+    host.spawn(run_in_thread, task, detached)
     return true
   end
   task._co = coroutine.create(fn)

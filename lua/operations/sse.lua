@@ -3,9 +3,8 @@
 -- The C core reads a chunk into a queue; handlers are called from here, never
 -- from C.  So a handler may wait (yield), may raise, and may feed the parser
 -- again: no event is lost, and they keep the order of the stream.
+local argument = require("operations.argument")
 local core = require("operations.core")
-
-local type = type
 
 local sse = {}
 
@@ -20,7 +19,6 @@ local sse = {}
 ---@field max_event integer?  ceiling in bytes for data, name and id of one event together; default 1 MiB
 ---@field last_event_id string?  the last event ID of the connection that this one continues
 ---@field json boolean?  reads data as JSON, straight from the stream; what is no JSON stays text
----@field meta table?  of the HTTP response, for `next_envelope`: `{ statusCode, headers, contentType }`
 
 ---@class operations.SseParser
 local Parser = {}
@@ -28,9 +26,14 @@ Parser.__index = Parser
 
 local DEFAULT_MAX_EVENT = 1048576
 
-local function check_type(value, expected, name)
-  if type(value) ~= expected then
-    error(("bad argument '%s' (%s expected, got %s)"):format(name, expected, type(value)), 3)
+local option_kinds = { max_event = "number", last_event_id = "string", json = "boolean" }
+
+local function check_options(options, max_event)
+  argument.options(options, option_kinds, "sse_parser", 4)
+  if max_event < 1 or max_event > 2147483647 or max_event % 1 ~= 0 then
+    error("bad option 'max_event' to 'sse_parser' (an integer from 1 to 2147483647 expected)", 3)
+  elseif options.last_event_id and #options.last_event_id > max_event then
+    error("bad option 'last_event_id' to 'sse_parser' (longer than max_event)", 3)
   end
 end
 
@@ -50,44 +53,19 @@ end
 ---@param options operations.SseOptions?
 ---@return operations.SseParser
 function sse.parser(on_event, options)
-  if on_event ~= nil then
-    check_type(on_event, "function", "on_event")
-  end
-  if options ~= nil then
-    check_type(options, "table", "options")
-  end
-  local max_event = options and options.max_event
-  local last_event_id = options and options.last_event_id
-  local as_json = options and options.json
-  if max_event ~= nil then
-    check_type(max_event, "number", "options.max_event")
-    if max_event < 1 or max_event > 2147483647 or max_event % 1 ~= 0 then
-      error("bad argument 'options.max_event' (an integer from 1 to 2147483647 expected)", 2)
-    end
-  end
-  local meta = options and options.meta
-  if meta ~= nil then
-    check_type(meta, "table", "options.meta")
-  end
-  if as_json ~= nil then
-    check_type(as_json, "boolean", "options.json")
-  end
-  if last_event_id ~= nil then
-    check_type(last_event_id, "string", "options.last_event_id")
-    if #last_event_id > (max_event or DEFAULT_MAX_EVENT) then
-      error("bad argument 'options.last_event_id' (longer than max_event)", 2)
-    end
-  end
+  argument.optional(on_event, "function", 1, "sse_parser")
+  argument.optional(options, "table", 2, "sse_parser")
+  options = options or {}
+  local max_event = options.max_event or DEFAULT_MAX_EVENT
+  check_options(options, max_event)
   return setmetatable({
-    _core = core.sse_parser(max_event or DEFAULT_MAX_EVENT, last_event_id, as_json),
+    _core = core.sse_parser(max_event, options.last_event_id, options.json),
     _on_event = on_event or false,
     _queue = rewind({}),
     _tail = 1, -- the last place filled
     _turn = 0, -- counts the calls of feed
     _event = "message", -- of the event taken last
     _id = "",
-    _response = meta,
-    _meta = false, -- of an envelope with this name and id and no retry, once there was one
   }, Parser)
 end
 
@@ -98,10 +76,7 @@ local function take(self)
   local head = queue[1] + 1
   local data = queue[head]
   if data == queue then
-    if self._event ~= queue[head + 1] or self._id ~= queue[head + 2] then
-      self._event, self._id = queue[head + 1], queue[head + 2]
-      self._meta = false
-    end
+    self._event, self._id = queue[head + 1], queue[head + 2]
     retry, err = queue[head + 3] or nil, queue[head + 4] or nil
     head = head + 5
     data = queue[head]
@@ -142,45 +117,6 @@ function Parser:next()
   end
 end
 
-local function envelope_meta(self, retry)
-  local meta = {}
-  for key, value in pairs(self._response) do
-    meta[key] = value
-  end
-  meta.event, meta.lastEventId, meta.retry = self._event, self._id, retry
-  return core.http_envelope(nil, meta).meta
-end
-
--- The next envelope when its meta is not that of the one before, or when no
--- event is waiting.
-local function other_envelope(self)
-  if is_empty(self) then
-    return nil
-  end
-  local data, retry = take(self)
-  local meta = not retry and self._meta or envelope_meta(self, retry)
-  if not retry then
-    self._meta = meta
-  end
-  return { data = data, meta = meta }
-end
-
---- Takes the next waiting event as an HTTP response envelope: its data, and
---- `options.meta` with `event`, `lastEventId` and `retry` of the event.  Events
---- in a row that agree in name and id and bring no retry share one meta table.
----@return operations.Envelope?  nil when no event is waiting
-function Parser:next_envelope()
-  local queue, meta = self._queue, self._meta
-  local head = queue[1] + 1
-  local data = queue[head]
-  if data == queue or not meta then
-    return other_envelope(self)
-  end
-  queue[head] = false
-  queue[1] = head
-  return { data = data, meta = meta }
-end
-
 -- Calls the handler for each waiting event.  It may raise, feed or take events
 -- itself, or wait while others do: the locals hold only until somebody has taken
 -- an event (`queue[1]`) or fed (`_turn`).
@@ -218,8 +154,8 @@ end
 ---@return true?
 ---@return operations.Error? err
 function Parser:feed(bytes)
-  if type(bytes) ~= "string" then
-    check_type(bytes, "string", "bytes")
+  if type(bytes) ~= "string" then -- chunks may be small and many
+    argument.expect(bytes, "string", 1, "feed")
   end
   local err
   self._tail, err = self._core:feed(bytes, self._queue, self._tail)

@@ -23,6 +23,8 @@ Subscription.__index = Subscription
 ---@field running boolean  inside next()
 ---@field closing boolean
 ---@field ended boolean  cleanup has run
+---@field queue operations.EnvelopeQueue  events that are ready
+---@field finished boolean  they are the consumer's as they are
 
 local function run_deferred(state)
   for i = #state.deferred, 1, -1 do
@@ -50,8 +52,25 @@ local function finish(state)
   run_deferred(state)
 end
 
--- What the coroutine returns before its handler's results: tells the end from an event.
-local RETURNED = {}
+-- What the coroutine returns before its handler's results, and yields before a queue: tells both from an event.
+local RETURNED, QUEUE = {}, {}
+
+--- Envelopes that are ready, of an HTTP answer: at [1] the place that was taken last, behind the last envelope the
+--- queue itself. `objects` says that the data of all is an unmarked table without [1].
+---@alias operations.EnvelopeQueue table
+
+local EMPTY = { 1 }
+EMPTY[2] = EMPTY
+
+-- The next value; nil when the queue is empty.
+local function take(queue)
+  local at = queue[1] + 1
+  local value = queue[at]
+  if value ~= queue then
+    queue[at], queue[1] = false, at -- keeps nothing alive
+    return value
+  end
+end
 
 --- Prepares the handler's coroutine; it runs from the first `next`.
 ---@param operation table
@@ -61,7 +80,9 @@ local RETURNED = {}
 ---@return operations.Subscription
 function subscription.new(operation, input, context, deadline)
   local handler = operation.handler
-  local state = { operation = operation, context = context, deadline = deadline, deferred = {}, running = false }
+  local state = {
+    operation = operation, context = context, deadline = deadline, deferred = {}, running = false, queue = EMPTY,
+  }
   rawset(context, "_subscription", state)
   rawset(context, "emit", coroutine.yield)
   rawset(context, "defer", function(fn)
@@ -74,6 +95,7 @@ function subscription.new(operation, input, context, deadline)
   end)
   return setmetatable({
     _state = state,
+    _ready = EMPTY, -- the state's queue, when there is nothing else to look at
     _sentinel = compat.finalizer(function()
       finish(state)
     end),
@@ -85,14 +107,42 @@ local function fail(state, failure, traceback)
   return nil, state.operation:failure(failure, traceback)
 end
 
+--- Makes an event of everything that waits in the queue, in its order, as `context.emit` does of one. The consumer
+--- takes them without a switch to the handler, which goes on when the queue is empty.
+---@param context operations.Context
+---@param queue operations.EnvelopeQueue
+function subscription.emit_queue(context, queue)
+  local state = context._subscription
+  if state and context.emit == coroutine.yield and coroutine.running() == state.co then
+    coroutine.yield(QUEUE, queue)
+    return
+  end
+  for value in take, queue do -- middleware wants each of them
+    context.emit(value)
+  end
+end
+
+local next_event
+
+local function open_queue(self, queue)
+  local state = self._state
+  local guard = state.operation.output_guard
+  state.queue, state.finished = queue, guard == "any" or guard == "object" and queue.objects
+  self._ready = state.finished and not state.deadline and queue or EMPTY
+  return next_event(self)
+end
+
 --- Takes up what the handler's coroutine did: yielded a value, returned (value, failure) or raised.
-local function take(state, ok, event, value, failure)
+local function go_on(self, ok, event, value, failure)
+  local state = self._state
   state.running = false
   if state.closing then
     finish(state)
     return nil, errors.new("ABORTED", state.operation.id .. " was closed")
   elseif not ok then
     return fail(state, event, debug.traceback(state.co, tostring(event)))
+  elseif event == QUEUE then
+    return open_queue(self, value)
   elseif event ~= RETURNED then
     return state.operation:answer(event)
   elseif value == nil and failure ~= nil then
@@ -114,16 +164,21 @@ function Subscription:next()
   elseif state.deadline and core.now() >= state.deadline then
     return fail(state, errors.new("TIMEOUT", state.operation.id .. ": deadline passed", { deadline = state.deadline }))
   end
+  local envelope = take(state.queue)
+  if envelope then
+    return state.finished and envelope or state.operation:answer(envelope)
+  end
   state.running = true
-  return take(state, scheduler.resume(state.co))
+  return go_on(self, scheduler.resume(state.co))
 end
 
-local next_event = Subscription.next
+next_event = Subscription.next
 
 --- Ends the subscription and runs the handler's cleanup. Closing twice does nothing.
 function Subscription:close()
   local state = self._state
   state.closing = true
+  self._ready = EMPTY
   if state.running then
     scheduler.interrupt(state.co, errors.new("ABORTED", state.operation.id .. " was closed"))
   else
@@ -133,6 +188,13 @@ end
 
 --- `for envelope in subscription do`: raises the error object when the handler failed.
 function Subscription:__call()
+  local ready = self._ready
+  local at = ready[1] + 1
+  local waiting = ready[at]
+  if waiting ~= ready then
+    ready[at], ready[1] = false, at
+    return waiting
+  end
   local envelope, err = next_event(self)
   if err ~= nil then
     error(err, 0)

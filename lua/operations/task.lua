@@ -31,14 +31,23 @@ local Task = {}
 Task.__index = Task
 Task.__name = "operations.task"
 
+-- Both tables have room for what comes.
+local function new(deadline, ...)
+  local self = setmetatable({
+    _start = compat.pack(...), _strand = nil, _co = nil, _wait = nil, _results = nil, _returned_already = nil,
+    _ended = nil, _observed = nil,
+  }, Task)
+  self._strand = { task = self, root = true, deadline = deadline, managed = nil }
+  return self
+end
+
 local function spawn(fn, ...)
   local strand = scheduler.here()
   local parent = strand.task
   if parent and parent._ended then
     parent = nil
   end
-  local self = setmetatable({ _start = compat.pack(...) }, Task)
-  self._strand = { task = self, root = true, deadline = scheduler.deadline_of(strand) }
+  local self = new(scheduler.deadline_of(strand), ...)
   task_tree.adopt(parent, self, scheduler.start(self, fn))
   return self
 end
@@ -51,6 +60,18 @@ end
 function task.spawn(fn, ...)
   argument.expect(fn, "function", 1, "spawn")
   return spawn(fn, ...)
+end
+
+--- Starts `fn(...)` as a task of nobody: no task waits for it or cancels it, it has no deadline. Where tasks belong to
+--- a request of the host's, it does not.
+---@param fn function
+---@param ... any
+---@return operations.Task
+function task.detach(fn, ...)
+  argument.expect(fn, "function", 1, "detach")
+  local self = new(nil, ...)
+  task_tree.adopt(nil, self, scheduler.start(self, fn, true))
+  return self
 end
 
 --- The running task; nil outside of any.
@@ -66,7 +87,7 @@ local function finish(self)
   task_failure.report_children(self)
   if self._failure ~= nil then
     task_failure.watch(self, parent, function(raised, traceback)
-      task.on_error(raised, traceback)
+      task.on_error(raised, errors.traceback(raised) or traceback)
     end)
   end
   local wakes = self._wakes
@@ -134,7 +155,7 @@ function Task:wait()
   end
   join(self)
   if self._failure ~= nil then
-    return nil, (errors.from(self._failure))
+    return nil, (errors.from(self._failure, nil, self._traceback))
   end
   return compat.unpack(self._results, 1, self._results.n)
 end
@@ -191,7 +212,7 @@ end
 -- Did a task end as a failure: raised, or returned nil and an error object?
 local function failure_of(self)
   if self._failure ~= nil then
-    return (errors.from(self._failure))
+    return (errors.from(self._failure, nil, self._traceback))
   end
   local results = self._results
   if results[1] == nil and errors.is_error(results[2]) then

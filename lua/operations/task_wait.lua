@@ -24,7 +24,7 @@ end
 
 ---@return operations.Wait
 function wait.new()
-  return { done = false, n = 0 }
+  return { nil, nil, nil, nil, done = false, n = 0, cancel = nil, task = nil } -- has room for what comes
 end
 
 local function settle(self)

@@ -83,11 +83,57 @@ function url.resolve(base, reference)
   return ("%s://%s%s%s"):format(b.scheme, authority, remove_dot_segments(path), rest)
 end
 
+local function escape(byte)
+  return ("%%%02X"):format(byte:byte())
+end
+
+--- Percent-encodes everything but unreserved characters (RFC 3986, 2.3).
+---@param text string
+---@return string
+function url.encode(text)
+  return (text:gsub("[^A-Za-z0-9%-._~]", escape))
+end
+
+--- Undoes `encode`; what is no escape stays.
+---@param text string
+---@return string
+function url.decode(text)
+  return (text:gsub("%%(%x%x)", function(digits)
+    return string.char(tonumber(digits, 16))
+  end))
+end
+
+--- Does the host name this very machine: localhost, 127.0.0.0/8, [::1]?
+---@param host string  as `parse` gives it
+---@return boolean
+function url.is_loopback(host)
+  return host == "localhost" or host == "[::1]" or host:find("^127%.%d+%.%d+%.%d+$") ~= nil
+end
+
 --- Scheme, host and port, the port always named.
 ---@param parsed operations.Url
 ---@return string
 function url.origin(parsed)
   return ("%s://%s:%s"):format(parsed.scheme, parsed.host, parsed.port or ports[parsed.scheme] or "")
+end
+
+--- The URL without the query's parameters of these names.
+---@param text string
+---@param names string[]  not encoded
+---@return string
+function url.without_query(text, names)
+  local before, query, after = text:match("^([^?#]*)%?([^#]*)(.*)$")
+  if not before then
+    return text
+  end
+  local drop, kept = {}, {}
+  for _, name in ipairs(names) do
+    drop[name] = true
+  end
+  for pair in query:gmatch("[^&]+") do
+    kept[#kept + 1] = not drop[url.decode(pair:match("^[^=]*"))] and pair or nil
+  end
+  return before .. (kept[1] and "?" .. table.concat(kept, "&") or "") .. after
 end
 
 --- The URL as it may be shown: without userinfo, query and fragment, where secrets travel.

@@ -2,44 +2,11 @@
 --- server answers after 2 ms, requests per second at 64, then events per second of a stream of 100,000 beside 64 tasks
 --- that send requests, and the worst gap of a 5 ms tick of the host's own loop meanwhile, in ms.
 local core = require("operations.core")
-local hosts = require("operations.hosts")
 local http = require("operations.http")
 local operations = require("operations")
+local ticker = require("spec.support.ticker")
 
 local url = os.getenv("TASKS_URL")
-
--- Calls `fn` every 5 ms; returns what stops it.
-local tickers = {
-  plain = function(fn)
-    local ticker = operations.spawn(function()
-      while true do
-        operations.sleep(0.005)
-        fn()
-      end
-    end)
-    return function()
-      ticker:cancel()
-    end
-  end,
-  nvim = function(fn)
-    local timer = vim.loop.new_timer()
-    timer:start(5, 5, fn)
-    return function()
-      timer:close()
-    end
-  end,
-  openresty = function(fn)
-    local thread = ngx.thread.spawn(function()
-      while true do
-        ngx.sleep(0.005)
-        fn()
-      end
-    end)
-    return function()
-      ngx.thread.kill(thread)
-    end
-  end,
-}
 
 local function get(path)
   return assert(http.request({ url = url .. path }))
@@ -93,7 +60,7 @@ micros("/small", 200)
 local one, slow = micros("/small", 3000), micros("/slow?head=0.002", 300)
 local many = math.max(rate(200), rate(200), rate(200))
 local last, worst, start = core.now(), 0, core.now()
-local stop = tickers[hosts.current().name](function()
+local stop = ticker.start(function()
   local now = core.now()
   worst, last = math.max(worst, now - last), now
 end)

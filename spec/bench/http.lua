@@ -1,17 +1,13 @@
 --- Requests per second and CPU per request against nginx on loopback, at concurrency 1 and 64, beside a C program on
---- bare libcurl multi, Node's undici and fetch, and with 500 idle streams open; server-sent events to envelopes with
---- decoded JSON, beside Node's fetch with eventsource-parser and JSON.parse.
+--- bare libcurl multi, Node's undici and fetch, and with 500 idle streams open.
 package.path = "./?.lua;" .. package.path
 local core = require("operations.core")
 local http = require("operations.http")
-local operations = require("operations")
 local task = require("operations.task")
 local test_server = require("spec.support.server")
 
 local SECONDS = 0.5 -- of one measurement
 local REPETITIONS = 5
-local EVENTS = 200000
-local EVENT = 'data: {"id":"chatcmpl-1","object":"chat.completion.chunk","index":%d,"delta":{"content":"word %d"}}\n\n'
 local NATIVE = os.tmpname()
 
 assert(os.execute(("cc -O2 -std=c99 -D_GNU_SOURCE -o %s spec/bench/http_native.c -lcurl"):format(NATIVE)))
@@ -90,43 +86,8 @@ local function with_idle_streams(server, alone)
   end
 end
 
--- An API whose one operation is the stream.
-local function api(server)
-  local registry = operations.registry()
-  assert(registry:register_all(assert(operations.from_openapi.document({
-    openapi = "3.1.0", info = { title = "t", version = "1" }, servers = { { url = server.url } },
-    paths = { ["/events.txt"] = { get = { operationId = "watch", responses = { ["200"] = { description = "", content = {
-      ["text/event-stream"] = { schema = { type = "object" } },
-    } } } } } },
-  }, { namespace = "api" }))))
-  return registry
-end
-
-local function events(server)
-  local file = assert(io.open(server.directory .. "/html/events.txt", "w"))
-  for i = 1, EVENTS do
-    file:write(EVENT:format(i, i))
-  end
-  file:close()
-  local registry, seconds = api(server), math.huge
-  for _ = 1, 4 do
-    local start, count = core.now(), 0
-    for envelope in assert(registry:subscribe("api.watch", {})) do
-      count = count + (envelope.data.delta and 1 or 0)
-    end
-    assert(count == EVENTS)
-    seconds = math.min(seconds, (core.now() - start) / 1000)
-  end
-  local count, peer = numbers("node spec/bench/http_peer.mjs events %s/events.txt", server.url)
-  assert(count == EVENTS)
-  local line = "SSE to JSON envelopes  ours %7.0f events/s   Node fetch + eventsource-parser %7.0f   ratio %.2f"
-  print(line:format(EVENTS / seconds, EVENTS / peer, peer / seconds))
-end
-
 local server = test_server.start()
-assert(os.execute(("mkdir -p %s/html"):format(server.directory)))
 compare(server, 1)
 with_idle_streams(server, compare(server, 64))
-events(server)
 server:stop()
 os.remove(NATIVE)

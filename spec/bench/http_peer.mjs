@@ -1,6 +1,5 @@
 // Node against the same server.  Usage: node http_peer.mjs fetch|undici URL CONCURRENCY SECONDS
-// Prints requests per second and microseconds of CPU for each.  Or: node http_peer.mjs events URL
-// Prints the server-sent events of a stream, their data parsed as JSON, and the seconds it took.
+// Prints requests per second and microseconds of CPU for each.
 import { createRequire } from "node:module";
 import { performance } from "node:perf_hooks";
 
@@ -40,24 +39,5 @@ async function rate() {
   console.log(Math.round(count / ((performance.now() - start) / 1000)), ((used.user + used.system) / count).toFixed(1));
 }
 
-async function events() {
-  const { createParser } = require("eventsource-parser");
-  let count = 0;
-  const onEvent = (event) => { if (JSON.parse(event.data)) count++; };
-  const once = async () => {
-    const parser = createParser({ onEvent }), decoder = new TextDecoder();
-    for await (const piece of (await fetch(url)).body) parser.feed(decoder.decode(piece, { stream: true }));
-  };
-  await once(); // warm
-  let best = Infinity;
-  for (let i = 0; i < 3; i++) {
-    count = 0;
-    const start = performance.now();
-    await once();
-    best = Math.min(best, performance.now() - start);
-  }
-  console.log(count, (best / 1000).toFixed(6));
-}
-
-await (what === "events" ? events() : rate());
+await rate();
 process.exit(0);

@@ -1,8 +1,7 @@
 --- Schemas beside ajv and TypeBox on Node (schema_peer.mjs), in one run: check, cast, compile; then many schemas in
---- random order and memory. Every call gets another copy, in another key order. Ratios above 1: operations is faster.
 --- random order, memory. Every call gets another copy, in another key order. Ratios above 1: operations is faster.
---- change from object to object within a text too. "shuffled" gives every object an order of its own instead, as JSON
---- from writers that keep no order has; V8 then has more shapes of objects than its caches hold.
+--- Four orders change from object to object within a text too. "shuffled" gives every object an order of its own
+--- instead, as JSON from writers that keep no order has; V8 then has more shapes of objects than its caches hold.
 --- Arguments: a case's name (that one only), "alone" (no peers), "shuffled", "memory" (of one case).
 package.path = "./spec/bench/?.lua;" .. package.path
 local json = require("operations.json")

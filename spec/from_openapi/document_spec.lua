@@ -32,7 +32,7 @@ end
 describe("a document in a file", function()
   it("is read", function()
     with_files({ ["api.json"] = document({ operationId = "op" }) }, function(directory)
-      local list, report = from_openapi.file(directory .. "/api.json", { base_url = "http://x" })
+      local list, report = from_openapi.file(directory .. "/api.json", { base_url = "http://x", eager = true })
       assert.equal("op", list[1].name)
       assert.same({}, report)
     end)
@@ -56,7 +56,7 @@ describe("a document in a file", function()
         n = { ["$ref"] = "../api/api.json#/components/schemas/Back" },
       } },
     }, function(directory)
-      local list, report = from_openapi.file(directory .. "/api/api.json")
+      local list, report = from_openapi.file(directory .. "/api/api.json", { eager = true })
       assert.same({}, report)
       assert.same({ type = "boolean" }, list[1].inputSchema.properties.q)
       local schema = list[1].outputSchema
@@ -75,7 +75,7 @@ describe("a document in a file", function()
       }),
       ["bad.json"] = "{",
     }, function(directory)
-      local list, report = from_openapi.file(directory .. "/api.json", { base_url = "http://x" })
+      local list, report = from_openapi.file(directory .. "/api.json", { base_url = "http://x", eager = true })
       assert.equal("op", list[1].name)
       assert.equal(2, #report)
       assert.matches("gone.json", report[1].message, 1, true)
@@ -86,8 +86,8 @@ describe("a document in a file", function()
   it("does not make anybody fetch URLs", function()
     local reference = { ["$ref"] = "http://127.0.0.1:9/x.json" }
     with_files({ ["api.json"] = document({ operationId = "op", parameters = { reference } }) }, function(directory)
-      local _, report = from_openapi.file(directory .. "/api.json", { base_url = "http://x" })
-      assert.matches("not fetched", report[1].message, 1, true)
+      local _, report = from_openapi.file(directory .. "/api.json", { base_url = "http://x", eager = true })
+      assert.matches("config.remote_refs = true would fetch it", report[1].message, 1, true)
     end)
   end)
 
@@ -111,12 +111,67 @@ describe("a document in a file", function()
       assert.matches("line 2", err.message, 1, true)
     end)
   end)
+end)
 
-  it("that is YAML is an error which says so", function()
-    with_files({ ["api.yaml"] = "openapi: 3.1.0\ninfo: {}\n" }, function(directory)
+describe("a document in YAML", function()
+  local petstore = [[
+openapi: 3.1.0
+info: {title: Pets, version: 1.0}
+servers: [{url: http://x}]
+paths:
+  /pets:
+    get:
+      operationId: on
+      parameters:
+        - {$ref: more.yml#/limit}
+      responses:
+        200:
+          description: a list
+          content:
+            application/json:
+              schema: &pets {type: array, items: {type: string, enum: [yes, no, 2020-01-01]}}
+        default:
+          description: an error
+          content: {application/json: {schema: *pets}}
+]]
+
+  it("means what it would mean in JSON", function()
+    with_files({
+      ["api.yaml"] = petstore,
+      ["more.yml"] = "limit: {name: limit, in: query, schema: {type: integer, default: 010}}",
+    }, function(directory)
+      local list, report = from_openapi.file(directory .. "/api.yaml", { eager = true })
+      assert.same({}, report)
+      assert.equal("on", list[1].name)
+      assert.equal("1.0", list[1].version)
+      assert.equal(10, list[1].inputSchema.properties.limit.default)
+      assert.same({ "yes", "no", "2020-01-01" }, list[1].outputSchema.items.enum)
+      assert.equal("HTTP_DEFAULT", list[1].errorSchemas[1].code)
+    end)
+  end)
+
+  it("that is broken is an error with its line", function()
+    with_files({ ["api.yaml"] = "openapi: 3.1.0\ninfo: {}\ninfo: {}\n" }, function(directory)
       local list, err = from_openapi.file(directory .. "/api.yaml")
       assert.is_nil(list)
-      assert.matches("YAML", err.message, 1, true)
+      assert.equal(directory .. '/api.yaml: line 3: the key "info" is there twice', err.message)
+    end)
+  end)
+
+  it("may be in flow style, and JSON may be called YAML", function()
+    local name = "op"
+    with_files({
+      ["flow.yaml"] = "{openapi: 3.1.0, paths: {/a: {get: {operationId: op}}}}",
+      ["json.yaml"] = document({ operationId = name }),
+    }, function(directory)
+      assert.equal(name, from_openapi.file(directory .. "/flow.yaml")[1].name)
+      assert.equal(name, from_openapi.file(directory .. "/json.yaml")[1].name)
+    end)
+  end)
+
+  it("that is only a text holds no object", function()
+    with_files({ ["api.yaml"] = "hello" }, function(directory)
+      assert.matches("holds no object", select(2, from_openapi.file(directory .. "/api.yaml")).message, 1, true)
     end)
   end)
 end)
@@ -124,7 +179,7 @@ end)
 describe("a document from a table", function()
   it("refers to no files", function()
     local list, report = from_openapi.document(document({ parameters = { { ["$ref"] = "/etc/hostname" } } }),
-      { base_url = "http://x" })
+      { base_url = "http://x", eager = true })
     assert.equal(1, #list)
     assert.matches("only files may refer to other files", report[1].message, 1, true)
   end)
@@ -181,6 +236,60 @@ describe("a document from a URL", function()
     assert.is_nil(list)
     assert.equal("HTTP_404", err.code)
     assert.equal("404 Not Found: gone", err.message)
+  end)
+
+  it("is YAML when it is none of JSON", function()
+    local list = fetch({ status = 200, headers = {}, body = "openapi: 3.0.0\npaths: {/a: {get: {operationId: op}}}" })
+    assert.equal("op", list[1].name)
+  end)
+
+  it("has its references fetched when that is allowed, headers kept at its origin", function()
+    local places = {
+      ["https://api.test/docs/v1/openapi.json"] = document({ operationId = "op", parameters = {
+        { ["$ref"] = "../more.json#/a" }, { ["$ref"] = "https://other.test/more.yaml#/b" },
+      } }),
+      ["https://api.test/docs/more.json"] = { a = { name = "a", ["in"] = "query", schema = { ["$ref"] = "#/s" } },
+        s = { type = "integer" } },
+    }
+    local requests = {}
+    local http = { request = function(request)
+      requests[request.url] = request
+      local doc = places[request.url]
+      return doc and answer(doc) or { status = 200, headers = {}, body = "b: {name: b, in: query}" }
+    end }
+    local list, report = from_openapi.url("https://api.test/docs/v1/openapi.json",
+      { http = http, remote_refs = true, headers = { ["X-Key"] = "k" }, eager = true })
+    assert.same({}, report)
+    assert.same({ type = "integer" }, list[1].inputSchema["$defs"].s)
+    assert.is_table(list[1].inputSchema.properties.b)
+    assert.equal("k", requests["https://api.test/docs/more.json"].headers["X-Key"])
+    assert.is_nil(requests["https://other.test/more.yaml"].headers["X-Key"])
+  end)
+
+  it("asks once for what is not there", function()
+    local asked = 0
+    local doc = document({ operationId = "op",
+      parameters = { { ["$ref"] = "gone.json#/a" }, { ["$ref"] = "gone.json#/b" } } })
+    local _, report = from_openapi.url("https://api.test/api.json", { remote_refs = true, eager = true, http = {
+      request = function(request)
+        asked = asked + (request.url:find("gone") and 1 or 0)
+        return request.url:find("gone") and { status = 404, headers = {} } or answer(doc)
+      end,
+    } })
+    assert.equal(2, #report)
+    assert.matches("cannot be read: 404 Not Found", report[2].message, 1, true)
+    assert.equal(1, asked)
+  end)
+
+  it("never makes anybody read files", function()
+    for _, ref in ipairs({ "file:///etc/hostname", "/etc/hostname" }) do
+      local doc = document({ operationId = "op", parameters = { { ["$ref"] = ref } } })
+      local list, _, requests = fetch(answer(doc), { eager = true, remote_refs = true })
+      assert.same({}, list[1].inputSchema.properties)
+      for _, request in ipairs(requests) do
+        assert.matches("^https://api.test/", request.url)
+      end
+    end
   end)
 
   it("that is no JSON is an error with the URL", function()

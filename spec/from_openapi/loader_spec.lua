@@ -196,6 +196,22 @@ describe("a document with something broken", function()
     assert.equal("#/webhooks", api.report[1].pointer)
   end)
 
+  it("says that callbacks are nothing that it waits for", function()
+    local api = support.api(support.one({ callbacks = { done = { ["{$request.body#/url}"] = { post = {} } } } }))
+    assert.equal("#/paths/~1op/get/callbacks", api.report[1].pointer)
+    assert.equal("op", api.report[1].operation)
+    assert.same({}, support.api(support.one({ callbacks = {} })).report)
+  end)
+
+  it("says which dialect it does not read", function()
+    local api = support.api({ jsonSchemaDialect = "http://json-schema.org/draft-07/schema#" })
+    assert.equal("#/jsonSchemaDialect", api.report[1].pointer)
+    for _, known in ipairs({ "https://spec.openapis.org/oas/3.1/dialect/base",
+      "https://json-schema.org/draft/2020-12/schema" }) do
+      assert.same({}, support.api({ jsonSchemaDialect = known }).report)
+    end
+  end)
+
   it("may have no paths", function()
     assert.same({}, support.api({}).definitions)
     assert.equal(1, #support.api({ paths = "x" }).report)
@@ -227,7 +243,7 @@ end)
 
 describe("a document that cannot be used", function()
   for said, doc in pairs({
-    ["Swagger 2.0"] = { swagger = "2.0" }, ["OpenAPI 4.0.0"] = { openapi = "4.0.0" }, ["no version"] = { a = 1 },
+    ["Swagger 1.2"] = { swagger = "1.2" }, ["OpenAPI 4.0.0"] = { openapi = "4.0.0" }, ["no version"] = { a = 1 },
   }) do
     it("is refused with what was found: " .. said, function()
       local list, err = operations.from_openapi.document(doc)

@@ -113,6 +113,30 @@ describe("the request of an operation", function()
     assert.equal("http://api.test/op?body=q", request.url)
   end)
 
+  it("sends the defaults of parameters that nobody gave, as the input's schema has them", function()
+    local api = support.api(support.one({ parameters = {
+      { name = "limit", ["in"] = "query", schema = { type = "integer", default = 10 } },
+      { name = "X-Mode", ["in"] = "header", schema = { default = "fast" } }, { name = "none", ["in"] = "query" },
+    } }))
+    local registry = operations.registry()
+    assert(registry:register_all(api.definitions))
+    assert(registry:execute("test.op"))
+    assert(registry:execute("test.op", { limit = 3 }))
+    assert.equal("http://api.test/op?limit=10", api.requests[1].url)
+    assert.equal("fast", api.requests[1].headers["X-Mode"])
+    assert.equal("http://api.test/op?limit=3", api.requests[2].url)
+  end)
+
+  it("tells properties of the body from parameters of the same name", function()
+    local schema = { type = "object", properties = { id = { type = "string" } }, required = { "id" } }
+    local request = call({
+      parameters = { { name = "id", ["in"] = "path", required = true, schema = { type = "integer" } } },
+      requestBody = { content = { ["application/json"] = { schema = schema } } },
+    }, { id = 7, body = { id = "x" } }, { path = "/{id}", method = "put" })
+    assert.equal("http://api.test/7", request.url)
+    assert.equal('{"id":"x"}', request.body)
+  end)
+
   it("refuses header parameters that OpenAPI ignores, and reports them", function()
     for _, name in ipairs({ "Accept", "content-type", "AUTHORIZATION" }) do
       local request, err, api = call({ parameters = { { name = name, ["in"] = "header" } } }, { [name] = "x" })
@@ -265,11 +289,11 @@ describe("the body of a request", function()
   end)
 
   it("that is required and of a type we cannot make costs the operation, which is reported", function()
-    local body = { required = true, content = { ["multipart/form-data"] = {} } }
+    local body = { required = true, content = { ["text/event-stream"] = {} } }
     local api = support.api(support.one({ requestBody = body }, { method = "post" }))
     assert.same({}, api.definitions)
     assert.equal("#/paths/~1op/post/requestBody/content", api.report[1].pointer)
-    assert.matches("multipart/form-data", api.report[1].message, 1, true)
+    assert.matches("text/event-stream", api.report[1].message, 1, true)
   end)
 end)
 
@@ -330,6 +354,32 @@ describe("the server of a request", function()
     local server = { url = "https://{region}.x/{v}", variables = variables }
     assert.equal("https://eu.x/v1/op", url({ servers = { server } }))
     assert.equal("https://us.x/v1/op", url({ servers = { server } }, { server_variables = { region = "us" } }))
+  end)
+
+  it("is the one that the configuration asks for, by place, name, description or URL", function()
+    local servers = {
+      { url = "http://a" }, { url = "http://b/{v}", name = "second", description = "Sandbox",
+        variables = { v = { default = "1" } } },
+    }
+    for _, wanted in ipairs({ 2, "second", "Sandbox", "http://b/{v}" }) do
+      assert.equal("http://b/1/op", url({ servers = servers }, { server = wanted }))
+    end
+    local found, err = url({ servers = servers }, { server = "third" })
+    assert.is_nil(found)
+    assert.matches("no server third", err.message, 1, true)
+  end)
+
+  it("is the operation's own even where that lacks the one asked for", function()
+    local doc = { servers = { { url = "http://a" }, { url = "http://b" } } }
+    assert.equal("http://o/op", url(doc, { server = 2 }, { servers = { { url = "http://o" } } }))
+  end)
+
+  it("has no value of a variable that the document does not allow", function()
+    local server = { url = "http://{r}.x", variables = { r = { default = "eu", enum = { "eu", "us" } } } }
+    assert.equal("http://us.x/op", url({ servers = { server } }, { server_variables = { r = "us" } }))
+    local found, err = url({ servers = { server } }, { server_variables = { r = "evil.test/" } })
+    assert.is_nil(found)
+    assert.matches('"r" must be one of eu, us', err.message, 1, true)
   end)
 
   for text, servers in pairs({ ["a relative URL"] = { { url = "/v1" } }, ["no server"] = {},

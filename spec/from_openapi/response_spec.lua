@@ -191,6 +191,21 @@ describe("what an operation answers", function()
     assert.equal("HTTP_DEFAULT", errors[3].code)
   end)
 
+  it("in the bad case has its details checked, ranges and the default too", function()
+    local doc = support.one({ responses = { ["404"] = json({ type = "string" }), ["4XX"] = json({ type = "integer" }),
+      default = json({ type = "boolean" }), ["200"] = {} } })
+    for status, expected in pairs({ [404] = "string", [410] = "integer", [500] = "boolean" }) do
+      local warnings = {}
+      local registry = operations.registry({ on_warning = function(warning) warnings[#warnings + 1] = warning end })
+      assert(registry:register_all(support.api(doc, nil,
+        { status = status, headers = { ["content-type"] = "application/json" }, body = "{}" }).definitions))
+      local _, err = registry:execute("test.op")
+      assert.equal("HTTP_" .. status, err.code)
+      assert.equal("/body", warnings[1].issues[1].path)
+      assert.matches("expected " .. expected, warnings[1].issues[1].message, 1, true)
+    end
+  end)
+
   it("follows references to responses", function()
     local responses = { R = json({ type = "integer" }), E = json({ type = "string" }, "bad") }
     local doc = { components = { responses = responses } }

@@ -9,6 +9,7 @@ local schemes = {
   bearer = { type = "http", scheme = "bearer" },
   oauth = { type = "oauth2", flows = {} },
   odd = { type = "http", scheme = "hoba" },
+  tls = { type = "mutualTLS" },
 }
 
 local function call(security, auth, more, reply)
@@ -134,6 +135,30 @@ describe("the credentials of a request", function()
   end)
 end)
 
+describe("a client certificate", function()
+  it("is the connection's", function()
+    local files = { cert_file = "/c.pem", key_file = "/c.key", key_password = "p4ssword" }
+    local request = call({ { tls = {}, key = {} } }, { tls = files, key = "k" })
+    assert.equal("/c.pem", request.cert_file)
+    assert.equal("/c.key", request.key_file)
+    assert.equal("p4ssword", request.key_password)
+    assert.equal("k", request.headers["X-Key"])
+  end)
+
+  it("needs a file", function()
+    local request, err = call({ { tls = {} } }, { tls = { key_file = "/c.key" } })
+    assert.is_nil(request)
+    assert.equal("credential", err.details.kind)
+  end)
+end)
+
+describe("credentials of the query", function()
+  it("are told to the client, so that no redirect carries them elsewhere", function()
+    assert.same({ "api key" }, call({ { query = {} } }, { query = "a" }).query_credentials)
+    assert.is_nil(call({ { key = {} } }, { key = "a" }).query_credentials)
+  end)
+end)
+
 describe("credentials without names of schemes", function()
   it("go where the document says", function()
     assert.equal("t", call({ { key = {} } }, { type = "apiKey", token = "t" }).headers["X-Key"])
@@ -180,6 +205,30 @@ describe("no error tells a credential:", function()
     local _, err = call({ { bearer = {} } }, { bearer = "s3cret" }, nil,
       { status = 401, headers = { ["content-type"] = "text/plain" }, body = "bad token: Bearer s3cret" })
     assert.equal("401 Unauthorized: bad token: ***", err.message)
+    assert.equal("bad token: ***", err.details.body)
+  end)
+
+  for name, case in pairs({
+    ["a token without its scheme"] = { "bearer", "s3cret", "s3cret" },
+    ["a password"] = { "basic", "user:s3cret", "s3cret" },
+    ["what basic makes of it"] = { "basic", "user:s3cret", "dXNlcjpzM2NyZXQ=" },
+    ["a key of the query, encoded"] = { "query", "s3 cret", "s3%20cret" },
+  }) do
+    it("not in a server's body or headers: " .. name, function()
+      local _, err = call({ { [case[1]] = {} } }, { [case[1]] = case[2] }, nil, {
+        status = 403, headers = { ["content-type"] = "application/json", ["x-seen"] = "<" .. case[3] .. ">" },
+        body = operations.json.encode({ seen = { "it was " .. case[3] }, none = operations.array({}) }),
+      })
+      assert.same({ "it was ***" }, err.details.body.seen)
+      assert.equal("<***>", err.details.headers["x-seen"])
+      assert.equal(operations.array_mt, getmetatable(err.details.body.none))
+      assert.is_nil(err.message:find(case[3], 1, true))
+    end)
+  end
+
+  it("but what is too short to be one stays", function()
+    local _, err = call({ { key = {} } }, { key = "a" }, nil, { status = 404, headers = {}, body = "a small matter" })
+    assert.equal("a small matter", err.details.body)
   end)
 end)
 
@@ -188,5 +237,11 @@ describe("the configuration of credentials", function()
     local _, _, api = call(nil, { kee = "k" })
     assert.equal("#/components/securitySchemes", api.report[1].pointer)
     assert.matches('"kee"', api.report[1].message, 1, true)
+  end)
+
+  it("is reported when it is for a scheme that we cannot do", function()
+    local _, _, api = call(nil, { odd = "k" })
+    assert.equal("#/components/securitySchemes/odd", api.report[1].pointer)
+    assert.matches("http hoba are not supported", api.report[1].message, 1, true)
   end)
 end)

@@ -116,6 +116,12 @@ local keywords = {
   function(s, c, d) s.allOf = branches(c, d) end,
   function(s, c, d) s.anyOf = branches(c, d) end,
   function(s, c, d) s.oneOf = branches(c, d) end,
+  function(s, c)
+    if c.refs and #c.defs > 1 then
+      s[pick({ "anyOf", "oneOf" })] = operations.array({ { ["$ref"] = "#/$defs/x" }, { ["$ref"] = "#/$defs/y" } })
+      s.discriminator = { propertyName = pick(names), mapping = map_of(strings, function() return "#/y" end, 0, 3) }
+    end
+  end,
   function(s, c, d) s["not"] = schema(c, d - 1) end,
   function(s, c, d)
     s["if"] = schema(c, d - 1)

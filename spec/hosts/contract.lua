@@ -1,18 +1,19 @@
---- What every host must do, as specs: `contract(name, busted, ticker)` describes the host of that name; `busted` has
---- busted's functions, which only spec files see; `ticker(fn)` has the host's own loop call `fn` every 5 ms and returns
---- what stops it. Real time passes here; nothing is said about how much.
+--- What every host must do, as specs: `contract(name, busted)` describes the host of that name; `busted` has busted's
+--- functions, which only spec files see. Real time passes here; nothing is said about how much.
 local core = require("operations.core")
 local hosts = require("operations.hosts")
 local http = require("operations.http")
 local operations = require("operations")
 local process = require("operations.process")
+local single_flight = require("operations.single_flight")
+local soak = require("spec.support.soak")
 local task = require("operations.task")
 local test_server = require("spec.support.server")
+local ticker = require("spec.support.ticker")
 
 ---@param name string
 ---@param busted table
----@param ticker fun(fn: fun()): fun()
-return function(name, busted, ticker)
+return function(name, busted)
   local it, setup, teardown, assert = busted.it, busted.setup, busted.teardown, busted.assert
   busted.describe(("the host '%s'"):format(name), function()
     local host, server
@@ -41,15 +42,13 @@ return function(name, busted, ticker)
 
     it("runs timers in the order of their times", function()
       local order = {}
-      task.run(function()
-        for _, ms in ipairs({ 30, 10, 20 }) do
-          task.spawn(function()
-            task.sleep(ms / 1000)
-            order[#order + 1] = ms
-          end)
-        end
-      end)
-      assert.same({ 10, 20, 30 }, order)
+      for _, ms in ipairs({ 60, 20, 40 }) do
+        host.timer(ms, function()
+          order[#order + 1] = ms
+        end)
+      end
+      task.sleep(0.08)
+      assert.same({ 20, 40, 60 }, order)
     end)
 
     it("stops a timer that nobody waits for any more", function()
@@ -95,6 +94,24 @@ return function(name, busted, ticker)
       assert.equal("TIMEOUT", err.code)
     end)
 
+    it("does work that several tasks want once, whatever becomes of the one that began it", function()
+      local flight, calls = single_flight.new(), 0
+      local function run()
+        return flight:run(function()
+          calls = calls + 1
+          task.sleep(0.02)
+          return "done"
+        end)
+      end
+      task.run(function()
+        local first, second = task.spawn(run), task.spawn(run)
+        task.sleep(0.005)
+        first:cancel()
+        assert.equal("done", second:wait())
+      end)
+      assert.equal(1, calls)
+    end)
+
     it("passes a generator's waits through", function()
       task.run(function()
         local ticks = 0
@@ -118,13 +135,65 @@ return function(name, busted, ticker)
       end)
     end)
 
+    for how, run in pairs({
+      resume = function(fn)
+        local co = coroutine.create(fn)
+        return select(2, assert(coroutine.resume(co)))
+      end,
+      wrap = function(fn)
+        return coroutine.wrap(fn)()
+      end,
+      ["wrap inside resume"] = function(fn)
+        local _, result = coroutine.resume(coroutine.create(function()
+          return coroutine.wrap(fn)()
+        end))
+        return result
+      end,
+    }) do
+      it("brings cancellation and deadline to coroutines that a program made by itself: " .. how, function()
+        local err
+        task.run(function()
+          local child = task.spawn(run, function()
+            err = select(2, http.request({ url = server.url .. "/slow?head=60" }))
+          end)
+          task.sleep(0.02)
+          collectgarbage() -- must not take away what waits
+          collectgarbage()
+          child:cancel()
+          child:wait()
+        end)
+        assert.equal("ABORTED", err.code)
+        local raised = task.run(function()
+          task.deadline(host.now() + 20)
+          return run(function()
+            return select(2, pcall(task.sleep, 60))
+          end)
+        end)
+        assert.equal("TIMEOUT", raised.code)
+      end)
+    end
+
+    it("passes values and errors of wrapped coroutines", function()
+      local values = coroutine.wrap(function(...)
+        task.sleep(0)
+        local a, b = coroutine.yield(...)
+        task.sleep(0)
+        error({ a, b })
+      end)
+      assert.same({ 1, nil, 3 }, { values(1, nil, 3) })
+      local ok, raised = pcall(values, "a", "b")
+      assert.same({ false, { "a", "b" } }, { ok, raised })
+    end)
+
     it("does HTTP in tasks, streams beside requests", function()
       local order = {}
       task.run(function()
         task.spawn(function()
           local stream = assert(http.open({ url = server.url .. "/sse?count=5&delay=0.03" }))
-          while stream:read() do
-            order[#order + 1] = "event"
+          for chunk in stream.read, stream do
+            for _ in chunk:gmatch("\n\n") do
+              order[#order + 1] = "event"
+            end
           end
         end)
         task.spawn(function()
@@ -138,6 +207,21 @@ return function(name, busted, ticker)
 
     it("does HTTP outside of any task", function()
       assert.equal(200, http.request({ url = server.url .. "/echo" }).status)
+    end)
+
+    it("keeps nothing of requests that are over, called off or forgotten", function()
+      local function go()
+        soak.sequential(server.url, 100)
+        soak.concurrent(server.url, 200)
+        soak.cancelled(server.url, 100)
+        soak.streams(server.url, 50)
+        return soak.measure()
+      end
+      go()
+      local before, after = go(), go()
+      assert.same({ before.inflight, before.references }, { after.inflight, after.references })
+      assert.is_true(after.descriptors <= before.descriptors + 1)
+      assert.is_true(after.lua < before.lua + 64)
     end)
 
     it("returns what a task returned, or nil and what it raised", function()
@@ -250,7 +334,7 @@ return function(name, busted, ticker)
 
     it("goes on with its own loop while 50 requests wait", function()
       local ticks = 0
-      local stop = ticker(function()
+      local stop = ticker.start(function()
         ticks = ticks + 1
       end)
       local functions = {}

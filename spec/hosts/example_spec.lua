@@ -1,9 +1,21 @@
+local command = require("spec.support.command")
 local inside = require("spec.support.inside")
 local samples = require("spec.support.samples")
 
--- examples_spec.lua runs it in plain Lua.
 describe("the example hosts.lua runs unchanged", function()
   local path = "examples/hosts.lua"
+
+  local function prints_what_it_promises(result, log)
+    assert.equal(samples.promised(path), result.out)
+    assert.equal(0, result.code)
+    assert.equal("", log)
+  end
+
+  it("in plain Lua", function()
+    local result = command.run_with_server("lua " .. path)
+    prints_what_it_promises(result, result.err)
+  end)
+
   local run = {
     nvim = function()
       return inside.nvim(path, "examples/server/run", "-c 'qa!'")
@@ -20,9 +32,7 @@ describe("the example hosts.lua runs unchanged", function()
     else
       it("in " .. program, function()
         local result = start()
-        assert.equal(samples.promised(path), result.out)
-        assert.equal(0, result.code)
-        assert.equal("", result.log or "")
+        prints_what_it_promises(result, result.log or "")
       end)
     end
   end

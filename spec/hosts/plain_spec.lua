@@ -3,18 +3,7 @@ local task = require("operations.task")
 
 local busted = { describe = describe, it = it, setup = setup, teardown = teardown, assert = assert }
 
--- The loop of a plain program is ours: a task is what ticks in it.
-contract("plain", busted, function(fn)
-  local ticker = task.spawn(function()
-    while true do
-      task.sleep(0.005)
-      fn()
-    end
-  end)
-  return function()
-    ticker:cancel()
-  end
-end)
+contract("plain", busted)
 
 describe("the plain host", function()
   it("says deadlock instead of waiting for nothing", function()

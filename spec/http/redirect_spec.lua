@@ -53,6 +53,10 @@ describe("a redirect of a method other than GET", function()
     assert.equal("GET", send("PUT", 303).method)
   end)
 
+  it("takes blanks in a Location for what they were meant to be", function()
+    assert.equal("/echo/a%20b?c%20d/echo", send("GET", 302, { to = "/echo/a+b?c+d" }).uri)
+  end)
+
   it("reports the last URL", function()
     local _, _, response = send("PUT", 308)
     assert.equal(server.url .. "/echo", response.url)
@@ -67,6 +71,18 @@ describe("a redirect of a method other than GET", function()
     assert.is_nil(seen.headers.authorization)
     assert.is_nil(seen.headers["x-api-key"])
     assert.equal("kept", seen.headers["x-other"])
+  end)
+
+  it("takes no credential of the query to another origin", function()
+    local function target(origin)
+      local seen = send("POST", 307, {
+        to = origin .. "/echo%3Fapi%255Fkey=secret%26x=1%26token=more%23end%3F/echo",
+        query_credentials = { "api_key", "token" },
+      })
+      return seen.uri
+    end
+    assert.equal("/echo?x=1", target(server.other))
+    assert.equal("/echo?api%5Fkey=secret&x=1&token=more", target(server.url))
   end)
 
   it("fails where a body that came piece by piece would be sent again", function()

@@ -38,6 +38,32 @@ describe("a subscription over HTTP", function()
     return false
   end
 
+  local function accepted()
+    return tonumber(http.request({ url = server.url .. "/connections" }).body:match("requests%s*(%d+)"))
+  end
+
+  -- Leaves a stream after its first bytes; how many connections the next one needed.
+  local function leave(path, ms)
+    local stream = assert(http.open({ url = server.url .. path }))
+    assert(stream:read())
+    stream:linger(ms)
+    for _ = 1, 500 do
+      if stream._ended then
+        break
+      end
+      task.sleep(0.01)
+    end
+    local before = accepted()
+    stream = assert(http.open({ url = server.url .. "/bytes?size=1" }))
+    while stream:read() do end
+    return accepted() - before
+  end
+
+  it("may be left, and lends its connection to others when it ends in time", function()
+    assert.equal(0, leave("/sse?count=3&delay=0.01", 5000))
+    assert.equal(1, leave("/sse?count=3&delay=2", 10))
+  end)
+
   local function subscribe(path, config, media)
     config = config or {}
     config.namespace = "api"

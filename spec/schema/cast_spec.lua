@@ -182,6 +182,34 @@ describe("casting", function()
     assert.equal(input, result)
     assert.equal(0, #changes)
   end)
+
+  it("follows OpenAPI's discriminator where no branch fits, and where several do", function()
+    local function pet(name)
+      return { type = "object", required = { "kind" }, properties = { kind = { type = "string" },
+        [name] = { type = "integer" } } }
+    end
+    local definition = {
+      oneOf = { { ["$ref"] = "#/$defs/Cat" }, { ["$ref"] = "#/$defs/Dog" } },
+      discriminator = { propertyName = "kind", mapping = { puppy = "#/components/schemas/Dog", kitten = "Cat" } },
+      ["$defs"] = { Cat = pet("lives"), Dog = pet("bark") },
+    }
+    for _, draft in ipairs({ "2020-12", "openapi-3.0" }) do
+      local compiled = assert(schema.compile(definition, { draft = draft }))
+      assert.same({ kind = "puppy", bark = 3 }, (compiled:cast({ kind = "puppy", bark = "3", lives = "9" })))
+      assert.same({ kind = "kitten", lives = 9 }, (compiled:cast({ kind = "kitten", bark = "3", lives = "9" })))
+      assert.same({ kind = "Dog", bark = 3 }, (compiled:cast({ kind = "Dog", bark = "3", lives = "x" })))
+      local _, issues = compiled:check({ kind = "puppy", bark = "x", lives = "y" })
+      assert.equal("/bark", issues[1].path)
+      assert.is_true(compiled:check({ kind = "puppy", bark = "3", lives = 9 }))
+    end
+    definition.oneOf, definition.anyOf = nil, definition.oneOf
+    assert.same({ kind = "Dog", bark = 3, lives = 9 },
+      (assert(schema.compile(definition)):cast({ kind = "Dog", bark = 3, lives = 9, junk = 1 })))
+    definition.discriminator = { propertyName = 5, mapping = { puppy = 1 } }
+    assert.is_truthy(schema.compile(definition))
+    definition.discriminator = "kind"
+    assert.is_truthy(schema.compile(definition))
+  end)
 end)
 
 describe("casting what a pattern and a name both know", function()

@@ -54,6 +54,21 @@ describe("checking a value", function()
     end)
   end
 
+  it("compares integers with bounds that are fractions, or beyond all integers", function()
+    for _, case in ipairs({ { "minimum", 1.5, 2, 1 }, { "maximum", 1.5, 1, 2 }, { "exclusiveMinimum", -1.5, -1, -2 },
+      { "exclusiveMaximum", -1.5, -2, -1 }, { "maximum", 1e300, 5 }, { "minimum", -1e300, 5 },
+      { "exclusiveMaximum", 1e300, 5 }, { "minimum", 1e300, nil, 5 }, { "exclusiveMaximum", -1e300, nil, 5 } }) do
+      local definition = { type = "integer", [case[1]] = case[2] }
+      assert.is_true(case[3] == nil or valid(definition, case[3]))
+      assert.is_false(case[4] ~= nil and valid(definition, case[4]))
+    end
+    assert.is_false(valid({ type = "integer", exclusiveMinimum = 5, minimum = 2 }, 5))
+    assert.is_true(valid({ type = "integer", exclusiveMinimum = 5, minimum = 2 }, 6))
+    assert.is_false(valid({ type = "integer", format = "int32", maximum = 1e10 }, 2 ^ 31, { formats = true }))
+    assert.is_true(valid({ type = "integer", format = "int64", maximum = 1e10 }, 2 ^ 31, { formats = true }))
+    assert.is_false(valid({ type = "number", format = "int64" }, 0.5, { formats = true }))
+  end)
+
   it("takes null in every spelling, and no other userdata", function()
     assert.is_true(valid({ type = "null" }, json.null))
     assert.is_true(valid({ const = json.null }, json.null))
@@ -136,6 +151,36 @@ describe("checking a value", function()
     assert.is_false(valid(definition, { kind = "d" }))
     assert.is_false(valid(definition, {}))
     assert.is_true(valid(definition, json.null))
+  end)
+
+  it("picks the only branch that takes a type", function()
+    local definition = { oneOf = { { type = "null" }, { type = "string", maxLength = 2 },
+      { type = { "integer", "boolean" } }, { type = "object", required = { "a" } },
+      { type = "array", items = { type = "null" } } } }
+    for _, value in ipairs({ json.null, "ab", 5, true, { a = 1 }, array({}), { json.null } }) do
+      assert.is_true(valid(definition, value))
+    end
+    for _, value in ipairs({ "abc", 5.5, { b = 1 }, { 1 }, print, { json.null, a = 1 } }) do
+      assert.is_false(valid(definition, value))
+    end
+    assert.is_false(valid({ type = "string", oneOf = { { type = "integer" }, { type = "string" } } }, 5))
+    assert.is_true(valid({ anyOf = { { anyOf = { { type = "string" } } }, { type = "integer" } } }, "x"))
+    assert.is_false(valid({ oneOf = { { type = "integer" }, { type = "number" } } }, 5))
+    assert.is_false(valid({ anyOf = { { ["$ref"] = "#" } } }, {}))
+  end)
+
+  it("asks the tag's property whatever else it says", function()
+    local function branch(kind, keywords)
+      keywords.const = kind
+      return { type = "object", required = { "kind" }, properties = { kind = keywords, x = { type = "integer" } } }
+    end
+    local definition = { anyOf = { branch("a", {}), branch("b", { maxLength = 0 }),
+      branch("c", { type = "integer" }) } }
+    assert.is_true(valid(definition, { kind = "a" }))
+    assert.is_false(valid(definition, { kind = "a", x = "1" }))
+    assert.is_false(valid(definition, { kind = "b" }))
+    assert.is_false(valid(definition, { kind = "c" }))
+    assert.is_false(valid(definition, { 1, kind = "a" }))
   end)
 
   it("ends on values that contain themselves, however they branch", function()

@@ -20,6 +20,10 @@ describe("the issues of a value", function()
   for name, case in pairs({
     ["a wrong type"] = { { type = { "string", "null" } }, 1, ": expected string or null, got integer" },
     ["NaN"] = { { type = "number" }, 0 / 0, ": expected number, got NaN" },
+    ["a NaN that anything would do for"] = { { properties = { f = {} } }, { f = 0 / 0 },
+      "/f: expected a JSON value, got NaN" },
+    ["a function that only has to be there"] = { { required = { "f" } }, { f = print },
+      "/f: expected a JSON value, got function" },
     ["infinity"] = { {}, math.huge, ": expected a JSON value, got infinity" },
     ["a function"] = { { type = "object", properties = { f = true } }, { f = print },
       "/f: expected a JSON value, got function" },

@@ -14,6 +14,16 @@ local function quote(text)
   return "'" .. text:gsub("'", "'\\''") .. "'"
 end
 
+--- What a program of ours is to find in its environment: where its modules are, and the sanitizer.
+---@return table<string, string>
+function command.environment()
+  local env = { LUA_PATH = package.path, LUA_CPATH = package.cpath }
+  for _, name in ipairs({ "LD_PRELOAD", "ASAN_OPTIONS", "LSAN_OPTIONS" }) do
+    env[name] = os.getenv(name)
+  end
+  return env
+end
+
 --- The interpreter that runs this.
 function command.interpreter()
   local i = -1

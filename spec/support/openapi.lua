@@ -4,6 +4,9 @@ local operations = require("operations")
 local openapi = {}
 
 local function defaults(doc)
+  if doc.swagger then
+    return doc
+  end
   doc.openapi = doc.openapi or "3.1.0"
   doc.info = doc.info or { title = "Test", version = "1.0.0" }
   doc.servers = doc.servers or { { url = "http://api.test" } }
@@ -38,7 +41,8 @@ local function stream_of(reply, log)
   }
 end
 
---- Imports a document, whose missing parts are filled in. `reply` answers every request: a message, or nil, err.
+--- Imports a document, whose missing parts are filled in, and makes all schemas unless `config.eager` is false. `reply`
+--- answers every request: a message, or nil, err.
 ---@param doc table
 ---@param config? table
 ---@param reply? table|fun(request: table): table?, table?
@@ -53,6 +57,7 @@ function openapi.api(doc, config, reply)
     return reply or { status = 200, headers = {}, body = "" }
   end
   config = copy(config)
+  config.eager = config.eager ~= false
   config.http = {
     request = answer,
     open = function(request)
@@ -68,6 +73,21 @@ function openapi.api(doc, config, reply)
     api.by_name[definition.name] = definition
   end
   return api
+end
+
+--- A registry with the operations of a document, whose missing parts are filled in, and the library's own HTTP client.
+---@param doc table
+---@param url string  of the server
+---@param config? table
+---@return operations.Registry  its namespace is "api"
+---@return table[] report
+function openapi.registry(doc, url, config)
+  config = copy(config)
+  config.namespace, config.base_url = "api", url
+  local list, report = operations.from_openapi.document(defaults(doc), config)
+  local registry = operations.registry()
+  assert(registry:register_all(assert(list, report)))
+  return registry, report
 end
 
 --- A document with one operation, called `op`.

@@ -3,8 +3,8 @@
 --- To add a route, add a file to spec/support/server/: `spec/support/server/NAME.lua` answers every request whose path
 --- is `/NAME` or begins with `/NAME/`. It runs as nginx's content handler (`ngx.say`, `ngx.flush(true)`, `ngx.sleep`,
 --- `ngx.req.socket(true)` for what nginx would not say by itself); nothing has to be registered.
---- `/connections` is nginx's own count of them (stub_status), `/small` a fixed answer without Lua, `/events.txt` the
---- file `html/events.txt` of its directory, as server-sent events.
+--- `/connections` is nginx's own count of them (stub_status), `/small` a fixed answer without Lua,
+--- `/streams/NAME.events` and `/streams/NAME.lines` files of its `html/streams`, as server-sent events and JSON lines.
 --- What handlers share lives in `ngx.shared.notes`; a spec reads a note at `/note/KEY`.
 ---
 ---   local server = require("spec.support.server").start()
@@ -61,11 +61,12 @@ http {
   server {
     listen 127.0.0.1:$port backlog=4096;
     listen 127.0.0.1:$other backlog=4096;
-    $tls
+    $tls $directives
     $locations
     location = /small { default_type application/json; return 200 '{"id":1,"title":"write the docs","done":false}'; }
     location = /connections { stub_status; }
-    location = /events.txt { root html; types { text/event-stream txt; } }
+    location /.well-known/ { content_by_lua_file $handlers/oauth.lua; }
+    location ^~ /streams/ { root html; types { text/event-stream events; application/jsonl lines; } }
     location ~ ^/(?<handler>[a-z_]+) { content_by_lua_file $handlers/$handler.lua; }
   }
 }
@@ -155,11 +156,13 @@ local function absolute(path)
   return directory .. "/" .. path
 end
 
-local function make_certificate(directory)
-  assert(shell(("cd '%s' && openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout key.pem "
-    .. "-out cert.pem -days 2 -subj /CN=localhost -addext subjectAltName=DNS:localhost >/dev/null 2>&1"):format(
-    directory
-  )), "openssl could not make a certificate")
+--- Makes a certificate that nobody vouches for, and its key.
+---@param certificate string  path
+---@param key string  path
+function server.make_certificate(certificate, key)
+  assert(shell(("openssl req -x509 -newkey ec -pkeyopt ec_paramgen_curve:prime256v1 -nodes -keyout '%s' -out '%s' "
+    .. "-days 2 -subj /CN=localhost -addext subjectAltName=DNS:localhost >/dev/null 2>&1"):format(key, certificate)),
+    "openssl could not make a certificate")
 end
 
 local function configure(directory, options)
@@ -169,10 +172,11 @@ local function configure(directory, options)
     other = other,
     handlers = absolute(here .. "server"),
     path = absolute(here .. "server") .. "/?.lua",
-    process = "master_process off;",
+    process = "user root;\nmaster_process off;",
     lua = "",
     locations = "",
     tls = tls_port and tls_lines:format(tls_port) or "",
+    directives = options.directives or "",
   }
   if options.app then
     local root = absolute(here .. "../.."):gsub("/%./", "/")
@@ -195,9 +199,11 @@ end
 
 -- Waits for a line from stop() or for the end of this process, then ends nginx and removes the directory. A line,
 -- because servers that were started later have inherited the other end of the pipe: it does not close before they end.
+-- What nobody has reaped does not run any more.
 local watcher = [[read -r _
+runs() { case "$(cat /proc/$pid/stat 2>/dev/null)" in '' | *') Z '*) return 1 ;; esac; }
 kill $pid 2>/dev/null
-n=0; while kill -0 $pid 2>/dev/null && [ $n -lt 100 ]; do sleep 0.02; n=$((n+1)); done
+n=0; while runs && [ $n -lt 100 ]; do sleep 0.02; n=$((n+1)); done
 kill -KILL $pid 2>/dev/null; rm -rf '$directory']]
 
 -- The server listens before its first process ends, and says its pid a moment later.
@@ -213,13 +219,13 @@ local function wait_for_pid(directory)
 end
 
 --- Starts a server and waits until it accepts connections.
----@param options? { tls?: boolean, app?: boolean, workers?: integer, code_cache?: boolean }
+---@param options? { tls?: boolean, directives?: string, app?: boolean, workers?: integer, code_cache?: boolean }
 ---@return spec.Server
 function server.start(options)
   local directory = temporary_directory()
   local command = ("%s -p '%s' -c nginx.conf </dev/null >'%s/start.log' 2>&1"):format(nginx, directory, directory)
   if options and options.tls then
-    make_certificate(directory)
+    server.make_certificate(directory .. "/cert.pem", directory .. "/key.pem")
   end
   for attempt = 1, 10 do -- another process may take the port first
     local self = configure(directory, options or {})

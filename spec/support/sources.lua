@@ -41,10 +41,12 @@ function sources.module(path)
   return (path:gsub("^lua/", ""):gsub("%.lua$", ""):gsub("/init$", ""):gsub("/", "."))
 end
 
+local own_module = { reactor = true, redis = true, system = true, websocket = true }
+
 --- The C module that a file of src/ is linked into.
 function sources.c_module(path)
   local name = path:match("^src/([a-z0-9]+)")
-  return "operations." .. ((name == "reactor" or name == "system") and name or "core")
+  return "operations." .. (own_module[name] and name or "core")
 end
 
 --- What each C module is made of, by module name: { "src/core.c", ... }.
@@ -55,8 +57,10 @@ function sources.c_modules()
     modules[name] = modules[name] or {}
     table.insert(modules[name], path)
   end
-  if modules["operations.reactor"] then
-    table.insert(modules["operations.reactor"], 1, "src/buffer.c") -- both have one
+  for _, name in ipairs({ "operations.reactor", "operations.websocket" }) do
+    if modules[name] then
+      table.insert(modules[name], 1, "src/buffer.c") -- each has one
+    end
   end
   return modules
 end

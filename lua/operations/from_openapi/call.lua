@@ -1,122 +1,89 @@
 --- Carries out calls: the only part of the adapter that talks to an HTTP client.
-local core = require("operations.core")
-local errors = require("operations.error")
+local credential = require("operations.from_openapi.credential")
+local redact = require("operations.from_openapi.redact")
 local request = require("operations.from_openapi.request")
 local response = require("operations.from_openapi.response")
-local security = require("operations.from_openapi.security")
-local style = require("operations.from_openapi.style")
 
 local call = {}
-
-local function replace(text, secret)
-  local position, pieces = 1, {}
-  while true do
-    local from, to = text:find(secret, position, true)
-    if not from then
-      pieces[#pieces + 1] = text:sub(position)
-      return table.concat(pieces)
-    end
-    pieces[#pieces + 1] = text:sub(position, from - 1) .. "***"
-    position = to + 1
-  end
-end
-
-local function hide(value, secrets)
-  if type(value) == "string" then
-    for _, secret in ipairs(secrets) do
-      value = replace(value, secret)
-    end
-  elseif type(value) == "table" then
-    local copy = {}
-    for key, item in pairs(value) do
-      copy[key] = hide(item, secrets)
-    end
-    return setmetatable(copy, getmetatable(value))
-  end
-  return value
-end
-
-local function secrets_of(credentials)
-  local secrets = {}
-  for _, credential in ipairs(credentials) do
-    if credential.value ~= "" then
-      secrets[#secrets + 1] = credential.value
-      secrets[#secrets + 1] = style.encode(credential.value)
-    end
-  end
-  return secrets
-end
-
---- The client's error without the credentials that its URL may hold.
----@param err operations.Error
----@param credentials operations.openapi.Credential[]
----@return operations.Error
-function call.redact(err, credentials)
-  local secrets = secrets_of(credentials)
-  if #secrets == 0 or not core.is_error(err) then
-    return err
-  end
-  return errors.new(err.code, hide(err.message, secrets), hide(err.details, secrets))
-end
-
---- A server's error, whose message may quote a credential. Its body stays as it came.
----@param err operations.Error
----@param credentials operations.openapi.Credential[]
----@return operations.Error
-function call.redact_message(err, credentials)
-  return errors.new(err.code, hide(err.message, secrets_of(credentials)), err.details)
-end
-
---- The headers that must not follow a redirect to another origin.
-local function origin_bound(plan, credentials)
-  local names = {}
-  for name in pairs(plan.headers or {}) do
-    names[#names + 1] = name
-  end
-  for _, credential in ipairs(credentials) do
-    names[#names + 1] = credential.location == "header" and credential.name or nil
-  end
-  return names
-end
 
 --- Makes the message of a call and its credentials.
 ---@param plan operations.openapi.Plan
 ---@param input table
 ---@param context any
+---@param address? string  instead of the URL that plan and input make
 ---@return operations.openapi.Request? message
 ---@return operations.openapi.Credential[]|operations.Error credentials  the error when there is no message
-function call.message(plan, input, context)
-  local credentials, err = security.credentials(plan.security, context)
+local function new_message(plan, input, context, address)
+  local credentials, err = credential.make(plan.security, context)
   if not credentials then
     return nil, err
   end
   local message
-  message, err = request.build(plan, input, credentials)
+  message, err = request.build(plan, input, credentials, address)
   if not message then
     return nil, err
   end
   message.timeout, message.max_body, message.retry = plan.timeout, plan.max_body, plan.retry
   message.jar, message.ca_file, message.proxy = plan.jar, plan.ca_file, plan.proxy
-  message.credentials = origin_bound(plan, credentials)
+  message.credentials, message.query_credentials = plan.bound_headers, plan.bound_query
+  credential.bind(message, credentials)
   return message, credentials
 end
 
---- The handler of a query or mutation.
+-- Closes the files that a message was made of.
+local function release(message)
+  if type(message.body) == "table" then
+    message.body.close()
+  end
+end
+
+-- Can the message be made again: is there nothing in it that can be read but once?
+local function is_repeatable(message)
+  return type(message.body) ~= "table" or message.body.again == true
+end
+
+--- Sends a request. Credentials that the server does not accept and that can be had anew are, once.
 ---@param plan operations.openapi.Plan
----@return fun(input: table, context: any): operations.Envelope?, operations.Error?
-function call.handler(plan)
-  return function(input, context)
-    local message, credentials = call.message(plan, input or {}, context)
+---@param input table
+---@param context any
+---@param send fun(message: operations.openapi.Request): table?, operations.Error?
+---@param address? string  of a further page
+---@return table? answer
+---@return operations.Error? err
+---@return operations.openapi.Credential[]? credentials  to be kept out of errors; nil when nothing was sent
+function call.exchange(plan, input, context, send, address)
+  local answer, err
+  for try = 1, 2 do
+    local message, credentials = new_message(plan, input, context, address)
     if not message then
       return nil, credentials
     end
-    local reply, err = plan.http.request(message)
-    if not reply then
-      return nil, call.redact(err, credentials)
+    answer, err = send(message)
+    release(message)
+    local is_refused = answer and answer.status == 401 and try == 1 and credential.refuse(credentials)
+    if not is_refused or not is_repeatable(message) then
+      return answer, err and redact.error(err, credentials), credentials
+    elseif answer.close then
+      answer:close()
     end
-    local envelope, failure = response.outcome(reply, plan.redirects)
-    return envelope, failure and call.redact_message(failure, credentials)
   end
+end
+
+--- Calls an operation: the answer of its API as an envelope, or as an error.
+---@param plan operations.openapi.Plan
+---@param input table
+---@param context any
+---@param address? string  of a further page
+---@return operations.Envelope? envelope
+---@return operations.Error? err
+---@return operations.HttpResponse? reply
+function call.run(plan, input, context, address)
+  local reply, err, credentials = call.exchange(plan, input, context, plan.http.request, address)
+  if not reply then
+    return nil, err
+  end
+  local envelope, failure = response.outcome(reply, plan.redirects)
+  return envelope, failure and redact.error(failure, credentials), reply
 end
 
 return call

@@ -1,4 +1,5 @@
 --- The configuration of an import: what there is, checked before anything is read.
+local deep_object = require("operations.from_openapi.deep_object")
 local http = require("operations.http")
 local http_retry = require("operations.http_retry")
 local location = require("operations.from_openapi.location")
@@ -10,8 +11,17 @@ local config = {}
 ---@field namespace? string  default: the document's title
 ---@field base_url? string  instead of the document's servers; `baseUrl` is understood too
 ---@field server_variables? table<string, string>  instead of their defaults
+---@field server? integer|string  which of several servers: its place in the list, its name (3.2), description or URL as
+---  the document writes it; default 1
+---@field content_types? string[]  request bodies: the media types to prefer where an operation takes several
+---@field deep_arrays? "brackets"|"indices"|"repeat"  how `deepObject` writes arrays: a[] (of objects a[0], the
+---  default), a[0] or a
+---@field files? boolean  may `{ path = }` name files of this machine to send? Default: not where accessControl opens
+---  the operations to others
 ---@field auth? table  { schemeName = value | table | function(context) }, or { type = "bearer", token = }, or
----  { type = "basic", username =, password = }, or { type = "apiKey", token = }; functions are called per request
+---  { type = "basic", username =, password = }, or { type = "apiKey", token = }; functions are called per request.
+---  For OAuth 2 also { type = "oauth2", client_id =, client_secret =, refresh_token =, token_endpoint =, scope = } as
+---  of `operations.oauth.token_source`; for mutual TLS { type = "mutualTLS", cert_file =, key_file = }
 ---@field headers? table<string, string>  sent with every request
 ---@field timeout? integer  ms for a whole call, for streams until the first byte
 ---@field max_body? integer  bytes of a response
@@ -29,15 +39,22 @@ local config = {}
 ---@field accessControl? operations.AccessControl|fun(definition: table): operations.AccessControl?
 ---@field include? string[]|fun(info: table): boolean  operationIds, names or tags
 ---@field exclude? string[]|fun(info: table): boolean
+---@field remote_refs? boolean  fetch what `$ref`s name by URL; default false
+---@field eager? boolean  make every schema at once, so that the report is complete from the start
+---@field next_page? fun(envelope: operations.Envelope, input: table): string|table?  of `registry:pages`: URL or input
+---  of the next page, nil behind the last one; default: the answer's Link header or the document's links
 ---@field http? table  HTTP client: `request(message)`, `open(message)`; default `operations.http`
 
 local kinds = {
   namespace = { string = true }, base_url = { string = true },
-  server_variables = { table = true },
+  server_variables = { table = true }, server = { number = true, string = true },
+  content_types = { table = true }, deep_arrays = { string = true }, files = { boolean = true },
+  next_page = { ["function"] = true },
   auth = { table = true }, headers = { table = true }, timeout = { number = true }, max_body = { number = true },
   max_event = { number = true }, accessControl = { table = true, ["function"] = true },
   include = { table = true, ["function"] = true }, exclude = { table = true, ["function"] = true },
-  http = { table = true }, idle_timeout = { number = true }, retry = { boolean = true, table = true },
+  eager = { boolean = true }, remote_refs = { boolean = true }, http = { table = true },
+  idle_timeout = { number = true }, retry = { boolean = true, table = true },
   reconnect = { boolean = true, table = true }, done = { string = true }, jar = { table = true },
   ca_file = { string = true }, proxy = { string = true, boolean = true }, encoded_slashes = { boolean = true },
 }
@@ -82,6 +99,8 @@ function config.check(given)
     wrong(1, "config.reconnect: %s", problem)
   elseif copy.proxy == true then
     wrong(1, "config.proxy: unexpected true")
+  elseif copy.deep_arrays and not deep_object.item_names[copy.deep_arrays] then
+    wrong(1, "config.deep_arrays: expected brackets, indices or repeat, got %q", copy.deep_arrays)
   end
   if copy.base_url then
     local base, message = location.base(copy.base_url)
@@ -107,6 +126,16 @@ local function named_in(filter, info)
     end
   end
   return false
+end
+
+--- May operations send files of this machine that their input names?
+---@param options operations.openapi.Config
+---@return boolean
+function config.may_send_files(options)
+  if options.files == nil then
+    return options.accessControl == nil
+  end
+  return options.files
 end
 
 --- Does the configuration ask for this operation?

@@ -1,4 +1,5 @@
---- OpenAPI 3.0's schema dialect as JSON Schema 2020-12: `nullable`, boolean `exclusiveMinimum`. In place, on a copy.
+--- OpenAPI 3.0's schema dialect as JSON Schema 2020-12: `nullable` (`x-nullable` in 2.0), boolean `exclusiveMinimum`.
+--- In place, on a copy.
 local core = require("operations.core")
 
 local dialect = {}
@@ -48,7 +49,8 @@ end
 ---@param old boolean  OpenAPI 3.0
 ---@return boolean
 function dialect.is_old(schema, old)
-  return old and schema.nullable ~= nil or type(schema.exclusiveMinimum) == "boolean"
+  return old and (schema.nullable ~= nil or schema["x-nullable"] ~= nil) or schema["$dynamicRef"] ~= nil
+    or type(schema.exclusiveMinimum) == "boolean"
     or type(schema.exclusiveMaximum) == "boolean"
 end
 
@@ -57,13 +59,15 @@ end
 ---@param old boolean  OpenAPI 3.0: `nullable` means something
 function dialect.convert(schema, old)
   if old then
-    if schema.nullable == true then
+    if schema.nullable == true or schema["x-nullable"] == true then
       allow_null(schema)
     end
     schema.nullable = nil
   end
   exclusive(schema, "exclusiveMinimum", "minimum")
   exclusive(schema, "exclusiveMaximum", "maximum")
+  -- The schema stands alone: what a `$dynamicRef` could be redirected to is not there.
+  schema["$ref"], schema["$dynamicRef"] = schema["$ref"] or schema["$dynamicRef"], nil
 end
 
 return dialect

@@ -27,7 +27,10 @@ local function is_hidden(source, property, file, flag)
   return false
 end
 
-local function copy_of(map)
+--- A copy of a schema or a map of schemas, its mark kept; what it holds is shared.
+---@param map table
+---@return table
+function direction.copy(map)
   local copy = setmetatable({}, getmetatable(map))
   for key, value in pairs(map) do
     copy[key] = value
@@ -56,7 +59,7 @@ end
 ---@param schema table  a copy that may be changed
 ---@param gone table<string, boolean>
 function direction.remove(schema, gone)
-  schema.properties = copy_of(schema.properties)
+  schema.properties = direction.copy(schema.properties)
   for key in pairs(gone) do
     schema.properties[key] = nil
   end

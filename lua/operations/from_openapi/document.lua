@@ -1,14 +1,18 @@
 --- An OpenAPI document as a store of nodes: reads it, finds what a `$ref` points at, in the document itself or in
 --- files beside it.
-local errors = require("operations.error")
-local json = require("operations.json")
+local identifiers = require("operations.from_openapi.identifiers")
 local location = require("operations.from_openapi.location")
+local text = require("operations.from_openapi.text")
+local url = require("operations.url")
 
 local document = {}
 
 ---@class operations.openapi.File
 ---@field root table
 ---@field location? string  path or URL that its references are relative to
+---@field prefix string  of its pointers: the location, "" for the document itself
+---@field anchors table<string, operations.openapi.Place>  once `identifiers.collect` was there
+---@field collected? boolean
 ---@field _refs table<string, operations.openapi.Place>
 
 ---@class operations.openapi.Place
@@ -18,65 +22,78 @@ local document = {}
 
 ---@class operations.openapi.Document
 ---@field file operations.openapi.File
----@field read? fun(path: string): string?, string?
+---@field files table<string, operations.openapi.File>  by location
+---@field missing table<string, string>  by location: why there is no file
+---@field modern boolean  3.1 and later: schemas may have `$id` and `$anchor`
+---@field read fun(location: string): string?, string?
 local Document = {}
 Document.__index = Document
 
 -- A chain of references longer than this is taken for a circle.
 local MAX_CHAIN = 64
 
+local function read_nothing(where)
+  return nil, ("refers to %s; only files may refer to other files"):format(where)
+end
+
 --- Makes a store of a parsed document.
 ---@param root table
 ---@param from? string  where the document came from: a path or a URL
----@param read? fun(path: string): string?, string?  gives the text of a file that a `$ref` names
+---@param read? fun(location: string): string?, string?  gives the text of what a `$ref` names: of a path or a URL
 ---@return operations.openapi.Document
 function document.new(root, from, read)
-  local file = { root = root, location = from, _refs = {} }
-  return setmetatable({ file = file, read = read, _files = { [from or ""] = file } }, Document)
+  local modern = not tostring(root.openapi or root.swagger):find("^[23]%.0")
+  local self = setmetatable({ modern = modern, read = read or read_nothing, files = {}, missing = {} }, Document)
+  self.file = { root = root, location = from, prefix = "", anchors = {}, _refs = {} }
+  self.files[from or ""] = self.file
+  return self
 end
 
---- Parses the text of a document.
----@param text string
----@param from string  for the message
----@return table? root
----@return operations.Error? err
-function document.parse(text, from)
-  local root, err = json.decode(text)
-  if type(root) == "table" then
-    return root
-  end
-  local reason = err and err.message or "it holds no object"
-  if not text:find("^[\239\187\191%s]*[{%[]") then
-    reason = "it is not JSON (YAML is not read; convert the document to JSON)"
-  end
-  return nil, errors.new("EXECUTION_ERROR", ("%s: %s"):format(from, reason),
-    { kind = "parse", location = from })
-end
-
-local function load(self, path)
-  local file = self._files[path]
-  if file then
-    return file
-  elseif not self.read or path:find("^%a[%w+.-]+:") then
-    return nil, ("refers to %s; only files may refer to other files, and URLs are not fetched"):format(path)
-  end
-  local text, message = self.read(path)
-  if not text then
-    return nil, "cannot be read: " .. message
-  end
-  local root, err = document.parse(text, path)
-  if not root then
-    return nil, "cannot be read: " .. err.message
-  end
-  file = { root = root, location = path, _refs = {} }
-  self._files[path] = file
+--- Adds a file, or a schema inside of one that has an `$id` of its own.
+---@param root table
+---@param where string
+---@return operations.openapi.File
+function Document:add(root, where)
+  local file = { root = root, location = where, prefix = where, anchors = {}, _refs = {} }
+  self.files[where] = file
   return file
 end
 
-local function percent_decode(text)
-  return (text:gsub("%%(%x%x)", function(digits)
-    return string.char(tonumber(digits, 16))
-  end))
+local function read_file(self, where)
+  local bytes, message = self.read(where)
+  if not bytes then
+    return nil, message
+  end
+  local root, err = text.parse(bytes, where)
+  if not root then
+    return nil, "cannot be read: " .. err.message
+  end
+  return self:add(root, where)
+end
+
+--- The file at a location, read when it is asked for the first time. What cannot be read is not tried again: a document
+--- may name it a thousand times.
+local function load(self, where)
+  if not self.files[where] and self.modern then
+    identifiers.collect(self)
+  end
+  if self.files[where] or self.missing[where] then
+    return self.files[where], self.missing[where]
+  end
+  local file, message = read_file(self, where)
+  self.missing[where] = message
+  return file, message
+end
+
+local function child_of(node, token)
+  if type(node) ~= "table" then
+    return nil
+  end
+  local child = node[token]
+  if child == nil and token:find("^%d+$") then
+    child = node[tonumber(token) + 1]
+  end
+  return child
 end
 
 --- Follows a JSON Pointer (RFC 6901) from `node`.
@@ -85,15 +102,7 @@ end
 ---@return any
 function document.at(node, pointer)
   for token in pointer:gmatch("/([^/]*)") do
-    if type(node) ~= "table" then
-      return nil
-    end
-    token = token:gsub("~1", "/"):gsub("~0", "~")
-    local child = node[token]
-    if child == nil and token:find("^%d+$") then
-      child = node[tonumber(token) + 1]
-    end
-    node = child
+    node = child_of(node, (token:gsub("~1", "/"):gsub("~0", "~")))
   end
   return node
 end
@@ -105,26 +114,40 @@ function document.token(token)
   return (tostring(token):gsub("~", "~0"):gsub("/", "~1"))
 end
 
+--- Where a JSON Pointer (RFC 6901) leads from the root of a file. What stands behind a `$ref` on the way is found too.
+local function descend(self, file, pointer)
+  local place = { node = file.root, file = file, pointer = file.prefix .. "#" }
+  for raw in pointer:gmatch("/([^/]*)") do
+    local token = raw:gsub("~1", "/"):gsub("~0", "~")
+    local node = child_of(place.node, token)
+    if node == nil then
+      place = self:follow(place)
+      node = place and child_of(place.node, token)
+    end
+    if node == nil then
+      return nil, "points at nothing"
+    end
+    place = { node = node, file = place.file, pointer = place.pointer .. "/" .. raw }
+  end
+  return place
+end
+
 local function find(self, ref, file)
   local path, fragment = ref:match("^([^#]*)#?(.*)$")
-  local target = file
   if path ~= "" then
     local message
-    target, message = load(self, location.resolve(file.location or "", path))
-    if not target then
+    file, message = load(self, location.resolve(file.location or "", path))
+    if not file then
       return nil, message
     end
   end
-  fragment = percent_decode(fragment)
-  if fragment ~= "" and fragment:sub(1, 1) ~= "/" then
-    return nil, "names an anchor; only JSON Pointers are followed"
+  fragment = url.decode(fragment)
+  if fragment == "" or fragment:sub(1, 1) == "/" then
+    return descend(self, file, fragment)
   end
-  local node = document.at(target.root, fragment)
-  if node == nil then
-    return nil, "points at nothing"
-  end
-  local prefix = target == self.file and "" or target.location or ""
-  return { node = node, file = target, pointer = prefix .. "#" .. fragment }
+  identifiers.collect(self)
+  local place = file.anchors[fragment]
+  return place, not place and "names an anchor that is not there" or nil
 end
 
 --- What one `$ref` points at, not followed further.

@@ -1,8 +1,10 @@
---- Operations of an HTTP API from its OpenAPI document (3.0, 3.1, 3.2; JSON).
+--- Operations of an HTTP API from its OpenAPI document (3.0, 3.1, 3.2, Swagger 2.0; JSON or YAML).
 ---
 --- `document`, `file` and `url` return a list of definitions for `registry:register_all`, and a report: what of the
 --- document could not be taken over, each `{ pointer, message, operation? }`. A broken one never costs the others.
 ---
+--- * Schemas and requests are made when an operation is first needed, so a document of a thousand operations is there
+---   as soon as it is read. The report grows as that happens; `config.eager` makes everything at once.
 --- * The input is one flat object: parameters by name, and `body`. A name that is used twice is told apart as
 ---   `query.id`, `header.id`. What no parameter is called is refused.
 --- * GET, HEAD and QUERY are queries, other methods mutations; responses of `text/event-stream`, NDJSON or JSON lines
@@ -13,11 +15,11 @@
 ---   not offer it to others.
 local argument = require("operations.argument")
 local config = require("operations.from_openapi.config")
-local document = require("operations.from_openapi.document")
 local errors = require("operations.error")
 local fetch = require("operations.from_openapi.fetch")
 local loader = require("operations.from_openapi.loader")
 local location = require("operations.from_openapi.location")
+local text = require("operations.from_openapi.text")
 
 local from_openapi = {}
 
@@ -26,9 +28,26 @@ local function read_file(path)
   if not file then
     return nil, message
   end
-  local text, reason = file:read("*a")
+  local bytes, reason = file:read("*a")
   file:close()
-  return text, reason and ("%s: %s"):format(path, reason)
+  return bytes, reason and ("%s: %s"):format(path, reason)
+end
+
+--- How the document's `$ref`s are read: URLs when `config.remote_refs` says so, files when the document is one.
+local function reader(options, base, read)
+  return function(where)
+    if location.is_url(where) then
+      if not options.remote_refs then
+        return nil, ("refers to %s; config.remote_refs = true would fetch it"):format(where)
+      end
+      local bytes, err = fetch.text(where, base, options)
+      return bytes, err and "cannot be read: " .. err.message
+    elseif not read or where:find("^%a[%w+.-]+:") then
+      return nil, ("refers to %s; only files may refer to other files"):format(where)
+    end
+    local bytes, message = read(where)
+    return bytes, message and "cannot be read: " .. message
+  end
 end
 
 --- Makes definitions of a parsed document. The document is not changed, and must not be afterwards.
@@ -38,10 +57,11 @@ end
 ---@return operations.openapi.Problem[]|operations.Error report
 function from_openapi.document(doc, options)
   argument.expect(doc, "table", 1, "document")
-  return loader.load(doc, config.check(options))
+  local checked = config.check(options)
+  return loader.load(doc, checked, nil, reader(checked))
 end
 
---- Reads a document from a file; `$ref`s may lead to files beside it.
+--- Reads a document from a file, JSON or YAML; `$ref`s may lead to files beside it.
 ---@param path string
 ---@param options? operations.openapi.Config
 ---@return operations.Definition[]? definitions
@@ -49,18 +69,19 @@ end
 function from_openapi.file(path, options)
   argument.expect(path, "string", 1, "file")
   local checked = config.check(options)
-  local text, message = read_file(path)
-  if not text then
+  local bytes, message = read_file(path)
+  if not bytes then
     return nil, errors.new("EXECUTION_ERROR", message, { kind = "file", location = path })
   end
-  local root, err = document.parse(text, path)
+  local root, err = text.parse(bytes, path)
   if not root then
     return nil, err
   end
-  return loader.load(root, checked, path, read_file)
+  return loader.load(root, checked, path, reader(checked, nil, read_file))
 end
 
---- Fetches a document; relative server URLs are resolved against its URL. `$ref`s to other documents are not fetched.
+--- Fetches a document; relative server URLs are resolved against its URL. What its `$ref`s name elsewhere is fetched
+--- when `config.remote_refs` says so.
 ---@param address string  http or https
 ---@param options? operations.openapi.Config
 ---@return operations.Definition[]? definitions
@@ -70,11 +91,16 @@ function from_openapi.url(address, options)
     error("bad argument #1 to 'url' (an http or https URL expected)", 2)
   end
   local checked = config.check(options)
-  local root, err = fetch.document(address, checked)
+  local bytes, err = fetch.text(address, address, checked)
+  if not bytes then
+    return nil, err
+  end
+  local root
+  root, err = text.parse(bytes, address)
   if not root then
     return nil, err
   end
-  return loader.load(root, checked, address)
+  return loader.load(root, checked, address, reader(checked, address))
 end
 
 return from_openapi

@@ -1,5 +1,6 @@
 --- What an operation takes: its parameters and its body, as one flat input object and as the plan of a request.
 local body = require("operations.from_openapi.body")
+local choice = require("operations.from_openapi.choice")
 local media = require("operations.from_openapi.media")
 local parameter = require("operations.from_openapi.parameter")
 
@@ -99,6 +100,11 @@ local function schema_place(build, place)
     and { node = kind.node.schema, file = kind.file, pointer = kind.pointer .. "/schema" }
 end
 
+-- Before 3.2 `allowReserved` was for queries alone.
+local function may_be_reserved(build, location)
+  return location == "query" or location ~= "header" and tostring(build.source.file.root.openapi):find("^3%.2") ~= nil
+end
+
 local function plan_parameter(build, place, key)
   local node = place.node
   local style = style_of(build, place)
@@ -114,14 +120,19 @@ local function plan_parameter(build, place, key)
     style = style,
     explode = explode,
     required = node.required == true or node["in"] == "path",
-    reserved = node.allowReserved == true,
-    media = content and media.essence(content),
+    reserved = node.allowReserved == true and may_be_reserved(build, node["in"]),
+    media = content and media.essence(content) or node["in"] == "querystring" and "text/plain" or nil,
+    arrays = style == "deepObject" and build.config.deep_arrays or nil,
+    empty = node.allowEmptyValue == true and node["in"] == "query" and not content or nil,
   }
 end
 
---- Names used in two locations, and `body` beside a body, get their location in front.
-local function keys_of(build, list, has_body)
-  local uses, keys = { body = has_body and 1 or nil }, {}
+--- Names used in two locations, and `body` and `contentType` beside a body, get their location in front.
+local function keys_of(build, list, request_body)
+  local uses, keys = {}, {}
+  if request_body then
+    uses.body, uses[request_body.key or "body"] = 1, 1
+  end
   for _, place in ipairs(list) do
     uses[place.node.name] = (uses[place.node.name] or 0) + 1
   end
@@ -134,6 +145,22 @@ local function keys_of(build, list, has_body)
     end
   end
   return keys
+end
+
+local function parameter_schema(build, place, from, plan, used)
+  local schema = from and build.converter:convert(from, "input", used) or {}
+  if plan.empty and schema ~= true then
+    schema = { anyOf = { schema, { const = "" } } }
+  end
+  return describe(schema, place.node)
+end
+
+local function add_body(build, request_body, properties, direction, used)
+  local schema = body.schema(build, request_body, direction, used)
+  properties.body = request_body.description and describe(schema, request_body) or schema
+  if request_body.key then
+    properties[request_body.key] = choice.schema(request_body)
+  end
 end
 
 local function gather(build, item, operation)
@@ -152,24 +179,20 @@ end
 ---@return { parameters: operations.openapi.Parameter[], body: table?, schema: table }
 function inputs.read(build, item, operation, method)
   local direction = method == "PATCH" and "patch" or "input"
-  local request_body = body.read(build, operation, direction)
+  local request_body = body.read(build, operation)
   local list = gather(build, item, operation)
-  local keys = keys_of(build, list, request_body ~= nil)
+  local keys = keys_of(build, list, request_body)
   local schema = { type = "object", properties = {}, additionalProperties = false }
   local result, required, used = { parameters = {}, body = request_body }, {}, {}
   for i, place in ipairs(list) do
     local key, from = keys[i], schema_place(build, place)
     local plan = plan_parameter(build, place, key)
     result.parameters[i] = plan
-    schema.properties[key] = describe(from and build.converter:convert(from, "input", used) or {}, place.node)
+    schema.properties[key] = parameter_schema(build, place, from, plan, used)
     required[#required + 1] = plan.required and key or nil
   end
   if request_body then
-    schema.properties.body = request_body.place
-      and build.converter:convert(request_body.place, direction, used) or request_body.schema
-    if request_body.description then
-      schema.properties.body = describe(schema.properties.body, request_body)
-    end
+    add_body(build, request_body, schema.properties, direction, used)
     required[#required + 1] = request_body.required and "body" or nil
   end
   schema.required = #required > 0 and required or nil

@@ -2,10 +2,12 @@
 local config = require("operations.from_openapi.config")
 local document = require("operations.from_openapi.document")
 local errors = require("operations.error")
+local locations = require("operations.from_openapi.location")
 local name = require("operations.from_openapi.name")
 local operation = require("operations.from_openapi.operation")
 local schema = require("operations.from_openapi.schema")
 local security = require("operations.from_openapi.security")
+local swagger = require("operations.from_openapi.swagger")
 
 local loader = {}
 
@@ -27,6 +29,22 @@ local function sorted_keys(map)
   return keys
 end
 
+--- Makes the schemas of a definition now; false when there can be none, which is reported.
+local function make(definition)
+  for _, field in ipairs({ "inputSchema", "outputSchema", "errorSchemas" }) do
+    local ok, value = pcall(definition[field])
+    if not ok then
+      return false
+    end
+    definition[field] = value
+  end
+  return true
+end
+
+local function is_filled(node)
+  return type(node) == "table" and next(node) ~= nil
+end
+
 local function add_operation(shared, list, item, place, method, path)
   if type(place.node) ~= "table" then
     return shared.report(place.pointer, "expected an operation")
@@ -34,6 +52,12 @@ local function add_operation(shared, list, item, place, method, path)
   local info = operation.describe(method, path, place.node)
   if not config.wants(shared.config, info) then
     return
+  elseif shared.is_swagger then
+    item, place = swagger.operation(shared.source, item, place, shared.report)
+  end
+  if is_filled(place.node.callbacks) then
+    shared.report(place.pointer .. "/callbacks", "callbacks are calls that the API makes; nobody waits for them",
+      info.operationId or info.name)
   end
   local ok, result = pcall(operation.build, shared, item, place, info)
   if not ok then
@@ -42,7 +66,9 @@ local function add_operation(shared, list, item, place, method, path)
     return shared.report(flaw.pointer, flaw.message, info.operationId or info.name)
   end
   for _, definition in ipairs(result) do
-    list[#list + 1] = definition
+    if not shared.config.eager or make(definition) then
+      list[#list + 1] = definition
+    end
   end
 end
 
@@ -71,6 +97,22 @@ local function add_path(shared, list, paths, path)
   end
 end
 
+local function add_paths(shared, list)
+  local root = shared.source.file
+  local paths, message = shared.source:follow(member({ node = root.root, file = root, pointer = "#" }, "paths"))
+  if paths and type(paths.node) == "table" then
+    for _, path in ipairs(sorted_keys(paths.node)) do
+      if path:sub(1, 1) == "/" then
+        add_path(shared, list, paths, path)
+      elseif path:sub(1, 2) ~= "x-" then
+        shared.report(paths.pointer .. "/" .. document.token(path), "a path must begin with /")
+      end
+    end
+  elseif message or paths.node ~= nil then
+    shared.report("#/paths", message or "expected an object")
+  end
+end
+
 --- The document's security schemes, references followed.
 local function schemes_of(source)
   local root = source.file.root
@@ -85,38 +127,53 @@ end
 
 local function check_version(root, location)
   local version = root.openapi
-  if type(version) == "string" and version:find("^3%.[012]") then
+  if swagger.is_document(root) or type(version) == "string" and version:find("^3%.[012]") then
     return true
   end
   local found = root.swagger ~= nil and "Swagger " .. tostring(root.swagger)
     or version ~= nil and "OpenAPI " .. tostring(version) or "no version"
   return nil, errors.new("EXECUTION_ERROR",
-    ("%s: expected an OpenAPI 3.0, 3.1 or 3.2 document, found %s"):format(location or "document", found),
+    ("%s: expected a document of OpenAPI 3.0, 3.1 or 3.2 or Swagger 2.0, found %s"):format(
+      location or "document", found),
     { kind = "version", location = location })
 end
 
 local function new_shared(source, options, report)
   local root = source.file.root
   local info = type(root.info) == "table" and root.info or {}
+  local told = {}
   local function add(pointer, message, id)
-    report[#report + 1] = { pointer = pointer, message = message, operation = id }
+    local key = pointer .. " " .. message
+    if not told[key] then
+      told[key] = true
+      report[#report + 1] = { pointer = pointer, message = message, operation = id }
+    end
   end
   return {
-    source = source, config = options, report = add,
+    source = source, config = options, report = add, sequential = tostring(root.openapi):find("^3%.2") ~= nil,
     converter = schema.converter(source, add),
     namespace = options.namespace or name.namespace(info.title),
     version = type(info.version) == "string" and info.version ~= "" and info.version or nil,
-    next_name = name.counter(), schemes = schemes_of(source), error_details = {},
+    next_name = name.counter(), schemes = schemes_of(source), error_details = {}, stream_names = {},
   }
+end
+
+local function is_known_dialect(uri)
+  return uri == "https://json-schema.org/draft/2020-12/schema"
+    or uri:find("^https://spec%.openapis%.org/oas/3%.") ~= nil
 end
 
 local function report_rest(shared)
   local root = shared.source.file.root
-  if type(root.webhooks) == "table" and next(root.webhooks) ~= nil then
+  local dialect = root.jsonSchemaDialect
+  if is_filled(root.webhooks) then
     shared.report("#/webhooks", "webhooks are calls that the API makes; they are no operations")
   end
-  for _, unknown in ipairs(security.unknown(shared.schemes, shared.config.auth)) do
-    shared.report("#/components/securitySchemes", ("config.auth names %q, which is not here"):format(unknown))
+  if type(dialect) == "string" and not is_known_dialect(dialect) then
+    shared.report("#/jsonSchemaDialect", ("schemas are read as JSON Schema 2020-12, not as %s"):format(dialect))
+  end
+  for _, problem in ipairs(security.problems(shared.schemes, shared.config.auth)) do
+    shared.report("#/components/securitySchemes" .. problem.pointer, problem.message)
   end
 end
 
@@ -132,20 +189,16 @@ function loader.load(root, options, location, read)
   if not ok then
     return nil, err
   end
+  local is_swagger = swagger.is_document(root)
+  if is_swagger then
+    root = swagger.document(root, location)
+  elseif type(root["$self"]) == "string" then -- 3.2: where the document is, for what is relative to it
+    location = locations.resolve(location or "", root["$self"])
+  end
   local source, report, list = document.new(root, location, read), {}, {}
   local shared = new_shared(source, options, report)
-  local paths = { node = root.paths, file = source.file, pointer = "#/paths" }
-  if type(root.paths) == "table" then
-    for _, path in ipairs(sorted_keys(root.paths)) do
-      if path:sub(1, 1) == "/" then
-        add_path(shared, list, paths, path)
-      elseif path:sub(1, 2) ~= "x-" then
-        shared.report("#/paths/" .. document.token(path), "a path must begin with /")
-      end
-    end
-  elseif root.paths ~= nil then
-    shared.report("#/paths", "expected an object")
-  end
+  shared.is_swagger = is_swagger
+  add_paths(shared, list)
   report_rest(shared)
   return list, report
 end

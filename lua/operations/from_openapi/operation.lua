@@ -1,13 +1,13 @@
 --- One operation of a document: a path item and a method in, one definition out (two, when it answers with a value
 --- or with a stream).
-local call = require("operations.from_openapi.call")
+local config = require("operations.from_openapi.config")
 local inputs = require("operations.from_openapi.inputs")
 local name = require("operations.from_openapi.name")
 local outputs = require("operations.from_openapi.outputs")
-local request = require("operations.from_openapi.request")
-local security = require("operations.from_openapi.security")
-local server = require("operations.from_openapi.server")
+local pages = require("operations.from_openapi.pages")
+local plan = require("operations.from_openapi.plan")
 local stream = require("operations.from_openapi.stream")
+local template = require("operations.from_openapi.template")
 
 local operation = {}
 
@@ -16,12 +16,9 @@ local function text(value)
 end
 
 local function tags_of(node)
-  local tags
-  for _, tag in ipairs(type(node.tags) == "table" and node.tags or {}) do
-    if text(tag) then
-      tags = tags or {}
-      tags[#tags + 1] = tag
-    end
+  local tags = {}
+  for _, tag in ipairs(type(node.tags) == "table" and node.tags or tags) do
+    tags[#tags + 1] = text(tag)
   end
   return tags
 end
@@ -37,41 +34,7 @@ function operation.describe(method, path, node)
   if wanted == "" then
     wanted = name.of_path(method, path)
   end
-  return { method = method, path = path, operationId = id, name = wanted, tags = tags_of(node) or {} }
-end
-
-local function base_of(build, item, place)
-  local config = build.config
-  if config.base_url then
-    return config.base_url
-  end
-  return server.base({ place.node.servers, item.node.servers, build.source.file.root.servers },
-    build.source.file.location, config.server_variables)
-end
-
-local function new_plan(build, item, place, info, input, output)
-  local config = build.config
-  local base, base_error = base_of(build, item, place)
-  if not base then
-    build.report(place.pointer, base_error)
-  end
-  local requirements = place.node.security
-  if requirements == nil then
-    requirements = build.source.file.root.security
-  end
-  local keys = { body = input.body and true or nil }
-  for _, param in ipairs(input.parameters) do
-    keys[param.key] = true
-  end
-  return {
-    method = info.method, base = base, base_error = base_error,
-    segments = build.segments, query = build.query, parameters = input.parameters, keys = keys,
-    body = input.body, input_schema = input.schema, headers = config.headers, redirects = output.redirects,
-    security = security.plan(requirements, build.schemes, config.auth),
-    timeout = config.timeout, max_body = config.max_body, max_event = config.max_event, http = config.http,
-    idle_timeout = config.idle_timeout, reconnect = config.reconnect, done = config.done, retry = config.retry,
-    jar = config.jar, ca_file = config.ca_file, proxy = config.proxy, encoded_slashes = config.encoded_slashes,
-  }
+  return { method = method, path = path, operationId = id, name = wanted, tags = tags_of(node) }
 end
 
 local function meta_of(build, info, node)
@@ -81,15 +44,6 @@ local function meta_of(build, info, node)
   }
 end
 
-local function variant(plan, accept, is_json)
-  local copy = {}
-  for key, value in pairs(plan) do
-    copy[key] = value
-  end
-  copy.accept, copy.json = accept, is_json
-  return copy
-end
-
 local function new_definition(build, info, node, wanted, kind)
   local given, changed = build.next_name(wanted)
   if changed then
@@ -97,7 +51,7 @@ local function new_definition(build, info, node, wanted, kind)
   end
   return {
     namespace = build.namespace, name = given, version = build.version, type = kind,
-    title = text(node.summary), tags = tags_of(node),
+    title = text(node.summary), tags = #info.tags > 0 and info.tags or nil,
     description = text(node.description) or text(node.summary) or info.method .. " " .. info.path,
     _meta = meta_of(build, info, node),
   }
@@ -105,9 +59,65 @@ end
 
 local queries = { GET = true, HEAD = true, QUERY = true }
 
-local function finish(definition, build, input, schema, errors, handler)
-  definition.inputSchema, definition.outputSchema = input.schema, schema
-  definition.errorSchemas, definition.handler = errors, handler
+local function new_build(shared, place, info)
+  local function report(pointer, message)
+    shared.report(pointer, message, info.operationId or info.name)
+  end
+  return setmetatable({
+    pointer = place.pointer, file = place.file, report = report, files_allowed = config.may_send_files(shared.config),
+  }, { __index = shared })
+end
+
+--- Reads everything that a call needs: what the operation takes, what it answers, how its request is made.
+local function read(shared, item, place, info)
+  local build = new_build(shared, place, info)
+  build.converter = shared.converter:reporting(build.report)
+  build.segments, build.template_names, build.query = template.read(info.path)
+  local input, output = inputs.read(build, item, place, info.method), outputs.read(build, place)
+  return { input = input, output = output, plan = plan.new(build, item, place, info, input, output) }
+end
+
+--- Calls `read` once, when first asked. What makes the operation impossible is reported, and raised every time.
+local function on_need(shared, item, place, method, path)
+  local parts, message
+  return function()
+    if place then
+      local info = operation.describe(method, path, place.node) -- not kept: it would be most of an idle operation
+      local ok, result = pcall(read, shared, item, place, info)
+      if ok then
+        parts = result
+      else
+        local flaw = type(result) == "table" and result.pointer and result
+          or { pointer = place.pointer, message = "cannot be read: " .. tostring(result) }
+        shared.report(flaw.pointer, flaw.message, info.operationId or info.name)
+        message = flaw.pointer .. ": " .. flaw.message
+      end
+      shared, item, place = nil, nil, nil
+    end
+    return parts or error(message, 0)
+  end
+end
+
+--- Gives a definition its schemas and its handler, made on first need. `answer` is "value" or "stream".
+local function finish(definition, build, parts, answer, new_handler)
+  local handler
+  function definition.inputSchema()
+    return parts().input.schema
+  end
+  function definition.outputSchema()
+    return parts().output[answer].schema
+  end
+  function definition.errorSchemas()
+    return parts().output.errors
+  end
+  function definition.handler(input, context)
+    if not handler then
+      local all = parts()
+      local output = all.output[answer]
+      handler = new_handler(plan.accepting(all.plan, output.accept, output.json))
+    end
+    return handler(input, context)
+  end
   local access = build.config.accessControl
   if type(access) == "function" then
     access = access(definition)
@@ -116,34 +126,25 @@ local function finish(definition, build, input, schema, errors, handler)
   return definition
 end
 
---- Builds the definitions of one operation. Raises a flaw `{ pointer, message }` when it cannot be called.
----@param loader table  what all operations of the document share, see init.lua
+--- Builds the definitions of one operation. Schemas and requests are made when they are needed.
+---@param shared table  what all operations of the document share, see loader.lua
 ---@param item operations.openapi.Place  path item
 ---@param place operations.openapi.Place  the operation
 ---@param info table  from `describe`
 ---@return operations.Definition[]
-function operation.build(loader, item, place, info)
-  local build = setmetatable({ pointer = place.pointer, file = place.file }, { __index = loader })
-  function build.report(pointer, message)
-    loader.report(pointer, message, info.operationId or info.name)
-  end
-  loader.converter.report = build.report
-  build.segments, build.template_names, build.query = request.template(info.path)
-  local input = inputs.read(build, item, place, info.method)
-  local output = outputs.read(build, place)
-  local plan = new_plan(build, item, place, info, input, output)
-  local list = {}
-  if output.value then
+function operation.build(shared, item, place, info)
+  local build = new_build(shared, place, info)
+  local has_value, has_stream = outputs.kinds(build, place)
+  local parts, list = on_need(shared, item, place, info.method, info.path), {}
+  if has_value then
     local kind = queries[info.method] and "query" or "mutation"
     local definition = new_definition(build, info, place.node, info.name, kind)
-    list[1] = finish(definition, build, input, output.value.schema, output.errors,
-      call.handler(variant(plan, output.value.accept)))
+    list[1] = finish(definition, build, parts, "value", pages.handler)
   end
-  if output.stream then
-    local wanted = info.name .. (output.value and "_stream" or "")
+  if has_stream then
+    local wanted = info.name .. (has_value and "_stream" or "")
     local definition = new_definition(build, info, place.node, wanted, "subscription")
-    list[#list + 1] = finish(definition, build, input, output.stream.schema, output.errors,
-      stream.handler(variant(plan, output.stream.accept, output.stream.json)))
+    list[#list + 1] = finish(definition, build, parts, "stream", stream.handler)
   end
   return list
 end

@@ -127,14 +127,26 @@ local function event_place(build, place)
   return properties and build.source:child(properties, "data")
 end
 
+--- What describes one item of a stream: `itemSchema`, else `schema`. From 3.2 on `schema` is that of all items, as an
+--- array; before it is understood as that of one.
+local function item_place(build, entry)
+  local item = schema_place(build, entry.content, entry.name, "itemSchema")
+  local place = item or schema_place(build, entry.content, entry.name, "schema")
+  local target = not item and place and build.source:follow(place)
+  if target and build.sequential and type(target.node) == "table" and target.node.type == "array" then
+    return target.node.items ~= nil
+      and { node = target.node.items, file = target.file, pointer = target.pointer .. "/items" } or nil, true
+  end
+  return place, item ~= nil
+end
+
 --- The schema of one event, and whether its data is JSON: where a schema describes something other than a string, or
 --- says `contentMediaType: application/json`. Without a schema data is a string.
 local function event_schema(build, entry)
   local is_events = media.stream_kind(media.essence(entry.name)) == "events"
-  local item = schema_place(build, entry.content, entry.name, "itemSchema")
-  local place = item or schema_place(build, entry.content, entry.name, "schema")
-  if item and is_events then
-    place = event_place(build, item)
+  local place, is_item = item_place(build, entry)
+  if place and is_item and is_events then
+    place = event_place(build, place)
   end
   local target = place and build.source:follow(place)
   if target and is_events and is_json_text(target.node) then
@@ -182,6 +194,14 @@ local function is_error_status(status, has_success)
   return status:find("^[45]") ~= nil or status == "DEFAULT" and has_success
 end
 
+-- The codes of a range or of whatever the document does not list.
+local function pattern_of(status)
+  if status == "DEFAULT" then
+    return "^HTTP_[0-9]{3}$"
+  end
+  return status:find("XX$") and ("^HTTP_%s[0-9]{2}$"):format(status:sub(1, 1)) or nil
+end
+
 local function error_schemas(build, list)
   local schemas = {}
   local has_success = list[1] ~= nil and list[1].status:find("^2") ~= nil
@@ -190,6 +210,7 @@ local function error_schemas(build, list)
       local description = response.place.node.description
       schemas[#schemas + 1] = {
         code = "HTTP_" .. response.status,
+        pattern = pattern_of(response.status),
         description = type(description) == "string" and description or "",
         schema = details_schema(build, json_place(build, response)),
       }
@@ -207,6 +228,50 @@ local function declared_redirects(list)
     end
   end
   return declared
+end
+
+--- Is this the name of a stream's type? Documents repeat the few that they use.
+local function is_stream(build, name)
+  local known = build.stream_names[name]
+  if known == nil then
+    known = media.stream_kind(media.essence(name)) ~= nil
+    build.stream_names[name] = known
+  end
+  return known
+end
+
+local function content_node(build, operation, response)
+  local ref = response["$ref"]
+  local place = type(ref) == "string" and build.source:lookup(ref, operation.file)
+  place = place and build.source:follow(place)
+  return (place and type(place.node) == "table" and place.node or response).content
+end
+
+--- Does any response, whatever its status, hold a stream? Hardly one does, and this is asked of every operation.
+local function may_stream(build, operation)
+  local responses = operation.node.responses
+  for _, response in pairs(type(responses) == "table" and responses or {}) do
+    local content = type(response) == "table" and content_node(build, operation, response)
+    for name in pairs(type(content) == "table" and content or {}) do
+      if is_stream(build, name) then
+        return true
+      end
+    end
+  end
+  return false
+end
+
+--- What can come back: a value, a stream of values, or either. Looks at media types only.
+---@param build table
+---@param operation operations.openapi.Place
+---@return boolean has_value
+---@return boolean has_stream
+function outputs.kinds(build, operation)
+  if not may_stream(build, operation) then
+    return true, false
+  end
+  local found = survey(build, successes(responses_of(build, operation)))
+  return #found.stream == 0 or #found.json > 0, #found.stream > 0
 end
 
 --- Reads the responses of an operation.

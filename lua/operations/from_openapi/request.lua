@@ -1,9 +1,14 @@
---- Makes request messages: an operation's plan and an input in, `{ method, url, headers, body }` out. No I/O.
+--- Makes request messages: an operation's plan and an input in, `{ method, url, headers, body }` out. No I/O, but that
+--- files to be sent are opened.
 local core = require("operations.core")
 local body = require("operations.from_openapi.body")
+local choice = require("operations.from_openapi.choice")
 local errors = require("operations.error")
+local limits = require("operations.limits")
 local parameter = require("operations.from_openapi.parameter")
 local style = require("operations.from_openapi.style")
+local template = require("operations.from_openapi.template")
+local url = require("operations.url")
 
 local request = {}
 
@@ -22,7 +27,8 @@ local request = {}
 ---@field method string
 ---@field url string
 ---@field headers table<string, string>
----@field body? string
+---@field body? string|{ read: function, close: function }
+---@field body_size? integer  of what is read
 
 local function invalid(path, keyword, message)
   local shown = path == "" and message or path .. ": " .. message
@@ -31,80 +37,6 @@ end
 
 local function pointer(key)
   return "/" .. tostring(key):gsub("~", "~0"):gsub("/", "~1")
-end
-
--- What a literal part of a path template may hold as it is (RFC 3986, 3.3, and existing triplets).
-local function literal(text)
-  return (text:gsub("[^A-Za-z0-9%-._~!$&'()*+,;=:@%%]", function(byte)
-    return ("%%%02X"):format(byte:byte())
-  end))
-end
-
---- Splits a path template into segments of literal texts and names: { { "/users/" }, ... } as { text } or { name = }.
----@param path string
----@return table[][] segments
----@return string[] names  in order; also a set
----@return string? query  behind "?"; a fragment is dropped
-function request.template(path)
-  local route, query = path:gsub("#.*$", ""):match("^([^?]*)%??(.*)$")
-  local segments, names = {}, {}
-  for segment in (route:gsub("^/", "") .. "/"):gmatch("([^/]*)/") do
-    local parts, position = {}, 1
-    while true do
-      local from, to, name = segment:find("{([^{}]*)}", position)
-      parts[#parts + 1] = literal(segment:sub(position, (from or 0) - 1))
-      if not from then
-        break
-      end
-      parts[#parts + 1] = { name = name }
-      if not names[name] then
-        names[name], names[#names + 1] = true, name
-      end
-      position = to + 1
-    end
-    segments[#segments + 1] = parts
-  end
-  return segments, names, query ~= "" and query or nil
-end
-
---- A segment that is empty, "." or ".." (encoded, or before a ";", too) would be another path.
-local function is_escape(segment)
-  segment = segment:gsub("%%2[eE]", ".")
-  return segment == "" or segment:find("^%.%.?$") ~= nil or segment:find("^%.%.?;") ~= nil
-end
-
-local function has_slash(segment)
-  return segment:find("%%2[fF]") ~= nil or segment:find("%%5[cC]") ~= nil
-end
-
-local function segment_text(plan, parts, texts, keys)
-  local pieces, key = {}, nil
-  for i, part in ipairs(parts) do
-    if type(part) == "table" then
-      pieces[i], key = texts[part.name], keys[part.name]
-    else
-      pieces[i] = part
-    end
-  end
-  local text = table.concat(pieces)
-  if key and is_escape(text) then
-    return nil, invalid(pointer(key), "path", "must not be empty, '.' or '..' in the path")
-  elseif key and plan.encoded_slashes == false and has_slash(text) then
-    return nil, invalid(pointer(key), "path", "must not contain a slash or backslash")
-  end
-  return text
-end
-
-local function path_text(plan, texts, keys)
-  local list = {}
-  for i, parts in ipairs(plan.segments) do
-    local text, err = segment_text(plan, parts, texts, keys)
-    if not text then
-      return nil, err
-    end
-    list[i] = text
-  end
-  return "/" .. table.concat(list, "/")
 end
 
 --- Header fields under their own spelling, told apart without regard to case; the last one set counts.
@@ -124,40 +56,53 @@ local function check_names(plan, input)
   end
 end
 
+local function add_parameter(parts, param, text)
+  if param.location == "header" then
+    set_header(parts.headers, parts.names, param.name, text)
+  elseif param.location == "path" then
+    parts.path[param.name], parts.keys[param.name] = text, param.key
+  else
+    table.insert(parts[param.location], text)
+  end
+end
+
+-- What libcurl would fail to send is refused, by the name of what is longest in it.
+local function too_long(size, longest)
+  return invalid(pointer(longest), "size",
+    ("the request's parameters would have %d bytes; at most %d are sent"):format(size, limits.request_head))
+end
+
 local function parameter_texts(plan, input, parts)
+  local size, most, longest = 0, -1, nil
   for _, param in ipairs(plan.parameters) do
     local text, message, path = parameter.text(param, input[param.key])
     if message then
       return invalid(pointer(param.key) .. (path or ""), "serialization", message)
     elseif text then
-      parts.add(param, text)
+      add_parameter(parts, param, text)
+      size = size + #text
+      if #text > most then
+        most, longest = #text, param.key
+      end
     elseif param.required and input[param.key] == nil then
       return invalid(pointer(param.key), "required", "is required")
     elseif param.location == "path" then
       return invalid(pointer(param.key), "path", "must not be empty, '.' or '..' in the path")
     end
   end
+  return size > limits.request_head and too_long(size, longest) or nil
 end
 
 local function new_parts(plan)
-  local parts = { path = {}, keys = {}, query = { plan.query }, cookie = {}, headers = {}, names = {} }
-  function parts.add(param, text)
-    if param.location == "header" then
-      set_header(parts.headers, parts.names, param.name, text)
-    elseif param.location == "path" then
-      parts.path[param.name], parts.keys[param.name] = text, param.key
-    else
-      table.insert(parts[param.location], text)
-    end
-  end
-  return parts
+  local query = { plan.query }
+  return { path = {}, keys = {}, query = query, querystring = query, cookie = {}, headers = {}, names = {} }
 end
 
 local function add_credentials(parts, credentials)
   for _, credential in ipairs(credentials) do
     if credential.location == "header" then
       set_header(parts.headers, parts.names, credential.name, credential.value)
-    else
+    elseif parts[credential.location] then
       table.insert(parts[credential.location],
         style.encode(credential.name) .. "=" .. style.encode(credential.value))
     end
@@ -170,56 +115,95 @@ local function encode_body(plan, input, parts)
   elseif input.body == nil then
     return nil, plan.body.required and invalid("/body", "required", "is required") or nil
   end
-  local text, message = body.encode(plan.body, input.body, plan.input_schema)
-  if not text then
-    return nil, invalid("/body", "serialization", message)
+  local key = plan.body.key
+  local kind, unknown = choice.pick(plan.body, input.body, key and input[key])
+  if not kind then
+    return nil, invalid(pointer(key), "contentType", unknown)
   end
-  set_header(parts.headers, parts.names, "Content-Type", plan.body.content_type)
-  return text
+  local payload, message, path = body.encode(kind, input.body, plan.input_schema)
+  if not payload then
+    return nil, invalid("/body" .. (path or ""), "serialization", message)
+  end
+  set_header(parts.headers, parts.names, "Content-Type", payload.content_type)
+  return payload
 end
 
 local function url_of(plan, parts)
-  local path, err = path_text(plan, parts.path, parts.keys)
+  local path, key, message = template.fill(plan, parts.path, parts.keys)
   if not path then
-    return nil, err
+    return nil, invalid(pointer(key), "path", message)
   end
   local query = table.concat(parts.query, "&")
   return plan.base .. path .. (query ~= "" and "?" .. query or "")
+end
+
+local function new_head(plan)
+  local parts = new_parts(plan)
+  set_header(parts.headers, parts.names, "Accept", plan.accept)
+  return parts
+end
+
+-- The URL of a further page, as the server gave it; credentials of the query are put in again.
+local function add_query_credentials(address, credentials)
+  for _, credential in ipairs(credentials) do
+    if credential.location == "query" then
+      address = url.without_query(address, { credential.name })
+      address = ("%s%s%s=%s"):format(address, address:find("?", 1, true) and "&" or "?",
+        style.encode(credential.name), style.encode(credential.value))
+    end
+  end
+  return address
+end
+
+-- Everything but URL and body.
+local function fill(plan, input, credentials, parts)
+  for name, value in pairs(plan.headers or {}) do
+    set_header(parts.headers, parts.names, name, value)
+  end
+  local err = check_names(plan, input) or parameter_texts(plan, input, parts)
+  if err then
+    return err
+  end
+  add_credentials(parts, credentials)
+  if #parts.cookie > 0 then
+    set_header(parts.headers, parts.names, "Cookie", table.concat(parts.cookie, "; "))
+  end
 end
 
 --- Makes the request of one call.
 ---@param plan operations.openapi.Plan
 ---@param input table  parameters by name, and `body`
 ---@param credentials operations.openapi.Credential[]
+---@param address? string  of a further page, instead of the URL that plan and input make
 ---@return operations.openapi.Request? message
 ---@return operations.Error? err  VALIDATION_ERROR: a value cannot be sent, or is missing, or nobody knows it
-function request.build(plan, input, credentials)
+function request.build(plan, input, credentials, address)
   if core.kind(input) ~= "object" then
     return nil, invalid("", "type", "expected an object of parameters, got " .. core.kind(input))
   elseif not plan.base then
     return nil, errors.new("EXECUTION_ERROR", plan.base_error, { kind = "configuration" })
   end
-  local parts = new_parts(plan)
-  set_header(parts.headers, parts.names, "Accept", plan.accept)
-  for name, value in pairs(plan.headers or {}) do
-    set_header(parts.headers, parts.names, name, value)
-  end
-  local err = check_names(plan, input) or parameter_texts(plan, input, parts)
+  local parts = new_head(plan)
+  local err = fill(plan, input, credentials, parts)
   if err then
     return nil, err
   end
-  local text
-  text, err = encode_body(plan, input, parts)
+  local target, payload
+  if address then
+    target = add_query_credentials(address, credentials)
+  else
+    target, err = url_of(plan, parts)
+  end
+  if target then
+    payload, err = encode_body(plan, input, parts)
+  end
   if err then
     return nil, err
   end
-  add_credentials(parts, credentials)
-  if #parts.cookie > 0 then
-    set_header(parts.headers, parts.names, "Cookie", table.concat(parts.cookie, "; "))
-  end
-  local url
-  url, err = url_of(plan, parts)
-  return url and { method = plan.method, url = url, headers = parts.headers, body = text } or nil, err
+  payload = payload or {}
+  return {
+    method = plan.method, url = target, headers = parts.headers, body = payload.data, body_size = payload.size,
+  }
 end
 
 return request

@@ -1,9 +1,12 @@
 --- The schemas of a document as JSON Schema 2020-12 that stands alone: every `$ref` points into the schema's own
 --- `$defs`, which hold what it uses and no more. Components are converted once, on first use, and shared.
 local core = require("operations.core")
+local default = require("operations.from_openapi.default")
+local definitions = require("operations.from_openapi.definitions")
 local dialect = require("operations.from_openapi.dialect")
 local direction = require("operations.from_openapi.direction")
-
+local discriminator = require("operations.from_openapi.discriminator")
+local identifiers = require("operations.from_openapi.identifiers")
 local keyword = require("operations.from_openapi.keyword")
 local name = require("operations.from_openapi.name")
 
@@ -29,7 +32,15 @@ function schema.converter(source, report)
     names = {}, -- pointer -> name in $defs
     next_name = name.counter(),
     entries = { input = {}, patch = {}, output = {} }, -- by pointer
+    unions = { input = {}, patch = {}, output = {} }, -- of definitions, by names
   }, Converter)
+end
+
+--- The same converter for one operation, which has a report of its own.
+---@param report fun(pointer: string, message: string)
+---@return operations.openapi.Converter
+function Converter:reporting(report)
+  return setmetatable({ report = report }, { __index = self })
 end
 
 --- The name of a schema in `$defs`, the same in every operation.
@@ -54,21 +65,13 @@ for _, key in ipairs({ "additionalProperties", "items", "contains", "propertyNam
   change[key] = walk
 end
 
-local function copy_of(map)
-  local copy = setmetatable({}, getmetatable(map))
-  for key, value in pairs(map) do
-    copy[key] = value
-  end
-  return copy
-end
-
 --- Converts each schema of a list or map; the same table comes back when none changed.
 local function walk_each(self, schemas, state)
   local copy
   for key, value in pairs(schemas) do
     local new = self:walk(value, state)
     if new ~= value then
-      copy = copy or copy_of(schemas)
+      copy = copy or direction.copy(schemas)
       copy[key] = new
     end
   end
@@ -81,7 +84,8 @@ for _, key in ipairs({ "allOf", "anyOf", "oneOf", "prefixItems", "properties", "
 end
 
 -- References are rewritten, so what they were resolved against goes; `xml` says nothing about JSON.
-for _, key in ipairs({ "$id", "$schema", "$defs", "definitions", "xml", "externalDocs" }) do
+for _, key in ipairs({ "$id", "$schema", "$anchor", "$dynamicAnchor", "$defs", "definitions", "xml",
+  "externalDocs" }) do
   change[key] = function() end
 end
 
@@ -123,29 +127,42 @@ function Converter:member(key, value, state)
   return value
 end
 
+--- Takes out a default that does not fit its own schema, and reports it.
+function Converter:with_default(node, state)
+  local message = node.default ~= nil and default.misfit(node, state.way)
+  if not message then
+    return node
+  end
+  self.report(state.pointer, ("default: %s; it is ignored"):format(message))
+  local copy = direction.copy(node)
+  copy.default = nil
+  return copy
+end
+
 --- Converts a schema object; the same table comes back when nothing changed, which is what most do.
-function Converter:members(node, state)
-  local copy
+function Converter:members(original, state)
+  local node = discriminator.apply(self.source, original, state.file)
+  local copy = node ~= original and node or nil
   local source = node
   if dialect.is_old(node, self.old) then
-    copy = copy_of(node)
+    copy = direction.copy(node)
     dialect.convert(copy, self.old)
-    source = copy_of(copy)
+    source = direction.copy(copy)
   end
   for key, value in pairs(source) do
     local new = self:member(key, value, state)
     if new ~= value then
-      copy = copy or copy_of(node)
+      copy = copy or direction.copy(node)
       copy[key] = new
     end
   end
   local properties = (copy or node).properties
   local gone = properties and direction.gone(self.source, node.properties, state.file, state.way)
   if gone then
-    copy = copy or copy_of(node)
+    copy = copy or direction.copy(node)
     direction.remove(copy, gone)
   end
-  return copy or node
+  return self:with_default(copy or node, state)
 end
 
 function Converter:walk(node, state)
@@ -163,8 +180,12 @@ function Converter:walk(node, state)
   if state.depth > MAX_DEPTH then
     error({ pointer = state.pointer, message = ("schemas are nested deeper than %d"):format(MAX_DEPTH) }, 0)
   end
+  local file = state.file
+  if self.source.modern then
+    state.file = identifiers.resource(self.source, node, file)
+  end
   local new = self:members(node, state)
-  state.depth = state.depth - 1
+  state.depth, state.file = state.depth - 1, file
   return new
 end
 
@@ -191,38 +212,6 @@ function Converter:convert(place, way, used)
     { file = place.file, pointer = place.pointer, way = way, used = used, depth = 0 })
 end
 
-function Converter:collect(used, way, defs, seen)
-  for pointer, place in pairs(used) do
-    if not seen[pointer] then
-      seen[pointer] = true
-      local entry = self:entry(place, way)
-      defs[self:name(pointer)] = entry.schema
-      self:collect(entry.used, way, defs, seen)
-    end
-  end
-end
-
---- What a schema needs in its `$defs`; nil when it needs none.
----@param used table<string, operations.openapi.Place>
----@param way operations.openapi.Direction
----@return table<string, table|boolean>?
-function Converter:definitions(used, way)
-  local first = next(used)
-  if not first then
-    return nil
-  end
-  local entry = next(used, first) == nil and self:entry(used[first], way) or nil
-  if entry and entry.definitions then
-    return entry.definitions
-  end
-  local defs = {}
-  self:collect(used, way, defs, {})
-  if entry then
-    entry.definitions = defs
-  end
-  return defs
-end
-
 --- Converts a schema into one that stands alone. One that is only a reference becomes what it refers to.
 ---@param place operations.openapi.Place
 ---@param way operations.openapi.Direction
@@ -246,15 +235,15 @@ end
 ---@param way operations.openapi.Direction
 ---@return table|boolean
 function Converter:complete(body, used, way)
-  local definitions = type(body) == "table" and self:definitions(used, way)
-  if not definitions then
+  local defs = type(body) == "table" and definitions.of(self, used, way)
+  if not defs then
     return body
   end
   local whole = {}
   for key, value in pairs(body) do
     whole[key] = value
   end
-  whole["$defs"] = definitions
+  whole["$defs"] = defs
   return setmetatable(whole, getmetatable(body))
 end
 

@@ -1,64 +1,12 @@
 --- Which credentials go with a request: the operation's security requirement picks among those that are configured.
 --- Requirements are alternatives; within one, all schemes count.
-local core = require("operations.core")
-local errors = require("operations.error")
+local document = require("operations.from_openapi.document")
+local location = require("operations.from_openapi.location")
+local token = require("operations.oauth.token")
 
 local security = {}
 
----@class operations.openapi.Credential
----@field location "header"|"query"|"cookie"
----@field name string
----@field value string
-
-local base64_digits = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789+/"
-
-local function base64(text)
-  local encoded = text:gsub("..?.?", function(group)
-    local a, b, c = group:byte(1, 3)
-    local bits, digits = a * 65536 + (b or 0) * 256 + (c or 0), {}
-    for i = 4, 1, -1 do
-      local digit = bits % 64
-      bits = (bits - digit) / 64
-      digits[i] = i > #group + 1 and "=" or base64_digits:sub(digit + 1, digit + 1)
-    end
-    return table.concat(digits)
-  end)
-  return encoded
-end
-
-local function secret(value, ...)
-  if type(value) == "table" then
-    for _, key in ipairs({ ... }) do
-      if value[key] ~= nil then
-        return value[key]
-      end
-    end
-    return nil
-  end
-  return value
-end
-
-local makers = {}
-
-function makers.apiKey(scheme, value)
-  return { location = scheme["in"], name = scheme.name, value = secret(value, "value", "token", "key") }
-end
-
-function makers.bearer(_, value)
-  local token = secret(value, "token", "value")
-  return { location = "header", name = "Authorization", value = type(token) == "string" and "Bearer " .. token or nil }
-end
-
-function makers.basic(_, value)
-  local pair = value
-  if type(value) == "table" then
-    pair = type(value.username) == "string" and not value.username:find(":", 1, true)
-      and value.username .. ":" .. tostring(value.password or "") or nil
-  end
-  return { location = "header", name = "Authorization", value = pair and "Basic " .. base64(pair) or nil }
-end
-
---- How a scheme's credential is made: a key of `makers`; nil when the adapter does not know the scheme.
+--- How a scheme's credential is made; nil when the adapter does not know the scheme.
 local function kind_of(scheme)
   if type(scheme) ~= "table" then
     return nil
@@ -71,15 +19,19 @@ local function kind_of(scheme)
     local name = scheme.scheme:lower()
     return (name == "bearer" or name == "basic") and name or nil
   end
+  return scheme.type == "mutualTLS" and "mutualTLS" or nil
 end
 
-local simple_kinds = { bearer = true, basic = true, apiKey = true }
+-- Kinds of the form that needs no names of schemes, and the kinds of schemes that they are for.
+local simple_kinds = {
+  bearer = "bearer", basic = "basic", apiKey = "apiKey", oauth2 = "bearer", mutualTLS = "mutualTLS",
+}
 
 --- Is this the form `{ type = "bearer", token = ... }`, which needs no names of schemes?
 ---@param auth any
 ---@return boolean
 function security.is_simple(auth)
-  return type(auth) == "table" and simple_kinds[auth.type] == true
+  return type(auth) == "table" and simple_kinds[auth.type] ~= nil
 end
 
 --- The credential configured for a scheme; in the simple form, when the kinds agree.
@@ -87,23 +39,96 @@ local function configured(auth, name, scheme)
   if not security.is_simple(auth) then
     return auth[name]
   end
-  return auth.type == kind_of(scheme) and auth or nil
+  return simple_kinds[auth.type] == kind_of(scheme) and auth or nil
 end
 
---- One requirement as steps { kind, scheme, name, value }, or nil when something for it is not configured.
-local function steps_of(requirement, schemes, auth)
-  local steps, names = {}, {}
+-- Where a flow's tokens come from. For a refresh token any flow's will do.
+local function endpoint_of(scheme, value)
+  local flows = type(scheme.flows) == "table" and scheme.flows or {}
+  if not value.refresh_token then
+    local flow = flows.clientCredentials
+    return type(flow) == "table" and flow.tokenUrl or nil
+  end
+  for _, name in ipairs({ "authorizationCode", "deviceAuthorization", "password", "clientCredentials" }) do
+    local flow = type(flows[name]) == "table" and flows[name]
+    local found = flow and (flow.refreshUrl or flow.tokenUrl)
+    if type(found) == "string" then
+      return found
+    end
+  end
+end
+
+local token_fields = {
+  "client_id", "client_secret", "client_auth", "refresh_token", "scope", "resource", "params", "on_token",
+}
+
+-- Without a scope of its own a token has those that the operation requires. A refresh token is asked for what it
+-- stands for: a server may take it but once, so that there must not be two of them.
+local function token_options(value, scheme, scopes, options)
+  local chosen = { http = options.http, ca_file = options.ca_file, proxy = options.proxy }
+  for _, field in ipairs(token_fields) do
+    chosen[field] = value[field]
+  end
+  if chosen.scope == nil and not value.refresh_token and type(scopes) == "table" and #scopes > 0 then
+    chosen.scope = table.concat(scopes, " ")
+  end
+  chosen.token_endpoint = value.token_endpoint or endpoint_of(scheme, value)
+  if type(chosen.token_endpoint) == "string" and options.location then
+    chosen.token_endpoint = location.resolve(options.location, chosen.token_endpoint)
+  end
+  return chosen
+end
+
+-- By the table in config.auth, then by endpoint and scope: operations share tokens.
+local sources = setmetatable({}, { __mode = "k" })
+
+-- The source of an OAuth token, or why there is none.
+local function source_of(value, scheme, scopes, options)
+  local chosen = token_options(value, scheme, scopes, options)
+  if chosen.token_endpoint == nil then
+    return nil, "the document names no token endpoint; give token_endpoint beside client_id"
+  end
+  sources[value] = sources[value] or {}
+  local scope = type(chosen.scope) == "table" and table.concat(chosen.scope, " ") or chosen.scope
+  local key = tostring(chosen.token_endpoint) .. " " .. tostring(scope)
+  if not sources[value][key] then
+    local ok, result = pcall(token.source, chosen)
+    if not ok then
+      return nil, (tostring(result):gsub("^.-token%.source: ", ""))
+    end
+    sources[value][key] = result
+  end
+  return sources[value][key]
+end
+
+local function new_step(name, kind, scheme, value, scopes, options)
+  local step = { kind = kind, scheme = scheme, name = name, value = value }
+  if kind == "bearer" and type(value) == "table" and value.client_id ~= nil then
+    step.kind = "oauth"
+    step.source, step.problem = source_of(value, scheme, scopes, options)
+  end
+  return step
+end
+
+local function sorted_names(requirement)
+  local names = {}
   for name in pairs(requirement) do
-    names[#names + 1] = name
+    names[#names + 1] = tostring(name)
   end
   table.sort(names)
-  for _, name in ipairs(names) do
+  return names
+end
+
+--- One requirement as steps, or nil when something for it is not configured.
+local function steps_of(requirement, schemes, options)
+  local steps = {}
+  for _, name in ipairs(sorted_names(requirement)) do
     local scheme = schemes[name]
-    local kind, value = kind_of(scheme), configured(auth, name, scheme)
+    local kind, value = kind_of(scheme), configured(options.auth, name, scheme)
     if not kind or value == nil then
       return nil
     end
-    steps[#steps + 1] = { kind = kind, scheme = scheme, name = name, value = value }
+    steps[#steps + 1] = new_step(name, kind, scheme, value, requirement[name], options)
   end
   return steps
 end
@@ -111,20 +136,21 @@ end
 local fallback_scheme = { ["in"] = "header", name = "X-API-Key" }
 
 --- The steps of the simple form where the document's requirements do not name its kind.
-local function simple_steps(auth)
+local function simple_steps(auth, options)
   local scheme = fallback_scheme
   if auth.name or auth["in"] then
     scheme = { ["in"] = auth["in"] or "header", name = auth.name or "X-API-Key" }
   end
-  return { { kind = auth.type, scheme = scheme, name = auth.type, value = auth } }
+  return { new_step(auth.type, simple_kinds[auth.type], scheme, auth, nil, options) }
 end
 
 --- Decides which credentials an operation's requests carry.
 ---@param requirements any  the operation's `security`, else the document's
 ---@param schemes table<string, table>  `components.securitySchemes`, references followed
----@param auth? table  config.auth
----@return table[] steps  for `credentials`
-function security.plan(requirements, schemes, auth)
+---@param options { auth: table?, http: table?, ca_file: string?, proxy: string|false?, location: string? }
+---@return operations.openapi.CredentialStep[] steps  for `credential.make`
+function security.plan(requirements, schemes, options)
+  local auth = options.auth
   if not auth then
     return {}
   end
@@ -132,77 +158,32 @@ function security.plan(requirements, schemes, auth)
   for _, requirement in ipairs(is_public and requirements or {}) do
     if type(requirement) == "table" and next(requirement) ~= nil then
       is_public = false
-      local steps = steps_of(requirement, schemes, auth)
+      local steps = steps_of(requirement, schemes, options)
       if steps then
         return steps
       end
     end
   end
-  return security.is_simple(auth) and not is_public and simple_steps(auth) or {}
+  return security.is_simple(auth) and not is_public and simple_steps(auth, options) or {}
 end
 
---- Calls `value`, or the secret within it, when it is a function: credentials may change between requests.
-local function current(value, context)
-  if type(value) == "function" then
-    return value(context)
-  elseif type(value) ~= "table" then
-    return value
-  end
-  local copy = {}
-  for key, item in pairs(value) do
-    if type(item) == "function" then
-      local result, err = item(context)
-      if result == nil then
-        return nil, err
-      end
-      item = result
-    end
-    copy[key] = item
-  end
-  return copy
-end
-
-local function failure(step, reason)
-  return errors.new("EXECUTION_ERROR", ("no credential for the security scheme %q: %s"):format(step.name, reason),
-    { kind = "credential", scheme = step.name })
-end
-
---- Makes the credentials of one request. No error tells their values.
----@param steps table[]
----@param context any  handed to functions in config.auth
----@return operations.openapi.Credential[]? credentials
----@return operations.Error? err
-function security.credentials(steps, context)
-  local list = {}
-  for _, step in ipairs(steps) do
-    local value, err = current(step.value, context)
-    if value == nil and core.is_error(err) then
-      return nil, err
-    end
-    local credential = value ~= nil and makers[step.kind](step.scheme, value)
-    if not credential or type(credential.value) ~= "string" then
-      return nil, failure(step, "the configured value gives none")
-    elseif credential.value:find("[%z\1-\31\127]") then
-      return nil, failure(step, "it holds control characters")
-    end
-    list[#list + 1] = credential
-  end
-  return list
-end
-
---- Names in config.auth that no scheme of the document has.
+--- What of config.auth has no effect.
 ---@param schemes table<string, table>
 ---@param auth? table
----@return string[]
-function security.unknown(schemes, auth)
-  local names = {}
-  for name in pairs(auth and not security.is_simple(auth) and auth or {}) do
-    if not schemes[name] then
-      names[#names + 1] = tostring(name)
+---@return { pointer: string, message: string }[]
+function security.problems(schemes, auth)
+  local list = {}
+  for _, name in ipairs(sorted_names(auth and not security.is_simple(auth) and auth or {})) do
+    local scheme = schemes[name]
+    if not scheme then
+      list[#list + 1] = { pointer = "", message = ("config.auth names %q, which is not here"):format(name) }
+    elseif not kind_of(scheme) then
+      list[#list + 1] = { pointer = "/" .. document.token(name),
+        message = ("credentials of type %s are not supported; none is sent"):format(
+          scheme.type == "http" and "http " .. tostring(scheme.scheme) or tostring(scheme.type)) }
     end
   end
-  table.sort(names)
-  return names
+  return list
 end
 
 return security

@@ -4,6 +4,7 @@ local limits = require("operations.limits")
 local media = require("operations.from_openapi.media")
 local reader = require("operations.from_openapi.reader")
 local reconnect = require("operations.from_openapi.reconnect")
+local redact = require("operations.from_openapi.redact")
 local response = require("operations.from_openapi.response")
 local task = require("operations.task")
 
@@ -49,14 +50,10 @@ local function run(connection)
     return refuse(connection)
   end
   connection.is_events = kind == "events"
-  return reader[kind](connection)
+  return reader.run(connection, kind)
 end
 
-local function prepare(plan, input, context, connection)
-  local message, credentials = call.message(plan, input, context)
-  if not message then
-    return nil, credentials
-  end
+local function prepare(message, plan, connection)
   message.timeout, message.first_byte_timeout, message.max_body = nil, plan.timeout, nil
   message.idle_timeout = plan.idle_timeout
   if plan.reconnect then
@@ -68,43 +65,42 @@ local function prepare(plan, input, context, connection)
   if connection.id and connection.id ~= "" then
     message.headers["Last-Event-ID"] = connection.id
   end
-  return message, credentials
+  return message
 end
 
 -- One connection from its opening to its end; `fatal` when the message could not even be made.
 local function connect(plan, input, context, connection)
-  local message, credentials = prepare(plan, input, context, connection)
-  if not message then
-    return false, credentials, true
-  end
-  local source, err = plan.http.open(message)
+  local source, err, credentials = call.exchange(plan, input, context, function(message)
+    return plan.http.open(prepare(message, plan, connection))
+  end)
   if not source then
-    return false, call.redact(err, credentials)
+    return false, err, credentials == nil
   end
   connection.source, connection.reply = source, { status = source.status, headers = source.headers }
   function connection.read()
     local chunk, problem = source:read()
-    return chunk, problem and call.redact(problem, credentials)
+    return chunk, problem and redact.error(problem, credentials)
+  end
+  function connection.lend()
+    local address, size = (source.lend or source.read)(source)
+    return address, address and size or size and redact.error(size, credentials)
   end
   local finished, failure = run(connection)
   source:close()
   connection.source = nil
-  if failure and failure.details and failure.details.statusCode then
-    failure = call.redact_message(failure, credentials)
-  end
-  return finished, failure
+  return finished, failure and redact.error(failure, credentials)
 end
 
 -- Opens the stream until it is over; nil, or what ended it.
 local function keep_open(plan, input, context, connection)
   local failures = 0
   while true do
-    local before = connection.events
+    connection.told = false
     local finished, err, fatal = connect(plan, input, context, connection)
     if finished or fatal or not plan.reconnect or not (connection.is_events or err) then
       return err
     end
-    failures = connection.events > before and 0 or failures + 1
+    failures = connection.told and 0 or failures + 1
     local delay = reconnect.delay(plan.reconnect, connection, failures, err)
     if not delay then
       return err
@@ -118,7 +114,7 @@ end
 ---@return fun(input: table, context: operations.Context): nil, operations.Error?
 function stream.handler(plan)
   return function(input, context)
-    local connection = { plan = plan, emit = context.emit, events = 0 }
+    local connection = { plan = plan, context = context }
     if context.defer then
       context.defer(function()
         if connection.source then

@@ -1,37 +1,55 @@
 --- OpenAPI's parameter styles as expressions of RFC 6570: a value in, text out.
 local core = require("operations.core")
 local json = require("operations.json")
+local url = require("operations.url")
 
 local style = {}
 
--- RFC 6570, appendix A. `join` stands between the items of a value that is not exploded.
+-- RFC 6570, appendix A. `join` stands between the items of a value that is not exploded, `plain` does so where nothing
+-- is percent-encoded.
 style.expressions = {
   simple = { first = "", separator = ",", join = "," },
   label = { first = ".", separator = ".", join = "," },
   matrix = { first = ";", separator = ";", join = ",", named = true, empty = "" },
   form = { first = "", separator = "&", join = ",", named = true, empty = "=" },
-  spaceDelimited = { first = "", separator = "&", join = "%20", named = true, empty = "=" },
-  pipeDelimited = { first = "", separator = "&", join = "%7C", named = true, empty = "=" },
+  spaceDelimited = { first = "", separator = "&", join = "%20", plain = " ", named = true, empty = "=" },
+  pipeDelimited = { first = "", separator = "&", join = "%7C", plain = "|", named = true, empty = "=" },
   cookie = { first = "", separator = "; ", join = ",", named = true, empty = "=" },
 }
 
-local function escape(byte)
-  return ("%%%02X"):format(byte:byte())
-end
+style.encode = url.encode
 
---- Percent-encodes everything but unreserved characters (RFC 3986, 2.3).
+--- The encoding that leaves everything as it is.
 ---@param text string
 ---@return string
-function style.encode(text)
-  return (text:gsub("[^A-Za-z0-9%-._~]", escape))
+function style.plain(text)
+  return text
 end
 
 --- As `encode`, but leaves reserved characters and existing triplets; `&`, `#` and a bare `%` would end the value.
 function style.encode_reserved(text)
-  local encoded = text:gsub("[^A-Za-z0-9%-._~:/?%[%]@!$'()*+,;=%%]", escape)
+  local encoded = text:gsub("[^A-Za-z0-9%-._~:/?%[%]@!$'()*+,;=%%]", url.encode)
   return (encoded:gsub("%%(%x?%x?)", function(digits)
     return (#digits == 2 and "%" or "%25") .. digits
   end))
+end
+
+--- How names are encoded beside values: wholly, unless nothing is.
+function style.name_encoder(encode)
+  return encode == style.plain and style.plain or style.encode
+end
+
+-- What of the reserved characters would end a value in other places than a query.
+local ends = { path = "[/?%[%]]", cookie = ";" }
+
+--- As `encode_reserved`, for a location: in a path `/` and `?` would end the segment, in a cookie `;` the pair.
+---@param location string
+---@return fun(text: string): string
+function style.reserved_encoder(location)
+  local ending = ends[location]
+  return ending and function(text)
+    return (style.encode_reserved(text):gsub(ending, url.encode))
+  end or style.encode_reserved
 end
 
 local function number_text(value)
@@ -66,7 +84,10 @@ function style.value_text(value)
   return nil, "a " .. kind .. " cannot be sent"
 end
 
-local function sorted_keys(map)
+--- The keys of an object, in order: how its members are written.
+---@param map table
+---@return string[]
+function style.names(map)
   local keys = {}
   for key in pairs(map) do
     keys[#keys + 1] = tostring(key)
@@ -92,14 +113,14 @@ end
 
 --- The members of an object as { key, text, key, text, ... }, encoded, in the order of their keys.
 local function map_texts(map, encode)
-  local texts = {}
-  for _, key in ipairs(sorted_keys(map)) do
+  local texts, encode_name = {}, style.name_encoder(encode)
+  for _, key in ipairs(style.names(map)) do
     if map[key] ~= core.null then
       local text, message = style.value_text(map[key])
       if not text then
         return nil, message, "/" .. key
       end
-      texts[#texts + 1] = encode(key)
+      texts[#texts + 1] = encode_name(key)
       texts[#texts + 1] = encode(text)
     end
   end
@@ -113,93 +134,61 @@ local function named(expression, name, text)
   return name .. (text == "" and expression.empty or "=" .. text)
 end
 
-local function expand_list(expression, name, texts, explode)
-  if not explode then
-    return expression.first .. named(expression, name, table.concat(texts, expression.join))
+-- The pairs of an array or object: { name, text } each, the names of an exploded object being its keys.
+local function pairs_of(name, texts, is_array)
+  local list = {}
+  for i = 1, #texts, is_array and 1 or 2 do
+    list[#list + 1] = is_array and { name, texts[i] } or { texts[i], texts[i + 1] }
   end
-  for i, text in ipairs(texts) do
-    texts[i] = named(expression, name, text)
-  end
-  return expression.first .. table.concat(texts, expression.separator)
+  return list
 end
 
-local function expand_map(expression, name, texts, explode)
-  if not explode then
-    return expand_list(expression, name, texts, false)
-  end
-  local pairs_ = {}
-  for i = 1, #texts, 2 do
-    pairs_[#pairs_ + 1] = texts[i] .. "=" .. texts[i + 1]
-  end
-  return expression.first .. table.concat(pairs_, expression.separator)
-end
-
---- Writes a value by the expression of a style.
+--- What a value becomes by the expression of a style: pairs { name, text }.
 ---@param expression table  one of `style.expressions`
 ---@param name string   encoded
 ---@param value any
 ---@param explode boolean
 ---@param encode fun(text: string): string
+---@return string[][]? list  empty when there is nothing to write
+---@return string? message
+---@return string? path  JSON Pointer into the value
+function style.pairs(expression, name, value, explode, encode)
+  local kind = core.kind(value)
+  if kind ~= "array" and kind ~= "object" then
+    local text, message = style.value_text(value)
+    return text and { { name, encode(text) } }, message
+  end
+  local texts, message, path = (kind == "array" and list_texts or map_texts)(value, encode)
+  if not texts then
+    return nil, message, path
+  elseif #texts == 0 then
+    return {}
+  elseif explode then
+    return pairs_of(name, texts, kind == "array")
+  end
+  local join = encode == style.plain and expression.plain or expression.join
+  return { { name, table.concat(texts, join) } }
+end
+
+--- Writes a value by the expression of a style; parameters as of `style.pairs`.
 ---@return string? text  nil without a message when there is nothing to write
 ---@return string? message
 ---@return string? path  JSON Pointer into the value
 function style.expand(expression, name, value, explode, encode)
   local kind = core.kind(value)
-  if kind == "array" or kind == "object" then
-    local texts, message, path = (kind == "array" and list_texts or map_texts)(value, encode)
-    if not texts then
-      return nil, message, path
-    elseif #texts == 0 then
-      return nil
-    end
-    return (kind == "array" and expand_list or expand_map)(expression, name, texts, explode)
-  end
-  local text, message = style.value_text(value)
-  if not text then
-    return nil, message
-  end
-  return expression.first .. named(expression, name, encode(text))
-end
-
---- `deepObject`: name[key]=value. OpenAPI says nothing of what lies deeper; servers expect name[key][key] and
---- name[key][].
-local function deep(name, value, encode, pairs_)
-  local kind = core.kind(value)
-  if kind == "object" then
-    for _, key in ipairs(sorted_keys(value)) do
-      local _, message = deep(name .. "[" .. key .. "]", value[key], encode, pairs_)
-      if message then
-        return nil, message
-      end
-    end
-  elseif kind == "array" then
-    for i = 1, #value do
-      local _, message = deep(name .. "[]", value[i], encode, pairs_)
-      if message then
-        return nil, message
-      end
-    end
-  elseif kind ~= "null" then
+  if kind ~= "array" and kind ~= "object" then -- as most are
     local text, message = style.value_text(value)
-    if not text then
-      return nil, message
-    end
-    pairs_[#pairs_ + 1] = style.encode(name) .. "=" .. encode(text)
+    return text and expression.first .. named(expression, name, encode(text)), message
   end
-  return pairs_
-end
-
----@param name string
----@param value table
----@param encode fun(text: string): string
----@return string? text
----@return string? message
-function style.deep_object(name, value, encode)
-  local pairs_, message = deep(name, value, encode, {})
-  if not pairs_ then
-    return nil, message
+  local list, message, path = style.pairs(expression, name, value, explode, encode)
+  if not list or #list == 0 then
+    return nil, message, path
   end
-  return #pairs_ > 0 and table.concat(pairs_, "&") or nil
+  local is_map = explode and kind == "object"
+  for i, pair in ipairs(list) do
+    list[i] = is_map and not expression.named and pair[1] .. "=" .. pair[2] or named(expression, pair[1], pair[2])
+  end
+  return expression.first .. table.concat(list, expression.separator)
 end
 
 return style

@@ -14,10 +14,10 @@ local hosts = {}
 ---absent where `block` runs everything
 ---@field park? fun(wait: operations.Wait)  instead of `block`, where tasks are threads of the host's: suspends the
 ---running one until `wait.done`; sets `wait.unpark`, which is called when it is
----@field spawn? fun(fn: fun(argument: any), argument: any)  with `park`: calls `fn` in a thread of its own, once the
----caller waits
+---@field spawn? fun(fn: fun(argument: any), argument: any, detached?: boolean)  with `park`: calls `fn` in a thread of
+---its own, once the caller waits; a detached one outlives what the host runs now
 ---@field strands? fun(): table<thread, operations.Strand>  with `park`: what is known about coroutines that cannot
----outlive what runs them, a request
+---outlive what runs them, a request; it knows what resumes those that a program made by itself
 ---@field start? fun(kind: string, options: any, on_event: fun(kind: string, ...)): operations.Handle  starts
 ---something in the reactor ("http", "process")
 

@@ -92,7 +92,7 @@ function dispatch()
   end
   busy = true
   vim.schedule(overtake)
-  local ok, more = pcall(work)
+  local ok, more = pcall(reactor_loop.gather, work)
   busy = false
   watch(not ok or more)
   if not ok then

@@ -3,6 +3,7 @@
 --- else happens on the worker's own thread. The pump starts with the first wait and ends when nothing is under way.
 local core = require("operations.core")
 local reactor_loop = require("operations.hosts.reactor")
+local request = require("operations.hosts.openresty_request")
 local semaphores = require("ngx.semaphore")
 
 -- Events handed out at once; waits that may be served without a turn of nginx's loop, which other requests need.
@@ -25,7 +26,7 @@ local inline = 0
 local parked = setmetatable({}, { __mode = "k" }) -- waits of light threads that sleep
 local free = {} -- semaphores
 
-local openresty = { name = "openresty", now = core.now }
+local openresty = { name = "openresty", now = core.now, strands = request.strands }
 
 local function take_semaphore()
   local semaphore = table.remove(free)
@@ -52,15 +53,20 @@ local function broke_down(why)
 end
 
 -- What happened wakes light threads, which run while the pump lets them. What they start is then begun, in one go.
-local function turn(let_others_run)
-  inline, turning = 0, true
+local function take_in(let_others_run)
   local happened = reactor_loop.step(0, EVENTS)
   if happened > 0 then
     let_others_run()
     reactor_loop.step(0, EVENTS)
   end
-  turning = false
   return happened > 0
+end
+
+local function turn(let_others_run)
+  inline, turning = 0, true
+  local happened = reactor_loop.gather(take_in, let_others_run)
+  turning = false
+  return happened
 end
 
 -- A posted semaphore wakes its thread after those that were posted before. (Debian's nginx has no sleep(0) for this.)
@@ -203,34 +209,6 @@ function openresty.start(kind, options, on_event)
   return started(reactor_loop.start(kind, options, on_event))
 end
 
--- What belongs to the running request (or timer) and dies with it. Light threads that nginx kills run no cleanup, and
--- their coroutines are used again for other requests.
-local function context()
-  return ngx.ctx
-end
-
-local nowhere = {} -- what a context would have
-
-local function of_context(key)
-  local ok, own = pcall(context)
-  if not ok then
-    own = nowhere
-  end
-  local found = own[key]
-  if not found then
-    found = setmetatable({}, { __mode = "k" })
-    own[key] = found
-  end
-  return found
-end
-
---- What the scheduler knows of the coroutines of the running request. nginx does not say who resumed a coroutine that
---- a program made by itself: the task that it runs in reaches its waits only when `task.resume` resumes it.
----@return table<thread, operations.Strand>
-function openresty.strands()
-  return of_context("operations.strands")
-end
-
 -- A light thread that ended keeps its memory until the one that started it has waited for it.
 local function reap(ended)
   for i = #ended, 1, -1 do
@@ -239,17 +217,19 @@ local function reap(ended)
   end
 end
 
---- Runs `fn(argument)` in a light thread of the running request; where there is none, in a timer's.
+--- Runs `fn(argument)` in a light thread of the running request; where there is none, or when it is to be `detached`
+--- from the request, in a timer's.
 ---@param fn function
 ---@param argument any
-function openresty.spawn(fn, argument)
-  if not threaded[ngx.get_phase()] then
+---@param detached? boolean
+function openresty.spawn(fn, argument, detached)
+  if detached or not threaded[ngx.get_phase()] then
     assert(ngx.timer.at(0, function()
       fn(argument)
     end))
     return
   end
-  local spawned, co = of_context("operations.spawned"), coroutine.running()
+  local spawned, co = request.own("operations.spawned"), coroutine.running()
   local ended = spawned[co] or {}
   spawned[co] = ended
   reap(ended)

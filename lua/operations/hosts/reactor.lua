@@ -61,6 +61,27 @@ function reactor_loop.step(timeout, limit)
   return count
 end
 
+local function let_go(ok, ...)
+  if reactor and reactor:usable() then
+    reactor:release()
+  end
+  if not ok then
+    error(..., 0)
+  end
+  return ...
+end
+
+--- Runs `fn(...)`; what it sends over streams in small pieces goes together, at its end or when the reactor steps.
+---@param fn function
+---@param ... any
+---@return any ...  what `fn` returns
+function reactor_loop.gather(fn, ...)
+  if reactor and reactor:usable() then
+    reactor:hold()
+  end
+  return let_go(pcall(fn, ...))
+end
+
 --- Did something happen that was not handed out?
 ---@return boolean
 function reactor_loop.pending()

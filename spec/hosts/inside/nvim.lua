@@ -1,5 +1,7 @@
 -- Run by spec/hosts/nvim_spec.lua inside Neovim.
+local cancellation = require("spec.cancellation_contract")
 local contract = require("spec.hosts.contract")
+local faults = require("spec.http.fault_contract")
 local hosts = require("operations.hosts")
 local http = require("operations.http")
 local task = require("operations.task")
@@ -9,14 +11,9 @@ local uv = vim.loop
 local detected = hosts.current().name
 local busted = { describe = describe, it = it, setup = setup, teardown = teardown, assert = assert }
 
-contract("nvim", busted, function(fn)
-  local timer = uv.new_timer()
-  timer:start(5, 5, fn)
-  return function()
-    timer:stop()
-    timer:close()
-  end
-end)
+contract("nvim", busted)
+cancellation(busted)
+faults(busted)
 
 local function wait_for(condition)
   assert.is_true(vim.wait(20000, condition, 5))

@@ -1,23 +1,19 @@
 -- Run by spec/hosts/openresty_spec.lua inside nginx.
+local cancellation = require("spec.cancellation_contract")
 local contract = require("spec.hosts.contract")
+local faults = require("spec.http.fault_contract")
 local ffi = require("ffi")
 local hosts = require("operations.hosts")
+local process = require("operations.process")
 local task = require("operations.task")
 
 local detected = hosts.current().name
+local refused = select(2, process.spawn({ "true" })) -- before the contract's specs allow it
 local busted = { describe = describe, it = it, setup = setup, teardown = teardown, assert = assert }
 
-contract("openresty", busted, function(fn)
-  local thread = ngx.thread.spawn(function()
-    while true do
-      ngx.sleep(0.005)
-      fn()
-    end
-  end)
-  return function()
-    ngx.thread.kill(thread)
-  end
-end)
+contract("openresty", busted)
+cancellation(busted)
+faults(busted)
 
 ffi.cdef([[
   int setenv(const char *name, const char *value, int overwrite);
@@ -39,6 +35,11 @@ end
 describe("the OpenResty host", function()
   it("is found by itself", function()
     assert.equal("openresty", detected)
+  end)
+
+  it("starts no program unless the worker allows it", function()
+    assert.equal("ACCESS_DENIED", refused.code)
+    assert.matches("starting 'true' is not allowed: call process.allow", refused.message)
   end)
 
   it("tells those who wait when the relay breaks, and starts another", function()

@@ -16,11 +16,11 @@ return function()
   assert(#events == 3 and events[1].event == "tick" and events[1].data == "one\ntwo" and events[1].id == "7")
   assert(events[2].data == "bad \239\191\189 byte" and #events[3].data == 3000)
 
-  parser = assert(sse.parser(nil, { json = true, meta = { statusCode = 200 } }))
+  parser = assert(sse.parser(nil, { json = true }))
   for i = 1, 6 do
     assert(parser:feed(('data: {"n":%d,"list":[{"text":"t%d"},null,true]}\n\ndata: no JSON\n\n'):format(i, i)))
-    local envelope = assert(parser:next_envelope())
-    assert(envelope.data.n == i and envelope.data.list[1].text == "t" .. i)
-    assert(parser:next_envelope().data == "no JSON" and not parser:next_envelope())
+    local event = assert(parser:next())
+    assert(event.data.n == i and event.data.list[1].text == "t" .. i)
+    assert(parser:next().data == "no JSON" and not parser:next())
   end
 end

@@ -22,6 +22,11 @@ local function drip(text)
   end
 end
 
+local function echo()
+  local body = assert(socket:receive(tonumber(ngx.var.http_content_length)))
+  socket:send(("%sContent-Length: %d\r\n\r\n%s"):format(ok, #body, body))
+end
+
 local faults = {
   silence = stall,
   half_head = function()
@@ -54,9 +59,21 @@ local faults = {
     socket:send(ok .. "Transfer-Encoding: chunked\r\n\r\n")
     repeated("2710\r\n" .. ("x"):rep(10000) .. "\r\n")
   end,
+  endless_extension = function()
+    socket:send(ok .. "Transfer-Encoding: chunked\r\n\r\n5;")
+    repeated(("x"):rep(10000))
+  end,
   endless_trailers = function()
     socket:send(ok .. "Transfer-Encoding: chunked\r\n\r\n1\r\nx\r\n0\r\n")
     repeated("X-Late: " .. ("x"):rep(1000) .. "\r\n")
+  end,
+  continue = function()
+    socket:send("HTTP/1.1 100 Continue\r\n\r\n")
+    echo()
+  end,
+  silent_continue = echo,
+  refused_continue = function()
+    socket:send("HTTP/1.1 417 Expectation Failed\r\nConnection: close\r\nContent-Length: 2\r\n\r\nno")
   end,
 }
 

@@ -1,5 +1,5 @@
---- Runs busted inside nginx, in a timer's light thread: the words of BUSTED_ARGS are its arguments. nginx ends with
---- busted's exit code.
+--- Runs busted inside Neovim or nginx: the words of BUSTED_ARGS are its arguments. The program ends with busted's exit
+--- code.
 local words = { [0] = "busted" }
 for word in os.getenv("BUSTED_ARGS"):gmatch("%S+") do
   words[#words + 1] = word
@@ -7,7 +7,7 @@ end
 rawset(_G, "arg", words)
 
 local exit, exited, code = os.exit, {}, 0
-os.exit = function(status) -- luacheck: ignore 122
+os.exit = function(status) -- luacheck: ignore 122 (it would skip the program's own end)
   code = status == true and 0 or status == false and 1 or status or 0
   error(exited)
 end
@@ -17,4 +17,9 @@ if not ok and raised ~= exited then
   code = 1
 end
 io.stdout:flush()
-exit(code)
+local vim = rawget(_G, "vim")
+if vim then
+  vim.cmd(code == 0 and "qa!" or code .. "cquit!")
+else
+  exit(code)
+end

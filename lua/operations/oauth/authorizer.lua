@@ -1,0 +1,229 @@
+--- The client's side of MCP authorization (revision 2026-07-28; those before it as far as they agree): puts tokens on
+--- requests to one server, and gets them when the server asks for them.
+local authorizer_options = require("operations.oauth.authorizer_options")
+local challenge = require("operations.oauth.challenge")
+local core = require("operations.core")
+local endpoint = require("operations.oauth.endpoint")
+local limits = require("operations.limits")
+local login = require("operations.oauth.login")
+local place = require("operations.oauth.place")
+local scope = require("operations.oauth.scope")
+local single_flight = require("operations.single_flight")
+local token = require("operations.oauth.token")
+local url = require("operations.url")
+
+local authorizer = {}
+
+---@class operations.oauth.Authorizer
+---@field _server? string  URL
+---@field _record? operations.oauth.Record
+---@field _born { how: "login"|"refresh", at: integer }  the token, in this program
+---@field _step_ups table<string, integer>
+local Authorizer = {}
+Authorizer.__index = Authorizer
+Authorizer.__name = "operations.oauth.authorizer"
+
+local function keep(self, record, how)
+  self._record, self._born = record, { how = how, at = core.now() }
+  self._options.store.save("server " .. self._server, record)
+end
+
+local function drop_token(self)
+  self._record.token = nil
+  self._options.store.save("server " .. self._server, self._record)
+end
+
+-- What the store has of the server; nothing where that is not what `keep` gave it.
+local function load(self)
+  local record = self._options.store.load("server " .. self._server)
+  if type(record) ~= "table" or type(record.issuer) ~= "string" then
+    return nil
+  end
+  local kept = record.token
+  return (kept == nil or type(kept) == "table" and type(kept.access_token) == "string") and record or nil
+end
+
+local function held(self)
+  return self._record and self._record.token
+end
+
+-- Was the token got just now, this way?
+local function is_young(self, how)
+  return self._born.how == how and core.now() - self._born.at < limits.oauth_young
+end
+
+local function headers_of(self)
+  local current = held(self)
+  return { Authorization = current and "Bearer " .. current.access_token or nil }
+end
+
+-- Another program may have renewed the token: a refresh token often works once.
+local function reload(self)
+  local record = load(self)
+  if record and record.token then
+    self._record = record
+  end
+end
+
+-- Does the server say that the refresh token is of no use, rather than that it has other troubles?
+local function is_refusal(err)
+  local details = type(err.details) == "table" and err.details or {}
+  local status = details.statusCode or 400
+  return details.error ~= nil and status < 500 and status ~= 429
+end
+
+-- Renews the token without the user. Without a token and without an error: the user is needed.
+local function refresh(self)
+  local before = held(self).access_token
+  reload(self)
+  local now = held(self)
+  if now.access_token ~= before and token.is_fresh(now) then
+    return now
+  elseif not now.refresh_token then
+    return drop_token(self)
+  end
+  local fresh, err = login.refresh(self._options, self._record)
+  if fresh then
+    self._record.token = fresh
+    keep(self, self._record, "refresh")
+    return fresh
+  elseif is_refusal(err) then
+    return drop_token(self)
+  end
+  return nil, err
+end
+
+local function log_in(self, found)
+  local record, err = login.begin(self._options, found.issuer, found.resource, found.scope)
+  if not record then
+    return nil, err
+  end
+  keep(self, record, "login")
+  return true
+end
+
+-- 401: the token is missing, or no longer good.
+local function renew(self, asked)
+  local found, err = place.find(self._options, self._server, self._record, asked)
+  if not found then
+    return nil, err
+  end
+  local current = found.same and held(self)
+  if current and current.refresh_token and not is_young(self, "refresh") and not is_young(self, "login") then
+    local fresh
+    fresh, err = refresh(self)
+    if fresh or err then
+      return fresh and true, err
+    end
+  end
+  if current and is_young(self, "login") then
+    return nil, endpoint.failure(("%s refuses the token that %s has just given out"):format(
+      url.redact(self._server), url.redact(found.issuer)), { error = asked.error, statusCode = 401 })
+  end
+  self._step_ups = {}
+  return log_in(self, found)
+end
+
+local function insufficient(self, asked)
+  local wants = asked.scope and ": it asks for " .. endpoint.quote(asked.scope) or ""
+  return endpoint.failure(("%s: insufficient scope%s"):format(url.redact(self._server), wants), {
+    error = "insufficient_scope", scope = asked.scope, statusCode = 403,
+  })
+end
+
+-- 403: the token is good, and not good for this.
+local function step_up(self, asked)
+  local granted = held(self) and held(self).scope
+  if not asked.scope or scope.covers(granted, asked.scope) then
+    return nil, insufficient(self, asked)
+  end
+  local found, err = place.find(self._options, self._server, self._record, asked)
+  if not found then
+    return nil, err
+  end
+  local count = (self._step_ups[found.scope] or 0) + 1
+  if count > limits.oauth_step_ups then
+    return nil, insufficient(self, asked)
+  end
+  self._step_ups[found.scope] = count
+  return log_in(self, found)
+end
+
+-- One object, one server: the first that it is asked about. Is this URL at that server?
+local function bind(self, address)
+  if not self._server then
+    self._server = address:gsub("#.*$", "")
+    self._options.remote = not url.is_loopback((url.parse(address) or { host = "" }).host)
+    self._record = load(self)
+  end
+  local here, there = url.parse(self._server), url.parse(address)
+  return here and there and url.origin(here) == url.origin(there)
+end
+
+--- The headers that a request carries: its token, when there is one. Renews one that expires.
+---@param address string  URL of the request; the first one is the server's, others below its origin get the token too
+---@return table<string, string>?
+---@return operations.Error? err
+function Authorizer:headers(address)
+  if not bind(self, address) then
+    return {}
+  end
+  local current = held(self)
+  if not current or token.is_fresh(current) then
+    return headers_of(self)
+  end
+  if not current.refresh_token then
+    drop_token(self)
+    return {}
+  end
+  local _, err = self._flight:run(function()
+    return refresh(self)
+  end)
+  if err and core.now() >= current.expires_at then
+    return nil, err
+  end
+  return headers_of(self)
+end
+
+--- Does what a response with status 401 or 403 asks for: the user logs in, the token is renewed or gets more scopes.
+--- Callers try a request again at most three times.
+---@param response { status: integer, headers: table, url: string? }
+---@param sent? table  what `headers` gave for the request: of many that are refused at once, one renews the token
+---@return boolean? retry  true: the request may be sent again; false: the response is about something else
+---@return operations.Error? err  `details.kind` is "oauth" or one of the HTTP client's; `details.error` as in OAuth, or
+---  "login_required" where a user must log in and cannot
+function Authorizer:challenged(response, sent)
+  local asked = challenge.bearer(response.headers)
+  local is_scope = response.status == 403 and asked.error == "insufficient_scope"
+  local is_ours = self._server and (not response.url or bind(self, response.url))
+  if not is_ours or (response.status ~= 401 and not is_scope) then
+    return false
+  elseif sent and sent.Authorization ~= headers_of(self).Authorization then
+    return true
+  end
+  return self._flight:run(function()
+    return (is_scope and step_up or renew)(self, asked)
+  end)
+end
+
+--- Forgets the token.
+function Authorizer:log_out()
+  if self._record then
+    drop_token(self)
+  end
+end
+
+--- Makes an authorizer for one server. Misuse of the options raises; nothing is sent before a server asks for a token.
+---@param given operations.oauth.AuthorizerOptions
+---@return operations.oauth.Authorizer
+function authorizer.new(given)
+  local options, problem = authorizer_options.check(given)
+  if problem then
+    error("authorizer: " .. problem, 2)
+  end
+  return setmetatable({
+    _options = options, _step_ups = {}, _born = { at = 0 }, _flight = single_flight.new(),
+  }, Authorizer)
+end
+
+return authorizer

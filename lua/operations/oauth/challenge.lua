@@ -1,0 +1,116 @@
+--- The challenges of a WWW-Authenticate header (RFC 9110, 11.6.1): schemes with a token or with parameters, several in
+--- one field or in several fields joined by commas.
+local challenge = {}
+
+---@class operations.oauth.Challenge
+---@field scheme string  lower case
+---@field token? string  of the form token68
+---@field params table<string, string>  names in lower case; of one that is there twice, the first
+
+-- RFC 9110, 5.6.2 and 11.2
+local TOKEN = "[%w!#$%%&'*+.^_`|~-]+"
+local TOKEN68 = "[%w._~+/-]+=*"
+
+-- A quoted string that begins at `position`: its value and where it ends; nil when it does not end.
+local function quoted(text, position)
+  local pieces, at = {}, position + 1
+  while true do
+    local plain, stop = text:match('^([^"\\]*)()', at)
+    pieces[#pieces + 1] = plain
+    if text:sub(stop, stop) == '"' then
+      return table.concat(pieces), stop + 1
+    elseif stop >= #text then
+      return nil
+    end
+    pieces[#pieces + 1], at = text:sub(stop + 1, stop + 1), stop + 2
+  end
+end
+
+-- The elements between the commas that stand in no quoted string. One whose quotes do not end is dropped.
+local function elements(text)
+  local list, from, at = {}, 1, 1
+  while at and at <= #text do
+    local mark = text:match('[",]()', at)
+    at = mark and mark - 1 or #text + 1
+    if text:sub(at, at) == '"' then
+      local _, stop = quoted(text, at)
+      at = stop
+    else
+      list[#list + 1] = text:sub(from, at - 1):match("^[ \t]*(.-)[ \t]*$")
+      at = at + 1
+      from = at
+    end
+  end
+  if at and from < at then
+    list[#list + 1] = text:sub(from):match("^[ \t]*(.-)[ \t]*$")
+  end
+  return list
+end
+
+-- The parameter at `position`: its name, its value, where the next begins; nothing when there is none.
+local function parameter(text, position)
+  local name, at = text:match("^(" .. TOKEN .. ")[ \t]*=[ \t]*()", position)
+  if not name then
+    return nil
+  end
+  local value, stop
+  if text:sub(at, at) == '"' then
+    value, stop = quoted(text, at)
+  else
+    value, stop = text:match("^(" .. TOKEN .. ")()", at)
+  end
+  return value and name:lower(), value, value and text:match("^[ \t]*()", stop)
+end
+
+-- Reads the parameters from `position` on; some servers forget the commas between them.
+local function read_parameters(text, position, params)
+  local name, value, stop = parameter(text, position)
+  while name do
+    params[name] = params[name] or value
+    name, value, stop = parameter(text, stop)
+  end
+end
+
+local function read_challenge(element)
+  local scheme, rest = element:match("^(" .. TOKEN .. ")[ \t]*()")
+  if not scheme then
+    return nil
+  end
+  local one = { scheme = scheme:lower(), token = element:match("^" .. TOKEN68 .. "$", rest), params = {} }
+  if not one.token then
+    read_parameters(element, rest, one.params)
+  end
+  return one
+end
+
+--- Reads a header. What cannot be read is left out.
+---@param text any
+---@return operations.oauth.Challenge[]
+function challenge.parse(text)
+  local list, last = {}, nil
+  for _, element in ipairs(type(text) == "string" and elements(text) or {}) do
+    if parameter(element, 1) then
+      read_parameters(element, 1, last and last.params or {})
+    else
+      last = read_challenge(element) or last
+      if list[#list] ~= last then
+        list[#list + 1] = last
+      end
+    end
+  end
+  return list
+end
+
+--- The parameters of the first Bearer challenge (RFC 6750, 3); an empty table when there is none.
+---@param headers table  of a response
+---@return table<string, string>
+function challenge.bearer(headers)
+  for _, one in ipairs(challenge.parse(headers["www-authenticate"])) do
+    if one.scheme == "bearer" then
+      return one.params
+    end
+  end
+  return {}
+end
+
+return challenge

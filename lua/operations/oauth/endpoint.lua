@@ -1,0 +1,192 @@
+--- Requests to the endpoints of an authorization server: https or this machine only, no redirects, small answers in
+--- JSON, and errors (RFC 6749, 5.2) that tell no secret.
+local errors = require("operations.error")
+local form = require("operations.oauth.form")
+local json = require("operations.json")
+local limits = require("operations.limits")
+local operations_http = require("operations.http")
+local url = require("operations.url")
+
+local endpoint = {}
+
+---@class operations.oauth.Transport  how endpoints are reached
+---@field http? table  HTTP client: `request(message)`; default `operations.http`
+---@field timeout? number  ms for one request, default 30 s
+---@field ca_file? string  certificates to trust instead of the system's
+---@field proxy? string|false  instead of the environment's
+---@field public_only? boolean  connect to addresses of the public internet only
+---@field remote? boolean  nothing on this machine is an endpoint: the URLs come from a server elsewhere
+
+local TEXT = 300 -- bytes of a server's words that an error repeats
+
+--- What is wrong with the URL of an endpoint, if anything: credentials go over https, or stay on this machine.
+---@param text any
+---@param remote? boolean  as of the transport
+---@return string? problem
+function endpoint.problem(text, remote)
+  local parsed = type(text) == "string" and not text:find("[%c ]") and url.parse(text)
+  if not parsed or parsed.host == "" then
+    return "it is no absolute URL"
+  elseif parsed.userinfo then
+    return "it contains a user name or password"
+  elseif parsed.fragment then
+    return "it contains a fragment"
+  elseif parsed.scheme ~= "https" and not (parsed.scheme == "http" and url.is_loopback(parsed.host)) then
+    return "it is neither https nor on this machine"
+  elseif remote and url.is_loopback(parsed.host) then
+    return "it is on this machine, where the server is not"
+  end
+end
+
+--- A failure of authorization; `details.kind` is "oauth".
+---@param message string
+---@param details? table
+---@return operations.Error
+function endpoint.failure(message, details)
+  details = details or {}
+  details.kind = "oauth"
+  return errors.new("EXECUTION_ERROR", message, details)
+end
+
+--- A server's words as an error may repeat them: short, on one line, without the secrets that were sent.
+---@param text string
+---@param secrets? string[]
+---@return string
+function endpoint.quote(text, secrets)
+  for _, secret in ipairs(secrets or {}) do
+    local from, to = text:find(secret, 1, true)
+    while from do
+      text = text:sub(1, from - 1) .. "***" .. text:sub(to + 1)
+      from, to = text:find(secret, from + 3, true)
+    end
+  end
+  text = text:gsub("%c+", " ")
+  if #text > TEXT then
+    text = text:sub(1, TEXT):gsub("[\128-\191]*$", "") .. "..."
+  end
+  return text
+end
+
+local quote = endpoint.quote
+
+--- The failure that an answer with an `error` field is (RFC 6749, 5.2; RFC 7591, 3.2.2).
+---@param address string
+---@param answer { error: any, error_description: any, error_uri: any }
+---@param status? integer
+---@param secrets? string[]  what was sent and must not be repeated
+---@return operations.Error
+function endpoint.refusal(address, answer, status, secrets)
+  local code = quote(tostring(answer.error), secrets)
+  local description = type(answer.error_description) == "string" and quote(answer.error_description, secrets)
+  return endpoint.failure(("%s: %s%s"):format(url.redact(address), code, description and ": " .. description or ""), {
+    error = code,
+    description = description or nil,
+    uri = type(answer.error_uri) == "string" and quote(answer.error_uri, secrets) or nil,
+    statusCode = status,
+  })
+end
+
+local function unexpected(address, reply, problem)
+  return endpoint.failure(("%s: %s"):format(url.redact(address), problem), {
+    statusCode = reply.status,
+    retryAfter = operations_http.retry_after(reply.headers),
+  })
+end
+
+--- Reads an answer that must be a JSON object.
+local function decode(address, reply)
+  local value = json.decode(reply.body, { max_depth = 32 })
+  if type(value) ~= "table" or getmetatable(value) == json.array_mt then
+    return nil, unexpected(address, reply, ("answered %d without a JSON object"):format(reply.status))
+  end
+  return value
+end
+
+-- The message that is sent: nothing of it follows a redirect.
+local function message_of(address, transport, options)
+  return {
+    url = address,
+    method = options.body and "POST" or "GET",
+    headers = options.headers,
+    body = options.body,
+    redirects = 0,
+    max_body = limits.oauth_document,
+    timeout = transport.timeout or limits.oauth_timeout,
+    ca_file = transport.ca_file,
+    proxy = transport.proxy,
+    public_only = transport.public_only,
+  }
+end
+
+--- Sends a request to an endpoint.
+---@param address string
+---@param transport operations.oauth.Transport
+---@param options { headers: table, body?: string }
+---@return operations.HttpResponse?
+---@return operations.Error? err
+function endpoint.send(address, transport, options)
+  local problem = endpoint.problem(address, transport.remote)
+  if problem then
+    return nil, endpoint.failure(("%s: refused: %s"):format(url.redact(tostring(address)), problem))
+  end
+  return (transport.http or operations_http).request(message_of(address, transport, options))
+end
+
+--- Reads a metadata document that may be there or not.
+---@param address string
+---@param transport operations.oauth.Transport
+---@return table? document  a JSON object
+---@return operations.Error? err
+---@return string? absent  with the error: what was there instead; nil when that cannot be told
+function endpoint.get(address, transport)
+  local reply, err = endpoint.send(address, transport, { headers = { Accept = "application/json" } })
+  if not reply then
+    return nil, err
+  end
+  local absent = reply.status ~= 200 and reply.status < 500 and "answered " .. reply.status or nil
+  if reply.status ~= 200 then
+    return nil, unexpected(address, reply, "answered " .. reply.status), absent
+  end
+  local value
+  value, err = decode(address, reply)
+  return value, err, "no JSON object" -- a page of a site that answers 200 to everything
+end
+
+--- Posts to an endpoint and reads the JSON object that it answers.
+---@param address string
+---@param transport operations.oauth.Transport
+---@param options { headers: table, body: string, secrets: string[] }
+---@return table?
+---@return operations.Error? err
+function endpoint.post(address, transport, options)
+  options.headers.Accept = "application/json"
+  local reply, err = endpoint.send(address, transport, options)
+  if not reply then
+    return nil, err
+  end
+  local value
+  value, err = decode(address, reply)
+  if not value then
+    return nil, err
+  elseif value.error ~= nil and value.error ~= json.null then -- some answer 200
+    return nil, endpoint.refusal(address, value, reply.status, options.secrets)
+  elseif reply.status < 200 or reply.status > 299 then
+    return nil, unexpected(address, reply, ("answered %d"):format(reply.status))
+  end
+  return value
+end
+
+--- Posts a form.
+---@param address string
+---@param transport operations.oauth.Transport
+---@param fields table<string, string|string[]>
+---@param options { headers?: table, secrets: string[] }
+---@return table?
+---@return operations.Error? err
+function endpoint.post_form(address, transport, fields, options)
+  local headers = options.headers or {}
+  headers["Content-Type"] = "application/x-www-form-urlencoded"
+  return endpoint.post(address, transport, { headers = headers, body = form.encode(fields), secrets = options.secrets })
+end
+
+return endpoint

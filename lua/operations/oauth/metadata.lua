@@ -1,0 +1,194 @@
+--- Who protects a server, and how to talk to that: protected resource metadata (RFC 9728) and authorization server
+--- metadata (RFC 8414, OpenID Connect Discovery 1.0), found in the order that MCP prescribes.
+local endpoint = require("operations.oauth.endpoint")
+local json = require("operations.json")
+local url = require("operations.url")
+
+local metadata = {}
+
+---@class operations.oauth.Resource
+---@field resource string  as published; goes into every request for a token (RFC 8707)
+---@field issuers string[]
+---@field scope? string  all that it supports
+
+---@class operations.oauth.Server  what is used of an authorization server's metadata
+---@field issuer string
+---@field authorization_endpoint? string
+---@field token_endpoint string
+---@field registration_endpoint? string
+---@field scopes? string[]
+---@field auth_methods? string[]
+---@field takes_metadata_urls boolean  knows client id metadata documents
+---@field names_issuer boolean  says who it is in its authorization responses (RFC 9207)
+---@field has_s256 boolean  takes PKCE with SHA-256
+
+-- The strings of an array; nil when it is none.
+local function strings(value)
+  if type(value) ~= "table" or getmetatable(value) ~= json.array_mt then
+    return nil
+  end
+  local list = {}
+  for _, item in ipairs(value) do
+    list[#list + 1] = type(item) == "string" and item or nil
+  end
+  return list
+end
+
+local function contains(list, wanted)
+  for _, item in ipairs(list or {}) do
+    if item == wanted then
+      return true
+    end
+  end
+  return false
+end
+metadata.contains = contains
+
+-- Scheme and authority of a URL as written, and its path.
+local function split(address)
+  return address:match("^(%a[%w+.-]*://[^/?#]*)([^?#]*)")
+end
+
+--- Where a server's metadata is when the server does not say: at its path, then at the root.
+---@param server string
+---@return string[]
+function metadata.resource_urls(server)
+  local origin, path = split(server)
+  local root = origin .. "/.well-known/oauth-protected-resource"
+  return (path == "" or path == "/") and { root } or { root .. path, root }
+end
+
+--- Where an issuer's metadata is.
+---@param issuer string
+---@return string[]
+function metadata.issuer_urls(issuer)
+  local origin, path = split(issuer)
+  path = path:gsub("/$", "")
+  local urls = {
+    origin .. "/.well-known/oauth-authorization-server" .. path,
+    origin .. "/.well-known/openid-configuration" .. path,
+  }
+  urls[3] = path ~= "" and origin .. path .. "/.well-known/openid-configuration" or nil
+  return urls
+end
+
+-- The first document that is there; or nil, the error of what kept us from knowing, and what was tried.
+local function first(urls, transport)
+  local tried = {}
+  for _, address in ipairs(urls) do
+    local document, err, absent = endpoint.get(address, transport)
+    if document then
+      return document, nil, nil, address
+    elseif not absent then
+      return nil, err
+    end
+    tried[#tried + 1] = ("%s (%s)"):format(url.redact(address), absent)
+  end
+  return nil, nil, table.concat(tried, ", ")
+end
+
+--- Does a resource's name stand for the server: the same origin, and the server at its path or below?
+---@param resource string
+---@param server string
+---@return boolean
+function metadata.covers(resource, server)
+  local a, b = url.parse(resource), url.parse(server)
+  if not a or a.fragment or a.userinfo or url.origin(a) ~= url.origin(b) then
+    return false
+  elseif a.query then
+    return a.query == b.query and a.path == b.path
+  end
+  local path = a.path:gsub("/$", "")
+  return b.path == path or b.path:sub(1, #path + 1) == path .. "/"
+end
+
+-- What is wrong with a resource's metadata.
+local function resource_problem(document, server)
+  if type(document.resource) ~= "string" then
+    return "it names no resource"
+  elseif not metadata.covers(document.resource, server) then
+    return ("it is about another resource, %s"):format(url.redact(document.resource))
+  elseif not (strings(document.authorization_servers) or {})[1] then
+    return "it names no authorization server"
+  end
+end
+
+--- Finds out who protects a server. One that publishes nothing, as until 2025-03-26, is its own authorization server.
+---@param server string  its URL
+---@param named? string  where its challenge says that the metadata is
+---@param transport operations.oauth.Transport
+---@return operations.oauth.Resource?
+---@return operations.Error? err
+function metadata.resource(server, named, transport)
+  local urls = named and { named } or metadata.resource_urls(server)
+  local document, err, tried, address = first(urls, transport)
+  if err then
+    return nil, err
+  elseif tried and named then
+    return nil, endpoint.failure("no protected resource metadata: tried " .. tried)
+  elseif tried then
+    return { resource = server:gsub("#.*$", ""), issuers = { (split(server)) } }
+  end
+  local problem = resource_problem(document, server)
+  if problem then
+    return nil, endpoint.failure(("protected resource metadata at %s: %s"):format(url.redact(address), problem))
+  end
+  local scopes = strings(document.scopes_supported)
+  return {
+    resource = document.resource,
+    issuers = strings(document.authorization_servers),
+    scope = scopes and scopes[1] and table.concat(scopes, " ") or nil,
+  }
+end
+
+local endpoints = { "authorization_endpoint", "token_endpoint", "registration_endpoint" }
+
+-- What is wrong with an authorization server's metadata.
+local function server_problem(document, issuer, transport)
+  if document.issuer ~= issuer then
+    return ("it is of another issuer, %s"):format(url.redact(tostring(document.issuer)))
+  elseif document.token_endpoint == nil then
+    return "it names no token_endpoint"
+  end
+  for _, name in ipairs(endpoints) do
+    local problem = document[name] ~= nil and endpoint.problem(document[name], transport.remote)
+    if problem then
+      return ("%s: %s"):format(name, problem)
+    end
+  end
+end
+
+--- Reads the metadata of an authorization server.
+---@param issuer string
+---@param transport operations.oauth.Transport
+---@return operations.oauth.Server?
+---@return operations.Error? err
+function metadata.server(issuer, transport)
+  local problem = endpoint.problem(issuer, transport.remote)
+  if problem then
+    return nil, endpoint.failure(("authorization server %s: refused: %s"):format(url.redact(issuer), problem))
+  end
+  local document, err, tried, address = first(metadata.issuer_urls(issuer), transport)
+  if err then
+    return nil, err
+  elseif tried then
+    return nil, endpoint.failure("no authorization server metadata: tried " .. tried)
+  end
+  problem = server_problem(document, issuer, transport)
+  if problem then
+    return nil, endpoint.failure(("authorization server metadata at %s: %s"):format(url.redact(address), problem))
+  end
+  return {
+    issuer = issuer,
+    authorization_endpoint = document.authorization_endpoint,
+    token_endpoint = document.token_endpoint,
+    registration_endpoint = document.registration_endpoint,
+    scopes = strings(document.scopes_supported),
+    auth_methods = strings(document.token_endpoint_auth_methods_supported),
+    takes_metadata_urls = document.client_id_metadata_document_supported == true,
+    names_issuer = document.authorization_response_iss_parameter_supported == true,
+    has_s256 = contains(strings(document.code_challenge_methods_supported), "S256"),
+  }
+end
+
+return metadata

@@ -1,0 +1,219 @@
+local core = require("operations.core")
+
+local META = core.http_envelope(nil, { statusCode = 200, headers = { a = "b" }, contentType = "x" }).meta
+
+-- A reader and a function that takes what waits in its queue.
+local function open(kind, options)
+  options = options or {}
+  local reader = core.envelope_reader(kind, META, options.max or 1000, options.json ~= false, options.done, options.id)
+  local queue = reader:queue()
+  return reader, function()
+    local list = {}
+    while queue[queue[1] + 1] ~= queue do
+      queue[1] = queue[1] + 1
+      list[#list + 1] = queue[queue[1]]
+    end
+    return list
+  end
+end
+
+local function data_of(envelopes)
+  local data = {}
+  for i, envelope in ipairs(envelopes) do
+    data[i] = envelope.data
+  end
+  return data
+end
+
+-- The data of a stream fed in pieces, and whether it said that it is over.
+local function read(kind, pieces, options)
+  local reader, take = open(kind, options)
+  local data, more = {}, true
+  local function add()
+    for _, value in ipairs(data_of(take())) do
+      data[#data + 1] = value
+    end
+  end
+  for _, piece in ipairs(pieces) do
+    more = reader:feed(piece) and more
+    add()
+  end
+  reader:finish()
+  add()
+  return data, not more
+end
+
+local function bytes_of(text)
+  local bytes = {}
+  for i = 1, #text do
+    bytes[i] = text:sub(i, i)
+  end
+  return bytes
+end
+
+local streams = {
+  events = {
+    'id: 1\r\ndata: {"n":1}\n\n\n: hm\ndata: [2]\r\r\ndata: "th\ndata: ree"\n\nid: 2\n\ndata:4\n\ndata: cut',
+    { { n = 1 }, { 2 }, '"th\nree"', 4 },
+  },
+  lines = { '{"n":1}\n\n[2]\r\n"three"\n \t\r\n\0\255 five\n6', { { n = 1 }, { 2 }, "three", "\0\255 five", 6 } },
+  sequence = { '\30{\n "n": 1\n}\n\30\30[2]\n\0303\n\30no JSON\n\0305', { { n = 1 }, { 2 }, 3, "no JSON\n", 5 } },
+}
+
+describe("a reader of envelopes", function()
+  for kind, stream in pairs(streams) do
+    it("gives the same wherever the bytes are cut: " .. kind, function()
+      local text, expected = stream[1], stream[2]
+      assert.same(expected, (read(kind, bytes_of(text))))
+      for at = 0, #text do
+        assert.same(expected, (read(kind, { text:sub(1, at), text:sub(at + 1) })))
+      end
+    end)
+
+    it("refuses an item above its ceiling, in one piece or many, after those before: " .. kind, function()
+      local head = ({ events = "data: ", lines = "", sequence = "\30" })[kind]
+      local foot = ({ events = "\n\n", lines = "\n", sequence = "\n\30" })[kind]
+      local most = ("9"):rep(kind == "sequence" and 7 or 8) -- the line feed is the record's
+      assert.same({ 1, tonumber(most) }, (read(kind, { head .. "1" .. foot .. head .. most .. foot }, { max = 8 })))
+      local long = head .. "1" .. foot .. head .. "123456789" .. foot
+      for _, pieces in ipairs({ { long }, bytes_of(long) }) do
+        local reader, take = open(kind, { max = 8 })
+        local data, ok, err = {}, true, nil
+        for _, piece in ipairs(pieces) do
+          if ok then
+            ok, err = reader:feed(piece)
+            data[#data + 1] = data_of(take())[1]
+          end
+        end
+        assert.is_nil(ok)
+        assert.same({ "EXECUTION_ERROR", "size", 8 }, { err.code, err.details.kind, err.details.limit })
+        assert.same({ 1 }, data)
+      end
+    end)
+
+    it("is over when the item comes that says so, which is none itself: " .. kind, function()
+      local head = ({ events = "data: ", lines = "", sequence = "\30" })[kind]
+      local foot = ({ events = "\n\n", lines = "\n", sequence = "" })[kind]
+      local text = head .. "1" .. foot .. head .. "[DONE]" .. foot .. head .. "2" .. foot
+      for _, pieces in ipairs({ { text }, bytes_of(text) }) do
+        local data, over = read(kind, pieces, { done = "[DONE]" })
+        assert.same({ 1 }, data)
+        assert.is_true(over)
+      end
+      assert.same({ 1, "[DONE]", 2 }, (read(kind, { text }, { done = "[DONE" })))
+    end)
+
+    it("cannot be fed when it has finished: " .. kind, function()
+      local reader = open(kind)
+      reader:finish()
+      assert.error_matches(function()
+        reader:feed("x")
+      end, "finished")
+    end)
+  end
+
+  it("keeps what was not taken, and begins again when all was", function()
+    local reader, take = open("lines")
+    reader:feed("1\n2\n")
+    reader:feed("3\n")
+    assert.same({ 1, 2, 3 }, data_of(take()))
+    reader:feed("4\n")
+    assert.equal(4, reader:queue()[2].data)
+    assert.same({ 4 }, data_of(take()))
+    assert.same({}, take())
+  end)
+
+  it("says whether all that waits are objects", function()
+    local reader, take = open("lines")
+    for text, expected in pairs({
+      ['{}\n{"a":1}\n'] = true, ["{}\n[]\n"] = false, ["{}\nx\n"] = false, ["1\n"] = false, ["null\n"] = false,
+    }) do
+      reader:feed(text)
+      assert.equal(expected, reader:queue().objects)
+      take()
+    end
+    reader:feed("[]\n")
+    reader:feed("{}\n")
+    assert.is_false(reader:queue().objects)
+  end)
+
+  it("leaves text as it is when that is asked for", function()
+    assert.same({ '{"n":1}', "2" }, (read("lines", { '{"n":1}\n2' }, { json = false })))
+    assert.same({ '{"n":1}', "2" }, (read("events", { 'data: {"n":1}\n\ndata: 2\n\n' }, { json = false })))
+    assert.same({ "1\n" }, (read("sequence", { "\0301\n" }, { json = false })))
+  end)
+
+  it("repeats a text again and again, whatever its shape", function()
+    local lines, expected = {}, {}
+    for i = 1, 200 do
+      lines[i] = i % 7 == 0 and "[" .. i .. "]\n" or ('{"i":%d,"t":{"s":"%s"}}\n'):format(i, ("x"):rep(i % 50))
+      expected[i] = i % 7 == 0 and { i } or { i = i, t = { s = ("x"):rep(i % 50) } }
+    end
+    assert.same(expected, (read("lines", { table.concat(lines) })))
+  end)
+
+  it("takes arguments of the right types only", function()
+    assert.has_error(function() core.envelope_reader("words", META, 10, true) end)
+    assert.has_error(function() core.envelope_reader("lines", nil, 10, true) end)
+    assert.has_error(function() core.envelope_reader("lines", META, 0, true) end)
+    assert.has_error(function() core.envelope_reader("lines", META, 2 ^ 31, true) end)
+    assert.has_error(function() core.envelope_reader("events", META, 2, true, nil, "123") end)
+    assert.has_error(function() open("lines"):feed(nil) end)
+    assert.has_error(function() open("lines"):feed(core.null) end)
+    assert.has_error(function() open("lines"):feed(core.null, -1) end)
+  end)
+
+  it("refuses to be used by a finalizer once it was collected", function()
+    local refused
+    do
+      local reader = open("events")
+      getmetatable(reader).__gc(reader)
+      refused = not pcall(reader.feed, reader, "x") and not pcall(reader.finish, reader)
+    end
+    assert.is_true(refused)
+  end)
+end)
+
+describe("the envelope of an event", function()
+  local function read_events(text)
+    local reader, take = open("events")
+    reader:feed(text)
+    return take()
+  end
+
+  it("has name, id and retry beside what the answer says", function()
+    local function meta(event, id, retry)
+      return { source = "http", statusCode = 200, headers = META.headers, contentType = "x", event = event,
+        lastEventId = id, retry = retry }
+    end
+    local list = read_events('data: 0\n\nid: 1\ndata: {"a":1}\n\nretry: 5\ndata: 2\n\nevent: e\ndata: x\n\ndata: 3\n\n')
+    assert.same({
+      { data = 0, meta = meta("message", "") },
+      { data = { a = 1 }, meta = meta("message", "1") },
+      { data = 2, meta = meta("message", "1", 5) },
+      { data = "x", meta = meta("e", "1") },
+      { data = 3, meta = meta("message", "1") },
+    }, list)
+    assert.is_true(core.is_response_envelope(list[1]))
+  end)
+
+  it("shares its meta with the one before when that says the same", function()
+    local list = read_events("id: 1\ndata: 1\n\ndata: 2\n\nretry: 1\ndata: 3\n\ndata: 4\n\ndata: 5\n\n")
+    assert.equal(list[1].meta, list[2].meta)
+    assert.are_not.equal(list[2].meta, list[3].meta)
+    assert.is_nil(list[4].meta.retry)
+    assert.equal(list[4].meta, list[5].meta)
+    assert.is_nil(META.event)
+  end)
+
+  it("begins with the id of the connection before", function()
+    local reader, take = open("events", { id = "7" })
+    assert.equal("7", reader:last_event_id())
+    assert.is_nil(reader:retry())
+    reader:feed("retry: 3\ndata: 1\n\nid: 8\ndata: 2\n\nid: 9\n")
+    local list = take()
+    assert.same({ "7", "8" }, { list[1].meta.lastEventId, list[2].meta.lastEventId })
+    assert.equal("8", reader:last_event_id())
+    assert.equal(3, reader:retry())
+  end)
+end)

@@ -1,0 +1,235 @@
+-- registry:pages over a real API.
+local limits = require("operations.limits")
+local operations = require("operations")
+local server = require("spec.support.server")
+local support = require("spec.support.openapi")
+
+describe("the pages of an answer", function()
+  local running
+
+  setup(function()
+    running = server.start()
+  end)
+
+  teardown(function()
+    running:stop()
+  end)
+
+  local parameters = {
+    { name = "page", ["in"] = "query", schema = { type = "integer" } },
+    { name = "of", ["in"] = "query", schema = { type = "integer" } },
+    { name = "origin", ["in"] = "query" }, { name = "body", ["in"] = "query" },
+    { name = "X-Own", ["in"] = "header" }, { name = "c", ["in"] = "cookie" },
+  }
+
+  local function registry_of(config, operation)
+    operation = operation or {}
+    operation.parameters = parameters
+    return (support.registry(support.one(operation, { path = "/pages", doc = { components = { securitySchemes = {
+      key = { type = "apiKey", ["in"] = "query", name = "key" }, bearer = { type = "http", scheme = "bearer" },
+    } } } }), running.url, config))
+  end
+
+  local function pages_of(registry, input)
+    local list = {}
+    for envelope in assert(registry:pages("api.op", input)) do
+      list[#list + 1] = envelope.data.page
+    end
+    return list
+  end
+
+  local function failure_of(registry, input)
+    local stream = assert(registry:pages("api.op", input))
+    while true do
+      local envelope, err = stream:next()
+      if not envelope then
+        return err
+      end
+    end
+  end
+
+  it("are those that the Link headers name", function()
+    assert.same({ 1, 2, 3 }, pages_of(registry_of(), { of = 3 }))
+  end)
+
+  it("are one where there is no more", function()
+    assert.same({ 1 }, pages_of(registry_of(), { of = 1 }))
+  end)
+
+  it("are fetched when they are asked for", function()
+    local count = 0
+    local registry = registry_of({ http = { request = function(message)
+      count = count + 1
+      return operations.http.request(message)
+    end } })
+    local stream = assert(registry:pages("api.op", { of = 5 }))
+    assert.equal(0, count)
+    stream:next()
+    stream:next()
+    stream:close()
+    assert.equal(2, count)
+  end)
+
+  it("are asked for with the credentials of their origin, in the query once", function()
+    local registry = registry_of({ auth = { key = "k3y", bearer = "t0ken" }, headers = { ["X-Config"] = "c" } },
+      { security = { { key = {}, bearer = {} } } })
+    for page in assert(registry:pages("api.op", { of = 2, ["X-Own"] = "own", c = "cookie" })) do
+      assert.equal("k3y", page.data.key)
+      assert.equal("Bearer t0ken", page.data.headers.authorization)
+      assert.equal("c", page.data.headers["x-config"])
+      assert.equal("own", page.data.headers["x-own"])
+      assert.equal("c=cookie", page.data.headers.cookie)
+    end
+  end)
+
+  it("take nothing of that to another origin", function()
+    local registry = registry_of({ auth = { key = "k3y", bearer = "t0ken" }, headers = { ["X-Config"] = "c" } },
+      { security = { { key = {}, bearer = {} } } })
+    local input = { of = 2, origin = running.other, ["X-Own"] = "own", c = "cookie" }
+    local seen = {}
+    for page in assert(registry:pages("api.op", input)) do
+      seen[page.data.page] = page.data
+    end
+    assert.equal("Bearer t0ken", seen[1].headers.authorization)
+    for _, name in ipairs({ "authorization", "x-config", "x-own", "cookie" }) do
+      assert.is_nil(seen[2].headers[name])
+    end
+    assert.is_nil(seen[2].key)
+    assert.is_truthy(seen[2].headers.accept)
+  end)
+
+  it("that go in a circle fail", function()
+    local err = failure_of(registry_of(), { of = 0, page = 1 })
+    assert.equal("EXECUTION_ERROR", err.code)
+    assert.equal("pages", err.details.kind)
+    assert.matches("circle", err.message)
+  end)
+
+  it("have a limit", function()
+    local limit = limits.pages
+    limits.pages = 3
+    local err = failure_of(registry_of(), { of = 9 })
+    limits.pages = limit
+    assert.matches("more than 3 pages", err.message)
+  end)
+
+  it("at what is no http URL fail", function()
+    local err = failure_of(registry_of(), { of = 2, origin = "file://etc" })
+    assert.equal("pages", err.details.kind)
+  end)
+
+  it("end with the error of a page", function()
+    local registry = registry_of({ next_page = function()
+      return "/status/503"
+    end })
+    local stream = assert(registry:pages("api.op", { of = 1 }))
+    assert.equal(1, stream:next().data.page)
+    local envelope, err = stream:next()
+    assert.is_nil(envelope)
+    assert.equal("HTTP_503", err.code)
+  end)
+
+  it("are what the configuration says, as a URL or as an input", function()
+    local registry = registry_of({ next_page = function(envelope, input)
+      local page = envelope.data.page
+      if page == 1 then
+        return { page = 4, of = input.of }
+      elseif page == 4 then
+        return "/pages?of=9&page=7"
+      end
+    end })
+    assert.same({ 1, 4, 7 }, pages_of(registry, { of = 9 }))
+  end)
+
+  describe("by the document's links", function()
+    local function linked(link, more)
+      local operation = { operationId = "op", responses = { ["200"] = { links = { NextPage = link } } } }
+      for key, value in pairs(more or {}) do
+        operation[key] = value
+      end
+      return registry_of(nil, operation)
+    end
+
+    it("are called with the parameters that they name", function()
+      local registry = linked({ operationId = "op", parameters = { page = "$response.body#/next" } })
+      assert.same({ 1, 2, 3 }, pages_of(registry, { of = 3, body = "only" }))
+    end)
+
+    it("may be named by location, and by texts with expressions within", function()
+      local registry = linked({ operationRef = "#/paths/~1pages/get", parameters = {
+        ["query.page"] = "{$response.body#/next}", of = "$request.query.of",
+      } })
+      assert.same({ 1, 2, 3 }, pages_of(registry, { of = 3, body = "only" }))
+    end)
+
+    it("are none when they lead to another operation", function()
+      local registry = linked({ operationId = "other", parameters = { page = "$response.body#/next" } })
+      assert.same({ 1 }, pages_of(registry, { of = 3, body = "only" }))
+    end)
+
+    it("are none when a parameter is not there", function()
+      local registry = linked({ operationId = "op", parameters = { nowhere = "$response.body#/next" } })
+      assert.same({ 1 }, pages_of(registry, { of = 3, body = "only" }))
+    end)
+
+    it("go in a circle when nothing changes", function()
+      local err = failure_of(linked({ operationId = "op", parameters = { of = 3 } }), { of = 3, body = "only" })
+      assert.matches("circle", err.message)
+    end)
+  end)
+end)
+
+describe("registry:pages", function()
+  local registry = operations.registry()
+  registry:register({ namespace = "local", name = "one", inputSchema = { required = { "a" } },
+    handler = function(input)
+      return input.a
+    end })
+  registry:register({ namespace = "local", name = "many", handler = function(_, context)
+    context.emit(1)
+    context.emit(2)
+    return 3
+  end })
+  registry:register({ namespace = "local", name = "stream", type = "subscription", handler = function() end })
+  registry:register({ namespace = "local", name = "secret", accessControl = { requiredScopes = { "s" } },
+    handler = function() end })
+  registry:register({ namespace = "local", name = "fails", handler = function()
+    return nil, operations.error("NOT_FOUND", "nothing")
+  end })
+
+  local function collect(...)
+    local list = {}
+    for envelope in assert(registry:pages(...)) do
+      list[#list + 1] = envelope.data
+    end
+    return list
+  end
+
+  it("gives the one result of a handler that knows of no pages", function()
+    assert.same({ 7 }, collect("local.one", { a = 7 }))
+  end)
+
+  it("gives what a handler emits, and what it returns", function()
+    assert.same({ 1, 2, 3 }, collect("local.many"))
+  end)
+
+  it("gives one page without data when the handler returns nothing", function()
+    local stream = assert(registry:pages("local.secret", nil, { identity = { id = "a", scopes = { "s" } } }))
+    assert.is_truthy(stream:next())
+    assert.is_nil((stream:next()))
+  end)
+
+  it("checks access and input before anything runs", function()
+    assert.equal("ACCESS_DENIED", select(2, registry:pages("local.secret")).code)
+    assert.equal("VALIDATION_ERROR", select(2, registry:pages("local.one", {})).code)
+  end)
+
+  it("fails as execute does", function()
+    assert.equal("NOT_FOUND", select(2, assert(registry:pages("local.fails")):next()).code)
+    assert.equal("OPERATION_NOT_FOUND", select(2, registry:pages("local.nothing")).code)
+    assert.equal("EXECUTION_ERROR", select(2, registry:pages("local.stream")).code)
+    assert.has_error(function()
+      registry:pages(1)
+    end)
+  end)
+end)

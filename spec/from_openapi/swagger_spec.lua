@@ -1,0 +1,149 @@
+local openapi = require("spec.support.openapi")
+local operations = require("operations")
+
+--- The API of a Swagger document with one operation at /pets/{id}.
+local function api(operation, more, config, method)
+  operation.operationId = "op"
+  local doc = { swagger = "2.0", host = "api.test", basePath = "/v1", schemes = { "http" }, info = { title = "Test" } }
+  for key, value in pairs(more or {}) do
+    doc[key] = value
+  end
+  operation.responses = operation.responses or {}
+  doc.paths = { ["/pets/{id}"] = { parameters = { { ["$ref"] = "#/parameters/id" } }, [method or "post"] = operation } }
+  doc.parameters = doc.parameters or {}
+  doc.parameters.id = { name = "id", ["in"] = "path", required = true, type = "integer", format = "int64" }
+  return openapi.api(doc, config)
+end
+
+local function send(imported, input)
+  local _, err = imported.by_name.op.handler(input, {})
+  assert.is_nil(err)
+  return imported.requests[#imported.requests]
+end
+
+local pet = { type = "object", properties = {
+  name = { type = "string" }, tag = { type = "string", ["x-nullable"] = true },
+} }
+
+describe("an operation of Swagger 2.0", function()
+  it("goes to host, base path and scheme", function()
+    assert.equal("http://api.test/v1/pets/7", send(api({}), { id = 7 }).url)
+    assert.equal("https://api.test/v1/pets/7", send(api({}, { schemes = { "http", "https", "wss" } }), { id = 7 }).url)
+    assert.equal("https://api.test/v1/pets/7", send(api({ schemes = { "https" } }), { id = 7 }).url)
+  end)
+
+  it("goes to where its document came from when that names no host", function()
+    local doc = assert(operations.json.encode({
+      swagger = "2.0", basePath = "/v1", paths = { ["/a"] = { get = { operationId = "op" } } },
+    }))
+    local url
+    local list = operations.from_openapi.url("https://docs.test/x/swagger.json", { http = { request = function(request)
+      url = request.url
+      return { status = 200, headers = {}, body = doc }
+    end } })
+    list[1].handler({})
+    assert.equal("https://docs.test/v1/a", url)
+    assert.matches("names no server", api({}, { host = false }).report[1].message, 1, true)
+  end)
+
+  it("takes its parameters, arrays as collectionFormat says", function()
+    local function array(name, format, where)
+      return { name = name, ["in"] = where or "query", type = "array", items = { type = "string" },
+        collectionFormat = format }
+    end
+    local imported = api({ parameters = {
+      array("csv"), array("ssv", "ssv"), array("pipes", "pipes"), array("multi", "multi"), array("h", nil, "header"),
+      { name = "limit", ["in"] = "query", type = "integer", maximum = 9, default = 3 },
+    } })
+    assert.same({}, imported.report)
+    local list = { "a", "b" }
+    local request = send(imported, { id = 1, csv = list, ssv = list, pipes = list, multi = list, h = list, limit = 4 })
+    assert.equal("http://api.test/v1/pets/1?csv=a,b&ssv=a%20b&pipes=a%7Cb&multi=a&multi=b&limit=4", request.url)
+    assert.equal("a,b", request.headers.h)
+    assert.same({ type = "integer", maximum = 9, default = 3 }, imported.by_name.op.inputSchema.properties.limit)
+    assert.equal("integer", imported.by_name.op.inputSchema.properties.id.type)
+  end)
+
+  it("says that tabs between items are not supported", function()
+    local tabs = { name = "t", ["in"] = "query", type = "array", collectionFormat = "tsv" }
+    local imported = api({ parameters = { tabs } })
+    assert.equal("#/paths/~1pets~1{id}/post/parameters/0/collectionFormat", imported.report[1].pointer)
+  end)
+
+  it("takes a body, of the type that it or the document consumes", function()
+    local body = { name = "pet", ["in"] = "body", required = true, description = "the pet",
+      schema = { ["$ref"] = "#/definitions/Pet" } }
+    local imported = api({ parameters = { body } }, { definitions = { Pet = pet } })
+    local request = send(imported, { id = 1, body = { name = "Rex" } })
+    assert.equal('{"name":"Rex"}', request.body)
+    assert.equal("application/json", request.headers["Content-Type"])
+    assert.same({ "id", "body" }, imported.by_name.op.inputSchema.required)
+    imported = api({ parameters = { body }, consumes = { "application/vnd.pet+json" } },
+      { definitions = { Pet = pet } })
+    assert.equal("application/vnd.pet+json", send(imported, { id = 1, body = {} }).headers["Content-Type"])
+  end)
+
+  it("takes form fields", function()
+    local imported = api({ parameters = {
+      { name = "a", ["in"] = "formData", type = "string", required = true },
+      { name = "b", ["in"] = "formData", type = "array", items = { type = "integer" }, collectionFormat = "multi" },
+      { name = "c", ["in"] = "formData", type = "array", items = { type = "integer" } },
+    } })
+    local request = send(imported, { id = 1, body = { a = "x y", b = { 1, 2 }, c = { 3, 4 } } })
+    assert.equal("a=x+y&b=1&b=2&c=3,4", request.body)
+    assert.equal("application/x-www-form-urlencoded", request.headers["Content-Type"])
+    assert.same({ "a" }, imported.by_name.op.inputSchema.properties.body.required)
+  end)
+
+  it("takes files", function()
+    local imported = api({ parameters = {
+      { name = "file", ["in"] = "formData", type = "file", required = true },
+      { name = "note", ["in"] = "formData", type = "string" },
+    } })
+    local request = send(imported, { id = 1, body = { file = "bytes", note = "n" } })
+    assert.matches("^multipart/form%-data; boundary=", request.headers["Content-Type"])
+  end)
+
+  it("gives what it produces", function()
+    local imported = api({ produces = { "application/json", "application/hal+json" }, responses = {
+      ["200"] = { description = "", schema = { ["$ref"] = "#/definitions/Pet" } },
+      ["404"] = { ["$ref"] = "#/responses/gone" },
+    } }, { definitions = { Pet = pet }, responses = { gone = { description = "gone", schema = { type = "string" } } } })
+    assert.same({}, imported.report)
+    local definition = imported.by_name.op
+    assert.equal("string", definition.outputSchema.properties.name.type)
+    assert.same({ "string", "null" }, definition.outputSchema.properties.tag.type)
+    assert.same({ type = "string" }, definition.errorSchemas[1].schema.properties.body)
+    assert.equal("application/json, application/hal+json", send(imported, { id = 1 }).headers.Accept)
+  end)
+
+  it("gives files as they are", function()
+    local imported = api({ produces = { "image/png" },
+      responses = { ["200"] = { description = "", schema = { type = "file" } } } }, nil, nil, "get")
+    assert.equal("string", imported.by_name.op.outputSchema.type)
+    assert.equal("image/png", send(imported, { id = 1 }).headers.Accept)
+  end)
+
+  it("has the credentials that its schemes ask for", function()
+    local function header(definition, auth, name)
+      return send(api({ security = { { s = {} } } }, { securityDefinitions = { s = definition } }, { auth = auth }),
+        { id = 1 }).headers[name]
+    end
+    assert.equal("Basic dTpw", header({ type = "basic" }, { s = { username = "u", password = "p" } }, "Authorization"))
+    assert.equal("k", header({ type = "apiKey", name = "X-Key", ["in"] = "header" }, { s = "k" }, "X-Key"))
+    assert.equal("Bearer t",
+      header({ type = "oauth2", flow = "accessCode", scopes = {} }, { s = "t" }, "Authorization"))
+  end)
+
+  it("has parameters of its own in place of its path's", function()
+    local imported = api({ parameters = { { name = "id", ["in"] = "path", required = true, type = "string" } } })
+    assert.equal("string", imported.by_name.op.inputSchema.properties.id.type)
+  end)
+
+  it("is kept without the parameter that is not there", function()
+    local imported = api({ parameters = { { ["$ref"] = "#/parameters/gone" }, false } })
+    assert.equal(2, #imported.report)
+    assert.equal("#/paths/~1pets~1{id}/post/parameters/0", imported.report[1].pointer)
+    assert.is_table(imported.by_name.op)
+  end)
+end)

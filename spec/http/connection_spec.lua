@@ -1,0 +1,70 @@
+local http = require("operations.http")
+local task = require("operations.task")
+local test_server = require("spec.support.server")
+
+describe("a connection that is kept and then lost", function()
+  local server
+
+  setup(function()
+    server = test_server.start()
+  end)
+
+  teardown(function()
+    server:stop()
+  end)
+
+  local function ask(path, given)
+    local options = { url = server.url .. path, timeout = 10000 }
+    for name, value in pairs(given or {}) do
+      options[name] = value
+    end
+    return http.request(options)
+  end
+
+  -- Takes the connection that is kept if it can, and keeps none.
+  local function ask_once(path, given)
+    local options = { headers = { Connection = "close" } }
+    for name, value in pairs(given or {}) do
+      options[name] = value
+    end
+    return ask(path, options)
+  end
+
+  local methods = {
+    { method = "GET" },
+    { method = "PUT", body = "text" },
+    { method = "POST", body = "text" },
+    { method = "POST" },
+    { method = "PATCH", body = "text" },
+  }
+
+  for _, options in ipairs(methods) do
+    local name = options.method .. (options.body and " with a body" or "")
+    it("between two requests costs none of them: " .. name, function()
+      for i = 1, 5 do
+        assert(ask("/kept/closed"))
+        task.sleep(0.05) -- until that has arrived
+        assert.equal(tostring(i), assert(ask_once("/flaky?fail=0&key=" .. name:gsub(" ", ""), options)).body)
+      end
+    end)
+  end
+
+  it("with a request on it costs no idempotent one", function()
+    assert(ask("/kept/taken"))
+    assert.equal("1", assert(ask_once("/flaky?fail=0&key=get")).body)
+    assert(ask("/kept/taken"))
+    local options = { method = "POST", body = "text", headers = { ["Idempotency-Key"] = "1", Connection = "close" } }
+    assert.equal("1", assert(ask("/flaky?fail=0&key=post", options)).body)
+  end)
+
+  for _, options in ipairs({ { method = "POST", body = "text" }, { method = "POST" }, { method = "PATCH" } }) do
+    local name = options.method .. (options.body and " with a body" or "")
+    it("with a request on it has no other one sent twice: " .. name, function()
+      assert(ask("/kept/taken"))
+      local response, err = ask_once("/flaky?fail=0&key=once", options)
+      assert.is_nil(response)
+      assert.equal("reset", err.details.kind)
+      assert.equal("none", ask_once("/note/once").body)
+    end)
+  end
+end)

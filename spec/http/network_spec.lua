@@ -1,0 +1,58 @@
+local network = require("spec.support.network")
+
+describe("in a network of its own", function()
+  local missing = network.missing()
+  if missing then
+    pending(missing)
+    return
+  end
+
+  local function prints(program)
+    local result = network.run(program)
+    assert.equal("", result.err)
+    assert.equal(0, result.code)
+    return result.out
+  end
+
+  it("public_only takes the public address, and no redirect from there to a private one", function()
+    assert.equal("200\nconnect\nconnect\nconnect\n200\n", prints([[
+      local http = require("operations.http")
+      local server = require("spec.support.server").start({ directives = "listen 1.2.3.4:80;" })
+      local private = server.url .. "/echo"
+      local function ask(path, public_only)
+        local url = "http://1.2.3.4" .. path
+        local response, err = http.request({ url = url, public_only = public_only, timeout = 9000 })
+        print(response and response.status or err.details.kind)
+      end
+      ask("/echo", true)
+      ask("/redirect?to=" .. private, true)
+      ask("/redirect?to=" .. private:gsub("127.0.0.1", "localhost"), true)
+      ask("/redirect?to=" .. private:gsub("127.0.0.1", "[::ffff:127.0.0.1]"), true)
+      ask("/redirect?to=" .. private, false)
+      server:stop()
+    ]]))
+  end)
+
+  it("cancelling does not wait for a resolver that is silent, nor does the end of the program", function()
+    local began = os.time()
+    assert.equal("ABORTED\n", prints([[
+      local http = require("operations.http")
+      local task = require("operations.task")
+      task.run(function()
+        local child = task.spawn(http.request, { url = "http://slow.test/" })
+        task.sleep(0.1)
+        child:cancel()
+        local _, err = child:wait()
+        print(err.code)
+      end)
+    ]]))
+    assert.is_true(os.time() - began < 25) -- it would answer after 30 seconds
+  end)
+
+  it("a name that nobody resolves is given up in time", function()
+    assert.equal("timeout\tconnect\n", prints([[
+      local _, err = require("operations.http").request({ url = "http://slow.test/", connect_timeout = 100 })
+      print(err.details.kind, err.details.phase)
+    ]]))
+  end)
+end)

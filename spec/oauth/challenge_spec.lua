@@ -1,0 +1,53 @@
+local challenge = require("operations.oauth.challenge")
+
+describe("a WWW-Authenticate header", function()
+  local function one(scheme, params, token)
+    return { scheme = scheme, params = params or {}, token = token }
+  end
+
+  for text, expected in pairs({
+    ["Bearer"] = { one("bearer") },
+    ["Basic realm=\"simple\""] = { one("basic", { realm = "simple" }) },
+    ["BEARER Realm=\"a\", SCOPE=read"] = { one("bearer", { realm = "a", scope = "read" }) },
+    ["Newauth realm=\"apps\", type=1, title=\"Login to \\\"apps\\\"\", Basic realm=\"simple\""] = {
+      one("newauth", { realm = "apps", type = "1", title = "Login to \"apps\"" }), one("basic", { realm = "simple" }),
+    },
+    ["Negotiate, Bearer scope=\"a, b\""] = { one("negotiate"), one("bearer", { scope = "a, b" }) },
+    ["Negotiate YWJj==, Basic realm=x"] = { one("negotiate", nil, "YWJj=="), one("basic", { realm = "x" }) },
+    ["Digest abc, Bearer"] = { one("digest", nil, "abc"), one("bearer") },
+    [" , ,Bearer , realm = \"x\" ,, a=b,"] = { one("bearer", { realm = "x", a = "b" }) },
+    ["Bearer realm=\"\", scope=\"\""] = { one("bearer", { realm = "", scope = "" }) },
+    ["Bearer scope=\"first\", scope=\"second\""] = { one("bearer", { scope = "first" }) },
+    -- not as the RFC has it
+    ["Bearer realm=\"a\" scope=\"b\" error=c"] = { one("bearer", { realm = "a", scope = "b", error = "c" }) },
+    ["Bearer realm=\"a\", scope=\"no end"] = { one("bearer", { realm = "a" }) },
+    ["Bearer realm=\"a\\"] = {},
+    ["realm=\"nobody's\""] = {},
+    ["\"quoted\", Bearer a=b"] = { one("bearer", { a = "b" }) },
+    ["Bearer @, a=b"] = { one("bearer", { a = "b" }) },
+    ["Bearer =x, a=b"] = {},
+    [""] = {},
+    [","] = {},
+  }) do
+    it("is read: " .. text, function()
+      assert.same(expected, challenge.parse(text))
+    end)
+  end
+
+  it("is nothing when it is not there", function()
+    assert.same({}, challenge.parse(nil))
+  end)
+
+  it("takes time that grows with its length only", function()
+    local list = challenge.parse(("Bearer a=\"\\\"\", "):rep(20000))
+    assert.equal(20000, #list)
+    assert.same({}, challenge.parse(("\""):rep(60001)))
+    assert.same({}, challenge.parse("Bearer a=\"" .. ("\\x"):rep(60000)))
+  end)
+
+  it("tells the parameters of Bearer from those of others", function()
+    assert.same({ scope = "b" }, challenge.bearer({ ["www-authenticate"] = "Basic scope=\"a\", Bearer scope=\"b\"" }))
+    assert.same({}, challenge.bearer({ ["www-authenticate"] = "Basic scope=\"a\"" }))
+    assert.same({}, challenge.bearer({}))
+  end)
+end)

@@ -1,0 +1,20 @@
+local form = require("operations.oauth.form")
+
+describe("a form of OAuth", function()
+  it("is written in the order of its names, all but unreserved characters encoded", function()
+    assert.equal("a=%26%3D&b%2B=x%20y&c=1&c=2", form.encode({ ["b+"] = "x y", a = "&=", c = { "1", "2" } }))
+    assert.equal("", form.encode({}))
+  end)
+
+  it("is read as browsers write it", function()
+    local fields, repeated = form.decode("a=x+y%2B&b=&c&%64=%e2%82%ac&&e=a=b")
+    assert.same({ a = "x y+", b = "", c = "", d = "\226\130\172", e = "a=b" }, fields)
+    assert.same({}, repeated)
+  end)
+
+  it("gives nothing of a field that is there twice", function()
+    local fields, repeated = form.decode("code=a&state=s&code=b&code=c")
+    assert.same({ state = "s" }, fields)
+    assert.same({ code = true }, repeated)
+  end)
+end)

@@ -1,0 +1,16 @@
+local scope = require("operations.oauth.scope")
+
+describe("scopes", function()
+  it("are united, each once, in their order", function()
+    assert.equal("a b c", scope.union("a b", "c a  c"))
+    assert.equal("a", scope.union(nil, "a"))
+    assert.is_nil(scope.union(nil, ""))
+  end)
+
+  it("cover others when all of them are there", function()
+    assert.is_true(scope.covers("a b c", "c a"))
+    assert.is_true(scope.covers(nil, ""))
+    assert.is_false(scope.covers("ab", "a"))
+    assert.is_false(scope.covers(nil, "a"))
+  end)
+end)

@@ -1,0 +1,254 @@
+local operations = require("operations")
+local scheduler = require("operations.scheduler")
+local stream = require("operations.stream")
+
+-- Reads a stream in direct style: a function that returns the next piece, or nil and the error of its end.
+local function reader(of)
+  local pieces, first, wake = {}, 1, nil
+  of:each_chunk(function(bytes, err)
+    pieces[#pieces + 1] = { bytes, err }
+    if wake then
+      local woken = wake
+      wake = nil
+      woken()
+    end
+  end)
+  return function()
+    if not pieces[first] then
+      scheduler.await(function(waker)
+        wake = waker
+      end)
+    end
+    first = first + 1
+    return pieces[first - 1][1], pieces[first - 1][2]
+  end
+end
+
+local function read_all(of)
+  local read, bytes = reader(of), {}
+  local piece, err = read()
+  while piece do
+    bytes[#bytes + 1] = piece
+    piece, err = read()
+  end
+  return table.concat(bytes), err
+end
+
+-- A listener whose streams `serve` deals with, each in a task of its own; and a stream to it.
+local function with(serve, fn)
+  operations.run(function()
+    local listener = assert(stream.listen("127.0.0.1", 0, function(accepted)
+      operations.spawn(serve, accepted)
+    end))
+    local ok, raised = pcall(fn, assert(stream.connect("127.0.0.1", listener.port)), listener)
+    listener:close()
+    if not ok then
+      error(raised, 0)
+    end
+  end)
+end
+
+local function echo(accepted)
+  for piece in reader(accepted) do
+    if not accepted:write(piece) then
+      return
+    end
+  end
+  accepted:finish()
+end
+
+describe("a byte stream", function()
+  it("carries bytes both ways until either side ends", function()
+    with(echo, function(connected)
+      local sent = ("0123456789\0\255"):rep(200000)
+      operations.spawn(function()
+        for i = 1, #sent, 70000 do
+          assert(connected:write(sent:sub(i, i + 69999)))
+        end
+        connected:finish()
+      end)
+      local got, err = read_all(connected)
+      assert.is_true(got == sent)
+      assert.is_nil(err)
+    end)
+  end)
+
+  it("holds back who sends more than is read, and takes no more than its queue", function()
+    local go, got
+    with(function(accepted)
+      scheduler.await(function(wake)
+        go = wake
+      end)
+      got = #read_all(accepted)
+      accepted:finish()
+    end, function(connected)
+      local piece, queued = ("x"):rep(65536), 0
+      local ok, why = connected:offer(piece)
+      while ok do
+        queued = queued + 1
+        if queued % 8 == 0 then
+          operations.sleep(0.001)
+        end
+        ok, why = connected:offer(piece)
+      end
+      assert.equal("full", why)
+      operations.sleep(0.05)
+      go()
+      for _ = queued + 1, 100 do
+        assert(connected:write(piece))
+      end
+      connected:finish()
+      assert.equal("", read_all(connected))
+      assert.equal(100 * 65536, got)
+    end)
+  end)
+
+  it("is held by whoever uses it: dropped, it is closed", function()
+    local held = {}
+    operations.run(function()
+      local listener = assert(stream.listen("127.0.0.1", 0, function(accepted)
+        held[1] = accepted
+      end))
+      local connected = assert(stream.connect("127.0.0.1", listener.port))
+      while not held[1] do
+        operations.sleep(0.001)
+      end
+      held[1] = nil
+      local ended
+      connected:each_chunk(function(bytes)
+        ended = bytes == nil
+      end)
+      while not ended do
+        collectgarbage()
+        operations.sleep(0.001)
+      end
+      listener:close()
+    end)
+  end)
+
+  it("tells of the end to who asks later", function()
+    with(function(accepted)
+      accepted:write("last words")
+      accepted:finish()
+      read_all(accepted)
+    end, function(connected)
+      operations.sleep(0.05)
+      assert.equal("last words", read_all(connected))
+      connected:close()
+      assert.same({ false, "closed" }, { connected:offer("x") })
+      assert.equal("TRANSPORT_LOST", select(2, connected:write("x")).code)
+    end)
+  end)
+
+  it("says why it cannot connect", function()
+    operations.run(function()
+      local listener = assert(stream.listen("127.0.0.1", 0, print))
+      local port = listener.port
+      listener:close()
+      local nothing, err = stream.connect("127.0.0.1", port)
+      assert.is_nil(nothing)
+      assert.same({ "TRANSPORT_LOST", "connect" }, { err.code, err.details.kind })
+      assert.equal("dns", select(2, stream.connect("nowhere.invalid", 80)).details.kind)
+      assert.equal("TRANSPORT_LOST", select(2, stream.listen("nonsense", 0, print)).code)
+    end)
+  end)
+
+  it("fails when what it talks TLS to does not", function()
+    with(function(accepted)
+      accepted:write("what?\r\n")
+      read_all(accepted)
+    end, function(connected, listener)
+      local _, err = stream.connect("127.0.0.1", listener.port, { tls = true })
+      assert.equal("tls", err.details.kind)
+      connected:close()
+    end)
+  end)
+
+  it("can be cancelled while it connects", function()
+    operations.run(function()
+      local connecting = operations.spawn(stream.connect, "192.0.2.1", 9)
+      operations.sleep(0.01)
+      connecting:cancel()
+      assert.truthy(({ ABORTED = true, TRANSPORT_LOST = true })[select(2, connecting:wait()).code])
+    end)
+  end)
+
+  it("says what is wrong with its arguments", function()
+    for _, port in ipairs({ -1, 65536, 1.5, "80" }) do
+      assert.has_error(function()
+        stream.connect("127.0.0.1", port)
+      end, ("bad argument #2 to 'connect' (port expected, got %s)"):format(port))
+    end
+  end)
+end)
+
+describe("a reactor that gathers", function()
+  local module = require("operations.reactor")
+  local ours, theirs, sending, receiving, listener
+
+  local function received()
+    theirs:step(0)
+    return receiving:receive()
+  end
+
+  before_each(function()
+    ours, theirs = module.new(), module.new()
+    listener = theirs:listen({ host = "127.0.0.1", port = 0 })
+    sending = ours:connect({ url = "http://127.0.0.1:" .. listener:port(), window = 65536, queue = 65536 })
+    repeat
+      ours:step(100)
+      local _, kind = ours:next()
+    until kind == "head"
+    repeat
+      theirs:step(100)
+      receiving = theirs:accept({ listener = listener, window = 65536, queue = 65536 })
+    until receiving
+    ours:hold()
+  end)
+
+  after_each(function()
+    ours:close()
+    theirs:close()
+  end)
+
+  it("sends what is small together, at its release", function()
+    assert.equal("sent", sending:transmit("one, "))
+    assert.equal("sent", sending:transmit("two"))
+    assert.is_nil(received())
+    ours:release()
+    assert.equal("one, two", received())
+    sending:transmit("three")
+    assert.equal("three", received())
+  end)
+
+  it("sends it when it steps, or is about to be polled", function()
+    sending:transmit("one")
+    ours:step(0)
+    assert.equal("one", received())
+    sending:transmit("two")
+    assert.is_nil(received())
+    ours:flush()
+    assert.equal("two", received())
+  end)
+
+  it("sends what is large at once", function()
+    sending:transmit(("x"):rep(8192))
+    assert.is_nil(received())
+    sending:transmit(("x"):rep(8192))
+    assert.equal(16384, #received())
+  end)
+
+  it("sends it when its side of a stream ends", function()
+    sending:transmit("one")
+    sending:finish_sending()
+    assert.equal("one", received())
+    ours:release()
+  end)
+
+  it("sends it when a stream is dropped", function()
+    sending:transmit("one")
+    sending:cancel()
+    assert.equal("one", received())
+    ours:release()
+  end)
+end)

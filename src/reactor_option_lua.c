@@ -1,0 +1,59 @@
+/*
+** reactor_option_lua.c - reads the options at index 2 of what a handle is
+** started with.
+*/
+#include "reactor_lua.h"
+
+#include <math.h>
+#include <string.h>
+
+static void bad_type(lua_State *L, const char *name, const char *expected) {
+  luaL_error(L, "bad option '%s' (%s expected, got %s)", name, expected,
+             luaL_typename(L, -1));
+}
+
+double reactor_number_option(lua_State *L, const char *name, double absent) {
+  double n;
+  lua_getfield(L, 2, name);
+  if (!lua_isnil(L, -1) && !lua_isnumber(L, -1)) bad_type(L, name, "number");
+  n = lua_isnil(L, -1) ? absent : lua_tonumber(L, -1);
+  lua_pop(L, 1);
+  if (!(n >= 0)) luaL_error(L, "bad option '%s' (negative)", name);
+  return n;
+}
+
+size_t reactor_size_option(lua_State *L, const char *name) {
+  double n = reactor_number_option(L, name, HUGE_VAL);
+  return n >= (double)(SIZE_MAX / 4) ? SIZE_MAX / 4 : (size_t)n;
+}
+
+bool reactor_flag_option(lua_State *L, const char *name) {
+  bool flag;
+  lua_getfield(L, 2, name);
+  flag = lua_toboolean(L, -1);
+  lua_pop(L, 1);
+  return flag;
+}
+
+const char *reactor_string_option(lua_State *L, const char *name,
+                                  size_t *length) {
+  lua_getfield(L, 2, name);
+  if (lua_isnil(L, -1)) return NULL;
+  if (lua_type(L, -1) != LUA_TSTRING) bad_type(L, name, "string");
+  return lua_tolstring(L, -1, length);
+}
+
+const char *reactor_text_at_top(lua_State *L, const char *name) {
+  size_t length;
+  const char *s;
+  if (lua_type(L, -1) != LUA_TSTRING) bad_type(L, name, "string");
+  s = lua_tolstring(L, -1, &length);
+  if (strlen(s) != length)
+    luaL_error(L, "bad option '%s' (contains a NUL)", name);
+  return s;
+}
+
+const char *reactor_text_option(lua_State *L, const char *name) {
+  lua_getfield(L, 2, name);
+  return lua_isnil(L, -1) ? NULL : reactor_text_at_top(L, name);
+}
