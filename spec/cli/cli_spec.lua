@@ -368,6 +368,59 @@ describe("operations of an OpenAPI document", function()
     assert.equal("Bearer t", json.decode(result.out).headers.authorization)
   end)
 
+  it("may be read from YAML", function()
+    local path = document .. ".yaml"
+    local file = assert(io.open(path, "w"))
+    file:write(([[
+openapi: 3.0.3
+info: {title: Echo, version: 1.0}
+servers: [{url: %s}]
+paths:
+  /echo:
+    post:
+      operationId: post
+      summary: Says it again
+      requestBody: {content: {application/json: {schema: {type: object, properties: {n: {type: integer}}}}}}
+      responses:
+        200: {description: "", content: {application/json: {}}}
+        4XX: {description: "Not\n  understood."}
+]]):format(echo.url))
+    file:close()
+    local seen = request("api.post body:='{\"n\":7}' --namespace api --openapi " .. path)
+    local text = command.run("operations describe api.post --namespace api --openapi " .. path).out
+    os.remove(path)
+    assert.equal('{"n":7}', seen.body)
+    assert.equal([[
+api.post  mutation  1.0
+POST /echo
+
+Says it again
+
+Input:
+  body  object
+    n  integer
+
+Output:
+  any
+
+Errors:
+  HTTP_4XX  Not understood.
+]], text)
+  end)
+
+  it("that cannot be called are described as such", function()
+    local path = document .. ".bad.json"
+    local file = assert(io.open(path, "w"))
+    file:write('{"openapi":"3.1.0","paths":{"/a":{"post":{"operationId":"op","requestBody":{"$ref":"#/no"}}}}}')
+    file:close()
+    local described = command.run("operations describe api.op --openapi " .. path)
+    local verbose = command.run("operations list --verbose --openapi " .. path)
+    os.remove(path)
+    assert.equal(8, described.code)
+    assert.matches("api.op cannot be used: /inputSchema: #/paths/~1a/post/requestBody: ", described.err, 1, true)
+    assert.matches('#/paths/~1a/post/requestBody: $ref "#/no" points at nothing', verbose.err, 1, true)
+  end)
+
   it("may be read from a URL", function()
     local result = command.run_with_server("operations list --openapi $TASKS_URL/openapi.json --namespace tasks")
     assert.matches("tasks%.create +mutation +Create a task\n", result.out)

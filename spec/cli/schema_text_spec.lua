@@ -22,6 +22,7 @@ describe("a schema for people", function()
     assert.equal("  string | integer[]\n", describe_schema(T.any_of({ T.string(), T.array(T.integer()) })))
     assert.equal("  (string | null)[]\n", describe_schema(T.array(T.nullable(T.string()))))
     assert.equal("  [string, integer], at least 2 items\n", describe_schema(T.tuple({ T.string(), T.integer() })))
+    assert.equal("  A\n", describe_schema(T.all_of({ T.ref("#/$defs/A"), { minProperties = 1 } })))
     assert.equal("  A & B\n", describe_schema(T.all_of({ T.ref("#/$defs/A"), T.ref("#/$defs/B") })))
   end)
 
@@ -49,7 +50,7 @@ describe("a schema for people", function()
   it("follows references, also ones that lead back", function()
     assert.equal([[
   child  Node
-    next   Node
+    next   Node, as above
     value  integer
 ]], describe_schema({
       ["$defs"] = {
@@ -58,8 +59,76 @@ describe("a schema for people", function()
       type = "object",
       properties = { child = { ["$ref"] = "#/$defs/Node" } },
     }))
-    assert.equal("  next  the whole schema\n",
+    assert.equal("  next  the whole schema, as above\n",
       describe_schema({ type = "object", properties = { next = { ["$ref"] = "#" } } }))
+  end)
+
+  it("spells out what scalars references lead to, and names the rest", function()
+    assert.equal([[
+  level  "low" | "high"
+         How urgent.
+  pet    Pet
+    name  string, at least 1 character
+]], describe_schema({
+      ["$defs"] = {
+        Level = { enum = { "low", "high" }, description = "How urgent." },
+        Pet = { properties = { name = { type = "string", minLength = 1 } } },
+      },
+      properties = { level = { ["$ref"] = "#/$defs/Level" }, pet = { ["$ref"] = "#/$defs/Pet" } },
+    }))
+  end)
+
+  it("lists the branches of a union, each schema once", function()
+    local schema = {
+      ["$defs"] = {
+        Event = { oneOf = { { ["$ref"] = "#/$defs/Open" }, { ["$ref"] = "#/$defs/Close" }, { type = "null" } } },
+        Open = { properties = { by = { ["$ref"] = "#/$defs/User" } } },
+        Close = { allOf = { { ["$ref"] = "#/$defs/Base" }, { properties = { by = { ["$ref"] = "#/$defs/User" } } } } },
+        Base = { properties = { at = { type = "integer" } }, required = { "at" } },
+        User = { properties = { id = { type = "integer" } } },
+      },
+      type = "array", items = { ["$ref"] = "#/$defs/Event" },
+    }
+    assert.equal([[
+  Event[]
+  either  Open
+    by  User
+      id  integer
+  or      Close
+    at  integer, required
+    by  User, as above
+]], describe_schema(schema))
+  end)
+
+  it("shows the one object that may be null", function()
+    local object = { properties = { id = { type = "integer" } } }
+    assert.equal("  x  object | null\n    id  integer\n",
+      describe_schema({ properties = { x = { anyOf = { object, { type = "null" } } } } }))
+  end)
+
+  it("breaks long texts, and counts what a long union holds", function()
+    local text = describe_schema({ properties = {
+      x = { description = ("many words "):rep(30) },
+      y = { anyOf = { T.const(("a"):rep(40)), T.const(("b"):rep(40)), T.object({ id = T.integer() }) } },
+    } })
+    for line in text:gmatch("[^\n]+") do
+      assert.is_true(#line <= 100)
+    end
+    assert.matches("\n  y  one of 3\n", text, 1, true)
+  end)
+
+  it("leaves deep objects out where there are more lines than people read", function()
+    local properties = {}
+    for i = 1, 40 do
+      local inner = {}
+      for j = 1, 10 do
+        inner["p" .. j] = { type = "integer" }
+      end
+      properties["o" .. i] = { type = "object", properties = inner }
+    end
+    local text = describe_schema({ properties = properties })
+    assert.equal(41, select(2, text:gsub("\n", "")))
+    assert.matches("\n  o9   object\n  %(deeper objects are left out; %-%-json shows them%)\n$", text)
   end)
 
   it("copes with references that lead nowhere", function()

@@ -33,14 +33,19 @@ local function errors_text(schemas)
     width = math.max(width, #item.code)
   end
   for i, item in ipairs(schemas or {}) do
-    lines[i] = ("  %s%s  %s"):format(item.code, (" "):rep(width - #item.code), item.description or "")
+    lines[i] = ("  %s%s  %s"):format(item.code, (" "):rep(width - #item.code),
+      (item.description or ""):gsub("%s+", " "))
   end
   return #lines > 0 and "Errors:\n" .. table.concat(lines, "\n"):gsub(" +\n", "\n") .. "\n" or nil
 end
 
 local function text(spec)
   local id = spec.namespace .. "." .. spec.name
-  local parts = { ("%s  %s  %s\n"):format(id, spec.type, spec.version) }
+  local meta = type(spec._meta) == "table" and spec._meta or {}
+  local parts = { ("%s  %s  %s%s\n"):format(id, spec.type, spec.version, meta.deprecated and "  deprecated" or "") }
+  if type(meta.method) == "string" and type(meta.path) == "string" then
+    parts[1] = parts[1] .. meta.method .. " " .. meta.path .. "\n"
+  end
   local description = spec.description or ""
   if spec.title and spec.title ~= description then
     parts[#parts + 1] = spec.title .. "\n"
@@ -66,10 +71,11 @@ function describe.run(parsed)
   if not registry then
     return code
   end
-  local spec = registry:get_spec(parsed.rest[1])
+  local spec, err = registry:get_spec(parsed.rest[1])
   if not spec then
-    output.failure(operations.error("OPERATION_NOT_FOUND", ("no operation '%s'"):format(parsed.rest[1])))
-    return output.codes.OPERATION_NOT_FOUND
+    err = err or operations.error("OPERATION_NOT_FOUND", ("no operation '%s'"):format(parsed.rest[1]))
+    output.failure(err)
+    return output.exit_code(err)
   elseif parsed.options.json then
     output.data(spec)
   else

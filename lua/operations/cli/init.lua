@@ -1,5 +1,6 @@
 --- The command line program: finds the command, runs it, and turns what happened into an exit code.
 local arguments = require("operations.cli.arguments")
+local cleanup = require("operations.cli.cleanup")
 local output = require("operations.cli.output")
 
 local cli = {}
@@ -10,6 +11,7 @@ local commands = {
   { "describe", "what an operation takes, gives and needs" },
   { "call", "call a query or mutation" },
   { "watch", "follow a subscription" },
+  { "worker", "serve operations to other processes" },
 }
 
 local general = {
@@ -117,6 +119,7 @@ end
 function cli.main(argv)
   local ok, result = pcall(dispatch, argv)
   local code = ok and result or fail(result)
+  cleanup.run()
   output.settle()
   return code
 end

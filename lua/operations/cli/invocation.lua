@@ -119,10 +119,11 @@ function invocation.read(parsed)
   if not registry then
     return nil, code
   end
-  local spec = registry:get_spec(id)
+  local spec, err = registry:get_spec(id)
   if not spec then
-    output.failure(operations.error("OPERATION_NOT_FOUND", ("no operation '%s'"):format(id)))
-    return nil, output.codes.OPERATION_NOT_FOUND
+    err = err or operations.error("OPERATION_NOT_FOUND", ("no operation '%s'"):format(id))
+    output.failure(err)
+    return nil, output.exit_code(err)
   end
   local schema = compiled_input(spec)
   if schema then

@@ -55,7 +55,8 @@ function list.run(parsed)
     return code
   end
   local specs = operations.array()
-  for _, spec in ipairs(registry:specs({ type = kind, tag = parsed.options.tag })) do
+  local filter = { type = kind, tag = parsed.options.tag, schemas = parsed.options.json == true }
+  for _, spec in ipairs((registry:specs(filter))) do
     if not text or contains(spec, text) then
       specs[#specs + 1] = spec
     end

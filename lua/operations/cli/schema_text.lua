@@ -1,118 +1,14 @@
---- Writes a JSON Schema for people: one line per property, nested objects indented.
-local json = require("operations.json")
+--- Writes a JSON Schema for people: one line per property, nested objects and the branches of unions indented.
+local type_text = require("operations.cli.type_text")
 
 local schema_text = {}
 
--- Deeper objects are named only; `describe --json` has everything.
+-- Deeper objects are named only, and so are less deep ones where the text would have more lines than people read.
 local MAX_DEPTH = 6
+local MAX_LINES = 300
 
-local type_text
-
---- Follows a local reference ("#/$defs/Task") in `root`; returns the schema and the reference's last name.
-local function resolve(root, reference)
-  local found = root
-  for token in reference:gmatch("/([^/]*)") do
-    found = type(found) == "table" and found[(token:gsub("~1", "/"):gsub("~0", "~"))] or nil
-  end
-  return reference:sub(1, 1) == "#" and found or nil, reference:match("([^/#]*)$")
-end
-
-local function joined(root, schemas, separator)
-  local parts = {}
-  for i, schema in ipairs(schemas) do
-    parts[i] = type_text(root, schema)
-  end
-  return table.concat(parts, separator)
-end
-
-local function literal(value)
-  return json.encode(value, { sort_keys = true }) or tostring(value)
-end
-
-local function literals(values)
-  local parts = {}
-  for i, value in ipairs(values) do
-    parts[i] = literal(value)
-  end
-  return table.concat(parts, " | ")
-end
-
-local function array_text(root, schema)
-  if schema.prefixItems then
-    return "[" .. joined(root, schema.prefixItems, ", ") .. "]"
-  end
-  local items = schema.items and type_text(root, schema.items) or "any"
-  return items:find("[ |]") and ("(%s)[]"):format(items) or items .. "[]"
-end
-
---- The `type` keyword: a name or a list of them.
-local function named_type(root, schema)
-  if type(schema.type) == "table" then
-    local parts = {}
-    for i, name in ipairs(schema.type) do
-      parts[i] = name == "array" and array_text(root, schema) or name
-    end
-    return table.concat(parts, " | ")
-  end
-  local name = schema.type or (schema.properties and "object") or (schema.items and "array") or "any"
-  return name == "array" and array_text(root, schema) or name
-end
-
---- The type of a schema in a few words: `string`, `"low" | "high"`, `Task[]`.
-function type_text(root, schema)
-  if type(schema) ~= "table" then
-    return schema == false and "nothing" or "any"
-  elseif schema["$ref"] then
-    local target, name = resolve(root, schema["$ref"])
-    return name ~= "" and name or target and target.title or "the whole schema"
-  elseif schema.enum then
-    return literals(schema.enum)
-  elseif schema.const ~= nil then
-    return literal(schema.const)
-  elseif schema.anyOf or schema.oneOf then
-    return joined(root, schema.anyOf or schema.oneOf, " | ")
-  elseif schema.allOf and not schema.type and not schema.properties then
-    return joined(root, schema.allOf, " & ")
-  end
-  return named_type(root, schema)
-end
-
-local function range(low, high, unit)
-  if low and high then
-    return ("%s to %s%s"):format(low, high, unit)
-  elseif low or high then
-    local only = low or high
-    return ("%s %s%s"):format(low and "at least" or "at most", only, only == "1" and unit:gsub("s$", "") or unit)
-  end
-end
-
-local function number(value)
-  return type(value) == "number" and ("%.14g"):format(value) or nil
-end
-
---- What a value must satisfy beyond its type, in words.
-local function limits(schema)
-  local all = {
-    range(number(schema.minLength), number(schema.maxLength), " characters") or "",
-    range(number(schema.minItems), number(schema.maxItems), " items") or "",
-    range(number(schema.minimum), number(schema.maximum), "") or "",
-    schema.exclusiveMinimum and "more than " .. tostring(schema.exclusiveMinimum) or "",
-    schema.exclusiveMaximum and "less than " .. tostring(schema.exclusiveMaximum) or "",
-    schema.multipleOf and "a multiple of " .. tostring(schema.multipleOf) or "",
-    schema.uniqueItems and "all different" or "",
-    schema.format or "",
-    schema.pattern and "matching " .. schema.pattern or "",
-    schema.default ~= nil and "default " .. literal(schema.default) or "",
-    schema.deprecated and "deprecated" or "",
-  }
-  local words = {}
-  for _, text in ipairs(all) do
-    if text ~= "" then
-      words[#words + 1] = text
-    end
-  end
-  return words
-end
+-- Columns; words longer than that stand out.
+local MAX_WIDTH = 100
 
 local function sorted_names(properties, required)
   local names = {}
@@ -128,87 +24,143 @@ local function sorted_names(properties, required)
   return names
 end
 
-local function set_of(list)
-  local set = {}
-  for _, item in ipairs(list or {}) do
-    set[item] = true
+--- Gathers properties and branches of a schema and of what it is made of (`allOf`).
+local function gather(root, schema, found, depth)
+  local target = type_text.target(root, schema)
+  for name, property in pairs(target.properties or {}) do
+    found.properties[name] = found.properties[name] or property
   end
-  return set
-end
-
---- The schema itself, or what its reference leads to.
-local function target_of(root, schema)
-  for _ = 1, 32 do
-    if type(schema) ~= "table" or not schema["$ref"] then
-      break
+  for _, name in ipairs(target.required or {}) do
+    found.required[name] = true
+  end
+  for _, branch in ipairs(target.anyOf or target.oneOf or {}) do
+    if type_text.target(root, branch).type ~= "null" then
+      found.branches[#found.branches + 1] = branch
     end
-    schema = resolve(root, schema["$ref"])
   end
-  return type(schema) == "table" and schema or {}
+  for _, part in ipairs(depth < MAX_DEPTH and target.allOf or {}) do
+    gather(root, part, found, depth + 1)
+  end
+  return found
 end
 
---- The object schema whose properties are worth a list below this line, if any.
-local function nested_object(root, schema)
-  local target = target_of(root, schema)
+local is_nested
+
+--- What is worth lines below that of a schema: { schema, properties, required, branches }; nil when nothing is.
+local function inside(root, schema, depth)
+  local target = type_text.target(root, schema)
   if target.items then
-    target = target_of(root, target.items)
+    target = type_text.target(root, target.items)
   end
-  return target.properties and next(target.properties) and target or nil
+  local found = gather(root, target, { schema = target, properties = {}, required = {}, branches = {} }, 0)
+  if #found.branches == 1 and next(found.properties) == nil then
+    return depth < MAX_DEPTH and inside(root, found.branches[1], depth + 1) or nil
+  end
+  local is_union = false
+  for _, branch in ipairs(found.branches) do
+    is_union = is_union or depth < MAX_DEPTH and is_nested(root, branch, depth + 1)
+  end
+  found.branches = is_union and found.branches or {}
+  return (is_union or next(found.properties) ~= nil) and found or nil
 end
 
-local add_properties
+function is_nested(root, schema, depth)
+  return inside(root, schema, depth) ~= nil
+end
 
-local function add_property(state, name, schema, required, indent, width)
-  local words = type(schema) == "table" and limits(schema) or {}
-  if required then
-    table.insert(words, 1, "required")
+--- Adds a text in lines of at most MAX_WIDTH columns.
+local function add_wrapped(lines, indent, text)
+  local line = indent
+  for word in text:gmatch("%S+") do
+    if #line + #word >= MAX_WIDTH and line ~= indent then
+      lines[#lines + 1] = line
+      line = indent
+    end
+    line = line == indent and line .. word or line .. " " .. word
   end
-  local line = ("%s%s%s  %s"):format(indent, name, (" "):rep(width - #name), type_text(state.root, schema))
-  if #words > 0 then
-    line = line .. ", " .. table.concat(words, ", ")
+  lines[#lines + 1] = line
+end
+
+local add_inside
+
+--- What a schema says of itself, or what it refers to does.
+local function description_of(root, schema)
+  local own = type(schema) == "table" and schema.description
+  local text = own or type_text.target(root, schema).description
+  return type(text) == "string" and text:find("%S") and text or nil
+end
+
+--- One line: a name, the type, what else there is to it. Below it the description, and what is inside.
+local function add_line(state, name, schema, word, indent, width)
+  local root = state.root
+  local found = inside(root, schema, 0)
+  local is_known = found and state.shown[found.schema]
+  local parts = { type_text.of(root, schema), word }
+  for _, limit in ipairs(type(schema) == "table" and type_text.limits(schema) or {}) do
+    parts[#parts + 1] = limit
   end
-  state.lines[#state.lines + 1] = line
-  local description = type(schema) == "table" and schema.description
-  if type(description) == "string" then
-    state.lines[#state.lines + 1] = indent .. (" "):rep(width + 2) .. description:gsub("%s*\n%s*", " ")
+  parts[#parts + 1] = is_known and "as above" or nil
+  state.lines[#state.lines + 1] = indent .. name .. (" "):rep(width - #name + 2) .. table.concat(parts, ", ")
+  local description = not is_known and description_of(root, schema)
+  if description then
+    add_wrapped(state.lines, indent .. (" "):rep(width + 2), description)
   end
-  local object = nested_object(state.root, schema)
-  if object then
-    add_properties(state, object, indent .. "  ")
+  if found then
+    add_inside(state, found, indent .. "  ")
   end
 end
 
-function add_properties(state, object, indent)
-  if state.inside[object] or #indent > 2 * MAX_DEPTH then
+local function add_branches(state, branches, indent)
+  for i, branch in ipairs(branches) do
+    add_line(state, i == 1 and "either" or "or", branch, nil, indent, 6)
+  end
+end
+
+--- Adds the properties and branches of what was found; each schema once, however often it is used.
+function add_inside(state, found, indent)
+  if state.shown[found.schema] or #indent > 2 * state.depth then
     return
   end
-  state.inside[object] = true
-  local required, width = set_of(object.required), 0
-  local names = sorted_names(object.properties, required)
+  state.shown[found.schema] = true
+  local names, width = sorted_names(found.properties, found.required), 0
   for _, name in ipairs(names) do
     width = math.max(width, #name)
   end
   for _, name in ipairs(names) do
-    add_property(state, name, object.properties[name], required[name], indent, width)
+    add_line(state, name, found.properties[name], found.required[name] and "required" or nil, indent, width)
   end
-  state.inside[object] = nil
+  add_branches(state, found.branches, indent)
+end
+
+--- The lines down to a depth.
+local function lines_of(schema, depth)
+  local found = inside(schema, schema, 0)
+  local state = { root = schema, lines = {}, shown = {}, depth = depth }
+  if not found or found.schema ~= type_text.target(schema, schema) or next(found.properties) == nil then
+    local words = type(schema) == "table" and type_text.limits(schema) or {}
+    table.insert(words, 1, type_text.of(schema, schema))
+    state.lines[1] = "  " .. table.concat(words, ", ")
+  end
+  if found then
+    add_inside(state, found, "  ")
+  end
+  return state.lines
 end
 
 --- Describes a schema in lines, each indented by two spaces.
 ---@param schema table|boolean
 ---@return string
 function schema_text.describe(schema)
-  local object = nested_object(schema, schema)
-  local state = { root = schema, lines = {}, inside = {} }
-  if object ~= target_of(schema, schema) then
-    local words = type(schema) == "table" and limits(schema) or {}
-    table.insert(words, 1, type_text(schema, schema))
-    state.lines[1] = "  " .. table.concat(words, ", ")
+  local depth = MAX_DEPTH
+  local lines = lines_of(schema, depth)
+  while #lines > MAX_LINES and depth > 1 do
+    depth = depth - 1
+    lines = lines_of(schema, depth)
   end
-  if object then
-    add_properties(state, object, "  ")
+  if depth < MAX_DEPTH then
+    lines[#lines + 1] = "  (deeper objects are left out; --json shows them)"
   end
-  return table.concat(state.lines, "\n") .. "\n"
+  return table.concat(lines, "\n") .. "\n"
 end
 
 return schema_text

@@ -1,4 +1,4 @@
---- Fills a registry from what `--openapi` and `--lua` name.
+--- Fills a registry from what `--openapi`, `--lua`, `--mcp` and `--mcp-config` name.
 local operations = require("operations")
 local output = require("operations.cli.output")
 local scanner = require("operations.scanner")
@@ -10,16 +10,22 @@ local sources = {}
 sources.options = {
   { name = "--openapi", value = "FILE|URL", many = true, help = "the operations of an OpenAPI document" },
   { name = "--lua", value = "FILE|DIR", many = true, help = "the operations that Lua files return" },
-  { name = "--namespace", value = "NAME", many = true, help = "OpenAPI: namespace of the operations" },
+  { name = "--mcp", value = "COMMAND|URL", many = true, help = "the tools of an MCP server" },
+  { name = "--mcp-config", value = "FILE", many = true, help = "the MCP servers that a file lists (mcp.json)" },
+  { name = "--redis", value = "URL", many = true, help = "what other processes on this Redis serve" },
+  { name = "--websocket", value = "URL", many = true, help = "what a hub serves (ws://, wss://)" },
+  { name = "--namespace", value = "NAME", many = true, help = "OpenAPI, MCP: namespace of the operations" },
   { name = "--base-url", value = "URL", many = true, help = "OpenAPI: where the API is, instead of its servers" },
-  { name = "--bearer", value = "TOKEN", many = true, help = "OpenAPI: bearer token (or OPERATIONS_BEARER)" },
-  { name = "--basic", value = "USER:PASSWORD", many = true, help = "OpenAPI: HTTP basic authentication" },
+  { name = "--bearer", value = "TOKEN", many = true, help = "OpenAPI, MCP, hub: bearer token (or OPERATIONS_BEARER)" },
+  { name = "--basic", value = "USER:PASSWORD", many = true, help = "OpenAPI, MCP: HTTP basic authentication" },
   { name = "--api-key", value = "KEY", many = true, help = "OpenAPI: API key, sent where the document says" },
-  { name = "--header", value = "'NAME: VALUE'", many = true, help = "OpenAPI: a header of every request" },
-  { name = "--verbose", help = "everything that is logged, on stderr" },
+  { name = "--header", value = "'NAME: VALUE'", many = true, help = "OpenAPI, MCP: a header of every request" },
+  { name = "--remote-refs", many = true, help = "OpenAPI: fetch what $refs name by URL" },
+  { name = "--verbose", help = "everything that is logged, on stderr, and all that a document's schemas lack" },
 }
 
-sources.help = "An option of an OpenAPI document counts for the --openapi before it, or for all when there is none.\n"
+sources.help = "An option of an API or server counts for the --openapi or --mcp before it, or for all when there is "
+  .. "none.\nAn MCP server is called after its package or host: `npx -y @acme/server-files` offers `files.read`, ...\n"
 
 --- How each option changes the configuration of an OpenAPI document; returns a message when it is wrong.
 local setters = {
@@ -33,6 +39,7 @@ local setters = {
     end
     config.auth = { type = "basic", username = username, password = password }
   end,
+  ["remote-refs"] = function(config) config.remote_refs = true end,
   ["api-key"] = function(config, value) config.auth = { type = "apiKey", token = value } end,
   header = function(config, value)
     local name, content = value:match("^([^:%s]+):%s*(.*)$")
@@ -61,11 +68,11 @@ local function plan(order)
   local current = { headers = {}, auth = token and { type = "bearer", token = token } or nil }
   local general, list = current, {}
   for _, option in ipairs(order) do
-    if option.name == "openapi" then
+    if option.name == "openapi" or option.name == "mcp" or option.name == "websocket" then
       current = new_config(general)
-      list[#list + 1] = { kind = "openapi", place = option.value, config = current }
-    elseif option.name == "lua" then
-      list[#list + 1] = { kind = "lua", place = option.value }
+      list[#list + 1] = { kind = option.name, place = option.value, config = current }
+    elseif option.name == "lua" or option.name == "mcp-config" or option.name == "redis" then
+      list[#list + 1] = { kind = option.name, place = option.value }
     elseif setters[option.name] then
       local message = setters[option.name](current, option.value)
       if message then
@@ -95,6 +102,7 @@ function load.openapi(source, verbose)
   if is_url then
     output.progress("loading " .. source.place)
   end
+  source.config.eager = verbose or nil
   local ok, definitions, report = pcall(is_url and from_openapi.url or from_openapi.file, source.place, source.config)
   if not ok then
     return nil, definitions
@@ -121,8 +129,40 @@ function load.lua(source)
   return definitions
 end
 
+--- Where handlers and the registry log. A traceback belongs to a failure that is reported anyway.
+local function logger(verbose)
+  return function(level, message)
+    local serious = level == "warn" or level == "error"
+    if output.is_interrupt(message) then
+      return
+    elseif verbose or serious and not message:find("\nstack traceback:", 1, true) then
+      output.complain("%s: %s", level, message)
+    end
+  end
+end
+
+-- What talks to MCP servers is loaded when one is named.
+function load.mcp(source, verbose)
+  return require("operations.cli.mcp_sources").server(source, logger(verbose), verbose)
+end
+
+load["mcp-config"] = function(source, verbose)
+  return require("operations.cli.mcp_sources").file(source, logger(verbose), verbose)
+end
+
+-- What other processes serve is known here by its spec, and called there.
+function load.redis(source, verbose, registry)
+  return require("operations.cli.remote_sources").redis(source.place, registry, logger(verbose))
+end
+
+function load.websocket(source, verbose, registry)
+  local auth = source.config.auth
+  return require("operations.cli.remote_sources").websocket(source.place, registry, logger(verbose),
+    auth and auth.type == "bearer" and auth.token or nil)
+end
+
 local function register(registry, source, verbose)
-  local definitions, err = load[source.kind](source, verbose)
+  local definitions, err = load[source.kind](source, verbose, registry)
   if not definitions then
     if output.is_interrupt(err) then
       error(err, 0)
@@ -143,18 +183,6 @@ local function register(registry, source, verbose)
   return true
 end
 
---- Where handlers and the registry log. A traceback belongs to a failure that is reported anyway.
-local function logger(verbose)
-  return function(level, message)
-    local serious = level == "warn" or level == "error"
-    if output.is_interrupt(message) then
-      return
-    elseif verbose or serious and not message:find("\nstack traceback:", 1, true) then
-      output.complain("%s: %s", level, message)
-    end
-  end
-end
-
 local function warn(warning)
   output.complain("warning: the result of %s does not fit its schema", warning.operationId)
   output.issues(warning.issues or {})
@@ -162,15 +190,20 @@ end
 
 --- Makes a registry of everything the command line names, or says why not.
 ---@param parsed operations.cli.Arguments
+---@param but? table<string, boolean>  options that mean something else to the command
 ---@return operations.Registry|nil registry
 ---@return integer|nil code  the exit code when there is none
-function sources.registry(parsed)
-  local list, message = plan(parsed.order)
+function sources.registry(parsed, but)
+  local order = {}
+  for _, option in ipairs(parsed.order) do
+    order[#order + 1] = not (but and but[option.name]) and option or nil
+  end
+  local list, message = plan(order)
   if not list then
     output.complain("%s", message)
     return nil, output.codes.USAGE
   elseif #list == 0 then
-    output.complain("nothing to look in: give --openapi FILE|URL or --lua FILE|DIR")
+    output.complain("nothing to look in: give --openapi FILE|URL, --lua FILE|DIR or --mcp COMMAND|URL")
     return nil, output.codes.USAGE
   end
   local registry = operations.registry({ on_warning = warn, log = logger(parsed.options.verbose) })

@@ -1,0 +1,74 @@
+--- A plugin for Neovim: the tools of the MCP servers that mcp.json names, called while the editor goes on.
+---   :McpTools                           lists them
+---   :McpCall everything.echo {"message": "hi"}
+--- `vim.g.mcp_config` is the file, by default mcp.json in the current directory. To try it:
+---   nvim --cmd "set rtp+=examples/neovim"
+local json = require("operations.json")
+local operations = require("operations")
+
+local servers, registry
+
+-- Starts the servers, once; the first command waits for them, not the editor.
+local function connect()
+  if not servers then
+    servers = assert(operations.from_mcp.load(vim.g.mcp_config or "mcp.json", { log = function() end }))
+    registry = operations.registry()
+    assert(servers:register(registry))
+    for _, problem in ipairs(servers.problems) do
+      vim.notify(problem.name .. ": " .. problem.message, vim.log.levels.WARN)
+    end
+  end
+end
+
+local function show(title, text)
+  vim.cmd("botright new")
+  vim.bo.buftype, vim.bo.bufhidden = "nofile", "wipe"
+  vim.api.nvim_buf_set_lines(0, 0, -1, true, vim.split(text, "\n"))
+  vim.b.mcp_title = title
+end
+
+local function list_tools()
+  local lines = {}
+  for _, spec in ipairs(registry:list()) do
+    local id = spec.namespace .. "." .. spec.name
+    lines[#lines + 1] = ("%s  %s"):format(id, ((spec.description or ""):match("^[^\n]*")))
+  end
+  table.sort(lines)
+  return table.concat(lines, "\n")
+end
+
+local function call_tool(words)
+  local id, given = words:match("^(%S+)%s*(.*)$")
+  local input = given == "" and {} or assert(json.decode(given))
+  local lines = {}
+  for _, block in ipairs(assert(registry:execute(id, input)).meta.content) do
+    lines[#lines + 1] = block.text or ("[%s]"):format(block.type)
+  end
+  return table.concat(lines, "\n")
+end
+
+-- A command whose work is a task: it may wait, the editor does not.
+local function define(name, nargs, work)
+  vim.api.nvim_create_user_command(name, function(command)
+    operations.spawn(function()
+      local ok, text = pcall(function()
+        connect()
+        return work(command.args)
+      end)
+      if ok then
+        show(name .. " " .. command.args, text)
+      else
+        vim.notify(tostring(text), vim.log.levels.ERROR)
+      end
+    end)
+  end, { nargs = nargs })
+end
+
+define("McpTools", 0, list_tools)
+define("McpCall", "+", call_tool)
+
+vim.api.nvim_create_autocmd("VimLeavePre", { callback = function()
+  if servers then
+    operations.spawn(servers.close, servers)
+  end
+end })

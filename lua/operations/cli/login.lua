@@ -1,0 +1,81 @@
+--- How a user logs in from a terminal: opens a URL in a browser, which comes back to this machine; where the browser is
+--- on another one, its last address is pasted.
+local errors = require("operations.error")
+local oauth = require("operations.oauth")
+local output = require("operations.cli.output")
+local system = require("operations.system")
+local task = require("operations.task")
+
+local login = {}
+
+-- OPERATIONS_LOGIN is "paste", or the port to which the browser comes back.
+local PORT = 8976
+
+local STDIN, STDERR = 0, 2
+
+-- Where tokens are kept between calls (XDG Base Directory Specification).
+local function directory()
+  local state, home = os.getenv("XDG_STATE_HOME"), os.getenv("HOME")
+  if state and state:sub(1, 1) == "/" then
+    return state .. "/operations/oauth"
+  end
+  return home and home ~= "" and home .. "/.local/state/operations/oauth" or nil
+end
+
+local function required(message)
+  return nil, errors.new("EXECUTION_ERROR", message, { kind = "oauth", error = "login_required" })
+end
+
+local function show(address, text)
+  output.settle()
+  io.stderr:write("The server wants you to log in. Open this address in a browser", text, "\n\n  ", address, "\n\n")
+end
+
+local function paste(address)
+  show(address, ":")
+  io.stderr:write("The browser ends at a page that it cannot show. Paste the address of that page here:\n")
+  local answer = io.stdin:read("*l")
+  if not answer or not answer:find("%S") then
+    return required("no address was pasted")
+  end
+  return answer
+end
+
+-- In a shell on another machine the browser is not here.
+local function browser()
+  local wish = os.getenv("OPERATIONS_LOGIN") or (os.getenv("SSH_CONNECTION") and "paste")
+  local here = oauth.browser(function(address)
+    show(address, " on this machine:")
+  end, tonumber(wish) or PORT)
+  if wish == "paste" then
+    here.open = paste
+  end
+  return here
+end
+
+local last -- login; there is one terminal, and one user
+
+--- How users of the command line log in to servers; their tokens are kept between calls.
+---@return operations.oauth.AuthorizerOptions
+function login.options()
+  local path, way = directory(), browser()
+  local function open(address)
+    if not (system.is_terminal(STDIN) and system.is_terminal(STDERR)) then
+      return required("the server wants a user to log in: call it from a terminal once")
+    end
+    local before = last
+    last = task.detach(function()
+      if before then
+        before:wait()
+      end
+      return way.open(address)
+    end)
+    return last:wait()
+  end
+  return {
+    open = open, redirect_uri = way.redirect_uri, client_name = "operations (command line)",
+    store = path and oauth.directory_store(path) or nil,
+  }
+end
+
+return login

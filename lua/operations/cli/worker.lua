@@ -1,0 +1,69 @@
+--- `operations worker`: serves operations to other processes until it is interrupted.
+local errors = require("operations.error")
+local operations = require("operations")
+local output = require("operations.cli.output")
+local sources = require("operations.cli.sources")
+
+local worker = {
+  usage = "operations worker --redis URL SOURCES",
+  summary = "Serves the operations of its sources to all who share a Redis, until Ctrl-C.\n"
+    .. "`operations call --redis URL OPERATION` calls them from anywhere.",
+  options = {
+    { name = "--max-requests", value = "N", help = "how many it works on at once (1024)" },
+    { name = "--grace", value = "SECONDS", help = "how long what runs may go on after Ctrl-C (10)" },
+  },
+}
+
+local function number_option(parsed, name, default)
+  local text = parsed.options[name]
+  if not text then
+    return default
+  end
+  local number = tonumber(text)
+  if not number or number < 0 or number ~= number or number == math.huge then
+    output.complain("--%s: expected a number from 0, got %q", name, text)
+    return nil
+  end
+  return number
+end
+
+-- Serves until something ends it; then lets what runs end.
+local function serve(map, registry, max_requests, grace)
+  local handler = operations.call_handler(registry, map, { max_requests = max_requests })
+  local ok, raised = pcall(operations.sleep, math.huge)
+  if not ok and output.is_interrupt(raised) then
+    handler:drain(grace * 1000)
+  end
+  map:close()
+  operations.sleep(0.05) -- the last answers are on their way
+  if not ok then
+    error(raised, 0)
+  end
+end
+
+---@param parsed operations.cli.Arguments
+---@return integer code
+function worker.run(parsed)
+  local urls = parsed.options.redis or {}
+  local max_requests, grace = number_option(parsed, "max-requests", 1024), number_option(parsed, "grace", 10)
+  if not max_requests or not grace then
+    return output.codes.USAGE
+  elseif #urls ~= 1 then
+    output.complain("worker: expected one --redis URL, got %d", #urls)
+    return output.codes.USAGE
+  end
+  local registry, code = sources.registry(parsed, { redis = true })
+  if not registry then
+    return code
+  end
+  local ok, transport, err = pcall(operations.transports.redis, urls[1])
+  if not ok or not transport then
+    output.failure(ok and err or errors.from(transport))
+    return output.codes.SOURCE
+  end
+  output.complain("serving %d operations", #registry:specs({ schemas = false }))
+  serve(operations.call_map(transport), registry, max_requests, grace)
+  return output.codes.OK
+end
+
+return worker

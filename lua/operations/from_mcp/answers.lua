@@ -1,0 +1,135 @@
+--- What the server asks of the client, and what the program's own functions answer: roots, sampling, elicitation.
+local core = require("operations.core")
+local errors = require("operations.error")
+local message = require("operations.mcp.message")
+local schema = require("operations.schema")
+
+local answers = {}
+
+local codes = message.codes
+
+--- The capabilities that a configuration stands for.
+---@param config operations.mcp.Config
+---@return table
+function answers.capabilities(config)
+  local capabilities = setmetatable({}, core.object_mt)
+  for name, value in pairs(config.capabilities or {}) do
+    capabilities[name] = value
+  end
+  local function object()
+    return setmetatable({}, core.object_mt)
+  end
+  capabilities.roots = capabilities.roots or config.roots and { listChanged = true } or nil
+  capabilities.sampling = capabilities.sampling or config.sampling and object() or nil
+  if config.elicitation and not capabilities.elicitation then
+    local modes = type(config.elicitation) == "table" and config.elicitation or { form = true }
+    capabilities.elicitation = { form = modes.form and object(), url = modes.url and object() }
+  end
+  return capabilities
+end
+
+local function roots_list(config)
+  local roots = config.roots
+  if type(roots) == "function" then
+    local err
+    roots, err = roots()
+    if not roots then
+      return nil, err
+    end
+  end
+  local list = setmetatable({}, core.array_mt)
+  for i, root in ipairs(roots) do
+    list[i] = type(root) == "string" and { uri = root } or root
+  end
+  return { roots = list }
+end
+
+-- The content that the user accepted, what they left out taken from the form's defaults (SEP-1034).
+local function completed(form, content)
+  if type(form) ~= "table" then
+    return content
+  end
+  local filled = {}
+  for name, property in pairs(type(form.properties) == "table" and form.properties or {}) do
+    if type(property) == "table" then
+      filled[name] = property.default
+    end
+  end
+  for name, value in pairs(content or {}) do
+    filled[name] = value
+  end
+  local compiled = schema.compile(form)
+  if compiled then
+    local ok, issues = compiled:check(filled)
+    if not ok then
+      return nil, errors.new("VALIDATION_ERROR",
+        ("elicitation: %s: %s"):format(issues[1].path, issues[1].message), issues)
+    end
+  end
+  return setmetatable(filled, core.object_mt)
+end
+
+local function elicit(config, params, context)
+  local mode, handler = params.mode or "form", config.elicitation
+  if type(handler) == "table" then
+    handler = handler[mode]
+  end
+  if not handler or (mode ~= "form" and type(config.elicitation) ~= "table") then
+    return nil, errors.new("VALIDATION_ERROR", ("there is no elicitation by %s"):format(mode))
+  end
+  local answer, err = handler(params, context)
+  if answer == nil then
+    return nil, err
+  elseif answer.action ~= "accept" or mode ~= "form" then
+    return { action = answer.action, _meta = answer._meta }
+  end
+  local content
+  content, err = completed(params.requestedSchema, answer.content)
+  if not content then
+    return nil, err
+  end
+  return { action = "accept", content = content, _meta = answer._meta }
+end
+
+local methods = {
+  ["ping"] = function()
+    return setmetatable({}, core.object_mt)
+  end,
+  ["roots/list"] = function(config)
+    return roots_list(config)
+  end,
+  ["sampling/createMessage"] = function(config, params, context)
+    return config.sampling(params, context)
+  end,
+  ["elicitation/create"] = elicit,
+}
+
+local needs = {
+  ["roots/list"] = "roots", ["sampling/createMessage"] = "sampling", ["elicitation/create"] = "elicitation",
+}
+
+--- Answers one request. May wait as long as the program's function does.
+---@param config operations.mcp.Config
+---@param method string
+---@param params table
+---@param context { client: any, requestId: any }
+---@return table? result
+---@return { code: integer, message: string, data: any }? failure  of JSON-RPC
+function answers.to(config, method, params, context)
+  local answer, need = methods[method], needs[method]
+  if not answer or need and not config[need] then
+    return nil, { code = codes.METHOD_NOT_FOUND, message = ("the client has no %s"):format(method) }
+  end
+  local ok, result, err = pcall(answer, config, params, context)
+  if ok and result ~= nil then
+    return result
+  end
+  err = errors.from(ok and (err ~= nil and err or method .. " was refused") or result)
+  local code = err.code == "VALIDATION_ERROR" and codes.INVALID_PARAMS or codes.INTERNAL_ERROR
+  if err.code == "ABORTED" then
+    code = -1 -- the user's refusal, as the specification has it
+  end
+  return nil, { code = code, message = err.message }
+end
+
+return answers

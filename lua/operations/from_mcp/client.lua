@@ -1,0 +1,215 @@
+--- A connection to one MCP server, as the program sees it.
+local argument = require("operations.argument")
+local cache = require("operations.mcp.cache")
+local core = require("operations.core")
+local errors = require("operations.error")
+local listening = require("operations.from_mcp.listening")
+local listing = require("operations.from_mcp.listing")
+local marked = require("operations.marked")
+local message = require("operations.mcp.message")
+local methods = require("operations.from_mcp.methods")
+local offer = require("operations.from_mcp.offer")
+local result = require("operations.mcp.result")
+local sessions = require("operations.from_mcp.session")
+local single_flight = require("operations.single_flight")
+local tasks = require("operations.from_mcp.tasks")
+
+local client = {}
+
+---@class operations.mcp.Client
+---@field name string
+---@field operations operations.Definition[]  tools, and resources and prompts where the server has some
+---@field problems { name: string, message: string }[]  what of the server's tools could not be taken over
+---@field server? table  what the server says about itself
+---@field instructions? string
+---@field version string  of the protocol
+local Client = {}
+Client.__index = Client
+Client.__name = "operations.mcp_client"
+
+-- Calls functions of the program; what they raise is logged.
+function Client:_tell(listeners, ...)
+  for _, listener in ipairs(listeners) do
+    local ok, raised = xpcall(listener, debug.traceback, ...)
+    if not ok then
+      self._config.log("error", self.name .. ": " .. raised)
+    end
+  end
+end
+
+-- What the server says by itself.
+local notified = {}
+
+for method, list in pairs({
+  ["notifications/tools/list_changed"] = "tools/list",
+  ["notifications/resources/list_changed"] = "resources/list",
+  ["notifications/prompts/list_changed"] = "prompts/list",
+}) do
+  notified[method] = function(self)
+    self._cache:forget(list)
+    self._cache:forget(list == "resources/list" and "resources/templates/list" or list)
+    self:_refresh_later()
+  end
+end
+
+notified["notifications/message"] = function(self, params)
+  if self._config.on_log then
+    self:_tell({ self._config.on_log }, params)
+  end
+end
+
+notified["notifications/resources/updated"] = function(self, params)
+  self._cache:forget("resources/read")
+  self:_tell({ self._watched[params.uri] }, params.uri, params)
+end
+
+local function new_session(self, config, open)
+  return sessions.new(config, open, {
+    notified = function(method, params)
+      if notified[method] then
+        notified[method](self, params)
+      end
+      self:_tell(self._listeners, method, params)
+    end,
+    log = function(level, text, details)
+      config.log(level, ("%s: %s"):format(self.name, text), details)
+    end,
+    restarted = function()
+      self._cache:forget()
+      self:_resume()
+      self:_refresh_later()
+    end,
+  })
+end
+
+--- Connects to a server and lists what it has.
+---@param name string
+---@param config operations.mcp.Config  checked
+---@param open function  of the transport
+---@return operations.mcp.Client?
+---@return operations.Error? err
+function client.connect(name, config, open)
+  local self = setmetatable({
+    name = name, operations = {}, problems = {}, _config = config, _plans = {}, _listeners = {}, _watched = {},
+    _followers = {}, _cache = cache.new(sessions.now), _refreshing = single_flight.new(),
+  }, Client)
+  self._session = new_session(self, config, open)
+  self._session.client = self
+  local ok, err = self._session:start()
+  if ok then
+    ok, err = self:refresh()
+  end
+  if ok then
+    self:_resume()
+  end
+  if not ok then
+    self:close()
+    return nil, err
+  end
+  return self
+end
+
+--- Can the server do this? A server that was not asked may: then its answer tells.
+---@param capability string  "tools", "resources", "prompts", "completions", "logging"
+---@return boolean
+function Client:has(capability)
+  return not self._session.known or self._session.capabilities[capability] ~= nil
+end
+
+function Client:_mirrors()
+  return self._session.modern and self._config.url ~= nil
+end
+
+-- Calls
+
+function Client:_list(method, key, options)
+  return listing.all(function(params)
+    return self:request(method, params, options)
+  end, key, function(problem)
+    self._config.log("warn", ("%s: %s: %s"):format(self.name, method, problem))
+  end)
+end
+
+function Client:_call(plan, input, options)
+  if core.kind(input) ~= "object" then
+    return nil, errors.new("VALIDATION_ERROR", plan.tool .. ": the arguments of a tool are an object")
+  end
+  local config = self._config
+  options.mirrored, options.repeatable = plan.mirrored, config.retry ~= false and plan.repeatable
+  if config.on_progress and not options.on_progress then
+    options.on_progress = function(progress)
+      config.on_progress(progress, { tool = plan.tool })
+    end
+  end
+  local send = plan.task and not self._session.modern and tasks.call or self._session.request
+  local value, err = send(self._session, "tools/call", {
+    name = plan.tool, arguments = marked.value(input, plan.schema, plan.schema),
+  }, options)
+  if value then
+    return result.of_tool(value, plan)
+  elseif err.details and err.details.rpcCode == message.codes.HEADER_MISMATCH and not options.again then
+    options.again = true -- the list is older than the tool
+    self._cache:forget("tools/list")
+    self:refresh()
+    return self:_call(self._plans[plan.tool] or plan, input, options)
+  end
+  return nil, err
+end
+
+--- Calls a tool by its own name, without a registry around it.
+---@param tool string
+---@param arguments? table
+---@param options? operations.mcp.RequestOptions
+---@return operations.Envelope?
+---@return operations.Error? err
+function Client:call(tool, arguments, options)
+  argument.expect(tool, "string", 1, "call")
+  argument.optional(arguments, "table", 2, "call")
+  return self:_call(self._plans[tool] or { tool = tool }, arguments or {}, options or {})
+end
+
+--- Sends any request and returns its result as the server gave it.
+---@param method string
+---@param params? table
+---@param options? operations.mcp.RequestOptions
+---@return table?
+---@return operations.Error? err
+function Client:request(method, params, options)
+  argument.expect(method, "string", 1, "request")
+  local kept = self._cache:find(method, params)
+  if kept then
+    return kept
+  end
+  local value, err = self._session:request(method, params, options)
+  if value and self._session.modern then
+    self._cache:keep(method, params, value)
+  end
+  return value, err
+end
+
+--- Asks the server whether it is there.
+---@return true?
+---@return operations.Error? err
+function Client:ping()
+  local value, err = self._session:request("ping")
+  return value and true, err
+end
+
+--- Ends the connection, and the server when it is a child process. Closing twice does nothing.
+function Client:close()
+  if not self._closed then
+    self._closed = true
+    listening.stop(self)
+    self._session:close()
+  end
+end
+
+Client.__close = Client.close
+
+for _, part in ipairs({ methods, offer }) do
+  for name, method in pairs(part) do
+    Client[name] = method
+  end
+end
+
+return client

@@ -1,0 +1,195 @@
+--- A connection on which messages go both ways in any order: requests out wait for the answer with their id. What
+--- carries the bytes (a process, an event stream) adds `_write`, which may wait, and `_post`, which may not, and calls
+--- `receive` and `lost`.
+local core = require("operations.core")
+local errors = require("operations.error")
+local message = require("operations.mcp.message")
+local pendings = require("operations.mcp.pending")
+local repair = require("operations.mcp.repair")
+local scheduler = require("operations.scheduler")
+
+local duplex = {}
+
+---@class operations.mcp.LinkEvents
+---@field message fun(message: operations.mcp.Message, kind: "request"|"notification")
+---@field noise fun(what: string, text?: string)  what came is no message, or nobody's
+---@field closed fun(err: operations.Error)
+
+---@class operations.mcp.Duplex
+---@field pending operations.mcp.Pending
+---@field closed? operations.Error
+---@field _over? boolean  the bytes have come to their end
+local Duplex = {}
+Duplex.__index = Duplex
+duplex.methods = Duplex
+
+--- Gives an object the fields of a connection.
+---@param self table
+---@param events operations.mcp.LinkEvents
+function duplex.init(self, events)
+  self.pending, self._events = pendings.new(), events
+  return self
+end
+
+--- An id for a request.
+function Duplex:next_id()
+  return self.pending:next_id()
+end
+
+local function malformed(problem)
+  return errors.new("EXECUTION_ERROR", "malformed response: " .. problem, { kind = "malformed" })
+end
+
+--- Takes one message that came.
+---@param value any
+function Duplex:accept(value)
+  local kind, problem = message.kind(value)
+  if kind == "answer" then
+    local failure = value.error and message.id_of(value.id) == nil and message.error_of(value.error, "the server")
+    if not (failure and self.pending:fail(nil, failure)) and not self.pending:answer(value) then
+      self._events.noise("an answer to nothing that waits")
+    end
+  elseif kind then
+    self._events.message(value, kind)
+  elseif core.kind(value) ~= "object" or value.method ~= nil or not self.pending:fail(value.id, malformed(problem)) then
+    self._events.noise("no message: " .. problem)
+  end
+end
+
+--- Takes a text that came: one message, or a batch. One that the end of the bytes cut short answers nothing: whoever
+--- waits is told of the end.
+---@param text string
+function Duplex:receive(text)
+  local list, err = message.decode(text)
+  if list then
+    for i = 1, #list do
+      self:accept(list[i])
+    end
+    return
+  end
+  local id = repair.id(text)
+  if self._over or not (id and self.pending:fail(id, malformed(err.message))) then
+    self._events.noise("no JSON: " .. err.message, text:sub(1, 200))
+  end
+end
+
+--- The connection is gone: whoever waits is told. What comes later says no more.
+---@param err operations.Error
+function Duplex:lost(err)
+  if self.closed then
+    return
+  end
+  self.closed = err
+  self.pending:fail_all(err)
+  self._events.closed(err)
+end
+
+-- Waits for what wakes the entry; nil, or what interrupted.
+local function wait_for(entry)
+  local raised = scheduler.try_await(function(wake)
+    entry.wake = wake
+  end)
+  entry.wake = nil
+  if raised ~= nil and not errors.is_error(raised) then
+    error(raised, 0)
+  end
+  return raised
+end
+
+-- Waits until the entry is done; nil, or what interrupted.
+local function follow(entry, on_progress)
+  while not entry.done do
+    local err = wait_for(entry)
+    if err then
+      return err
+    end
+    local progress = entry.progress
+    entry.progress = nil
+    if progress and on_progress then
+      on_progress(progress)
+    end
+  end
+end
+
+--- Sends a request and waits for its answer.
+---@param request operations.mcp.Message
+---@param on_progress? fun(params: table)  called where the request waits
+---@return operations.mcp.Message? answer
+---@return operations.Error? err  TIMEOUT and ABORTED: the caller's time is up
+function Duplex:exchange(request, on_progress)
+  if self.closed then
+    return nil, self.closed
+  end
+  local text, err = message.encode(request)
+  if not text then
+    return nil, err
+  end
+  local entry = self.pending:open(request.id)
+  local sent, unsent = self:_write(text)
+  if not sent then
+    err = unsent
+  else
+    err = follow(entry, on_progress)
+  end
+  if entry.done then
+    return entry.answer, entry.err
+  end
+  self.pending:drop(entry)
+  return nil, err
+end
+
+--- Hands progress to the request that it is about; reports that nobody has read yet become one, the last.
+---@param token any
+---@param params table
+---@return boolean
+function Duplex:progress(token, params)
+  local entry = self.pending:find(token)
+  if not entry then
+    return false
+  end
+  entry.progress = params
+  if entry.wake then
+    entry.wake()
+  end
+  return true
+end
+
+-- The text of what wants no answer, given to a function of the connection.
+local function hand(self, value, take)
+  if self.closed then
+    return nil, self.closed
+  end
+  local text, err = message.encode(value)
+  if not text then
+    return nil, err
+  end
+  return take(self, text)
+end
+
+--- Sends what wants no answer. Does not wait.
+---@param value operations.mcp.Message
+---@return true?
+---@return operations.Error? err
+function Duplex:send(value)
+  return hand(self, value, self._post)
+end
+
+--- What only some connections do: says which era and revision are spoken from here on.
+function Duplex.speak() end
+
+--- The handshake is over.
+function Duplex.started() end
+
+--- The same, and waits until it is on its way.
+function Duplex:deliver(value)
+  return hand(self, value, self._write)
+end
+
+--- Calls a request off: the server is told.
+---@param request operations.mcp.Message
+---@param reason string
+function Duplex:abandon(request, reason)
+  self:send(message.notification("notifications/cancelled", { requestId = request.id, reason = reason }))
+end
+
+return duplex

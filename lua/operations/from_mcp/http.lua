@@ -1,0 +1,217 @@
+--- The Streamable HTTP transport (2025-03-26 to 2026-07-28): each message is a POST; in the legacy era there are
+--- sessions too, and a stream on which the server says things by itself.
+local duplex = require("operations.from_mcp.duplex")
+local errors = require("operations.error")
+local headers = require("operations.mcp.headers")
+local listener = require("operations.from_mcp.listener")
+local message = require("operations.mcp.message")
+local reply = require("operations.from_mcp.reply")
+local requester = require("operations.from_mcp.requester")
+local scheduler = require("operations.scheduler")
+local task = require("operations.task")
+local timing = require("operations.from_mcp.timing")
+
+local http = {}
+
+local ACCEPT = "application/json, text/event-stream"
+local DELETE_TIMEOUT = 5000
+local LISTEN_TIMEOUT = 1000
+
+---@class operations.mcp.Http : operations.mcp.Duplex
+---@field expired? boolean  the server has forgotten the session
+local Http = setmetatable({}, { __index = duplex.methods })
+Http.__index = Http
+
+--- Makes a connection; nothing is sent yet.
+---@param config operations.mcp.Config
+---@param events operations.mcp.LinkEvents
+---@return operations.mcp.Http
+function http.open(config, events)
+  return duplex.init(setmetatable({ _config = config, _modern = true }, Http), events)
+end
+
+--- Which era and revision is spoken from here on; none: the handshake begins.
+function Http:speak(modern, version)
+  self._modern, self._version = modern, version
+  if not version then
+    self._session = nil
+  end
+end
+
+-- Waits until the server's own stream is open, or the server has had time for it.
+local function wait_for_listener(self)
+  local stop
+  scheduler.await(function(wake)
+    self._on_listening = wake
+    stop = scheduler.host().timer(LISTEN_TIMEOUT, wake)
+    return stop
+  end)
+  self._on_listening = nil
+  stop()
+end
+
+--- The handshake is over: what the server says by itself is listened to. A server may drop a question that it has no
+--- stream for, so where there is somebody to answer, the stream comes first.
+function Http:started()
+  local config = self._config
+  self.expired = nil
+  if config.stream ~= false and not self._listener then
+    self._listener = task.detach(listener.run, self)
+    if config.roots or config.sampling or config.elicitation then
+      wait_for_listener(self)
+    end
+  end
+end
+
+--- The headers that all requests have in common.
+function Http:headers(accept)
+  return {
+    ["Accept"] = accept or ACCEPT, ["Content-Type"] = "application/json", ["Mcp-Session-Id"] = self._session,
+    ["MCP-Protocol-Version"] = self._version,
+  }
+end
+
+local function post(self, value, mirrored)
+  local text, err = message.encode(value)
+  if not text then
+    return nil, err
+  end
+  local all = self:headers()
+  if self._modern and value.method then
+    for name, content in pairs(headers.of(value, self._version, mirrored)) do
+      all[name] = content
+    end
+  end
+  local request = { url = self._config.url, method = "POST", headers = all, body = text }
+  local stream
+  stream, err = requester.open(self._config, request)
+  return stream, err, request
+end
+
+--- Sends a request and waits for its answer.
+---@param request operations.mcp.Message
+---@param on_progress? fun(params: table)
+---@param mirrored? operations.mcp.Mirrored[]
+---@return operations.mcp.Message? answer
+---@return operations.Error? err
+function Http:exchange(request, on_progress, mirrored)
+  if self.closed then
+    return nil, self.closed
+  end
+  local entry = self.pending:open(request.id)
+  local stream, err, http_request = post(self, request, mirrored)
+  if stream then
+    if request.method == "initialize" then
+      self._session = stream.headers["mcp-session-id"]
+    end
+    err = reply.take(self, stream, request, entry, on_progress, http_request)
+  end
+  if entry.done then
+    return entry.answer, entry.err
+  end
+  self.pending:drop(entry)
+  return nil, err
+end
+
+--- Takes a text that answers a request, or comes before its answer. An error that names no request is that one's.
+---@param text string
+---@param entry? operations.mcp.Entry
+---@param status? integer
+function Http:receive(text, entry, status)
+  local list, err = message.decode(text)
+  if not list then
+    if entry and (not status or status < 300) then
+      self.pending:fail(entry.id, errors.new("EXECUTION_ERROR", "malformed response: " .. err.message,
+        { kind = "malformed", statusCode = status }))
+    end
+    return
+  end
+  for i = 1, #list do
+    local value = list[i]
+    if entry and type(value) == "table" and value.error ~= nil and message.id_of(value.id) == nil then
+      value.id = entry.id
+    end
+    self:accept(value)
+  end
+  if entry and entry.answer then
+    entry.answer.status = status
+  end
+end
+
+--- Progress is read where the request waits.
+function Http:progress(token, params)
+  local entry = self.pending:find(token)
+  if entry then
+    entry.progress = params
+  end
+  return entry ~= nil
+end
+
+--- Sends what wants no answer, and waits until the server has it.
+---@param value operations.mcp.Message
+---@return true?
+---@return operations.Error? err
+function Http:deliver(value)
+  local stream, err, request = post(self, value)
+  if not stream then
+    return nil, err
+  elseif stream.status >= 200 and stream.status < 300 then
+    stream:linger(reply.LINGER)
+    return true
+  end
+  local body = requester.body(stream, self._config.max_message)
+  return nil, requester.failure(request, stream, body or "")
+end
+
+--- The same, without waiting.
+function Http:send(value)
+  if self.closed then
+    return nil, self.closed
+  end
+  task.detach(function()
+    local ok, err = self:deliver(value)
+    if not ok then
+      self._events.noise(("%s was not delivered: %s"):format(value.method or "an answer", err.message))
+    end
+  end)
+  return true
+end
+
+--- Calls a request off. In the modern era the server sees that its stream was closed.
+function Http:abandon(request, reason)
+  if not self._modern then
+    duplex.methods.abandon(self, request, reason)
+  end
+end
+
+-- Tells the server that the session is over; one that does not listen is left alone.
+local function delete_session(self)
+  local request = { url = self._config.url, method = "DELETE", headers = self:headers() }
+  local stream = timing.within(DELETE_TIMEOUT, DELETE_TIMEOUT, function()
+    return requester.open(self._config, request)
+  end)
+  if stream then
+    stream:close()
+  end
+end
+
+--- Ends the connection; the server is told that the session is over.
+function Http:close()
+  if self.closed then
+    return
+  end
+  self.closed = errors.new("ABORTED", "the connection was closed", { kind = "closed" })
+  self.pending:fail_all(self.closed)
+  if self._listener then
+    self._listener:cancel("the connection was closed")
+  end
+  if self._session and not self._modern then
+    local deleting = task.detach(delete_session, self)
+    local ok, raised = pcall(deleting.wait, deleting)
+    if not ok and not errors.is_error(raised) then -- a task that was cancelled does not wait, the server is told
+      error(raised, 0)
+    end
+  end
+end
+
+return http

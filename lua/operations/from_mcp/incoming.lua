@@ -1,0 +1,78 @@
+--- What comes from a server by itself: its requests, answered while calls are under way, and its notifications.
+local answers = require("operations.from_mcp.answers")
+local limits = require("operations.limits")
+local message = require("operations.mcp.message")
+local task = require("operations.task")
+
+local incoming = {}
+
+---@class operations.mcp.Incoming
+---@field _running table<operations.mcp.Id, operations.Task>
+---@field _count integer
+local Incoming = {}
+Incoming.__index = Incoming
+
+---@param config operations.mcp.Config
+---@param notified fun(method: string, params: table)
+---@return operations.mcp.Incoming
+function incoming.new(config, notified)
+  return setmetatable({ _config = config, _notified = notified, _running = {}, _count = 0 }, Incoming)
+end
+
+-- No longer under way; nil when it was not.
+local function forget(self, id)
+  local running = self._running[id]
+  if running then
+    self._running[id] = nil
+    self._count = self._count - 1
+  end
+  return running
+end
+
+local function answer(self, request, link, client)
+  local result, failure = answers.to(self._config, request.method, request.params or {},
+    { client = client, requestId = request.id })
+  forget(self, request.id)
+  link:send(result and message.result(request.id, result)
+    or message.failure(request.id, failure.code, failure.message, failure.data))
+end
+
+--- Takes a request of the server; what the program's functions take their time for does not hold anything up.
+---@param request operations.mcp.Message
+---@param link table
+---@param client operations.mcp.Client
+function Incoming:request(request, link, client)
+  if self._count >= limits.mcp_server_requests or self._running[request.id] then
+    link:send(message.failure(request.id, message.codes.INTERNAL_ERROR, "too many requests at once"))
+    return
+  end
+  self._count = self._count + 1
+  self._running[request.id] = task.detach(answer, self, request, link, client)
+end
+
+--- Takes a notification of the server.
+---@param notification operations.mcp.Message
+---@param link table
+function Incoming:notification(notification, link)
+  local method, params = notification.method, notification.params or {}
+  if method == "notifications/progress" then
+    link:progress(params.progressToken, params)
+  elseif method == "notifications/cancelled" then
+    local running = params.requestId ~= nil and forget(self, params.requestId)
+    if running then
+      running:cancel("the server called its request off")
+    end
+  else
+    self._notified(method, params)
+  end
+end
+
+--- Calls off what is under way.
+function Incoming:close()
+  for id, running in pairs(self._running) do
+    forget(self, id)
+    running:cancel("the client was closed")
+  end
+end
+
+return incoming

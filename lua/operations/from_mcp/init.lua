@@ -1,0 +1,45 @@
+--- Operations of MCP servers (Model Context Protocol, revisions 2024-11-05 to 2026-07-28; stdio and HTTP).
+local argument = require("operations.argument")
+local clients = require("operations.from_mcp.client")
+local config = require("operations.from_mcp.config")
+local events = require("operations.from_mcp.events")
+local http = require("operations.from_mcp.http")
+local servers = require("operations.from_mcp.servers")
+local stdio = require("operations.from_mcp.stdio")
+
+local from_mcp = {}
+
+-- Opens the connection that a configuration asks for; `kind` "events": that of 2024-11-05.
+local function open(options, listeners, kind)
+  local transport = options.command and stdio or kind == "events" and events or http
+  return transport.open(options, listeners)
+end
+
+--- Connects to a server: starts it when it is a program (`command`, `args`), else calls it (`url`). Waits until it has
+--- said what it can do.
+---@param name string  of the connection; the operations are called `name.tool`
+---@param options operations.mcp.Config
+---@return operations.mcp.Client?
+---@return operations.Error? err  EXECUTION_ERROR, TIMEOUT, ABORTED, MCP_<code>
+function from_mcp.connect(name, options)
+  argument.expect(name, "string", 1, "connect")
+  local checked = config.check(name, options)
+  return clients.connect(name, checked, open)
+end
+
+--- Connects to many servers at the same time: those of a file of the form that MCP's programs share (`mcp.json`), or of
+--- such a table. One that fails is a problem of the result and costs the others nothing. `${NAME}`, `${env:NAME}` and
+--- `${NAME:-default}` stand for the environment's.
+---@param source string|table  a path, or `{ mcpServers = { name = { command =, args =, env =, url =, headers = } } }`
+---@param options? operations.mcp.Config  for all of them
+---@return operations.mcp.Servers?
+---@return operations.Error? err  the file cannot be read, or the task was cancelled
+function from_mcp.load(source, options)
+  if type(source) ~= "string" and type(source) ~= "table" then
+    error(("bad argument #1 to 'load' (path or table expected, got %s)"):format(type(source)), 2)
+  end
+  argument.optional(options, "table", 2, "load")
+  return servers.load(source, options or {}, open)
+end
+
+return from_mcp

@@ -1,0 +1,111 @@
+--- What a server offers, as its client has it: listed, listed again when it changes, kept in step in registries.
+local argument = require("operations.argument")
+local changes = require("operations.from_mcp.changes")
+local definitions = require("operations.from_mcp.definitions")
+local task = require("operations.task")
+
+---@class operations.mcp.Client
+local offer = {}
+
+-- The list of a method that a server need not have.
+local function list_of(self, method, key)
+  local items, err = self:_list(method, key, {})
+  if not items and err.details and err.details.rpcCode == -32601 then
+    return {}
+  end
+  return items, err
+end
+
+local function load(self)
+  local problems, tools, err = {}, {}, nil
+  if self:has("tools") then
+    tools, err = list_of(self, "tools/list", "tools")
+  end
+  if not tools then
+    return nil, err
+  end
+  local list, plans = definitions.of_tools(self, tools, function(name, text)
+    problems[#problems + 1] = { name = name, message = text }
+    self._config.log("warn", ("%s: tool %s: %s"):format(self.name, name, text))
+  end)
+  local taken = {}
+  for _, definition in ipairs(list) do
+    taken[definition.name] = true
+  end
+  for _, definition in ipairs(definitions.of_server(self)) do
+    if taken[definition.name] then
+      problems[#problems + 1] = { name = definition.name, message = "a tool has the name of an operation of ours" }
+    else
+      list[#list + 1] = definition
+    end
+  end
+  local difference = changes.between(self.operations, list)
+  self.operations, self.problems, self._plans = list, problems, plans
+  return difference
+end
+
+--- Lists again what the server has; whoever follows is told of what changed.
+---@return operations.mcp.Changes?
+---@return operations.Error? err
+function offer:refresh()
+  return self._refreshing:run(function()
+    self._cache:forget("tools/list")
+    local session = self._session
+    self.server, self.instructions, self.version = session.server, session.instructions, session.version
+    local difference, err = load(self)
+    if difference and not changes.is_none(difference) then
+      self:_tell(self._followers, difference)
+    end
+    return difference, err
+  end)
+end
+
+-- The server says that its list changed; several times is once.
+function offer:_refresh_later()
+  if self._stale then
+    return
+  end
+  self._stale = true
+  task.detach(function()
+    self._stale = false
+    local ok, err = self:refresh()
+    if not ok and not self._closed then
+      self._config.log("warn", ("%s: the list could not be read again: %s"):format(self.name, err.message))
+    end
+  end)
+end
+
+--- Has a function told when the server's list changes.
+---@param fn fun(changes: operations.mcp.Changes)
+function offer:on_change(fn)
+  argument.expect(fn, "function", 1, "on_change")
+  table.insert(self._followers, fn)
+end
+
+--- Has a function told of every notification of the server.
+---@param fn fun(method: string, params: table)
+function offer:on_notification(fn)
+  argument.expect(fn, "function", 1, "on_notification")
+  table.insert(self._listeners, fn)
+end
+
+--- Registers the server's operations, and keeps the registry in step with its list.
+---@param registry operations.Registry
+---@return string[]? ids
+---@return operations.Error? err
+function offer:register(registry)
+  argument.expect(registry, "table", 1, "register")
+  local ids, err = registry:register_all(self.operations)
+  if not ids then
+    return nil, err
+  end
+  self:on_change(function(difference)
+    local ok, problem = changes.apply(registry, difference)
+    if not ok then
+      self._config.log("warn", ("%s: %s"):format(self.name, tostring(problem)))
+    end
+  end)
+  return ids
+end
+
+return offer

@@ -1,0 +1,141 @@
+--- Answers to what is POSTed (Streamable HTTP): a JSON body, or a stream of events that in the legacy era is taken up
+--- again where it broke off.
+local errors = require("operations.error")
+local event_reader = require("operations.from_mcp.event_reader")
+local limits = require("operations.limits")
+local requester = require("operations.from_mcp.requester")
+local task = require("operations.task")
+
+--- LINGER: how long a stream that has given its answer may go on before its connection is closed, ms.
+local reply = { LINGER = 2000 }
+
+local function protocol_error(text, details)
+  details.kind = details.kind or "protocol"
+  return errors.new("EXECUTION_ERROR", text, details)
+end
+
+-- Is the request answered, or did its time run out?
+local function is_over(entry, err)
+  return entry.done or err and (err.code == "TIMEOUT" or err.code == "ABORTED")
+end
+
+-- Opens a broken stream again behind its last event.
+local function resume(self, reader, failures)
+  task.sleep(reader:delay(failures) / 1000)
+  local all = self:headers("text/event-stream")
+  all["Last-Event-ID"] = reader.last_id
+  local request = { url = self._config.url, method = "GET", headers = all }
+  local stream, err = requester.open(self._config, request)
+  if stream and (stream.status ~= 200 or requester.media_type(stream) ~= "text/event-stream") then
+    return nil, requester.failure(request, stream, requester.body(stream, self._config.max_message) or "")
+  end
+  return stream, err
+end
+
+local function lost(request, cause)
+  return errors.new("EXECUTION_ERROR",
+    ("%s: the stream ended without the answer%s"):format(request.method, cause and ": " .. cause.message or ""),
+    { kind = "lost", cause = cause })
+end
+
+-- Reads one connection until the answer is there.
+local function read_answer(self, stream, reader, entry, on_progress)
+  entry.wake = function()
+    stream:close()
+  end
+  local _, err = reader:run(stream, function(event, data)
+    if data ~= "" and event == "message" then
+      self:receive(data, entry)
+    end
+    local progress = entry.progress
+    entry.progress = nil
+    if progress and on_progress then
+      on_progress(progress)
+    end
+    if entry.done then
+      stream:linger(reply.LINGER)
+      return false
+    end
+  end)
+  entry.wake = nil
+  return err
+end
+
+-- Follows a stream of events to the answer, in the legacy era over several connections.
+local function follow(self, stream, request, entry, on_progress)
+  local reader, failures, refusal = event_reader.new(self._config.max_message), 0, nil
+  while true do
+    local before, err = reader.events, refusal
+    if stream then
+      err = read_answer(self, stream, reader, entry, on_progress)
+    end
+    failures = reader.events > before and 1 or failures + 1
+    if is_over(entry, err) then
+      return err
+    elseif self._modern or reader.last_id == "" or err and err.details.kind == "size"
+      or failures > limits.reconnects then
+      return lost(request, err)
+    end
+    stream, refusal = resume(self, reader, failures)
+    if not stream and not is_over(entry, refusal) and refusal.details.statusCode then
+      return lost(request, refusal)
+    end
+  end
+end
+
+local function is_json(stream, body)
+  local media = requester.media_type(stream)
+  return media == "application/json" or media:find("%+json$") ~= nil
+    or media == "" and body:find("^[%s\239\187\191]*[{[]") ~= nil
+end
+
+-- Takes a body that is no stream: JSON, or what no server of the protocol says.
+local function read_body(self, stream, request, entry, http_request)
+  local body, err = requester.body(stream, self._config.max_message)
+  if not body then
+    return err
+  end
+  local is_success = stream.status >= 200 and stream.status < 300
+  -- What refuses a request may speak JSON and not the protocol, as OAuth does.
+  if is_json(stream, body) and (is_success or body:find('"jsonrpc"', 1, true)) then
+    self:receive(body, entry, stream.status)
+    if entry.done then
+      return nil
+    end
+  end
+  if not is_success then
+    return requester.failure(http_request, stream, body)
+  end
+  return protocol_error(("%s: expected JSON or a stream of events, got content type %s: %s"):format(request.method,
+    stream.headers["content-type"] or "none", body:gsub("%s+", " "):sub(1, 200)),
+    { statusCode = stream.status, headers = stream.headers, body = body })
+end
+
+--- Takes the answer to a POST: the entry of the request is done then, or there is an error.
+---@param self operations.mcp.Http
+---@param stream operations.HttpStream
+---@param request operations.mcp.Message
+---@param entry operations.mcp.Entry
+---@param on_progress? fun(params: table)
+---@param http_request table  what was POSTed
+---@return operations.Error? err
+function reply.take(self, stream, request, entry, on_progress, http_request)
+  local status, session = stream.status, http_request.headers["Mcp-Session-Id"]
+  if status == 404 and session then
+    if self._session == session then
+      self.expired, self._session = true, nil
+    end
+    stream:close()
+    return protocol_error(request.method .. ": the server has ended the session",
+      { kind = "session", statusCode = status })
+  elseif status == 202 or status == 204 then
+    stream:close()
+    return protocol_error(("%s: the request was answered with status %d and nothing else"):format(request.method,
+      status), { statusCode = status })
+  elseif status == 200 and requester.media_type(stream) == "text/event-stream" then
+    return follow(self, stream, request, entry, on_progress)
+  end
+  return read_body(self, stream, request, entry, http_request)
+end
+
+return reply

@@ -1,0 +1,246 @@
+--- A session with one server, whatever carries it: finds out the era, sends requests and waits for their results,
+--- answers what the server asks meanwhile.
+local answers = require("operations.from_mcp.answers")
+local errors = require("operations.error")
+local handshake = require("operations.from_mcp.handshake")
+local incoming = require("operations.from_mcp.incoming")
+local message = require("operations.mcp.message")
+local requests = require("operations.mcp.request")
+local rounds = require("operations.from_mcp.rounds")
+local scheduler = require("operations.scheduler")
+local shape = require("operations.mcp.shape")
+local single_flight = require("operations.single_flight")
+local timing = require("operations.from_mcp.timing")
+
+local session = {}
+
+---@class operations.mcp.Session
+---@field modern boolean
+---@field version string  of the protocol
+---@field capabilities table  the server's; empty when it was not asked
+---@field server? table  what it says about itself
+---@field instructions? string
+local Session = {}
+Session.__index = Session
+
+---@class operations.mcp.SessionEvents
+---@field notified fun(method: string, params: table)
+---@field log fun(level: string, text: string, details: any)
+---@field restarted fun()
+
+--- Makes a session that is not started yet.
+---@param config operations.mcp.Config
+---@param open fun(config: operations.mcp.Config, events: operations.mcp.LinkEvents): table?, operations.Error?
+---@param events operations.mcp.SessionEvents
+---@return operations.mcp.Session
+function session.new(config, open, events)
+  return setmetatable({
+    _config = config, _open = open, _events = events, _incoming = incoming.new(config, events.notified),
+    _starting = single_flight.new(),
+    modern = false, capabilities = {}, longest = config.max_timeout,
+    _self = {
+      client = config.client or requests.client, capabilities = answers.capabilities(config),
+      log_level = config.log_level,
+    },
+  }, Session)
+end
+
+-- Opens the connection; `kind` "events": of the transport of 2024-11-05.
+function Session:_connect(kind)
+  local link, err
+  link, err = self._open(self._config, {
+    message = function(value, what)
+      if what == "notification" then
+        self._incoming:notification(value, link)
+      elseif self.modern then
+        self._events.log("warn", "a request from a server of the modern era: " .. value.method)
+      else
+        self._incoming:request(value, link, self.client)
+      end
+    end,
+    noise = function(what, text)
+      self.noise = (self.noise or 0) + 1
+      self._events.log("debug", what, text)
+    end,
+    closed = function(reason)
+      self._events.log("info", "disconnected: " .. reason.message)
+    end,
+  }, kind)
+  self._link = link
+  return link, err
+end
+
+-- Sends one request, without anything around it, and waits for its answer.
+function Session:_ask(request, timeout, on_progress, mirrored)
+  local link = self._link
+  local result, err = timing.within(timeout, self._config.max_timeout, function(extend)
+    return link:exchange(request, function(params)
+      extend()
+      if on_progress then
+        on_progress(params)
+      end
+    end, mirrored)
+  end)
+  if not result and (err.code == "TIMEOUT" or err.code == "ABORTED") and link.closed == nil then
+    if request.method ~= "initialize" then
+      link:abandon(request, err.message)
+    end
+    if err.code == "TIMEOUT" then
+      err = errors.new("TIMEOUT", request.method .. ": no answer in time",
+        { kind = "timeout", method = request.method })
+    end
+  end
+  return result, err
+end
+
+local function start(self)
+  if self._link and self._link.closed then
+    self._link:close()
+    self._link = nil
+  end
+  if not self._link then
+    local link, err = self:_connect()
+    if not link then
+      return nil, err
+    end
+  end
+  local ok, err = handshake.run(self)
+  if not ok then
+    self._link:close()
+    self._link = nil
+  end
+  return ok, err
+end
+
+--- Opens the connection and finds out what the server speaks. Several tasks may ask for it at once.
+---@return true?
+---@return operations.Error? err
+function Session:start()
+  return self._starting:run(function()
+    if self._link and not self._link.closed and self.version and not self._link.expired then
+      return true
+    end
+    return start(self)
+  end)
+end
+
+-- The connection is there, or there again.
+local function ensure(self)
+  local link = self._link
+  if self._ended then
+    return nil, self._ended
+  elseif link and not link.closed and not link.expired then
+    return true
+  elseif link and link.closed and not self._config.restart then
+    return nil, link.closed
+  end
+  local ok, err = self:start()
+  if ok then
+    self._events.restarted()
+  end
+  return ok, err
+end
+
+-- Requests
+
+---@class operations.mcp.RequestOptions
+---@field timeout? number  ms, begun anew by progress
+---@field on_progress? fun(progress: { progress: number, total: number?, message: string? })
+---@field traceparent? string
+---@field meta? table  further keys of `_meta`
+---@field mirrored? operations.mcp.Mirrored[]  arguments that become headers
+---@field repeatable? boolean  may be sent again when the answer was lost
+
+local function try(self, method, params, options)
+  local id = self._link:next_id()
+  local request = message.request(id, method, requests.params(self._self, params, {
+    progress_token = options.on_progress and id or nil, traceparent = options.traceparent, meta = options.meta,
+  }))
+  return self:_ask(request, options.timeout or self._config.timeout, options.on_progress, options.mirrored)
+end
+
+-- Sends a request; a session that the server has forgotten, or a lost answer that may be asked for again, is tried
+-- once more.
+local function exchange(self, method, params, options)
+  local ok, err = ensure(self)
+  if not ok then
+    return nil, err
+  end
+  local reply
+  reply, err = try(self, method, params, options)
+  local kind = err and err.details and err.details.kind
+  if kind == "session" or kind == "lost" and options.repeatable then
+    ok, err = ensure(self)
+    if not ok then
+      return nil, err
+    end
+    reply, err = try(self, method, params, options)
+  end
+  return reply, err
+end
+
+--- Sends a request and waits for its result.
+---@param method string
+---@param params? table
+---@param options? operations.mcp.RequestOptions
+---@return table? result
+---@return operations.Error? err  MCP_<code> for the server's errors, TIMEOUT, ABORTED, EXECUTION_ERROR with a
+---  `details.kind`: "closed", "lost", "malformed", "size", ...
+function Session:request(method, params, options)
+  options = options or {}
+  local result, err = rounds.run(self, method, params, function(current)
+    return exchange(self, method, current, options)
+  end)
+  if not result then
+    return nil, err
+  end
+  local ok
+  ok, err = shape.check(method, result)
+  if not ok then
+    return nil, err
+  end
+  return result
+end
+
+--- Has every request say from which level on the server is to log (modern).
+---@param level string
+function Session:set_log_level(level)
+  self._self.log_level = level
+end
+
+--- ms since the epoch
+---@return number
+function session.now()
+  return scheduler.host().now()
+end
+
+--- Speaks another revision of the same era from here on.
+---@param version string
+function Session:adopt(version)
+  self.version, self._self.version = version, version
+  self._link:speak(self.modern, version)
+end
+
+--- Sends a notification.
+---@param method string
+---@param params? table
+---@return true?
+---@return operations.Error? err
+function Session:notify(method, params)
+  local ok, err = ensure(self)
+  if not ok then
+    return nil, err
+  end
+  return self._link:deliver(message.notification(method, params))
+end
+
+--- Ends it, and the server with it when it is a child process.
+function Session:close()
+  self._ended = self._ended or errors.new("ABORTED", "the client was closed", { kind = "closed" })
+  self._incoming:close()
+  if self._link then
+    self._link:close()
+  end
+end
+
+return session

@@ -1,0 +1,69 @@
+--- Results that may be kept for a while (revision 2026-07-28: `ttlMs`), by method and params. They are kept as text:
+--- whoever gets one may change it.
+local json = require("operations.json")
+
+local cache = {}
+
+-- Results that are kept; with more, all are forgotten.
+local MAX = 256
+
+local cacheable = {
+  ["tools/list"] = true, ["prompts/list"] = true, ["resources/list"] = true, ["resources/templates/list"] = true,
+  ["resources/read"] = true,
+}
+
+---@class operations.mcp.Cache
+local Cache = {}
+Cache.__index = Cache
+
+---@param now fun(): number  ms
+---@return operations.mcp.Cache
+function cache.new(now)
+  return setmetatable({ _now = now, _entries = {}, _count = 0 }, Cache)
+end
+
+local function key_of(method, params)
+  return method .. "\0" .. (params and next(params) ~= nil and json.encode(params, { sort_keys = true }) or "")
+end
+
+--- A result that is fresh enough.
+---@param method string
+---@param params? table
+---@return table?
+function Cache:find(method, params)
+  local entry = cacheable[method] and self._entries[key_of(method, params)]
+  if entry and self._now() < entry.stale then
+    return (json.decode(entry.text))
+  end
+end
+
+--- Keeps a result as long as it says. One that took input to get is the caller's alone.
+---@param method string
+---@param params? table
+---@param result table
+function Cache:keep(method, params, result)
+  local ttl = result.ttlMs
+  if not cacheable[method] or type(ttl) ~= "number" or not (ttl > 0 and ttl < 2 ^ 53) then
+    return
+  end
+  local key = key_of(method, params)
+  if not self._entries[key] then
+    self._count = self._count + 1
+    if self._count > MAX then
+      self._entries, self._count = {}, 1
+    end
+  end
+  self._entries[key] = { text = json.encode(result), stale = self._now() + ttl }
+end
+
+--- Forgets the results of a method, or of all.
+---@param method? string
+function Cache:forget(method)
+  for key in pairs(self._entries) do
+    if not method or key:sub(1, #method + 1) == method .. "\0" then
+      self._entries[key], self._count = nil, self._count - 1
+    end
+  end
+end
+
+return cache

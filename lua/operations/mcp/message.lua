@@ -1,0 +1,157 @@
+--- JSON-RPC 2.0 messages as MCP uses them: tables in, text out, and back. No I/O.
+local core = require("operations.core")
+local errors = require("operations.error")
+local json = require("operations.json")
+local repair = require("operations.mcp.repair")
+
+local message = { VERSION = "2.0" }
+
+--- Codes of JSON-RPC errors that one of the two eras of MCP gives a meaning.
+message.codes = {
+  PARSE_ERROR = -32700,
+  INVALID_REQUEST = -32600,
+  METHOD_NOT_FOUND = -32601,
+  INVALID_PARAMS = -32602,
+  INTERNAL_ERROR = -32603,
+  RESOURCE_NOT_FOUND = -32002, -- until 2025-11-25; then INVALID_PARAMS
+  HEADER_MISMATCH = -32020,
+  MISSING_CAPABILITY = -32021,
+  UNSUPPORTED_VERSION = -32022,
+  URL_ELICITATION_REQUIRED = -32042,
+}
+
+---@alias operations.mcp.Id integer|string
+
+---@class operations.mcp.Message
+---@field jsonrpc "2.0"
+---@field id? operations.mcp.Id
+---@field method? string
+---@field params? table
+---@field result? any
+---@field error? { code: integer, message: string, data: any }
+
+---@return operations.mcp.Message
+function message.request(id, method, params)
+  return { jsonrpc = "2.0", id = id, method = method, params = params }
+end
+
+---@return operations.mcp.Message
+function message.notification(method, params)
+  return { jsonrpc = "2.0", method = method, params = params }
+end
+
+---@return operations.mcp.Message
+function message.result(id, result)
+  return { jsonrpc = "2.0", id = id, result = result }
+end
+
+---@return operations.mcp.Message
+function message.failure(id, code, text, data)
+  return { jsonrpc = "2.0", id = id == nil and core.null or id, error = { code = code, message = text, data = data } }
+end
+
+--- The text of a message: one line, whatever it holds.
+---@param value operations.mcp.Message
+---@return string?
+---@return operations.Error? err  VALIDATION_ERROR: what JSON cannot say, by its path
+function message.encode(value)
+  return json.encode(value)
+end
+
+--- Reads a text: one message, or an array of them (a batch, as revision 2025-03-26 has it).
+---@param text string
+---@param options? operations.json.DecodeOptions
+---@return operations.mcp.Message[]? list
+---@return operations.Error? err
+function message.decode(text, options)
+  local value, err = json.decode(text, options)
+  if err then
+    value, err = repair.decode(text, options, err)
+  end
+  if err then
+    return nil, err
+  elseif core.kind(value) == "array" then
+    return value
+  end
+  return { value }
+end
+
+-- A request's id is a string or an integer; a server may answer with either form of the same number.
+local function is_id(id)
+  return type(id) == "string" or type(id) == "number" and id % 1 == 0
+end
+
+local function failure_problem(value)
+  if core.kind(value) ~= "object" then
+    return "its error is no object"
+  elseif type(value.code) ~= "number" or value.code % 1 ~= 0 then
+    return "its error's code is no integer"
+  elseif type(value.message) ~= "string" then
+    return "its error has no message"
+  end
+end
+
+local function answer_problem(value)
+  if value.result ~= nil and value.error ~= nil then
+    return "it has both a result and an error"
+  elseif value.result == nil and value.error == nil then
+    return "it has neither a result nor an error"
+  elseif value.error ~= nil then
+    return failure_problem(value.error)
+  elseif core.kind(value.result) ~= "object" then
+    return "its result is no object"
+  end
+end
+
+--- What a value that came is: "request", "notification" or "answer"; or nil and what is wrong with it. The id of a
+--- malformed answer is still of use: whoever waits for it can be told.
+---@param value any
+---@return "request"|"notification"|"answer"|nil kind
+---@return string? problem
+function message.kind(value)
+  if core.kind(value) ~= "object" then
+    return nil, "a message is a JSON object"
+  elseif value.jsonrpc ~= "2.0" then
+    return nil, "it does not say that it is JSON-RPC 2.0"
+  elseif value.method ~= nil then
+    if type(value.method) ~= "string" then
+      return nil, "its method is no string"
+    elseif value.params ~= nil and core.kind(value.params) ~= "object" then
+      return nil, "its params are no object"
+    elseif value.id == nil then
+      return "notification"
+    end
+    return is_id(value.id) and "request" or nil, "its id is neither a string nor an integer"
+  end
+  local problem = answer_problem(value)
+  if problem then
+    return nil, problem
+  end
+  return "answer"
+end
+
+--- The id under which a request was sent, whichever way the peer spells it: 2 and "2" are the same.
+---@param id any
+---@return operations.mcp.Id?
+function message.id_of(id)
+  if type(id) == "string" and id:find("^%d+$") then
+    return tonumber(id)
+  elseif is_id(id) then
+    return id
+  end
+end
+
+--- The error object of a JSON-RPC error.
+---@param failure { code: integer, message: string, data: any }
+---@param what string  the method, for people
+---@param details? table  more for programs
+---@return operations.Error  code "MCP_<number>", details { rpcCode, data, ... }
+function message.error_of(failure, what, details)
+  local all = { rpcCode = failure.code, data = failure.data }
+  for key, value in pairs(details or {}) do
+    all[key] = value
+  end
+  return errors.new(("MCP_%d"):format(failure.code), ("%s: %s"):format(what, failure.message), all)
+end
+
+return message

@@ -1,0 +1,116 @@
+--- Requests that were sent and wait for their answer, by id. No I/O: who waits is told through a function.
+local core = require("operations.core")
+local message = require("operations.mcp.message")
+
+local pending = {}
+
+---@class operations.mcp.Pending
+---@field unknown integer  answers to nothing that waits: late, repeated or foreign
+local Pending = {}
+Pending.__index = Pending
+
+---@class operations.mcp.Entry
+---@field id integer
+---@field done? boolean
+---@field answer? operations.mcp.Message
+---@field err? operations.Error
+---@field wake? fun()  called when it is done, and with true on progress
+
+---@return operations.mcp.Pending
+function pending.new()
+  return setmetatable({ _entries = {}, _last = 0, _count = 0, unknown = 0 }, Pending)
+end
+
+--- An id that was not used before.
+---@return integer
+function Pending:next_id()
+  self._last = self._last + 1
+  return self._last
+end
+
+--- Notes a request that is about to be sent.
+---@param id integer
+---@return operations.mcp.Entry
+function Pending:open(id)
+  local entry = { id = id }
+  self._entries[id] = entry
+  self._count = self._count + 1
+  return entry
+end
+
+--- Nobody waits any more: what comes for it is late.
+---@param entry operations.mcp.Entry
+function Pending:drop(entry)
+  if self._entries[entry.id] == entry then
+    self._entries[entry.id] = nil
+    self._count = self._count - 1
+  end
+end
+
+local function settle(self, entry)
+  self:drop(entry)
+  entry.done = true
+  if entry.wake then
+    entry.wake()
+  end
+end
+
+---@param id any  as the peer gave it
+---@return operations.mcp.Entry?
+function Pending:find(id)
+  return self._entries[message.id_of(id)]
+end
+
+--- Takes an answer; false when nobody waits for it.
+---@param answer operations.mcp.Message
+---@return boolean
+function Pending:answer(answer)
+  local entry = self:find(answer.id)
+  if not entry then
+    self.unknown = self.unknown + 1
+    return false
+  end
+  entry.answer = answer
+  settle(self, entry)
+  return true
+end
+
+--- Fails the request that an unreadable answer belongs to: the one with its id, or, when the peer could not tell the
+--- id (null), the only one that waits.
+---@param id any
+---@param err operations.Error
+---@return boolean
+function Pending:fail(id, err)
+  local entry = self:find(id)
+  if not entry and (id == nil or id == core.null) and self._count == 1 then
+    entry = self._entries[next(self._entries)]
+  end
+  if not entry then
+    self.unknown = self.unknown + 1
+    return false
+  end
+  entry.err = err
+  settle(self, entry)
+  return true
+end
+
+--- Fails all: the connection is gone.
+---@param err operations.Error
+function Pending:fail_all(err)
+  local entries = self._entries
+  self._entries, self._count = {}, 0
+  for _, entry in pairs(entries) do
+    entry.err, entry.done = err, true
+    if entry.wake then
+      entry.wake()
+    end
+  end
+end
+
+--- How many wait.
+---@return integer
+function Pending:count()
+  return self._count
+end
+
+return pending

@@ -1,0 +1,78 @@
+--- What requests say about themselves: in the modern era all of it, in the legacy one only what was asked for.
+local core = require("operations.core")
+local version = require("operations.version")
+
+local request = {}
+
+local PREFIX = "io.modelcontextprotocol/"
+
+--- Who we are, when the program does not say.
+request.client = { name = "operations", version = version }
+
+local function object()
+  return setmetatable({}, core.object_mt)
+end
+
+---@class operations.mcp.Self
+---@field modern boolean
+---@field version string  of the protocol
+---@field client { name: string, version: string }
+---@field capabilities table
+---@field log_level? string
+
+---@class operations.mcp.Extras
+---@field progress_token? string|integer
+---@field traceparent? string  W3C Trace Context
+---@field meta? table  further keys of `_meta`
+
+-- `_meta`; nil when it would be empty.
+local function meta_of(self, extras)
+  local meta = {}
+  for key, value in pairs(extras.meta or {}) do
+    meta[key] = value
+  end
+  if self.modern then
+    meta[PREFIX .. "protocolVersion"] = self.version
+    meta[PREFIX .. "clientCapabilities"] = self.capabilities
+    meta[PREFIX .. "clientInfo"] = self.client
+    meta[PREFIX .. "logLevel"] = self.log_level
+  end
+  meta.progressToken, meta.traceparent = extras.progress_token, extras.traceparent
+  return next(meta) ~= nil and meta or nil
+end
+
+--- The params of a request with what it says about itself; the ones given are not changed.
+---@param self operations.mcp.Self
+---@param params? table
+---@param extras operations.mcp.Extras
+---@return table?  nil: none
+function request.params(self, params, extras)
+  local meta = meta_of(self, extras)
+  if not meta then
+    return params
+  end
+  local all = {}
+  for key, value in pairs(params or {}) do
+    all[key] = value
+  end
+  all._meta = meta
+  return all
+end
+
+--- The params of `initialize`.
+---@param self operations.mcp.Self
+---@param protocol string
+---@return table
+function request.initialize(self, protocol)
+  return { protocolVersion = protocol, capabilities = self.capabilities or object(), clientInfo = self.client }
+end
+
+--- What a server said about itself, wherever its revision has it say so.
+---@param result? table
+---@return table? info
+function request.server_of(result)
+  local meta = result and type(result._meta) == "table" and result._meta or {}
+  return result and result.serverInfo or meta[PREFIX .. "serverInfo"]
+end
+
+return request

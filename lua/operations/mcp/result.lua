@@ -1,0 +1,77 @@
+--- Results of MCP's calls as envelopes and errors.
+local core = require("operations.core")
+local errors = require("operations.error")
+local json = require("operations.json")
+
+local result = {}
+
+-- Types of content that programs know how to read.
+local known = { text = "text", image = "data", audio = "data", resource = "resource", resource_link = "uri" }
+
+-- A block as it came; one that nobody knows is text besides: its JSON.
+local function block_of(block)
+  local key = known[block.type]
+  if key and block[key] ~= nil then
+    return block
+  end
+  return { type = "text", text = assert(json.encode(block, { sort_keys = true })), _meta = { raw = block } }
+end
+
+local function blocks_of(content)
+  local blocks = core.kind(content) == "array" and content or setmetatable({}, core.array_mt)
+  for i = 1, #blocks do
+    blocks[i] = block_of(blocks[i])
+  end
+  return blocks
+end
+
+-- The first text, for people.
+local function said(blocks)
+  for _, block in ipairs(blocks) do
+    if block.type == "text" then
+      return ": " .. block.text
+    end
+  end
+  return ""
+end
+
+--- The envelope of a CallToolResult: `structuredContent`, whatever JSON it is, else the content blocks.
+---@param value table  checked by `shape`
+---@param options? { structured?: boolean }  structured: a result without structuredContent is a failure
+---@return operations.Envelope?
+---@return operations.Error? err  kind "output"
+function result.of_tool(value, options)
+  local blocks = blocks_of(value.content)
+  local meta = {
+    isError = value.isError == true, content = blocks, structuredContent = value.structuredContent, _meta = value._meta,
+  }
+  local data = value.structuredContent
+  if data == nil and options and options.structured and not meta.isError then
+    return nil, errors.new("EXECUTION_ERROR",
+      "the tool declares an outputSchema and answered without structuredContent" .. said(blocks),
+      { kind = "output", content = blocks })
+  elseif data == nil then
+    data = blocks
+  end
+  return core.mcp_envelope(data, meta)
+end
+
+-- What the protocol adds to results.
+local protocol = { _meta = true, resultType = true, ttlMs = true, cacheScope = true, nextCursor = true }
+
+--- The envelope of any other result: the object without what is the protocol's.
+---@param value table
+---@param content? table[]  blocks
+---@return operations.Envelope
+function result.of_object(value, content)
+  local data = {}
+  for key, item in pairs(value) do
+    if not protocol[key] then
+      data[key] = item
+    end
+  end
+  return core.mcp_envelope(data, { isError = false, content = content or setmetatable({}, core.array_mt),
+    _meta = value._meta })
+end
+
+return result

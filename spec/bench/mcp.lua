@@ -1,0 +1,65 @@
+--- The MCP client beside the official TypeScript client (npm, @modelcontextprotocol/sdk), on the same servers in the
+--- same run, in turns; each client is a process of its own. CPU time per call is that of the client process alone: on a
+--- busy machine it says more than calls per second. Medians of ROUNDS.
+local json = require("operations.json")
+local measure = require("spec.bench.measure")
+local operations = require("operations")
+local test_server = require("spec.support.server")
+
+local SECONDS, ROUNDS = tonumber(os.getenv("MCP_SECONDS")) or 1, 3
+local runtime = rawget(_G, "jit") and "luajit" or "lua5.4"
+
+local function client_of(command, place)
+  local all = { env = {} }
+  for _, name in ipairs({ "LUA_PATH", "LUA_CPATH", "NODE_PATH" }) do
+    all.env[name] = os.getenv(name)
+  end
+  for _, list in ipairs({ command, { tostring(SECONDS) }, place }) do
+    for _, word in ipairs(list) do
+      all[#all + 1] = word
+    end
+  end
+  local child = assert(operations.process.spawn(all))
+  local line = child:read_line()
+  child:wait()
+  return line and assert(json.decode(line)) or error("a client failed: " .. child:stderr())
+end
+
+local figures = {
+  { "calls/s, one by one", function(found) return found.one.rate end },
+  { "calls/s, 32 in flight", function(found) return found.many.rate end },
+  { "CPU us per call, one by one", function(found) return found.one.cpu end, inverse = true },
+  { "CPU us per call, 32 in flight", function(found) return found.many.cpu end, inverse = true },
+  { "resident MB", function(found) return found.resident end, inverse = true },
+  { "ms to the first list", function(found) return found.start end, inverse = true },
+}
+
+local function median_of(list, value)
+  local values = {}
+  for i, found in ipairs(list) do
+    values[i] = value(found)
+  end
+  return measure.median(values)
+end
+
+local function compare(name, place)
+  local ours, theirs = {}, {}
+  for round = 1, ROUNDS do
+    ours[round] = client_of({ runtime, "spec/bench/mcp_client.lua" }, place)
+    theirs[round] = client_of({ "node", "spec/bench/mcp_peer.mjs" }, place)
+  end
+  for _, figure in ipairs(figures) do
+    local mine, peer = median_of(ours, figure[2]), median_of(theirs, figure[2])
+    print(("%-8s %-30s %9.1f   TypeScript %9.1f   %6.2f times"):format(name, figure[1], mine, peer,
+      figure.inverse and peer / mine or mine / peer))
+  end
+  print(("%-8s %-30s %9.1f   of it, CPU of the client"):format(name, "ms to the first list", median_of(ours,
+    function(found) return found.share end)))
+end
+
+operations.run(function()
+  compare("stdio", { "stdio", runtime, "spec/bench/mcp_server.lua" })
+  local server = test_server.start()
+  compare("HTTP", { "http", server.url .. "/hostile/bench" })
+  server:stop()
+end)

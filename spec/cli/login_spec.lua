@@ -1,0 +1,103 @@
+local command = require("spec.support.command")
+local http = require("operations.http")
+local json = require("operations.json")
+local oauth = require("spec.support.oauth")
+local process = require("operations.process")
+local system = require("operations.system")
+local test_server = require("spec.support.server")
+
+describe("a login from the terminal", function()
+  local server, browser, home
+
+  setup(function()
+    server = oauth.start()
+    home = os.tmpname()
+  end)
+
+  teardown(function()
+    server:stop()
+    os.execute(("rm -rf '%s'"):format(home))
+  end)
+
+  before_each(function()
+    local config, resource = server:good()
+    resource.scopes_supported = { "read" }
+    server:setup(config)
+    browser = server.browser()
+    os.execute(("rm -rf '%s'"):format(home))
+  end)
+
+  local read = '[{"text":"read","type":"text"}]'
+
+  local function call(sources)
+    return "lua/operations/cli/main.lua call guarded.scope --compact "
+      .. (sources or ("--namespace guarded --mcp '%s'"):format(server.mcp))
+  end
+
+  -- Calls the tool at a terminal of its own; `answer(url)` is what the user types. Returns the last line,
+  -- and all of them.
+  local function at_terminal(way, answer, sources)
+    local env = command.environment()
+    local preload = env.LD_PRELOAD or "" -- for our program, not for `script`
+    env.LD_PRELOAD, env.OPERATIONS_LOGIN, env.XDG_STATE_HOME = nil, way, home
+    local run = assert(process.spawn({
+      "script", "-qec", ("LD_PRELOAD=%s %s %s"):format(preload, command.interpreter(), call(sources)), "/dev/null",
+      env = env,
+    }))
+    local last, all = nil, {}
+    while true do
+      local line = run:read_line()
+      if not line then
+        return last, table.concat(all, "\n")
+      end
+      all[#all + 1] = last
+      last = line:gsub("\r", ""):gsub("^.*\27%[K", "")
+      local url = last:match("^  (http%S+)$")
+      if url then
+        run:write((answer(url) or "") .. "\n")
+      end
+    end
+  end
+
+  it("takes the address at which the browser ended, and keeps the token for the next call", function()
+    assert.equal(read, at_terminal("paste", browser.open))
+    assert.equal(read, at_terminal("paste", browser.open))
+    assert.equal(1, #browser.opened)
+    assert.equal(2, #system.list(home .. "/operations/oauth"))
+  end)
+
+  local function visit(url)
+    assert.equal(200, assert(http.request({ url = browser.open(url) })).status)
+  end
+
+  it("waits for a browser on this machine", function()
+    local port = test_server.free_port()
+    assert.equal(read, at_terminal(port, visit))
+    assert.equal("http://127.0.0.1:" .. port .. "/callback", server:last("/authorize").fields.redirect_uri)
+  end)
+
+  it("is one after the other where many servers want one", function()
+    local path = os.tmpname()
+    local file = assert(io.open(path, "w"))
+    file:write(json.encode({ mcpServers = { guarded = { url = server.mcp }, other = { url = server.mcp .. "?b" } } }))
+    file:close()
+    assert.equal(read, at_terminal(test_server.free_port(), visit, "--mcp-config '" .. path .. "'"))
+    os.remove(path)
+    assert.equal(2, #browser.opened)
+  end)
+
+  it("fails when nothing is pasted", function()
+    local _, all = at_terminal("paste", function() end)
+    assert.matches("no address was pasted", all)
+  end)
+
+  it("is asked for nowhere but at a terminal, and not where there is a token", function()
+    local function run(more)
+      return command.run(("XDG_STATE_HOME='%s' lua %s"):format(home, call() .. (more or "")))
+    end
+    assert.matches("the server wants a user to log in: call it from a terminal once", run().err)
+    assert.matches("HTTP_401", run(" --bearer wrong").err)
+    assert.equal(read, at_terminal("paste", browser.open))
+    assert.equal(read .. "\n", run().out)
+  end)
+end)

@@ -1,0 +1,75 @@
+local command = require("spec.support.command")
+local json = require("operations.json")
+
+local marker = 0
+
+-- The shell's words that start our server; it has a name of its own among the processes.
+local function server(more)
+  marker = marker + 1
+  local words = { "env" }
+  for name, value in pairs(command.environment()) do
+    words[#words + 1] = ('%s="%s"'):format(name, value)
+  end
+  return ("%s %s spec/support/mcp/server.lua legacy marker=%s%d %s"):format(table.concat(words, " "),
+    command.interpreter(), tostring({}):match("0x(%x+)"), marker, more or "")
+end
+
+-- How many processes still have the words of a server in their command line.
+local function left(words)
+  local name = words:match("marker=%x+")
+  return tonumber(command.run("ps -eo args | grep -c '[m]arker" .. name:sub(7) .. "'").out)
+end
+
+describe("--mcp", function()
+  it("calls a tool of a server that is started for it, and ends with it", function()
+    local words = server()
+    local result = command.run(("operations call --mcp '%s' mcp.echo message=hi --compact"):format(words))
+    assert.equal("", result.err)
+    assert.equal('[{"text":"hi","type":"text"}]\n', result.out)
+    assert.equal(0, result.code)
+    assert.equal(0, left(words))
+  end)
+
+  it("lists and describes tools under the name that is asked for", function()
+    local words = server()
+    local result = command.run(("operations list --mcp '%s' --namespace mine"):format(words))
+    assert.matches("mine%.echo +query +Echo", result.out)
+    result = command.run(("operations describe mine.add --namespace mine --mcp '%s'"):format(words))
+    assert.matches("sum", result.out)
+  end)
+
+  it("tells a server that does not start, with what it said", function()
+    local result = command.run("operations list --mcp \"sh -c 'echo no luck >&2; exit 3'\"")
+    assert.equal(12, result.code)
+    assert.matches("exit code 3: no luck", result.err)
+    result = command.run("operations list --mcp \"'\"")
+    assert.equal(12, result.code)
+    assert.matches("expected a command or a URL", result.err)
+  end)
+
+  it("leaves no process behind when it is interrupted", function()
+    local words = server()
+    local result = command.run(("timeout --foreground --preserve-status -s INT %d env LD_PRELOAD=$SANITIZER %s "
+      .. "lua/operations/cli/main.lua call mcp.never --mcp '%s'"):format(os.getenv("LD_PRELOAD") and 3 or 1,
+      command.interpreter(), words))
+    assert.equal(130, result.code)
+    assert.equal(0, left(words))
+  end)
+end)
+
+describe("--mcp-config", function()
+  it("takes the servers of a file, and tells those that fail", function()
+    local path = os.tmpname()
+    local file = assert(io.open(path, "w"))
+    file:write(json.encode({ mcpServers = {
+      good = { command = "sh", args = { "-c", "exec " .. server() } }, bad = { command = "no-such-program" },
+    } }))
+    file:close()
+    local result = command.run(("operations call good.add a=1 b=2 --mcp-config %s --compact"):format(path))
+    os.remove(path)
+    assert.equal('{"sum":3}\n', result.out)
+    assert.matches("bad: no%-such%-program", result.err)
+    result = command.run("operations list --mcp-config /no/such/file")
+    assert.equal(12, result.code)
+  end)
+end)

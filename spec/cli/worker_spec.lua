@@ -1,0 +1,84 @@
+local command = require("spec.support.command")
+local operations = require("operations")
+local redis = require("spec.support.redis")
+
+describe("operations worker", function()
+  local server
+
+  setup(function()
+    server = redis.start()
+  end)
+
+  teardown(function()
+    server.stop()
+  end)
+
+  local function start_worker()
+    local serving = false
+    local worker = assert(operations.process.spawn({ command.interpreter(), "lua/operations/cli/main.lua", "worker",
+      "--lua", "examples/definitions", "--redis", server.url, env = command.environment(), on_stderr = function(line)
+        serving = serving or line:find("serving 3 operations", 1, true) ~= nil
+      end }))
+    operations.run(function()
+      for _ = 1, 2000 do
+        if serving then
+          return
+        end
+        operations.sleep(0.01)
+      end
+      error("the worker does not start: " .. worker:stderr())
+    end)
+    return worker
+  end
+
+  -- Runs a script with a worker beside it, which is interrupted in the end unless the script has done so.
+  local function with_worker(script)
+    local worker = start_worker()
+    local result = command.run(("url=%s worker=%d\n%s"):format(server.url, worker.pid, script))
+    if not script:find("kill", 1, true) then
+      os.execute(("kill -INT %d"):format(worker.pid))
+    end
+    result.worker = worker:wait()
+    return result
+  end
+
+  it("serves its operations to call, watch, list and describe", function()
+    local result = with_worker([[
+      operations list --redis $url
+      operations describe demo.greet --redis $url | head -1
+      operations call demo.greet name=Ada --redis $url
+      operations watch demo.countdown from=2 pause=0 --redis $url]])
+    assert.matches("demo%.greet +query +Greet somebody", result.out)
+    assert.matches("\ndemo.greet  query  1.0.0\n", result.out, 1, true)
+    assert.matches("\n\"Hello, Ada!\"\n{\"left\":2}\n{\"left\":1}\n", result.out, 1, true)
+  end)
+
+  it("lets what runs end when it is interrupted", function()
+    local result = with_worker([[
+      operations watch demo.countdown from=3 pause=0.2 --redis $url & watching=$!
+      sleep 0.5; kill -INT $worker; wait $watching; echo "watch $?"]])
+    assert.matches("{\"left\":3}\n{\"left\":2}\n{\"left\":1}\n", result.out, 1, true)
+    assert.matches("\nwatch 0\n", result.out, 1, true)
+    assert.same({ code = 130 }, result.worker)
+  end)
+
+  it("validates at the caller, and says what is not there", function()
+    local result = with_worker([[
+      operations call demo.greet name= --redis $url; echo "invalid $?"
+      operations call demo.nothing --redis $url; echo "nothing $?"]])
+    assert.matches("invalid 5\nnothing 3\n", result.out, 1, true)
+    assert.matches("/name", result.err, 1, true)
+  end)
+
+  it("says what is wrong with how it is called", function()
+    assert.equal(2, command.run("operations worker --lua examples/definitions").code)
+    assert.equal(2, command.run("operations worker --redis redis://127.0.0.1:1").code)
+    local result = command.run("operations worker --lua examples/definitions --redis redis://127.0.0.1:1")
+    assert.equal(12, result.code)
+    assert.matches("TRANSPORT_LOST", result.err)
+    result = command.run("operations worker --lua examples/definitions --redis http://127.0.0.1")
+    assert.equal(12, result.code)
+    assert.equal(12, command.run("operations list --redis redis://127.0.0.1:1").code)
+    assert.equal(12, command.run("operations list --websocket ws://127.0.0.1:1").code)
+  end)
+end)

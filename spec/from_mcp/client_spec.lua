@@ -1,0 +1,280 @@
+local operations = require("operations")
+local support = require("spec.support.mcp")
+
+-- Lets things happen until `done()` is true.
+local function wait_until(done)
+  for _ = 1, 500 do
+    if done() == true then
+      return true
+    end
+    operations.sleep(0.01)
+  end
+  return false
+end
+
+describe("a client of an MCP server", function()
+  local client
+
+  after_each(function()
+    client:close()
+  end)
+
+  local form = { type = "object", required = { "name" }, properties = {
+    name = { type = "string", default = "Ada" }, age = { type = "integer" } } }
+
+  it("answers what the server asks while a call is pending", function()
+    client = support.connect("legacy", {
+      roots = { "file:///one", { uri = "file:///two", name = "Two" } },
+      sampling = function(params)
+        operations.sleep(0.01)
+        return { role = "assistant", model = "m", content = { type = "text", text = params.messages[1] } }
+      end,
+      elicitation = function(params)
+        assert.equal("Who?", params.message)
+        return { action = "accept", content = { age = 36 } }
+      end,
+    })
+    local asked = support.heard(client, "initialize")[1].params.capabilities
+    assert.same({ roots = { listChanged = true }, sampling = {}, elicitation = { form = {} } }, asked)
+    local function result(tool, params)
+      return assert(client:call(tool, { params = params })).data.result
+    end
+    assert.same({}, result("ask_ping"))
+    assert.same({ { uri = "file:///one" }, { uri = "file:///two", name = "Two" } }, result("ask_roots").roots)
+    assert.equal("hi", result("ask_model", { messages = { "hi" } }).content.text)
+    assert.same({ action = "accept", content = { name = "Ada", age = 36 } },
+      result("ask_user", { message = "Who?", requestedSchema = form }))
+  end)
+
+  it("refuses what it has no function for, and what its function raises", function()
+    client = support.connect("legacy", { sampling = function()
+      error("no model here")
+    end, elicitation = function()
+      return { action = "accept", content = { age = "old" } }
+    end })
+    local function failure(tool, params)
+      return assert(client:call(tool, { params = params or {} })).data.error
+    end
+    assert.equal(-32601, failure("ask_roots").code)
+    assert.matches("no model here", failure("ask_model").message)
+    local wrong = failure("ask_user", { message = "?", requestedSchema = form })
+    assert.equal(-32602, wrong.code)
+    assert.matches("/age", wrong.message)
+  end)
+
+  it("answers from the loop, however long the program's function takes", function()
+    local release
+    client = support.connect("legacy", { sampling = function()
+      operations.sleep(0.05)
+      release = true
+      return { role = "assistant", model = "m", content = { type = "text", text = "late" } }
+    end })
+    local slow = operations.spawn(function()
+      return assert(client:call("ask_model", { params = {} }))
+    end)
+    assert.equal("late", assert(slow:wait()).data.result.content.text)
+    assert.is_true(release)
+  end)
+
+  it("gives input in rounds, the server's state byte for byte", function()
+    client = support.connect("modern", { elicitation = function(params)
+      return { action = "accept", content = { name = params.message } }
+    end, roots = { "file:///x" } })
+    local state = "\0é=;\"\\ "
+    local answer = assert(client:call("input", { state = state, requests = {
+      a = { method = "elicitation/create", params = { message = "one" } }, b = { method = "roots/list" },
+    } })).data
+    assert.equal(state, answer.state)
+    assert.equal("one", answer.answers.a.content.name)
+    assert.same({ { uri = "file:///x" } }, answer.answers.b.roots)
+    local calls = support.heard(client, "tools/call")
+    assert.not_equal(calls[1].id, calls[2].id)
+    assert.is_nil(calls[1].params.inputResponses)
+    assert.same(calls[1].params.arguments, calls[2].params.arguments)
+    answer = assert(client:call("input", { requests = { b = { method = "roots/list" } } })).data
+    assert.is_nil(answer.state)
+  end)
+
+  it("does not go round for ever", function()
+    client = support.connect("modern")
+    local _, err = client:call("value", { value = 1 })
+    assert.is_nil(err)
+    _, err = client:call("input", { requests = { a = { method = "roots/list" } } })
+    assert.equal("MCP_-32601", err.code)
+    assert.equal("input", err.details.kind)
+  end)
+
+  it("tells progress to whoever called, which begins the time anew", function()
+    client = support.connect("legacy")
+    local seen = {}
+    local envelope = assert(client:call("steps", { count = 8, pause = 0.2 }, { timeout = 1200, on_progress = function(p)
+      seen[#seen + 1] = p.progress .. "/" .. p.total .. p.message
+    end }))
+    assert.equal("done", envelope.data[1].text)
+    assert.equal("8/8at", seen[#seen])
+    assert.is_nil(support.heard(client, "tools/call")[2].params._meta)
+  end)
+
+  it("hears progress through the context of a call, too", function()
+    client = support.connect("legacy")
+    local registry, seen = operations.registry(), 0
+    assert(client:register(registry))
+    assert(registry:execute("spec.steps", { count = 3 }, { metadata = { on_progress = function(progress)
+      seen = progress.progress
+    end } }))
+    assert.equal(3, seen)
+  end)
+
+  for _, era in ipairs({ "legacy", "modern" }) do
+    it("completes arguments, and hears what the server logs: " .. era, function()
+      local logged
+      client = support.connect(era, { on_log = function(entry)
+        logged = entry.data
+      end })
+      assert.same({ { "a-completed" }, false }, { client:complete("greet", "who", "a") })
+      assert.same({ "b-completed" }, (client:complete("memo://{name}", "name", "b", { other = "c" })))
+      local asked = support.heard(client, "completion/complete")
+      assert.same({ type = "ref/prompt", name = "greet" }, asked[1].params.ref)
+      assert.same({ type = "ref/resource", uri = "memo://{name}" }, asked[2].params.ref)
+      assert.same({ arguments = { other = "c" } }, asked[2].params.context)
+      assert(client:set_log_level("info"))
+      assert(client:call("say", { data = { 1 } }))
+      assert.same({ 1 }, logged)
+      local calls = support.heard(client, "tools/call")
+      local level = calls[#calls].params._meta and calls[#calls].params._meta["io.modelcontextprotocol/logLevel"]
+      assert.equal(era == "modern" and "info" or nil, level)
+    end)
+  end
+
+  it("follows resources", function()
+    client = support.connect("legacy")
+    local changed
+    assert(client:subscribe("memo://a", function(uri)
+      changed = uri
+    end))
+    assert.is_true(wait_until(function()
+      return changed == "memo://a"
+    end))
+    assert(client:unsubscribe("memo://a"))
+    assert(client:ping())
+    assert.equal(1, #support.heard(client, "resources/unsubscribe"))
+  end)
+
+  it("tells the server of other roots", function()
+    client = support.connect("legacy", { roots = { "file:///one" } })
+    assert(client:set_roots({ "file:///two" }))
+    assert.equal(1, #support.heard(client, "notifications/roots/list_changed"))
+    assert.equal("file:///two", assert(client:call("ask_roots")).data.result.roots[1].uri)
+  end)
+
+  it("keeps a registry in step with the server's list", function()
+    client = support.connect("legacy")
+    local registry, heard = operations.registry(), {}
+    assert(client:register(registry))
+    client:on_notification(function(method)
+      heard[#heard + 1] = method
+    end)
+    assert.is_nil(registry:get("spec.sprout"))
+    assert(registry:execute("spec.grow", { name = "sprout" }))
+    assert.is_true(wait_until(function()
+      return registry:get("spec.sprout") ~= nil
+    end))
+    assert.equal("new", assert(registry:execute("spec.sprout")).data[1].text)
+    assert.same({ "notifications/tools/list_changed" }, heard)
+  end)
+
+  it("reads lists page by page, and not for ever", function()
+    client = support.connect("legacy", { server = { "tools=5" } })
+    local pages = support.heard(client, "tools/list")
+    assert.is_true(#pages > 5)
+    assert.equal("more", assert(client:call("more5")).data[1].text)
+    client:close()
+    local told
+    client = support.connect("legacy", { server = { "tools=5", "cursor=loop" }, log = function(_, text)
+      told = told or text:find("repeats itself", 1, true)
+    end })
+    assert.is_truthy(told)
+  end)
+
+  it("waits for tools that are tasks, and calls them off", function()
+    client = support.connect("legacy")
+    assert.equal(3, assert(client:call("research", { goal = "completed" })).data.polls)
+    local _, err = client:call("research", { goal = "cancelled" })
+    assert.equal("cancelled", err.details.status)
+    local registry = operations.registry()
+    assert(client:register(registry))
+    _, err = registry:execute("spec.research", { goal = "working" }, { timeout = 60 })
+    assert.equal("TIMEOUT", err.code)
+    assert.is_true(wait_until(function()
+      for _, cancelled in ipairs(assert(client:call("cancelled")).data) do
+        if cancelled.task == "t1" then
+          return true
+        end
+      end
+    end))
+  end)
+
+  it("takes the server's time to wait for what never comes as legacy", function()
+    client = support.connect("legacy", { server = { "silent=server/discover" }, probe_timeout = 50 })
+    assert.equal("2025-11-25", client.version)
+    client:close()
+    client = support.connect("legacy", { server = { "exit=server/discover" } })
+    assert.equal("2025-11-25", client.version)
+  end)
+
+  it("speaks each era that is asked for, and remembers what a server spoke", function()
+    client = support.connect("dual")
+    assert.equal("2026-07-28", client.version)
+    client:close()
+    client = support.connect("dual", { era = "legacy" })
+    assert.equal("2025-11-25", client.version)
+    client:close()
+    client = support.connect("dual", { version = "2025-06-18" })
+    assert.equal("2025-06-18", client.version)
+    client:close()
+    client = support.connect("dual", { version = "2026-07-28" })
+    assert.equal("tools/list", assert(client:call("heard")).data[1].method)
+    client:close()
+    local config = support.config("legacy")
+    operations.from_mcp.connect("spec", config):close()
+    client = assert(operations.from_mcp.connect("spec", config))
+    assert.equal("initialize", assert(client:call("heard")).data[1].method)
+  end)
+
+  it("takes over of the tools what the configuration asks for", function()
+    client = support.connect("legacy", {
+      include = { "echo", "add" }, exclude = function(tool)
+        return tool.name == "add"
+      end, namespace = "mine", accessControl = { requiredScopes = { "use" } },
+    })
+    local ids = {}
+    for _, definition in ipairs(client.operations) do
+      ids[#ids + 1] = definition._meta.tool and definition.namespace .. "." .. definition.name
+    end
+    assert.same({ "mine.echo" }, ids)
+    assert.is_true(client.operations[1]._meta.exposed)
+    local registry = operations.registry()
+    assert(client:register(registry))
+    assert.equal("ACCESS_DENIED", select(2, registry:execute("mine.echo", { message = "x" })).code)
+  end)
+
+  it("may take what is not structured where it should be", function()
+    client = support.connect("legacy", { output = "warn" })
+    assert.equal("only text", assert(client:call("unstructured")).data[1].text)
+  end)
+end)
+
+describe("a configuration", function()
+  for message, config in pairs({
+    ["either command or url"] = {}, ["either command or url "] = { command = "x", url = "http://x" },
+    ["no option \"comand\""] = { comand = "x" }, ["config.args: table expected"] = { command = "x", args = "y" },
+    ["no \"new\""] = { command = "x", era = "new" }, ["no revision"] = { command = "x", version = "1999-01-01" },
+    ["http or https URL"] = { url = "ftp://x" }, ["above 0"] = { command = "x", timeout = 0 },
+  }) do
+    it("that is wrong raises: " .. message, function()
+      local ok, raised = pcall(operations.from_mcp.connect, "x", config)
+      assert.is_false(ok)
+      assert.matches(message:match("^(.-) *$"), raised, 1, true)
+    end)
+  end
+end)

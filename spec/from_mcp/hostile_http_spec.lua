@@ -1,0 +1,117 @@
+-- Servers over HTTP that behave badly (spec/support/server/hostile.lua): every call ends, and no other one is hurt.
+local operations = require("operations")
+local test_server = require("spec.support.server")
+
+local MIB = 1024 * 1024
+
+describe("a hostile MCP server over HTTP", function()
+  local server, client
+  local last = 0
+
+  local function connect(query, more)
+    last = last + 1
+    local key = "k" .. last
+    local config = { url = ("%s/hostile/%s?%s"):format(server.url, key, query), log = function() end, timeout = 20000,
+      stream = false, verdict = "legacy" }
+    for name, value in pairs(more or {}) do
+      config[name] = value
+    end
+    return assert(operations.from_mcp.connect("hostile", config)), function(name)
+      local noted = operations.http.request({ url = ("%s/note/hostile.%s.%s"):format(server.url, key, name) })
+      return tonumber(noted.body)
+    end
+  end
+
+  local function text_of(envelope, err)
+    return assert(envelope, err).data[1].text
+  end
+
+  lazy_setup(function()
+    server = test_server.start()
+    client = connect("", { max_message = MIB })
+  end)
+
+  lazy_teardown(function()
+    client:close()
+    server:stop()
+  end)
+
+  after_each(function()
+    assert.equal("well", text_of(client:call("echo", { message = "well" })))
+  end)
+
+  for tool, text in pairs({
+    formats = "formatted", unended = "unended", open = "open", typeless = "typeless", capitals = "capitals",
+  }) do
+    it("is understood: " .. tool, function()
+      assert.equal(text, text_of(client:call(tool)))
+    end)
+  end
+
+  for tool, expected in pairs({
+    cut = { "malformed", "malformed response" }, clean = { "lost", "ended without the answer" },
+    endless = { "size", "larger than 1048576 bytes" }, endless_event = { "lost", "" },
+    around = { "redirect", "more than 5 redirects" }, moved = { "redirect", "301" }, found = { "redirect", "302" },
+    other = { "redirect", "303" }, locked = { "status", "401" }, forbidden = { "status", "403" },
+    busy = { "status", "later" }, down = { "status", "503" }, truncated = { "truncated", "" }, reset = { "reset", "" },
+  }) do
+    it("fails the one call at once that it answers so: " .. tool, function()
+      local _, err = client:call(tool)
+      assert.not_equal("TIMEOUT", err.code)
+      assert.equal(expected[1], err.details.kind)
+      assert.matches(expected[2], err.message, 1, true)
+    end)
+  end
+
+  it("says when to come back, and what is missing", function()
+    assert.equal(7000, select(2, client:call("busy")).details.retryAfter)
+    assert.equal(2000, select(2, client:call("down")).details.retryAfter)
+    assert.matches("insufficient_scope", select(2, client:call("forbidden")).details.headers["www-authenticate"])
+  end)
+
+  it("may stop within a body: time ends that", function()
+    local _, err = client:call("stalling", {}, { timeout = 50 })
+    assert.equal("TIMEOUT", err.code)
+  end)
+
+  it("may promise the rest of a stream for ever: it is asked so often", function()
+    local eager, noted = connect("")
+    local _, err = eager:call("promising")
+    assert.equal("lost", err.details.kind)
+    assert.equal(require("operations.limits").reconnects, noted("resumed"))
+    eager:close()
+  end)
+
+  it("may forget every session: one new handshake for a call, then its error", function()
+    local forgetful, noted = connect("session=never")
+    local _, err = forgetful:call("echo", { message = "x" })
+    assert.equal("session", err.details.kind)
+    assert.equal(2, noted("initialize"))
+    forgetful:close()
+  end)
+
+  for _, status in ipairs({ 200, 500 }) do
+    it("may answer notifications as it likes: " .. status, function()
+      local calm = connect("told=" .. status)
+      assert.equal("x", text_of(calm:call("echo", { message = "x" })))
+      calm:close()
+    end)
+  end
+
+  for status, goes_on in pairs({ [405] = false, [500] = true }) do
+    it("may have no stream of its own, or not now: " .. status, function()
+      local calm, noted = connect("get=" .. status, { stream = true })
+      local link = calm._session._link
+      for _ = 1, 500 do
+        if noted("listened") and (goes_on or not link._listener) then
+          break
+        end
+        operations.sleep(0.01)
+      end
+      assert.equal(goes_on, link._listener ~= nil)
+      assert.equal(1, noted("listened"))
+      assert.equal("x", text_of(calm:call("echo", { message = "x" })))
+      calm:close()
+    end)
+  end
+end)

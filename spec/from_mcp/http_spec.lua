@@ -1,0 +1,272 @@
+local json = require("operations.json")
+local operations = require("operations")
+local test_server = require("spec.support.server")
+
+local from_mcp = operations.from_mcp
+
+describe("an MCP server over HTTP", function()
+  local server
+  local clients, last = {}, 0
+
+  lazy_setup(function()
+    server = test_server.start()
+  end)
+
+  lazy_teardown(function()
+    server:stop()
+  end)
+
+  after_each(function()
+    for _, client in ipairs(clients) do
+      client:close()
+    end
+    clients = {}
+  end)
+
+  -- Connects to a server of its own; gives the client, and what hears the requests since asked last.
+  local function connect(query, more)
+    last = last + 1
+    local key = "k" .. last
+    local config = { url = ("%s/mcp/%s?%s"):format(server.url, key, query), log = function() end, timeout = 5000 }
+    for name, value in pairs(more or {}) do
+      config[name] = value
+    end
+    local client, err = from_mcp.connect("spec", config)
+    clients[#clients + 1] = client
+    return client, function(what)
+      local found = {}
+      for _, heard in ipairs(json.decode(operations.http.request({ url = server.url .. "/mcp/heard/" .. key }).body)) do
+        local body = json.decode(heard.body or "null")
+        heard.body = type(body) == "table" and body or nil
+        if not what or heard.method == what or heard.body and heard.body.method == what then
+          found[#found + 1] = heard
+        end
+      end
+      return found
+    end, err
+  end
+
+  local function text_of(envelope, err)
+    return assert(envelope, err).data[1].text
+  end
+
+  for _, reply in ipairs({ "json", "sse" }) do
+    for _, era in ipairs({ "legacy", "modern" }) do
+      it(("of the %s era is called, and answers in %s"):format(era, reply), function()
+        local client = assert(connect(("era=%s&reply=%s"):format(era, reply)))
+        assert.equal(era == "modern" and "2026-07-28" or "2025-11-25", client.version)
+        assert.equal("hi", text_of(client:call("echo", { message = "hi" })))
+        assert.same({ "a", "b", "c" }, assert(operations.map({ "a", "b", "c" }, function(text)
+          return text_of(client:call("echo", { message = text }))
+        end)))
+      end)
+    end
+  end
+
+  it("hears the session and the revision in every request, and its end", function()
+    local client, hear = connect("session=yes", { headers = { ["X-Mine"] = "1" } })
+    assert(client:call("echo", { message = "x" }))
+    client:close()
+    local all = hear()
+    for _, heard in ipairs(all) do
+      local method = heard.body and heard.body.method
+      assert.equal("1", heard.headers["x-mine"])
+      if method ~= "server/discover" and method ~= "initialize" then
+        assert.equal("session-1", heard.headers["mcp-session-id"])
+        assert.equal("2025-11-25", heard.headers["mcp-protocol-version"])
+      else
+        assert.is_nil(heard.headers["mcp-session-id"])
+      end
+    end
+    assert.equal("DELETE", all[#all].method)
+  end)
+
+  it("of the modern era hears everything in each request, and no handshake when that is pinned", function()
+    local client, hear = connect("era=modern", { version = "2026-07-28" })
+    assert(client:call("echo", { message = "x" }))
+    local heard = hear()
+    assert.equal("tools/list", heard[1].body.method)
+    local call = hear("x")[1] or heard[#heard]
+    assert.equal("tools/call", call.headers["mcp-method"])
+    assert.equal("echo", call.headers["mcp-name"])
+    assert.equal("2026-07-28", call.headers["mcp-protocol-version"])
+    local meta = call.body.params._meta
+    assert.equal("2026-07-28", meta["io.modelcontextprotocol/protocolVersion"])
+    assert.same({}, meta["io.modelcontextprotocol/clientCapabilities"])
+    assert.equal("operations", meta["io.modelcontextprotocol/clientInfo"].name)
+  end)
+
+  it("that has forgotten the session gets a new handshake, once for all who call", function()
+    local client, hear = connect("session=yes")
+    hear()
+    local _, err = client:call("gone")
+    assert.equal("session", err.details.kind)
+    assert.same({ "a", "b" }, assert(operations.map({ "a", "b" }, function(text)
+      return text_of(client:call("echo", { message = text }))
+    end)))
+    assert.is_true(#hear("initialize") <= 3) -- for "gone", for the list that is read again, for what came after
+  end)
+
+  it("may ask while a call is pending", function()
+    local asked
+    local client = connect("", { elicitation = function(params)
+      asked = params.message
+      return { action = "accept", content = {} }
+    end })
+    assert.equal('{"action":"accept","content":{"name":"Ada"}}',
+      json.encode(json.decode(text_of(client:call("ask"))), { sort_keys = true }))
+    assert.equal("?", asked)
+  end)
+
+  it("may ask for input in its result, and gets its state back as it was", function()
+    local client = connect("era=modern", { elicitation = function()
+      return { action = "accept", content = { name = "Grace" } }
+    end })
+    assert.equal("s\226\130\172=Grace", text_of(client:call("input")))
+  end)
+
+  it("that lets a stream break off is asked for the rest, with the last event's id", function()
+    local client, hear = connect("", { stream = false })
+    assert.equal("resumed", text_of(client:call("resume")))
+    assert.equal("e-1", hear("GET")[1].headers["last-event-id"])
+  end)
+
+  it("that loses an answer is told of at once; what is read-only is asked again", function()
+    local client, hear = connect("", { stream = false })
+    local _, err = client:call("drop")
+    assert.equal("lost", err.details.kind)
+    assert.equal(2, #hear("tools/call"))
+    _, err = client:request("tools/call", { name = "drop" })
+    assert.equal("lost", err.details.kind)
+    assert.equal(1, #hear("tools/call"))
+  end)
+
+  it("that will not have a stream taken up again has lost the answer", function()
+    local client = connect("once=yes", { stream = false })
+    local _, err = client:call("resume")
+    assert.equal("lost", err.details.kind)
+  end)
+
+  for name, expected in pairs({
+    accepted = { "protocol", "status 202" }, html = { "protocol", "text/html.*Log in" },
+    unreadable = { "malformed", "malformed response" }, foreign = { "redirect", "another origin" },
+  }) do
+    it("fails a call at once that it answers wrongly: " .. name, function()
+      local client = connect("")
+      local _, err = client:call(name)
+      assert.equal(expected[1], err.details.kind)
+      assert.matches(expected[2], err.message)
+    end)
+  end
+
+  it("may move within its origin", function()
+    local client = connect("a=b")
+    assert.equal("here", text_of(client:call("elsewhere")))
+  end)
+
+  it("has its JSON-RPC errors told, whatever the status", function()
+    local client = connect("")
+    local _, err = client:call("refused")
+    assert.equal("MCP_-32602", err.code)
+    assert.equal(400, err.details.statusCode)
+    assert.same({ a = 1 }, err.details.data)
+  end)
+
+  it("may send what is not ours, before and after the answer", function()
+    local client, progress = connect(""), nil
+    assert.equal("mine", text_of(client:call("twice", {}, { on_progress = function(params)
+      progress = params.progress
+    end })))
+    assert.equal(1, progress)
+    assert.equal("still", text_of(client:call("echo", { message = "still" })))
+  end)
+
+  it("is given up in time, and told so in the legacy era", function()
+    local client, hear = connect("")
+    hear()
+    local _, err = client:call("slow", {}, { timeout = 50 })
+    assert.equal("TIMEOUT", err.code)
+    local bodies = {}
+    for _ = 1, 500 do
+      for _, heard in ipairs(hear()) do
+        bodies[heard.body and heard.body.method or heard.method] = heard.body
+      end
+      if bodies["notifications/cancelled"] then
+        break
+      end
+      operations.sleep(0.01)
+    end
+    assert.equal(bodies["tools/call"].id, bodies["notifications/cancelled"].params.requestId)
+  end)
+
+  for _, query in ipairs({ "era=legacy&stream=yes", "era=modern&ttl=60000" }) do
+    it("is followed when its list changes: " .. query, function()
+      local client, hear = connect(query)
+      local changes
+      client:on_change(function(found)
+        changes = found
+      end)
+      assert(client:call("changed"))
+      for _ = 1, 300 do
+        if changes then
+          break
+        end
+        operations.sleep(0.01)
+      end
+      assert.equal("grown", changes.added[1].name)
+      local asked = hear("subscriptions/listen")[1]
+      assert.same(query:find("modern") and { toolsListChanged = true } or nil,
+        asked and asked.body.params.notifications)
+    end)
+  end
+
+  it("is asked for a list once as long as that is fresh", function()
+    local client, hear = connect("era=modern&ttl=60000", { stream = false })
+    local list = assert(client:request("tools/list")).tools
+    list[1].name = "changed by whoever has it"
+    assert.not_equal(list[1].name, assert(client:request("tools/list")).tools[1].name)
+    assert.equal(1, #hear("tools/list"))
+    client, hear = connect("era=modern", { stream = false })
+    assert(client:request("tools/list"))
+    assert.equal(2, #hear("tools/list"))
+  end)
+
+  it("is asked for its list again when it says that a header is wrong", function()
+    local client, hear = connect("era=modern", { stream = false })
+    assert.equal("right", text_of(client:call("mismatch")))
+    assert.equal(2, #hear("tools/list"))
+  end)
+
+  it("gets its credentials from an object, and may ask for better ones", function()
+    local asked = {}
+    local auth = { token = 1 }
+    function auth:headers(url)
+      asked[#asked + 1] = url
+      return { Authorization = "Bearer " .. self.token }
+    end
+    function auth:challenged(response)
+      asked.status = response.status
+      self.token = self.token + 1
+      return true
+    end
+    local client, hear = connect("", { auth = auth })
+    assert(client:call("echo", { message = "x" }))
+    assert.equal("Bearer 1", hear()[1].headers.authorization)
+    assert.is_nil(asked.status)
+  end)
+
+  it("may speak the transport of 2024-11-05", function()
+    last = last + 1
+    local client = assert(from_mcp.connect("old", {
+      url = ("%s/mcp/sse/k%d"):format(server.url, last), verdict = "events", log = function() end,
+    }))
+    clients[1] = client
+    assert.equal("hi", text_of(client:call("echo", { message = "hi" })))
+  end)
+
+  it("out of reach is the client's error", function()
+    local client, _, err = connect("", { url = "http://127.0.0.1:" .. test_server.free_port() .. "/mcp" })
+    assert.is_nil(client)
+    assert.equal("connect", err.details.kind)
+  end)
+end)

@@ -1,0 +1,91 @@
+local json = require("operations.json")
+local name = require("operations.from_mcp.name")
+local operations = require("operations")
+local support = require("spec.support.mcp")
+
+local function entry(...)
+  local config = support.config("legacy", { server = { ... } })
+  return { command = config.command, args = config.args, env = config.env }
+end
+
+describe("from_mcp.load", function()
+  it("connects to many servers, of which some fail", function()
+    local servers = assert(operations.from_mcp.load({ mcpServers = {
+      one = entry(), two = entry("tools=3"), off = { command = "no-such-program", disabled = true },
+      broken = { command = "no-such-program" }, wrong = { comand = "sh" }, ended = { command = "false" },
+      unset = { command = "${NO_SUCH_VARIABLE}" },
+    } }, { log = function() end }))
+    local failed = {}
+    for _, problem in ipairs(servers.problems) do
+      failed[#failed + 1] = problem.name
+    end
+    table.sort(failed)
+    assert.same({ "broken", "ended", "unset", "wrong" }, failed)
+    local registry = operations.registry()
+    assert(servers:register(registry))
+    assert.equal("hi", assert(registry:execute("one.echo", { message = "hi" })).data[1].text)
+    assert.equal("more", assert(registry:execute("two.more3")).data[1].text)
+    assert.equal(#servers.operations, #registry:list())
+    servers:close()
+    assert.equal("ABORTED", select(2, registry:execute("one.echo", { message = "hi" })).code)
+  end)
+
+  it("reads a file, and takes variables from the environment", function()
+    local path = os.tmpname()
+    local server = entry()
+    server.env.GREETING = "${HOME}-${env:PATH}-${NOPE:-else}"
+    local file = assert(io.open(path, "w"))
+    file:write(json.encode({ servers = { ["my server"] = server, my_server = server } }))
+    file:close()
+    local servers = assert(operations.from_mcp.load(path, { log = function() end }))
+    os.remove(path)
+    assert.equal("my_server", servers.clients["my server"].operations[1].namespace)
+    assert.equal("my_server_2", servers.clients["my_server"].operations[1].namespace)
+    assert.matches("is taken", servers.problems[1].message)
+    local expected = ("%s-%s-else"):format(os.getenv("HOME"), os.getenv("PATH"))
+    assert.equal(expected, servers.clients["my_server"]._config.env.GREETING)
+    servers:close()
+  end)
+
+  it("says what is wrong with a file", function()
+    local servers, err = operations.from_mcp.load("/no/such/file")
+    assert.is_nil(servers)
+    assert.equal("file", err.details.kind)
+    servers, err = operations.from_mcp.load("README.md")
+    assert.is_nil(servers)
+    assert.matches("README.md: ", err.message)
+  end)
+end)
+
+describe("the name of a server", function()
+  for line, expected in pairs({
+    ["npx -y @modelcontextprotocol/server-everything"] = "everything",
+    ["npx -y @modelcontextprotocol/server-filesystem@2026.8.31 /tmp"] = "filesystem",
+    ["uvx mcp-server-git --repository ."] = "git", ["/opt/bin/weather-mcp --fast"] = "weather",
+    ["lua5.4 'my tools/tasks_mcp.lua' x"] = "tasks", ["./server"] = "server",
+    ["node /opt/node_modules/@acme/files-mcp/dist/index.js stdio"] = "files",
+    ["env A=b C=d npx -y weather"] = "weather",
+    ["lua5.4"] = "lua5.4", ["lua5.4 main.lua"] = "main",
+  }) do
+    it("is told by its command: " .. line, function()
+      assert.equal(expected, name.of_command(name.words(line)))
+    end)
+  end
+
+  for url, expected in pairs({
+    ["https://mcp.example.com/mcp"] = "example", ["http://localhost:3921/mcp"] = "localhost",
+    ["http://127.0.0.1:80/"] = "127.0.0.1",
+  }) do
+    it("is told by its URL: " .. url, function()
+      assert.equal(expected, name.of_url(url))
+    end)
+  end
+end)
+
+describe("a command line", function()
+  it("is split at blanks, but not within quotes", function()
+    assert.same({ "a", "b c", "d e", "", "f g" }, name.words("a 'b c' \"d e\"  ''  f\\ g "))
+    assert.same({ "ab c" }, name.words("a'b c'"))
+    assert.is_nil(name.words("a 'b"))
+  end)
+end)

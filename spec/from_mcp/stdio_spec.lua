@@ -1,0 +1,244 @@
+local operations = require("operations")
+local support = require("spec.support.mcp")
+
+describe("an MCP server over stdio", function()
+  local client, registry
+
+  lazy_setup(function()
+    client = support.connect("legacy")
+    registry = operations.registry({ on_warning = function(warning)
+      error(warning.issues[1].message)
+    end })
+    assert(client:register(registry))
+  end)
+
+  lazy_teardown(function()
+    client:close()
+  end)
+
+  it("shakes hands before anything else", function()
+    local heard = assert(client:call("heard")).data
+    assert.equal("server/discover", heard[1].method)
+    assert.equal("initialize", heard[2].method)
+    assert.equal("2025-11-25", heard[2].params.protocolVersion)
+    assert.equal("operations", heard[2].params.clientInfo.name)
+    assert.same({}, heard[2].params.capabilities)
+    assert.equal("notifications/initialized", heard[3].method)
+    assert.is_nil(heard[3].id)
+    assert.equal("tools/list", heard[4].method)
+  end)
+
+  it("says who it is and what it speaks", function()
+    assert.equal("spec-server", client.server.name)
+    assert.equal("Be kind", client.instructions)
+    assert.equal("2025-11-25", client.version)
+  end)
+
+  it("becomes operations with the tools' own schemas and hints", function()
+    local spec = registry:get_spec("spec.echo")
+    assert.equal("query", spec.type)
+    assert.equal("Echo", spec.title)
+    assert.equal("Says it again", spec.description)
+    assert.same({ "message" }, spec.inputSchema.required)
+    assert.same({ origin = "spec" }, spec._meta._meta)
+    assert.equal("echo", spec._meta.tool)
+    assert.equal("spec", spec._meta.server)
+    assert.is_false(spec._meta.exposed)
+    assert.equal("mutation", registry:get_spec("spec.add").type)
+  end)
+
+  it("answers calls in MCP envelopes: the content when nothing is structured", function()
+    local envelope = assert(registry:execute("spec.echo", { message = "hi" }))
+    assert.same({ { type = "text", text = "hi" } }, envelope.data)
+    assert.equal("mcp", envelope.meta.source)
+    assert.is_false(envelope.meta.isError)
+  end)
+
+  it("answers with what is structured, whatever JSON it is", function()
+    assert.equal(3, assert(registry:execute("spec.add", { a = 1, b = 2 })).data.sum)
+    for _, value in ipairs({ operations.null, false, 0, "", operations.array() }) do
+      local envelope = assert(registry:execute("spec.value", { value = value }))
+      assert.same(value, envelope.data)
+      assert.same(value, envelope.meta.structuredContent)
+    end
+  end)
+
+  it("sends empty tables as what the schema says", function()
+    assert.equal('{"list":[],"map":{}}', assert(registry:execute("spec.raw", { list = {}, map = {} })).data[1].text)
+  end)
+
+  it("checks the input before the server sees it", function()
+    local _, err = registry:execute("spec.echo", {})
+    assert.equal("VALIDATION_ERROR", err.code)
+    assert.equal("/message", err.details[1].path)
+  end)
+
+  it("tells a tool's failure in the envelope, and the protocol's as an error", function()
+    local envelope = assert(registry:execute("spec.fail", { why = "because" }))
+    assert.is_true(envelope.meta.isError)
+    assert.equal("because", envelope.data[1].text)
+    local _, err = registry:execute("spec.refuse")
+    assert.equal("MCP_-32602", err.code)
+    assert.matches("not like this", err.message)
+    assert.same({ hint = "no" }, err.details.data)
+    assert.equal(-32602, err.details.rpcCode)
+  end)
+
+  it("misses structuredContent where it was promised", function()
+    local _, err = registry:execute("spec.unstructured")
+    assert.equal("output", err.details.kind)
+    assert.matches("only text", err.message)
+  end)
+
+  it("keeps blocks of kinds that nobody knows, as text too", function()
+    local blocks = assert(registry:execute("spec.blocks")).data
+    assert.equal("text", blocks[2].type)
+    assert.equal('{"depth":3,"type":"hologram"}', blocks[2].text)
+    assert.equal(3, blocks[2]._meta.raw.depth)
+    assert.equal("image", blocks[3].type)
+  end)
+
+  it("offers its resources and prompts as operations", function()
+    assert.equal("memo://a", assert(registry:execute("spec.resources.list")).data.resources[1].uri)
+    local templates = assert(registry:execute("spec.resources.templates")).data.resourceTemplates
+    assert.equal("memo://{name}", templates[1].uriTemplate)
+    local read = assert(registry:execute("spec.resources.read", { uri = "memo://b" })).data
+    assert.equal("the memo", read.contents[1].text)
+    assert.equal("greet", assert(registry:execute("spec.prompts.list")).data.prompts[1].name)
+    local prompt = assert(registry:execute("spec.prompts.get", { name = "greet", arguments = { who = "Ada" } })).data
+    assert.equal("Hello Ada", prompt.messages[1].content.text)
+  end)
+
+  it("answers calls that are under way at the same time, each its own", function()
+    local texts = assert(operations.map({ "a", "b", "c", "d", "e" }, function(text)
+      return assert(registry:execute("spec.echo", { message = text })).data[1].text
+    end))
+    assert.same({ "a", "b", "c", "d", "e" }, texts)
+  end)
+
+  it("is told when a call is given up, by time or by the task", function()
+    local _, err = registry:execute("spec.never", {}, { timeout = 50 })
+    assert.equal("TIMEOUT", err.code)
+    local task = operations.spawn(function()
+      return client:call("never")
+    end)
+    operations.sleep(0.01)
+    task:cancel("enough")
+    task:wait()
+    local told = assert(client:call("cancelled")).data
+    local asked = support.heard(client, "tools/call")
+    local never = {}
+    for _, request in ipairs(asked) do
+      never[#never + 1] = request.params.name == "never" and request.id or nil
+    end
+    assert.equal(2, #told)
+    assert.equal(never[1], told[1].requestId)
+    assert.equal(never[2], told[2].requestId)
+    assert.matches("enough", told[2].reason)
+  end)
+
+  it("gets the trace of the call", function()
+    local trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+    assert(registry:execute("spec.echo", { message = "traced" }, { traceparent = trace }))
+    local calls = support.heard(client, "tools/call")
+    assert.equal(trace, calls[#calls - 1].params._meta.traceparent)
+  end)
+end)
+
+-- nginx takes the exit codes of all its children for itself.
+local tells_codes = rawget(_G, "ngx") == nil
+
+describe("an MCP server over stdio that says what makes no sense", function()
+  local client
+
+  -- What the tool `say_raw` writes is all that the call gets.
+  local function say(text)
+    return client:call("say_raw", { text = text })
+  end
+
+  lazy_setup(function()
+    client = support.connect("legacy", { max_message = 100000 })
+  end)
+
+  lazy_teardown(function()
+    client:close()
+  end)
+
+  for text, message in pairs({
+    ['{"jsonrpc":"2.0","id":$id,"result":{},"error":{"code":1,"message":"x"}}'] = "both a result and an error",
+    ['{"jsonrpc":"2.0","id":$id}'] = "neither a result nor an error",
+    ['{"jsonrpc":"1.0","id":$id,"result":{"content":[]}}'] = "JSON-RPC 2.0",
+    ['{"jsonrpc":"2.0","id":$id,"result":{"content":[}}'] = "malformed response: JSON",
+    ['{"jsonrpc":"2.0","id":$id,"result":{"content":"x"}}'] = "/content: expected array, got string",
+    ['{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"what?"}}'] = "what?",
+    ['{"jsonrpc":"2.0","id":$id,"result":{"content":[' .. ("["):rep(600) .. ("]"):rep(600) .. "]}}"] = "nested deeper",
+    ['{"jsonrpc":"2.0","id":$id,"result":{"x":"' .. ("x"):rep(100000) .. '"}}'] = "more than the 100000 allowed",
+  }) do
+    it("has that call fail at once, and no other: " .. message, function()
+      local envelope, err = say(text)
+      assert.is_nil(envelope)
+      assert.matches(message, err.message, 1, true)
+      assert.equal("hi", assert(client:call("echo", { message = "hi" })).data[1].text)
+    end)
+  end
+
+  for name, text in pairs({
+    ["noise before it"] = "Welcome!\n{half\n\n[]\n7\n" .. '{"jsonrpc":"2.0","id":$id,"result":{"content":[]}}',
+    ["an id as text"] = '{"jsonrpc":"2.0","id":"$id","result":{"content":[]}}',
+    ["a batch"] = '[{"jsonrpc":"2.0","method":"notifications/x"},{"jsonrpc":"2.0","id":$id,"result":{"content":[]}}]',
+    ["another's answer"] = '{"jsonrpc":"2.0","id":77777,"result":{}}\n'
+      .. '{"jsonrpc":"2.0","id":$id,"result":{"content":[]}}',
+    ["nothing but what is structured"] = '{"jsonrpc":"2.0","id":$id,"result":{"structuredContent":[]}}',
+    ["its answer twice"] = ('{"jsonrpc":"2.0","id":$id,"result":{"content":[]}}\n'):rep(2),
+    ["progress of nothing"] = '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":5}}\n'
+      .. '{"jsonrpc":"2.0","id":$id,"result":{"content":[]}}',
+    ["carriage returns"] = '{"jsonrpc":"2.0","id":$id,"result":{"content":[]}}\r\n\r',
+    ["what is no UTF-8"] = '{"jsonrpc":"2.0","id":$id,"result":{"structuredContent":["$bad\\ud800"],"content":[]}}',
+  }) do
+    it("is understood with " .. name, function()
+      local data = assert(say(text)).data
+      assert.same(name == "what is no UTF-8" and { "\239\191\189\239\191\189" } or {}, data)
+    end)
+  end
+end)
+
+describe("the end of an MCP server over stdio", function()
+  it("fails what is under way at once, with its exit code and what it said last", function()
+    local client = support.connect("legacy")
+    local waiting = operations.spawn(function()
+      return client:call("never")
+    end)
+    local _, err = client:call("exit", { code = 7 })
+    assert.equal("closed", err.details.kind)
+    assert.equal(tells_codes and 7 or nil, err.details.code)
+    assert.matches(tells_codes and "exit code 7: goodbye" or "ended: goodbye", err.message)
+    assert.equal(err, select(2, waiting:wait()))
+    assert.equal(err, select(2, client:call("echo", { message = "x" })))
+    client:close()
+  end)
+
+  it("is undone by the next call, when that was asked for", function()
+    local client = support.connect("legacy", { restart = true })
+    client:call("exit")
+    assert.equal("back", assert(client:call("echo", { message = "back" })).data[1].text)
+    client:close()
+  end)
+
+  it("comes when the client is closed, which calls nothing any more", function()
+    local client = support.connect("legacy")
+    client:close()
+    client:close()
+    local _, err = client:call("echo", { message = "x" })
+    assert.equal("ABORTED", err.code)
+  end)
+
+  it("before the handshake is the error of connect", function()
+    local client, err = operations.from_mcp.connect("gone", { command = "sh", args = { "-c", "echo why >&2; exit 9" } })
+    assert.is_nil(client)
+    assert.equal(tells_codes and 9 or nil, err.details.code)
+    assert.matches("why", err.message)
+    client, err = operations.from_mcp.connect("gone", { command = "no-such-program" })
+    assert.is_nil(client)
+    assert.equal("command", err.details.kind)
+  end)
+end)

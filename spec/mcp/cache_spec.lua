@@ -1,0 +1,50 @@
+local cache = require("operations.mcp.cache")
+
+describe("a cache of results", function()
+  local now, kept
+
+  before_each(function()
+    now = 1000
+    kept = cache.new(function()
+      return now
+    end)
+  end)
+
+  it("keeps a result for as long as it says, for its own params", function()
+    kept:keep("resources/read", { uri = "a" }, { ttlMs = 50, contents = { 1 } })
+    assert.same({ ttlMs = 50, contents = { 1 } }, kept:find("resources/read", { uri = "a" }))
+    assert.is_nil(kept:find("resources/read", { uri = "b" }))
+    now = 1050
+    assert.is_nil(kept:find("resources/read", { uri = "a" }))
+  end)
+
+  it("keeps what may be kept only", function()
+    kept:keep("tools/call", { name = "x" }, { ttlMs = 50 })
+    kept:keep("tools/list", nil, { tools = {} })
+    kept:keep("tools/list", nil, { tools = {}, ttlMs = 0 })
+    assert.is_nil(kept:find("tools/call", { name = "x" }))
+    assert.is_nil(kept:find("tools/list"))
+  end)
+
+  it("forgets a method, or everything", function()
+    kept:keep("tools/list", nil, { ttlMs = 50 })
+    kept:keep("prompts/list", nil, { ttlMs = 50 })
+    kept:forget("tools/list")
+    assert.is_nil(kept:find("tools/list"))
+    assert.is_table(kept:find("prompts/list"))
+    kept:forget()
+    assert.is_nil(kept:find("prompts/list"))
+  end)
+
+  it("does not grow without end", function()
+    for i = 1, 1000 do
+      kept:keep("resources/read", { uri = tostring(i) }, { ttlMs = 50 })
+    end
+    local count = 0
+    for _ in pairs(kept._entries) do
+      count = count + 1
+    end
+    assert.is_true(count <= 256)
+    assert.is_table(kept:find("resources/read", { uri = "1000" }))
+  end)
+end)

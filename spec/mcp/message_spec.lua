@@ -1,0 +1,78 @@
+local json = require("operations.json")
+local message = require("operations.mcp.message")
+local repair = require("operations.mcp.repair")
+
+describe("a message", function()
+  it("is a request, a notification or an answer", function()
+    assert.equal("request", message.kind(message.request(1, "ping")))
+    assert.equal("request", message.kind(message.request("a", "ping", {})))
+    assert.equal("notification", message.kind(message.notification("notifications/x", { a = 1 })))
+    assert.equal("answer", message.kind(message.result(0, {})))
+    assert.equal("answer", message.kind(message.failure(1, -32000, "no")))
+  end)
+
+  for text, problem in pairs({
+    ['[]'] = "JSON object", ['7'] = "JSON object", ['{"id":1,"result":{}}'] = "JSON%-RPC 2.0",
+    ['{"jsonrpc":"1.0","id":1,"result":{}}'] = "JSON%-RPC 2.0",
+    ['{"jsonrpc":"2.0","id":1}'] = "neither a result nor an error",
+    ['{"jsonrpc":"2.0","id":1,"result":{},"error":{"code":1,"message":"x"}}'] = "both a result and an error",
+    ['{"jsonrpc":"2.0","id":1,"error":"x"}'] = "error is no object",
+    ['{"jsonrpc":"2.0","id":1,"error":{"code":"x","message":"x"}}'] = "code is no integer",
+    ['{"jsonrpc":"2.0","id":1,"error":{"code":1.5,"message":"x"}}'] = "code is no integer",
+    ['{"jsonrpc":"2.0","id":1,"error":{"code":1}}'] = "no message",
+    ['{"jsonrpc":"2.0","id":1,"result":5}'] = "result is no object",
+    ['{"jsonrpc":"2.0","id":true,"method":"x"}'] = "neither a string nor an integer",
+    ['{"jsonrpc":"2.0","id":1,"method":5}'] = "method is no string",
+    ['{"jsonrpc":"2.0","method":"x","params":[1]}'] = "params are no object",
+  }) do
+    it("is none when it reads " .. text, function()
+      local kind, why = message.kind((json.decode(text)))
+      assert.is_nil(kind)
+      assert.matches(problem, why)
+    end)
+  end
+
+  it("may come in a batch", function()
+    local list = assert(message.decode('[{"jsonrpc":"2.0","id":1,"result":{}},{"jsonrpc":"2.0","method":"x"}]'))
+    assert.equal(2, #list)
+    assert.equal(1, #assert(message.decode("{}")))
+  end)
+
+  it("keeps an id however the peer spells it", function()
+    assert.equal(2, message.id_of("2"))
+    assert.equal(2, message.id_of(2.0))
+    assert.equal("a2", message.id_of("a2"))
+    assert.is_nil(message.id_of(true))
+    assert.is_nil(message.id_of(1.5))
+  end)
+
+  it("is one line", function()
+    assert.is_nil(assert(message.encode(message.request(1, "x", { text = "a\nb\r\n" }))):find("[\r\n]"))
+  end)
+end)
+
+describe("a text that is almost JSON", function()
+  it("is read with what is no UTF-8 and what is half a character replaced", function()
+    local list = assert(message.decode('{"a":"x\255y","b":"\\ud800-\\udc00","c":"\\ud83d\\ude00","d":"\\\\ud800"}'))
+    assert.equal("x\239\191\189y", list[1].a)
+    assert.equal("\239\191\189-\239\191\189", list[1].b)
+    assert.equal("\240\159\152\128", list[1].c)
+    assert.equal("\\ud800", list[1].d)
+  end)
+
+  it("is refused as before when that does not help", function()
+    local list, err = message.decode('{"a":"\255"')
+    assert.is_nil(list)
+    assert.equal("VALIDATION_ERROR", err.code)
+  end)
+
+  for text, id in pairs({
+    ['{"jsonrpc":"2.0","id":12,"result":{{{'] = 12, ['{"jsonrpc":"2.0","id":"a","result":[[['] = "a",
+    ['{"result":{"id":3,"x":[},"jsonrpc":"2.0","id":7}'] = 7, ['{"result":{"id":3},"jsonrpc":"2.0"'] = false,
+    ['{"method":"x","params":{"id":3}'] = false, ["hello"] = false, ['{"a":{"id":5}}'] = false,
+  }) do
+    it("tells whom it answers: " .. text, function()
+      assert.equal(id or nil, repair.id(text))
+    end)
+  end
+end)

@@ -1,0 +1,150 @@
+local errors = require("operations.error")
+local message = require("operations.mcp.message")
+local negotiation = require("operations.mcp.negotiation")
+
+local MODERN, LEGACY = "2026-07-28", "2025-11-25"
+
+local function discovered(versions)
+  return message.result(1, { supportedVersions = versions, capabilities = {} })
+end
+
+local function initialized(version)
+  return message.result(1, { protocolVersion = version, capabilities = {} })
+end
+
+local function failed(code, data)
+  return message.failure(1, code, "no", data)
+end
+
+local function status(code)
+  return errors.new("HTTP_" .. code, "no", { statusCode = code })
+end
+
+local closed = errors.new("EXECUTION_ERROR", "ended", { kind = "closed" })
+local timeout = errors.new("TIMEOUT", "silent")
+
+-- Goes through a negotiation: what was asked, how it ended.
+local function play(options, ...)
+  local state, asked = negotiation.new(options), {}
+  for _, reply in ipairs({ ... }) do
+    asked[#asked + 1] = state.step .. " " .. state.version .. (state.fresh and " fresh" or "")
+    local answer, err = reply, nil
+    if errors.is_error(reply) then
+      answer, err = nil, reply
+    end
+    if state.step == "discover" then
+      state = state:discovered(answer, err)
+    else
+      state = state:initialized(answer, err)
+    end
+  end
+  return state, asked
+end
+
+describe("negotiation", function()
+  it("asks a server what it speaks, and takes the newest that both do", function()
+    local state, asked = play({}, discovered({ LEGACY, MODERN, "2030-01-01" }))
+    assert.same({ "discover " .. MODERN }, asked)
+    assert.equal("ready", state.step)
+    assert.is_true(state.modern)
+    assert.equal(MODERN, state.version)
+  end)
+
+  it("takes a server that names older revisions only by its handshake", function()
+    local state, asked = play({}, discovered({ "2025-06-18" }), initialized("2025-06-18"))
+    assert.same({ "discover " .. MODERN, "initialize 2025-06-18" }, asked)
+    assert.is_false(state.modern)
+    assert.equal("2025-06-18", state.version)
+  end)
+
+  for name, reply in pairs({
+    ["does not know the method"] = failed(-32601), ["has another error"] = failed(-32000), ["is silent"] = timeout,
+  }) do
+    it("goes on with a handshake over stdio when the server " .. name, function()
+      local state, asked = play({}, reply, initialized(LEGACY))
+      assert.same({ "discover " .. MODERN, "initialize " .. LEGACY }, asked)
+      assert.equal("ready", state.step)
+      assert.is_false(state.modern)
+    end)
+  end
+
+  it("asks a server again that was slow, not of the legacy era", function()
+    local state = play({}, timeout, failed(-32601), discovered({ MODERN }))
+    assert.equal("ready", state.step)
+    assert.is_true(state.modern)
+    assert.equal("failed", play({}, timeout, failed(-32601), timeout).step)
+  end)
+
+  it("starts a server anew that ended over the question", function()
+    local _, asked = play({}, closed, initialized(LEGACY))
+    assert.equal("initialize " .. LEGACY .. " fresh", asked[2])
+  end)
+
+  for _, code in ipairs({ 400, 404, 405 }) do
+    it("goes on with a handshake over HTTP at status " .. code, function()
+      local state = play({ http = true }, status(code), initialized(LEGACY))
+      assert.equal("ready", state.step)
+    end)
+
+    it("falls back to the old transport when that ends in status " .. code .. " too", function()
+      local state = play({ http = true }, status(404), status(code))
+      assert.equal("events", state.step)
+    end)
+  end
+
+  for _, err in ipairs({ status(401), status(403), status(503), timeout }) do
+    it("learns nothing over HTTP from " .. err.code, function()
+      local state = play({ http = true }, err)
+      assert.equal("failed", state.step)
+      assert.equal(err, state.err)
+    end)
+  end
+
+  it("agrees on what an error names", function()
+    local state, asked = play({}, failed(-32022, { supported = { "2025-03-26" } }), initialized("2025-03-26"))
+    assert.same({ "discover " .. MODERN, "initialize 2025-03-26" }, asked)
+    assert.equal("ready", state.step)
+    state = play({}, failed(-32022, { supported = { "1999-01-01" } }))
+    assert.equal("failed", state.step)
+    assert.same({ "1999-01-01" }, state.err.details.supported)
+  end)
+
+  it("falls forward when a handshake meets a server of the modern era", function()
+    local unsupported = failed(-32022, { supported = { MODERN } })
+    local state, asked = play({ verdict = "legacy" }, unsupported, discovered({ MODERN }))
+    assert.same({ "initialize " .. LEGACY, "discover " .. MODERN }, asked)
+    assert.is_true(state.modern)
+    state = play({ verdict = "legacy" }, failed(-32601), discovered({ MODERN }))
+    assert.is_true(state.modern)
+  end)
+
+  it("ends where two errors would lead in a circle", function()
+    local state = play({}, failed(-32022, { supported = { LEGACY } }), failed(-32022, { supported = { MODERN } }),
+      failed(-32022, { supported = { LEGACY } }))
+    assert.equal("failed", state.step)
+    assert.equal("failed", play({}, failed(-32601), failed(-32601)).step)
+  end)
+
+  it("accepts an older revision in the handshake, none that is unknown", function()
+    assert.equal("2024-11-05", play({ era = "legacy" }, initialized("2024-11-05")).version)
+    local state = play({ era = "legacy" }, initialized("1999-01-01"))
+    assert.equal("failed", state.step)
+    assert.matches("1999%-01%-01", state.err.message)
+  end)
+
+  it("asks nothing when a modern revision or era is pinned, or was found before", function()
+    for _, options in ipairs({ { version = MODERN }, { era = "modern" }, { verdict = "modern" } }) do
+      local state = negotiation.new(options)
+      assert.equal("ready", state.step)
+      assert.is_true(state.modern)
+      assert.is_nil(state.result)
+    end
+    assert.equal("events", negotiation.new({ verdict = "events" }).step)
+  end)
+
+  it("shakes hands with the revision that is pinned", function()
+    local state = negotiation.new({ version = "2025-06-18" })
+    assert.equal("initialize", state.step)
+    assert.equal("2025-06-18", state.version)
+  end)
+end)
