@@ -1,0 +1,94 @@
+--- In process: what one end sends, the other has received when `send` returns. Tables pass as they are, and a call to a
+--- call handler runs inside the coroutine that makes it.
+local errors = require("operations.error")
+
+local call_direct = {}
+
+--- How a call map and its peers reach each other. Every transport is one of these; `peer` tells where an event came
+--- from, and is handed back to answer it.
+---@class operations.Transport
+---@field open fun(self, receiver: operations.Receiver)  called once, by the call map
+---@field send fun(self, name: string, payload: table, peer?: operations.Peer): boolean?, operations.Error?  one event
+---  of the call protocol; fails with VALIDATION_ERROR when it cannot be encoded
+---@field close fun(self)
+---@field offered? fun(self): string[]  the ids of what the other sides serve, where there are many
+---@field reconnects? boolean  what was lost will be there again: `ready` tells
+---@field executor? fun(self): (fun(payload: table): operations.Envelope?, operations.Error?)?  in process: what runs a
+---  call at once, if anything does
+
+---@class operations.Receiver
+---@field event fun(event: any, peer: operations.Peer)  from elsewhere, unchecked
+---@field deliver fun(name: string, payload: table, peer: operations.Peer)  made by a call map of this program
+---@field offers? fun(): string[]  set by who serves calls: the ids of what it serves
+---@field execute? fun(payload: table): operations.Envelope?, operations.Error?  set by who serves calls
+---@field lost fun(err: operations.Error)  nothing sent so far will be answered, nothing received can be
+---@field ready fun()  the connection is there again
+
+---@class operations.Peer
+---@field identity? operations.Identity  whom the transport authenticated
+---@field vouches? boolean  the identity in its requests is to be believed: it authenticates for others
+
+local vouching = { vouches = true } ---@type operations.Peer
+
+local Direct = {}
+Direct.__index = Direct
+
+function Direct:open(receiver)
+  self._receiver = receiver
+end
+
+local function receiver_of(self)
+  local other = self._other
+  return other and other._receiver
+end
+
+local function closed()
+  return nil, errors.new("TRANSPORT_LOST", "the other end is closed")
+end
+
+function Direct:send(name, payload)
+  local receiver = receiver_of(self)
+  if not receiver then
+    return closed()
+  end
+  receiver.deliver(name, payload, vouching)
+  return true
+end
+
+--- The function that runs a call at once; nil when the other end answers in its own time.
+function Direct:executor()
+  local receiver = receiver_of(self)
+  return receiver and receiver.execute
+end
+
+function Direct:close()
+  local other, own = self._other, self._receiver
+  if not other then
+    return
+  end
+  self._other, self._receiver, other._other = nil, nil, nil
+  if other ~= self and other._receiver then
+    other._receiver.lost(errors.new("TRANSPORT_LOST", "the other end was closed"))
+  elseif own then
+    own.lost(errors.new("TRANSPORT_LOST", "closed"))
+  end
+end
+
+--- Two ends that are connected with each other.
+---@return operations.Transport
+---@return operations.Transport
+function call_direct.pair()
+  local one, other = setmetatable({}, Direct), setmetatable({}, Direct)
+  one._other, other._other = other, one
+  return one, other
+end
+
+--- One end that is connected with itself.
+---@return operations.Transport
+function call_direct.loop()
+  local self = setmetatable({}, Direct)
+  self._other = self
+  return self
+end
+
+return call_direct

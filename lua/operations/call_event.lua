@@ -1,0 +1,106 @@
+--- The events of the call protocol: `{ type, payload }`, each payload with its `requestId`. What arrives from a peer is
+--- checked against the schema of its type before anything else looks at it.
+local core = require("operations.core")
+local errors = require("operations.error")
+local schema = require("operations.schema")
+local T = require("operations.type")
+
+local call_event = {}
+
+---@class operations.CallEvent
+---@field type string  "call.requested", "call.responded", "call.completed", "call.aborted", "call.error", "call.credit"
+---@field payload table  `requestId` and what its type has beside it
+---@field id? string  the requestId again, as some peers send it
+
+local identifier = T.string({ minLength = 1, maxLength = 256 })
+local milliseconds = T.number({ minimum = 0 })
+local count = T.integer({ minimum = 1 })
+
+local identity = T.object({
+  id = T.string(),
+  scopes = T.array(T.string()),
+  resources = T.optional({ type = "object", additionalProperties = T.array(T.string()) }),
+}, { additionalProperties = true })
+
+local payloads = {
+  ["call.requested"] = {
+    operationId = T.string({ minLength = 1, maxLength = 512 }),
+    input = T.optional(true),
+    parentRequestId = T.optional(identifier),
+    deadline = T.optional(milliseconds),
+    ttl = T.optional(milliseconds),
+    idleTimeout = T.optional(milliseconds),
+    identity = T.optional(identity),
+    metadata = T.optional({ type = "object" }),
+    credit = T.optional(count),
+  },
+  ["call.responded"] = { output = { type = "object" }, seq = T.optional(count) },
+  ["call.completed"] = {},
+  ["call.aborted"] = { reason = T.optional(T.string()) },
+  ["call.error"] = {
+    code = T.string({ minLength = 1 }),
+    message = T.string(),
+    details = T.optional(true),
+    retryable = T.optional(T.boolean()),
+    mayHaveRun = T.optional(T.boolean()),
+  },
+  ["call.credit"] = { n = count },
+}
+
+local schemas = {}
+for name, fields in pairs(payloads) do
+  fields.requestId = identifier
+  schemas[name] = assert(schema.compile(T.object(fields, { additionalProperties = true })))
+end
+
+local function invalid(message, details)
+  return errors.new("VALIDATION_ERROR", message, details)
+end
+
+--- Checks an event that arrived.
+---@param event any
+---@return string? type
+---@return table|operations.Error payload_or_error  VALIDATION_ERROR: details lists every issue by path
+function call_event.check(event)
+  local name = type(event) == "table" and event.type
+  local known = schemas[name]
+  if not known then
+    return nil, invalid(("not an event of the call protocol: type %s"):format(tostring(name)))
+  end
+  local payload = event.payload
+  local ok, issues = known:check(payload)
+  if not ok then
+    return nil, invalid(("%s: %s: %s"):format(name, issues[1].path, issues[1].message), issues)
+  elseif name == "call.responded" and not core.is_response_envelope(payload.output) then
+    return nil, invalid("call.responded: /output: expected a response envelope", {
+      { path = "/output", keyword = "type", message = "expected a response envelope" },
+    })
+  end
+  return name, payload
+end
+
+--- Makes the `call.error` payload of an error object.
+---@param request_id string
+---@param err operations.Error
+---@return table
+function call_event.failure(request_id, err)
+  return {
+    requestId = request_id,
+    code = err.code,
+    message = err.message,
+    details = err.details,
+    retryable = err.retryable,
+    mayHaveRun = err.mayHaveRun,
+  }
+end
+
+--- The error object that a `call.error` payload tells of.
+---@param payload table  checked
+---@return operations.Error
+function call_event.error(payload)
+  local err = errors.new(payload.code, payload.message, payload.details)
+  err.retryable, err.mayHaveRun = payload.retryable, payload.mayHaveRun
+  return err
+end
+
+return call_event

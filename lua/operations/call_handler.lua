@@ -1,0 +1,175 @@
+--- Serves the requests that arrive at a call map from a registry, each in a task of its own.
+local argument = require("operations.argument")
+local call_services = require("operations.call_services")
+local catalog = require("operations.catalog")
+local errors = require("operations.error")
+local limits = require("operations.limits")
+local scheduler = require("operations.scheduler")
+local task = require("operations.task")
+
+local call_handler = {}
+
+---@class operations.CallHandler
+---@field active integer  requests being served now
+local CallHandler = {}
+CallHandler.__index = CallHandler
+
+local function stream(request, registry, context)
+  local subscription, err = registry:subscribe(request.operationId, request.input, context)
+  if not subscription then
+    return request:fail(err)
+  end
+  local envelope
+  envelope, err = subscription:next()
+  while envelope and request:respond(envelope) do
+    envelope, err = subscription:next()
+  end
+  subscription:close()
+  if err then
+    request:fail(err)
+  elseif not envelope then
+    request:complete()
+  end
+end
+
+local function answer(request, registry, context)
+  local envelope, err = registry:execute(request.operationId, request.input, context)
+  if not envelope then
+    return request:fail(err)
+  end
+  request.streams = request.credit ~= nil -- subscribed to what answers once
+  if request:respond(envelope) and request.streams then
+    request:complete()
+  end
+end
+
+-- Why a request is not even tried.
+local function refusal(self)
+  local err = self._draining
+  if self.active >= self._max then
+    err = errors.new("BUSY", ("%d requests are being served, no more are accepted"):format(self.active))
+  end
+  if err then
+    err.retryable, err.mayHaveRun = true, false
+  end
+  return err
+end
+
+-- The registry that answers an id: its own, or the one of the services. None where the answer would be to ask the
+-- other side in turn, or where others must not know of it.
+local function registry_of(self, id)
+  local registry, map = self._registry, self._map
+  local kind, exposed = registry:type_of(id)
+  if not kind and self._services:type_of(id) then
+    return self._services
+  elseif not exposed and not map:is_direct() or registry._call_map == map and not registry:get_handler(id) then
+    return nil, catalog.not_found(id, "no operation '%s'")
+  end
+  return registry, nil, kind
+end
+
+local function ended(self, ...)
+  self.active = self.active - 1
+  if self.active == 0 and self._idle then
+    self._idle()
+  end
+  return ...
+end
+
+local function work(self, request, fn, registry)
+  local ok, raised = ended(self, pcall(fn, request, registry, request:context()))
+  if not ok then
+    request:fail((errors.from(raised)))
+  end
+end
+
+local function serve(self, request)
+  local registry, err, kind = registry_of(self, request.operationId)
+  err = err or refusal(self)
+  if err then
+    return request:fail(err)
+  end
+  request.streams = kind == "subscription" or not kind and request.credit ~= nil -- not here: the request says
+  self.active = self.active + 1
+  local running = task.detach(work, self, request, request.streams and stream or answer, registry)
+  request.on_abort = function(reason)
+    running:cancel(reason)
+  end
+end
+
+-- The first event of what streams.
+local function first(registry, id, input, context)
+  local subscription, err = registry:subscribe(id, input, context)
+  if not subscription then
+    return nil, err
+  end
+  local envelope
+  envelope, err = subscription:next()
+  subscription:close()
+  return envelope, err
+end
+
+local function execute(self, id, input, context)
+  local err = refusal(self)
+  if err then
+    return nil, err
+  end
+  local registry, unknown, kind = registry_of(self, id)
+  if not registry then
+    return nil, unknown
+  end
+  self.active = self.active + 1
+  local ok, envelope, failure = ended(self,
+    pcall(kind == "subscription" and first or registry.execute, registry, id, input, context))
+  if not ok then
+    error(envelope, 0)
+  end
+  return envelope, failure
+end
+
+--- Serves what arrives at `call_map` from `registry`. Operations whose `_meta.exposed` is false are served in process
+--- only. Answers `services.list` and `services.schema`, by which the other side imports specs.
+---@param registry operations.Registry
+---@param call_map operations.CallMap
+---@param options? { max_requests?: integer }  served at once, default 1,024; further ones are refused with BUSY
+---@return operations.CallHandler
+function call_handler.new(registry, call_map, options)
+  argument.object(registry, "type_of", "registry", 1, "call_handler")
+  argument.object(call_map, "is_direct", "call map", 2, "call_handler")
+  argument.optional(options, "table", 3, "call_handler")
+  local self = setmetatable({
+    active = 0,
+    _registry = registry,
+    _map = call_map,
+    _max = options and options.max_requests or limits.requests,
+    _services = call_services.new(registry, call_map:is_direct()),
+  }, CallHandler)
+  call_map:serve(function(request)
+    return serve(self, request)
+  end, function(id, input, context)
+    return execute(self, id, input, context)
+  end, function()
+    return self._draining and {} or call_services.offers(registry, call_map:is_direct())
+  end)
+  return self
+end
+
+--- Accepts no further requests (they fail with DRAINING) and waits until those under way have ended; after `grace` they
+--- are aborted.
+---@param grace? number  ms, default: as long as it takes
+function CallHandler:drain(grace)
+  self._draining = errors.new("DRAINING", "this peer is about to leave")
+  if self.active == 0 then
+    return
+  end
+  local previous = scheduler.deadline(grace and scheduler.host().now() + grace)
+  local failure = scheduler.try_await(function(wake)
+    self._idle = wake
+  end)
+  scheduler.deadline(previous)
+  if failure ~= nil then
+    self._map:abort_requests(errors.new("ABORTED", "this peer is leaving"))
+  end
+end
+
+return call_handler

@@ -1,0 +1,256 @@
+--- The pending-request map: calls under way over a transport, those made from here and those made from there. Events
+--- in, events out; knows no socket and no registry.
+local argument = require("operations.argument")
+local call_deadlines = require("operations.call_deadlines")
+local call_direct = require("operations.call_direct")
+local call_options = require("operations.call_options")
+local call_pending = require("operations.call_pending")
+local call_receiver = require("operations.call_receiver")
+local core = require("operations.core")
+local errors = require("operations.error")
+local limits = require("operations.limits")
+
+local call_map = {}
+
+---@class operations.CallMap
+local CallMap = {}
+CallMap.__index = CallMap
+
+local function log_to_stderr(level, message)
+  if level == "warn" or level == "error" then
+    io.stderr:write("operations: ", level, ": ", message, "\n")
+  end
+end
+
+--- Makes a call map over a transport.
+---@param transport? operations.Transport  default: in process, calls are served by this map's own call handler
+---@param options? { log?: fun(level: string, message: string, details: any) }  default: warnings and errors to stderr
+---@return operations.CallMap
+function call_map.new(transport, options)
+  if transport ~= nil then
+    argument.object(transport, "open", "transport", 1, "call_map")
+  end
+  argument.optional(options, "table", 2, "call_map")
+  local self = setmetatable({
+    _transport = transport or call_direct.loop(),
+    _log = options and options.log or log_to_stderr,
+    _pending = {},
+    _requests = {},
+    _counted = { refused = 0, late = 0, duplicate = 0 },
+  }, CallMap)
+  self._deadlines = call_deadlines.new(self._pending)
+  self._receiver = call_receiver.new(self)
+  self._transport:open(self._receiver)
+  return self
+end
+
+local function duplicate(id)
+  return errors.new("VALIDATION_ERROR", ("a request %s is pending already"):format(id))
+end
+
+-- Sends the request; what it is pending as has ended already when that fails.
+local function send(self, payload, entry)
+  local id = payload.requestId
+  if self._closed then
+    return entry:fail(errors.new("TRANSPORT_LOST", "the call map is closed"))
+  elseif self._pending[id] then
+    return entry:fail(duplicate(id))
+  end
+  self._pending[id] = entry
+  local ok, err = self._transport:send("call.requested", payload)
+  if not ok and not entry.ended then
+    entry:fail(err)
+  end
+end
+
+local function called_here(self, entry, ok, envelope, err)
+  self._pending[entry.id] = nil
+  if entry.err then
+    return nil, entry.err
+  elseif not ok then
+    error(envelope, 0)
+  end
+  return envelope, err
+end
+
+-- In process a call runs where it was made: there is nobody else to wait for.
+local function call_here(self, execute, id, input, options)
+  local given = call_options.context(options)
+  local entry = call_pending.here(given.requestId)
+  if self._pending[entry.id] then
+    return nil, duplicate(entry.id)
+  end
+  self._pending[entry.id] = entry
+  return called_here(self, entry, pcall(execute, id, input, given))
+end
+
+--- Calls an operation on the other side and waits for its response.
+---@param id string
+---@param input? any  nothing means an empty object
+---@param options? operations.CallOptions
+---@return operations.Envelope? envelope
+---@return operations.Error? err  what the operation failed with, or TIMEOUT, ABORTED, TRANSPORT_LOST, UNAVAILABLE,
+---  BUSY, ...; `err.mayHaveRun` is false when the handler surely was not started, `err.retryable` when trying again
+---  makes sense
+function CallMap:call(id, input, options)
+  call_options.check(id, options, "call")
+  local here = self._transport.executor
+  local execute = here and here(self._transport)
+  if execute then
+    return call_here(self, execute, id, input, options)
+  end
+  local payload = call_options.request(id, input, options, not here and limits.call_timeout or nil)
+  local entry = call_pending.call(self, payload)
+  send(self, payload, entry)
+  return entry:wait()
+end
+
+--- Subscribes to an operation on the other side. The events are pulled: not more than `window` of them are ever under
+--- way.
+---@param id string
+---@param input? any
+---@param options? operations.CallOptions
+---@return operations.RemoteSubscription? subscription  `next`, `close`, and callable in a `for`, as local ones are
+---@return operations.Error? err
+function CallMap:subscribe(id, input, options)
+  call_options.check(id, options, "subscribe")
+  local payload = call_options.request(id, input, options)
+  payload.credit = options and options.window or limits.unconsumed_events
+  local entry = call_pending.subscription(self, payload, options and options.resubscribe)
+  send(self, payload, entry)
+  if entry.err and not entry.ran then
+    return nil, entry.err
+  end
+  local handle = call_pending.handle(entry)
+  return handle, nil, nil, handle -- the fourth is what Lua 5.4's `for` closes
+end
+
+local function request(self, id)
+  local found = self._requests[id]
+  if not found then
+    return nil, errors.new("OPERATION_NOT_FOUND", ("no request %s is being served"):format(tostring(id)))
+  end
+  return found
+end
+
+--- Answers a request that arrived. Ends a call; a subscription goes on, and this waits while its window is full.
+---@param request_id string
+---@param envelope operations.Envelope
+---@return boolean? ok
+---@return operations.Error? err
+function CallMap:respond(request_id, envelope)
+  if not core.is_response_envelope(envelope) then
+    error(("bad argument #2 to 'respond' (response envelope expected, got %s)"):format(type(envelope)), 2)
+  end
+  local found, err = request(self, request_id)
+  if not found then
+    return nil, err
+  end
+  return found:respond(envelope)
+end
+
+--- Ends a request that arrived with an error.
+---@param request_id string
+---@param code string
+---@param message string
+---@param details? any
+---@return boolean? ok
+---@return operations.Error? err
+function CallMap:emit_error(request_id, code, message, details)
+  local found, err = request(self, request_id)
+  if not found then
+    return nil, err
+  end
+  return found:fail(errors.new(code, message, details))
+end
+
+--- Ends a subscription that arrived.
+---@param request_id string
+---@return boolean? ok
+---@return operations.Error? err
+function CallMap:complete(request_id)
+  local found, err = request(self, request_id)
+  if not found then
+    return nil, err
+  end
+  return found:complete()
+end
+
+--- Aborts a request, made from here or from there; the other side is told. One that ended is left alone.
+---@param request_id string
+---@param reason? string
+function CallMap:abort(request_id, reason)
+  local err = errors.new("ABORTED", reason or "aborted")
+  local entry, found = self._pending[request_id], self._requests[request_id]
+  if entry then
+    entry:give_up(err)
+  elseif found then
+    found:abort(err)
+    found:send("call.aborted", { requestId = request_id, reason = err.message })
+  end
+end
+
+--- Hands every request that arrives to `fn`; a call handler does.
+---@param fn fun(request: operations.Request)
+---@param execute? fun(id: string, input: any, context: table): operations.Envelope?, operations.Error?  what runs a
+---  call that was made in this program
+---@param offers? fun(): string[]  the ids of what is served
+function CallMap:serve(fn, execute, offers)
+  argument.expect(fn, "function", 1, "serve")
+  self._serve, self._receiver.execute, self._receiver.offers = fn, execute, offers
+end
+
+--- Are both ends in this program?
+---@return boolean
+function CallMap:is_direct()
+  return self._transport.executor ~= nil
+end
+
+--- The ids of all that the other sides are known to serve, where there are many of them.
+---@return string[]?
+function CallMap:offered()
+  local transport = self._transport
+  return transport.offered and transport:offered()
+end
+
+--- Aborts all requests that are being served, and tells those who made them.
+---@param err operations.Error
+function CallMap:abort_requests(err)
+  for id in pairs(self._requests) do
+    self:abort(id, err.message)
+  end
+end
+
+--- How many requests made from here are under way.
+---@return integer
+function CallMap:pending_count()
+  local n = 0
+  for _ in pairs(self._pending) do
+    n = n + 1
+  end
+  return n
+end
+
+--- What was refused (invalid), came too late (after its request ended) or twice, since the start.
+---@return { refused: integer, late: integer, duplicate: integer }
+function CallMap:counted()
+  return { refused = self._counted.refused, late = self._counted.late, duplicate = self._counted.duplicate }
+end
+
+--- Ends everything: what is pending fails with TRANSPORT_LOST, what is being served is aborted.
+function CallMap:close()
+  if not self._closed then
+    self._closed = true
+    self._deadlines:stop()
+    self._transport:close()
+    self._receiver.lost(errors.new("TRANSPORT_LOST", "the call map was closed"))
+  end
+end
+
+--- Counts what `counted` tells.
+---@param what "refused"|"late"|"duplicate"
+function CallMap:_count(what)
+  self._counted[what] = self._counted[what] + 1
+end
+
+return call_map

@@ -1,0 +1,117 @@
+--- What a call can be told: the options of `call_map:call` and `:subscribe`, and the request that comes of them.
+local core = require("operations.core")
+local scheduler = require("operations.scheduler")
+
+local call_options = {}
+
+local random_id = core.random_id
+local none = {}
+
+---@class operations.CallOptions
+---@field requestId? string  default: a random UUID. Over a reliable transport a second call of the same id is the same
+---  call
+---@field parentRequestId? string
+---@field deadline? integer  ms since the epoch
+---@field timeout? integer  ms; the earlier of the two counts. Default over a wire: 60 s for calls
+---@field idleTimeout? integer  subscriptions: ms that may pass without an event
+---@field window? integer  subscriptions: how many unconsumed events may be under way, default 64
+---@field resubscribe? boolean  subscriptions: start again, from the beginning, when a lost connection is there again
+---@field identity? operations.Identity
+---@field metadata? table
+---@field traceparent? string  W3C Trace Context
+
+local kinds = {
+  requestId = "string", parentRequestId = "string", deadline = "number", timeout = "number", idleTimeout = "number",
+  window = "number", identity = "table", metadata = "table", traceparent = "string",
+  resubscribe = "boolean",
+}
+
+local function check(options, name)
+  if type(options) ~= "table" then
+    error(("bad argument #3 to '%s' (table expected, got %s)"):format(name, type(options)), 4)
+  end
+  for key, value in pairs(options) do
+    if type(value) ~= kinds[key] then
+      error(("bad option '%s' to '%s' (%s)"):format(tostring(key), name,
+        kinds[key] and ("%s expected, got %s"):format(kinds[key], type(value)) or "unknown"), 4)
+    end
+  end
+end
+
+-- The earliest of the deadlines that this call has and those of what it is part of.
+local function deadline_of(options, default)
+  local deadline = scheduler.deadline_of(scheduler.here())
+  local given, timeout = options.deadline, options.timeout or not options.deadline and default or nil
+  if given and (not deadline or given < deadline) then
+    deadline = given
+  end
+  if timeout and (not deadline or core.now() + timeout < deadline) then
+    deadline = core.now() + timeout
+  end
+  return deadline
+end
+
+local function metadata_of(options)
+  if not options.traceparent then
+    return options.metadata
+  end
+  local metadata = { traceparent = options.traceparent }
+  for key, value in pairs(options.metadata or {}) do
+    metadata[key] = value
+  end
+  return metadata
+end
+
+--- The payload of the `call.requested` event.
+---@param id string
+---@param input any  nothing means an empty object
+---@param options? operations.CallOptions
+---@param default? integer  timeout, ms
+---@return table
+function call_options.request(id, input, options, default)
+  local payload = {
+    requestId = options and options.requestId or random_id(), operationId = id, input = input,
+    deadline = nil, ttl = nil, -- room for what comes
+  }
+  if input == nil then
+    payload.input = {}
+  end
+  options = options or none
+  payload.deadline = deadline_of(options, default)
+  payload.ttl = payload.deadline and math.max(0, payload.deadline - core.now())
+  payload.parentRequestId, payload.idleTimeout = options.parentRequestId, options.idleTimeout
+  payload.identity, payload.metadata = options.identity, metadata_of(options)
+  return payload
+end
+
+--- The context of a call that runs in this program.
+---@param options? operations.CallOptions
+---@return table
+function call_options.context(options)
+  if not options then
+    return { requestId = random_id() }
+  end
+  return {
+    requestId = options.requestId or random_id(),
+    parentRequestId = options.parentRequestId,
+    identity = options.identity,
+    deadline = options.deadline,
+    timeout = options.timeout,
+    metadata = options.metadata,
+    traceparent = options.traceparent,
+  }
+end
+
+--- Raises when the arguments of a call are of the wrong type, at the place that made it.
+---@param id any
+---@param options any
+---@param name string  of the public function
+function call_options.check(id, options, name)
+  if type(id) ~= "string" then
+    error(("bad argument #1 to '%s' (string expected, got %s)"):format(name, type(id)), 3)
+  elseif options ~= nil then
+    check(options, name)
+  end
+end
+
+return call_options

@@ -1,0 +1,142 @@
+--- What a call map makes of the events that arrive, and of a transport that is lost and there again.
+local call_event = require("operations.call_event")
+local call_request = require("operations.call_request")
+local errors = require("operations.error")
+
+local call_receiver = {}
+
+-- Whoever looks at the numbers wants to see that something is wrong, not what: that is in the log.
+local function refuse(self, err)
+  self:_count("refused")
+  self._log("warn", "refused: " .. err.message, err.details)
+end
+
+-- A request that this side made, and that is still under way; else what arrived came too late.
+local function pending(self, payload)
+  local found = self._pending[payload.requestId]
+  if not found then
+    self:_count("late")
+  end
+  return found
+end
+
+local arrivals = {}
+
+arrivals["call.requested"] = function(self, payload, peer)
+  local id = payload.requestId
+  if self._requests[id] then
+    return refuse(self, errors.new("VALIDATION_ERROR", ("call.requested: %s is being served already"):format(id)))
+  end
+  local request = call_request.new(self, payload, peer)
+  self._requests[id] = request
+  if self._serve then
+    return self._serve(request)
+  end
+  request:fail(errors.new("UNAVAILABLE", "this peer serves no operations"))
+end
+
+arrivals["call.responded"] = function(self, payload)
+  local found = pending(self, payload)
+  if found then
+    found:respond(payload)
+  end
+end
+
+arrivals["call.completed"] = function(self, payload)
+  local found = pending(self, payload)
+  if found then
+    found:complete()
+  end
+end
+
+arrivals["call.error"] = function(self, payload)
+  local found = pending(self, payload)
+  if found then
+    found:fail(call_event.error(payload))
+  end
+end
+
+arrivals["call.aborted"] = function(self, payload)
+  local err = errors.new("ABORTED", payload.reason or "aborted by the other side")
+  local request = self._requests[payload.requestId]
+  if request then
+    return request:abort(err)
+  end
+  local found = pending(self, payload)
+  if found then
+    found:fail(err)
+  end
+end
+
+arrivals["call.credit"] = function(self, payload)
+  local request = self._requests[payload.requestId]
+  if request then
+    request:grant(payload.n)
+  else
+    self:_count("late")
+  end
+end
+
+local function receive(self, event, peer)
+  local name, payload = call_event.check(event)
+  if not name then
+    return refuse(self, payload)
+  end
+  return arrivals[name](self, payload, peer)
+end
+
+local function lose(self, err)
+  local waits = self._transport.reconnects and not self._closed
+  for _, found in pairs(self._pending) do
+    found.interrupted = waits and found.resubscribe
+    if not found.interrupted then
+      local lost = errors.new(err.code, err.message, err.details)
+      lost.retryable, lost.mayHaveRun = true, true
+      found:fail(lost)
+    end
+  end
+  for _, request in pairs(self._requests) do
+    request:abort(err)
+  end
+end
+
+-- The connection is there again.
+local function resubscribe(self)
+  local again = {}
+  for id, found in pairs(self._pending) do
+    if found.interrupted then
+      again[#again + 1], self._pending[id] = found, nil
+    end
+  end
+  for _, found in ipairs(again) do
+    found.interrupted = nil
+    local payload = found:restart()
+    self._pending[found.id] = found
+    local ok, err = self._transport:send("call.requested", payload)
+    if not ok then
+      found:fail(err)
+    end
+  end
+end
+
+--- Makes what a transport tells of its events.
+---@param map operations.CallMap
+---@return operations.Receiver
+function call_receiver.new(map)
+  return {
+    event = function(event, peer)
+      return receive(map, event, peer)
+    end,
+    deliver = function(name, payload, peer)
+      return arrivals[name](map, payload, peer)
+    end,
+    lost = function(err)
+      lose(map, err)
+    end,
+    ready = function()
+      resubscribe(map)
+    end,
+  }
+end
+
+return call_receiver

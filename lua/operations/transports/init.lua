@@ -1,0 +1,19 @@
+--- How call maps reach each other. Each transport is loaded when first named.
+local transports = {}
+
+-- The module of each, and the function in there that makes it.
+local makers = {
+  pair = { "operations.call_direct", "pair" },
+  redis = { "operations.transports.redis", "connect" },
+  websocket = { "operations.transports.websocket", "connect" },
+  websocket_hub = { "operations.transports.websocket_hub", "listen" },
+}
+
+return setmetatable(transports, {
+  __index = function(self, name)
+    local maker = makers[name]
+    local make = maker and require(maker[1])[maker[2]]
+    rawset(self, name, make)
+    return make
+  end,
+})

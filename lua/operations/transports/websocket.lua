@@ -1,0 +1,165 @@
+--- The spoke's side of WebSocket (RFC 6455): connects to a hub, again when it is lost. Calls go in both directions.
+local argument = require("operations.argument")
+local base64 = require("operations.base64")
+local begin = require("operations.transports.websocket_opening")
+local connection = require("operations.transports.websocket_connection")
+local core = require("operations.core")
+local errors = require("operations.error")
+local handshake = require("operations.transports.websocket_handshake")
+local limits = require("operations.limits")
+local streams = require("operations.stream")
+local task = require("operations.task")
+local urls = require("operations.url")
+
+local websocket = {}
+
+---@class operations.WebSocketOptions : operations.StreamOptions
+---@field token? string  sent as "Authorization: Bearer"
+---@field max_message? integer  bytes, default 16 MiB
+---@field ping_interval? number  ms, default 15,000; two without a byte end the connection
+---@field handshake_timeout? number  ms, default 10,000
+---@field reconnect? boolean|operations.WebSocketReconnect  connects again when it is lost
+
+---@class operations.WebSocketReconnect
+---@field delay? number  ms before the first attempt, default 100; doubles each time
+---@field max_delay? number  ms, default 30,000
+---@field jitter? number  how much longer chance may make a delay, default 0.25
+
+-- Connects and shakes hands.
+local function open(parsed, options)
+  local secure = parsed.scheme == "wss"
+  local port = tonumber(parsed.port) or secure and 443 or 80
+  local given = { tls = secure }
+  for _, name in ipairs({ "ca_file", "cert_file", "key_file", "key_password", "proxy", "public_only",
+    "connect_timeout" }) do
+    given[name] = options[name]
+  end
+  local stream, err = streams.connect((parsed.host:gsub("^%[(.*)%]$", "%1")), port, given)
+  if not stream then
+    return nil, err
+  end
+  local opening = {
+    host = parsed.port and parsed.host .. ":" .. parsed.port or parsed.host,
+    path = (parsed.path == "" and "/" or parsed.path) .. (parsed.query and "?" .. parsed.query or ""),
+    key = base64.encode(core.random_bytes(16)),
+    protocol = begin.protocol,
+    token = options.token,
+  }
+  local rest
+  stream:offer(handshake.request(opening))
+  rest, err = begin.within(options.handshake_timeout or limits.handshake_timeout, begin.collect, stream, function(bytes)
+    return handshake.read_response(opening, bytes)
+  end)
+  if not rest then
+    stream:close()
+    return nil, err
+  end
+  return stream, nil, rest
+end
+
+---@class operations.WebSocket : operations.Transport
+local Spoke = {}
+Spoke.__index = Spoke
+
+local reconnect_defaults = { delay = 100, max_delay = 30000, jitter = 0.25 }
+
+local function policy_of(given)
+  if not given then
+    return nil
+  end
+  return setmetatable(given == true and {} or given, { __index = reconnect_defaults })
+end
+
+local function adopt(self, stream, rest)
+  local mine = connection.new(stream, false, self.peer, self._options)
+  mine.on_end = function(err)
+    self:_lost(err)
+  end
+  mine:open(self._receiver)
+  self._connection = mine
+  mine:start(rest)
+end
+
+-- Tries until it is connected again, or closed.
+local function reconnect(self)
+  local policy, failures = self._reconnect, 0
+  while not self._closed do
+    local delay = math.min(policy.delay * 2 ^ failures, policy.max_delay) * (1 + policy.jitter * math.random())
+    task.sleep(delay / 1000)
+    if self._closed then
+      return
+    end
+    local stream, err, rest = open(self._parsed, self._options)
+    if stream and not self._closed then
+      adopt(self, stream, rest)
+      self._receiver.ready()
+      return
+    elseif err and err.code == "ACCESS_DENIED" then
+      self._gave_up, self.reconnects = err, nil
+      return self._receiver.lost(err)
+    end
+    failures = failures + 1
+  end
+end
+
+function Spoke:_lost()
+  self._connection = nil
+  if self._reconnect and not self._closed then
+    self._retrying = task.detach(reconnect, self)
+  end
+end
+
+function Spoke:open(receiver)
+  self._receiver = receiver
+  local stream, rest = self._stream, self._rest
+  self._stream, self._rest = nil, nil
+  adopt(self, stream, rest)
+end
+
+function Spoke:send(name, payload)
+  if self._connection then
+    return self._connection:send(name, payload)
+  end
+  local err = errors.new("TRANSPORT_LOST", self._gave_up and tostring(self._gave_up) or "not connected",
+    { kind = "connect" })
+  err.retryable, err.mayHaveRun = self._reconnect ~= nil and not self._gave_up, false
+  return nil, err
+end
+
+function Spoke:close()
+  self._closed = true
+  if self._retrying then
+    self._retrying:cancel()
+  end
+  if self._connection then
+    self._connection:close()
+  end
+end
+
+--- Connects to a hub; waits for it. The transport is for one call map.
+---@param url string  "ws://" or "wss://"
+---@param options? operations.WebSocketOptions
+---@return operations.WebSocket?
+---@return operations.Error? err  TRANSPORT_LOST (details.kind), ACCESS_DENIED, TIMEOUT, ABORTED
+function websocket.connect(url, options)
+  argument.expect(url, "string", 1, "websocket")
+  argument.optional(options, "table", 2, "websocket")
+  local parsed = urls.parse(url)
+  if not parsed or parsed.scheme ~= "ws" and parsed.scheme ~= "wss" then
+    error(("bad argument #1 to 'websocket' (URL of ws or wss expected, got %s)"):format(url), 2)
+  end
+  options = options or {}
+  if options.token and options.token:find("[%c ]") then
+    error("bad option 'token' to 'websocket' (no blanks or control characters expected)", 2)
+  end
+  local stream, err, rest = open(parsed, options)
+  if not stream then
+    return nil, err
+  end
+  return setmetatable({
+    peer = {}, _parsed = parsed, _options = options, _stream = stream, _rest = rest,
+    _reconnect = policy_of(options.reconnect), reconnects = options.reconnect and true or nil,
+  }, Spoke)
+end
+
+return websocket

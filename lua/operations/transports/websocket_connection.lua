@@ -1,0 +1,168 @@
+--- One WebSocket connection as a transport of the call protocol: an event is a text message of JSON. Both sides are the
+--- same here; who opened it does not matter any more.
+local codec = require("operations.websocket").codec
+local errors = require("operations.error")
+local json = require("operations.json")
+local limits = require("operations.limits")
+local scheduler = require("operations.scheduler")
+
+local websocket_connection = {}
+
+---@class operations.WebSocketConnection : operations.Transport
+---@field peer operations.Peer
+local Connection = {}
+Connection.__index = Connection
+
+-- Small, and needed for others to go on: never held back by a full queue.
+local urgent = { ["call.credit"] = true, ["call.aborted"] = true, ["call.completed"] = true }
+
+local function lost(self, err)
+  if self._lost then
+    return
+  end
+  self._lost = err
+  if self._ping then
+    self._ping()
+  end
+  self._stream:close()
+  if self._receiver then
+    self._receiver.lost(err)
+  end
+  if self.on_end then
+    self.on_end(err)
+  end
+end
+
+local function lose(self, kind, message)
+  lost(self, errors.new("TRANSPORT_LOST", message, { kind = kind }))
+end
+
+-- Ends it with a close frame; what the other side makes of it is not waited for.
+local function close(self, code, reason, kind)
+  local bytes = self._codec:close(code, reason)
+  if bytes then
+    self._stream:offer(bytes, true)
+  end
+  self._stream:finish()
+  lose(self, kind or "closed", reason)
+end
+
+local messages = {}
+
+function messages.text(self, text)
+  local event, err = json.decode(text)
+  if err then
+    return close(self, 1007, "a message is no JSON: " .. err.message, "protocol")
+  end
+  self._receiver.event(event, self.peer)
+end
+
+function messages.binary(self)
+  close(self, 1003, "text messages expected", "protocol")
+end
+
+function messages.close(self, payload)
+  local code, reason = payload:match("^(%d+) (.*)$")
+  self._closing = ("closed by the other side: %s %s"):format(code, reason)
+end
+
+-- A ping was answered already; that anything comes is what counts.
+function messages.ping() end
+
+messages.pong = messages.ping
+
+local function on_bytes(self, bytes, err)
+  if bytes == nil then
+    return lost(self, err or errors.new("TRANSPORT_LOST", self._closing or "the connection ended", { kind = "reset" }))
+  end
+  self._silent = 0
+  local open, list = self._codec:feed(bytes)
+  for i = 1, #list, 2 do
+    if not self._lost then
+      messages[list[i]](self, list[i + 1])
+    end
+  end
+  local answer = not self._lost and self._codec:output()
+  if answer then
+    self._stream:offer(answer, true)
+  end
+  if not open and not self._lost then
+    self._stream:finish()
+    lose(self, self._closing and "closed" or "protocol", self._closing or "the other side broke the rules of WebSocket")
+  end
+end
+
+-- Asks whether the other side is there; it is not after two intervals without a byte.
+local function watch(self)
+  self._ping = scheduler.host().timer(self._interval, function()
+    if self._silent >= 2 then
+      return lose(self, "timeout", ("nothing came for %d ms"):format(2 * self._interval))
+    end
+    self._silent = self._silent + 1
+    local bytes = self._codec:ping()
+    if bytes then
+      self._stream:offer(bytes, true)
+    end
+    watch(self)
+  end)
+end
+
+--- Makes a transport of a connection whose handshake is done.
+---@param stream operations.Stream
+---@param server boolean
+---@param peer operations.Peer
+---@param options { max_message?: integer, ping_interval?: number }
+---@return operations.WebSocketConnection
+function websocket_connection.new(stream, server, peer, options)
+  return setmetatable({
+    peer = peer,
+    _stream = stream,
+    _codec = codec(server, options.max_message or limits.body),
+    _interval = options.ping_interval or limits.ping_interval,
+    _silent = 0,
+  }, Connection)
+end
+
+function Connection:open(receiver)
+  self._receiver = receiver
+end
+
+--- Begins to hand over what comes; first `rest`, which came behind the handshake.
+---@param rest string
+function Connection:start(rest)
+  watch(self)
+  if rest ~= "" then
+    on_bytes(self, rest)
+  end
+  if not self._lost then
+    self._stream:each_chunk(function(bytes, err)
+      on_bytes(self, bytes, err)
+    end)
+  end
+end
+
+function Connection:send(name, payload)
+  if self._lost then
+    return nil, self._lost
+  end
+  local text, err = json.encode({ type = name, payload = payload })
+  if not text then
+    return nil, err
+  end
+  local bytes = self._codec:text(text)
+  if not bytes then
+    return nil, errors.new("TRANSPORT_LOST", "the connection is being closed", { kind = "closed" })
+  elseif urgent[name] then
+    self._stream:offer(bytes, true)
+    return true
+  end
+  return self._stream:write(bytes)
+end
+
+function Connection:close()
+  if not self._lost then
+    close(self, 1000, "closed")
+  end
+end
+
+return websocket_connection

@@ -1,0 +1,173 @@
+--- The hub's side of WebSocket (RFC 6455): listens, and serves a registry to every spoke that may connect.
+local argument = require("operations.argument")
+local begin = require("operations.transports.websocket_opening")
+local call_handler = require("operations.call_handler")
+local call_map = require("operations.call_map")
+local connection = require("operations.transports.websocket_connection")
+local handshake = require("operations.transports.websocket_handshake")
+local limits = require("operations.limits")
+local scheduler = require("operations.scheduler")
+local streams = require("operations.stream")
+local task = require("operations.task")
+
+local websocket_hub = {}
+
+---@class operations.HubOptions
+---@field host? string  numeric address, default "127.0.0.1"
+---@field port? integer  default: any free one, see `hub.port`
+---@field registry? operations.Registry  what spokes may call
+---@field authorize? fun(request: operations.WebSocketRequest): operations.Identity?, string?  whose connection it is;
+---  nil refuses it. It may wait. Default: everybody is nobody
+---@field origins? string[]  of web pages that may connect; default: none
+---@field on_connection? fun(call_map: operations.CallMap, peer: operations.Peer)  calls towards the spoke go through it
+---@field max_connections? integer  default 1,024
+---@field max_requests? integer  of one spoke at once, default 1,024
+---@field max_message? integer
+---@field ping_interval? number
+---@field handshake_timeout? number
+---@field log? fun(level: string, message: string, details: any)
+
+---@class operations.Hub
+---@field port integer
+---@field connections integer  open now
+local Hub = {}
+Hub.__index = Hub
+
+local function refuse(self, stream, status, reason)
+  stream:offer(handshake.refuse(status, reason), true)
+  stream:finish()
+  -- The other side has a moment to read it.
+  self._streams[stream] = scheduler.host().timer(limits.close_grace, function()
+    self._streams[stream] = nil
+  end)
+end
+
+local function may_come_from(self, origin)
+  if not origin then
+    return true -- not a web page
+  end
+  for _, allowed in ipairs(self._options.origins or {}) do
+    if allowed == origin then
+      return true
+    end
+  end
+  return false
+end
+
+-- Who it is; nil, status and reason when it may not connect.
+local function identify(self, request)
+  local authorize = self._options.authorize
+  if not may_come_from(self, request.headers.origin) then
+    return nil, 403, "this origin may not connect"
+  elseif not authorize then
+    return {}
+  end
+  local identity, reason = authorize(request)
+  if not identity then
+    return nil, 401, type(reason) == "string" and reason or "not authorized"
+  end
+  return { identity = identity }
+end
+
+local function serve(self, stream, peer, request)
+  local options = self._options
+  local transport = connection.new(stream, true, peer, options)
+  local map = call_map.new(transport, { log = options.log })
+  self._maps[map], self.connections = true, self.connections + 1
+  transport.on_end = function()
+    self._maps[map], self.connections = nil, self.connections - 1
+    self._streams[stream] = nil
+  end
+  if options.registry then
+    self._handlers[map] = call_handler.new(options.registry, map, { max_requests = options.max_requests })
+  end
+  if options.on_connection then
+    options.on_connection(map, peer)
+  end
+  stream:offer(handshake.accept(request, begin.protocol), true)
+  transport:start(request.rest)
+end
+
+local function welcome(self, stream)
+  local status, reason
+  local request, err = begin.within(self._options.handshake_timeout or limits.handshake_timeout, begin.collect, stream,
+    function(bytes)
+      local read
+      read, status, reason = handshake.read_request(bytes, begin.protocol)
+      return read, status
+    end)
+  if not request then
+    if status then
+      return refuse(self, stream, status, reason)
+    end
+    self._streams[stream] = nil
+    return stream:close(), err
+  end
+  local peer
+  peer, status, reason = identify(self, request)
+  if not peer then
+    return refuse(self, stream, status, reason)
+  elseif self.connections >= (self._options.max_connections or limits.connections) then
+    return refuse(self, stream, 503, "too many connections")
+  end
+  serve(self, stream, peer, request)
+end
+
+--- Listens for spokes.
+---@param options operations.HubOptions
+---@return operations.Hub?
+---@return operations.Error? err
+function websocket_hub.listen(options)
+  argument.expect(options, "table", 1, "websocket_hub")
+  local self = setmetatable({
+    connections = 0, _options = options, _streams = {}, _maps = {}, _handlers = setmetatable({}, { __mode = "k" }),
+  }, Hub)
+  local waiting = 0
+  local listener, err = streams.listen(options.host or "127.0.0.1", options.port or 0, function(stream)
+    if waiting + self.connections >= 2 * (options.max_connections or limits.connections) then
+      return stream:close()
+    end
+    self._streams[stream] = true
+    waiting = waiting + 1
+    task.detach(function()
+      local ok, raised = pcall(welcome, self, stream)
+      waiting = waiting - 1
+      if not ok then
+        self._streams[stream] = nil
+        stream:close()
+        error(raised, 0)
+      end
+    end)
+  end)
+  if not listener then
+    return nil, err
+  end
+  self._listener, self.port = listener, listener.port
+  return self
+end
+
+--- Accepts nobody more, lets the requests under way end (for `grace` ms at most) and closes all connections.
+---@param grace? number  ms, default 0: at once
+function Hub:close(grace)
+  argument.optional(grace, "number", 1, "close")
+  self._listener:close()
+  local draining = {}
+  for map in pairs(self._maps) do
+    draining[#draining + 1] = function()
+      if grace and grace > 0 and self._handlers[map] then
+        self._handlers[map]:drain(grace)
+      end
+      map:close()
+      return true
+    end
+  end
+  if grace and grace > 0 then
+    task.all(draining)
+  else
+    for _, drain in ipairs(draining) do
+      drain()
+    end
+  end
+end
+
+return websocket_hub

@@ -1,0 +1,285 @@
+local contract = require("spec.transports.contract")
+local errors = require("operations.error")
+local operations = require("operations")
+local task = require("operations.task")
+local wire = require("spec.support.wire")
+
+local function quiet() end
+
+describe("a call map in process", function()
+  contract(it, function(registry, options)
+    local map = operations.call_map(nil, { log = quiet })
+    local handler = operations.call_handler(registry, map, options)
+    return map, handler, function()
+      map:close()
+    end
+  end, { direct = true })
+end)
+
+describe("a call map between two registries in one program", function()
+  contract(it, function(registry, options)
+    local one, other = operations.transports.pair()
+    local map = operations.call_map(one, { log = quiet })
+    local served = operations.call_map(other, { log = quiet })
+    return map, operations.call_handler(registry, served, options), function()
+      served:close()
+      map:close()
+    end
+  end, { direct = true })
+end)
+
+describe("a call map over a wire", function()
+  contract(it, function(registry, options)
+    local one, other = wire.pair()
+    local map = operations.call_map(one, { log = quiet })
+    local served = operations.call_map(other, { log = quiet })
+    return map, operations.call_handler(registry, served, options), function()
+      map:close()
+    end
+  end)
+end)
+
+describe("a call map", function()
+  local one, other, map, served, logged
+
+  before_each(function()
+    one, other = wire.pair()
+    logged = {}
+    local function log(_, message)
+      logged[#logged + 1] = message
+    end
+    map, served = operations.call_map(one, { log = log }), operations.call_map(other, { log = log })
+  end)
+
+  after_each(function()
+    map:close()
+  end)
+
+  it("refuses events that are none, logs and counts them", function()
+    local bad = {
+      false, "text", {}, { type = "call.requested" }, { type = "call.requested", payload = {} },
+      { type = "call.requested", payload = { requestId = "", operationId = "a.b" } },
+      { type = "call.requested", payload = { requestId = "1", operationId = "a.b", deadline = -1 } },
+      { type = "call.requested", payload = { requestId = "1", operationId = "a.b", identity = { id = 1 } } },
+      { type = "call.responded", payload = { requestId = "1", output = { data = 1 } } },
+      { type = "call.error", payload = { requestId = "1", code = "X" } },
+      { type = "call.credit", payload = { requestId = "1", n = 0 } },
+      { type = "call.unheard", payload = { requestId = "1" } },
+    }
+    for i = 1, #bad do
+      one:inject(bad[i])
+    end
+    assert.equal(#bad, served:counted().refused)
+    assert.equal(#bad, #logged)
+    assert.truthy(logged[5]:find("call.requested: ", 1, true))
+    assert.truthy(logged[5]:find("operationId", 1, true))
+  end)
+
+  it("counts what is about requests that nobody made", function()
+    local output = operations.local_envelope(1, "a.b")
+    other:inject({ type = "call.responded", payload = { requestId = "1", output = output } })
+    other:inject({ type = "call.completed", payload = { requestId = "1" } })
+    other:inject({ type = "call.error", payload = { requestId = "1", code = "X", message = "" } })
+    other:inject({ type = "call.credit", payload = { requestId = "1", n = 1 } })
+    other:inject({ type = "call.aborted", payload = { requestId = "1" } })
+    assert.same({ refused = 0, late = 5, duplicate = 0 }, map:counted())
+  end)
+
+  it("says that it serves nothing when it does not", function()
+    local _, err = map:call("a.b")
+    assert.equal("UNAVAILABLE", err.code)
+  end)
+
+  it("refuses a request whose id is being served", function()
+    served:serve(function() end)
+    for _ = 1, 2 do
+      one:inject({ type = "call.requested", payload = { requestId = "1", operationId = "a.b" } })
+    end
+    assert.equal(1, served:counted().refused)
+  end)
+
+  it("can be served by hand: respond, emit_error, complete", function()
+    local ids = {}
+    served:serve(function(request)
+      ids[#ids + 1] = request.id
+      if request.operationId == "a.good" then
+        assert(served:respond(request.id, operations.local_envelope(1, "a.good")))
+      elseif request.operationId == "a.stream" then
+        request.streams = true
+        assert(served:respond(request.id, operations.local_envelope(1, "a.stream")))
+        assert(served:complete(request.id))
+      else
+        assert(served:emit_error(request.id, "BAD", "no", { a = 1 }))
+      end
+    end)
+    assert.equal(1, map:call("a.good").data)
+    assert.same({ code = "BAD", message = "no", details = { a = 1 } }, select(2, map:call("a.bad")))
+    local n = 0
+    for _ in map:subscribe("a.stream") do
+      n = n + 1
+    end
+    assert.equal(1, n)
+    for _, id in ipairs(ids) do
+      local ok, err = served:complete(id)
+      assert.is_nil(ok)
+      assert.equal("OPERATION_NOT_FOUND", err.code)
+    end
+  end)
+
+  it("responds with envelopes only", function()
+    assert.has_error(function()
+      served:respond("1", { data = 1 })
+    end, "bad argument #2 to 'respond' (response envelope expected, got table)")
+  end)
+
+  it("tells the caller of a result that cannot be sent", function()
+    local registry = operations.registry({ log = quiet })
+    registry:register({ namespace = "a", name = "odd", handler = function()
+      return { f = print }
+    end })
+    registry:register({ namespace = "a", name = "fails", handler = function()
+      return nil, operations.error("BAD", "see details", { f = print })
+    end })
+    operations.call_handler(registry, served)
+    local _, err = map:call("a.odd")
+    assert.equal("EXECUTION_ERROR", err.code)
+    assert.truthy(err.message:find("/f", 1, true))
+    _, err = map:call("a.fails")
+    assert.same({ "BAD", "see details" }, { err.code, err.message })
+    _, err = map:call("a.odd", { f = print })
+    assert.equal("VALIDATION_ERROR", err.code)
+    assert.equal(0, map:pending_count())
+  end)
+
+  it("drops events that came twice, and ends a subscription of which one is missing", function()
+    served:serve(function(request)
+      for _, seq in ipairs({ 1, 1, 2, 4 }) do
+        request:send("call.responded", {
+          requestId = request.id, output = operations.local_envelope(seq, "a.b"), seq = seq,
+        })
+      end
+    end)
+    local subscription = map:subscribe("a.b")
+    assert.equal(1, subscription:next().data)
+    assert.equal(2, subscription:next().data)
+    local _, err = subscription:next()
+    assert.same({ "TRANSPORT_LOST", { seq = 4, expected = 3 } }, { err.code, err.details })
+    assert.equal(1, map:counted().duplicate)
+  end)
+
+  it("ends a subscription whose producer sends more than it may", function()
+    served:serve(function(request)
+      for seq = 1, 9 do
+        request:send("call.responded", {
+          requestId = request.id, output = operations.local_envelope(seq, "a.b"), seq = seq,
+        })
+      end
+    end)
+    local subscription = map:subscribe("a.b", nil, { window = 4 })
+    operations.sleep(0.05)
+    for i = 1, 4 do
+      assert.equal(i, subscription:next().data)
+    end
+    assert.equal("EXECUTION_ERROR", select(2, subscription:next()).code)
+    assert.equal(4, map:counted().late)
+  end)
+
+  it("takes the first event of what is called but streams, and ends the rest", function()
+    local ended
+    served:serve(function(request)
+      request.streams = true
+      request.on_abort = function()
+        ended = true
+      end
+      request:respond(operations.local_envelope(1, "a.b"))
+    end)
+    assert.equal(1, map:call("a.b").data)
+    operations.sleep(0.02)
+    assert.is_true(ended)
+  end)
+
+  it("believes the identity that the transport authenticated, and one that it vouches for", function()
+    local registry = operations.registry()
+    registry:register({ namespace = "a", name = "who", handler = function(_, context)
+      return context.identity and context.identity.id or "nobody"
+    end })
+    operations.call_handler(registry, served)
+    local claimed = { identity = { id = "claimed", scopes = {} } }
+    assert.equal("nobody", map:call("a.who", nil, claimed).data)
+    other.peer.identity = { id = "known", scopes = {} }
+    assert.equal("known", map:call("a.who", nil, claimed).data)
+    one.other.peer.identity, other.peer.vouches = nil, true
+    assert.equal("claimed", map:call("a.who", nil, claimed).data)
+  end)
+
+  it("takes nothing but its protocol's fields from the wire into a context", function()
+    local registry = operations.registry()
+    registry:register({ namespace = "a", name = "env", handler = function(_, context)
+      return type(context.env.a.env) == "function" and type(context.log) == "function"
+    end })
+    operations.call_handler(registry, served)
+    local answered
+    map._pending["x"] = { respond = function(_, payload)
+      answered = payload.output.data
+    end }
+    one:inject({ type = "call.requested", payload = {
+      requestId = "x", operationId = "a.env", env = { a = { env = 1 } }, log = "text", timeout = 0,
+    } })
+    operations.sleep(0.02)
+    map._pending["x"] = nil
+    assert.is_true(answered)
+  end)
+
+  it("offers over a wire only what is exposed", function()
+    local registry = operations.registry()
+    for _, exposed in ipairs({ "yes", "no" }) do
+      registry:register({ namespace = "a", name = exposed, _meta = { exposed = exposed == "yes" }, handler = function()
+        return 1
+      end })
+    end
+    operations.call_handler(registry, served)
+    assert.equal(1, map:call("a.yes").data)
+    assert.equal("OPERATION_NOT_FOUND", select(2, map:call("a.no")).code)
+    local listed = map:call("services.list").data.operations
+    assert.same({ "yes" }, { listed[1].name, listed[2] })
+    assert.equal("OPERATION_NOT_FOUND", select(2, map:call("services.schema", { operationId = "a.no" })).code)
+  end)
+
+  it("does not send a request back where it came from", function()
+    local registry = operations.registry()
+    local loop = operations.call_map()
+    operations.call_handler(registry, loop)
+    registry:route(loop)
+    assert.equal("OPERATION_NOT_FOUND", select(2, registry:execute("a.b")).code)
+    assert.equal("OPERATION_NOT_FOUND", select(2, registry:subscribe("a.b")).code)
+  end)
+
+  it("says what is wrong with its arguments", function()
+    assert.has_error(function()
+      map:call(1)
+    end, "bad argument #1 to 'call' (string expected, got number)")
+    assert.has_error(function()
+      map:subscribe("a.b", nil, { window = "8" })
+    end, "bad option 'window' to 'subscribe' (number expected, got string)")
+    assert.has_error(function()
+      map:call("a.b", nil, { retries = 1 })
+    end, "bad option 'retries' to 'call' (unknown)")
+  end)
+
+  it("aborts what it serves when the peer is lost", function()
+    local aborted
+    served:serve(function(request)
+      request.on_abort = function(err)
+        aborted = err
+      end
+    end)
+    local call = task.spawn(function()
+      return map:call("a.b")
+    end)
+    operations.sleep(0.02)
+    one:close()
+    assert.equal("TRANSPORT_LOST", select(2, call:wait()).code)
+    assert.equal("TRANSPORT_LOST", aborted.code)
+    assert.is_true(errors.is_error(aborted))
+  end)
+end)

@@ -1,0 +1,261 @@
+local command = require("spec.support.command")
+local contract = require("spec.transports.contract")
+local core = require("operations.core")
+local errors = require("operations.error")
+local operations = require("operations")
+local redis = require("spec.support.redis")
+local streams = require("operations.stream")
+
+local function quiet() end
+
+local server
+
+setup(function()
+  server = redis.start()
+end)
+
+teardown(function()
+  server.stop()
+end)
+
+local function connect(url, options)
+  return operations.call_map(assert(operations.transports.redis(url or server.url, options)), { log = quiet })
+end
+
+local function eventually(fn)
+  local stop = core.now() + 20000
+  while not fn() do
+    assert(core.now() < stop, "it never happened")
+    operations.sleep(0.005)
+  end
+end
+
+-- A program of this runtime, with what it finds its modules by.
+local function start(...)
+  local words = { command.interpreter(), ... }
+  words.env = command.environment()
+  return assert(operations.process.spawn(words))
+end
+
+-- A worker in a process of its own.
+local function start_worker(url)
+  local worker = start("spec/support/worker.lua", "redis", url or server.url)
+  assert.equal("ready", worker:read_line())
+  return worker
+end
+
+local function kill(worker)
+  os.execute("kill -9 " .. worker.pid)
+  worker:wait()
+end
+
+describe("a call map over Redis", function()
+  contract(it, function(registry, options)
+    local served = connect()
+    local handler = operations.call_handler(registry, served, options)
+    local map = connect()
+    return map, handler, function()
+      map:close()
+      served:close()
+    end
+  end, { unknown = "UNAVAILABLE" })
+
+  it("shares the calls among the workers, which come and go", function()
+    operations.run(function()
+      local one, map = start_worker(), connect()
+      local seen = {}
+      local function call_many()
+        local list = {}
+        for i = 1, 50 do
+          list[i] = function()
+            return map:call("work.sleep", { seconds = 0.005 })
+          end
+        end
+        assert(operations.all(list))
+      end
+      call_many()
+      local other = start_worker()
+      eventually(function()
+        seen[map:call("work.pid").data] = true
+        local n = 0
+        for _ in pairs(seen) do
+          n = n + 1
+        end
+        return n == 2
+      end)
+      kill(one)
+      eventually(function()
+        return map:call("work.pid", nil, { timeout = 3000 }) ~= nil
+      end)
+      call_many()
+      kill(other)
+      map:close()
+    end)
+  end)
+
+  it("tells the caller that the worker was killed", function()
+    operations.run(function()
+      local worker, map = start_worker(), connect()
+      local ticks = assert(map:subscribe("work.ticks", { pause = 0.01 }))
+      assert.equal(1, ticks:next().data)
+      local call = operations.spawn(function()
+        return map:call("work.sleep", { seconds = 60 })
+      end)
+      operations.sleep(0.05)
+      kill(worker)
+      local _, err = call:wait()
+      assert.same({ "WORKER_LOST", true, true }, { err.code, err.retryable, err.mayHaveRun })
+      repeat
+        local envelope
+        envelope, err = ticks:next()
+      until not envelope
+      assert.equal("WORKER_LOST", err.code)
+      _, err = map:call("work.sleep", { seconds = 0 })
+      assert.same({ "UNAVAILABLE", false }, { err.code, err.mayHaveRun })
+      map:close()
+    end)
+  end)
+
+  it("ends what a killed caller asked for", function()
+    operations.run(function()
+      local started, raised = 0, nil
+      local registry = operations.registry({ log = quiet })
+      registry:register({ namespace = "slow", name = "sleep", handler = function()
+        started = started + 1
+        local ok, err = pcall(operations.sleep, 60)
+        raised = not ok and err
+        error(err, 0)
+      end })
+      local served = connect()
+      operations.call_handler(registry, served)
+      local caller = start("-e", ([[
+        local operations = require("operations")
+        operations.call_map(assert(operations.transports.redis(%q))):call("slow.sleep")]]):format(server.url))
+      eventually(function()
+        return started == 1
+      end)
+      kill(caller)
+      eventually(function()
+        return raised
+      end)
+      assert.is_true(errors.is_error(raised))
+      assert.equal("ABORTED", raised.code)
+      served:close()
+    end)
+  end)
+
+  it("ends what is under way when Redis goes, and works again when it is back", function()
+    operations.run(function()
+      local own = redis.start()
+      local worker, map = start_worker(own.url), connect(own.url)
+      local ticks = assert(map:subscribe("work.ticks", { pause = 0.01 }, { resubscribe = true }))
+      assert.equal(1, ticks:next().data)
+      local call = operations.spawn(function()
+        return map:call("work.sleep", { seconds = 60 })
+      end)
+      operations.sleep(0.05)
+      own.stop()
+      local _, err = call:wait()
+      assert.same({ "TRANSPORT_LOST", true }, { err.code, err.mayHaveRun })
+      _, err = map:call("work.pid")
+      assert.same({ "TRANSPORT_LOST", true }, { err.code, err.retryable })
+      own = redis.start(own.port)
+      eventually(function()
+        return map:call("work.sleep", { seconds = 0 })
+      end)
+      local last, again = 1, false
+      while not again do
+        local envelope = ticks:next()
+        again, last = not envelope or envelope.data <= last, envelope and envelope.data
+      end
+      kill(worker)
+      map:close()
+      own.stop()
+    end)
+  end)
+
+  it("loses what is under way when the network is cut, never hangs, and heals", function()
+    operations.run(function()
+      local held, cut = {}, false
+      local listener = assert(streams.listen("127.0.0.1", 0, function(stream)
+        held[#held + 1] = stream
+        operations.spawn(function()
+          local behind = assert(streams.connect("127.0.0.1", server.port))
+          held[#held + 1] = behind
+          for _, way in ipairs({ { stream, behind }, { behind, stream } }) do
+            way[1]:each_chunk(function(bytes)
+              if bytes and not cut then
+                way[2]:offer(bytes, true)
+              elseif not bytes then
+                way[2]:close()
+              end
+            end)
+          end
+        end)
+      end))
+      local worker, map = start_worker(), connect("redis://127.0.0.1:" .. listener.port)
+      local envelope, failed = map:call("work.sleep", { seconds = 0 })
+      assert.is_nil(failed)
+      assert.equal("slept", envelope.data)
+      cut = true
+      local _, err = map:call("work.sleep", { seconds = 0 }, { timeout = 200 })
+      assert.equal("TIMEOUT", err.code)
+      cut = false
+      for _, stream in ipairs(held) do
+        stream:close()
+      end
+      eventually(function()
+        return map:call("work.sleep", { seconds = 0 }, { timeout = 1000 })
+      end)
+      kill(worker)
+      map:close()
+      listener:close()
+    end)
+  end)
+
+  it("delivers 100,000 quick events in order, once", function()
+    operations.run(function()
+      local worker, map = start_worker(), connect()
+      local n = 0
+      for envelope in assert(map:subscribe("work.ticks", { n = 100000 })) do
+        n = n + 1
+        assert(envelope.data == n)
+      end
+      assert.equal(100000, n)
+      kill(worker)
+      map:close()
+    end)
+  end)
+
+  it("refuses and counts what nobody of ours sent", function()
+    operations.run(function()
+      local transport = assert(operations.transports.redis(server.url))
+      local map = operations.call_map(transport, { log = quiet })
+      local stream = assert(streams.connect("127.0.0.1", server.port))
+      stream:each_chunk(function() end)
+      local resp = require("operations.redis")
+      for _, text in ipairs({ "", "{", "[]", "1", '{"type":"call.requested"}', '{"from":"x","type":"call.responded",'
+        .. '"payload":{"requestId":"1","output":{}}}', '{"from":1}' }) do
+        stream:offer(resp.command("PUBLISH", "ops:node:" .. transport.id, text))
+        stream:offer(resp.command("PUBLISH", "ops:nodes", text))
+      end
+      eventually(function()
+        return map:counted().refused >= 7
+      end)
+      map:close()
+    end)
+  end)
+
+  it("says why it cannot connect", function()
+    operations.run(function()
+      local _, err = operations.transports.redis("redis://127.0.0.1:1")
+      assert.same({ "TRANSPORT_LOST", "connect" }, { err.code, err.details.kind })
+      _, err = operations.transports.redis(server.url:gsub("//", "//:secret@"), nil)
+      assert.truthy(tostring(err):find("AUTH", 1, true))
+      assert.is_nil(tostring(err):find("secret", 1, true))
+    end)
+    assert.has_error(function()
+      operations.transports.redis("http://127.0.0.1")
+    end, "bad argument #1 to 'redis' (URL of redis or rediss expected, got http://127.0.0.1)")
+  end)
+end)

@@ -1,0 +1,346 @@
+local contract = require("spec.transports.contract")
+local operations = require("operations")
+
+local function quiet() end
+
+describe("a call map over WebSocket, from spoke to hub", function()
+  contract(it, function(registry, options)
+    local handler
+    local hub = assert(operations.transports.websocket_hub({ log = quiet, on_connection = function(map)
+      handler = operations.call_handler(registry, map, options)
+    end }))
+    local spoke = assert(operations.transports.websocket("ws://127.0.0.1:" .. hub.port))
+    local map = operations.call_map(spoke, { log = quiet })
+    return map, handler, function()
+      map:close()
+      hub:close()
+    end
+  end)
+end)
+
+describe("a call map over WebSocket, from hub to spoke", function()
+  contract(it, function(registry, options)
+    local map
+    local hub = assert(operations.transports.websocket_hub({ log = quiet, on_connection = function(to_spoke)
+      map = to_spoke
+    end }))
+    local spoke = assert(operations.transports.websocket("ws://127.0.0.1:" .. hub.port))
+    local served = operations.call_map(spoke, { log = quiet })
+    return map, operations.call_handler(registry, served, options), function()
+      served:close()
+      hub:close()
+    end
+  end)
+end)
+
+local websocket = operations.transports.websocket
+local streams = require("operations.stream")
+
+local function registry()
+  local served = operations.registry({ log = quiet })
+  assert(served:register_all({
+    { namespace = "a", name = "who", handler = function(_, context)
+      return context.identity and context.identity.id or "nobody"
+    end },
+    { namespace = "a", name = "sleep", handler = function(input)
+      operations.sleep(input.seconds)
+      return "slept"
+    end },
+    { namespace = "a", name = "ticks", type = "subscription", handler = function()
+      local i = 0
+      while true do
+        i = i + 1
+        coroutine.yield(i)
+        operations.sleep(0.005)
+      end
+    end },
+  }))
+  return served
+end
+
+-- Runs `fn(hub, connect)` with a hub that serves the registry above.
+local function with_hub(options, fn)
+  options.registry, options.log = options.registry or registry(), quiet
+  operations.run(function()
+    local hub = assert(operations.transports.websocket_hub(options))
+    local maps = {}
+    local ok, raised = pcall(fn, hub, function(given)
+      local transport, err = websocket("ws://127.0.0.1:" .. hub.port .. "/calls?v=1", given)
+      local map = transport and operations.call_map(transport, { log = quiet })
+      maps[#maps + 1] = map
+      return map, err
+    end)
+    for _, map in ipairs(maps) do
+      map:close()
+    end
+    hub:close()
+    if not ok then
+      error(raised, 0)
+    end
+  end)
+end
+
+local function eventually(fn)
+  for _ = 1, 5000 do
+    if fn() then
+      return
+    end
+    operations.sleep(0.001)
+  end
+  error("it never happened")
+end
+
+-- What a server answers to raw bytes, until it closes the connection or `enough` says so.
+local function talk(port, bytes, enough)
+  local stream = assert(streams.connect("127.0.0.1", port))
+  local got, ended = "", false
+  stream:each_chunk(function(piece)
+    got, ended = got .. (piece or ""), piece == nil
+  end)
+  assert(stream:write(bytes))
+  eventually(function()
+    return ended or enough and enough(got)
+  end)
+  stream:close()
+  return got
+end
+
+local opening = "GET / HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: keep-alive, Upgrade\r\n"
+  .. "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
+  .. "Sec-WebSocket-Protocol: ops.v1.json\r\n"
+
+describe("a WebSocket hub", function()
+  it("answers the handshake of RFC 6455, also when it comes byte by byte", function()
+    with_hub({}, function(hub)
+      local got = talk(hub.port, opening .. "\r\n", function(bytes)
+        return bytes:find("\r\n\r\n", 1, true)
+      end)
+      assert.truthy(got:find("HTTP/1.1 101 Switching Protocols\r\n", 1, true))
+      assert.truthy(got:find("Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n", 1, true))
+      local stream = assert(streams.connect("127.0.0.1", hub.port))
+      local slowly = ""
+      stream:each_chunk(function(piece)
+        slowly = slowly .. (piece or "")
+      end)
+      for byte in (opening .. "\r\n"):gmatch(".") do
+        assert(stream:write(byte))
+        operations.sleep(0)
+      end
+      eventually(function()
+        return slowly:find("101", 1, true)
+      end)
+      stream:close()
+    end)
+  end)
+
+  it("refuses what is no handshake, and says why", function()
+    with_hub({}, function(hub)
+      for _, case in ipairs({
+        { "GET / HTTP/1.1\r\nHost: a\r\n\r\n", "426" },
+        { opening:gsub("13", "12") .. "\r\n", "426" },
+        { opening:gsub("GET", "POST") .. "\r\n", "400" },
+        { opening:gsub("dGhl", "x") .. "\r\n", "400" },
+        { opening:gsub("ops.v1.json", "other") .. "\r\n", "400" },
+        { opening:gsub("Host: localhost\r\n", "") .. "\r\n", "400" },
+        { opening .. "no field\r\n\r\n", "400" },
+        { opening .. "Origin: https://evil.example\r\n\r\n", "403" },
+        { opening .. "X: " .. ("x"):rep(70000), "400" },
+      }) do
+        local got = talk(hub.port, case[1])
+        assert.equal("HTTP/1.1 " .. case[2], got:sub(1, 12))
+      end
+      assert.equal(0, hub.connections)
+    end)
+  end)
+
+  it("does not wait for ever for a handshake", function()
+    with_hub({ handshake_timeout = 50 }, function(hub)
+      assert.equal("", talk(hub.port, "GET / HTTP/1.1\r\n"))
+    end)
+  end)
+
+  it("lets the identity of the authoriser count, which may wait", function()
+    local function authorize(request)
+      operations.sleep(0.01)
+      if request.token == "good" then
+        return { id = "ada", scopes = {} }
+      end
+      return nil, "unknown token"
+    end
+    with_hub({ authorize = authorize }, function(_, connect)
+      assert.equal("ada", connect({ token = "good" }):call("a.who").data)
+      local nothing, err = connect({ token = "bad" })
+      assert.is_nil(nothing)
+      assert.equal("ACCESS_DENIED", err.code)
+      assert.equal(401, err.details.statusCode)
+      assert.equal("ACCESS_DENIED", select(2, connect()).code)
+    end)
+  end)
+
+  it("lets web pages of allowed origins in", function()
+    with_hub({ origins = { "https://good.example" } }, function(hub)
+      local got = talk(hub.port, opening .. "Origin: https://good.example\r\n\r\n", function(bytes)
+        return #bytes > 12
+      end)
+      assert.equal("HTTP/1.1 101", got:sub(1, 12))
+    end)
+  end)
+
+  it("has room for so many connections", function()
+    with_hub({ max_connections = 1 }, function(_, connect)
+      assert(connect())
+      assert.equal("TRANSPORT_LOST", select(2, connect()).code)
+    end)
+  end)
+
+  it("ends connections that break the rules, with a close frame that says why", function()
+    with_hub({ max_message = 1000 }, function(hub)
+      local mask = "\0\0\0\0"
+      for name, case in pairs({
+        ["an unmasked frame"] = { "\129\1x", 1002 },
+        ["a reserved bit"] = { "\193\129" .. mask .. "x", 1002 },
+        ["a reserved opcode"] = { "\131\129" .. mask .. "x", 1002 },
+        ["a stray continuation"] = { "\128\129" .. mask .. "x", 1002 },
+        ["a fragmented ping"] = { "\9\129" .. mask .. "x" },
+        ["a ping too long"] = { "\137\254\0\126" .. mask .. ("x"):rep(126) },
+        ["text that is no UTF-8"] = { "\129\130" .. mask .. "\192\128", 1007 },
+        ["text that is no JSON"] = { "\129\130" .. mask .. "{]", 1007 },
+        ["a binary message"] = { "\130\129" .. mask .. "x", 1003 },
+        ["a message too long"] = { "\129\254\3\233" .. mask .. ("x"):rep(1001), 1009 },
+        ["a length of 2^62"] = { "\129\255\64\0\0\0\0\0\0\0" .. mask .. "x", 1009 },
+        ["a length with the top bit set"] = { "\129\255\255\0\0\0\0\0\0\0" .. mask },
+        ["a close of one byte"] = { "\136\129" .. mask .. "x" },
+        ["a close with a code that is not for the wire"] = { "\136\130" .. mask .. "\3\237", 1002 },
+      }) do
+        local got = talk(hub.port, opening .. "\r\n" .. case[1])
+        local frames = got:match("\r\n\r\n(.*)$")
+        assert.equal(0x88, frames:byte(1), name)
+        if case[2] then
+          assert.equal(case[2], frames:byte(3) * 256 + frames:byte(4), name)
+        end
+      end
+      eventually(function()
+        return hub.connections == 0
+      end)
+    end)
+  end)
+
+  it("refuses events that are none, and goes on", function()
+    with_hub({}, function(hub)
+      local text = '{"type":"call.requested","payload":{"requestId":"1","operationId":"a.who"}}'
+      local got = talk(hub.port, opening .. "\r\n\129\130\0\0\0\0{}\129\131\0\0\0\0[1]\129\203\0\0\0\0" .. text,
+        function(bytes)
+          return bytes:find("nobody", 1, true)
+        end)
+      assert.truthy(got:find('"requestId":"1"', 1, true))
+    end)
+  end)
+
+  it("lets what runs end when it closes", function()
+    with_hub({}, function(hub, connect)
+      local map = connect()
+      local call = operations.spawn(function()
+        return map:call("a.sleep", { seconds = 0.1 })
+      end)
+      operations.sleep(0.03)
+      hub:close(5000)
+      assert.equal("slept", call:wait().data)
+      eventually(function()
+        return hub.connections == 0
+      end)
+    end)
+  end)
+end)
+
+describe("a WebSocket spoke", function()
+  it("says why it cannot connect", function()
+    operations.run(function()
+      local _, err = websocket("ws://127.0.0.1:1")
+      assert.same({ "TRANSPORT_LOST", "connect" }, { err.code, err.details.kind })
+      local listener = assert(streams.listen("127.0.0.1", 0, function(stream)
+        stream:offer("HTTP/1.1 200 OK\r\n\r\n")
+      end))
+      _, err = websocket("ws://127.0.0.1:" .. listener.port)
+      assert.equal("TRANSPORT_LOST", err.code)
+      listener:close()
+    end)
+    assert.has_error(function()
+      websocket("http://127.0.0.1")
+    end, "bad argument #1 to 'websocket' (URL of ws or wss expected, got http://127.0.0.1)")
+  end)
+
+  it("connects again, and resubscribes what asks for it", function()
+    local served, hub, port = registry(), nil, nil
+    operations.run(function()
+      hub = assert(operations.transports.websocket_hub({ registry = served, log = quiet }))
+      port = hub.port
+      local map = operations.call_map(assert(websocket("ws://127.0.0.1:" .. port, {
+        reconnect = { delay = 5, max_delay = 20 },
+      })), { log = quiet })
+      local ticks = assert(map:subscribe("a.ticks", nil, { resubscribe = true }))
+      local lost = assert(map:subscribe("a.ticks"))
+      assert.equal(1, ticks:next().data)
+      assert.equal(1, lost:next().data)
+      hub:close()
+      local err
+      repeat
+        local envelope
+        envelope, err = lost:next()
+      until not envelope
+      assert.equal("TRANSPORT_LOST", err.code)
+      assert.is_true(err.retryable)
+      local _, refused = map:call("a.who")
+      assert.same({ "TRANSPORT_LOST", true, false }, { refused.code, refused.retryable, refused.mayHaveRun })
+      hub = assert(operations.transports.websocket_hub({ registry = served, port = port, log = quiet }))
+      local last, again = 1, false
+      while not again do
+        local tick = ticks:next().data
+        again, last = tick <= last, tick
+      end
+      assert.equal(1, last)
+      assert.equal("nobody", map:call("a.who").data)
+      ticks:close()
+      map:close()
+      hub:close()
+    end)
+  end)
+
+  it("notices that the other side is gone without a word", function()
+    operations.run(function()
+      local held = {}
+      local listener = assert(streams.listen("127.0.0.1", 0, function(stream)
+        held[1] = stream
+        stream:each_chunk(function(bytes)
+          local key = bytes and bytes:match("Sec%-WebSocket%-Key: (%S+)")
+          if key then
+            local digest = require("operations.websocket").sha1(key .. "258EAFA5-E914-47DA-95CA-C5AB0DC85B11")
+            stream:offer("HTTP/1.1 101 X\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: "
+              .. require("operations.base64").encode(digest) .. "\r\nSec-WebSocket-Protocol: ops.v1.json\r\n\r\n")
+          end
+        end)
+      end))
+      local map = operations.call_map(assert(websocket("ws://127.0.0.1:" .. listener.port, { ping_interval = 20 })))
+      local _, err = map:call("a.who")
+      assert.same({ "TRANSPORT_LOST", "timeout" }, { err.code, err.details.kind })
+      assert.equal(1, #held)
+      listener:close()
+    end)
+  end)
+
+  it("delivers 100,000 quick events in order, once", function()
+    local served = operations.registry()
+    served:register({ namespace = "a", name = "count", type = "subscription", handler = function()
+      for i = 1, 100000 do
+        coroutine.yield(i)
+      end
+    end })
+    with_hub({ registry = served }, function(_, connect)
+      local n = 0
+      for envelope in assert(connect():subscribe("a.count")) do
+        n = n + 1
+        assert(envelope.data == n)
+      end
+      assert.equal(100000, n)
+    end)
+  end)
+end)

@@ -1,0 +1,112 @@
+local websocket = require("operations.websocket")
+
+local function hex(bytes)
+  return (bytes:gsub(".", function(char)
+    return ("%02x"):format(char:byte())
+  end))
+end
+
+-- All messages that a codec finds in the bytes, fed in pieces of `size`.
+local function feed(codec, bytes, size)
+  local found, open = {}, true
+  for i = 1, #bytes, size do
+    local still, messages = codec:feed(bytes:sub(i, i + size - 1))
+    open = open and still
+    for _, part in ipairs(messages) do
+      found[#found + 1] = part
+    end
+  end
+  return found, open
+end
+
+describe("WebSocket framing", function()
+  it("reads what it wrote, whole, byte by byte and at every split", function()
+    for _, server in ipairs({ true, false }) do
+      local writer = websocket.codec(not server, 200000)
+      local sent, bytes = {}, ""
+      for _, length in ipairs({ 0, 1, 125, 126, 127, 1000 }) do
+        local text = ("\195\164"):rep(math.floor(length / 2)) .. ("x"):rep(length % 2)
+        bytes = bytes .. writer:text(text)
+        sent[#sent + 1], sent[#sent + 2] = "text", text
+      end
+      bytes = bytes .. writer:ping("here?") .. writer:close(1001, "enough")
+      for _, part in ipairs({ "ping", "here?", "close", "1001 enough" }) do
+        sent[#sent + 1] = part
+      end
+      for _, size in ipairs({ 1, 2, 3, 7, 125, 126, 127, #bytes }) do
+        local found, open = feed(websocket.codec(server, 200000), bytes, size)
+        assert.same(sent, found)
+        assert.is_false(open)
+      end
+      local short = bytes:sub(1, 300)
+      local whole = feed(websocket.codec(server, 200000), short, #short)
+      for at = 1, #short - 1 do
+        local codec = websocket.codec(server, 200000)
+        local found = feed(codec, short:sub(1, at), at)
+        for _, part in ipairs(feed(codec, short:sub(at + 1), #short)) do
+          found[#found + 1] = part
+        end
+        assert.same(whole, found)
+      end
+    end
+  end)
+
+  it("carries 65,535 and 65,536 bytes, whose lengths are written differently", function()
+    for _, length in ipairs({ 65535, 65536 }) do
+      local text = ("x"):rep(length)
+      local found = feed(websocket.codec(true, 70000), websocket.codec(false, 70000):text(text), 4096)
+      assert.is_true(found[2] == text)
+    end
+  end)
+
+  it("masks what a client sends, never twice alike", function()
+    local client, server = websocket.codec(false, 1000), websocket.codec(true, 1000)
+    assert.equal("\129\5hello", server:text("hello"))
+    local one, other = client:text("hello"), client:text("hello")
+    assert.equal("\129\133", one:sub(1, 2))
+    assert.are_not.equal(one:sub(3, 6), other:sub(3, 6))
+  end)
+
+  it("answers pings and closes by itself", function()
+    local client, server = websocket.codec(false, 1000), websocket.codec(true, 1000)
+    assert.is_nil(server:output())
+    feed(server, client:ping("abc"), 100)
+    assert.equal("\138\3abc", server:output())
+    feed(server, client:close(1000, "bye"), 100)
+    assert.equal("\136\5\3\232bye", server:output())
+    assert.is_nil(server:text("too late"))
+  end)
+
+  it("puts fragments together, with a ping in between", function()
+    local server = websocket.codec(true, 1000)
+    local mask = "\0\0\0\0"
+    local found = feed(server, "\1\130" .. mask .. "he\137\128" .. mask .. "\128\131" .. mask .. "llo", 1)
+    assert.same({ "ping", "", "text", "hello" }, found)
+  end)
+
+  it("says what is wrong with its arguments", function()
+    assert.has_error(function()
+      websocket.codec(true, 0)
+    end)
+    assert.has_error(function()
+      websocket.codec(true, 10):close(99)
+    end)
+  end)
+end)
+
+describe("SHA-1", function()
+  -- FIPS 180-4's examples and the boundaries of the padding, by sha1sum.
+  it("is that of FIPS 180-4", function()
+    for text, digest in pairs({
+      [""] = "da39a3ee5e6b4b0d3255bfef95601890afd80709",
+      abc = "a9993e364706816aba3e25717850c26c9cd0d89d",
+      abcdbcdecdefdefgefghfghighijhijkijkljklmklmnlmnomnopnopq = "84983e441c3bd26ebaae4aa1f95129e5e54670f1",
+      [("a"):rep(55)] = "c1c8bbdc22796e28c0e15163d20899b65621d65a",
+      [("a"):rep(56)] = "c2db330f6083854c99d4b5bfb6e8f29f201be699",
+      [("a"):rep(64)] = "0098ba824b5c16427bd7a1122a5a442a25ec644d",
+      [("a"):rep(1000000)] = "34aa973cd4c4daa4f61eeb2bdbad27316534016f",
+    }) do
+      assert.equal(digest, hex(websocket.sha1(text)))
+    end
+  end)
+end)
