@@ -2,6 +2,7 @@
 --- another one, which consumes a subscription, whose handler waits for something. `cancellation(busted)` describes it;
 --- `busted` has busted's functions, which only spec files see.
 local core = require("operations.core")
+local eventually = require("spec.support.eventually")
 local http = require("operations.http")
 local operations = require("operations")
 local process = require("operations.process")
@@ -21,17 +22,6 @@ local function collect()
   collectgarbage()
 end
 
--- Asks again until `fn()` is true; false when it never is.
-local function comes_true(fn)
-  for _ = 1, 500 do
-    if fn() then
-      return true
-    end
-    operations.sleep(0.01)
-  end
-  return false
-end
-
 ---@param busted table
 return function(busted)
   local it, assert = busted.it, busted.assert
@@ -47,7 +37,7 @@ return function(busted)
     end)
 
     local function noted(key, text)
-      return comes_true(function()
+      return eventually(function()
         return http.request({ url = server.url .. "/note/" .. key }).body == text
       end)
     end
@@ -92,7 +82,7 @@ return function(busted)
       function() return pid and is_alive(pid) end,
       function()
         collect() -- a deadline leaves it alone, so it ends when it is forgotten
-        return comes_true(function() return not is_alive(pid) end)
+        return eventually(function() return not is_alive(pid) end)
       end,
     }
 

@@ -1,5 +1,6 @@
 local cjson = require("cjson")
 local core = require("operations.core")
+local eventually = require("spec.support.eventually")
 local http = require("operations.http")
 local http_message = require("operations.http_message")
 local task = require("operations.task")
@@ -29,13 +30,9 @@ describe("http", function()
 
   -- Waits until the server's note under `key` says `text`.
   local function noted(key, text)
-    for _ = 1, 200 do
-      if get("/note/" .. key).body == text then
-        return true
-      end
-      task.sleep(0.01)
-    end
-    return false
+    return eventually(function()
+      return get("/note/" .. key).body == text
+    end)
   end
 
   local function collect()

@@ -1,3 +1,4 @@
+local eventually = require("spec.support.eventually")
 local process = require("operations.process")
 local task = require("operations.task")
 
@@ -34,16 +35,11 @@ local function state_of(pid)
   return state
 end
 
--- Waits until a process is gone; fails only when it stays.
+-- Waits until a process is gone.
 local function expect_gone(pid)
-  for _ = 1, 500 do
-    local state = state_of(pid)
-    if not state or state == "Z" then
-      return
-    end
-    task.sleep(0.01)
-  end
-  error("process " .. pid .. " is still there: " .. state_of(pid))
+  eventually(function()
+    return (state_of(pid) or "Z") == "Z"
+  end)
 end
 
 local function collect()

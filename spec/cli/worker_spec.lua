@@ -1,4 +1,5 @@
 local command = require("spec.support.command")
+local eventually = require("spec.support.eventually")
 local operations = require("operations")
 local redis = require("spec.support.redis")
 
@@ -20,13 +21,9 @@ describe("operations worker", function()
         serving = serving or line:find("serving 3 operations", 1, true) ~= nil
       end }))
     operations.run(function()
-      for _ = 1, 2000 do
-        if serving then
-          return
-        end
-        operations.sleep(0.01)
-      end
-      error("the worker does not start: " .. worker:stderr())
+      eventually(function()
+        return serving
+      end)
     end)
     return worker
   end

@@ -1,16 +1,6 @@
+local eventually = require("spec.support.eventually")
 local operations = require("operations")
 local support = require("spec.support.mcp")
-
--- Lets things happen until `done()` is true.
-local function wait_until(done)
-  for _ = 1, 500 do
-    if done() == true then
-      return true
-    end
-    operations.sleep(0.01)
-  end
-  return false
-end
 
 describe("a client of an MCP server", function()
   local client
@@ -152,9 +142,9 @@ describe("a client of an MCP server", function()
     assert(client:subscribe("memo://a", function(uri)
       changed = uri
     end))
-    assert.is_true(wait_until(function()
+    eventually(function()
       return changed == "memo://a"
-    end))
+    end)
     assert(client:unsubscribe("memo://a"))
     assert(client:ping())
     assert.equal(1, #support.heard(client, "resources/unsubscribe"))
@@ -176,9 +166,9 @@ describe("a client of an MCP server", function()
     end)
     assert.is_nil(registry:get("spec.sprout"))
     assert(registry:execute("spec.grow", { name = "sprout" }))
-    assert.is_true(wait_until(function()
+    eventually(function()
       return registry:get("spec.sprout") ~= nil
-    end))
+    end)
     assert.equal("new", assert(registry:execute("spec.sprout")).data[1].text)
     assert.same({ "notifications/tools/list_changed" }, heard)
   end)
@@ -205,13 +195,13 @@ describe("a client of an MCP server", function()
     assert(client:register(registry))
     _, err = registry:execute("spec.research", { goal = "working" }, { timeout = 60 })
     assert.equal("TIMEOUT", err.code)
-    assert.is_true(wait_until(function()
+    eventually(function()
       for _, cancelled in ipairs(assert(client:call("cancelled")).data) do
         if cancelled.task == "t1" then
           return true
         end
       end
-    end))
+    end)
   end)
 
   it("takes the server's time to wait for what never comes as legacy", function()

@@ -1,4 +1,5 @@
 -- Servers over HTTP that behave badly (spec/support/server/hostile.lua): every call ends, and no other one is hurt.
+local eventually = require("spec.support.eventually")
 local operations = require("operations")
 local test_server = require("spec.support.server")
 
@@ -102,12 +103,9 @@ describe("a hostile MCP server over HTTP", function()
     it("may have no stream of its own, or not now: " .. status, function()
       local calm, noted = connect("get=" .. status, { stream = true })
       local link = calm._session._link
-      for _ = 1, 500 do
-        if noted("listened") and (goes_on or not link._listener) then
-          break
-        end
-        operations.sleep(0.01)
-      end
+      eventually(function()
+        return noted("listened") and (goes_on or not link._listener)
+      end)
       assert.equal(goes_on, link._listener ~= nil)
       assert.equal(1, noted("listened"))
       assert.equal("x", text_of(calm:call("echo", { message = "x" })))

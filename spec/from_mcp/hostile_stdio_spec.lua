@@ -1,4 +1,5 @@
 -- Servers over stdio that behave badly (spec/support/mcp/hostile.lua): every call ends, and no other one is hurt.
+local eventually = require("spec.support.eventually")
 local operations = require("operations")
 local support = require("spec.support.mcp")
 
@@ -27,20 +28,16 @@ local function peak()
   return tonumber(text:match("VmHWM:%s*(%d+)")) * 1024
 end
 
--- Waits until a process is gone; false when it stays.
+-- Waits until a process is gone.
 local function is_gone(pid)
-  for _ = 1, 500 do
+  return eventually(function()
     local file = io.open(("/proc/%s/stat"):format(pid))
     local state = file and file:read("*a"):match("%) (%a)")
     if file then
       file:close()
     end
-    if not state or state == "Z" then
-      return true
-    end
-    operations.sleep(0.01)
-  end
-  return false
+    return not state or state == "Z"
+  end)
 end
 
 describe("a hostile MCP server over stdio", function()
@@ -213,8 +210,8 @@ end)
 
 describe("the bad end of an MCP server over stdio", function()
   -- A server whose stdin and stdout a shell handles; %s stands for it.
-  local function connect_through(script)
-    local through = config("none", { stop = { close = 20, term = 2000 } })
+  local function connect_through(script, on_stderr)
+    local through = config("none", { stop = { close = 20, term = 2000 }, on_stderr = on_stderr })
     through.args = { "-c", (script:format(through.command .. " " .. through.args[1])) }
     through.command = "sh"
     return assert(operations.from_mcp.connect("hostile", through))
@@ -255,9 +252,15 @@ describe("the bad end of an MCP server over stdio", function()
   end)
 
   it("may be deafness, which the next call meets at once", function()
-    local client = connect_through("exec 4<&0 </dev/null; "
-      .. "sed -u 5q <&4 4<&- | (exec 4<&-; %s; exec sleep 60) & exec 4<&-; wait")
+    local is_deaf = false
+    local client = connect_through("pipe=$(mktemp -u); mkfifo $pipe; (%s; exec sleep 60) <$pipe & "
+      .. "sed -u 5q >$pipe; exec </dev/null; rm $pipe; echo deaf >&2; wait", function(line)
+      is_deaf = is_deaf or line == "deaf"
+    end)
     assert.equal("last", text_of(client:call("echo", { message = "last" })))
+    eventually(function()
+      return is_deaf
+    end)
     local _, err = client:call("echo", { message = "x" })
     assert.equal("closed", err.details.kind)
     client:close()

@@ -1,3 +1,4 @@
+local eventually = require("spec.support.eventually")
 local json = require("operations.json")
 local operations = require("operations")
 local test_server = require("spec.support.server")
@@ -187,15 +188,12 @@ describe("an MCP server over HTTP", function()
     local _, err = client:call("slow", {}, { timeout = 50 })
     assert.equal("TIMEOUT", err.code)
     local bodies = {}
-    for _ = 1, 500 do
+    eventually(function()
       for _, heard in ipairs(hear()) do
         bodies[heard.body and heard.body.method or heard.method] = heard.body
       end
-      if bodies["notifications/cancelled"] then
-        break
-      end
-      operations.sleep(0.01)
-    end
+      return bodies["notifications/cancelled"]
+    end)
     assert.equal(bodies["tools/call"].id, bodies["notifications/cancelled"].params.requestId)
   end)
 
@@ -207,12 +205,9 @@ describe("an MCP server over HTTP", function()
         changes = found
       end)
       assert(client:call("changed"))
-      for _ = 1, 300 do
-        if changes then
-          break
-        end
-        operations.sleep(0.01)
-      end
+      eventually(function()
+        return changes
+      end)
       assert.equal("grown", changes.added[1].name)
       local asked = hear("subscriptions/listen")[1]
       assert.same(query:find("modern") and { toolsListChanged = true } or nil,

@@ -1,4 +1,5 @@
 -- Forms and multipart bodies: what a real server gets of them.
+local eventually = require("spec.support.eventually")
 local operations = require("operations")
 local server = require("spec.support.server")
 local support = require("spec.support.openapi")
@@ -415,15 +416,10 @@ describe("a body of", function()
       { path = "/upload?note=pieces", method = "post" }), running.url)
     local given, arrived = 0, {}
     local function arrived_bytes()
-      local body
-      for _ = 1, 500 do
-        body = assert(operations.http.request({ url = running.url .. "/note/pieces" })).body
-        if (tonumber(body) or 0) >= given then
-          break
-        end
-        operations.sleep(0.01)
-      end
-      return tonumber(body)
+      return eventually(function()
+        local size = tonumber(assert(operations.http.request({ url = running.url .. "/note/pieces" })).body) or 0
+        return size >= given and size
+      end)
     end
     local reply = assert(registry:execute("api.op", { body = { file = { size = 300000, reader = function()
       if given > 0 then

@@ -1,4 +1,5 @@
 local cjson = require("cjson")
+local eventually = require("spec.support.eventually")
 local http = require("operations.http")
 local operations = require("operations")
 local task = require("operations.task")
@@ -77,12 +78,10 @@ describe("a request body that comes piece by piece", function()
       local response = assert(send(function()
         turn = turn + 1
         if turn == 2 then
-          for _ = 1, 200 do -- until the first one is there
-            if note("waits") == "5" then
-              return "second"
-            end
-            task.sleep(0.01)
-          end
+          eventually(function() -- the first one is there
+            return note("waits") == "5"
+          end)
+          return "second"
         end
         return turn == 1 and "first" or nil
       end, { body_size = 11, timeout = 10000 }, "/upload?note=waits"))

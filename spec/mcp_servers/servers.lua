@@ -1,4 +1,5 @@
 --- Servers that others wrote, from npm: every tool of theirs is called. `make test-mcp` runs this.
+local eventually = require("spec.support.eventually")
 local operations = require("operations")
 local test_server = require("spec.support.server")
 
@@ -76,12 +77,9 @@ local everything_order = {
 local function listen(mode)
   local port = test_server.free_port()
   local child = assert(operations.process.spawn({ "node", program("everything"), mode, env = { PORT = port } }))
-  for _ = 1, 500 do
-    if operations.http.request({ url = "http://127.0.0.1:" .. port .. "/nowhere" }) then
-      break
-    end
-    operations.sleep(0.02)
-  end
+  eventually(function()
+    return operations.http.request({ url = "http://127.0.0.1:" .. port .. "/nowhere" })
+  end)
   return child, "http://127.0.0.1:" .. port
 end
 
@@ -183,13 +181,9 @@ describe("a server on the official SDK of the modern era", function()
     assert.equal("a memo", read.contents[1].text)
     assert.equal(1, #assert(registry:execute("modern.prompts.get", { name = "ask" })).data.messages)
     assert(registry:execute("modern.grow"))
-    for _ = 1, 500 do
-      if registry:get("modern.grown") then
-        break
-      end
-      operations.sleep(0.01)
-    end
-    assert.is_table(registry:get("modern.grown"))
+    eventually(function()
+      return registry:get("modern.grown")
+    end)
     client:close()
   end)
 end)

@@ -1,4 +1,5 @@
 --- A Redis of our own on a free port, that keeps nothing.
+local eventually = require("spec.support.eventually")
 local operations = require("operations")
 local streams = require("operations.stream")
 
@@ -23,14 +24,9 @@ function redis.start(port)
   local pid = pipe:read("*l")
   pipe:close()
   operations.run(function()
-    for _ = 1, 500 do
-      local stream = streams.connect("127.0.0.1", port)
-      if stream then
-        return stream:close()
-      end
-      operations.sleep(0.01)
-    end
-    error("redis-server does not start")
+    eventually(function()
+      return streams.connect("127.0.0.1", port)
+    end):close()
   end)
   return {
     port = port,

@@ -2,6 +2,7 @@
 local assert = require("luassert")
 local core = require("operations.core")
 local errors = require("operations.error")
+local eventually = require("spec.support.eventually")
 local operations = require("operations")
 local task = require("operations.task")
 
@@ -75,15 +76,6 @@ local function registry_of(seen)
     coroutine.yield({ last = true })
   end)
   return registry
-end
-
--- Waits until `fn` says so: the other side hears of things in its own time.
-local function eventually(fn)
-  local stop = core.now() + 20000
-  while not fn() do
-    assert(core.now() < stop, "it never happened")
-    operations.sleep(0.001)
-  end
 end
 
 ---@param it function  busted's

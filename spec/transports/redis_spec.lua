@@ -1,7 +1,7 @@
 local command = require("spec.support.command")
 local contract = require("spec.transports.contract")
-local core = require("operations.core")
 local errors = require("operations.error")
+local eventually = require("spec.support.eventually")
 local operations = require("operations")
 local redis = require("spec.support.redis")
 local streams = require("operations.stream")
@@ -20,14 +20,6 @@ end)
 
 local function connect(url, options)
   return operations.call_map(assert(operations.transports.redis(url or server.url, options)), { log = quiet })
-end
-
-local function eventually(fn)
-  local stop = core.now() + 20000
-  while not fn() do
-    assert(core.now() < stop, "it never happened")
-    operations.sleep(0.005)
-  end
 end
 
 -- A program of this runtime, with what it finds its modules by.

@@ -1,4 +1,5 @@
 local contract = require("spec.transports.contract")
+local eventually = require("spec.support.eventually")
 local operations = require("operations")
 
 local function quiet() end
@@ -78,16 +79,6 @@ local function with_hub(options, fn)
       error(raised, 0)
     end
   end)
-end
-
-local function eventually(fn)
-  for _ = 1, 5000 do
-    if fn() then
-      return
-    end
-    operations.sleep(0.001)
-  end
-  error("it never happened")
 end
 
 -- What a server answers to raw bytes, until it closes the connection or `enough` says so.

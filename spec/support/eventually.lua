@@ -1,0 +1,21 @@
+-- What another process or a later turn of the loop brings about is waited for, and only failure costs time.
+local core = require("operations.core")
+local operations = require("operations")
+
+local LIMIT = 30000 -- ms; a loaded machine under a sanitizer is slow
+
+--- Waits until `fn()` is true, and gives what it returned; an error when it never is.
+---@param fn fun(): any
+return function(fn)
+  local stop = core.now() + LIMIT
+  while true do
+    local result = fn()
+    if result then
+      return result
+    end
+    if core.now() > stop then
+      error("it never happened", 2)
+    end
+    operations.sleep(0.005)
+  end
+end
