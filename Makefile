@@ -132,9 +132,9 @@ ASAN_PRELOAD = LD_PRELOAD=$$(gcc -print-file-name=libasan.so) ASAN_OPTIONS=detec
 
 .PHONY: asan
 asan: ## run the specs under ASan (leaks too) and UBSan on both runtimes
-	@for lua in lua5.4 luajit; do \
-	  $(MAKE) --no-print-directory test LUA=$$lua $(ASAN_BUILD) PRELOAD="$(ASAN_PRELOAD)" || exit 1; \
-	done
+	@status=0; for lua in lua5.4 luajit; do \
+	  $(MAKE) --no-print-directory test LUA=$$lua $(ASAN_BUILD) PRELOAD="$(ASAN_PRELOAD)" || status=1; \
+	done; exit $$status
 
 .PHONY: valgrind
 valgrind: dependencies-valgrind all ## run the specs under valgrind; TESTS=path for some
