@@ -1,11 +1,13 @@
---- Calls between registries: in process, over WebSocket and over Redis, calls per second beside Node peers in the same
---- run. One process serves, one calls; 64 calls in flight where a wire is between them.
+--- Calls between registries: in process, over WebSocket and over Redis, beside Node peers in the same run. One process
+--- serves, one calls; ours and theirs take turns, the figures are medians of the rounds. In process by CPU time, over
+--- a wire by the clock, 64 calls at a time and then, all programs on one core, one at a time.
 local operations = require("operations")
 local redis = require("spec.support.redis")
+local clock = require("system").monotime -- comes with busted
 
-local SECONDS, IN_FLIGHT = 2, 64
+local SECONDS, ROUNDS, TOGETHER = 0.7, 5, 64
 local runtime = rawget(_G, "jit") and "luajit" or "lua5.4"
-local now = require("operations.core").now
+local in_flight = tonumber(arg[1]) or TOGETHER -- with an argument: a run of its own, over the wires
 
 local schema = { type = "object", properties = { x = { type = "integer" } } }
 
@@ -26,68 +28,116 @@ local function env()
   return list
 end
 
+-- Starts a program and waits until it says something.
 local function start(...)
   local command = { ... }
   for i, argument in ipairs(command) do
     command[i] = tostring(argument)
   end
   command.env = env()
-  return assert(operations.process.spawn(command))
+  local started = assert(operations.process.spawn(command))
+  return started, started:read_line() or error(command[2] .. " failed: " .. started:stderr())
 end
 
--- Calls per second of `map`, so many at a time.
-local function rate(map, in_flight)
-  local count, stop = 0, nil
+---@class Round
+---@field rate number  calls per second
+---@field p50 number  ms
+---@field p99 number  ms
+
+-- Makes calls for a while, `in_flight` at a time.
+---@return Round
+local function calls(map)
+  local times, count, started = {}, 0, clock()
   local function caller()
-    while now() < stop do
+    local begun = clock()
+    while begun < started + SECONDS do
       local envelope = assert(map:call("a.b", { x = count }))
       assert(envelope.data.x)
       count = count + 1
+      local done = clock()
+      times[count] = done - begun
+      begun = done
     end
   end
-  local function run()
-    local callers = {}
-    count, stop = 0, now() + SECONDS * 1000
-    for i = 1, in_flight do
-      callers[i] = caller
-    end
-    local begun = now()
-    assert(operations.all(callers))
-    return count / (now() - begun) * 1000
+  local callers = {}
+  for i = 1, in_flight do
+    callers[i] = caller
   end
-  run()
-  return run()
+  assert(operations.all(callers))
+  local rate = count / (clock() - started)
+  table.sort(times)
+  return { rate = rate, p50 = times[math.ceil(count * 0.5)] * 1000, p99 = times[math.ceil(count * 0.99)] * 1000 }
 end
 
+-- Calls made one by one in this program, by its CPU time.
+local function calls_here(map)
+  local count, begun = 0, os.clock()
+  repeat
+    for i = 1, 1000 do
+      map:call("a.b", { x = i })
+    end
+    count = count + 1000
+  until os.clock() - begun > SECONDS
+  return { rate = count / (os.clock() - begun), p50 = 0, p99 = 0 }
+end
+
+-- A program that makes calls for as long as it is told, whenever it is told.
 local function peer(...)
   local node = start("node", "spec/bench/calls_peer.mjs", ...)
-  local line = node:read_line()
-  node:wait()
-  return tonumber(line) or error("the peer failed: " .. node:stderr())
+  return function()
+    assert(node:write(SECONDS .. "\n"))
+    local line = node:read_line() or error("the peer failed: " .. node:stderr())
+    local rate, p50, p99 = line:match("^(%S+) (%S+) (%S+)$")
+    return { rate = tonumber(rate), p50 = tonumber(p50), p99 = tonumber(p99) }
+  end, function()
+    node:stop()
+  end
 end
 
-local function row(name, ours, theirs, peer_name)
-  print(("%-28s %9.0f calls/s   %9.0f %-18s %5.2f"):format(name, ours, theirs, peer_name, ours / theirs))
+local function median(rounds, of)
+  local values = {}
+  for i, round in ipairs(rounds) do
+    values[i] = round[of]
+  end
+  table.sort(values)
+  return values[math.ceil(#values / 2)]
+end
+
+local function told(rounds)
+  local rate, p50, p99 = median(rounds, "rate"), median(rounds, "p50"), median(rounds, "p99")
+  return ("%8.0f"):format(rate) .. (p50 > 0 and (" %6.2f %6.2f"):format(p50, p99) or (" "):rep(14))
+end
+
+-- Lets two take turns, after one round each to warm up.
+local function compare(name, ours, theirs, peer_name)
+  local our_rounds, their_rounds = {}, {}
+  for i = 0, ROUNDS do
+    our_rounds[i], their_rounds[i] = ours(), theirs()
+  end
+  print(("%-12s %s   %s  %-11s %5.2f"):format(name, told(our_rounds), told(their_rounds), peer_name,
+    median(our_rounds, "rate") / median(their_rounds, "rate")))
 end
 
 local function in_process()
   local map = operations.call_map()
   operations.call_handler(registry(), map)
-  local function sequential()
-    local n, begun = 300000, os.clock()
-    for i = 1, n do
-      map:call("a.b", { x = i })
-    end
-    return n / (os.clock() - begun)
+  for _, other in ipairs({ { "reference", "reference" }, { "events", "EventTarget" } }) do
+    local theirs, stop = peer(other[1])
+    compare("in process", function()
+      return calls_here(map)
+    end, theirs, other[2])
+    stop()
   end
-  sequential()
-  row("in process, one by one", sequential(), peer("process"), "Node EventTarget")
 end
 
 local function websocket()
-  local hub = start(runtime, "spec/bench/calls_server.lua", "websocket")
-  local map = operations.call_map(assert(operations.transports.websocket("ws://127.0.0.1:" .. hub:read_line())))
-  row("WebSocket, 64 in flight", rate(map, IN_FLIGHT), peer("ws", IN_FLIGHT), "Node ws")
+  local hub, port = start(runtime, "spec/bench/calls_server.lua", "websocket")
+  local map = operations.call_map(assert(operations.transports.websocket("ws://127.0.0.1:" .. port)))
+  local theirs, stop = peer("ws", in_flight)
+  compare("WebSocket", function()
+    return calls(map)
+  end, theirs, "ws")
+  stop()
   map:close()
   hub:stop()
 end
@@ -95,17 +145,27 @@ end
 local function over_redis()
   local server = redis.start()
   local worker = start(runtime, "spec/bench/calls_server.lua", "redis", server.url)
-  worker:read_line()
   local map = operations.call_map(assert(operations.transports.redis(server.url)))
-  local ours = rate(map, IN_FLIGHT)
+  local theirs, stop = peer("moleculer", in_flight, server.url)
+  compare("Redis, fast", function()
+    return calls(map)
+  end, theirs, "Moleculer")
+  stop()
   map:close()
   worker:stop()
-  row("Redis, 64 in flight", ours, peer("moleculer", IN_FLIGHT, server.url), "Moleculer")
   server.stop()
 end
 
 operations.run(function()
-  in_process()
+  io.stdout:setvbuf("line")
+  if not arg[1] then
+    print("                 ours p50 ms p99 ms     theirs p50 ms p99 ms               ratio")
+    in_process()
+  end
+  print(("%d at a time%s"):format(in_flight, arg[1] and ", pinned to one core" or ""))
   websocket()
   over_redis()
 end)
+if not arg[1] then
+  os.execute("taskset -c 0 " .. runtime .. " spec/bench/calls.lua 1")
+end

@@ -1,12 +1,7 @@
-// The same cases on @sinclair/typebox, doing what the reference design's registry does per call: look up, access
-// check, Value.Check of the input, the handler, wrap, Value.Cast and Value.Check of the output.
+// The same cases in the reference design's registry.
 // execute_peer.mjs CASES.json prints JSON: nanoseconds of CPU per call, by case.
-import { createRequire } from "node:module";
 import fs from "node:fs";
-
-const require = createRequire(process.env.NODE_PATH + "/");
-const { Type: T } = require("@sinclair/typebox");
-const { Value } = require("@sinclair/typebox/value");
+import { Registry, Type as T } from "./reference.mjs";
 
 const REPETITIONS = 7;
 const SECONDS = 0.08;
@@ -41,64 +36,6 @@ const types = {
   b_invalid_input: [input, output],
   c_array100: [input, T.Array(output)],
 };
-
-const sources = new Set(["local", "http", "mcp"]);
-const isEnvelope = (v) => typeof v === "object" && v !== null && "data" in v && typeof v.meta === "object" &&
-  v.meta !== null && sources.has(v.meta.source);
-const isUnknown = (schema) => schema[Symbol.for("TypeBox.Kind")] === "Unknown";
-
-function allowed(rules, identity) {
-  const any = rules.requiredScopesAny ?? [];
-  if (rules.requiredScopes.length === 0 && any.length === 0 && !rules.resourceType) return true;
-  if (!identity) return false;
-  if (!rules.requiredScopes.every((scope) => identity.scopes.includes(scope))) return false;
-  if (any.length > 0 && !any.some((scope) => identity.scopes.includes(scope))) return false;
-  if (!rules.resourceType) return true;
-  return Object.entries(identity.resources ?? {}).some(([key, actions]) =>
-    key.startsWith(rules.resourceType + ":") && actions.includes(rules.resourceAction));
-}
-
-class CallError extends Error {
-  constructor(code, message, details) {
-    super(message);
-    this.code = code;
-    this.details = details;
-  }
-}
-
-class Registry {
-  operations = new Map();
-
-  find(id, value, context) {
-    const found = this.operations.get(id);
-    if (!found) throw new CallError("OPERATION_NOT_FOUND", `no operation ${id}`);
-    if (!allowed(found.accessControl, context.identity)) throw new CallError("ACCESS_DENIED", id);
-    if (!Value.Check(found.inputSchema, value)) {
-      const issues = [...Value.Errors(found.inputSchema, value)];
-      throw new CallError("VALIDATION_ERROR", issues.map((e) => `${e.path}: ${e.message}`).join("; "), issues);
-    }
-    return found;
-  }
-
-  async execute(id, value, context) {
-    const found = this.find(id, value, context);
-    const result = await found.handler(value, context);
-    const envelope = isEnvelope(result)
-      ? result : { data: result, meta: { source: "local", operationId: id, timestamp: Date.now() } };
-    if (!isUnknown(found.outputSchema)) {
-      envelope.data = Value.Cast(found.outputSchema, envelope.data);
-      if (!Value.Check(found.outputSchema, envelope.data))
-        for (const e of Value.Errors(found.outputSchema, envelope.data)) console.warn(e.path, e.message);
-    }
-    return envelope;
-  }
-
-  async *subscribe(id, value, context) {
-    const found = this.find(id, value, context);
-    for await (const item of found.handler(value, context))
-      yield isEnvelope(item) ? item : { data: item, meta: { source: "local", operationId: id, timestamp: Date.now() } };
-  }
-}
 
 const cpu = () => { const u = process.cpuUsage(); return (u.user + u.system) / 1e6; };
 
