@@ -1,4 +1,4 @@
---- A Redis of our own on a free port, that keeps nothing.
+--- A Redis of our own on a free port.
 local eventually = require("spec.support.eventually")
 local operations = require("operations")
 local streams = require("operations.stream")
@@ -14,26 +14,38 @@ local function free_port()
   end)
 end
 
+-- Somebody listens on a port.
+local function listens(port)
+  local stream = streams.connect("127.0.0.1", port)
+  if stream then
+    stream:close()
+  end
+  return stream ~= nil
+end
+
 ---@param port? integer  default: a free one
+---@param directory? string  where it keeps every write; default: it keeps nothing
 ---@return { port: integer, url: string, stop: fun(signal?: string) }
-function redis.start(port)
+function redis.start(port, directory)
   port = port or free_port()
   -- A group of its own, that ends by itself should nobody stop it.
   local pipe = io.popen(("unset LD_PRELOAD; setsid timeout -s KILL 900 redis-server --port %d --bind 127.0.0.1 "
-    .. "--save '' --appendonly no >/dev/null 2>&1 & echo $!"):format(port))
+    .. "--save '' %s >/dev/null 2>&1 & echo $!"):format(port, directory
+    and ("--appendonly yes --appendfsync always --dir '%s'"):format(directory) or "--appendonly no"))
   local pid = pipe:read("*l")
   pipe:close()
-  operations.run(function()
-    eventually(function()
-      return streams.connect("127.0.0.1", port)
-    end):close()
+  operations.run(eventually, function()
+    return listens(port)
   end)
   return {
     port = port,
     url = "redis://127.0.0.1:" .. port,
     stop = function(signal)
       os.execute(("kill -%s -%s 2>/dev/null"):format(signal or "KILL", pid))
-      os.execute(("while kill -0 -%s 2>/dev/null; do sleep 0.01; done"):format(pid))
+      -- Not until the process is gone: its parent may learn of that late.
+      operations.run(eventually, function()
+        return not listens(port)
+      end)
     end,
   }
 end
