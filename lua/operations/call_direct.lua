@@ -13,16 +13,20 @@ local call_direct = {}
 ---@field close fun(self)
 ---@field offered? fun(self): string[]  the ids of what the other sides serve, where there are many
 ---@field reconnects? boolean  what was lost will be there again: `ready` tells
----@field executor? fun(self): (fun(payload: table): operations.Envelope?, operations.Error?)?  in process: what runs a
----  call at once, if anything does
+---@field executor? fun(self): operations.Executor?  in process: what runs a call at once, if anything does
 
 ---@class operations.Receiver
 ---@field event fun(event: any, peer: operations.Peer)  from elsewhere, unchecked
 ---@field deliver fun(name: string, payload: table, peer: operations.Peer)  made by a call map of this program
 ---@field offers? fun(): string[]  set by who serves calls: the ids of what it serves
----@field execute? fun(payload: table): operations.Envelope?, operations.Error?  set by who serves calls
+---@field executor? operations.Executor  set by who serves calls
 ---@field lost fun(err: operations.Error)  nothing sent so far will be answered, nothing received can be
 ---@field ready fun()  the connection is there again
+
+---@class operations.Executor
+---@field enter fun(self, id: string): function?, operations.Registry|operations.Error, boolean?  begins a call; what
+---  runs it, `fn(registry, id, input, context)`, and whether that looks at the context
+---@field leave fun(self)  after each call that `enter` began
 
 ---@class operations.Peer
 ---@field identity? operations.Identity  whom the transport authenticated
@@ -37,17 +41,13 @@ function Direct:open(receiver)
   self._receiver = receiver
 end
 
-local function receiver_of(self)
-  local other = self._other
-  return other and other._receiver
-end
-
 local function closed()
   return nil, errors.new("TRANSPORT_LOST", "the other end is closed")
 end
 
 function Direct:send(name, payload)
-  local receiver = receiver_of(self)
+  local other = self._other
+  local receiver = other and other._receiver
   if not receiver then
     return closed()
   end
@@ -55,10 +55,11 @@ function Direct:send(name, payload)
   return true
 end
 
---- The function that runs a call at once; nil when the other end answers in its own time.
+--- What runs a call at once; nil when the other end answers in its own time.
 function Direct:executor()
-  local receiver = receiver_of(self)
-  return receiver and receiver.execute
+  local other = self._other
+  local receiver = other and other._receiver
+  return receiver and receiver.executor
 end
 
 function Direct:close()

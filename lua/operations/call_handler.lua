@@ -59,25 +59,18 @@ end
 -- other side in turn, or where others must not know of it.
 local function registry_of(self, id)
   local registry, map = self._registry, self._map
-  local kind, exposed = registry:type_of(id)
+  local kind, exposed, looks = registry:type_of(id)
   if not kind and self._services:type_of(id) then
     return self._services
   elseif not exposed and not map:is_direct() or registry._call_map == map and not registry:get_handler(id) then
     return nil, catalog.not_found(id, "no operation '%s'")
   end
-  return registry, nil, kind
-end
-
-local function ended(self, ...)
-  self.active = self.active - 1
-  if self.active == 0 and self._idle then
-    self._idle()
-  end
-  return ...
+  return registry, nil, kind, looks
 end
 
 local function work(self, request, fn, registry)
-  local ok, raised = ended(self, pcall(fn, request, registry, request:context()))
+  local ok, raised = pcall(fn, request, registry, request:context())
+  self:leave()
   if not ok then
     request:fail((errors.from(raised)))
   end
@@ -109,22 +102,32 @@ local function first(registry, id, input, context)
   return envelope, err
 end
 
-local function execute(self, id, input, context)
-  local err = refusal(self)
-  if err then
-    return nil, err
+--- Begins a call that was made in this program.
+---@param id string
+---@return function? fn  to be called with the registry, the id, the input and a context
+---@return operations.Registry|operations.Error
+---@return boolean? looks  at the context
+function CallHandler:enter(id)
+  if self.active >= self._max or self._draining then
+    return nil, refusal(self)
   end
-  local registry, unknown, kind = registry_of(self, id)
+  local registry, unknown, kind, looks = registry_of(self, id)
   if not registry then
     return nil, unknown
   end
   self.active = self.active + 1
-  local ok, envelope, failure = ended(self,
-    pcall(kind == "subscription" and first or registry.execute, registry, id, input, context))
-  if not ok then
-    error(envelope, 0)
+  if kind == "subscription" then
+    return first, registry, true
   end
-  return envelope, failure
+  return registry.execute, registry, looks
+end
+
+--- Ends a call that was begun.
+function CallHandler:leave()
+  self.active = self.active - 1
+  if self.active == 0 and self._idle then
+    self._idle()
+  end
 end
 
 --- Serves what arrives at `call_map` from `registry`. Operations whose `_meta.exposed` is false are served in process
@@ -146,9 +149,7 @@ function call_handler.new(registry, call_map, options)
   }, CallHandler)
   call_map:serve(function(request)
     return serve(self, request)
-  end, function(id, input, context)
-    return execute(self, id, input, context)
-  end, function()
+  end, self, function()
     return self._draining and {} or call_services.offers(registry, call_map:is_direct())
   end)
   return self

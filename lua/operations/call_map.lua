@@ -63,8 +63,9 @@ local function send(self, payload, entry)
   end
 end
 
-local function called_here(self, entry, ok, envelope, err)
-  self._pending[entry.id] = nil
+local function called_here(self, executor, key, entry, ok, envelope, err)
+  self._pending[key] = nil
+  executor:leave()
   if entry.err then
     return nil, entry.err
   elseif not ok then
@@ -73,15 +74,22 @@ local function called_here(self, entry, ok, envelope, err)
   return envelope, err
 end
 
--- In process a call runs where it was made: there is nobody else to wait for.
-local function call_here(self, execute, id, input, options)
-  local given = call_options.context(options)
-  local entry = call_pending.here(given.requestId)
-  if self._pending[entry.id] then
-    return nil, duplicate(entry.id)
+-- In process a call runs where it was made: there is nobody else to wait for. It needs an id when somebody gets to see
+-- it: who gave it, or a handler that looks at its context.
+local function call_here(self, executor, id, input, options)
+  local given_id = options and options.requestId
+  if given_id and self._pending[given_id] then
+    return nil, duplicate(given_id)
   end
-  self._pending[entry.id] = entry
-  return called_here(self, entry, pcall(execute, id, input, given))
+  local execute, registry, looks = executor:enter(id)
+  if not execute then
+    return nil, registry
+  end
+  local given = (options or looks) and call_options.context(options) or nil
+  local entry = call_pending.here()
+  local key = given and given.requestId or entry
+  self._pending[key] = entry
+  return called_here(self, executor, key, entry, pcall(execute, registry, id, input, given))
 end
 
 --- Calls an operation on the other side and waits for its response.
@@ -93,11 +101,13 @@ end
 ---  BUSY, ...; `err.mayHaveRun` is false when the handler surely was not started, `err.retryable` when trying again
 ---  makes sense
 function CallMap:call(id, input, options)
-  call_options.check(id, options, "call")
+  if options ~= nil or type(id) ~= "string" then
+    call_options.check(id, options, "call")
+  end
   local here = self._transport.executor
-  local execute = here and here(self._transport)
-  if execute then
-    return call_here(self, execute, id, input, options)
+  local executor = here and here(self._transport)
+  if executor then
+    return call_here(self, executor, id, input, options)
   end
   local payload = call_options.request(id, input, options, not here and limits.call_timeout or nil)
   local entry = call_pending.call(self, payload)
@@ -192,12 +202,11 @@ end
 
 --- Hands every request that arrives to `fn`; a call handler does.
 ---@param fn fun(request: operations.Request)
----@param execute? fun(id: string, input: any, context: table): operations.Envelope?, operations.Error?  what runs a
----  call that was made in this program
+---@param executor? operations.Executor  what runs a call that was made in this program
 ---@param offers? fun(): string[]  the ids of what is served
-function CallMap:serve(fn, execute, offers)
+function CallMap:serve(fn, executor, offers)
   argument.expect(fn, "function", 1, "serve")
-  self._serve, self._receiver.execute, self._receiver.offers = fn, execute, offers
+  self._serve, self._receiver.executor, self._receiver.offers = fn, executor, offers
 end
 
 --- Are both ends in this program?

@@ -127,15 +127,15 @@ local Here = {}
 Here.__index = Here
 
 --- A call that runs in the coroutine which makes it.
----@param id string
-function call_pending.here(id)
-  return setmetatable({ id = id, strand = scheduler.here() }, Here)
+function call_pending.here()
+  local co, is_main = coroutine.running()
+  return setmetatable({ co = not is_main and co or nil, err = nil }, Here)
 end
 
 function Here:fail(err)
   if not self.err then
     self.err = err
-    scheduler.interrupt_strand(self.strand, err)
+    scheduler.interrupt_wait(self.co, err)
   end
 end
 

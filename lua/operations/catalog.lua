@@ -187,12 +187,17 @@ end
 --- What kind of operation an id is, and whether it may be offered to others (`_meta.exposed` is not false).
 ---@param id string
 ---@return "query"|"mutation"|"subscription"|nil type
----@return boolean? exposed
+---@return boolean exposed
+---@return boolean? looks  its handler at the context
 function catalog:type_of(id)
-  argument.expect(id, "string", 1, "type_of")
   local found = self._operations[id]
-  local meta = found and found.spec._meta
-  return found and found.spec.type, not (meta and meta.exposed == false)
+  if not found then
+    argument.expect(id, "string", 1, "type_of")
+    return nil, true
+  end
+  local spec = found.spec
+  local meta = spec._meta
+  return spec.type, not (meta and meta.exposed == false), found.takes_context
 end
 
 ---@param id string

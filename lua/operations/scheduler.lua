@@ -279,10 +279,14 @@ function scheduler.interrupt(co, failure)
   return true
 end
 
---- Ends the wait that whatever runs in `strand` is in, if any: `failure` is raised there.
----@param strand operations.Strand
+--- Ends the wait that whatever runs in a coroutine is in, if any: `failure` is raised there.
+---@param co thread?  nil: the program itself, outside of any
 ---@param failure any
-function scheduler.interrupt_strand(strand, failure)
+function scheduler.interrupt_wait(co, failure)
+  local strand = main
+  if co then
+    strand = known()[co] or {} -- nothing is known about one that never waited
+  end
   local task = strand.task
   local wait = task and task._wait or strand.inner
   if wait then
