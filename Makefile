@@ -274,6 +274,13 @@ build/npm-mcp/node_modules: | dependencies-bench
 build/npm-conformance/node_modules: | dependencies-bench
 	@npm install --silent --no-audit --no-fund --prefix build/npm-conformance $(CONFORMANCE_PACKAGES)
 
+# What it is made over, CHAOS_SEED, CHAOS_SECONDS (60), CHAOS_DIRECTORY (keeps the histories).
+CHAOS ?= fast
+
+.PHONY: chaos
+chaos: dependencies-test all ## workers are killed and Redis is restarted while 2 callers make 20,000 calls; CHAOS_SEED, CHAOS_SECONDS
+	@$(ENVIRONMENT) $(LUA) spec/chaos/main.lua $(CHAOS)
+
 .PHONY: soak
 soak: dependencies-test all ## 112,000 requests on $(LUA): what stays behind
 	@$(ENVIRONMENT) $(LUA) spec/bench/soak.lua

@@ -2,17 +2,17 @@
 ---
 --- A record is a table `{ what, at, process, ... }`, `at` in ms since the epoch; those of one process are in order.
 ---
---- | what      | by      | says                                                                                       |
---- |-----------|---------|-------------------------------------------------------------------------------------------|
---- | submitted | caller  | `id`, `mode` ("fast", "reliable"), `kind` ("call", "subscription"), `events?`, `deadline?`  |
---- | accepted  | caller  | `id`: the transport has it                                                                 |
---- | event     | caller  | `id`, `seq`, counted from 1 by the handler                                                 |
---- | terminal  | caller  | `id`, `outcome` ("answered", "completed", "failed"), `run?`, `code?`, `mayHaveRun?`         |
---- | aborted   | caller  | `id`: it did not want it any more                                                          |
---- | left      | caller  | `pending`: requests that its call map still knows when all have ended                      |
---- | started   | worker  | `id`, `run` (of its own), `attempt?`: above 1 it may be a duplicate                        |
---- | ended     | worker  | `id`, `run`, `code?` of the error that it failed with                                      |
---- | killed    | anybody | `victim`, a process                                                                        |
+--- | what      | by      | says                                                                                     |
+--- |-----------|---------|------------------------------------------------------------------------------------------|
+--- | submitted | caller  | `id`, `mode` (fast, reliable), `kind` (call, subscription), `events?`, `deadline?`         |
+--- | accepted  | caller  | `id`: the transport has it                                                               |
+--- | event     | caller  | `id`, `seq`, counted from 1 by the handler                                               |
+--- | terminal  | caller  | `id`, `outcome` ("answered", "completed", "failed"), `run?`, `code?`, `mayHaveRun?`      |
+--- | aborted   | caller  | `id`: it did not want it any more                                                        |
+--- | left      | caller  | `pending`: requests that its call map still knows when all have ended                    |
+--- | started   | worker  | `id`, `run` (of its own), `attempt?`: above 1 it may be a duplicate                      |
+--- | ended     | worker  | `id`, `run`, `code?` of the error that it failed with                                    |
+--- | killed    | anybody | `victim`, a process                                                                      |
 local checker = {}
 
 -- How long after a request's deadline its handler may have written that it started, ms.
@@ -82,10 +82,14 @@ local function mode_of(request)
   return request.submitted[1] and request.submitted[1].mode
 end
 
+-- What a call fails with because of what is between the caller and the handler.
+local between = { ABORTED = true, BUSY = true, DRAINING = true, TIMEOUT = true, TRANSPORT_LOST = true,
+  UNAVAILABLE = true, WORKER_LOST = true }
+
 -- The error that a terminal event tells of is one that the handler itself failed with.
 local function is_told(request, terminal)
   for _, run in ipairs(request.runs) do
-    if run.ended and run.ended.code == terminal.code then
+    if run.ended and run.ended.code == terminal.code and not between[terminal.code] then
       return true
     end
   end
