@@ -1,5 +1,6 @@
 --- Schemas beside ajv and TypeBox on Node (schema_peer.mjs), in one run: check, cast, compile; then many schemas in
 --- random order, memory. Every call gets another copy, in another key order. Ratios above 1: operations is faster.
+--- Peers and operations take turns for a few rounds; of each the least time counts, so that neither's luck decides.
 --- Four orders change from object to object within a text too. "shuffled" gives every object an order of its own
 --- instead, as JSON from writers that keep no order has; V8 then has more shapes of objects than its caches hold.
 --- Arguments: a case's name (that one only), "alone" (no peers), "shuffled", "memory" (of one case).
@@ -11,6 +12,7 @@ local measure = require("measure")
 local schema_floor = require("schema_floor")
 
 local SCHEMAS = 64 -- in random order
+local ROUNDS = 3
 
 local only, alone, shuffled_keys, memory_only
 for _, argument in ipairs(arg) do
@@ -54,7 +56,7 @@ local kept -- so that no work can be left out
 
 local function each(values, work)
   local count = #values
-  return measure.call(function(n)
+  return measure.least(function(n)
     for i = 1, n do
       kept = work(values[i % count + 1])
     end
@@ -87,7 +89,7 @@ local function time_check(case, compiled)
     assert(valid, case.name .. ": " .. tostring(issues and issues[1].path .. issues[1].message))
   end
   local count = #values
-  return measure.call(function(n)
+  return measure.least(function(n)
     for i = 1, n do
       kept = compiled:check(values[i % count + 1])
     end
@@ -105,18 +107,45 @@ local function time_cast(case, texts, compiled)
   end)
 end
 
-local function run(case, peers)
+local function measure_case(case)
   local compiled = assert(schema.compile(case.schema))
-  local check, keys, following = time_check(case, compiled)
-  row("check", case.name, check, peers.check, 0.5)
-  row("floor", case.name, keys, peers.check)
-  row("floor next", case.name, following, peers.check)
-  row("cast", case.name, time_cast(case, case.valid, compiled), peers.cast_valid)
-  if #case.dirty > 0 then
-    row("cast dirty", case.name, time_cast(case, case.dirty, compiled), peers.cast_dirty, 3)
-  end
-  row("compile", case.name, each({ case.schema }, schema.compile), peers.compile)
+  local times = {}
+  times.check, times.floor, times["floor next"] = time_check(case, compiled)
+  times.cast = time_cast(case, case.valid, compiled)
+  times["cast dirty"] = #case.dirty > 0 and time_cast(case, case.dirty, compiled) or nil
+  times.compile = each({ case.schema }, schema.compile)
   kept = nil
+  return times
+end
+
+-- Keeps in `least` the lesser of two, at every place.
+local function take_least(least, times)
+  for name, spent in pairs(times) do
+    if type(spent) == "table" then
+      least[name] = take_least(least[name] or {}, spent)
+    else
+      least[name] = math.min(least[name] or spent, spent)
+    end
+  end
+  return least
+end
+
+-- Each row: which of the peers' times it stands beside, and the ratio to reach.
+local ROWS = {
+  { "check", "check", 0.5 },
+  { "floor", "check" },
+  { "floor next", "check" },
+  { "cast", "cast_valid" },
+  { "cast dirty", "cast_dirty", 3 },
+  { "compile", "compile" },
+}
+
+local function print_case(name, times, peers)
+  for _, entry in ipairs(ROWS) do
+    if times[entry[1]] then
+      row(entry[1], name, times[entry[1]], peers[entry[2]], entry[3])
+    end
+  end
 end
 
 local function shuffled(n)
@@ -206,17 +235,23 @@ if memory_only then
     #json.encode(list[1].schema) / 1024))
   os.exit(0)
 end
-local peers = alone and {} or ask_peers(list)
-for _, case in ipairs(list) do
-  run(case, peers[case.name] or {})
+local ours, peers = {}, {}
+for _ = 1, ROUNDS do
+  take_least(peers, alone and {} or ask_peers(list))
+  for _, case in ipairs(list) do
+    ours[case.name] = take_least(ours[case.name] or {}, measure_case(case))
+  end
 end
-for _, what in ipairs({ "check", "floor", "floor next", "cast", "cast dirty", "compile" }) do
+for _, case in ipairs(list) do
+  print_case(case.name, ours[case.name], peers[case.name] or {})
+end
+for _, entry in ipairs(ROWS) do
   local sum = 0
-  for _, log in ipairs(logs[what] or {}) do
+  for _, log in ipairs(logs[entry[1]] or {}) do
     sum = sum + log
   end
-  if logs[what] then
-    print(("%s: geometric mean of our time to ajv's %.2f"):format(what, math.exp(sum / #logs[what])))
+  if logs[entry[1]] then
+    print(("%s: geometric mean of our time to ajv's %.2f"):format(entry[1], math.exp(sum / #logs[entry[1]])))
   end
 end
 time_many()
