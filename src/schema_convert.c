@@ -8,17 +8,8 @@
 #include "schema_value.h"
 
 #include <math.h>
-#include <stdio.h>
-#include <stdlib.h>
 
-/* The shortest text that reads back the same, as JSON has it. */
-static void write_number(char *text, size_t size, double d) {
-  int precision;
-  for (precision = 15; precision <= 17; precision++) {
-    snprintf(text, size, "%.*g", precision, d);
-    if (strtod(text, NULL) == d) return;
-  }
-}
+#define MAX_DIGITS 17 /* the shortest text of a double has no more */
 
 static bool is_integer_text(const char *s, size_t len) {
   size_t start = len > 1 && s[0] == '-' ? 1 : 0, i;
@@ -47,16 +38,76 @@ static bool push_integer_text(lua_State *L, const char *s, size_t len) {
   return true;
 }
 
+static bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+/* A number being read; `s` ends with a '\0'. */
+typedef struct Text {
+  const char *s;
+  uint64_t mantissa;
+  int digits, exponent;
+} Text;
+
+static void read_digits(Text *t, int point) {
+  for (; is_digit(*t->s) && t->digits <= MAX_DIGITS; t->s++) {
+    t->mantissa = t->mantissa * 10 + (uint64_t)(*t->s - '0');
+    t->digits += t->mantissa != 0;
+    t->exponent -= point;
+  }
+}
+
+static void read_exponent(Text *t) {
+  int exponent = 0, sign = 1;
+  t->s++;
+  if (*t->s == '-' || *t->s == '+') sign = *t->s++ == '-' ? -1 : 1;
+  for (; is_digit(*t->s) && exponent < 1000; t->s++)
+    exponent = exponent * 10 + (*t->s - '0');
+  t->exponent += sign * exponent;
+}
+
+/* The double that `s` says, whatever the locale; 0 when it is no decimal number
+** or has more digits than one needs. */
+static double read_double(const char *s, size_t len) {
+  Text t = {s, 0, 0, 0};
+  double d;
+  if (*t.s == '-') t.s++;
+  read_digits(&t, 0);
+  if (*t.s == '.') {
+    t.s++;
+    read_digits(&t, 1);
+  }
+  if (*t.s == 'e') read_exponent(&t);
+  if (t.s != s + len || t.mantissa == 0) return 0;
+  d = json_parse_double(t.mantissa, t.exponent, true, s, len);
+  return *s == '-' ? -d : d;
+}
+
+/* Is `s` the text `json`, but for how the exponent is spelt (e+21, e-07)? */
+static bool is_same_number(const char *s, const char *json) {
+  bool negative;
+  while (*s == *json && *s != '\0' && *s != 'e') s++, json++;
+  if (*s != 'e' || *json != 'e') return *s == *json;
+  s++;
+  json++;
+  negative = *json == '-';
+  if (negative != (*s == '-')) return false;
+  json += negative;
+  if (*s == '-' || *s == '+') s++;
+  while (*s == '0') s++;
+  return strcmp(s, json) == 0;
+}
+
 /* Pushes the number that `s` is the canonical text of. */
 static bool push_number_text(lua_State *L, const char *s, size_t len) {
-  char text[40];
+  char text[JSON_NUMBER_ROOM + 1];
   double d;
   if (len == 0 || len > 30 || strspn(s, "0123456789.-+e") != len) return false;
   if (push_integer_text(L, s, len)) return true;
-  d = strtod(s, NULL);
+  d = read_double(s, len);
   if (!isfinite(d) || d == 0) return false; /* "-0" would lose its sign */
-  write_number(text, sizeof(text), d);
-  if (strcmp(text, s) != 0) return false;
+  text[json_format_double(text, d)] = '\0';
+  if (!is_same_number(s, text)) return false;
   lua_pushnumber(L, d);
   return true;
 }
@@ -69,16 +120,13 @@ static bool push_boolean_text(lua_State *L, const char *s) {
 }
 
 static bool push_text(lua_State *L, int slot) {
-  char text[40];
+  char text[JSON_NUMBER_ROOM];
   int64_t n;
   double d = lua_tonumber(L, slot);
   if (!isfinite(d)) return false;
-  if (value_is_integer(L, slot, &n)) {
-    lua_pushlstring(L, text, json_format_integer(text, n));
-  } else {
-    write_number(text, sizeof(text), d);
-    lua_pushstring(L, text);
-  }
+  lua_pushlstring(L, text,
+                  value_is_integer(L, slot, &n) ? json_format_integer(text, n)
+                                                : json_format_double(text, d));
   return true;
 }
 

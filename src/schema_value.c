@@ -1,8 +1,9 @@
 #include "schema_value.h"
 
 #include <math.h>
-#include <stdio.h>
 #include <stdlib.h>
+
+#include "json_number.h"
 
 #define MAX_NESTING 512 /* levels that equality looks into */
 #define FEW_ITEMS 24    /* so many are compared each with each */
@@ -305,23 +306,24 @@ typedef struct Decimal {
 /* The shortest decimal that reads back as `d`. */
 static Decimal to_decimal(double d) {
   Decimal decimal = {0, 0};
-  char text[40];
-  const char *p;
-  int precision;
+  char text[JSON_NUMBER_ROOM];
+  const char *p = text, *end = text + json_format_double(text, fabs(d));
   bool fraction = false;
-  for (precision = 15; precision <= 17; precision++) {
-    snprintf(text, sizeof(text), "%.*e", precision - 1, fabs(d));
-    if (strtod(text, NULL) == fabs(d)) break;
-  }
-  for (p = text; *p != '\0' && *p != 'e'; p++) {
-    if (*p < '0' || *p > '9') {
+  int exponent = 0;
+  for (; p < end && *p != 'e'; p++) {
+    if (*p == '.') {
       fraction = true;
       continue;
     }
     decimal.digits = decimal.digits * 10 + (uint64_t)(*p - '0');
     if (fraction) decimal.exponent--;
   }
-  if (*p == 'e') decimal.exponent += (int)strtol(p + 1, NULL, 10);
+  if (p < end) { /* "e21", "e-7" */
+    bool negative = p[1] == '-';
+    for (p += negative ? 2 : 1; p < end; p++)
+      exponent = exponent * 10 + (*p - '0');
+    decimal.exponent += negative ? -exponent : exponent;
+  }
   while (decimal.digits != 0 && decimal.digits % 10 == 0) {
     decimal.digits /= 10;
     decimal.exponent++;

@@ -73,6 +73,41 @@ describe("casting", function()
     assert.equal(9, (cast({ type = "integer", maximum = 5 }, "9")))
   end)
 
+  it("takes an exponent however it is spelt, and writes it as JSON does", function()
+    for source, value in pairs({ ["1e-7"] = 1e-7, ["1e-07"] = 1e-7, ["-1.5e+300"] = -1.5e300, ["1.5e300"] = 1.5e300,
+      ["5e-324"] = 5e-324, ["1.7976931348623157e308"] = 1.7976931348623157e308 }) do
+      assert.equal(value, (cast({ type = "number" }, source)))
+    end
+    assert.equal("1e-7", (cast({ type = "string" }, 1e-7)))
+    assert.equal("-1.5e300", (cast({ type = "string" }, -1.5e300)))
+    for _, source in ipairs({ "1e2", "1e", "e5", ".5", "5.", "1.50", "1,5", "1e400", "1e-400", "--1", "1.5e3",
+      "0.30000000000000004441", "1e-7x", "15e-8", "+1.5" }) do
+      assert.equal(source, (cast({ type = "number" }, source)))
+    end
+  end)
+
+  -- Where the system has no such locale, that no function which asks for it is called has to do.
+  it("reads and writes numbers the same where the locale has a decimal comma", function()
+    local before = os.setlocale(nil, "numeric")
+    for _, name in ipairs({ "de_DE.UTF-8", "de_DE.utf8", "fr_FR.UTF-8", "fr_FR.utf8", "de_DE", "fr_FR" }) do
+      if os.setlocale(name, "numeric") then
+        break
+      end
+    end
+    local number, written = cast({ type = "number" }, "0.1"), cast({ type = "string" }, 1.5e-9)
+    local multiple = schema.compile({ multipleOf = 0.01 }):check(19.99)
+    os.setlocale(before, "numeric")
+    assert.equal(0.1, number)
+    assert.equal("1.5e-9", written)
+    assert.is_true(multiple)
+    for _, file in ipairs({ "schema_convert", "schema_value" }) do
+      local source = assert(io.open("src/" .. file .. ".c", "rb"))
+      local code = source:read("*a")
+      source:close()
+      assert.is_nil(code:find("strtod", 1, true) or code:find("printf", 1, true) or code:find("ato[fi]"))
+    end
+  end)
+
   it("makes integers of whole floats where only integers are wanted", function()
     local result, changes = cast({ type = "integer" }, 1.0)
     assert.equal(1, result)
