@@ -93,6 +93,28 @@ describe("a discriminator", function()
     assert.same({ kind = "Cat", name = "7" }, (output:cast({ kind = "Cat", name = "7" })))
   end)
 
+  it("has its mapping rewritten with the references, as far as alternatives are there", function()
+    local given = {
+      propertyName = "kind", mapping = { cat = "Cat", kitten = "#/components/schemas/Cat", bird = "Bird", no = "#/no" },
+    }
+    local doc = { openapi = "3.1.0", components = { schemas = {
+      Cat = pets.Cat, Dog = pets.Dog, Bird = pets.Cat, -- the same table at another place
+      Pet = { type = "object", properties = { kind = { type = "string" } }, discriminator = given },
+    } } }
+    local function schema_of(schema)
+      local content = { ["application/json"] = { schema = schema } }
+      local api = support.api(support.one({ requestBody = { content = content } }, { method = "post", doc = doc }))
+      return api.definitions[1].inputSchema
+    end
+    local whole = schema_of({ oneOf = { ref("Cat"), ref("Dog") }, discriminator = given })
+    assert.same({ cat = "#/$defs/Cat", kitten = "#/$defs/Cat" }, whole.properties.body.discriminator.mapping)
+    assert.is_table(whole["$defs"].Cat)
+    assert.is_nil(whole["$defs"].Bird)
+    local parent = schema_of({ type = "array", items = ref("Pet") })
+    assert.same({ propertyName = "kind" }, parent["$defs"].Pet.discriminator)
+    assert.equal("#/no", given.mapping.no)
+  end)
+
   it("of a schema that others extend keeps what they add to an answer", function()
     local parent = { type = "object", properties = { kind = { type = "string" } }, discriminator = {
       propertyName = "kind",

@@ -69,6 +69,31 @@ local function alternative(source, branch, name, mapping, file)
   return { allOf = { branch, { properties = { [name] = { enum = names } } } } }
 end
 
+--- A discriminator whose mapping leads to the alternatives only, by their references: a schema that stands alone has no
+--- others.
+local function among(source, given, branches, file)
+  if type(given) ~= "table" or given.mapping == nil then
+    return given
+  end
+  local refs, mapping, copy = {}, {}, {}
+  for _, branch in ipairs(branches) do
+    local ref = type(branch) == "table" and branch["$ref"]
+    local target = type(ref) == "string" and source:lookup(ref, file)
+    if target then
+      refs[target.pointer] = ref
+    end
+  end
+  for value, to in pairs(type(given.mapping) == "table" and given.mapping or {}) do
+    local place = mapped(source, to, file)
+    mapping[value] = place and refs[place.pointer]
+  end
+  for key, value in pairs(given) do
+    copy[key] = value
+  end
+  copy.mapping = next(mapping) ~= nil and mapping or nil
+  return copy
+end
+
 --- A schema object that says what its discriminator means; the same table where there is nothing to say.
 ---@param source operations.openapi.Document
 ---@param node table
@@ -94,6 +119,7 @@ function discriminator.apply(source, node, file)
   elseif node.additionalProperties == nil and type(node.properties) == "table" then
     copy.additionalProperties = true
   end
+  copy.discriminator = among(source, given, key and node[key] or {}, file)
   return setmetatable(copy, getmetatable(node))
 end
 

@@ -115,6 +115,21 @@ change["$ref"] = function(self, value, state)
   end
 end
 
+--- Says what `discriminator.apply` left of it; without a property to look at it says nothing.
+function change.discriminator(self, value, state)
+  if type(value) == "table" and type(value.propertyName) ~= "string" then
+    return nil
+  elseif type(value) ~= "table" or value.mapping == nil then
+    return value
+  end
+  local copy = direction.copy(value)
+  copy.mapping = {}
+  for name_of_branch, ref in pairs(value.mapping) do
+    copy.mapping[name_of_branch] = self:reference(ref, state)
+  end
+  return copy
+end
+
 --- The new value of a keyword. One that holds what it must not is taken out, and reported.
 function Converter:member(key, value, state)
   local expected = keyword.expected(key, value)
