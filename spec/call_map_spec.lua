@@ -1,3 +1,4 @@
+local connections = require("spec.transports.connections")
 local contract = require("spec.transports.contract")
 local errors = require("operations.error")
 local operations = require("operations")
@@ -7,36 +8,15 @@ local wire = require("spec.support.wire")
 local function quiet() end
 
 describe("a call map in process", function()
-  contract(it, function(registry, options)
-    local map = operations.call_map(nil, { log = quiet })
-    local handler = operations.call_handler(registry, map, options)
-    return map, handler, function()
-      map:close()
-    end
-  end, { direct = true })
+  contract(it, connections.in_process, { direct = true })
 end)
 
 describe("a call map between two registries in one program", function()
-  contract(it, function(registry, options)
-    local one, other = operations.transports.pair()
-    local map = operations.call_map(one, { log = quiet })
-    local served = operations.call_map(other, { log = quiet })
-    return map, operations.call_handler(registry, served, options), function()
-      served:close()
-      map:close()
-    end
-  end, { direct = true })
+  contract(it, connections.pair, { direct = true })
 end)
 
 describe("a call map over a wire", function()
-  contract(it, function(registry, options)
-    local one, other = wire.pair()
-    local map = operations.call_map(one, { log = quiet })
-    local served = operations.call_map(other, { log = quiet })
-    return map, operations.call_handler(registry, served, options), function()
-      map:close()
-    end
-  end)
+  contract(it, connections.wire)
 end)
 
 describe("a call map", function()

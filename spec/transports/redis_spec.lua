@@ -1,4 +1,5 @@
 local command = require("spec.support.command")
+local connections = require("spec.transports.connections")
 local contract = require("spec.transports.contract")
 local errors = require("operations.error")
 local eventually = require("spec.support.eventually")
@@ -42,14 +43,8 @@ local function kill(worker)
 end
 
 describe("a call map over Redis", function()
-  contract(it, function(registry, options)
-    local served = connect()
-    local handler = operations.call_handler(registry, served, options)
-    local map = connect()
-    return map, handler, function()
-      map:close()
-      served:close()
-    end
+  contract(it, function(...)
+    return connections.redis(server.url)(...)
   end, { unknown = "UNAVAILABLE" })
 
   it("shares the calls among the workers, which come and go", function()
@@ -202,20 +197,6 @@ describe("a call map over Redis", function()
       kill(worker)
       map:close()
       listener:close()
-    end)
-  end)
-
-  it("delivers 100,000 quick events in order, once", function()
-    operations.run(function()
-      local worker, map = start_worker(), connect()
-      local n = 0
-      for envelope in assert(map:subscribe("work.ticks", { n = 100000 })) do
-        n = n + 1
-        assert(envelope.data == n)
-      end
-      assert.equal(100000, n)
-      kill(worker)
-      map:close()
     end)
   end)
 

@@ -1,3 +1,4 @@
+local connections = require("spec.transports.connections")
 local contract = require("spec.transports.contract")
 local eventually = require("spec.support.eventually")
 local operations = require("operations")
@@ -5,33 +6,11 @@ local operations = require("operations")
 local function quiet() end
 
 describe("a call map over WebSocket, from spoke to hub", function()
-  contract(it, function(registry, options)
-    local handler
-    local hub = assert(operations.transports.websocket_hub({ log = quiet, on_connection = function(map)
-      handler = operations.call_handler(registry, map, options)
-    end }))
-    local spoke = assert(operations.transports.websocket("ws://127.0.0.1:" .. hub.port))
-    local map = operations.call_map(spoke, { log = quiet })
-    return map, handler, function()
-      map:close()
-      hub:close()
-    end
-  end)
+  contract(it, connections.spoke_to_hub)
 end)
 
 describe("a call map over WebSocket, from hub to spoke", function()
-  contract(it, function(registry, options)
-    local map
-    local hub = assert(operations.transports.websocket_hub({ log = quiet, on_connection = function(to_spoke)
-      map = to_spoke
-    end }))
-    local spoke = assert(operations.transports.websocket("ws://127.0.0.1:" .. hub.port))
-    local served = operations.call_map(spoke, { log = quiet })
-    return map, operations.call_handler(registry, served, options), function()
-      served:close()
-      hub:close()
-    end
-  end)
+  contract(it, connections.hub_to_spoke)
 end)
 
 local websocket = operations.transports.websocket
@@ -315,23 +294,6 @@ describe("a WebSocket spoke", function()
       assert.same({ "TRANSPORT_LOST", "timeout" }, { err.code, err.details.kind })
       assert.equal(1, #held)
       listener:close()
-    end)
-  end)
-
-  it("delivers 100,000 quick events in order, once", function()
-    local served = operations.registry()
-    served:register({ namespace = "a", name = "count", type = "subscription", handler = function()
-      for i = 1, 100000 do
-        coroutine.yield(i)
-      end
-    end })
-    with_hub({ registry = served }, function(_, connect)
-      local n = 0
-      for envelope in assert(connect():subscribe("a.count")) do
-        n = n + 1
-        assert(envelope.data == n)
-      end
-      assert.equal(100000, n)
     end)
   end)
 end)
