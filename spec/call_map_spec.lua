@@ -225,6 +225,22 @@ describe("a call map", function()
     assert.equal("OPERATION_NOT_FOUND", select(2, map:call("services.schema", { operationId = "a.no" })).code)
   end)
 
+  it("keeps no place for a request that was aborted before it began", function()
+    local registry, began = operations.registry(), false
+    registry:register({ namespace = "a", name = "b", handler = function()
+      began = true
+    end })
+    local handler = operations.call_handler(registry, served)
+    operations.run(function() -- the task that is to work on it begins when this one waits
+      one:inject({ type = "call.requested", payload = { requestId = "1", operationId = "a.b" } })
+      assert.equal(1, handler.active)
+      one:inject({ type = "call.aborted", payload = { requestId = "1" } })
+      assert.equal(0, handler.active)
+    end)
+    operations.sleep(0.01)
+    assert.same({ false, 0 }, { began, handler.active })
+  end)
+
   it("does not send a request back where it came from", function()
     local registry = operations.registry()
     local loop = operations.call_map()

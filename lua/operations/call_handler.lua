@@ -69,6 +69,7 @@ local function registry_of(self, id)
 end
 
 local function work(self, request, fn, registry)
+  request.begun = true
   local ok, raised = pcall(fn, request, registry, request:context())
   self:leave()
   if not ok then
@@ -87,6 +88,9 @@ local function serve(self, request)
   local running = task.detach(work, self, request, request.streams and stream or answer, registry)
   request.on_abort = function(reason)
     running:cancel(reason)
+    if not request.begun then -- nor will it
+      self:leave()
+    end
   end
 end
 

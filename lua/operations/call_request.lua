@@ -14,6 +14,7 @@ local call_request = {}
 ---@field payload table  the checked call.requested
 ---@field streams? boolean  set by who serves it: a response does not end it
 ---@field credit? integer  how many events may still be sent; nil: no limit was asked for
+---@field begun? boolean  set by who serves it: the handler runs
 ---@field ended? boolean
 ---@field on_abort? fun(err: operations.Error)  set by who serves it
 local Request = {}
@@ -33,7 +34,7 @@ function call_request.new(map, payload, peer)
     credit = payload.credit,
     seq = 0,
     map = map,
-    streams = nil, on_abort = nil, ended = nil, -- room for what comes
+    streams = nil, on_abort = nil, begun = nil, ended = nil, -- room for what comes
   }, Request)
 end
 
