@@ -186,12 +186,35 @@ static bool is_long_line(const http_Transfer *t, CURLcode code) {
   return code == CURLE_OUT_OF_MEMORY && began > 0 && !t->head_complete;
 }
 
-/* Lost with a connection that others had opened, before there was an answer:
-** over HTTP/2 curl does not always try such a request again. */
-static bool is_stale(const http_Transfer *t) {
+/* Lost with a connection, not by what came over it. */
+static bool is_loss(const http_Transfer *t, CURLcode code) {
+  switch (code) {
+  case CURLE_SEND_ERROR:
+  case CURLE_GOT_NOTHING: return true;
+  case CURLE_RECV_ERROR: return strcmp(t->kind, "reset") == 0;
+  default: return false;
+  }
+}
+
+/* So over HTTP/2, which is sure only when an answer says so: curl fails to send
+** (a window's update) when the server is gone, and forgets what the server said
+** before, often all of an answer but that this was its end. */
+static bool is_shared_loss(const http_Transfer *t, CURLcode code) {
+  long version = CURL_HTTP_VERSION_2_0;
+  if (!t->shared || (t->stream && t->head_complete)) return false;
+  if (t->head_complete)
+    curl_easy_getinfo(t->easy, CURLINFO_HTTP_VERSION, &version);
+  if (version != CURL_HTTP_VERSION_2_0) return false;
+  return code == CURLE_PARTIAL_FILE || code == CURLE_HTTP2 || is_loss(t, code);
+}
+
+/* Lost with a connection that served others too: curl does not try all such
+** requests again. */
+static bool is_stale(const http_Transfer *t, CURLcode code) {
   long opened = 1;
   curl_easy_getinfo(t->easy, CURLINFO_NUM_CONNECTS, &opened);
-  return opened == 0 && !t->head_complete && strcmp(t->kind, "reset") == 0;
+  if (opened == 0 && !t->head_complete && is_loss(t, code)) return true;
+  return is_shared_loss(t, code);
 }
 
 static void judge(http_Transfer *t, CURLcode code) {
@@ -204,7 +227,8 @@ static void judge(http_Transfer *t, CURLcode code) {
     if (t->message[0] == '\0' && t->reason == NULL)
       t->reason = curl_easy_strerror(code);
     if (code == CURLE_RECV_ERROR) t->kind = kind_of_loss(t->message);
-    if (is_stale(t)) t->phase = "reused";
+    if (code == CURLE_PARTIAL_FILE && !t->head_complete) t->kind = "reset";
+    if (is_stale(t, code)) t->phase = "reused";
   } else if (t->coding.kind != CODING_NONE && !coding_whole(&t->coding)) {
     fail(t, "truncated", "the compressed body was cut short");
   } else if (!t->head_complete) {

@@ -27,6 +27,7 @@ typedef struct http_Request {
   double idle_timeout; /* between two pieces of an answer's body */
   bool public_only;    /* connect to public addresses only */
   bool once;           /* not to be sent twice, whatever happens */
+  bool fresh;          /* over a connection of its own */
   double keep_alive;   /* ms that an idle connection may wait for more */
   size_t max_headers;  /* bytes */
   size_t max_body;     /* bytes after decoding; SIZE_MAX: no limit */
@@ -59,6 +60,7 @@ struct http_Transfer {
   bool chunked;       /* Transfer-Encoding was given */
   bool public_only;
   bool once;
+  bool shared;    /* its connection may carry others at the same time */
   long requested; /* bytes, before the last try; -1: there was none */
   bool special;   /* the easy handle is not like the others any more */
   coding_Check coding;

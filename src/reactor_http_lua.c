@@ -149,7 +149,7 @@ static void read_times(lua_State *L, http_Request *q) {
 ** options: url, method, headers (lines), body, upload, upload_size, timeout,
 ** connect_timeout, first_byte_timeout, idle_timeout, keep_alive (ms),
 ** max_headers, max_body, window (bytes), stream, decode, public_only, once,
-** ca_file, cert_file, key_file, key_password, proxy.  Says "done", status,
+** fresh, ca_file, cert_file, key_file, key_password, proxy.  Says "done", status,
 ** headers, body | "error", kind, message, phase; a stream says "head", status,
 ** headers, then "data" whenever handle:read() has something, then "done".  With
 ** `upload`, "want" asks for handle:write(). */
@@ -170,6 +170,7 @@ int reactor_lua_http(lua_State *L) {
   q.upload = reactor_flag_option(L, "upload");
   q.public_only = reactor_flag_option(L, "public_only");
   q.once = reactor_flag_option(L, "once");
+  q.fresh = reactor_flag_option(L, "fresh");
   q.stream = reactor_flag_option(L, "stream");
   q.decode = reactor_flag_option(L, "decode");
   q.url = reactor_text_option(L, "url");

@@ -69,12 +69,17 @@ static CURLcode set_special(http_Transfer *t, const http_Request *q) {
   return code;
 }
 
+static bool is_safe(const http_Request *q) {
+  return strcmp(q->method, "GET") == 0 || strcmp(q->method, "HEAD") == 0;
+}
+
 /* Over TLS it may be HTTP/2, where one connection carries many.  A server that
-** closes it, as nginx does after 1000 requests, leaves some of them behind;
-** curl sends them again when there is no body, and when that may be done. With
-** HTTP/1.1 a server says beforehand that it will close. */
+** closes it, as nginx does after 1000 requests, leaves some of them behind, and
+** nobody knows which it has seen: only what may be asked twice goes that way.
+** With HTTP/1.1 a server says beforehand that it will close. */
 static bool may_share(const http_Request *q) {
-  return !q->once && !q->upload && q->body == NULL;
+  return is_safe(q) && q->body == NULL && !q->upload && !q->fresh &&
+         strncasecmp(q->url, "https:", 6) == 0;
 }
 
 CURLcode http_set_request(http_Transfer *t, const http_Request *q) {
@@ -87,15 +92,14 @@ CURLcode http_set_request(http_Transfer *t, const http_Request *q) {
                    milliseconds(q->connect_timeout));
   curl_easy_setopt(t->easy, CURLOPT_MAXAGE_CONN,
                    milliseconds(q->keep_alive) / 1000);
+  t->shared = may_share(q);
   curl_easy_setopt(t->easy, CURLOPT_HTTP_VERSION,
-                   may_share(q) ? (long)CURL_HTTP_VERSION_2TLS
-                                : (long)CURL_HTTP_VERSION_1_1);
-  curl_easy_setopt(t->easy, CURLOPT_PIPEWAIT,
-                   may_share(q) && strncasecmp(q->url, "https:", 6) == 0 ? 1L
-                                                                         : 0L);
+                   t->shared ? (long)CURL_HTTP_VERSION_2TLS
+                             : (long)CURL_HTTP_VERSION_1_1);
+  curl_easy_setopt(t->easy, CURLOPT_PIPEWAIT, t->shared ? 1L : 0L);
   /* What the address check let through must not be used by others' rules. */
   curl_easy_setopt(t->easy, CURLOPT_FRESH_CONNECT,
-                   q->public_only || q->upload ? 1L : 0L);
+                   q->public_only || q->upload || q->fresh ? 1L : 0L);
   curl_easy_setopt(t->easy, CURLOPT_FORBID_REUSE, 0L);
   curl_easy_setopt(t->easy, CURLOPT_VERBOSE, 0L);
   curl_easy_setopt(t->easy, CURLOPT_ERRORBUFFER, t->message);

@@ -12,8 +12,6 @@ local http = { jar = jar.new, retry_after = retry.after, limits = limits }
 
 local failure = exchange.failure
 
-local CONNECTIONS = 5 -- that one request may be lost with, closed by their server over it
-
 ---@class operations.HttpRequest
 ---@field url string  http or https
 ---@field method? string  "GET" when absent
@@ -55,20 +53,18 @@ local function left(deadline)
   return deadline and deadline - scheduler.host().now()
 end
 
--- Does `step`, again when the request was lost with a connection that others had used before, and may be sent twice.
+-- Does `step`; when the request was lost with a connection that served others too, and may be sent twice, a second
+-- time over one of its own.
 local function step_again(request, step, deadline)
-  local answer, err
-  for _ = 1, CONNECTIONS do
-    answer, err = step(request)
-    if answer or request.once or not exchange.is_stale(err) then
-      break
-    end
-    request.timeout = left(deadline)
-    if deadline and request.timeout <= 0 then
-      break
-    end
+  local answer, err = step(request)
+  if answer or request.once or not exchange.is_stale(err) then
+    return answer, err
   end
-  return answer, err
+  request.timeout, request.fresh = left(deadline), true
+  if deadline and request.timeout <= 0 then
+    return nil, err
+  end
+  return step(request)
 end
 
 -- The same, and what the jar wants of its answer.

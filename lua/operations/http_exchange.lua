@@ -40,7 +40,7 @@ local function interrupted(request, raised)
 end
 exchange.interrupted = interrupted
 
---- Was the request lost with a connection that had served others, before there was an answer?
+--- Was the request lost with a connection that served others too, and nothing of an answer handed out?
 ---@param err operations.Error
 ---@return boolean
 function exchange.is_stale(err)
