@@ -19,12 +19,13 @@ REACTOR_SRC = $(wildcard src/reactor*.c)
 SYSTEM_SRC = src/system_lua.c
 WEBSOCKET_SRC = $(wildcard src/websocket*.c)
 REDIS_SRC = src/redis_lua.c
-CORE_SRC = $(filter-out $(REACTOR_SRC) $(SYSTEM_SRC) $(WEBSOCKET_SRC) $(REDIS_SRC),$(wildcard src/*.c))
+SHA1_SRC = src/sha1.c
+CORE_SRC = $(filter-out $(REACTOR_SRC) $(SYSTEM_SRC) $(WEBSOCKET_SRC) $(REDIS_SRC) $(SHA1_SRC),$(wildcard src/*.c))
 CORE_OBJ = $(CORE_SRC:src/%.c=$(BUILD)/%.o)
 REACTOR_OBJ = $(REACTOR_SRC:src/%.c=$(BUILD)/%.o) $(BUILD)/buffer.o
 SYSTEM_OBJ = $(SYSTEM_SRC:src/%.c=$(BUILD)/%.o)
-WEBSOCKET_OBJ = $(WEBSOCKET_SRC:src/%.c=$(BUILD)/%.o) $(BUILD)/buffer.o
-REDIS_OBJ = $(REDIS_SRC:src/%.c=$(BUILD)/%.o)
+WEBSOCKET_OBJ = $(WEBSOCKET_SRC:src/%.c=$(BUILD)/%.o) $(BUILD)/buffer.o $(BUILD)/sha1.o
+REDIS_OBJ = $(REDIS_SRC:src/%.c=$(BUILD)/%.o) $(BUILD)/sha1.o
 # Modules that are built where their library is.
 header = $(wildcard /usr/include/$(1) /usr/local/include/$(1))
 OPTIONAL = $(if $(call header,wslay/wslay.h),$(MODULES)/websocket.so) \

@@ -28,6 +28,7 @@ build = {
     ["operations.redis"] = {
       sources = {
         "src/redis_lua.c",
+        "src/sha1.c",
       },
       defines = { "_GNU_SOURCE" },
       libraries = { "hiredis" },

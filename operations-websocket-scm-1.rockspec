@@ -30,7 +30,7 @@ build = {
         "src/buffer.c",
         "src/websocket.c",
         "src/websocket_lua.c",
-        "src/websocket_sha1.c",
+        "src/sha1.c",
       },
       defines = { "_GNU_SOURCE" },
       libraries = { "wslay" },

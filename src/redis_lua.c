@@ -3,6 +3,7 @@
 ** Lua, replies by hiredis' reader.  Bytes in, values out; no I/O.
 */
 #include "compat.h"
+#include "sha1.h"
 
 #include <hiredis/hiredis.h>
 #include <stdio.h>
@@ -114,9 +115,26 @@ static int redis_command(lua_State *L) {
   return 1;
 }
 
+/* redis.script_id(text) -> id, 40 hexadecimal digits: what EVALSHA takes */
+static int redis_script_id(lua_State *L) {
+  static const char digits[] = "0123456789abcdef";
+  unsigned char digest[SHA1_SIZE];
+  char id[2 * SHA1_SIZE];
+  size_t length, i;
+  const char *text = luaL_checklstring(L, 1, &length);
+  sha1(text, length, digest);
+  for (i = 0; i < SHA1_SIZE; i++) {
+    id[2 * i] = digits[digest[i] >> 4];
+    id[2 * i + 1] = digits[digest[i] & 15];
+  }
+  lua_pushlstring(L, id, sizeof(id));
+  return 1;
+}
+
 static const luaL_Reg functions[] = {
     {"reader", reader_create},
     {"command", redis_command},
+    {"script_id", redis_script_id},
     {NULL, NULL},
 };
 

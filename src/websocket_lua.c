@@ -2,7 +2,7 @@
 ** websocket_lua.c - luaopen_operations_websocket: framing for Lua.
 */
 #include "compat.h"
-#include "websocket_sha1.h"
+#include "sha1.h"
 #include "websocket.h"
 
 #define CODEC_NAME "operations.websocket"

@@ -43,8 +43,18 @@ end
 
 local own_module = { reactor = true, redis = true, system = true, websocket = true }
 
---- The C module that a file of src/ is linked into.
-function sources.c_module(path)
+-- Files that several modules have each their own of; whether the core has them as well.
+local shared = {
+  { "src/buffer.c", core = true, "operations.reactor", "operations.websocket" },
+  { "src/sha1.c", "operations.redis", "operations.websocket" },
+}
+
+local function c_module(path)
+  for _, file in ipairs(shared) do
+    if file[1] == path and not file.core then
+      return nil
+    end
+  end
   local name = path:match("^src/([a-z0-9]+)")
   return "operations." .. (own_module[name] and name or "core")
 end
@@ -53,13 +63,16 @@ end
 function sources.c_modules()
   local modules = {}
   for _, path in ipairs(sources.list("src", ".c")) do
-    local name = sources.c_module(path)
-    modules[name] = modules[name] or {}
-    table.insert(modules[name], path)
+    local name = c_module(path)
+    if name then
+      modules[name] = modules[name] or {}
+      table.insert(modules[name], path)
+    end
   end
-  for _, name in ipairs({ "operations.reactor", "operations.websocket" }) do
-    if modules[name] then
-      table.insert(modules[name], 1, "src/buffer.c") -- each has one
+  for _, file in ipairs(shared) do
+    for i = 2, #file do
+      table.insert(modules[file[i]], file[1])
+      table.sort(modules[file[i]])
     end
   end
   return modules

@@ -1,4 +1,4 @@
-#include "websocket_sha1.h"
+#include "sha1.h"
 
 #include <string.h>
 
