@@ -8,19 +8,24 @@ local call_direct = {}
 --- from, and is handed back to answer it.
 ---@class operations.Transport
 ---@field open fun(self, receiver: operations.Receiver)  called once, by the call map
----@field send fun(self, name: string, payload: table, peer?: operations.Peer): boolean?, operations.Error?  one event
----  of the call protocol; fails with VALIDATION_ERROR when it cannot be encoded
+---@field send fun(self, name: string, payload: table, peer?: operations.Peer, named?: boolean): boolean?,
+---  operations.Error?  one event of the call protocol; fails with VALIDATION_ERROR when it cannot be encoded. `named`:
+---  a request whose id its caller chose
 ---@field close fun(self)
+---@field serves? fun(self)  told when the receiver has what it serves
 ---@field offered? fun(self): string[]  the ids of what the other sides serve, where there are many
 ---@field reconnects? boolean  what was lost will be there again: `ready` tells
 ---@field executor? fun(self): operations.Executor?  in process: what runs a call at once, if anything does
 
 ---@class operations.Receiver
----@field event fun(event: any, peer: operations.Peer)  from elsewhere, unchecked
+---@field event fun(event: any, peer: operations.Peer): boolean?  from elsewhere, unchecked; false: refused
 ---@field deliver fun(name: string, payload: table, peer: operations.Peer)  made by a call map of this program
 ---@field offers? fun(): string[]  set by who serves calls: the ids of what it serves
 ---@field executor? operations.Executor  set by who serves calls
----@field lost fun(err: operations.Error)  nothing sent so far will be answered, nothing received can be
+---@field room? fun(wake?: fun()): integer  set by who serves calls: how many more it takes; `wake` is called when there
+---  is room again
+---@field lost fun(err: operations.Error, keeps?: fun(id: string): boolean)  nothing sent so far will be answered,
+---  nothing received can be, but for the requests that the transport keeps
 ---@field ready fun()  the connection is there again
 
 ---@class operations.Executor
@@ -30,6 +35,7 @@ local call_direct = {}
 
 ---@class operations.Peer
 ---@field identity? operations.Identity  whom the transport authenticated
+---@field attempt? integer  above 1: its request may have been begun before
 ---@field vouches? boolean  the identity in its requests is to be believed: it authenticates for others
 
 local vouching = { vouches = true } ---@type operations.Peer

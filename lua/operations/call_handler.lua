@@ -132,6 +132,11 @@ function CallHandler:leave()
   if self.active == 0 and self._idle then
     self._idle()
   end
+  local wake = self._freed
+  if wake then
+    self._freed = nil
+    wake()
+  end
 end
 
 --- Serves what arrives at `call_map` from `registry`. Operations whose `_meta.exposed` is false are served in process
@@ -155,6 +160,10 @@ function call_handler.new(registry, call_map, options)
     return serve(self, request)
   end, self, function()
     return self._draining and {} or call_services.offers(registry, call_map:is_direct())
+  end, function(wake)
+    local room = self._draining and 0 or math.max(0, self._max - self.active)
+    self._freed = room == 0 and wake or nil
+    return room
   end)
   return self
 end

@@ -49,7 +49,7 @@ local function duplicate(id)
 end
 
 -- Sends the request; what it is pending as has ended already when that fails.
-local function send(self, payload, entry)
+local function send(self, payload, entry, options)
   local id = payload.requestId
   if self._closed then
     return entry:fail(errors.new("TRANSPORT_LOST", "the call map is closed"))
@@ -57,7 +57,7 @@ local function send(self, payload, entry)
     return entry:fail(duplicate(id))
   end
   self._pending[id] = entry
-  local ok, err = self._transport:send("call.requested", payload)
+  local ok, err = self._transport:send("call.requested", payload, nil, options ~= nil and options.requestId ~= nil)
   if not ok and not entry.ended then
     entry:fail(err)
   end
@@ -111,7 +111,7 @@ function CallMap:call(id, input, options)
   end
   local payload = call_options.request(id, input, options, not here and limits.call_timeout or nil)
   local entry = call_pending.call(self, payload)
-  send(self, payload, entry)
+  send(self, payload, entry, options)
   return entry:wait()
 end
 
@@ -127,7 +127,7 @@ function CallMap:subscribe(id, input, options)
   local payload = call_options.request(id, input, options)
   payload.credit = options and options.window or limits.unconsumed_events
   local entry = call_pending.subscription(self, payload, options and options.resubscribe)
-  send(self, payload, entry)
+  send(self, payload, entry, options)
   if entry.err and not entry.ran then
     return nil, entry.err
   end
@@ -204,9 +204,14 @@ end
 ---@param fn fun(request: operations.Request)
 ---@param executor? operations.Executor  what runs a call that was made in this program
 ---@param offers? fun(): string[]  the ids of what is served
-function CallMap:serve(fn, executor, offers)
+---@param room? fun(wake?: fun()): integer  how many more requests are taken; `wake` is called when there is room again
+function CallMap:serve(fn, executor, offers, room)
   argument.expect(fn, "function", 1, "serve")
-  self._serve, self._receiver.executor, self._receiver.offers = fn, executor, offers
+  local receiver, transport = self._receiver, self._transport
+  self._serve, receiver.executor, receiver.offers, receiver.room = fn, executor, offers, room
+  if transport.serves then
+    transport:serves()
+  end
 end
 
 --- Are both ends in this program?

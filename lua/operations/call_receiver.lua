@@ -9,6 +9,7 @@ local call_receiver = {}
 local function refuse(self, err)
   self:_count("refused")
   self._log("warn", "refused: " .. err.message, err.details)
+  return false
 end
 
 -- A request that this side made, and that is still under way; else what arrived came too late.
@@ -85,18 +86,25 @@ local function receive(self, event, peer)
   return arrivals[name](self, payload, peer)
 end
 
-local function lose(self, err)
+local function none()
+  return false
+end
+
+local function lose(self, err, keeps)
   local waits = self._transport.reconnects and not self._closed
-  for _, found in pairs(self._pending) do
+  keeps = keeps or none
+  for id, found in pairs(self._pending) do
     found.interrupted = waits and found.resubscribe
-    if not found.interrupted then
+    if not found.interrupted and not keeps(id) then
       local lost = errors.new(err.code, err.message, err.details)
       lost.retryable, lost.mayHaveRun = true, true
       found:fail(lost)
     end
   end
-  for _, request in pairs(self._requests) do
-    request:abort(err)
+  for id, request in pairs(self._requests) do
+    if not keeps(id) then
+      request:abort(err)
+    end
   end
 end
 
@@ -130,8 +138,8 @@ function call_receiver.new(map)
     deliver = function(name, payload, peer)
       return arrivals[name](map, payload, peer)
     end,
-    lost = function(err)
-      lose(map, err)
+    lost = function(err, keeps)
+      lose(map, err, keeps)
     end,
     ready = function()
       resubscribe(map)

@@ -57,6 +57,7 @@ function Request:context()
     identity = peer.identity or peer.vouches and payload.identity or nil,
     deadline = deadline_of(payload),
     metadata = metadata,
+    attempt = peer.attempt,
     traceparent = metadata and type(metadata.traceparent) == "string" and metadata.traceparent or nil,
   }
 end

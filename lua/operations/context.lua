@@ -17,6 +17,7 @@ local context = {}
 ---@field timeout? integer  milliseconds from the start of the call
 ---@field metadata? table
 ---@field traceparent? string  W3C Trace Context
+---@field attempt? integer  of a call over a reliable transport: above 1, it may have been begun before
 ---@field env table  `context.env.namespace.name(input)` calls another operation, trusted
 ---@field log fun(level: "debug"|"info"|"warn"|"error", message: string, details: any)
 ---@field emit? fun(value: any)  subscriptions: one event, as `coroutine.yield(value)`
@@ -44,6 +45,7 @@ local kinds = {
   timeout = "number",
   metadata = "table",
   traceparent = "string",
+  attempt = "number",
   env = "table",
   log = "function",
 }

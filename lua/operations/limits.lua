@@ -41,6 +41,15 @@ return {
   reconnect_delay = 50, -- to Redis, the first time; doubles
   reconnect_max_delay = 5000,
   presence = 2000, -- a process says on Redis that it is there; silent for three times that, it is gone
+  redis_lease = 5000, -- of a request in mode `reliable`; when it is not renewed, another worker takes it over
+  redis_attempts = 5, -- workers that lose a request before it is a dead letter
+  redis_queue = 10000, -- requests for one operation that wait or are worked on
+  redis_retention = 600000, -- of an outcome that nobody has taken
+  redis_dead = 10000, -- dead letters of one operation that are kept, about
+  redis_batch = 64, -- requests that a worker takes at a time
+  redis_check = 10000, -- after so long a caller asks what became of a call
+  redis_tidy = 50, -- how long the record of an ended call may stay
+  redis_forget = 3600000, -- a worker that was not heard of for so long, and holds nothing, is forgotten
   discovery = 500, -- how long a call waits for a process that serves it to make itself known
   connections = 1024, -- to a hub
   requests = 1024, -- of a peer, served at once

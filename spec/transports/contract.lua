@@ -81,7 +81,8 @@ end
 ---@param it function  busted's
 ---@param connect fun(registry: operations.Registry, options?: table): operations.CallMap, operations.CallHandler, fun()
 ---  a call map whose calls the registry serves, its handler, and what ends both
----@param traits? { direct?: boolean, unknown?: string }  in process; the code of an operation that nobody serves
+---@param traits? { direct?: boolean, unknown?: string, queued?: boolean }  in process; the code of an operation that
+---  nobody serves; what there is no room for waits
 return function(it, connect, traits)
   traits = traits or {}
 
@@ -362,38 +363,40 @@ return function(it, connect, traits)
     end)
   end)
 
-  it("refuses what it has no room for, and says that it was not started", function()
-    with(function(map)
-      local busy = operations.spawn(function()
-        return map:call("contract.sleep", { seconds = 30 })
-      end)
-      operations.sleep(0.1)
-      local _, err = map:call("contract.echo")
-      assert.equal("BUSY", err.code)
-      assert.is_true(err.retryable)
-      assert.is_false(err.mayHaveRun)
-      busy:cancel()
-    end, { max_requests = 1 })
-  end)
-
-  it("lets what runs end before it leaves, and accepts nothing more", function()
-    with(function(map, seen, handler)
-      local call = operations.spawn(function()
-        return map:call("contract.sleep", { seconds = 0.1 })
-      end)
-      eventually(function()
-        return seen.started == 1
-      end)
-      local drained = operations.spawn(function()
-        handler:drain()
-        return seen.ended
-      end)
-      operations.sleep(0.01)
-      assert.equal("DRAINING", select(2, map:call("contract.echo")).code)
-      assert.equal("slept", call:wait().data)
-      assert.equal(1, drained:wait())
+  if not traits.queued then
+    it("refuses what it has no room for, and says that it was not started", function()
+      with(function(map)
+        local busy = operations.spawn(function()
+          return map:call("contract.sleep", { seconds = 30 })
+        end)
+        operations.sleep(0.1)
+        local _, err = map:call("contract.echo")
+        assert.equal("BUSY", err.code)
+        assert.is_true(err.retryable)
+        assert.is_false(err.mayHaveRun)
+        busy:cancel()
+      end, { max_requests = 1 })
     end)
-  end)
+
+    it("lets what runs end before it leaves, and accepts nothing more", function()
+      with(function(map, seen, handler)
+        local call = operations.spawn(function()
+          return map:call("contract.sleep", { seconds = 0.1 })
+        end)
+        eventually(function()
+          return seen.started == 1
+        end)
+        local drained = operations.spawn(function()
+          handler:drain()
+          return seen.ended
+        end)
+        operations.sleep(0.01)
+        assert.equal("DRAINING", select(2, map:call("contract.echo")).code)
+        assert.equal("slept", call:wait().data)
+        assert.equal(1, drained:wait())
+      end)
+    end)
+  end
 
   it("fails what is pending when it is closed", function()
     with(function(map, seen)

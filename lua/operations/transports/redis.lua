@@ -1,23 +1,31 @@
---- Redis, mode `fast` (Pub/Sub): processes find each other through it, requests go to one that serves the operation, at
---- most once. Each process has a channel of its own; who serves what is announced on a common one.
+--- Processes that share a Redis find each other through it and call what the others serve. In mode `fast` a request
+--- goes to one that serves the operation, at most once. In mode `reliable` it waits in a queue until a worker has ended
+--- it: run at least once, with exactly one outcome. Subscriptions are carried as in mode `fast`.
 local argument = require("operations.argument")
+local callers = require("operations.transports.redis_caller")
 local core = require("operations.core")
 local errors = require("operations.error")
 local json = require("operations.json")
 local limits = require("operations.limits")
 local link = require("operations.transports.redis_link")
-local marks = require("operations.marks")
-local nodes = require("operations.transports.redis_nodes")
+local presences = require("operations.transports.redis_presence")
 local scheduler = require("operations.scheduler")
+local scripts = require("operations.transports.redis_scripts")
 local urls = require("operations.url")
+local workers = require("operations.transports.redis_worker")
 
 local redis = {}
 
 ---@class operations.RedisOptions : operations.StreamOptions
----@field prefix? string  of all channels, default "ops"
+---@field mode? "fast"|"reliable"  default "fast"
+---@field prefix? string  of all channels and keys, default "ops"
 ---@field vouches? boolean  believe the identities in requests: who may publish here is trusted to say who calls
 ---@field user? string  instead of the URL's
 ---@field password? string
+---@field lease? number  ms, `reliable`: a worker that is not heard of for so long has lost its requests; default 5,000
+---@field attempts? integer  `reliable`: workers that may lose a request before it is a dead letter, default 5
+---@field max_queue? integer  `reliable`: requests for one operation, further ones are refused; default 10,000
+---@field retention? number  ms, `reliable`: how long an outcome is kept that nobody has taken, default 10 minutes
 
 ---@class operations.Redis : operations.Transport
 ---@field id string  this process, as others see it
@@ -43,157 +51,110 @@ end
 
 local function nothing() end
 
-local function channel(self, id)
-  return self._prefix .. ":node:" .. id
-end
-
--- What everybody is to know. What we offer is said when it has changed, or somebody asks.
-local function say(self, fields)
-  fields.node = self.id
-  if self._commands.connected then
-    self._commands:post(nothing, "PUBLISH", self._prefix .. ":nodes", (assert(json.encode(fields))))
-  end
-end
-
-local function offers(self)
-  local list = self._receiver.offers and self._receiver.offers() or {}
-  table.sort(list)
-  local text = table.concat(list, "\n")
-  if text ~= self._offered then
-    self._offered, self._version = text, self._version + 1
-    return list, true
-  end
-  return list, false
-end
-
-local function hello(self, whole)
-  local list, changed = offers(self)
-  say(self, { version = self._version, offers = (whole or changed) and marks.array(list) or nil })
-end
-
--- Ends what depends on a process that is gone.
-local function bury(self, node, code, message)
-  local ours, its = self._nodes:forget(node)
-  for _, id in ipairs(ours) do
-    self._receiver.deliver("call.error", { requestId = id, code = code, message = message, retryable = true,
-      mayHaveRun = true }, {})
-  end
-  for _, id in ipairs(its) do
-    self._receiver.deliver("call.aborted", { requestId = id, reason = "the caller is gone" }, {})
-  end
-end
-
 local ends = { ["call.completed"] = true, ["call.error"] = true, ["call.aborted"] = true }
 
 local function is_end(name, payload)
   return ends[name] or name == "call.responded" and payload.seq == nil
 end
 
-local function on_event(self, event)
-  local from = event.from
-  if type(from) ~= "string" then
-    return self._receiver.event(false, {}) -- refused, logged and counted
-  end
-  local node = self._nodes:hear(from, core.now())
-  local payload = type(event.payload) == "table" and event.payload or {}
-  local id = payload.requestId
+local function refuse(self)
+  self._receiver.event(false, {}) -- logged and counted
+end
+
+-- An event of mode `fast`.
+local function on_fast(self, event, payload)
+  local nodes = self._presence.nodes
+  local node, id = nodes:hear(event.from, core.now()), payload.requestId
   if type(id) == "string" then
     if event.type == "call.requested" then
       node.serving[id] = true
     elseif event.type == "call.aborted" and node.serving[id] then
       node.serving[id] = nil
-    elseif self._nodes:of(id) ~= node and event.type ~= "call.credit" then
-      return self._receiver.event(false, {}) -- an answer from somebody who was not asked
+    elseif nodes:of(id) ~= node and event.type ~= "call.credit" then
+      return refuse(self) -- an answer from somebody who was not asked
     elseif is_end(event.type, payload) then
-      self._nodes:release(id)
+      nodes:release(id)
     end
   end
   self._receiver.event(event, { node = node, vouches = self._vouches })
 end
 
-local function on_news(self, news)
-  if type(news.node) ~= "string" or news.node == self.id then
+local function on_event(self, event)
+  local payload = type(event.payload) == "table" and event.payload or {}
+  if type(event.from) ~= "string" then
+    return refuse(self)
+  elseif self._caller and self._caller:take(event.type, payload, event) then
     return
-  elseif news.gone then
-    local node = self._nodes.by_id[news.node]
-    return node and bury(self, node, "WORKER_LOST", "the process that served it has left")
+  elseif self._worker and event.type == "call.aborted" and self._worker:knows(payload.requestId) then
+    self._worker:drop(payload.requestId)
+    return self._receiver.event(event, {})
   end
-  local given = type(news.offers) == "table" and news.offers or nil
-  local _, outdated = self._nodes:hear(news.node, core.now(), tonumber(news.version), given)
-  if outdated then
-    say(self, { ask = true })
-  end
-  if news.ask then
-    hello(self, true)
-  elseif given then
-    local seekers = self._seekers
-    self._seekers = {}
-    for _, wake in ipairs(seekers) do
-      wake()
-    end
-  end
+  on_fast(self, event, payload)
 end
 
 local function on_message(self, from, bytes)
   local message = json.decode(bytes)
   if type(message) ~= "table" then
-    return self._receiver.event(false, {})
-  elseif from == self._prefix .. ":nodes" then
-    return on_news(self, message)
+    return refuse(self)
+  elseif from == self._presence.common then
+    return self._presence:hear(message)
   end
   return on_event(self, message)
 end
 
-local function check_presence(self)
-  local now = core.now()
-  local silent = {}
-  for _, node in pairs(self._nodes.by_id) do
-    if now - node.seen > 3 * self._presence then
-      silent[#silent + 1] = node
-    end
-  end
-  for _, node in ipairs(silent) do
-    bury(self, node, "WORKER_LOST", "the process that served it says nothing any more")
+-- Queued requests outlive a connection.
+local function keeps(self)
+  local caller, worker = self._caller, self._worker
+  return caller and function(id)
+    return caller:knows(id) or worker:knows(id)
   end
 end
 
--- A process that was killed is no subscriber of its channel any more.
-local function check_channels(self)
-  for _, node in pairs(self._nodes.by_id) do
-    if next(node.requests) or next(node.serving) then
-      self._commands:post(function(reply)
-        if reply and reply[2] == 0 and self._nodes.by_id[node.id] == node then
-          bury(self, node, "WORKER_LOST", "the process that served it is gone")
-        end
-      end, "PUBSUB", "NUMSUB", channel(self, node.id))
-    end
-  end
+local function make_reliable(self, address, options)
+  local shared = {
+    link = self._commands, address = address, keys = scripts.keys(self._prefix), presence = self._presence,
+    receiver = self._receiver, vouches = self._vouches,
+    lease = options.lease or limits.redis_lease, attempts = options.attempts or limits.redis_attempts,
+    max_queue = options.max_queue or limits.redis_queue, retention = options.retention or limits.redis_retention,
+  }
+  self._caller, self._worker = callers.new(shared), workers.new(shared)
 end
 
-local function keep_present(self)
-  self._timer = scheduler.host().timer(self._presence / 2, function()
+local function look_after(self)
+  self._timer = scheduler.host().timer(limits.presence / 2, function()
     if self._commands.connected and self._subscriber.connected then
-      self._beats = self._beats + 1
-      if self._beats % 2 == 0 then
-        hello(self)
-        check_presence(self)
-      end
-      check_channels(self)
+      self._caller:check()
     end
-    keep_present(self)
+    look_after(self)
   end)
 end
 
-local function on_lost(self, err)
-  self._nodes = nodes.new()
-  self._receiver.lost(err)
+-- How far Redis' clock is before ours, which entries' ids are of.
+local function read_clock(self)
+  local asked = core.now()
+  local reply, err = self._commands:call("TIME")
+  if err then
+    return 0
+  end
+  return tonumber(reply[1]) * 1000 + tonumber(reply[2]) / 1000 - (asked + core.now()) / 2
 end
 
 function Redis:open(receiver)
   self._receiver = receiver
-  keep_present(self)
-  hello(self, true)
-  say(self, { ask = true })
+  local on_change
+  if self._reliable then
+    make_reliable(self, self._reliable.address, self._reliable.options)
+    look_after(self)
+    on_change = function(offered)
+      self._worker:serve(offered)
+    end
+  end
+  self._presence:begin(self._commands, receiver, on_change)
+end
+
+--- The receiver has been told what is served.
+function Redis:serves()
+  self._presence:hello()
 end
 
 local function encode(self, name, payload)
@@ -205,44 +166,28 @@ local function encode(self, name, payload)
   return json.encode({ type = name, payload = payload, from = self.id })
 end
 
--- Waits a moment for somebody who serves it, and asks again and again meanwhile.
-local function find(self, operation)
-  local node, stop = self._nodes:pick(operation), core.now() + limits.discovery
-  while not node and core.now() < stop do
-    say(self, { ask = true })
-    local failure = scheduler.try_await(function(wake)
-      self._seekers[#self._seekers + 1] = wake
-      return scheduler.host().timer(limits.discovery / 5, wake)
-    end)
-    if failure ~= nil then
-      return nil, (errors.from(failure))
-    end
-    node = self._nodes:pick(operation)
-  end
-  return node
-end
-
 local function fail(self, id, code, message, may_have_run)
-  self._nodes:release(id)
+  self._presence.nodes:release(id)
   self._receiver.deliver("call.error", { requestId = id, code = code, message = message, retryable = true,
     mayHaveRun = may_have_run }, {})
 end
 
 -- Sends a request to a node. When nobody heard of it, somebody else may.
 local function assign(self, node, id, operation, text)
-  self._nodes:assign(id, node)
+  local nodes = self._presence.nodes
+  nodes:assign(id, node)
   self._commands:post(function(receivers)
-    if receivers ~= 0 or self._nodes:of(id) ~= node then
+    if receivers ~= 0 or nodes:of(id) ~= node then
       return
     end
-    self._nodes:release(id)
+    nodes:release(id)
     node.offers, node.version = {}, -1
-    local other = self._nodes:pick(operation)
+    local other = nodes:pick(operation)
     if other then
       return assign(self, other, id, operation, text)
     end
     fail(self, id, "UNAVAILABLE", ("nobody on this Redis serves '%s' any more"):format(operation), false)
-  end, "PUBLISH", channel(self, node.id), text)
+  end, "PUBLISH", self._presence:channel(node.id), text)
 end
 
 -- Of the operation whose spec somebody asks for, one that serves it is asked.
@@ -260,7 +205,7 @@ local function request(self, payload)
   if not text then
     return nil, err
   end
-  local node, failure = find(self, operation)
+  local node, failure = self._presence:find(operation)
   if failure then
     return nil, failure
   elseif not node then
@@ -272,12 +217,15 @@ local function request(self, payload)
   return true
 end
 
-function Redis:send(name, payload, peer)
-  if name == "call.requested" then
-    return request(self, payload)
-  end
+-- Subscriptions and the discovery of services are of mode `fast` in any case.
+local function is_queued(self, payload)
+  return self._caller and payload.credit == nil and not payload.operationId:find("^services%.")
+end
+
+-- An event of a request that is under way in mode `fast`.
+local function send_fast(self, name, payload, peer)
   local id = payload.requestId
-  local node = peer and peer.node or self._nodes:of(id)
+  local node = peer and peer.node or self._presence.nodes:of(id)
   if not node then
     return nil, errors.new("TRANSPORT_LOST", "the other side is gone", { kind = "gone" })
   end
@@ -285,19 +233,34 @@ function Redis:send(name, payload, peer)
   if not text then
     return nil, err
   end
-  self._commands:post(nothing, "PUBLISH", channel(self, node.id), text)
+  self._commands:post(nothing, "PUBLISH", self._presence:channel(node.id), text)
   if peer and is_end(name, payload) then
     node.serving[id] = nil
   elseif not peer and name == "call.aborted" then
-    self._nodes:release(id)
+    self._presence.nodes:release(id)
   end
   return true
+end
+
+function Redis:send(name, payload, peer, named)
+  if name == "call.requested" then
+    if is_queued(self, payload) then
+      return self._caller:submit(payload, named)
+    end
+    return request(self, payload)
+  elseif peer and peer.job then
+    return self._worker:finish(peer.job, name, payload)
+  elseif name == "call.aborted" and self._caller and self._caller:knows(payload.requestId) then
+    self._caller:abort(payload.requestId, (assert(json.encode({ type = name, payload = payload, from = self.id }))))
+    return true
+  end
+  return send_fast(self, name, payload, peer)
 end
 
 --- The ids of all that is served on this Redis, as far as it is known here.
 ---@return string[]
 function Redis:offered()
-  return self._nodes:offered()
+  return self._presence.nodes:offered()
 end
 
 --- Says that this process leaves, and ends its connections.
@@ -306,15 +269,36 @@ function Redis:close()
     return
   end
   self._closed = true
-  say(self, { gone = true })
-  if self._timer then
+  if self._worker then
     self._timer()
+    self._worker:close()
+    self._caller:tidy()
   end
+  self._presence:leave()
   -- What was sent last is to arrive.
   self._commands:post(function()
     self._commands:close()
     self._subscriber:close()
   end, "PING")
+end
+
+-- Both connections are there again.
+local function resume(self)
+  self._presence:announce()
+  if self._worker then
+    self._worker:resume(read_clock(self))
+    self._caller:resume()
+  end
+  self._receiver.ready()
+end
+
+local function check(options)
+  argument.optional(options, "table", 2, "redis", 4)
+  local mode = options and options.mode
+  if mode ~= nil and mode ~= "fast" and mode ~= "reliable" then
+    error(("bad option 'mode' to 'redis' (\"fast\" or \"reliable\" expected, got %s)"):format(tostring(mode)), 3)
+  end
+  return options or {}
 end
 
 --- Connects to Redis; waits for it. The transport is for one call map, which may call, serve, or both.
@@ -324,25 +308,25 @@ end
 ---@return operations.Error? err  TRANSPORT_LOST, ABORTED, TIMEOUT
 function redis.connect(url, options)
   argument.expect(url, "string", 1, "redis")
-  argument.optional(options, "table", 2, "redis")
-  options = options or {}
+  options = check(options)
   local address = address_of(url, options)
+  local prefix = options.prefix or "ops"
+  local presence = presences.new(prefix)
   local self = setmetatable({
-    id = core.random_id(), reconnects = true, _prefix = options.prefix or "ops", _vouches = options.vouches,
-    _presence = limits.presence, _nodes = nodes.new(), _version = 0, _beats = 0, _seekers = {},
+    id = presence.id, reconnects = true, _presence = presence, _prefix = prefix, _vouches = options.vouches,
+    _reliable = options.mode == "reliable" and { address = address, options = options } or nil,
     _receiver = { event = nothing },
   }, Redis)
   local function ready()
     local both = self._commands and self._subscriber and self._commands.connected and self._subscriber.connected
     if both and self._receiver.ready then
-      hello(self, true)
-      say(self, { ask = true })
-      self._receiver.ready()
+      resume(self)
     end
   end
   local function lost(err)
+    presence:forget()
     if self._receiver.lost then
-      on_lost(self, err)
+      self._receiver.lost(err, keeps(self))
     end
   end
   local err
@@ -352,7 +336,7 @@ function redis.connect(url, options)
   end
   self._subscriber, err = link.connect(address, {
     ready = function(subscriber)
-      if subscriber:subscribe(channel(self, self.id), self._prefix .. ":nodes") then
+      if subscriber:subscribe(presence:channel(self.id), presence.common) then
         ready()
       end
     end,

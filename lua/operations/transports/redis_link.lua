@@ -209,21 +209,12 @@ end
 ---@field lost? fun(err: operations.Error)
 ---@field message? fun(channel: string, bytes: string)  of a link that subscribes
 
---- Connects to Redis and keeps connected; waits for the first time.
----@param address operations.RedisAddress
----@param on operations.RedisLinkEvents
----@return operations.RedisLink?
----@return operations.Error? err
-function redis_link.connect(address, on)
+local function new(address, on)
   local self = setmetatable({
     connected = false, _address = address, _waiting = {}, _first = 1, _last = 0,
     _on_ready = on.ready, _on_message = on.message, _subscribes = on.message ~= nil,
   }, Link)
-  local ok, err = connect(self)
-  if not ok then
-    return nil, err
-  end
-  self._on_lost = function(why)
+  return self, function(why)
     if on.lost then
       on.lost(why)
     end
@@ -231,7 +222,32 @@ function redis_link.connect(address, on)
       self._wake()
     end
   end
+end
+
+--- Connects to Redis and keeps connected; waits for the first time.
+---@param address operations.RedisAddress
+---@param on operations.RedisLinkEvents
+---@return operations.RedisLink?
+---@return operations.Error? err
+function redis_link.connect(address, on)
+  local self, on_lost = new(address, on)
+  local ok, err = connect(self)
+  if not ok then
+    return nil, err
+  end
+  self._on_lost = on_lost
   self._on_ready(self)
+  self._keeper = task.detach(keep, self)
+  return self
+end
+
+--- Begins to connect to Redis, and keeps connected.
+---@param address operations.RedisAddress
+---@param on operations.RedisLinkEvents
+---@return operations.RedisLink
+function redis_link.start(address, on)
+  local self, on_lost = new(address, on)
+  self._on_lost = on_lost
   self._keeper = task.detach(keep, self)
   return self
 end

@@ -1,0 +1,257 @@
+--- The caller's side of mode `reliable`: keeps each call until its outcome is there, and asks again for those that are
+--- under way when a connection was lost. Asking twice is asking once: a call is known by its id.
+local compat = require("operations.compat")
+local core = require("operations.core")
+local json = require("operations.json")
+local limits = require("operations.limits")
+local scheduler = require("operations.scheduler")
+local scripts = require("operations.transports.redis_scripts")
+
+local redis_caller = {}
+
+---@class operations.RedisCall
+---@field payload table  of its call.requested
+---@field named? boolean  the caller gave its id: another may ask for the same
+---@field sent? boolean  it may be known to Redis
+---@field again? boolean  it was when it was asked for last
+---@field entry? string  in the queue
+---@field shared? boolean  another caller has asked for it, too, and will be answered
+---@field begun number  ms
+---@field asked number  ms, when Redis was asked for it
+---@field given_up? string  the event that takes it back, once it is known where it is
+
+---@class operations.RedisCaller
+local Caller = {}
+Caller.__index = Caller
+
+local function nothing() end
+
+---@param options { link: operations.RedisLink, keys: operations.RedisKeys, presence: operations.RedisPresence,
+---  receiver: operations.Receiver, max_queue: integer, retention: integer }
+---@return operations.RedisCaller
+function redis_caller.new(options)
+  return setmetatable({
+    _link = options.link, _keys = options.keys, _presence = options.presence, _receiver = options.receiver,
+    _max_queue = options.max_queue, _retention = options.retention,
+    _calls = {}, _forgotten = {}, _ended = {},
+  }, Caller)
+end
+
+--- Is a call under way?
+---@param id string
+---@return boolean
+function Caller:knows(id)
+  return self._calls[id] ~= nil
+end
+
+-- Its record is of no use any more.
+local function forget_record(self, id)
+  local ended = self._ended
+  ended[#ended + 1] = self._keys:record(id)
+  if #ended == 1 then
+    self._stop_ending = scheduler.host().timer(limits.redis_tidy, function()
+      self:tidy()
+    end)
+  elseif #ended >= 64 then
+    self:tidy()
+  end
+end
+
+--- Drops the records of what has ended.
+function Caller:tidy()
+  local ended = self._ended
+  if #ended > 0 then
+    self._ended = {}
+    self._stop_ending()
+    self._link:post(nothing, "UNLINK", compat.unpack(ended))
+  end
+end
+
+local function drop(self, id)
+  local call = self._calls[id]
+  self._calls[id] = nil
+  if call and not call.named then
+    forget_record(self, id)
+  end
+end
+
+--- Takes an outcome, if it is one of a call from here.
+---@param name string
+---@param payload table
+---@param event table
+---@return boolean taken
+function Caller:take(name, payload, event)
+  local id = payload.requestId
+  if not self._calls[id] or name == "call.requested" or name == "call.credit" then
+    return false
+  end
+  drop(self, id)
+  if self._receiver.event(event, {}) == false then
+    self._receiver.deliver("call.error", { requestId = id, code = "EXECUTION_ERROR",
+      message = "its outcome is none that can be understood", mayHaveRun = true }, {})
+  end
+  return true
+end
+
+local function fail(self, id, code, message, may_have_run)
+  self._calls[id] = nil
+  self._receiver.deliver("call.error", { requestId = id, code = code, message = message,
+    retryable = code ~= "EXECUTION_ERROR", mayHaveRun = may_have_run }, {})
+end
+
+local post
+
+-- Nobody ever served it; somebody may be about to.
+local function unknown(self, call)
+  local id = call.payload.requestId
+  call.sent = false
+  if core.now() < call.begun + limits.discovery then
+    self._presence:ask()
+    scheduler.host().timer(limits.discovery / 10, function()
+      if self._calls[id] == call then
+        post(self, call)
+      end
+    end)
+    return
+  end
+  fail(self, id, "UNAVAILABLE", ("nobody on this Redis serves '%s'"):format(call.payload.operationId), false)
+end
+
+local function take_back(self, call)
+  local payload = call.payload
+  scripts.abort:post(self._link, nothing, self._keys:queue(payload.operationId),
+    self._keys:record(payload.requestId), call.given_up, self._presence:channel(""))
+end
+
+local function is_lost(err)
+  return err ~= nil and err.code == "TRANSPORT_LOST"
+end
+
+-- Nobody waited any more when Redis answered.
+local function too_late(self, call, reply, err)
+  if reply then
+    take_back(self, call)
+  elseif is_lost(err) then
+    table.insert(self._forgotten, call)
+  end
+end
+
+local function understood(self, call, reply)
+  if not reply then
+    unknown(self, call)
+  elseif reply == "BUSY" then
+    fail(self, call.payload.requestId, "BUSY", ("%d requests for '%s' are queued, no more are accepted"):format(
+      self._max_queue, call.payload.operationId), call.again)
+  elseif type(reply) == "table" then
+    call.entry, call.shared = reply[1], call.shared or not call.again
+  elseif reply:byte() == 0x7b then -- {
+    local event = json.decode(reply)
+    self:take(event.type, event.payload, event)
+  else
+    call.entry = reply
+  end
+end
+
+-- Redis answers with where the call is, or what became of it.
+local function answered(self, call, reply, err)
+  local id = call.payload.requestId
+  if call.given_up then
+    too_late(self, call, reply, err)
+  elseif self._calls[id] ~= call or is_lost(err) then -- it is asked for when the connection is there again
+    return
+  elseif err then
+    fail(self, id, err.code, err.message, call.again)
+  else
+    understood(self, call, reply)
+  end
+end
+
+function post(self, call)
+  local payload, keys, now = call.payload, self._keys, core.now()
+  payload.ttl = payload.deadline and math.max(0, payload.deadline - now)
+  local text, err = json.encode(payload)
+  if not text then
+    return nil, err
+  end
+  call.asked, call.again, call.sent = now, call.sent or false, true
+  scripts.submit:post(self._link, function(...)
+    answered(self, call, ...)
+  end, keys:queue(payload.operationId), keys:record(payload.requestId), payload.requestId, self._presence.id, text,
+    (payload.ttl or 0) + self._retention, self._max_queue, call.again and "1" or "0")
+  return true
+end
+
+--- Asks for a call; when there is no connection, as soon as there is one.
+---@param payload table
+---@param named? boolean
+---@return boolean? ok
+---@return operations.Error? err
+function Caller:submit(payload, named)
+  local id = payload.requestId
+  local call = { payload = payload, named = named, begun = core.now(), asked = 0, sent = false, again = false,
+    entry = nil, shared = nil, given_up = nil } -- room for what comes
+  self._calls[id] = call
+  local ok, err
+  if self._link.connected then
+    ok, err = post(self, call)
+  else
+    ok, err = json.encode(payload)
+  end
+  if not ok then
+    self._calls[id] = nil
+    return nil, err
+  end
+  return true
+end
+
+--- The connection is there again: asks for all that is under way.
+function Caller:resume()
+  local forgotten = self._forgotten
+  self._forgotten = {}
+  for _, call in ipairs(forgotten) do
+    take_back(self, call)
+  end
+  for _, call in pairs(self._calls) do
+    post(self, call)
+  end
+end
+
+-- What became of a call that nothing was heard of for long?
+local function check(self, call)
+  call.asked = core.now()
+  self._link:post(function(reply, err)
+    if self._calls[call.payload.requestId] ~= call or err then
+      return
+    elseif not reply then
+      post(self, call)
+    elseif reply:byte() == 0x7b then
+      understood(self, call, reply)
+    end
+  end, "GET", self._keys:record(call.payload.requestId))
+end
+
+--- Looks after calls that nothing was heard of for long, and those whose answer goes to another caller.
+function Caller:check()
+  local now = core.now()
+  for _, call in pairs(self._calls) do
+    if call.entry and now - call.asked >= (call.shared and limits.presence / 2 or limits.redis_check) then
+      check(self, call)
+    end
+  end
+end
+
+--- Nobody waits for it any more: takes it back, wherever it is.
+---@param id string
+---@param event string
+function Caller:abort(id, event)
+  local call = self._calls[id]
+  self._calls[id] = nil
+  call.given_up = event
+  if not self._link.connected and call.sent then
+    table.insert(self._forgotten, call)
+  elseif call.entry then
+    take_back(self, call)
+  end
+end
+
+return redis_caller

@@ -1,0 +1,152 @@
+--- What mode `reliable` has Redis do in one step each, as scripts, and the keys they work on. The keys of one system
+--- share a slot of Redis Cluster, by the hash tag in their names.
+---
+--- | key                          | type   | is                                                               |
+--- |------------------------------|--------|------------------------------------------------------------------|
+--- | `ops:{ops}:q:<operation>`    | stream | requests: `i` id, `f` caller, `p` payload, `a` when asked again  |
+--- | `ops:{ops}:r:<request id>`   | string | its record: the entry in the queue, then the outcome as an event |
+--- | `ops:{ops}:dead:<operation>` | stream | requests that no worker survived, after `n` attempts             |
+local compat = require("operations.compat")
+local resp = require("operations.redis")
+
+local redis_scripts = {}
+
+---@class operations.RedisKeys
+local Keys = {}
+Keys.__index = Keys
+
+---@param prefix string
+---@return operations.RedisKeys
+function redis_scripts.keys(prefix)
+  return setmetatable({ _prefix = ("%s:{%s}:"):format(prefix, prefix) }, Keys)
+end
+
+function Keys:queue(operation)
+  return self._prefix .. "q:" .. operation
+end
+
+function Keys:record(request_id)
+  return self._prefix .. "r:" .. request_id
+end
+
+function Keys:dead(operation)
+  return self._prefix .. "dead:" .. operation
+end
+
+local Script = {}
+Script.__index = Script
+
+local function script(keys, text)
+  return setmetatable({ keys = keys, text = text, id = resp.script_id(text) }, Script)
+end
+
+--- Runs it; `fn(reply)` or `fn(nil, err)` is called with its answer and must not wait.
+---@param link operations.RedisLink
+---@param fn fun(reply: any, err: operations.Error?)
+---@param ... string|number  the keys, then the arguments
+function Script:post(link, fn, ...)
+  local text, keys, given, n = self.text, self.keys, { ... }, select("#", ...)
+  link:post(function(reply, err)
+    if err and err.message:find("^Redis: NOSCRIPT") then
+      return link:post(fn, "EVAL", text, keys, compat.unpack(given, 1, n))
+    end
+    fn(reply, err)
+  end, "EVALSHA", self.id, keys, ...)
+end
+
+--- Queue, record | request, caller, payload, how long the record lives (ms), longest queue, "1" when given again.
+--- Answers with the entry, in an array when it was there before; the outcome when there is one; "BUSY"; false when
+--- nobody ever served the operation.
+redis_scripts.submit = script(2, [[
+local known = redis.call("GET", KEYS[2])
+if known then return string.sub(known, 1, 1) == "{" and known or { known } end
+if redis.call("XLEN", KEYS[1]) >= tonumber(ARGV[5]) then return "BUSY" end
+local id
+if ARGV[6] == "1" then
+  id = redis.call("XADD", KEYS[1], "*", "i", ARGV[1], "f", ARGV[2], "p", ARGV[3], "a", "1")
+else
+  id = redis.call("XADD", KEYS[1], "NOMKSTREAM", "*", "i", ARGV[1], "f", ARGV[2], "p", ARGV[3])
+end
+if id then redis.call("SET", KEYS[2], id, "PX", ARGV[4]) end
+return id]])
+
+--- Queue, record | entry, worker, outcome, how long it is kept (ms), the caller's channel. Only who holds the entry
+--- may: 1, or 0 when it is another's, or gone.
+redis_scripts.finish = script(2, [[
+local held = redis.pcall("XPENDING", KEYS[1], "w", ARGV[1], ARGV[1], 1, ARGV[2])
+if not held[1] or redis.call("XACK", KEYS[1], "w", ARGV[1]) == 0 then return 0 end
+redis.call("XDEL", KEYS[1], ARGV[1])
+redis.call("SET", KEYS[2], ARGV[3], "PX", ARGV[4])
+redis.call("PUBLISH", ARGV[5], ARGV[3])
+return 1]])
+
+--- As `finish`; queue, record, dead letters | and how many letters are kept, attempts, request, caller, payload.
+redis_scripts.bury = script(3, [[
+local held = redis.pcall("XPENDING", KEYS[1], "w", ARGV[1], ARGV[1], 1, ARGV[2])
+if not held[1] or redis.call("XACK", KEYS[1], "w", ARGV[1]) == 0 then return 0 end
+redis.call("XDEL", KEYS[1], ARGV[1])
+redis.call("XADD", KEYS[3], "MAXLEN", "~", ARGV[6], "*", "n", ARGV[7], "i", ARGV[8], "f", ARGV[9], "p", ARGV[10])
+redis.call("SET", KEYS[2], ARGV[3], "PX", ARGV[4])
+redis.call("PUBLISH", ARGV[5], ARGV[3])
+return 1]])
+
+--- Queue, record | event, what the channels of processes begin with. Takes a request back that has not ended; who
+--- works on it is told.
+redis_scripts.abort = script(2, [[
+local id = redis.call("GET", KEYS[2])
+if not id or string.sub(id, 1, 1) == "{" then return 0 end
+local held = redis.pcall("XPENDING", KEYS[1], "w", id, id, 1)[1]
+redis.pcall("XACK", KEYS[1], "w", id)
+redis.call("XDEL", KEYS[1], id)
+redis.call("UNLINK", KEYS[2])
+if held then redis.call("PUBLISH", ARGV[2] .. held[2], ARGV[1]) end
+return 1]])
+
+--- Queue | worker, idle time after which a consumer that holds nothing is forgotten (ms).
+redis_scripts.join = script(1, [=[
+redis.pcall("XGROUP", "CREATE", KEYS[1], "w", "0", "MKSTREAM")
+for _, fields in ipairs(redis.call("XINFO", "CONSUMERS", KEYS[1], "w")) do
+  local consumer = {}
+  for i = 1, #fields, 2 do consumer[fields[i]] = fields[i + 1] end
+  if consumer.pending == 0 and consumer.idle > tonumber(ARGV[2]) and consumer.name ~= ARGV[1] then
+    redis.call("XGROUP", "DELCONSUMER", KEYS[1], "w", consumer.name)
+  end
+end]=])
+
+--- Queue | worker, entries...: begins their leases anew; answers with those that are the worker's no more.
+redis_scripts.renew = script(1, [[
+local lost = {}
+for i = 2, #ARGV do
+  local held = redis.pcall("XPENDING", KEYS[1], "w", ARGV[i], ARGV[i], 1, ARGV[1])
+  if held[1] then
+    redis.call("XCLAIM", KEYS[1], "w", ARGV[1], 0, ARGV[i], "JUSTID")
+  else
+    lost[#lost + 1] = ARGV[i]
+  end
+end
+return lost]])
+
+--- Queue | worker, idle time (ms), entries, each followed by how often it was begun: others may take them over at once.
+redis_scripts.release = script(1, [[
+for i = 3, #ARGV, 2 do
+  local held = redis.pcall("XPENDING", KEYS[1], "w", ARGV[i], ARGV[i], 1, ARGV[1])
+  if held[1] then
+    redis.call("XCLAIM", KEYS[1], "w", ARGV[1], 0, ARGV[i], "IDLE", ARGV[2], "RETRYCOUNT", ARGV[i + 1], "JUSTID")
+  end
+end]])
+
+--- Queue | worker, lease (ms), where to begin, how many: takes over what others let lie. Answers with where to go on,
+--- and the entries, each with how often it was given to a worker.
+redis_scripts.claim = script(1, [[
+local found = redis.call("XAUTOCLAIM", KEYS[1], "w", ARGV[1], ARGV[2], ARGV[3], "COUNT", ARGV[4])
+local entries = {}
+for _, entry in ipairs(found[2]) do
+  if entry and entry[2] then
+    local held = redis.call("XPENDING", KEYS[1], "w", entry[1], entry[1], 1)[1]
+    entry[3] = held and held[4] or 1
+    entries[#entries + 1] = entry
+  end
+end
+return { found[1], entries }]])
+
+return redis_scripts
