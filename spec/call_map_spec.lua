@@ -225,6 +225,20 @@ describe("a call map", function()
     assert.equal("OPERATION_NOT_FOUND", select(2, map:call("services.schema", { operationId = "a.no" })).code)
   end)
 
+  it("gives an event to who waits for it and holds nothing else of the subscription", function()
+    served:serve(function(request)
+      request.streams = true
+      task.detach(function()
+        operations.sleep(0.01)
+        collectgarbage()
+        collectgarbage()
+        operations.sleep(0.01)
+        request:respond(operations.local_envelope(1, "a.b"))
+      end)
+    end)
+    assert.equal(1, assert(assert(map:subscribe("a.b")):next()).data)
+  end)
+
   it("keeps no place for a request that was aborted before it began", function()
     local registry, began = operations.registry(), false
     registry:register({ namespace = "a", name = "b", handler = function()

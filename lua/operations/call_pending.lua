@@ -253,7 +253,8 @@ function Handle:next()
   if self._stream.wake then
     error("subscription:next() is already waiting", 2)
   end
-  return next_event(self._stream)
+  local envelope, err = next_event(self._stream) -- no tail call: who waits holds the handle
+  return envelope, err
 end
 
 --- Aborts the subscription, wherever it runs. Closing twice does nothing.
