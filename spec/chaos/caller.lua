@@ -23,7 +23,9 @@ end
 
 local function submit(id, kind, events)
   local deadline = core.now() + TIMEOUT
-  record("submitted", { id = id, mode = claimed, kind = kind, events = events, deadline = deadline })
+  -- Subscriptions have one mode.
+  local expected = kind == "call" and claimed or "fast"
+  record("submitted", { id = id, mode = expected, kind = kind, events = events, deadline = deadline })
   return { requestId = id, deadline = deadline }
 end
 

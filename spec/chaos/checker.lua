@@ -86,6 +86,9 @@ end
 local between = { ABORTED = true, BUSY = true, DRAINING = true, TIMEOUT = true, TRANSPORT_LOST = true,
   UNAVAILABLE = true, WORKER_LOST = true }
 
+-- What is refused was not accepted, or not for long, as long as nobody ran it.
+local refusals = { BUSY = true, UNAVAILABLE = true }
+
 -- The error that a terminal event tells of is one that the handler itself failed with.
 local function is_told(request, terminal)
   for _, run in ipairs(request.runs) do
@@ -168,8 +171,10 @@ rules["missing"] = function(request)
 end
 
 rules["lost"] = function(request)
-  local asked, terminal = request.submitted[1], request.terminals[1]
-  if mode_of(request) ~= "reliable" or asked.kind ~= "call" or not request.accepted or request.aborted then
+  local terminal = request.terminals[1]
+  if mode_of(request) ~= "reliable" or not request.accepted or request.aborted then
+    return nil
+  elseif terminal and refusals[terminal.code] and terminal.mayHaveRun == false then
     return nil
   elseif terminal and terminal.outcome == "failed" and not is_told(request, terminal) then
     return ("accepted, but it ended with %s"):format(terminal.code)

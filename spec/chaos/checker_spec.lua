@@ -105,6 +105,13 @@ describe("the checker finds nothing wrong with", function()
       { outcome = "failed", code = "BUSY", mayHaveRun = false })))
   end)
 
+  it("what had no room, or nobody who does it", function()
+    for _, code in ipairs({ "BUSY", "UNAVAILABLE" }) do
+      assert.same({}, found(with(without(reliable(), 6, 5, 4, 3), 3,
+        { outcome = "failed", code = code, mayHaveRun = false })))
+    end
+  end)
+
   it("an error that is the handler's own", function()
     local list = with(with(reliable(), 6, { code = "FULL" }), 7, { outcome = "failed", code = "FULL", run = false })
     assert.same({}, found(list))

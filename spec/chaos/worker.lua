@@ -13,7 +13,7 @@ local runs = 0
 local function begin(context)
   runs = runs + 1
   local id, run = context.requestId, ("%s.%d"):format(name, runs)
-  record("started", { id = id, run = run, attempt = context.metadata and context.metadata.attempt })
+  record("started", { id = id, run = run, attempt = context.attempt })
   return run, function(code)
     record("ended", { id = id, run = run, code = code })
   end
