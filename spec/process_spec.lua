@@ -289,6 +289,23 @@ describe("a process", function()
     child:stop({ close = 0 })
   end)
 
+  it("that closes its stdin has a function told of what it will not read", function()
+    task.run(function()
+      local child, told = shell("exec <&-; echo closed; sleep 1000"), nil
+      assert.equal("closed", child:read_line())
+      task.await(function(wake)
+        child:on_unread(function()
+          told = true
+          wake()
+        end)
+        child:write("x")
+      end)
+      assert.is_true(told)
+      assert.equal("closed", select(2, child:write("y")).details.kind)
+      child:stop({ close = 0 })
+    end)
+  end)
+
   it("that ends frees whoever waits to write", function()
     local child = shell("sleep 0.05", { queue = 1000 })
     local ok, err
@@ -619,6 +636,25 @@ describe("the reactor's processes", function()
     assert.equal("closed", handle:send("x"))
     handle:finish(9)
     handle:close_input()
+  end)
+
+  it("are sent in one write what is small and comes in one turn", function()
+    local reactor = module.new()
+    local handle = reactor:process({
+      files = { "/bin/cat" }, arguments = { "cat" }, environment = {}, window = 100, max_line = 100, queue = 6,
+    })
+    reactor:hold()
+    assert.equal("sent", handle:send("one, "))
+    assert.equal("sent", handle:send("two"))
+    assert.equal("full", handle:send("three"))
+    reactor:release()
+    local pieces = {}
+    repeat
+      reactor:step(100)
+      pieces[#pieces + 1] = handle:chunk()
+    until table.concat(pieces) == "one, two"
+    assert.equal("sent", handle:send("three"))
+    reactor:close()
   end)
 
   it("refuse the handle of something else", function()

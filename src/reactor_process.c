@@ -9,6 +9,7 @@
 #include <unistd.h>
 
 #define CHUNK 65536 /* what a pipe holds */
+#define GATHERED 16384 /* bytes that are sent without waiting for more */
 #define MAX_LOG CHUNK
 #define KEPT_CAPACITY CHUNK /* of an empty queue */
 #define POLL_MS 20.0        /* for the end of a process without a pidfd */
@@ -152,8 +153,8 @@ static ssize_t write_quietly(int fd, const char *bytes, size_t length) {
   sigemptyset(&pipe_signal);
   sigaddset(&pipe_signal, SIGPIPE);
   (void)pthread_sigmask(SIG_BLOCK, &pipe_signal, &before);
-  sigemptyset(&waiting);
-  (void)sigpending(&waiting);
+  sigemptyset(&waiting); /* only what was blocked before can wait already */
+  if (sigismember(&before, SIGPIPE)) (void)sigpending(&waiting);
   do n = write(fd, bytes, length);
   while (n < 0 && errno == EINTR);
   error = errno;
@@ -173,8 +174,9 @@ static void finish_input(process_Process *p) {
 
 static void on_input(reactor_Reactor *r, int fd, uint32_t events);
 
-/* Writes what the pipe takes. */
+/* Writes what the pipe takes; says so when nobody will read the rest. */
 static void flush(process_Process *p) {
+  bool had = p->child.in >= 0;
   ssize_t n = 0;
   while (unread(&p->input) > 0 && n >= 0) {
     n = write_quietly(p->child.in, p->input.bytes.data + p->input.start,
@@ -184,15 +186,25 @@ static void flush(process_Process *p) {
   if (n < 0 && errno != EAGAIN) finish_input(p);
   else if (unread(&p->input) == 0 && p->closing) finish_input(p);
   watch(p, p->child.in, unread(&p->input) > 0 ? EPOLLOUT : 0, on_input);
-  if (p->refused && unread(&p->input) < p->options.queue) {
+  if ((p->refused && unread(&p->input) < p->options.queue) ||
+      (had && process_is_lost(p))) {
     p->refused = false;
     say(p, REACTOR_DRAIN);
   }
 }
 
+bool process_is_lost(const process_Process *p) {
+  return p->child.in < 0 && !p->closing;
+}
+
 static void on_input(reactor_Reactor *r, int fd, uint32_t events) {
   (void)events;
   flush(process_of(r, fd));
+}
+
+static void on_release(reactor_Op *op) {
+  process_Process *p = (process_Process *)op;
+  if (p->child.in >= 0) flush(p);
 }
 
 process_Sent process_send(process_Process *p, const char *bytes,
@@ -204,6 +216,8 @@ process_Sent process_send(process_Process *p, const char *bytes,
   }
   if (!queue_reserve(&p->input, length)) return PROCESS_MEMORY;
   buffer_add(&p->input.bytes, bytes, length);
+  if (unread(&p->input) < GATHERED && reactor_hold_op(&p->op))
+    return PROCESS_SENT;
   flush(p);
   return p->child.in >= 0 ? PROCESS_SENT : PROCESS_CLOSED;
 }
@@ -441,6 +455,7 @@ bool process_start(reactor_Reactor *r, process_Process *p,
   }
   memset(&p->options.spawn, 0, sizeof(p->options.spawn)); /* was borrowed */
   p->op.stop = stop;
+  p->op.on_release = on_release;
   p->op.timer.op = &p->op;
   p->op.timer.on_due = on_due;
   reactor_start(r, &p->op);

@@ -69,8 +69,12 @@ typedef enum process_Sent {
   PROCESS_MEMORY
 } process_Sent;
 
-/* Queues all of it or nothing. */
+/* Queues all of it or nothing.  Small pieces are gathered while the reactor
+** holds. */
 process_Sent process_send(process_Process *p, const char *bytes, size_t length);
+
+/* Did the process close its stdin before us?  DRAIN is said when it shows. */
+bool process_is_lost(const process_Process *p);
 
 /* Closes stdin behind what is queued. */
 void process_close_input(process_Process *p);

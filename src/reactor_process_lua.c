@@ -18,6 +18,10 @@ static int push_end(lua_State *L, const process_Process *p) {
 static int push_event(lua_State *L, reactor_Op *op, reactor_Event event) {
   process_Process *p = (process_Process *)op;
   if (event == REACTOR_EXIT) return push_end(L, p);
+  if (event == REACTOR_DRAIN) {
+    lua_pushboolean(L, process_is_lost(p));
+    return 1;
+  }
   if (event != REACTOR_LOG) return 0;
   lua_pushlstring(L, p->log.len > 0 ? p->log.data : "", p->log.len);
   process_log_pulled(p);
@@ -63,8 +67,8 @@ static void read_options(lua_State *L, process_Options *o) {
 /* reactor:process(options, owner?) -> handle | nil, step, message
 ** options: files (tried in turn), arguments, environment ("NAME=value"), cwd,
 ** window, max_line, queue (bytes), no_pidfd.  Says "data" when handle:chunk()
-** or handle:line() has more, "log", bytes of stderr; "drain" when handle:send()
-** may be tried again; "exit", "code"|"signal"|"unknown", number. */
+** or handle:line() has more, "log", bytes of stderr; "drain", is_lost when
+** handle:send() may be tried again or never will be taken; "exit", "code"|"signal"|"unknown", number. */
 int reactor_lua_process(lua_State *L) {
   reactor_Reactor *r = reactor_check(L);
   process_Options options;

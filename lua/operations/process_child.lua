@@ -102,6 +102,9 @@ local function on_event(self, event, a, b)
     on_exit(self, a, b)
   else
     wake_all(self, event)
+    if event == "drain" and a then
+      wake_all(self, "lost")
+    end
   end
 end
 
@@ -110,7 +113,7 @@ end
 ---@param log operations.ProcessLog
 ---@return operations.Process
 function process_child.new(command, log)
-  return setmetatable({ _command = command, _log = log, _waiting = { data = {}, drain = {}, exit = {} } }, Process)
+  return setmetatable({ _command = command, _log = log, _waiting = { data = {}, drain = {}, lost = {}, exit = {} } }, Process)
 end
 
 process_child.on_event = on_event
@@ -174,6 +177,14 @@ function Process:on_exit(fn)
   end)
 end
 
+--- Has a function told, once, that something was written which the process will not read: it closed its stdin. The
+--- function must not wait or raise.
+---@param fn fun()
+function Process:on_unread(fn)
+  argument.expect(fn, "function", 1, "on_unread")
+  queue_up(self, "lost", fn)
+end
+
 --- Queues bytes for its stdin if there is room, all or none; never waits.
 ---@param bytes string
 ---@return boolean sent
@@ -187,10 +198,11 @@ function Process:offer(bytes)
   return false, sent
 end
 
---- Queues bytes for its stdin, all or none; waits while the queue is full.
+--- Queues bytes for its stdin, all or none; waits while the queue is full. What tasks write in small pieces goes out
+--- together once they all wait.
 ---@param bytes string
 ---@return true?
----@return operations.Error? err  ABORTED, TIMEOUT; kind "closed" when nobody reads them
+---@return operations.Error? err  ABORTED, TIMEOUT; kind "closed" when nobody reads what was written, now or before
 function Process:write(bytes)
   argument.expect(bytes, "string", 1, "write")
   while true do

@@ -74,6 +74,10 @@ local function listen(self)
     self._end = how
     ending(self)
   end)
+  self._child:on_unread(function()
+    self._over = true
+    ending(self)
+  end)
   self._child:each_chunk(function(bytes)
     if bytes then
       return lines:feed(bytes)
@@ -116,8 +120,6 @@ end
 function Stdio:_write(text)
   local sent, err = self._child:write(text .. "\n")
   if not sent and err.details and err.details.kind == "closed" then
-    self._over = true
-    ending(self)
     return true
   end
   return sent, err
