@@ -1,7 +1,6 @@
 --- The pending-request map: calls under way over a transport, those made from here and those made from there. Events
 --- in, events out; knows no socket and no registry.
 local argument = require("operations.argument")
-local call_deadlines = require("operations.call_deadlines")
 local call_direct = require("operations.call_direct")
 local call_options = require("operations.call_options")
 local call_pending = require("operations.call_pending")
@@ -9,6 +8,7 @@ local call_receiver = require("operations.call_receiver")
 local core = require("operations.core")
 local errors = require("operations.error")
 local limits = require("operations.limits")
+local task_deadlines = require("operations.task_deadlines")
 
 local call_map = {}
 
@@ -20,6 +20,10 @@ local function log_to_stderr(level, message)
   if level == "warn" or level == "error" then
     io.stderr:write("operations: ", level, ": ", message, "\n")
   end
+end
+
+local function expire(entry)
+  entry:expire()
 end
 
 --- Makes a call map over a transport.
@@ -38,7 +42,7 @@ function call_map.new(transport, options)
     _requests = {},
     _counted = { refused = 0, late = 0, duplicate = 0 },
   }, CallMap)
-  self._deadlines = call_deadlines.new(self._pending)
+  self._deadlines = task_deadlines.new(self._pending, expire)
   self._receiver = call_receiver.new(self)
   self._transport:open(self._receiver)
   return self

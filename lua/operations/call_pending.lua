@@ -109,7 +109,7 @@ end
 ---@return operations.Error?
 function Call:wait()
   if self.deadline and not self.ended then
-    self.map._deadlines:watch(self)
+    self.map._deadlines:watch(self, self.deadline)
   end
   while not self.ended do
     local failure = await(self)

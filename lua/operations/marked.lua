@@ -112,13 +112,23 @@ function mark(value, schema, root, depth)
   end, root, depth)
 end
 
+-- Has it members, and none of them is a table?
+local function is_flat(value)
+  for _, item in next, value do
+    if type(item) == "table" then
+      return false
+    end
+  end
+  return next(value) ~= nil
+end
+
 --- Marks the empty arrays within a value.
 ---@param value any
 ---@param schema any  JSON Schema of the value
 ---@param root table  the schema that its `$ref`s are relative to
 ---@return any  `value` itself when there was nothing to mark
 function marked.value(value, schema, root)
-  if type(value) ~= "table" or type(schema) ~= "table" then
+  if type(value) ~= "table" or type(schema) ~= "table" or is_flat(value) then
     return value
   end
   return mark(value, schema, root, 0)

@@ -113,7 +113,8 @@ end
 ---@param log operations.ProcessLog
 ---@return operations.Process
 function process_child.new(command, log)
-  return setmetatable({ _command = command, _log = log, _waiting = { data = {}, drain = {}, lost = {}, exit = {} } }, Process)
+  local waiting = { data = {}, drain = {}, lost = {}, exit = {} }
+  return setmetatable({ _command = command, _log = log, _waiting = waiting }, Process)
 end
 
 process_child.on_event = on_event

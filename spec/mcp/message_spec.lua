@@ -33,9 +33,18 @@ describe("a message", function()
   end
 
   it("may come in a batch", function()
-    local list = assert(message.decode('[{"jsonrpc":"2.0","id":1,"result":{}},{"jsonrpc":"2.0","method":"x"}]'))
-    assert.equal(2, #list)
-    assert.equal(1, #assert(message.decode("{}")))
+    local function kinds(text)
+      local list = {}
+      message.each(message.decode(text), function(subject, value)
+        subject[#subject + 1] = message.kind(value) or "none"
+      end, list)
+      return list
+    end
+    assert.same({ "answer", "notification" },
+      kinds('[{"jsonrpc":"2.0","id":1,"result":{}},{"jsonrpc":"2.0","method":"x"}]'))
+    assert.same({ "notification" }, kinds('{"jsonrpc":"2.0","method":"x"}'))
+    assert.same({}, kinds("[]"))
+    assert.same({ "none" }, kinds("null"))
   end)
 
   it("keeps an id however the peer spells it", function()
@@ -53,16 +62,16 @@ end)
 
 describe("a text that is almost JSON", function()
   it("is read with what is no UTF-8 and what is half a character replaced", function()
-    local list = assert(message.decode('{"a":"x\255y","b":"\\ud800-\\udc00","c":"\\ud83d\\ude00","d":"\\\\ud800"}'))
-    assert.equal("x\239\191\189y", list[1].a)
-    assert.equal("\239\191\189-\239\191\189", list[1].b)
-    assert.equal("\240\159\152\128", list[1].c)
-    assert.equal("\\ud800", list[1].d)
+    local value = assert(message.decode('{"a":"x\255y","b":"\\ud800-\\udc00","c":"\\ud83d\\ude00","d":"\\\\ud800"}'))
+    assert.equal("x\239\191\189y", value.a)
+    assert.equal("\239\191\189-\239\191\189", value.b)
+    assert.equal("\240\159\152\128", value.c)
+    assert.equal("\\ud800", value.d)
   end)
 
   it("is refused as before when that does not help", function()
-    local list, err = message.decode('{"a":"\255"')
-    assert.is_nil(list)
+    local value, err = message.decode('{"a":"\255"')
+    assert.is_nil(value)
     assert.equal("VALIDATION_ERROR", err.code)
   end)
 

@@ -130,28 +130,39 @@ function Client:_list(method, key, options)
   end)
 end
 
-function Client:_call(plan, input, options)
-  if core.kind(input) ~= "object" then
-    return nil, errors.new("VALIDATION_ERROR", plan.tool .. ": the arguments of a tool are an object")
+-- What the tool's plan, and the configuration, add to a caller's options.
+local function completed(self, plan, options)
+  local config, all = self._config, {}
+  for key, value in pairs(plan.options or {}) do
+    all[key] = value
   end
-  local config = self._config
-  options.mirrored, options.repeatable = plan.mirrored, config.retry ~= false and plan.repeatable
-  if config.on_progress and not options.on_progress then
-    options.on_progress = function(progress)
+  for key, value in pairs(options or {}) do
+    all[key] = value
+  end
+  if config.on_progress and not all.on_progress then
+    all.on_progress = function(progress)
       config.on_progress(progress, { tool = plan.tool })
     end
   end
-  local send = plan.task and not self._session.modern and tasks.call or self._session.request
-  local value, err = send(self._session, "tools/call", {
+  return all
+end
+
+function Client:_call(plan, input, options, again)
+  if core.kind(input) ~= "object" then
+    return nil, errors.new("VALIDATION_ERROR", plan.tool .. ": the arguments of a tool are an object")
+  end
+  local session = self._session
+  local all = (options or self._config.on_progress) and completed(self, plan, options) or plan.options
+  local send = plan.task and not session.modern and tasks.call or session.request
+  local value, err = send(session, "tools/call", {
     name = plan.tool, arguments = marked.value(input, plan.schema, plan.schema),
-  }, options)
+  }, all)
   if value then
     return result.of_tool(value, plan)
-  elseif err.details and err.details.rpcCode == message.codes.HEADER_MISMATCH and not options.again then
-    options.again = true -- the list is older than the tool
-    self._cache:forget("tools/list")
+  elseif err.details and err.details.rpcCode == message.codes.HEADER_MISMATCH and not again then
+    self._cache:forget("tools/list") -- the list is older than the tool
     self:refresh()
-    return self:_call(self._plans[plan.tool] or plan, input, options)
+    return self:_call(self._plans[plan.tool] or plan, input, options, true)
   end
   return nil, err
 end
@@ -165,7 +176,7 @@ end
 function Client:call(tool, arguments, options)
   argument.expect(tool, "string", 1, "call")
   argument.optional(arguments, "table", 2, "call")
-  return self:_call(self._plans[tool] or { tool = tool }, arguments or {}, options or {})
+  return self:_call(self._plans[tool] or { tool = tool }, arguments or {}, options)
 end
 
 --- Sends any request and returns its result as the server gave it.

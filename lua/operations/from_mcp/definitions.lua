@@ -7,12 +7,11 @@ local tool_spec = require("operations.mcp.tool")
 
 local definitions = {}
 
+-- What a call's context says of its request; nil: nothing.
 local function options_of(context)
-  local metadata = context and context.metadata
-  return {
-    traceparent = context and context.traceparent,
-    on_progress = metadata and metadata.on_progress,
-  }
+  local traceparent, metadata = context and context.traceparent, context and context.metadata
+  local on_progress = metadata and metadata.on_progress
+  return (traceparent or on_progress) and { traceparent = traceparent, on_progress = on_progress } or nil
 end
 
 local function call_handler(client, plan)
@@ -26,8 +25,7 @@ end
 ---@field tool string
 ---@field schema? table  of its arguments
 ---@field structured boolean  it declares an outputSchema, so a result must have structuredContent
----@field repeatable boolean
----@field mirrored? operations.mcp.Mirrored[]
+---@field options operations.mcp.RequestOptions  of every call
 ---@field definition operations.Definition
 
 local function plan_of(client, tool, report)
@@ -46,8 +44,8 @@ local function plan_of(client, tool, report)
     report(tool.name, text)
   end)
   return {
-    tool = tool.name, schema = definition.inputSchema, mirrored = mirrored,
-    repeatable = tool_spec.is_repeatable(tool), definition = definition,
+    tool = tool.name, schema = definition.inputSchema, definition = definition,
+    options = { mirrored = mirrored, repeatable = client._config.retry ~= false and tool_spec.is_repeatable(tool) },
     structured = definition.outputSchema ~= nil and client._config.output == "error",
     task = type(tool.execution) == "table" and tool.execution.taskSupport == "required",
   }

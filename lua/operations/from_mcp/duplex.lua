@@ -1,12 +1,14 @@
 --- A connection on which messages go both ways in any order: requests out wait for the answer with their id. What
---- carries the bytes (a process, an event stream) adds `_write`, which may wait, and `_post`, which may not, and calls
---- `receive` and `lost`.
+--- carries the bytes (a process, an event stream) adds `_write`, which may wait, `_offer` and `_post`, which may not, and
+--- calls `receive` and `lost`.
 local core = require("operations.core")
 local errors = require("operations.error")
 local message = require("operations.mcp.message")
 local pendings = require("operations.mcp.pending")
 local repair = require("operations.mcp.repair")
 local scheduler = require("operations.scheduler")
+local task_deadlines = require("operations.task_deadlines")
+local timing = require("operations.from_mcp.timing")
 
 local duplex = {}
 
@@ -27,7 +29,11 @@ duplex.methods = Duplex
 ---@param self table
 ---@param events operations.mcp.LinkEvents
 function duplex.init(self, events)
-  self.pending, self._events = pendings.new(), events
+  local pending = pendings.new()
+  self.pending, self._events = pending, events
+  self._deadlines = task_deadlines.new(pending.entries, function(entry)
+    pending:fail(entry.id, errors.new("TIMEOUT", "no answer in time"))
+  end)
   return self
 end
 
@@ -60,12 +66,9 @@ end
 --- waits is told of the end.
 ---@param text string
 function Duplex:receive(text)
-  local list, err = message.decode(text)
-  if list then
-    for i = 1, #list do
-      self:accept(list[i])
-    end
-    return
+  local value, err = message.decode(text)
+  if not err then
+    return message.each(value, self.accept, self)
   end
   local id = repair.id(text)
   if self._over or not (id and self.pending:fail(id, malformed(err.message))) then
@@ -81,14 +84,17 @@ function Duplex:lost(err)
   end
   self.closed = err
   self.pending:fail_all(err)
+  self._deadlines:stop()
   self._events.closed(err)
+end
+
+local function arm(wake, entry)
+  entry.wake = wake
 end
 
 -- Waits for what wakes the entry; nil, or what interrupted.
 local function wait_for(entry)
-  local raised = scheduler.try_await(function(wake)
-    entry.wake = wake
-  end)
+  local raised = scheduler.try_await(arm, entry)
   entry.wake = nil
   if raised ~= nil and not errors.is_error(raised) then
     error(raised, 0)
@@ -111,12 +117,18 @@ local function follow(entry, on_progress)
   end
 end
 
+local function write(_, self, text)
+  return self:_write(text)
+end
+
 --- Sends a request and waits for its answer.
 ---@param request operations.mcp.Message
+---@param timeout number  ms, begun anew by progress
+---@param max number  ms, whatever the progress
 ---@param on_progress? fun(params: table)  called where the request waits
 ---@return operations.mcp.Message? answer
 ---@return operations.Error? err  TIMEOUT and ABORTED: the caller's time is up
-function Duplex:exchange(request, on_progress)
+function Duplex:exchange(request, timeout, max, on_progress)
   if self.closed then
     return nil, self.closed
   end
@@ -124,11 +136,14 @@ function Duplex:exchange(request, on_progress)
   if not text then
     return nil, err
   end
-  local entry = self.pending:open(request.id)
-  local sent, unsent = self:_write(text)
+  local entry, began = self.pending:open(request.id), scheduler.host().now()
+  entry.timeout, entry.last = timeout, began + max
+  self._deadlines:watch(entry, began + math.min(timeout, max))
+  local sent = self:_offer(text)
   if not sent then
-    err = unsent
-  else
+    sent, err = timing.within(timeout, max, write, self, text)
+  end
+  if sent then
     err = follow(entry, on_progress)
   end
   if entry.done then
@@ -148,10 +163,17 @@ function Duplex:progress(token, params)
     return false
   end
   entry.progress = params
+  entry.limit = math.min(scheduler.host().now() + entry.timeout, entry.last)
   if entry.wake then
     entry.wake()
   end
   return true
+end
+
+--- Sends a text if that can be done at once.
+---@return boolean sent
+function Duplex._offer()
+  return false
 end
 
 -- The text of what wants no answer, given to a function of the connection.

@@ -88,23 +88,19 @@ local function post(self, value, mirrored)
   return stream, err, request
 end
 
---- Sends a request and waits for its answer.
----@param request operations.mcp.Message
----@param on_progress? fun(params: table)
----@param mirrored? operations.mcp.Mirrored[]
----@return operations.mcp.Message? answer
----@return operations.Error? err
-function Http:exchange(request, on_progress, mirrored)
-  if self.closed then
-    return nil, self.closed
-  end
+local function exchange(extend, self, request, on_progress, mirrored)
   local entry = self.pending:open(request.id)
   local stream, err, http_request = post(self, request, mirrored)
   if stream then
     if request.method == "initialize" then
       self._session = stream.headers["mcp-session-id"]
     end
-    err = reply.take(self, stream, request, entry, on_progress, http_request)
+    err = reply.take(self, stream, request, entry, function(params)
+      extend()
+      if on_progress then
+        on_progress(params)
+      end
+    end, http_request)
   end
   if entry.done then
     return entry.answer, entry.err
@@ -113,26 +109,40 @@ function Http:exchange(request, on_progress, mirrored)
   return nil, err
 end
 
+--- Sends a request and waits for its answer.
+---@param request operations.mcp.Message
+---@param timeout number  ms, begun anew by progress
+---@param max number  ms, whatever the progress
+---@param on_progress? fun(params: table)
+---@param mirrored? operations.mcp.Mirrored[]
+---@return operations.mcp.Message? answer
+---@return operations.Error? err
+function Http:exchange(request, timeout, max, on_progress, mirrored)
+  if self.closed then
+    return nil, self.closed
+  end
+  return timing.within(timeout, max, exchange, self, request, on_progress, mirrored)
+end
+
 --- Takes a text that answers a request, or comes before its answer. An error that names no request is that one's.
 ---@param text string
 ---@param entry? operations.mcp.Entry
 ---@param status? integer
 function Http:receive(text, entry, status)
-  local list, err = message.decode(text)
-  if not list then
+  local decoded, err = message.decode(text)
+  if err then
     if entry and (not status or status < 300) then
       self.pending:fail(entry.id, errors.new("EXECUTION_ERROR", "malformed response: " .. err.message,
         { kind = "malformed", statusCode = status }))
     end
     return
   end
-  for i = 1, #list do
-    local value = list[i]
+  message.each(decoded, function(_, value)
     if entry and type(value) == "table" and value.error ~= nil and message.id_of(value.id) == nil then
       value.id = entry.id
     end
     self:accept(value)
-  end
+  end)
   if entry and entry.answer then
     entry.answer.status = status
   end

@@ -65,7 +65,7 @@ local function judge(session, reply, method, params)
   local result = reply.result
   if reply.error then
     return nil, message.error_of(reply.error, method, { method = method, statusCode = reply.status })
-  elseif not session.modern or result.resultType == nil or result.resultType == "complete" then
+  elseif rounds.is_over(session, reply) then
     return result
   elseif result.resultType ~= "input_required" then
     return invalid(method, ("/resultType: %q is unknown"):format(tostring(result.resultType)))
@@ -79,20 +79,26 @@ local function out_of_rounds(method)
     { kind = "rounds" })
 end
 
---- Sends a request until it has its result.
+--- Is the first answer the result already?
+---@param session operations.mcp.Session
+---@param reply operations.mcp.Message
+---@return boolean
+function rounds.is_over(session, reply)
+  return reply.error == nil
+    and (not session.modern or reply.result.resultType == nil or reply.result.resultType == "complete")
+end
+
+--- Goes on with a request until it has its result.
 ---@param session operations.mcp.Session
 ---@param method string
 ---@param params? table
+---@param reply operations.mcp.Message  the first answer
 ---@param send fun(params: table?): operations.mcp.Message?, operations.Error?
 ---@return table? result
 ---@return operations.Error? err
-function rounds.run(session, method, params, send)
+function rounds.follow(session, method, params, reply, send)
   local current, pause, adopted = params, PAUSE, false
-  for _ = 1, limits.mcp_rounds do
-    local reply, err = send(current)
-    if not reply then
-      return nil, err
-    end
+  for round = 1, limits.mcp_rounds do
     local version = not adopted and reply.error and other_version(session, reply.error)
     if version then
       adopted = true
@@ -106,6 +112,13 @@ function rounds.run(session, method, params, send)
         pause = math.min(pause * 2, LONGEST)
       end
       current = following
+    end
+    if round < limits.mcp_rounds then
+      local err
+      reply, err = send(current)
+      if not reply then
+        return nil, err
+      end
     end
   end
   return nil, out_of_rounds(method)

@@ -10,9 +10,10 @@ local rounds = require("operations.from_mcp.rounds")
 local scheduler = require("operations.scheduler")
 local shape = require("operations.mcp.shape")
 local single_flight = require("operations.single_flight")
-local timing = require("operations.from_mcp.timing")
 
 local session = {}
+
+local none = {}
 
 ---@class operations.mcp.Session
 ---@field modern boolean
@@ -73,14 +74,7 @@ end
 -- Sends one request, without anything around it, and waits for its answer.
 function Session:_ask(request, timeout, on_progress, mirrored)
   local link = self._link
-  local result, err = timing.within(timeout, self._config.max_timeout, function(extend)
-    return link:exchange(request, function(params)
-      extend()
-      if on_progress then
-        on_progress(params)
-      end
-    end, mirrored)
-  end)
+  local result, err = link:exchange(request, timeout, self._config.max_timeout, on_progress, mirrored)
   if not result and (err.code == "TIMEOUT" or err.code == "ABORTED") and link.closed == nil then
     if request.method ~= "initialize" then
       link:abandon(request, err.message)
@@ -153,9 +147,8 @@ end
 
 local function try(self, method, params, options)
   local id = self._link:next_id()
-  local request = message.request(id, method, requests.params(self._self, params, {
-    progress_token = options.on_progress and id or nil, traceparent = options.traceparent, meta = options.meta,
-  }))
+  local request = message.request(id, method,
+    requests.params(self._self, params, options, options.on_progress and id or nil))
   return self:_ask(request, options.timeout or self._config.timeout, options.on_progress, options.mirrored)
 end
 
@@ -187,12 +180,19 @@ end
 ---@return operations.Error? err  MCP_<code> for the server's errors, TIMEOUT, ABORTED, EXECUTION_ERROR with a
 ---  `details.kind`: "closed", "lost", "malformed", "size", ...
 function Session:request(method, params, options)
-  options = options or {}
-  local result, err = rounds.run(self, method, params, function(current)
-    return exchange(self, method, current, options)
-  end)
-  if not result then
+  options = options or none
+  local reply, err = exchange(self, method, params, options)
+  if not reply then
     return nil, err
+  end
+  local result = reply.result
+  if not rounds.is_over(self, reply) then
+    result, err = rounds.follow(self, method, params, reply, function(current)
+      return exchange(self, method, current, options)
+    end)
+    if not result then
+      return nil, err
+    end
   end
   local ok
   ok, err = shape.check(method, result)

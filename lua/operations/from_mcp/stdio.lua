@@ -125,6 +125,10 @@ function Stdio:_write(text)
   return sent, err
 end
 
+function Stdio:_offer(text)
+  return (self._child:offer(text .. "\n"))
+end
+
 function Stdio:_post(text)
   local sent, why = self._child:offer(text .. "\n")
   if sent then
@@ -141,6 +145,7 @@ function Stdio:close()
   if not self.closed then
     self.closed = errors.new("ABORTED", self._command .. ": the connection was closed", { kind = "closed" })
     self.pending:fail_all(self.closed)
+    self._deadlines:stop()
   end
   if self._stop_waiting then
     self._stop_waiting()

@@ -1,6 +1,8 @@
 --- Messages of a byte stream, one on each line (stdio). Bytes in, lines out; an endless line costs no memory.
 local framing = {}
 
+local byte, find, sub = string.byte, string.find, string.sub
+
 -- What is kept of a line that is too long: enough to see whom it answers.
 local ENDS = 256
 
@@ -39,7 +41,10 @@ end
 
 -- Hands over a whole line; blank ones are none.
 local function deliver(self, line)
-  if line:byte(-1) == 13 then
+  local last = byte(line, -1)
+  if last == 125 then -- "}": a message, most likely
+    return self._on_line(line)
+  elseif last == 13 then
     line = line:sub(1, -2)
   end
   if line:find("%S") then
@@ -62,7 +67,7 @@ end
 --- Takes the next bytes, cut anywhere.
 ---@param bytes string
 function Framing:feed(bytes)
-  local from, at = 1, bytes:find("\n", 1, true)
+  local from, at = 1, find(bytes, "\n", 1, true)
   if at and self._size > 0 then
     keep(self, bytes:sub(1, at - 1))
     finish(self)
@@ -73,9 +78,9 @@ function Framing:feed(bytes)
       keep(self, bytes:sub(from, at - 1))
       finish(self)
     else
-      deliver(self, bytes:sub(from, at - 1))
+      deliver(self, sub(bytes, from, at - 1))
     end
-    from, at = at + 1, bytes:find("\n", at + 1, true)
+    from, at = at + 1, find(bytes, "\n", at + 1, true)
   end
   if from <= #bytes then
     keep(self, bytes:sub(from))

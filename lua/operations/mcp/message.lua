@@ -61,19 +61,27 @@ end
 --- Reads a text: one message, or an array of them (a batch, as revision 2025-03-26 has it).
 ---@param text string
 ---@param options? operations.json.DecodeOptions
----@return operations.mcp.Message[]? list
+---@return any value
 ---@return operations.Error? err
 function message.decode(text, options)
   local value, err = json.decode(text, options)
   if err then
     value, err = repair.decode(text, options, err)
   end
-  if err then
-    return nil, err
-  elseif core.kind(value) == "array" then
-    return value
+  return value, err
+end
+
+--- Calls `take` with each message of a value: itself, or what a batch holds.
+---@param value any
+---@param take fun(subject: any, value: any)
+---@param subject any
+function message.each(value, take, subject)
+  if core.kind(value) ~= "array" then
+    return take(subject, value)
   end
-  return { value }
+  for i = 1, #value do
+    take(subject, value[i])
+  end
 end
 
 -- A request's id is a string or an integer; a server may answer with either form of the same number.

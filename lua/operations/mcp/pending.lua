@@ -5,6 +5,7 @@ local message = require("operations.mcp.message")
 local pending = {}
 
 ---@class operations.mcp.Pending
+---@field entries table<operations.mcp.Id, operations.mcp.Entry>  who waits, for reading
 ---@field unknown integer  answers to nothing that waits: late, repeated or foreign
 local Pending = {}
 Pending.__index = Pending
@@ -14,11 +15,15 @@ Pending.__index = Pending
 ---@field done? boolean
 ---@field answer? operations.mcp.Message
 ---@field err? operations.Error
----@field wake? fun()  called when it is done, and with true on progress
+---@field wake? fun()  called when it is done, and on progress
+---@field limit? number  when its time is up, ms since the epoch
+---@field timeout? number  how far a report of progress puts that off, ms
+---@field last? number  but no further than this, ms since the epoch
+---@field progress? table  params of the report that nobody has read yet
 
 ---@return operations.mcp.Pending
 function pending.new()
-  return setmetatable({ _entries = {}, _last = 0, _count = 0, unknown = 0 }, Pending)
+  return setmetatable({ entries = {}, _last = 0, _count = 0, unknown = 0 }, Pending)
 end
 
 --- An id that was not used before.
@@ -32,8 +37,10 @@ end
 ---@param id integer
 ---@return operations.mcp.Entry
 function Pending:open(id)
-  local entry = { id = id }
-  self._entries[id] = entry
+  local entry = { -- with room for what comes
+    id = id, answer = nil, err = nil, wake = nil, done = false, limit = nil, last = nil, timeout = nil,
+  }
+  self.entries[id] = entry
   self._count = self._count + 1
   return entry
 end
@@ -41,8 +48,8 @@ end
 --- Nobody waits any more: what comes for it is late.
 ---@param entry operations.mcp.Entry
 function Pending:drop(entry)
-  if self._entries[entry.id] == entry then
-    self._entries[entry.id] = nil
+  if self.entries[entry.id] == entry then
+    self.entries[entry.id] = nil
     self._count = self._count - 1
   end
 end
@@ -58,7 +65,7 @@ end
 ---@param id any  as the peer gave it
 ---@return operations.mcp.Entry?
 function Pending:find(id)
-  return self._entries[message.id_of(id)]
+  return self.entries[id] or self.entries[message.id_of(id)]
 end
 
 --- Takes an answer; false when nobody waits for it.
@@ -83,7 +90,7 @@ end
 function Pending:fail(id, err)
   local entry = self:find(id)
   if not entry and (id == nil or id == core.null) and self._count == 1 then
-    entry = self._entries[next(self._entries)]
+    entry = self.entries[next(self.entries)]
   end
   if not entry then
     self.unknown = self.unknown + 1
@@ -97,13 +104,9 @@ end
 --- Fails all: the connection is gone.
 ---@param err operations.Error
 function Pending:fail_all(err)
-  local entries = self._entries
-  self._entries, self._count = {}, 0
-  for _, entry in pairs(entries) do
-    entry.err, entry.done = err, true
-    if entry.wake then
-      entry.wake()
-    end
+  for _, entry in pairs(self.entries) do
+    entry.err = err
+    settle(self, entry)
   end
 end
 

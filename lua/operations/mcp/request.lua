@@ -21,12 +21,11 @@ end
 ---@field log_level? string
 
 ---@class operations.mcp.Extras
----@field progress_token? string|integer
 ---@field traceparent? string  W3C Trace Context
 ---@field meta? table  further keys of `_meta`
 
 -- `_meta`; nil when it would be empty.
-local function meta_of(self, extras)
+local function meta_of(self, extras, token)
   local meta = {}
   for key, value in pairs(extras.meta or {}) do
     meta[key] = value
@@ -37,7 +36,7 @@ local function meta_of(self, extras)
     meta[PREFIX .. "clientInfo"] = self.client
     meta[PREFIX .. "logLevel"] = self.log_level
   end
-  meta.progressToken, meta.traceparent = extras.progress_token, extras.traceparent
+  meta.progressToken, meta.traceparent = token, extras.traceparent
   return next(meta) ~= nil and meta or nil
 end
 
@@ -45,9 +44,11 @@ end
 ---@param self operations.mcp.Self
 ---@param params? table
 ---@param extras operations.mcp.Extras
+---@param token? string|integer  under which the server is to report progress
 ---@return table?  nil: none
-function request.params(self, params, extras)
-  local meta = meta_of(self, extras)
+function request.params(self, params, extras, token)
+  local is_plain = not (self.modern or token or extras.traceparent or extras.meta)
+  local meta = not is_plain and meta_of(self, extras, token)
   if not meta then
     return params
   end

@@ -1,18 +1,20 @@
---- The deadlines of the calls that wait at one call map: one timer, for the earliest of them.
+--- The deadlines of many waits: one timer, for the earliest of them.
 local scheduler = require("operations.scheduler")
 
-local call_deadlines = {}
+local task_deadlines = {}
 
----@class operations.CallDeadlines
----@field _due? number  when the timer rings, ms since the epoch; the call that it was set for may have ended
+---@class operations.Deadlines
+---@field _due? number  when the timer rings, ms since the epoch; what it was set for may have ended
 ---@field _stop? fun()
 local Deadlines = {}
 Deadlines.__index = Deadlines
 
----@param pending table<string, operations.Pending>  the map's own; nothing here keeps the map itself
----@return operations.CallDeadlines
-function call_deadlines.new(pending)
-  return setmetatable({ _pending = pending }, Deadlines)
+---@param waiting table<any, { limit: number? }>  who waits, no longer than until its `limit`, ms since the epoch, which
+---  may be put off; the caller adds and removes them. Nothing here keeps more of the caller than this
+---@param expire fun(entry: table)  called when a limit has passed; removes the entry
+---@return operations.Deadlines
+function task_deadlines.new(waiting, expire)
+  return setmetatable({ _waiting = waiting, _expire = expire }, Deadlines)
 end
 
 local ring
@@ -29,7 +31,7 @@ end
 function ring(self)
   self._due, self._stop = nil, nil
   local now, earliest, expired = scheduler.host().now(), nil, {}
-  for _, entry in pairs(self._pending) do
+  for _, entry in pairs(self._waiting) do
     local limit = entry.limit
     if limit and limit <= now then
       expired[#expired + 1] = entry
@@ -41,14 +43,14 @@ function ring(self)
     set(self, earliest)
   end
   for _, entry in ipairs(expired) do
-    entry:expire()
+    self._expire(entry)
   end
 end
 
---- Has `entry:expire()` called when its deadline passes and it is still pending.
----@param entry operations.Pending
-function Deadlines:watch(entry)
-  local limit = entry.deadline
+--- Watches over an entry from here on.
+---@param entry { limit: number? }
+---@param limit number  ms since the epoch
+function Deadlines:watch(entry, limit)
   entry.limit = limit
   if not self._due or limit < self._due then
     set(self, limit)
@@ -63,4 +65,4 @@ function Deadlines:stop()
   end
 end
 
-return call_deadlines
+return task_deadlines

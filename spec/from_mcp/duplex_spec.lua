@@ -1,0 +1,72 @@
+local duplex = require("operations.from_mcp.duplex")
+local fake_host = require("spec.support.fake_host")
+local hosts = require("operations.hosts")
+local message = require("operations.mcp.message")
+local task = require("operations.task")
+
+describe("a connection on which messages go both ways", function()
+  local host, link, said
+
+  before_each(function()
+    host, said = fake_host.new(1000), {}
+    hosts.use(host)
+    link = duplex.init(setmetatable({
+      _offer = function()
+        return true
+      end,
+    }, { __index = duplex.methods }), {
+      noise = function(what)
+        said[#said + 1] = what
+      end,
+      closed = function() end,
+    })
+  end)
+
+  after_each(function()
+    hosts.use("plain")
+  end)
+
+  -- Asks, while the server reports progress after each of the pauses, and answers after the last when told to.
+  -- What came of it, and after how many ms.
+  local function ask(timeout, max, pauses, answers)
+    local began, reports = host.now(), 0
+    return task.run(function()
+      task.spawn(function()
+        for _, pause in ipairs(pauses) do
+          task.sleep(pause / 1000)
+          link:progress(1, { progress = 1 })
+        end
+        if answers then
+          link:receive('{"jsonrpc":"2.0","id":1,"result":{}}')
+        end
+      end)
+      local answer, err = link:exchange(message.request(1, "x"), timeout, max, function()
+        reports = reports + 1
+      end)
+      return answer and "answer" or err.code, host.now() - began, reports
+    end)
+  end
+
+  it("gives a request its time", function()
+    assert.same({ "TIMEOUT", 500, 0 }, { ask(500, 9000, {}) })
+    assert.equal(0, host.timers)
+    link:receive('{"jsonrpc":"2.0","id":1,"result":{}}')
+    assert.same({ "an answer to nothing that waits" }, said)
+  end)
+
+  it("gives it anew with progress, up to the longest", function()
+    assert.same({ "answer", 1600, 4 }, { ask(500, 9000, { 400, 400, 400, 400 }, true) })
+    assert.same({ "TIMEOUT", 900, 1 }, { ask(500, 9000, { 400 }) })
+    assert.same({ "TIMEOUT", 1000, 2 }, { ask(500, 1000, { 400, 400, 400, 400 }) })
+  end)
+
+  it("leaves a caller no more time than it has", function()
+    task.run(function()
+      task.deadline(host.now() + 300)
+      local began = host.now()
+      local _, err = link:exchange(message.request(1, "x"), 500, 9000)
+      assert.equal("TIMEOUT", err.code)
+      assert.equal(300, host.now() - began)
+    end)
+  end)
+end)
