@@ -305,7 +305,7 @@ end
 ---@param url string  "redis://user:password@host:port/database", "rediss://" over TLS
 ---@param options? operations.RedisOptions
 ---@return operations.Redis?
----@return operations.Error? err  TRANSPORT_LOST, ABORTED, TIMEOUT
+---@return operations.Error? err  TRANSPORT_LOST, ACCESS_DENIED, ABORTED, TIMEOUT
 function redis.connect(url, options)
   argument.expect(url, "string", 1, "redis")
   options = check(options)
@@ -335,11 +335,8 @@ function redis.connect(url, options)
     return nil, err
   end
   self._subscriber, err = link.connect(address, {
-    ready = function(subscriber)
-      if subscriber:subscribe(presence:channel(self.id), presence.common) then
-        ready()
-      end
-    end,
+    channels = { presence:channel(self.id), presence.common },
+    ready = ready,
     lost = lost,
     message = function(...)
       on_message(self, ...)

@@ -22,49 +22,71 @@ local function failure(kind, message)
 end
 
 local function fail_all(self, err)
-  local waiting, first = self._waiting, self._first
+  local waiting, first, last = self._waiting, self._first, self._last
   self._waiting, self._first, self._last = {}, 1, 0
-  for i = first, #waiting do
+  for i = first, last do
     waiting[i](nil, err)
   end
-end
-
-local pushed = { message = true, smessage = true, subscribe = true, unsubscribe = true, ssubscribe = true,
-  sunsubscribe = true }
-
-local function take(self, reply)
-  if self._subscribes and type(reply) == "table" and pushed[reply[1]] then
-    if reply[1] == "message" or reply[1] == "smessage" then
-      return self._on_message(reply[2], reply[3])
-    elseif self._confirmed then
-      self._confirmed(reply[2])
-    end
-    return
-  end
-  local waiting = self._waiting[self._first]
-  self._waiting[self._first] = nil
-  self._first = self._first + 1
-  if not waiting then
-    return
-  elseif type(reply) == "table" and reply.err then
-    return waiting(nil, errors.new("EXECUTION_ERROR", "Redis: " .. reply.err, { kind = "redis" }))
-  end
-  waiting(reply)
 end
 
 local function lost(self, err)
   if self._stream then
     local stream = self._stream
     self._stream, self.connected = nil, false
+    self._stop_watching()
     stream:close()
     fail_all(self, err)
-    local stop_waiting = self._stop_waiting
-    if stop_waiting then
-      stop_waiting()
-    end
     if self._on_lost then
       self._on_lost(err)
     end
+  end
+end
+
+-- What the errors of Redis are here. Where it cannot serve us now, another connection may find one that can.
+local codes = {
+  NOAUTH = "ACCESS_DENIED", WRONGPASS = "ACCESS_DENIED", NOPERM = "ACCESS_DENIED", OOM = "BUSY",
+  LOADING = "TRANSPORT_LOST", MASTERDOWN = "TRANSPORT_LOST", READONLY = "TRANSPORT_LOST",
+  CLUSTERDOWN = "TRANSPORT_LOST",
+}
+
+local function refusal(message)
+  local code = codes[message:match("^%u+")] or "EXECUTION_ERROR"
+  local err = errors.new(code, "Redis: " .. message, { kind = "redis" })
+  err.retryable = code == "TRANSPORT_LOST" or code == "BUSY" or nil
+  return err
+end
+
+-- What comes on a link that subscribes; true where it ends the answer to a command.
+local pushed = {}
+
+function pushed.message(self, reply)
+  self._on_message(reply[2], reply[3])
+end
+
+function pushed.subscribe(self)
+  self._unconfirmed = self._unconfirmed - 1
+  return self._unconfirmed == 0
+end
+
+function pushed.pong() end
+
+local function take(self, reply)
+  local push = self._channels and type(reply) == "table" and pushed[reply[1]]
+  if push and not push(self, reply) then
+    return
+  end
+  local waiting = self._waiting[self._first]
+  self._waiting[self._first] = nil
+  self._first = self._first + 1
+  if type(reply) ~= "table" or not reply.err then
+    return waiting and waiting(reply)
+  end
+  local err = refusal(reply.err)
+  if waiting then
+    waiting(nil, err)
+  end
+  if err.code == "TRANSPORT_LOST" then
+    lost(self, err)
   end
 end
 
@@ -74,13 +96,35 @@ local function on_bytes(self, stream, bytes, err)
   elseif bytes == nil then
     return lost(self, err or failure("reset", "Redis closed the connection"))
   end
+  self._silent = 0
   local replies, problem = self._reader:feed(bytes)
   if not replies then
     return lost(self, failure("protocol", "not an answer of Redis: " .. problem))
   end
   for i = 1, #replies do
     take(self, replies[i])
+    if stream ~= self._stream then
+      return
+    end
   end
+end
+
+local function nothing() end
+
+-- Asks whether Redis is there; it is not after three times without a byte.
+local function watch(self)
+  self._stop_watching = scheduler.host().timer(limits.presence, function()
+    if self._silent >= 3 then
+      return lost(self, failure("timeout", ("Redis said nothing for %d ms"):format(3 * limits.presence)))
+    end
+    self._silent = self._silent + 1
+    watch(self)
+    if self._channels then
+      self._stream:offer(resp.command("PING"), true)
+    else
+      self:post(nothing, "PING")
+    end
+  end)
 end
 
 --- Sends a command; `fn(reply)` or `fn(nil, err)` is called with its answer and must not wait.
@@ -114,32 +158,6 @@ function Link:call(...)
   return reply, err
 end
 
---- Subscribes to channels and waits until Redis says so. Of a link that was made with `message`.
----@param ... string
----@return true?
----@return operations.Error? err
-function Link:subscribe(...)
-  local command, left = resp.command("SUBSCRIBE", ...), select("#", ...)
-  local stream = self._stream
-  local raised = stream and scheduler.try_await(function(wake)
-    self._stop_waiting = wake
-    self._confirmed = function()
-      left = left - 1
-      if left == 0 then
-        wake()
-      end
-    end
-    stream:offer(command, true)
-  end) or nil
-  self._confirmed, self._stop_waiting = nil, nil
-  if raised ~= nil then
-    return nil, (errors.from(raised))
-  elseif not stream or self._stream ~= stream then
-    return nil, failure("reset", "the connection to Redis was lost")
-  end
-  return true
-end
-
 -- Connects, says who we are; true, or nil and why.
 local function connect(self)
   local at = self._address
@@ -147,7 +165,8 @@ local function connect(self)
   if not stream then
     return nil, err
   end
-  self._stream, self._reader = stream, resp.reader()
+  self._stream, self._reader, self._silent = stream, resp.reader(), 0
+  watch(self)
   stream:each_chunk(function(bytes, why)
     on_bytes(self, stream, bytes, why)
   end)
@@ -157,6 +176,13 @@ local function connect(self)
   end
   if ok and at.database then
     ok, err = self:call("SELECT", at.database)
+  end
+  if ok then
+    ok, err = self:call("PING") -- it may be there and not be ready
+  end
+  if ok and self._channels then
+    self._unconfirmed = #self._channels
+    ok, err = self:call("SUBSCRIBE", compat.unpack(self._channels))
   end
   if ok and self._stream ~= stream then
     ok, err = nil, failure("reset", "Redis closed the connection")
@@ -207,12 +233,13 @@ end
 ---@class operations.RedisLinkEvents
 ---@field ready fun(link: operations.RedisLink)  whenever it is connected; may wait
 ---@field lost? fun(err: operations.Error)
----@field message? fun(channel: string, bytes: string)  of a link that subscribes
+---@field channels? string[]  of a link that subscribes, and can do nothing else
+---@field message? fun(channel: string, bytes: string)
 
 local function new(address, on)
   local self = setmetatable({
     connected = false, _address = address, _waiting = {}, _first = 1, _last = 0,
-    _on_ready = on.ready, _on_message = on.message, _subscribes = on.message ~= nil,
+    _on_ready = on.ready, _on_message = on.message, _channels = on.channels,
   }, Link)
   return self, function(why)
     if on.lost then
