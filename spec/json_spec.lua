@@ -390,6 +390,20 @@ describe("encoding JSON", function()
     assert.matches("boolean as key", refused({ [true] = 1 }, ""))
   end)
 
+  it("finds the key beside the items wherever Lua keeps it", function()
+    -- Written like this, all keys are in the table's hash part, in any order.
+    local layouts = { "{ [1] = 1, k%d = 2 }", "{ k%d = 2, [1] = 1 }", "{ k%d = 4, [1] = 1, [2] = 2, [3] = 3 }",
+      "{ [3] = 3, [2] = 2, [1] = 1, k%d = 4 }", "{ 1, 2, 3, [4] = 4, k%d = 5 }", "{ [1] = 1, [%d] = 2 }" }
+    for _, layout in ipairs(layouts) do
+      for i = 3, 100 do
+        local source = layout:format(i)
+        local mixed = assert((loadstring or load)("return " .. source))()
+        assert.is_nil(json.encode(mixed), source)
+      end
+    end
+    assert.equal("[1,2,3]", json.encode({ [3] = 3, [2] = 2, [1] = 1 }))
+  end)
+
   it("refuses a table that contains itself, at the place where it does", function()
     local cycle = { x = {} }
     cycle.x[1] = { y = cycle.x }

@@ -209,26 +209,44 @@ static void new_line(Walk *w) {
   w->out->len += spaces;
 }
 
+/* The item on top; pops it. */
+static bool write_item(Walk *w, size_t i) {
+  if (i > 1) put(w, ',');
+  new_line(w);
+  if (!write_value(w)) return failed_in_item(w, i);
+  lua_pop(w->L, 1);
+  return true;
+}
+
+/* The items of an array whose keys do not come in their order. */
+static bool write_items(Walk *w) {
+  ptrdiff_t length = value_array_length(w->L, -1), i;
+  if (length < 0) return fail(w, "an array has keys beside 1 to its length");
+  for (i = 1; i <= length; i++) {
+    ops_rawgeti(w->L, -1, (size_t)i);
+    if (!write_item(w, (size_t)i)) return false;
+  }
+  return true;
+}
+
 static bool write_array(Walk *w) {
   lua_State *L = w->L;
-  ptrdiff_t length = value_array_length(L, -1);
-  size_t n = (size_t)length, i;
-  if (length < 0) return fail(w, "an array has keys beside 1 to its length");
+  size_t start, i;
   put(w, '[');
+  start = w->out->len;
   w->depth++;
-  for (i = 1; i <= n; i++) {
-    if (i > 1) put(w, ',');
-    new_line(w);
-    ops_rawgeti(L, -1, i);
-    if (lua_isnil(L, -1)) {
-      lua_pop(L, 1);
-      return fail(w, "an array has keys beside 1 to its length");
+  lua_pushnil(L);
+  for (i = 1; lua_next(L, -2); i++) {
+    if (!value_is_index(L, -2, i)) {
+      lua_pop(L, 2);
+      w->out->len = start;
+      if (!write_items(w)) return false;
+      break;
     }
-    if (!write_value(w)) return failed_in_item(w, i);
-    lua_pop(L, 1);
+    if (!write_item(w, i)) return false;
   }
   w->depth--;
-  if (n > 0) new_line(w);
+  if (w->out->len > start) new_line(w);
   put(w, ']');
   return true;
 }

@@ -438,7 +438,7 @@ static bool check_items_act(check_Machine *m, const schema_Node *n, int v) {
   ptrdiff_t length;
   bool ok;
   if (!check_reserve(m, 8) || table_type(m, n, v) != TYPE_ARRAY) return false;
-  length = value_array_length(m->L, v);
+  length = value_glance_length(m->L, v);
   if (length < 0 || (size_t)length < bounds->fewest_items ||
       (size_t)length > bounds->most_items)
     return false;

@@ -198,7 +198,7 @@ bool check_one_op(check_Machine *m, const schema_Node *n, const schema_Op *op,
 static bool check_array(check_Machine *m, const schema_Node *n, int v) {
   const schema_Op *op = program_op(m->s, n->arrays);
   const schema_Op *end = program_op(m->s, n->objects);
-  ptrdiff_t length = value_array_length(m->L, v);
+  ptrdiff_t length = value_glance_length(m->L, v);
   if (length < 0 || (n->items < 0 && !schema_is_sequence(m->L, v, false)))
     return false;
   for (; op < end; op++) {

@@ -60,7 +60,7 @@ uint16_t schema_type_of(lua_State *L, const core_State *core, int i, int t,
 }
 
 bool schema_is_sequence(lua_State *L, int i, bool walked) {
-  ptrdiff_t n = value_array_length(L, i), at;
+  ptrdiff_t n = value_glance_length(L, i), at;
   if (n < 0 || walked) return n >= 0;
   for (at = 1; at <= n; at++) {
     bool hole = ops_rawgeti(L, i, (size_t)at) == LUA_TNIL;

@@ -91,17 +91,50 @@ static bool has_only_items(lua_State *L, int i, size_t n) {
   return count == n;
 }
 
+bool value_is_index(lua_State *L, int i, size_t n) {
+#if OPS_INTEGERS
+  return lua_isinteger(L, i) && lua_tointeger(L, i) == (lua_Integer)n;
+#else
+  return lua_type(L, i) == LUA_TNUMBER && lua_tonumber(L, i) == (lua_Number)n;
+#endif
+}
+
 ptrdiff_t value_array_length(lua_State *L, int i) {
-  size_t n = ops_rawlen(L, i);
-  bool more;
+  size_t n = 0;
   i = ops_absindex(L, i);
-  /* Array parts are walked in order: usually nothing follows key n. */
-  if (n == 0) lua_pushnil(L);
-  else lua_pushinteger(L, (lua_Integer)n);
-  more = lua_next(L, i) != 0;
-  if (!more) return (ptrdiff_t)n; /* no hash part: a hole would be nil inside */
-  lua_pop(L, 2);
-  return has_only_items(L, i, n) ? (ptrdiff_t)n : -1;
+  /* Nearly always the keys come in their order. */
+  for (lua_pushnil(L); lua_next(L, i); lua_pop(L, 1)) {
+    if (value_is_index(L, -2, ++n)) continue;
+    lua_pop(L, 2);
+    n = ops_rawlen(L, i);
+    return has_only_items(L, i, n) ? (ptrdiff_t)n : -1;
+  }
+  return (ptrdiff_t)n;
+}
+
+/* Does the walk over the table at `i` end with the indices n - 1 and n? */
+static bool ends_with(lua_State *L, int i, size_t n) {
+  bool ends;
+  if (n == 1) lua_pushnil(L);
+  else lua_pushinteger(L, (lua_Integer)(n - 1));
+  if (!lua_next(L, i)) return false;
+  ends = value_is_index(L, -2, n);
+  lua_pop(L, 1);
+  if (ends && !lua_next(L, i)) return true;
+  lua_pop(L, ends ? 2 : 1);
+  return false;
+}
+
+ptrdiff_t value_glance_length(lua_State *L, int i) {
+  size_t n = ops_rawlen(L, i);
+  i = ops_absindex(L, i);
+  if (n > 1) { /* a walk goes on from a key that is there */
+    bool hole = ops_rawgeti(L, i, n - 1) == LUA_TNIL;
+    lua_pop(L, 1);
+    if (hole) return -1;
+  }
+  if (n > 0 && ends_with(L, i, n)) return (ptrdiff_t)n;
+  return value_array_length(L, i);
 }
 
 static int by_bytes(const void *a, const void *b) {

@@ -94,6 +94,16 @@ describe("checking a value", function()
     assert.is_false(valid({ unevaluatedProperties = { type = "integer" } }, { x = 1, [5] = 2 }))
   end)
 
+  it("refuses an item beside a name wherever Lua keeps the two", function()
+    for i = 1, 100 do
+      local mixed = {}
+      mixed["k" .. i] = true
+      mixed[1] = true
+      assert.is_false(valid({ type = "array" }, mixed))
+      assert.is_false(valid({ type = "array", items = { type = "boolean" } }, mixed))
+    end
+  end)
+
   it("finds equal items in long arrays, whatever they are", function()
     local list = {}
     for i = 1, 100 do
