@@ -308,6 +308,7 @@ build = {
     ["operations.task_deadlines"] = "lua/operations/task_deadlines.lua",
     ["operations.task_failure"] = "lua/operations/task_failure.lua",
     ["operations.task_map"] = "lua/operations/task_map.lua",
+    ["operations.task_pool"] = "lua/operations/task_pool.lua",
     ["operations.task_queue"] = "lua/operations/task_queue.lua",
     ["operations.task_tree"] = "lua/operations/task_tree.lua",
     ["operations.task_wait"] = "lua/operations/task_wait.lua",

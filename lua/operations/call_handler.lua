@@ -5,7 +5,7 @@ local catalog = require("operations.catalog")
 local errors = require("operations.error")
 local limits = require("operations.limits")
 local scheduler = require("operations.scheduler")
-local task = require("operations.task")
+local task_pool = require("operations.task_pool")
 
 local call_handler = {}
 
@@ -14,8 +14,8 @@ local call_handler = {}
 local CallHandler = {}
 CallHandler.__index = CallHandler
 
-local function stream(request, registry, context)
-  local subscription, err = registry:subscribe(request.operationId, request.input, context)
+local function stream(request, registry)
+  local subscription, err = registry:subscribe(request.operationId, request.input, request)
   if not subscription then
     return request:fail(err)
   end
@@ -32,8 +32,8 @@ local function stream(request, registry, context)
   end
 end
 
-local function answer(request, registry, context)
-  local envelope, err = registry:execute(request.operationId, request.input, context)
+local function answer(request, registry)
+  local envelope, err = registry:execute(request.operationId, request.input, request)
   if not envelope then
     return request:fail(err)
   end
@@ -68,9 +68,17 @@ local function registry_of(self, id)
   return registry, nil, kind, looks
 end
 
-local function work(self, request, fn, registry)
-  request.begun = true
-  local ok, raised = pcall(fn, request, registry, request:context())
+local function cancel(err, request)
+  request.worker:cancel(err)
+end
+
+local function work(running, self, request, registry)
+  local ok, raised = true, nil
+  if not request.ended then
+    request.worker, request.on_abort = running, cancel
+    ok, raised = pcall(request.streams and stream or answer, request, registry)
+    request.on_abort = nil -- what runs it does something else now
+  end
   self:leave()
   if not ok then
     request:fail((errors.from(raised)))
@@ -85,13 +93,7 @@ local function serve(self, request)
   end
   request.streams = kind == "subscription" or not kind and request.credit ~= nil -- not here: the request says
   self.active = self.active + 1
-  local running = task.detach(work, self, request, request.streams and stream or answer, registry)
-  request.on_abort = function(reason)
-    running:cancel(reason)
-    if not request.begun then -- nor will it
-      self:leave()
-    end
-  end
+  task_pool.start(work, self, request, registry)
 end
 
 -- The first event of what streams.

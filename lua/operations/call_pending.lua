@@ -3,6 +3,7 @@ local compat = require("operations.compat")
 local core = require("operations.core")
 local errors = require("operations.error")
 local scheduler = require("operations.scheduler")
+local task_wait = require("operations.task_wait")
 
 local call_pending = {}
 
@@ -12,26 +13,19 @@ local call_pending = {}
 ---@field deadline? integer
 ---@field ended? boolean  its terminal event came, or it was given up
 ---@field err? operations.Error
----@field wake? fun()
+---@field notify fun(self)  wakes who waits for what comes
 ---@field limit? integer  of a call that waits: when `expire` is called
 local Pending = {}
 Pending.__index = Pending
 
-local function wake(self)
-  local waiting = self.wake
-  if waiting then
-    self.wake = nil
-    waiting()
-  end
-end
-
 local function finish(self, err)
   if not self.ended then
     self.ended, self.err = true, err
-    if self.map._pending[self.id] == self then
-      self.map._pending[self.id] = nil
+    local pending = self.map._pending
+    if pending[self.id] == self then
+      pending[self.id] = nil
     end
-    wake(self)
+    self:notify()
   end
 end
 
@@ -50,33 +44,14 @@ function Pending:give_up(err)
   end
 end
 
-local function arm(waker, self)
-  self.wake = waker
-end
-
--- Waits for what arrives next, at most until `limit`; gives up when the wait fails.
-local function await(self, limit)
-  local previous
-  if limit then
-    previous = scheduler.deadline(limit)
-    if previous and previous < limit then
-      scheduler.deadline(previous)
-    end
-  end
-  local failure = scheduler.try_await(arm, self)
-  if limit then
-    scheduler.deadline(previous)
-  end
-  self.wake = nil
-  return failure
-end
-
 local function timed_out(self)
   return errors.new("TIMEOUT", ("%s: deadline passed"):format(self.operation), { deadline = self.deadline })
 end
 
+-- It is its own `operations.Wait`.
 local Call = setmetatable({}, { __index = Pending })
 Call.__index = Call
+Call.fail, Call.give_up = Pending.fail, Pending.give_up -- found at once
 
 --- A call: ends at its first response.
 ---@param map operations.CallMap
@@ -84,8 +59,15 @@ Call.__index = Call
 function call_pending.call(map, payload)
   return setmetatable({
     id = payload.requestId, map = map, deadline = payload.deadline, operation = payload.operationId,
-    limit = nil, wake = nil, ended = nil, envelope = nil, -- room for what comes
+    done = false, n = 0, task = nil, failure = nil, -- of a wait
+    limit = nil, ended = nil, envelope = nil, err = nil, -- room for what comes
   }, Call)
+end
+
+function Call:notify()
+  if not self.done then
+    task_wait.settle(self)
+  end
 end
 
 function Call:respond(payload)
@@ -108,11 +90,11 @@ end
 ---@return operations.Envelope?
 ---@return operations.Error?
 function Call:wait()
-  if self.deadline and not self.ended then
-    self.map._deadlines:watch(self, self.deadline)
-  end
-  while not self.ended do
-    local failure = await(self)
+  if not self.ended then
+    if self.deadline then
+      self.map._deadlines:watch(self, self.deadline)
+    end
+    local failure = scheduler.wait(self)
     if failure ~= nil then
       if errors.is_error(failure) and failure.code == "TIMEOUT" and self.deadline then
         failure = timed_out(self)
@@ -144,6 +126,35 @@ Here.give_up = Here.fail
 local Stream = setmetatable({}, { __index = Pending })
 Stream.__index = Stream
 
+function Stream:notify()
+  local waiting = self.wake
+  if waiting then
+    self.wake = nil
+    waiting()
+  end
+end
+
+local function arm(waker, self)
+  self.wake = waker
+end
+
+-- Waits for what arrives next, at most until `limit`.
+local function await(self, limit)
+  local previous
+  if limit then
+    previous = scheduler.deadline(limit)
+    if previous and previous < limit then
+      scheduler.deadline(previous)
+    end
+  end
+  local failure = scheduler.try_await(arm, self)
+  if limit then
+    scheduler.deadline(previous)
+  end
+  self.wake = nil
+  return failure
+end
+
 --- A subscription: ends at its `call.completed`, or its failure.
 ---@param map operations.CallMap
 ---@param payload table
@@ -173,7 +184,7 @@ function Stream:respond(payload)
   self.seq = seq or self.seq + 1
   self.ran, self.last = true, self.last + 1
   self[self.last] = payload.output
-  wake(self)
+  self:notify()
 end
 
 function Stream:complete()

@@ -10,33 +10,22 @@ local call_request = {}
 ---@field id string
 ---@field operationId string
 ---@field input any
+---@field requestId string  the same as `id`: a request is what its operation's context is made of, too
+---@field parentRequestId? string
+---@field identity? operations.Identity  whom the transport authenticated, or whom the event names where the transport
+---  vouches for it
+---@field deadline? number  ms since the epoch
+---@field metadata? table
+---@field traceparent? string
+---@field attempt? integer  as the transport counts
 ---@field peer operations.Peer
----@field payload table  the checked call.requested
 ---@field streams? boolean  set by who serves it: a response does not end it
 ---@field credit? integer  how many events may still be sent; nil: no limit was asked for
----@field begun? boolean  set by who serves it: the handler runs
 ---@field ended? boolean
----@field on_abort? fun(err: operations.Error)  set by who serves it
+---@field on_abort? fun(err: operations.Error, request: operations.Request)  set by who serves it
+---@field worker? operations.Task  which runs it, set by who serves it
 local Request = {}
 Request.__index = Request
-
----@param map operations.CallMap
----@param payload table
----@param peer operations.Peer
----@return operations.Request
-function call_request.new(map, payload, peer)
-  return setmetatable({
-    id = payload.requestId,
-    operationId = payload.operationId,
-    input = payload.input,
-    payload = payload,
-    peer = peer,
-    credit = payload.credit,
-    seq = 0,
-    map = map,
-    streams = nil, on_abort = nil, begun = nil, ended = nil, -- room for what comes
-  }, Request)
-end
 
 -- Clocks differ between machines: what is left when it was sent counts beside the absolute deadline.
 local function deadline_of(payload)
@@ -45,21 +34,32 @@ local function deadline_of(payload)
   return limit and (not deadline or limit < deadline) and limit or deadline
 end
 
---- What the operation's context is made of. The identity is what the transport authenticated, or what the event
---- says where the transport vouches for it.
----@return table
-function Request:context()
-  local payload, peer = self.payload, self.peer
-  local metadata = payload.metadata
-  return {
-    requestId = self.id,
-    parentRequestId = payload.parentRequestId,
+---@param map operations.CallMap
+---@param payload table  of a checked call.requested
+---@param peer operations.Peer
+---@return operations.Request
+function call_request.new(map, payload, peer)
+  local id, metadata = payload.requestId, payload.metadata
+  local self = setmetatable({
+    id = id,
+    requestId = id,
+    operationId = payload.operationId,
+    input = payload.input,
     identity = peer.identity or peer.vouches and payload.identity or nil,
     deadline = deadline_of(payload),
-    metadata = metadata,
     attempt = peer.attempt,
-    traceparent = metadata and type(metadata.traceparent) == "string" and metadata.traceparent or nil,
-  }
+    peer = peer,
+    credit = payload.credit,
+    seq = 0,
+    map = map,
+    streams = nil, on_abort = nil, ended = nil, worker = nil, parentRequestId = nil, -- room for what comes
+  }, Request)
+  self.parentRequestId = payload.parentRequestId
+  if metadata then
+    self.metadata = metadata
+    self.traceparent = type(metadata.traceparent) == "string" and metadata.traceparent or nil
+  end
+  return self
 end
 
 --- Sends an event to who made the request.
@@ -177,7 +177,7 @@ function Request:abort(err)
   if not self.ended then
     finish(self)
     if self.on_abort then
-      self.on_abort(err)
+      self.on_abort(err, self)
     end
     if self.wake then
       self.wake()

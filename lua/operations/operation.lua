@@ -195,12 +195,13 @@ local function with_deadline(self, input, context, deadline)
   if core.now() >= deadline then
     return false, errors.new("TIMEOUT", self.id .. ": deadline passed", { deadline = deadline })
   end
-  local outer = scheduler.deadline(deadline)
-  if outer and outer < deadline then
-    scheduler.deadline(outer) -- nothing has longer than what it is part of
+  local strand = scheduler.here()
+  local outer = strand.deadline
+  if not outer or deadline < outer then
+    strand.deadline = deadline -- nothing has longer than what it is part of
   end
   local ok, value, failure = xpcall(self.handler, on_raise, input, context)
-  scheduler.deadline(outer)
+  strand.deadline = outer
   return ok, value, failure
 end
 

@@ -167,18 +167,19 @@ local function set_deadline(wait, deadline)
   end)
 end
 
--- Arms and waits; returns the wait, done.
-local function wait_for(arm, shielded, subject)
+-- Arms, if that is to be done, and waits; returns the wait, done.
+local function wait_for(wait, arm, shielded, subject)
   local strand = here()
   local task, deadline = strand.task, nil
-  local wait = task_wait.new()
   if not shielded then
     wait.failure, deadline = interruption(strand)
     if wait.failure then
       return wait
     end
   end
-  wait.cancel = arm(task_wait.waker(wait), subject) or nothing
+  if arm then
+    wait.cancel = arm(task_wait.waker(wait), subject) or nothing
+  end
   if wait.done then
     return wait
   end
@@ -200,13 +201,25 @@ local function wait_for(arm, shielded, subject)
   return wait
 end
 
+--- Waits for a wait that the caller made (of `task_wait.new`, or a table that has its fields).
+---@param wait operations.Wait
+---@return any failure  nil when it was woken
+function scheduler.wait(wait)
+  return wait_for(wait).failure
+end
+
+--- Suspends the running task until it is made `ready`; nothing else ends this, and it obeys no deadline.
+function scheduler.idle()
+  coroutine.yield(WAITING)
+end
+
 --- Suspends the running coroutine until `wake(...)` is called, and returns what `wake` was given. Raises the ABORTED
 --- or TIMEOUT error object when the task is cancelled or the deadline passes first.
 ---@param arm fun(wake: fun(...)): fun()?  starts what is waited for; may return the function that undoes it
 ---@param shielded? boolean  waits on in spite of cancellation and deadlines
 ---@return any ...
 function scheduler.await(arm, shielded)
-  local wait = wait_for(arm, shielded)
+  local wait = wait_for(task_wait.new(), arm, shielded)
   if wait.failure ~= nil then
     error(wait.failure, 0)
   end
@@ -219,7 +232,7 @@ end
 ---@return any failure  nil when woken
 ---@return any ...  what `wake` was given
 function scheduler.try_await(arm, subject)
-  local wait = wait_for(arm, false, subject)
+  local wait = wait_for(task_wait.new(), arm, false, subject)
   return wait.failure, task_wait.values(wait)
 end
 

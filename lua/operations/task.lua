@@ -131,6 +131,12 @@ function Task:_returned(ok, ...)
   end
 end
 
+--- Has it nothing that ends with it, and was it not cancelled? Then it can as well do something else next.
+---@return boolean
+function Task:is_clean()
+  return not (self._aborted or self._eldest or self._tied or self._unasked_children)
+end
+
 -- Waits until the task has ended.
 local function join(self, shielded)
   task_failure.observe(self)

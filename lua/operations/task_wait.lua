@@ -27,7 +27,9 @@ function wait.new()
   return { nil, nil, nil, nil, done = false, n = 0, cancel = nil, task = nil } -- has room for what comes
 end
 
-local function settle(self)
+--- Ends a wait that is not done.
+---@param self operations.Wait
+function wait.settle(self)
   self.done = true
   if self.timer then
     self.timer()
@@ -48,7 +50,7 @@ function wait.fail(self, failure)
     return
   end
   self.failure, self.n = failure, 0
-  settle(self)
+  wait.settle(self)
   local cancel = self.cancel
   self.cancel = nil
   if cancel then
@@ -71,7 +73,7 @@ function wait.waker(self)
       for i = 5, n do
         self[i] = (select(i, ...))
       end
-      settle(self)
+      wait.settle(self)
     end
   end
 end
