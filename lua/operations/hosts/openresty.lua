@@ -2,6 +2,7 @@
 --- light thread that reads a socket: a thread in C sends it a byte when the reactor has work (see reactor_relay.h). All
 --- else happens on the worker's own thread. The pump starts with the first wait and ends when nothing is under way.
 local core = require("operations.core")
+local detached_tasks = require("operations.hosts.openresty_detached")
 local reactor_loop = require("operations.hosts.reactor")
 local request = require("operations.hosts.openresty_request")
 local semaphores = require("ngx.semaphore")
@@ -209,14 +210,6 @@ function openresty.start(kind, options, on_event)
   return started(reactor_loop.start(kind, options, on_event))
 end
 
--- A light thread that ended keeps its memory until the one that started it has waited for it.
-local function reap(ended)
-  for i = #ended, 1, -1 do
-    ngx.thread.wait(ended[i])
-    ended[i] = nil
-  end
-end
-
 --- Runs `fn(argument)` in a light thread of the running request; where there is none, or when it is to be `detached`
 --- from the request, in a timer's.
 ---@param fn function
@@ -224,15 +217,12 @@ end
 ---@param detached? boolean
 function openresty.spawn(fn, argument, detached)
   if detached or not threaded[ngx.get_phase()] then
-    assert(ngx.timer.at(0, function()
-      fn(argument)
-    end))
-    return
+    return detached_tasks.spawn(fn, argument)
   end
   local spawned, co = request.own("operations.spawned"), coroutine.running()
   local ended = spawned[co] or {}
   spawned[co] = ended
-  reap(ended)
+  detached_tasks.reap(ended)
   local gate = take_semaphore()
   ngx.thread.spawn(function()
     sleep_on(gate) -- until the caller waits

@@ -1,0 +1,90 @@
+--- Tasks of OpenResty that belong to no request: light threads of a timer. Not a timer each: nginx runs 256 at once
+--- unless told otherwise, and drops the others.
+local semaphores = require("ngx.semaphore")
+
+local openresty_detached = {}
+
+-- What nginx keeps about each light thread is freed when its timer ends, which is after so many, or so many seconds
+-- without any.
+local MANY, IDLE = 10000, 0.25
+local REAPED = 64 -- together
+local FOREVER = 1000000 -- seconds
+
+---@class operations.OpenrestyYard
+---@field given any[]  functions to start and their arguments
+---@field ended thread[]
+---@field left integer  how many more it starts
+local yard -- the one that takes more
+
+local function wake(mine)
+  if mine.waits then
+    mine.waits = false
+    mine.semaphore:post(1)
+  end
+end
+
+local function run(mine, fn, argument)
+  local ok, raised = pcall(fn, argument)
+  mine.running = mine.running - 1
+  mine.ended[#mine.ended + 1] = coroutine.running()
+  if mine.running == 0 or #mine.ended >= REAPED then
+    wake(mine)
+  end
+  if not ok then
+    error(raised, 0)
+  end
+end
+
+--- A light thread that ended keeps its memory until the one that started it has waited for it.
+---@param ended thread[]
+function openresty_detached.reap(ended)
+  for i = #ended, 1, -1 do
+    ngx.thread.wait(ended[i])
+    ended[i] = nil
+  end
+end
+
+local function start_given(mine)
+  local given = mine.given
+  mine.given = {}
+  for i = 1, #given, 2 do
+    mine.running = mine.running + 1
+    ngx.thread.spawn(run, mine, given[i], given[i + 1])
+  end
+end
+
+local function tend(mine)
+  repeat
+    start_given(mine)
+    openresty_detached.reap(mine.ended)
+    if #mine.given == 0 then
+      mine.waits = true
+      mine.semaphore:wait(mine.running > 0 and FOREVER or IDLE)
+      mine.waits = false
+    end
+  until mine.running == 0 and #mine.given == 0
+  if yard == mine then
+    yard = nil
+  end
+end
+
+--- Runs `fn(argument)`, soon.
+---@param fn function
+---@param argument any
+function openresty_detached.spawn(fn, argument)
+  local mine = yard
+  if not mine or mine.left == 0 then
+    mine = { given = {}, ended = {}, running = 0, left = MANY, semaphore = semaphores.new(0) }
+    local ok, err = ngx.timer.at(0, function()
+      tend(mine)
+    end)
+    if not ok then
+      error(("cannot start a task: ngx.timer.at: %s"):format(err), 0)
+    end
+    yard = mine
+  end
+  mine.given[#mine.given + 1], mine.given[#mine.given + 2], mine.left = fn, argument, mine.left - 1
+  wake(mine)
+end
+
+return openresty_detached
