@@ -241,6 +241,7 @@ build = {
     ["operations.hosts"] = "lua/operations/hosts/init.lua",
     ["operations.hosts.nvim"] = "lua/operations/hosts/nvim.lua",
     ["operations.hosts.openresty"] = "lua/operations/hosts/openresty.lua",
+    ["operations.hosts.openresty_connection"] = "lua/operations/hosts/openresty_connection.lua",
     ["operations.hosts.openresty_detached"] = "lua/operations/hosts/openresty_detached.lua",
     ["operations.hosts.openresty_request"] = "lua/operations/hosts/openresty_request.lua",
     ["operations.hosts.plain"] = "lua/operations/hosts/plain.lua",

@@ -84,6 +84,11 @@ function Stream:each_chunk(on_chunk)
   end
 end
 
+--- Hands over nothing more until `each_chunk` is called again; a sender of much is held back meanwhile.
+function Stream:pause()
+  self._on_chunk = nil
+end
+
 --- Queues bytes if there is room, all or none; never waits.
 ---@param bytes string
 ---@param urgent? boolean  also where there is none: for what is small and seldom
@@ -202,6 +207,24 @@ function stream.connect(host, port, options)
     return nil, failure(kind, ("%s:%d: %s"):format(host, port, message))
   end
   return self
+end
+
+--- Takes over the connection of the HTTP request that is being handled here, from its head on, which comes as the first
+--- bytes; returns when the stream was closed. Inside of OpenResty, in a phase that may wait.
+---@param on_stream fun(stream: operations.Stream)  may wait
+function stream.take_over(on_stream)
+  argument.expect(on_stream, "function", 1, "take_over")
+  local host = scheduler.host()
+  if not host.take_over then
+    error(("the host '%s' handles no requests whose connections could be taken over"):format(host.name), 2)
+  end
+  local self = setmetatable({}, Stream)
+  host.take_over({ queue = limits.send_queue }, function(...)
+    return on_event(self, ...)
+  end, function(handle)
+    self._handle = handle
+    on_stream(self)
+  end)
 end
 
 ---@class operations.Listener

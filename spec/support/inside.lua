@@ -52,7 +52,7 @@ local configuration = [[
 load_module /usr/lib/nginx/modules/ndk_http_module.so;
 load_module /usr/lib/nginx/modules/ngx_http_lua_module.so;
 master_process off; daemon off; pid $directory/nginx.pid; error_log $directory/error.log error;
-env BUSTED_ARGS; env PATH; env TASKS_URL; env TMPDIR;
+env BUSTED_ARGS; env PATH; env SPEC_CALLS_URL; env SPEC_CALLS_CA; env TASKS_URL; env TMPDIR;
 env MCP_URL; env MCP_CONFORMANCE_SCENARIO; env MCP_CONFORMANCE_CONTEXT; env MCP_CONFORMANCE_PROTOCOL_VERSION;
 events { worker_connections 4000; }
 http {

@@ -76,7 +76,7 @@ local tls_lines = "listen 127.0.0.1:%d ssl http2; ssl_certificate cert.pem; ssl_
 
 local app = {
   process = "user root;\nmaster_process on;\nworker_processes %d;\nenv LUA_PATH;",
-  path = "%s/lua/?.lua;%s/lua/?/init.lua",
+  path = "%s/lua/?.lua;%s/lua/?/init.lua;%s/?.lua",
   lua = [[
   lua_package_cpath "%s/build/luajit/?.so;;";
   lua_code_cache %s;
@@ -182,7 +182,7 @@ local function configure(directory, options)
     local root = absolute(here .. "../.."):gsub("/%./", "/")
     values.handlers = absolute(here .. "app")
     values.process = app.process:format(options.workers or 1)
-    values.path = app.path:format(root, root)
+    values.path = app.path:format(root, root, root)
     values.lua = app.lua:format(root, options.code_cache == false and "off" or "on")
     values.locations = app.locations:gsub("%$handlers", values.handlers)
   end

@@ -1,6 +1,7 @@
 --- OpenResty, or nginx with its Lua module: tasks are light threads, waits are semaphores. Each worker has a pump, a
 --- light thread that reads a socket: a thread in C sends it a byte when the reactor has work (see reactor_relay.h). All
 --- else happens on the worker's own thread. The pump starts with the first wait and ends when nothing is under way.
+local connection = require("operations.hosts.openresty_connection")
 local core = require("operations.core")
 local detached_tasks = require("operations.hosts.openresty_detached")
 local reactor_loop = require("operations.hosts.reactor")
@@ -27,7 +28,7 @@ local inline = 0
 local parked = setmetatable({}, { __mode = "k" }) -- waits of light threads that sleep
 local free = {} -- semaphores
 
-local openresty = { name = "openresty", now = core.now, strands = request.strands }
+local openresty = { name = "openresty", now = core.now, strands = request.strands, take_over = connection.take_over }
 
 local function take_semaphore()
   local semaphore = table.remove(free)

@@ -14,7 +14,7 @@ local websocket_hub = {}
 
 ---@class operations.HubOptions
 ---@field host? string  numeric address, default "127.0.0.1"
----@field port? integer  default: any free one, see `hub.port`
+---@field port? integer|false  default: any free one, see `hub.port`; false: it listens nowhere, see `serve_request`
 ---@field registry? operations.Registry  what spokes may call
 ---@field authorize? fun(request: operations.WebSocketRequest): operations.Identity?, string?  whose connection it is;
 ---  nil refuses it. It may wait. Default: everybody is nobody
@@ -28,17 +28,27 @@ local websocket_hub = {}
 ---@field log? fun(level: string, message: string, details: any)
 
 ---@class operations.Hub
----@field port integer
----@field connections integer  open now
+---@field port? integer
+---@field connections integer  open now, of this worker
 local Hub = {}
 Hub.__index = Hub
 
 local function refuse(self, stream, status, reason)
+  local stop
+  local function close()
+    stop()
+    self._streams[stream] = nil
+    stream:close()
+  end
   stream:offer(handshake.refuse(status, reason), true)
   stream:finish()
   -- The other side has a moment to read it.
-  self._streams[stream] = scheduler.host().timer(limits.close_grace, function()
-    self._streams[stream] = nil
+  stop = scheduler.host().timer(limits.close_grace, close)
+  self._streams[stream] = stop
+  stream:each_chunk(function(bytes)
+    if not bytes then
+      close()
+    end
   end)
 end
 
@@ -113,31 +123,28 @@ local function welcome(self, stream)
   serve(self, stream, peer, request)
 end
 
---- Listens for spokes.
----@param options operations.HubOptions
----@return operations.Hub?
----@return operations.Error? err
-function websocket_hub.listen(options)
-  argument.expect(options, "table", 1, "websocket_hub")
-  local self = setmetatable({
-    connections = 0, _options = options, _streams = {}, _maps = {}, _handlers = setmetatable({}, { __mode = "k" }),
-  }, Hub)
-  local waiting = 0
-  local listener, err = streams.listen(options.host or "127.0.0.1", options.port or 0, function(stream)
-    if waiting + self.connections >= 2 * (options.max_connections or limits.connections) then
+local function expect(self, stream)
+  self._streams[stream], self._waiting = true, self._waiting + 1
+end
+
+-- Takes a stream in that is expected; it begins with a handshake.
+local function admit(self, stream)
+  local ok, raised = pcall(welcome, self, stream)
+  self._waiting = self._waiting - 1
+  if not ok then
+    self._streams[stream] = nil
+    stream:close()
+    error(raised, 0)
+  end
+end
+
+local function listen(self, host, port)
+  local listener, err = streams.listen(host, port, function(stream)
+    if self._waiting + self.connections >= 2 * (self._options.max_connections or limits.connections) then
       return stream:close()
     end
-    self._streams[stream] = true
-    waiting = waiting + 1
-    task.detach(function()
-      local ok, raised = pcall(welcome, self, stream)
-      waiting = waiting - 1
-      if not ok then
-        self._streams[stream] = nil
-        stream:close()
-        error(raised, 0)
-      end
-    end)
+    expect(self, stream)
+    task.detach(admit, self, stream)
   end)
   if not listener then
     return nil, err
@@ -146,11 +153,39 @@ function websocket_hub.listen(options)
   return self
 end
 
+--- Listens for spokes.
+---@param options operations.HubOptions
+---@return operations.Hub?
+---@return operations.Error? err
+function websocket_hub.listen(options)
+  argument.expect(options, "table", 1, "websocket_hub")
+  local self = setmetatable({
+    connections = 0, _options = options, _waiting = 0, _streams = {}, _maps = {},
+    _handlers = setmetatable({}, { __mode = "k" }),
+  }, Hub)
+  if options.port == false then
+    return self
+  end
+  return listen(self, options.host or "127.0.0.1", options.port or 0)
+end
+
+--- Serves the request that is being handled as a connection to the hub, inside of OpenResty, in a `content_by_lua` of a
+--- location; returns when the connection has ended. One that may not connect is answered so. The authoriser runs in the
+--- request: `ngx.var` and `ngx.ctx` are its own.
+function Hub:serve_request()
+  streams.take_over(function(stream)
+    expect(self, stream)
+    admit(self, stream)
+  end)
+end
+
 --- Accepts nobody more, lets the requests under way end (for `grace` ms at most) and closes all connections.
 ---@param grace? number  ms, default 0: at once
 function Hub:close(grace)
   argument.optional(grace, "number", 1, "close")
-  self._listener:close()
+  if self._listener then
+    self._listener:close()
+  end
   local draining = {}
   for map in pairs(self._maps) do
     draining[#draining + 1] = function()

@@ -21,7 +21,7 @@ function websocket_opening.within(ms, fn, ...)
   return result, err
 end
 
---- Collects what comes until `read` makes something of it.
+--- Collects what comes until `read` makes something of it; then the stream is paused.
 ---@param stream operations.Stream
 ---@param read fun(bytes: string): any, any  nil: not enough yet
 ---@return any result
@@ -45,10 +45,12 @@ function websocket_opening.collect(stream, read)
     end)
     waiting = nil
     if raised ~= nil then
+      stream:pause()
       return nil, (errors.from(raised))
     end
     result, err, detail = read(bytes)
   end
+  stream:pause()
   if result == nil and err == nil then
     return nil, ended
   end

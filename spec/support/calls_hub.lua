@@ -1,0 +1,7 @@
+--- The hub of the application of ours that is an OpenResty: each worker has one.
+local calls = require("spec.support.calls")
+local operations = require("operations")
+
+local options = calls.hub_options()
+options.port = false
+return assert(operations.transports.websocket_hub(options))
