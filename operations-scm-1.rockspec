@@ -154,6 +154,7 @@ build = {
     ["operations.cli.remote_sources"] = "lua/operations/cli/remote_sources.lua",
     ["operations.cli.schema_text"] = "lua/operations/cli/schema_text.lua",
     ["operations.cli.sources"] = "lua/operations/cli/sources.lua",
+    ["operations.cli.suggestion"] = "lua/operations/cli/suggestion.lua",
     ["operations.cli.type_text"] = "lua/operations/cli/type_text.lua",
     ["operations.cli.watch"] = "lua/operations/cli/watch.lua",
     ["operations.cli.worker"] = "lua/operations/cli/worker.lua",

@@ -79,14 +79,12 @@ value_Mark value_mark(lua_State *L, const core_State *core, int i);
 
 /* The length of the array at `i`, or -1 when it has keys beside 1..n (holes,
 ** string keys).  Walks all of it: nothing tells which keys are in the hash
-*part,
-** where n may be the last one in the walk in spite of others before it. */
+** part, where n may be the last one in the walk in spite of others before. */
 ptrdiff_t value_array_length(lua_State *L, int i);
 
 /* The same at a glance: how the walk ends only.  Holes are the caller's to
-*find,
-** and a stray key before indices in the hash part may be missed: not for what
-** copies or writes. */
+** find, and a stray key before indices in the hash part may be missed: not for
+** what copies or writes. */
 ptrdiff_t value_glance_length(lua_State *L, int i);
 
 /* Is the value at `i` the number n? */

@@ -92,6 +92,17 @@ describe("operations list", function()
     assert.equal("echo", specs[1].name)
     assert.equal("[]\n", run("list nowhere --json").out)
   end)
+
+  it("keeps a long id from moving the types of the others away", function()
+    local file, long = os.tmpname(), ("x"):rep(120)
+    local handle = assert(io.open(file, "w"))
+    handle:write(('return { { namespace = "n", name = "%s", handler = print }, { namespace = "n", name = "b", '
+      .. 'description = "B", handler = print } }'):format(long))
+    handle:close()
+    local result = command.run("operations list --lua " .. file)
+    os.remove(file)
+    assert.equal("n." .. long .. "  query\nn.b" .. (" "):rep(57) .. "  query  B\n", result.out)
+  end)
 end)
 
 describe("operations describe", function()
@@ -244,6 +255,8 @@ describe("the exit code", function()
     assert.equal('operations: BROKEN: as asked\n  {"k":1}\n', run([[call t.fail code=BROKEN details:='{"k":1}']]).err)
     assert.equal('operations: EXECUTION_ERROR: HTTP\n  {"m":"no"}\n', run("call t.fail status:=404").err)
     assert.matches("^operations: OPERATION_NOT_FOUND: ", run("call t.missing").err)
+    assert.equal("operations: OPERATION_NOT_FOUND: no operation 't.ecko'; did you mean t.echo?\n",
+      run("describe t.ecko").err)
   end)
 
   it("is 2 for wrong usage, with a hint", function()

@@ -56,6 +56,22 @@ describe("input from the command line", function()
     assert.same({ count = { "9", "8" } }, input.convert(value, texts, schema))
   end)
 
+  it("is a list of one where a list is wanted", function()
+    local T = require("operations").type
+    local schema = assert(require("operations").schema.compile(T.object({
+      status = T.array(T.string()), ids = T.array(T.integer()), either = T.any_of({ T.string(), T.array(T.string()) }),
+    })))
+    local value, texts = input.parse({ "status=sold", "ids=7", "either=x" })
+    assert.same({ status = { "sold" }, ids = { 7 }, either = "x" }, input.convert(value, texts, schema))
+    value, texts = input.parse({ 'status:="sold"' })
+    assert.same({ status = "sold" }, input.convert(value, texts, schema))
+  end)
+
+  it("is UTF-8", function()
+    assert.is_nil((input.parse({ "name=\255" })))
+    assert.matches("expected UTF%-8$", (select(2, input.parse({ "name=\255" }))))
+  end)
+
   it("splits at the first equals sign", function()
     assert.same({ ["a:b"] = "c=d:=e" }, (input.parse({ "a:b=c=d:=e" })))
   end)

@@ -71,11 +71,10 @@ function describe.run(parsed)
   if not registry then
     return code
   end
-  local spec, err = registry:get_spec(parsed.rest[1])
+  local spec
+  spec, code = sources.find(registry, parsed.rest[1])
   if not spec then
-    err = err or operations.error("OPERATION_NOT_FOUND", ("no operation '%s'"):format(parsed.rest[1]))
-    output.failure(err)
-    return output.exit_code(err)
+    return code
   elseif parsed.options.json then
     output.data(spec)
   else

@@ -8,7 +8,7 @@ local input = {}
 input.help = [[
 Input (any mix; later arguments win):
   key=value   a string, or what the input schema wants there if nothing is lost by it
-              ("12" for an integer becomes 12); a repeated key makes a list
+              ("12" for an integer becomes 12); a key that is repeated or wants a list makes one
   key:=json   JSON: count:=3, tags:='["a","b"]'; key:=@file reads it from a file
   @file       JSON from a file
   -           JSON from standard input
@@ -70,6 +70,8 @@ local function pair(argument)
   local key, text = argument:match("^([^=]+)=(.*)$")
   if not key then
     return nil, ("%q is no input: expected key=value, key:=json, @file, - or a JSON object"):format(argument)
+  elseif not json.encode(argument) then
+    return nil, ("%q: expected UTF-8"):format(argument)
   elseif key:sub(-1) ~= ":" then
     return key, text, true
   elseif key == ":" then
@@ -175,6 +177,18 @@ local function retype(value, key, schema)
   end
 end
 
+--- One text where a list is wanted is a list of one.
+local function enlist(value, key, schema)
+  local text = value[key]
+  if type(text) ~= "string" or not has_type_issue(schema, value, key) then
+    return
+  end
+  value[key] = marks.array({ text })
+  if has_type_issue(schema, value, key) then
+    value[key] = text
+  end
+end
+
 --- Converts what came as plain text the way the schema wants it, where casting loses nothing. Everything else stays
 --- for validation to judge.
 ---@param value any
@@ -184,6 +198,9 @@ end
 function input.convert(value, texts, schema)
   if next(texts) == nil then
     return value
+  end
+  for key in pairs(texts) do
+    enlist(value, key, schema)
   end
   local cast, changes = schema:cast(value)
   for _, change in ipairs(changes) do

@@ -119,11 +119,10 @@ function invocation.read(parsed)
   if not registry then
     return nil, code
   end
-  local spec, err = registry:get_spec(id)
+  local spec
+  spec, code = sources.find(registry, id)
   if not spec then
-    err = err or operations.error("OPERATION_NOT_FOUND", ("no operation '%s'"):format(id))
-    output.failure(err)
-    return nil, output.exit_code(err)
+    return nil, code
   end
   local schema = compiled_input(spec)
   if schema then

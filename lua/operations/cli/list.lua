@@ -26,14 +26,21 @@ local function first_sentence(spec)
   return (text:match("^[^\n]*"))
 end
 
+local WIDEST = 60 -- an id that is longer does not move the others' types
+
+local function padded(text, width)
+  return text .. (" "):rep(width - #text)
+end
+
 local function columns(specs)
   local rows, widths = {}, { 0, 0 }
   for i, spec in ipairs(specs) do
     rows[i] = { spec.namespace .. "." .. spec.name, spec.type, first_sentence(spec) }
     widths[1], widths[2] = math.max(widths[1], #rows[i][1]), math.max(widths[2], #rows[i][2])
   end
+  widths[1] = math.min(widths[1], WIDEST)
   for i, row in ipairs(rows) do
-    local line = ("%-" .. widths[1] .. "s  %-" .. widths[2] .. "s  %s"):format(row[1], row[2], row[3])
+    local line = padded(row[1], widths[1]) .. "  " .. padded(row[2], widths[2]) .. "  " .. row[3]
     rows[i] = line:gsub("%s+$", "") .. "\n"
   end
   return table.concat(rows)

@@ -106,7 +106,8 @@ end
 --- The first line about an error; a message that only repeats the first of the issues below it is left out.
 local function headline(err, issues)
   local first = issues and issues[1]
-  if first and err.message:find(first.path .. ": " .. first.message, 1, true) == 1 then
+  local subject = first and (first.path == "" and "input" or first.path)
+  if first and err.message:find(subject .. ": " .. first.message, 1, true) == 1 then
     return err.code
   end
   return tostring(err)

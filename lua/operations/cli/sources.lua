@@ -2,6 +2,7 @@
 local operations = require("operations")
 local output = require("operations.cli.output")
 local scanner = require("operations.scanner")
+local suggestion = require("operations.cli.suggestion")
 local system = require("operations.system")
 
 local sources = {}
@@ -87,7 +88,8 @@ local load = {}
 
 local function tell_report(source, report, verbose)
   if #report > 0 and not verbose then
-    output.complain("%s: %d parts were not taken over (--verbose lists them)", source.place, #report)
+    output.complain("%s: %s not taken over (--verbose tells more)", source.place,
+      #report == 1 and "one part was" or #report .. " parts were")
     return
   end
   for _, problem in ipairs(report) do
@@ -203,7 +205,7 @@ function sources.registry(parsed, but)
     output.complain("%s", message)
     return nil, output.codes.USAGE
   elseif #list == 0 then
-    output.complain("nothing to look in: give --openapi FILE|URL, --lua FILE|DIR or --mcp COMMAND|URL")
+    output.complain("nothing to look in: give --openapi FILE|URL, --lua FILE|DIR, --mcp COMMAND|URL or another source")
     return nil, output.codes.USAGE
   end
   local registry = operations.registry({ on_warning = warn, log = logger(parsed.options.verbose) })
@@ -214,6 +216,24 @@ function sources.registry(parsed, but)
   end
   output.settle()
   return registry
+end
+
+--- The spec of an operation; when it is not there, what may have been meant is told.
+---@param registry operations.Registry
+---@param id string
+---@return operations.Spec|nil spec
+---@return integer|nil code  the exit code when there is none
+function sources.find(registry, id)
+  local spec, err = registry:get_spec(id)
+  if spec then
+    return spec
+  elseif not err then
+    local near = suggestion.of(id, (registry:specs({ schemas = false })))
+    err = operations.error("OPERATION_NOT_FOUND", ("no operation '%s'%s"):format(id,
+      #near > 0 and "; did you mean " .. table.concat(near, " or ") .. "?" or ""))
+  end
+  output.failure(err)
+  return nil, output.exit_code(err)
 end
 
 return sources

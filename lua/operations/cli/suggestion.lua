@@ -1,0 +1,66 @@
+--- What somebody may have meant by the id of an operation that is not there.
+local suggestion = {}
+
+local MOST = 3 -- suggestions
+local MOST_EDITS = 2 -- and one for three letters, so that short names are not near to all others
+
+-- How people spell a name differs in case and in what stands between its words.
+local function plain(text)
+  return (text:lower():gsub("[^%w]", ""))
+end
+
+--- How many letters are to be put in, taken out or replaced to make `b` of `a`; more than MOST_EDITS when too many.
+local function edits(a, b)
+  local most = math.min(MOST_EDITS, math.floor(#a / 3))
+  if math.abs(#a - #b) > most then
+    return MOST_EDITS + 1
+  end
+  local row = {}
+  for j = 0, #b do
+    row[j] = j
+  end
+  for i = 1, #a do
+    local diagonal, least = row[0], i
+    row[0] = i
+    for j = 1, #b do
+      local change = diagonal + (a:byte(i) == b:byte(j) and 0 or 1)
+      diagonal = row[j]
+      row[j] = math.min(change, row[j] + 1, row[j - 1] + 1)
+      least = math.min(least, row[j])
+    end
+    if least > most then
+      return MOST_EDITS + 1
+    end
+  end
+  return row[#b] <= most and row[#b] or MOST_EDITS + 1
+end
+
+--- The ids among specs that are nearest to `id`: the same name elsewhere or written otherwise, or a typing error or two.
+---@param id string
+---@param specs operations.Spec[]
+---@return string[] ids  at most three, the nearest first
+function suggestion.of(id, specs)
+  local found = {}
+  local whole, name = plain(id), plain(id:match("%.(.+)$") or id)
+  for place, spec in ipairs(specs) do
+    local candidate = plain(spec.name)
+    local distance = (candidate == name or candidate == whole) and 0
+      or math.min(edits(whole, plain(spec.namespace .. spec.name)), edits(name, candidate) + 1)
+    if distance <= MOST_EDITS then
+      found[#found + 1] = { id = spec.namespace .. "." .. spec.name, distance = distance, place = place }
+    end
+  end
+  table.sort(found, function(a, b)
+    if a.distance ~= b.distance then
+      return a.distance < b.distance
+    end
+    return a.place < b.place
+  end)
+  local ids = {}
+  for i = 1, math.min(MOST, #found) do
+    ids[i] = found[i].id
+  end
+  return ids
+end
+
+return suggestion
