@@ -4,7 +4,7 @@
 local argument = require("operations.argument")
 local callers = require("operations.transports.redis_caller")
 local core = require("operations.core")
-local errors = require("operations.error")
+local fasts = require("operations.transports.redis_fast")
 local json = require("operations.json")
 local limits = require("operations.limits")
 local link = require("operations.transports.redis_link")
@@ -49,47 +49,20 @@ local function address_of(url, options)
   return address
 end
 
-local function nothing() end
-
-local ends = { ["call.completed"] = true, ["call.error"] = true, ["call.aborted"] = true }
-
-local function is_end(name, payload)
-  return ends[name] or name == "call.responded" and payload.seq == nil
-end
-
 local function refuse(self)
   self._receiver.event(false, {}) -- logged and counted
 end
 
--- An event of mode `fast`.
-local function on_fast(self, event, payload)
-  local nodes = self._presence.nodes
-  local node, id = nodes:hear(event.from, core.now()), payload.requestId
-  if type(id) == "string" then
-    if event.type == "call.requested" then
-      node.serving[id] = true
-    elseif event.type == "call.aborted" and node.serving[id] then
-      node.serving[id] = nil
-    elseif nodes:of(id) ~= node and event.type ~= "call.credit" then
-      return refuse(self) -- an answer from somebody who was not asked
-    elseif is_end(event.type, payload) then
-      nodes:release(id)
-    end
-  end
-  self._receiver.event(event, { node = node, vouches = self._vouches })
-end
-
 local function on_event(self, event)
-  local payload = type(event.payload) == "table" and event.payload or {}
-  if type(event.from) ~= "string" then
+  local payload = type(event) == "table" and type(event.payload) == "table" and event.payload or {}
+  if type(event) ~= "table" or type(event.from) ~= "string" then
     return refuse(self)
   elseif self._caller and self._caller:take(event.type, payload, event) then
     return
   elseif self._worker and event.type == "call.aborted" and self._worker:knows(payload.requestId) then
-    self._worker:drop(payload.requestId)
-    return self._receiver.event(event, {})
+    return self._worker:drop(payload.requestId) and self._receiver.event(event, {})
   end
-  on_fast(self, event, payload)
+  self._fast:take(event, payload)
 end
 
 local function on_message(self, from, bytes)
@@ -98,8 +71,14 @@ local function on_message(self, from, bytes)
     return refuse(self)
   elseif from == self._presence.common then
     return self._presence:hear(message)
+  elseif not self._fast then
+    return -- nobody listens yet
+  elseif message[1] == nil then
+    return on_event(self, message)
   end
-  return on_event(self, message)
+  for _, event in ipairs(message) do -- outcomes come together
+    on_event(self, event)
+  end
 end
 
 -- Queued requests outlive a connection.
@@ -110,40 +89,40 @@ local function keeps(self)
   end
 end
 
-local function make_reliable(self, address, options)
-  local shared = {
-    link = self._commands, address = address, keys = scripts.keys(self._prefix), presence = self._presence,
-    receiver = self._receiver, vouches = self._vouches,
-    lease = options.lease or limits.redis_lease, attempts = options.attempts or limits.redis_attempts,
-    max_queue = options.max_queue or limits.redis_queue, retention = options.retention or limits.redis_retention,
-  }
-  self._caller, self._worker = callers.new(shared), workers.new(shared)
+-- Entries' ids are of Redis' clock: how far is it before ours?
+local function read_clock(self)
+  local asked = core.now()
+  self._commands:post(function(reply)
+    if reply then
+      local now = tonumber(reply[1]) * 1000 + tonumber(reply[2]) / 1000
+      self._worker:set_clock(now - (asked + core.now()) / 2)
+    end
+  end, "TIME")
 end
 
 local function look_after(self)
   self._timer = scheduler.host().timer(limits.presence / 2, function()
     if self._commands.connected and self._subscriber.connected then
+      read_clock(self)
       self._caller:check()
     end
     look_after(self)
   end)
 end
 
--- How far Redis' clock is before ours, which entries' ids are of.
-local function read_clock(self)
-  local asked = core.now()
-  local reply, err = self._commands:call("TIME")
-  if err then
-    return 0
-  end
-  return tonumber(reply[1]) * 1000 + tonumber(reply[2]) / 1000 - (asked + core.now()) / 2
-end
-
 function Redis:open(receiver)
   self._receiver = receiver
-  local on_change
-  if self._reliable then
-    make_reliable(self, self._reliable.address, self._reliable.options)
+  local options, on_change = self._options, nil
+  local shared = {
+    link = self._commands, address = self._address, keys = scripts.keys(self._prefix), presence = self._presence,
+    receiver = receiver, vouches = options.vouches,
+    lease = options.lease or limits.redis_lease, attempts = options.attempts or limits.redis_attempts,
+    max_queue = options.max_queue or limits.redis_queue, retention = options.retention or limits.redis_retention,
+  }
+  self._fast = fasts.new(shared)
+  if options.mode == "reliable" then
+    self._caller, self._worker = callers.new(shared), workers.new(shared)
+    read_clock(self)
     look_after(self)
     on_change = function(offered)
       self._worker:serve(offered)
@@ -157,89 +136,9 @@ function Redis:serves()
   self._presence:hello()
 end
 
-local function encode(self, name, payload)
-  if not self._commands.connected then
-    local err = errors.new("TRANSPORT_LOST", "not connected to Redis", { kind = "connect" })
-    err.retryable, err.mayHaveRun = not self._closed, false
-    return nil, err
-  end
-  return json.encode({ type = name, payload = payload, from = self.id })
-end
-
-local function fail(self, id, code, message, may_have_run)
-  self._presence.nodes:release(id)
-  self._receiver.deliver("call.error", { requestId = id, code = code, message = message, retryable = true,
-    mayHaveRun = may_have_run }, {})
-end
-
--- Sends a request to a node. When nobody heard of it, somebody else may.
-local function assign(self, node, id, operation, text)
-  local nodes = self._presence.nodes
-  nodes:assign(id, node)
-  self._commands:post(function(receivers)
-    if receivers ~= 0 or nodes:of(id) ~= node then
-      return
-    end
-    nodes:release(id)
-    node.offers, node.version = {}, -1
-    local other = nodes:pick(operation)
-    if other then
-      return assign(self, other, id, operation, text)
-    end
-    fail(self, id, "UNAVAILABLE", ("nobody on this Redis serves '%s' any more"):format(operation), false)
-  end, "PUBLISH", self._presence:channel(node.id), text)
-end
-
--- Of the operation whose spec somebody asks for, one that serves it is asked.
-local function operation_of(payload)
-  local id, input = payload.operationId, payload.input
-  if id == "services.schema" and type(input) == "table" and type(input.operationId) == "string" then
-    return input.operationId
-  end
-  return id
-end
-
-local function request(self, payload)
-  local operation = operation_of(payload)
-  local text, err = encode(self, "call.requested", payload)
-  if not text then
-    return nil, err
-  end
-  local node, failure = self._presence:find(operation)
-  if failure then
-    return nil, failure
-  elseif not node then
-    err = errors.new("UNAVAILABLE", ("nobody on this Redis serves '%s'"):format(operation))
-    err.retryable, err.mayHaveRun = true, false
-    return nil, err
-  end
-  assign(self, node, payload.requestId, operation, text)
-  return true
-end
-
 -- Subscriptions and the discovery of services are of mode `fast` in any case.
 local function is_queued(self, payload)
   return self._caller and payload.credit == nil and not payload.operationId:find("^services%.")
-end
-
--- An event of a request that is under way in mode `fast`.
-local function send_fast(self, name, payload, peer)
-  local id = payload.requestId
-  local node = peer and peer.node or self._presence.nodes:of(id)
-  if not node then
-    return nil, errors.new("TRANSPORT_LOST", "the other side is gone", { kind = "gone" })
-  end
-  local text, err = encode(self, name, payload)
-  if not text then
-    return nil, err
-  end
-  self._commands:post(nothing, "PUBLISH", self._presence:channel(node.id), text)
-  if peer and is_end(name, payload) then
-    node.serving[id] = nil
-  elseif not peer and name == "call.aborted" then
-    self._presence.nodes:release(id)
-  end
-  return true
 end
 
 function Redis:send(name, payload, peer, named)
@@ -247,14 +146,14 @@ function Redis:send(name, payload, peer, named)
     if is_queued(self, payload) then
       return self._caller:submit(payload, named)
     end
-    return request(self, payload)
+    return self._fast:request(payload)
   elseif peer and peer.job then
     return self._worker:finish(peer.job, name, payload)
   elseif name == "call.aborted" and self._caller and self._caller:knows(payload.requestId) then
     self._caller:abort(payload.requestId, (assert(json.encode({ type = name, payload = payload, from = self.id }))))
     return true
   end
-  return send_fast(self, name, payload, peer)
+  return self._fast:send(name, payload, peer)
 end
 
 --- The ids of all that is served on this Redis, as far as it is known here.
@@ -286,7 +185,8 @@ end
 local function resume(self)
   self._presence:announce()
   if self._worker then
-    self._worker:resume(read_clock(self))
+    read_clock(self)
+    self._worker:resume()
     self._caller:resume()
   end
   self._receiver.ready()
@@ -313,9 +213,8 @@ function redis.connect(url, options)
   local prefix = options.prefix or "ops"
   local presence = presences.new(prefix)
   local self = setmetatable({
-    id = presence.id, reconnects = true, _presence = presence, _prefix = prefix, _vouches = options.vouches,
-    _reliable = options.mode == "reliable" and { address = address, options = options } or nil,
-    _receiver = { event = nothing },
+    id = presence.id, reconnects = true, _presence = presence, _prefix = prefix, _options = options,
+    _address = address, _receiver = { event = function() end },
   }, Redis)
   local function ready()
     local both = self._commands and self._subscriber and self._commands.connected and self._subscriber.connected

@@ -1,5 +1,6 @@
 --- The caller's side of mode `reliable`: keeps each call until its outcome is there, and asks again for those that are
 --- under way when a connection was lost. Asking twice is asking once: a call is known by its id.
+local batches = require("operations.transports.redis_batch")
 local compat = require("operations.compat")
 local core = require("operations.core")
 local json = require("operations.json")
@@ -14,7 +15,8 @@ local redis_caller = {}
 ---@field named? boolean  the caller gave its id: another may ask for the same
 ---@field sent? boolean  it may be known to Redis
 ---@field again? boolean  it was when it was asked for last
----@field entry? string  in the queue
+---@field text? string  the payload
+---@field accepted? boolean  it is in the queue
 ---@field shared? boolean  another caller has asked for it, too, and will be answered
 ---@field begun number  ms
 ---@field asked number  ms, when Redis was asked for it
@@ -24,17 +26,35 @@ local redis_caller = {}
 local Caller = {}
 Caller.__index = Caller
 
+local answered
+
 local function nothing() end
+
+-- Whom outcomes are said to come from.
+local somebody = {}
 
 ---@param options { link: operations.RedisLink, keys: operations.RedisKeys, presence: operations.RedisPresence,
 ---  receiver: operations.Receiver, max_queue: integer, retention: integer }
 ---@return operations.RedisCaller
 function redis_caller.new(options)
-  return setmetatable({
+  local self = setmetatable({
     _link = options.link, _keys = options.keys, _presence = options.presence, _receiver = options.receiver,
-    _max_queue = options.max_queue, _retention = options.retention,
+    _max_queue = options.max_queue,
     _calls = {}, _forgotten = {}, _ended = {},
   }, Caller)
+  self._submissions = batches.new({
+    link = options.link, script = scripts.submit, shared = { options.presence.id, options.max_queue },
+    add = function(words, n, call)
+      local payload = call.payload
+      words[n + 1], words[n + 2], words[n + 3] = payload.requestId, call.text, (payload.ttl or 0) + options.retention
+      words[n + 4] = call.again and "1" or "0"
+      return n + 4
+    end,
+    answered = function(call, reply, err)
+      answered(self, call, reply, err)
+    end,
+  })
+  return self
 end
 
 --- Is a call under way?
@@ -57,8 +77,9 @@ local function forget_record(self, id)
   end
 end
 
---- Drops the records of what has ended.
+--- Sends what was gathered, drops the records of what has ended.
 function Caller:tidy()
+  self._submissions:flush()
   local ended = self._ended
   if #ended > 0 then
     self._ended = {}
@@ -86,7 +107,7 @@ function Caller:take(name, payload, event)
     return false
   end
   drop(self, id)
-  if self._receiver.event(event, {}) == false then
+  if self._receiver.event(event, somebody) == false then
     self._receiver.deliver("call.error", { requestId = id, code = "EXECUTION_ERROR",
       message = "its outcome is none that can be understood", mayHaveRun = true }, {})
   end
@@ -119,8 +140,8 @@ end
 
 local function take_back(self, call)
   local payload = call.payload
-  scripts.abort:post(self._link, nothing, self._keys:queue(payload.operationId),
-    self._keys:record(payload.requestId), call.given_up, self._presence:channel(""))
+  scripts.abort:send(self._link, nothing, 2, { self._keys:queue(payload.operationId),
+    self._keys:record(payload.requestId), call.given_up, self._presence:channel("") })
 end
 
 local function is_lost(err)
@@ -139,21 +160,19 @@ end
 local function understood(self, call, reply)
   if not reply then
     unknown(self, call)
-  elseif reply == "BUSY" then
+  elseif reply == 0 then
     fail(self, call.payload.requestId, "BUSY", ("%d requests for '%s' are queued, no more are accepted"):format(
       self._max_queue, call.payload.operationId), call.again)
-  elseif type(reply) == "table" then
-    call.entry, call.shared = reply[1], call.shared or not call.again
-  elseif reply:byte() == 0x7b then -- {
+  elseif type(reply) == "string" then
     local event = json.decode(reply)
     self:take(event.type, event.payload, event)
   else
-    call.entry = reply
+    call.accepted, call.shared = true, call.shared or reply == 2 and not call.again
   end
 end
 
 -- Redis answers with where the call is, or what became of it.
-local function answered(self, call, reply, err)
+function answered(self, call, reply, err)
   local id = call.payload.requestId
   if call.given_up then
     too_late(self, call, reply, err)
@@ -173,11 +192,8 @@ function post(self, call)
   if not text then
     return nil, err
   end
-  call.asked, call.again, call.sent = now, call.sent or false, true
-  scripts.submit:post(self._link, function(...)
-    answered(self, call, ...)
-  end, keys:queue(payload.operationId), keys:record(payload.requestId), payload.requestId, self._presence.id, text,
-    (payload.ttl or 0) + self._retention, self._max_queue, call.again and "1" or "0")
+  call.text, call.asked, call.again, call.sent = text, now, call.sent, true
+  self._submissions:add(keys:queue(payload.operationId), keys:record(payload.requestId), call)
   return true
 end
 
@@ -189,7 +205,7 @@ end
 function Caller:submit(payload, named)
   local id = payload.requestId
   local call = { payload = payload, named = named, begun = core.now(), asked = 0, sent = false, again = false,
-    entry = nil, shared = nil, given_up = nil } -- room for what comes
+    text = nil, accepted = nil, shared = nil, given_up = nil } -- room for what comes
   self._calls[id] = call
   local ok, err
   if self._link.connected then
@@ -224,7 +240,7 @@ local function check(self, call)
       return
     elseif not reply then
       post(self, call)
-    elseif reply:byte() == 0x7b then
+    elseif reply:byte() == 0x7b then -- {
       understood(self, call, reply)
     end
   end, "GET", self._keys:record(call.payload.requestId))
@@ -234,7 +250,7 @@ end
 function Caller:check()
   local now = core.now()
   for _, call in pairs(self._calls) do
-    if call.entry and now - call.asked >= (call.shared and limits.presence / 2 or limits.redis_check) then
+    if call.accepted and now - call.asked >= (call.shared and limits.presence / 2 or limits.redis_check) then
       check(self, call)
     end
   end
@@ -249,7 +265,7 @@ function Caller:abort(id, event)
   call.given_up = event
   if not self._link.connected and call.sent then
     table.insert(self._forgotten, call)
-  elseif call.entry then
+  elseif call.accepted then
     take_back(self, call)
   end
 end

@@ -33,55 +33,87 @@ function Keys:dead(operation)
   return self._prefix .. "dead:" .. operation
 end
 
+---@class operations.RedisScript
+---@field text string
+---@field id string  what EVALSHA calls it
 local Script = {}
 Script.__index = Script
 
-local function script(keys, text)
-  return setmetatable({ keys = keys, text = text, id = resp.script_id(text) }, Script)
+local function script(text)
+  return setmetatable({ text = text, id = resp.script_id(text) }, Script)
 end
 
 --- Runs it; `fn(reply)` or `fn(nil, err)` is called with its answer and must not wait.
 ---@param link operations.RedisLink
 ---@param fn fun(reply: any, err: operations.Error?)
----@param ... string|number  the keys, then the arguments
-function Script:post(link, fn, ...)
-  local text, keys, given, n = self.text, self.keys, { ... }, select("#", ...)
+---@param keys integer  how many of the words are keys
+---@param words (string|number)[]  the keys, then the arguments
+function Script:send(link, fn, keys, words)
   link:post(function(reply, err)
     if err and err.message:find("^Redis: NOSCRIPT") then
-      return link:post(fn, "EVAL", text, keys, compat.unpack(given, 1, n))
+      return link:post(fn, "EVAL", self.text, keys, compat.unpack(words))
     end
     fn(reply, err)
-  end, "EVALSHA", self.id, keys, ...)
+  end, "EVALSHA", self.id, keys, compat.unpack(words))
 end
 
---- Queue, record | request, caller, payload, how long the record lives (ms), longest queue, "1" when given again.
---- Answers with the entry, in an array when it was there before; the outcome when there is one; "BUSY"; false when
---- nobody ever served the operation.
-redis_scripts.submit = script(2, [[
-local known = redis.call("GET", KEYS[2])
-if known then return string.sub(known, 1, 1) == "{" and known or { known } end
-if redis.call("XLEN", KEYS[1]) >= tonumber(ARGV[5]) then return "BUSY" end
-local id
-if ARGV[6] == "1" then
-  id = redis.call("XADD", KEYS[1], "*", "i", ARGV[1], "f", ARGV[2], "p", ARGV[3], "a", "1")
-else
-  id = redis.call("XADD", KEYS[1], "NOMKSTREAM", "*", "i", ARGV[1], "f", ARGV[2], "p", ARGV[3])
+--- Queue, records | caller, longest queue; of each request: id, payload, how long its record lives (ms), "1" when given
+--- again. Answers for each: 1, it is queued; 2, it was before; its outcome when there is one; 0, the queue is full;
+--- false, nobody ever served the operation.
+redis_scripts.submit = script([[
+local caller, room, answers = ARGV[1], tonumber(ARGV[2]) - redis.call("XLEN", KEYS[1]), {}
+for i = 2, #KEYS do
+  local at = 4 * i - 5
+  local known = redis.call("GET", KEYS[i])
+  if known then
+    answers[i - 1] = string.sub(known, 1, 1) == "{" and known or 2
+  elseif room <= 0 then
+    answers[i - 1] = 0
+  else
+    local id
+    if ARGV[at + 3] == "1" then
+      id = redis.call("XADD", KEYS[1], "*", "i", ARGV[at], "f", caller, "p", ARGV[at + 1], "a", "1")
+    else
+      id = redis.call("XADD", KEYS[1], "NOMKSTREAM", "*", "i", ARGV[at], "f", caller, "p", ARGV[at + 1])
+    end
+    if id then
+      redis.call("SET", KEYS[i], id, "PX", ARGV[at + 2])
+      room = room - 1
+    end
+    answers[i - 1] = id and 1
+  end
 end
-if id then redis.call("SET", KEYS[2], id, "PX", ARGV[4]) end
-return id]])
+return answers]])
 
---- Queue, record | entry, worker, outcome, how long it is kept (ms), the caller's channel. Only who holds the entry
---- may: 1, or 0 when it is another's, or gone.
-redis_scripts.finish = script(2, [[
-local held = redis.pcall("XPENDING", KEYS[1], "w", ARGV[1], ARGV[1], 1, ARGV[2])
-if not held[1] or redis.call("XACK", KEYS[1], "w", ARGV[1]) == 0 then return 0 end
-redis.call("XDEL", KEYS[1], ARGV[1])
-redis.call("SET", KEYS[2], ARGV[3], "PX", ARGV[4])
-redis.call("PUBLISH", ARGV[5], ARGV[3])
-return 1]])
+--- Queue, records | worker, how long outcomes are kept (ms); of each request: entry, outcome, its caller's channel.
+--- Only who holds the entry may end it. Answers for each: 1, or 0 when it is another's, or gone.
+redis_scripts.finish = script([[
+local worker, kept, answers, ended, channels, told = ARGV[1], ARGV[2], {}, {}, {}, {}
+for i = 2, #KEYS do
+  local entry, outcome, channel = ARGV[3 * i - 3], ARGV[3 * i - 2], ARGV[3 * i - 1]
+  local held = redis.pcall("XPENDING", KEYS[1], "w", entry, entry, 1, worker)
+  if held[1] then
+    ended[#ended + 1] = entry
+    redis.call("SET", KEYS[i], outcome, "PX", kept)
+    if not told[channel] then
+      told[channel], channels[#channels + 1] = {}, channel
+    end
+    table.insert(told[channel], outcome)
+  end
+  answers[i - 1] = held[1] and 1 or 0
+end
+if #ended > 0 then
+  redis.call("XACK", KEYS[1], "w", unpack(ended))
+  redis.call("XDEL", KEYS[1], unpack(ended))
+end
+for _, channel in ipairs(channels) do
+  redis.call("PUBLISH", channel, "[" .. table.concat(told[channel], ",") .. "]")
+end
+return answers]])
 
---- As `finish`; queue, record, dead letters | and how many letters are kept, attempts, request, caller, payload.
-redis_scripts.bury = script(3, [[
+--- Queue, record, dead letters | entry, worker, outcome, how long it is kept (ms), the caller's channel, how many
+--- letters are kept, attempts, request, caller, payload. As `finish`, for one that no worker survived.
+redis_scripts.bury = script([[
 local held = redis.pcall("XPENDING", KEYS[1], "w", ARGV[1], ARGV[1], 1, ARGV[2])
 if not held[1] or redis.call("XACK", KEYS[1], "w", ARGV[1]) == 0 then return 0 end
 redis.call("XDEL", KEYS[1], ARGV[1])
@@ -92,7 +124,7 @@ return 1]])
 
 --- Queue, record | event, what the channels of processes begin with. Takes a request back that has not ended; who
 --- works on it is told.
-redis_scripts.abort = script(2, [[
+redis_scripts.abort = script([[
 local id = redis.call("GET", KEYS[2])
 if not id or string.sub(id, 1, 1) == "{" then return 0 end
 local held = redis.pcall("XPENDING", KEYS[1], "w", id, id, 1)[1]
@@ -103,7 +135,7 @@ if held then redis.call("PUBLISH", ARGV[2] .. held[2], ARGV[1]) end
 return 1]])
 
 --- Queue | worker, idle time after which a consumer that holds nothing is forgotten (ms).
-redis_scripts.join = script(1, [=[
+redis_scripts.join = script([=[
 redis.pcall("XGROUP", "CREATE", KEYS[1], "w", "0", "MKSTREAM")
 for _, fields in ipairs(redis.call("XINFO", "CONSUMERS", KEYS[1], "w")) do
   local consumer = {}
@@ -114,7 +146,7 @@ for _, fields in ipairs(redis.call("XINFO", "CONSUMERS", KEYS[1], "w")) do
 end]=])
 
 --- Queue | worker, entries...: begins their leases anew; answers with those that are the worker's no more.
-redis_scripts.renew = script(1, [[
+redis_scripts.renew = script([[
 local lost = {}
 for i = 2, #ARGV do
   local held = redis.pcall("XPENDING", KEYS[1], "w", ARGV[i], ARGV[i], 1, ARGV[1])
@@ -127,7 +159,7 @@ end
 return lost]])
 
 --- Queue | worker, idle time (ms), entries, each followed by how often it was begun: others may take them over at once.
-redis_scripts.release = script(1, [[
+redis_scripts.release = script([[
 for i = 3, #ARGV, 2 do
   local held = redis.pcall("XPENDING", KEYS[1], "w", ARGV[i], ARGV[i], 1, ARGV[1])
   if held[1] then
@@ -137,7 +169,7 @@ end]])
 
 --- Queue | worker, lease (ms), where to begin, how many: takes over what others let lie. Answers with where to go on,
 --- and the entries, each with how often it was given to a worker.
-redis_scripts.claim = script(1, [[
+redis_scripts.claim = script([[
 local found = redis.call("XAUTOCLAIM", KEYS[1], "w", ARGV[1], ARGV[2], ARGV[3], "COUNT", ARGV[4])
 local entries = {}
 for _, entry in ipairs(found[2]) do

@@ -1,16 +1,15 @@
 --- The worker's side of mode `reliable`: takes requests from the queues, as many as there is room for, keeps their
 --- leases while they are worked on, takes over what others let lie, and writes down what became of each. Only who holds
 --- the entry of a request may; the result of one that came too late is dropped.
+local batches = require("operations.transports.redis_batch")
 local call_event = require("operations.call_event")
-local compat = require("operations.compat")
 local core = require("operations.core")
 local errors = require("operations.error")
 local json = require("operations.json")
 local limits = require("operations.limits")
-local link = require("operations.transports.redis_link")
+local readers = require("operations.transports.redis_reader")
 local scheduler = require("operations.scheduler")
 local scripts = require("operations.transports.redis_scripts")
-local task = require("operations.task")
 
 local redis_worker = {}
 
@@ -24,6 +23,8 @@ local redis_worker = {}
 ---@field started? boolean
 ---@field outcome? string  the event
 
+local ended
+
 ---@class operations.RedisWorker
 local Worker = {}
 Worker.__index = Worker
@@ -33,12 +34,23 @@ Worker.__index = Worker
 ---  retention: integer, vouches?: boolean }
 ---@return operations.RedisWorker
 function redis_worker.new(options)
-  return setmetatable({
+  local self = setmetatable({
     _link = options.link, _address = options.address, _keys = options.keys, _presence = options.presence,
     _receiver = options.receiver, _lease = options.lease, _attempts = options.attempts,
     _retention = options.retention, _vouches = options.vouches,
-    _jobs = {}, _waiting = {}, _queues = {}, _ahead = 0,
+    _jobs = {}, _waiting = {}, _operations = {}, _ahead = 0,
   }, Worker)
+  self._outcomes = batches.new({
+    link = options.link, script = scripts.finish, shared = { options.presence.id, options.retention },
+    add = function(words, n, job)
+      words[n + 1], words[n + 2], words[n + 3] = job.entry, job.outcome, options.presence:channel(job.from)
+      return n + 3
+    end,
+    answered = function(job, reply, err)
+      ended(self, job, reply, err)
+    end,
+  })
+  return self
 end
 
 --- Is a request being worked on?
@@ -48,23 +60,26 @@ function Worker:knows(id)
   return self._jobs[id] ~= nil
 end
 
+local function nothing() end
+
 local function late(self, job)
   self._receiver.deliver("call.aborted", { requestId = job.id, reason = "its lease ran out: another has it" }, {})
 end
 
--- Writes the outcome down; once more when the connection was lost before Redis said so.
+-- Redis says what became of an outcome. When the connection was lost before, it is written down once more.
+function ended(self, job, reply, err)
+  if err and err.code == "TRANSPORT_LOST" then
+    return
+  elseif reply == 0 then
+    late(self, job)
+  end
+  if self._jobs[job.id] == job then
+    self._jobs[job.id] = nil
+  end
+end
+
 local function finish(self, job)
-  scripts.finish:post(self._link, function(reply, err)
-    if reply == 0 then
-      late(self, job)
-    elseif err and err.code == "TRANSPORT_LOST" then
-      return
-    end
-    if self._jobs[job.id] == job then
-      self._jobs[job.id] = nil
-    end
-  end, self._keys:queue(job.operation), self._keys:record(job.id), job.entry, self._presence.id, job.outcome,
-    self._retention, self._presence:channel(job.from))
+  self._outcomes:add(self._keys:queue(job.operation), self._keys:record(job.id), job)
 end
 
 --- Ends a job with an event of its request.
@@ -134,20 +149,38 @@ local function bury(self, job)
   local text = assert(json.encode({ type = "call.error", payload = call_event.failure(job.id, err),
     from = self._presence.id }))
   local keys = self._keys
-  scripts.bury:post(self._link, function() end, keys:queue(job.operation), keys:record(job.id),
+  scripts.bury:send(self._link, nothing, 3, { keys:queue(job.operation), keys:record(job.id),
     keys:dead(job.operation), job.entry, self._presence.id, text, self._retention, self._presence:channel(job.from),
-    limits.redis_dead, self._attempts, job.id, job.from, job.text)
+    limits.redis_dead, self._attempts, job.id, job.from, job.text })
 end
+
+-- What the fields of an entry say.
+local setters = {
+  i = function(job, id)
+    job.id = id
+  end,
+  f = function(job, caller)
+    job.from = caller
+  end,
+  p = function(job, text)
+    job.text = text
+  end,
+  a = function(job)
+    job.attempt = job.attempt + 1
+  end,
+}
 
 -- An entry that was read or taken over.
 local function take(self, operation, entry, deliveries)
-  local fields = {}
-  for i = 1, #entry[2], 2 do
-    fields[entry[2][i]] = entry[2][i + 1]
+  local job = { id = "", entry = entry[1], operation = operation, from = "", text = "", attempt = deliveries,
+    deliveries = deliveries, started = nil, outcome = nil }
+  local fields = entry[2]
+  for i = 1, #fields, 2 do
+    local set = setters[fields[i]]
+    if set then
+      set(job, fields[i + 1])
+    end
   end
-  local job = { id = fields.i or "", entry = entry[1], operation = operation, from = fields.f or "",
-    text = fields.p or "", attempt = deliveries + (fields.a and 1 or 0), deliveries = deliveries, started = nil,
-    outcome = nil }
   local known = self._jobs[job.id]
   if known then -- we are at it still: now it is for this entry
     known.entry = job.entry
@@ -159,78 +192,20 @@ local function take(self, operation, entry, deliveries)
   table.insert(self._waiting, job)
 end
 
-local function join(self)
-  for _, operation in ipairs(self._queues) do
-    scripts.join:post(self._link, function() end, self._keys:queue(operation), self._presence.id,
-      limits.redis_forget)
-  end
-end
-
-local function command(self, count)
-  local words = { "XREADGROUP", "GROUP", "w", self._presence.id, "COUNT", count, "BLOCK", limits.presence, "STREAMS" }
-  local n, queues = #words, self._queues
-  for i, operation in ipairs(queues) do
-    words[n + i], words[n + #queues + i] = self._keys:queue(operation), ">"
-  end
-  return words
-end
-
--- Reads what there is room for; waits for it.
-local function read(self, count)
-  local by_key = {}
-  for _, operation in ipairs(self._queues) do
-    by_key[self._keys:queue(operation)] = operation
-  end
-  local reply, err = self._reader:call(compat.unpack(command(self, math.max(1, math.floor(count / #self._queues)))))
-  if err then
-    if err.message:find("NOGROUP", 1, true) then
-      join(self)
-    end
-    return task.sleep(limits.reconnect_delay / 1000)
-  end
-  for _, stream in ipairs(reply or {}) do
-    for _, entry in ipairs(stream[2]) do
-      take(self, by_key[stream[1]], entry, 1)
-    end
-  end
-  start_waiting(self)
-end
-
--- Waits until something has changed.
-local function pause(self, arm)
-  scheduler.await(function(wake)
-    self._wake = wake
-    return arm and arm(wake)
-  end)
-  self._wake = nil
-end
-
-local function work(self)
-  while not self._closed do
-    start_waiting(self)
-    local count = math.min(limits.redis_batch, room(self) - #self._waiting)
-    if not self._reader.connected or #self._queues == 0 then
-      pause(self)
-    elseif count <= 0 then
-      pause(self, function(wake)
-        room(self, wake)
-      end)
-    else
-      read(self, count)
-    end
-  end
+local function free(self)
+  return math.min(limits.redis_batch, room(self) - #self._waiting)
 end
 
 -- Has the leases of what we work on begin anew.
 local function renew(self)
   local by_operation, by_entry = {}, {}
   for _, job in pairs(self._jobs) do
-    local list = by_operation[job.operation] or {}
+    local list = by_operation[job.operation] or { self._keys:queue(job.operation), self._presence.id }
     by_operation[job.operation], by_entry[job.entry] = list, job
     list[#list + 1] = job.entry
   end
-  for operation, entries in pairs(by_operation) do
-    scripts.renew:post(self._link, function(lost)
+  for _, words in pairs(by_operation) do
+    scripts.renew:send(self._link, function(lost)
       for _, entry in ipairs(lost or {}) do
         local job = by_entry[entry]
         if job.entry == entry and self._jobs[job.id] == job and not job.outcome then
@@ -238,17 +213,17 @@ local function renew(self)
           late(self, job)
         end
       end
-    end, self._keys:queue(operation), self._presence.id, compat.unpack(entries))
+    end, 1, words)
   end
 end
 
 -- Takes over what others let lie.
 local function claim(self, operation, from)
-  local count = math.min(limits.redis_batch, room(self) - #self._waiting)
+  local count = free(self)
   if count <= 0 then
     return
   end
-  scripts.claim:post(self._link, function(reply)
+  scripts.claim:send(self._link, function(reply)
     if not reply then
       return
     end
@@ -259,7 +234,7 @@ local function claim(self, operation, from)
     if reply[1] ~= "0-0" then
       claim(self, operation, reply[1])
     end
-  end, self._keys:queue(operation), self._presence.id, self._lease, from, count)
+  end, 1, { self._keys:queue(operation), self._presence.id, self._lease, from, count })
 end
 
 local function keep_leases(self)
@@ -274,21 +249,15 @@ end
 --- Renews our leases, takes over what others let lie.
 function Worker:look_after()
   renew(self)
-  for _, operation in ipairs(self._queues) do
+  for _, operation in ipairs(self._operations) do
     claim(self, operation, "0-0")
-  end
-end
-
-local function wake(self)
-  if self._wake then
-    self._wake()
   end
 end
 
 -- Lets others have a request at once.
 local function release(self, job)
-  scripts.release:post(self._link, function() end, self._keys:queue(job.operation), self._presence.id,
-    self._lease + limits.redis_forget, job.entry, job.deliveries - (job.started and 0 or 1))
+  scripts.release:send(self._link, nothing, 1, { self._keys:queue(job.operation), self._presence.id,
+    self._lease + limits.redis_forget, job.entry, job.deliveries - (job.started and 0 or 1) })
 end
 
 -- What waits for room here, and is not offered any more, is for others.
@@ -306,48 +275,64 @@ end
 --- What is offered has changed.
 ---@param offered table<string, boolean>  operation ids
 function Worker:serve(offered)
-  self._queues = {}
+  local operations = {}
   for id in pairs(offered) do
     if not id:find("^services%.") then
-      table.insert(self._queues, id)
+      table.insert(operations, id)
     end
   end
+  self._operations = operations
   release_waiting(self, offered)
-  if #self._queues > 0 and not self._reader then
-    self._reader = link.start(self._address, { ready = function()
-      wake(self)
-    end })
+  if #operations > 0 and not self._reader then
+    self._reader = readers.start({ address = self._address, link = self._link, keys = self._keys,
+      consumer = self._presence.id, room = function(wake)
+        start_waiting(self)
+        if room(self, wake) > 0 then
+          return free(self)
+        end
+        return 0
+      end, take = function(...)
+        take(self, ...)
+      end })
     keep_leases(self)
-    self._working = task.detach(work, self)
   end
-  join(self)
-  wake(self)
+  if self._reader then
+    self._reader:serve(operations)
+  end
+end
+
+--- How far Redis' clock is before ours.
+---@param ahead number  ms
+function Worker:set_clock(ahead)
+  self._ahead = ahead
 end
 
 --- The connection is there again.
----@param ahead number  ms, of Redis' clock before ours
-function Worker:resume(ahead)
-  self._ahead = ahead
-  join(self)
+function Worker:resume()
   for _, job in pairs(self._jobs) do
     if job.outcome then
       finish(self, job)
     end
   end
   if self._reader then
+    self._reader:join()
     self:look_after()
   end
 end
 
 --- Its request was taken back.
 ---@param id string
+---@return boolean? begun  whoever works on it is to be told
 function Worker:drop(id)
+  local job = self._jobs[id]
   self._jobs[id] = nil
+  return job.started
 end
 
 --- Ends it. What is not done is left to others.
 function Worker:close()
   self._closed = true
+  self._outcomes:flush()
   for _, job in pairs(self._jobs) do
     if not job.outcome then
       release(self, job)
@@ -355,7 +340,6 @@ function Worker:close()
   end
   if self._reader then
     self._timer()
-    self._working:cancel()
     self._reader:close()
   end
 end
