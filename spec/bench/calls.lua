@@ -142,15 +142,18 @@ local function websocket()
   hub:stop()
 end
 
-local function over_redis()
+-- A mode of ours beside what does no more (Moleculer) or no less (BullMQ).
+local function over_redis(mode, ...)
   local server = redis.start()
-  local worker = start(runtime, "spec/bench/calls_server.lua", "redis", server.url)
-  local map = operations.call_map(assert(operations.transports.redis(server.url)))
-  local theirs, stop = peer("moleculer", in_flight, server.url)
-  compare("Redis, fast", function()
-    return calls(map)
-  end, theirs, "Moleculer")
-  stop()
+  local worker = start(runtime, "spec/bench/calls_server.lua", "redis", server.url, mode)
+  local map = operations.call_map(assert(operations.transports.redis(server.url, { mode = mode })))
+  for _, name in ipairs({ ... }) do
+    local theirs, stop = peer(name:lower(), in_flight, server.url)
+    compare(mode, function()
+      return calls(map)
+    end, theirs, name)
+    stop()
+  end
   map:close()
   worker:stop()
   server.stop()
@@ -164,7 +167,8 @@ operations.run(function()
   end
   print(("%d at a time%s"):format(in_flight, arg[1] and ", pinned to one core" or ""))
   websocket()
-  over_redis()
+  over_redis("fast", "Moleculer")
+  over_redis("reliable", "Moleculer", "BullMQ")
 end)
 if not arg[1] then
   os.execute("taskset -c 0 " .. runtime .. " spec/bench/calls.lua 1")

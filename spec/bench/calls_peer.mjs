@@ -1,4 +1,4 @@
-// The peers of calls.lua.  Usage: node calls_peer.mjs reference | events | ws IN_FLIGHT | moleculer IN_FLIGHT URL
+// The peers of calls.lua.  Usage: node calls_peer.mjs reference | events | ws IN_FLIGHT | moleculer|bullmq IN_FLIGHT URL
 // Says "ready"; for each line of stdin, a number of seconds, it makes calls for so long and prints calls per second and
 // their 50th and 99th percentile in ms. Every call carries a UUID and answers with an envelope.
 import { fork } from "node:child_process";
@@ -109,7 +109,32 @@ async function moleculer() {
   return (input) => broker.call("a.b", input);
 }
 
-const call = await { reference, events, ws, moleculer }[what]();
+async function bullmq() {
+  const { Queue, QueueEvents, Worker } = require("bullmq");
+  const { hostname: host, port } = new URL(url);
+  const connection = { host, port: Number(port), maxRetriesPerRequest: null };
+  if (role === "serve") {
+    const worker = new Worker("a", async (job) => envelope({ x: job.data.x }),
+      { connection, concurrency: Number(inFlight) });
+    await worker.waitUntilReady();
+    process.send("ready");
+    return undefined;
+  }
+  await said(child(url, "serve"));
+  const queue = new Queue("a", { connection }), events = new QueueEvents("a", { connection }), pending = new Map();
+  events.on("completed", ({ jobId, returnvalue }) => {
+    pending.get(jobId)(returnvalue);
+    pending.delete(jobId);
+  });
+  await events.waitUntilReady();
+  return (input) => new Promise((resolve, reject) => {
+    const jobId = randomUUID();
+    pending.set(jobId, resolve);
+    queue.add("b", input, { jobId, removeOnComplete: true }).catch(reject);
+  });
+}
+
+const call = await { reference, events, ws, moleculer, bullmq }[what]();
 if (call) {
   console.log("ready");
   for await (const line of createInterface({ input: process.stdin }))

@@ -1,4 +1,4 @@
---- The serving side of calls.lua, as a process: websocket | redis URL.
+--- The serving side of calls.lua, as a process: websocket | redis URL MODE.
 local operations = require("operations")
 
 local schema = { type = "object", properties = { x = { type = "integer" } } }
@@ -14,7 +14,7 @@ operations.run(function()
     held = assert(operations.transports.websocket_hub({ registry = registry }))
     io.stdout:write(held.port, "\n")
   else
-    held = operations.call_map(assert(operations.transports.redis(arg[2])))
+    held = operations.call_map(assert(operations.transports.redis(arg[2], { mode = arg[3] })))
     operations.call_handler(registry, held)
     io.stdout:write("ready\n")
   end
