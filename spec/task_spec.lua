@@ -77,6 +77,16 @@ describe("task", function()
         task.run("x")
       end, "bad argument #1 to 'run' %(function expected, got string%)")
     end)
+
+    it("fails where a value is yielded that nobody would take", function()
+      local ok, err = pcall(task.run, function()
+        coroutine.yield("lost")
+        return "done"
+      end)
+      assert.is_false(ok)
+      assert.equal("EXECUTION_ERROR", err.code)
+      assert.matches("coroutine.yield in a task", err.message, 1, true)
+    end)
   end)
 
   describe("spawn", function()

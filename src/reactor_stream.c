@@ -12,7 +12,7 @@
 #include <unistd.h>
 
 #define CHUNK 65536
-#define GATHERED 16384        /* bytes that are sent without waiting for more */
+#define GATHERED 4096         /* bytes that wait for more */
 #define ACCEPT_PAUSE_MS 100.0 /* when descriptors or memory have run out */
 
 static void on_ready(reactor_Reactor *r, int fd, uint32_t events);

@@ -339,11 +339,22 @@ function scheduler.start(task, fn, detached)
   return false
 end
 
+-- A value that a task yields would reach nobody, and nobody would resume the task.
+local function stray(task)
+  local co = task._co
+  task:_returned(false, errors.new("EXECUTION_ERROR", "coroutine.yield in a task: only the handler of a "
+    .. "subscription, or a coroutine of one's own, has somebody to yield to"))
+  compat.close(co)
+end
+
 local function ran(task, ok, tag, ...)
   current = main
-  if not ok or tag ~= WAITING then
-    task:_returned(ok, tag, ...)
+  if ok and tag == WAITING then
+    return
+  elseif ok and coroutine.status(task._co) == "suspended" then
+    return stray(task)
   end
+  task:_returned(ok, tag, ...)
 end
 
 local function run(task)

@@ -1,5 +1,4 @@
 --- `operations describe`: one operation, for people or for programs.
-local operations = require("operations")
 local output = require("operations.cli.output")
 local schema_text = require("operations.cli.schema_text")
 local sources = require("operations.cli.sources")

@@ -44,8 +44,10 @@ function suggestion.of(id, specs)
   local whole, name = plain(id), plain(id:match("%.(.+)$") or id)
   for place, spec in ipairs(specs) do
     local candidate = plain(spec.name)
-    local distance = (candidate == name or candidate == whole) and 0
-      or math.min(edits(whole, plain(spec.namespace .. spec.name)), edits(name, candidate) + 1)
+    local distance = 0
+    if candidate ~= name and candidate ~= whole then
+      distance = math.min(edits(whole, plain(spec.namespace .. spec.name)), edits(name, candidate) + 1)
+    end
     if distance <= MOST_EDITS then
       found[#found + 1] = { id = spec.namespace .. "." .. spec.name, distance = distance, place = place }
     end
