@@ -275,6 +275,16 @@ build/npm-mcp/node_modules: | dependencies-bench
 build/npm-conformance/node_modules: | dependencies-bench
 	@npm install --silent --no-audit --no-fund --prefix build/npm-conformance $(CONFORMANCE_PACKAGES)
 
+.PHONY: test-transports
+test-transports: dependencies-test ## calls across processes on both runtimes: their specs, and what takes longer, with figures
+	@for lua in lua5.4 luajit; do $(MAKE) -s --no-print-directory transports-at-length LUA=$$lua || exit 1; done
+
+.PHONY: transports-at-length
+transports-at-length: all
+	@echo "== $(LUA)"
+	@$(ENVIRONMENT) $(LUA) /usr/bin/busted $(BUSTED_FLAGS) $(wildcard spec/call_*_spec.lua) spec/transports spec/chaos
+	@$(ENVIRONMENT) $(LUA) /usr/bin/busted $(BUSTED_FLAGS) spec/transports/endurance_long.lua
+
 # What it is made over, CHAOS_SEED, CHAOS_SECONDS (60), CHAOS_DIRECTORY (keeps the histories).
 CHAOS ?= fast
 
