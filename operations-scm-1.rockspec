@@ -244,6 +244,7 @@ build = {
     ["operations.hosts.openresty"] = "lua/operations/hosts/openresty.lua",
     ["operations.hosts.openresty_connection"] = "lua/operations/hosts/openresty_connection.lua",
     ["operations.hosts.openresty_detached"] = "lua/operations/hosts/openresty_detached.lua",
+    ["operations.hosts.openresty_exit"] = "lua/operations/hosts/openresty_exit.lua",
     ["operations.hosts.openresty_request"] = "lua/operations/hosts/openresty_request.lua",
     ["operations.hosts.plain"] = "lua/operations/hosts/plain.lua",
     ["operations.hosts.reactor"] = "lua/operations/hosts/reactor.lua",

@@ -170,8 +170,8 @@ function call_handler.new(registry, call_map, options)
   return self
 end
 
---- Accepts no further requests (they fail with DRAINING) and waits until those under way have ended; after `grace` they
---- are aborted.
+--- Accepts no further requests (they fail with DRAINING) and waits until those under way have ended. What has not ended
+--- after `grace` is lost, as the caller sees it, when the call map is closed next.
 ---@param grace? number  ms, default: as long as it takes
 function CallHandler:drain(grace)
   self._draining = errors.new("DRAINING", "this peer is about to leave")
@@ -179,13 +179,10 @@ function CallHandler:drain(grace)
     return
   end
   local previous = scheduler.deadline(grace and scheduler.host().now() + grace)
-  local failure = scheduler.try_await(function(wake)
+  scheduler.try_await(function(wake)
     self._idle = wake
   end)
   scheduler.deadline(previous)
-  if failure ~= nil then
-    self._map:abort_requests(errors.new("ABORTED", "this peer is leaving"))
-  end
 end
 
 return call_handler

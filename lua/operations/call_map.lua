@@ -231,14 +231,6 @@ function CallMap:offered()
   return transport.offered and transport:offered()
 end
 
---- Aborts all requests that are being served, and tells those who made them.
----@param err operations.Error
-function CallMap:abort_requests(err)
-  for id in pairs(self._requests) do
-    self:abort(id, err.message)
-  end
-end
-
 --- How many requests made from here are under way.
 ---@return integer
 function CallMap:pending_count()

@@ -52,6 +52,8 @@ return {
   redis_forget = 3600000, -- a worker that was not heard of for so long, and holds nothing, is forgotten
   discovery = 500, -- how long a call waits for a process that serves it to make itself known
   connections = 1024, -- to a hub
+  drain = 5000, -- what runs for the spokes of a hub may go on so long when a worker of OpenResty ends
+  exit_grace = 5000, -- and so long after that, tasks that belong to no request
   requests = 1024, -- of a peer, served at once
   ref_depth = 256, -- of a schema
   issues = 100, -- reported per validation

@@ -3,5 +3,5 @@ local calls = require("spec.support.calls")
 local operations = require("operations")
 
 local options = calls.hub_options()
-options.port = false
+options.port, options.drain = false, 1000
 return assert(operations.transports.websocket_hub(options))

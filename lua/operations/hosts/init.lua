@@ -20,6 +20,8 @@ local hosts = {}
 ---outlive what runs them, a request; it knows what resumes those that a program made by itself
 ---@field start? fun(kind: string, options: any, on_event: fun(kind: string, ...)): operations.Handle  starts
 ---something in the reactor ("http", "process")
+---@field on_exit? fun(fn: fun()): fun()  has `fn`, which may wait, called when the program begins to end; returns what
+---forgets it
 ---@field take_over? fun(options: table, on_event: fun(event: string, ...), fn: fun(handle: table))  where programs are
 ---handlers of HTTP requests: hands the connection of the running one to `fn`, and returns when it was cancelled
 

@@ -4,6 +4,7 @@
 local connection = require("operations.hosts.openresty_connection")
 local core = require("operations.core")
 local detached_tasks = require("operations.hosts.openresty_detached")
+local exit = require("operations.hosts.openresty_exit")
 local reactor_loop = require("operations.hosts.reactor")
 local request = require("operations.hosts.openresty_request")
 local semaphores = require("ngx.semaphore")
@@ -28,7 +29,10 @@ local inline = 0
 local parked = setmetatable({}, { __mode = "k" }) -- waits of light threads that sleep
 local free = {} -- semaphores
 
-local openresty = { name = "openresty", now = core.now, strands = request.strands, take_over = connection.take_over }
+local openresty = {
+  name = "openresty", now = core.now, strands = request.strands, take_over = connection.take_over,
+  on_exit = exit.on_exit,
+}
 
 local function take_semaphore()
   local semaphore = table.remove(free)
@@ -45,13 +49,32 @@ local function sleep_on(semaphore)
   end
 end
 
+-- Ends all waits, or those of tasks that belong to no request.
+local function break_waits(why, homeless_only)
+  for wait in pairs(parked) do
+    if not homeless_only or wait.homeless then
+      wait.broken = why
+      wait:unpark()
+    end
+  end
+end
+
 -- Those who wait for a pump that broke down are told.
 local function broke_down(why)
   ngx.log(ngx.ERR, "operations: the reactor's relay: ", why)
-  for wait in pairs(parked) do
-    wait.broken = why
-    wait:unpark()
+  break_waits(why)
+end
+
+local ENDING = "nginx's worker is ending"
+
+-- Does anybody need the pump?
+local function needed()
+  if not exit.begun() then
+    return reactor_loop.active()
+  elseif exit.is_over() then
+    break_waits(ENDING, true)
   end
+  return next(parked) ~= nil
 end
 
 -- What happened wakes light threads, which run while the pump lets them. What they start is then begun, in one go.
@@ -93,14 +116,17 @@ local function serve(relay, reactor, socket, pause)
     if not byte then
       error(err, 0)
     end
-    if turn(pause) then
+    local happened = turn(pause)
+    if needed() then
       idle = 0
-    elseif reactor_loop.active() then
-      idle = 0
-      collectgarbage("step", GARBAGE)
+      if not happened then
+        collectgarbage("step", GARBAGE)
+      end
+    elseif exit.begun() then
+      return
     else
-      idle = idle + 1
-      if idle == IDLE or ngx.worker.exiting() then
+      idle = happened and 0 or idle + 1
+      if idle == IDLE then
         return
       end
     end
@@ -172,6 +198,10 @@ function openresty.park(wait)
     if wait.done then
       return
     end
+  end
+  wait.homeless = ngx.get_phase() == "timer"
+  if wait.homeless and exit.is_over() then
+    error("cannot wait: " .. ENDING, 0)
   end
   attend()
   wait.semaphore, wait.unpark = take_semaphore(), unpark

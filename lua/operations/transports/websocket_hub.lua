@@ -25,6 +25,7 @@ local websocket_hub = {}
 ---@field max_message? integer
 ---@field ping_interval? number
 ---@field handshake_timeout? number
+---@field drain? number  ms that requests under way have when nginx ends the worker (`serve_request`), default 5,000
 ---@field log? fun(level: string, message: string, details: any)
 
 ---@class operations.Hub
@@ -117,6 +118,8 @@ local function welcome(self, stream)
   peer, status, reason = identify(self, request)
   if not peer then
     return refuse(self, stream, status, reason)
+  elseif self._closed then
+    return refuse(self, stream, 503, "the hub is closed")
   elseif self.connections >= (self._options.max_connections or limits.connections) then
     return refuse(self, stream, 503, "too many connections")
   end
@@ -173,6 +176,12 @@ end
 --- location; returns when the connection has ended. One that may not connect is answered so. The authoriser runs in the
 --- request: `ngx.var` and `ngx.ctx` are its own.
 function Hub:serve_request()
+  local host = scheduler.host()
+  if host.on_exit and not self._leave then
+    self._leave = host.on_exit(function()
+      self:close(self._options.drain or limits.drain)
+    end)
+  end
   streams.take_over(function(stream)
     expect(self, stream)
     admit(self, stream)
@@ -183,8 +192,12 @@ end
 ---@param grace? number  ms, default 0: at once
 function Hub:close(grace)
   argument.optional(grace, "number", 1, "close")
+  self._closed = true
   if self._listener then
     self._listener:close()
+  end
+  if self._leave then
+    self._leave()
   end
   local draining = {}
   for map in pairs(self._maps) do
