@@ -68,10 +68,12 @@ function wait.waker(self)
   return function(...)
     if not self.done then
       local n = select("#", ...)
-      self.n = n
-      self[1], self[2], self[3], self[4] = ...
-      for i = 5, n do
-        self[i] = (select(i, ...))
+      if n > 0 then
+        self.n = n
+        self[1], self[2], self[3], self[4] = ...
+        for i = 5, n do
+          self[i] = (select(i, ...))
+        end
       end
       wait.settle(self)
     end

@@ -1,6 +1,6 @@
 --- A connection on which messages go both ways in any order: requests out wait for the answer with their id. What
---- carries the bytes (a process, an event stream) adds `_write`, which may wait, `_offer` and `_post`, which may not, and
---- calls `receive` and `lost`.
+--- carries the bytes (a process, an event stream) adds `_write`, which may wait, and `_offer` and `_post`, which may
+--- not; it calls `receive` and `lost`.
 local core = require("operations.core")
 local errors = require("operations.error")
 local message = require("operations.mcp.message")
