@@ -50,6 +50,8 @@ local knows_hosts = { ["lua/operations/task.lua"] = true, ["lua/operations/marks
 
 -- Where a require is inside a function, and why.
 local lazy = {
+  ["lua/operations/from_mcp/init.lua"] = "each transport is loaded when first needed",
+  ["lua/operations/from_mcp/config.lua"] = "what logs users in is loaded where somebody does",
   ["lua/operations/init.lua"] = "parts of the library are loaded when first named",
   ["lua/operations/transports/websocket_handshake.lua"] = "the C module is optional",
   ["lua/operations/transports/init.lua"] = "each transport is loaded when first named",

@@ -1,5 +1,4 @@
 --- The configuration of a connection: what there is, checked before anything is started.
-local authorizer = require("operations.oauth.authorizer")
 local limits = require("operations.limits")
 local revision = require("operations.mcp.revision")
 
@@ -106,6 +105,7 @@ local function auth_of(given)
   for key, value in pairs(auth) do
     options[key] = value
   end
+  local authorizer = require("operations.oauth.authorizer") -- where nobody logs in it is not needed
   local ok, made = pcall(authorizer.new, options)
   if not ok then
     wrong("config.auth: %s", (tostring(made):gsub("^.-authorizer: ", "")))

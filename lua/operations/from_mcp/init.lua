@@ -2,17 +2,23 @@
 local argument = require("operations.argument")
 local clients = require("operations.from_mcp.client")
 local config = require("operations.from_mcp.config")
-local events = require("operations.from_mcp.events")
-local http = require("operations.from_mcp.http")
 local servers = require("operations.from_mcp.servers")
-local stdio = require("operations.from_mcp.stdio")
 
 local from_mcp = {}
 
--- Opens the connection that a configuration asks for; `kind` "events": that of 2024-11-05.
+-- Who talks to a program need not load what talks to a URL; `kind` "events": as in 2024-11-05.
+local function transport_of(options, kind)
+  if options.command then
+    return require("operations.from_mcp.stdio")
+  elseif kind == "events" then
+    return require("operations.from_mcp.events")
+  end
+  return require("operations.from_mcp.http")
+end
+
+-- Opens the connection that a configuration asks for.
 local function open(options, listeners, kind)
-  local transport = options.command and stdio or kind == "events" and events or http
-  return transport.open(options, listeners)
+  return transport_of(options, kind).open(options, listeners)
 end
 
 --- Connects to a server: starts it when it is a program (`command`, `args`), else calls it (`url`). Waits until it has
