@@ -31,6 +31,8 @@ local failure = exchange.failure
 ---  all one, 307 and 308 send method and body again
 ---@field credentials? string[]  headers that, like Authorization and Cookie, stay at the origin they were meant for
 ---@field query_credentials? string[]  parameters of the query that do so too, when a server redirects with them
+---@field idempotent? boolean  may be sent twice, whatever its method: over another connection when one that served
+---  others is lost; by `retry`
 ---@field retry? boolean|operations.RetryPolicy  try idempotent requests again; off when absent
 ---@field jar? operations.CookieJar  from `http.jar()`; cookies are ignored without one
 ---@field ca_file? string  certificates to trust instead of the system's

@@ -42,6 +42,7 @@ local types = {
   max_headers = "number",
   redirects = "number",
   redirect_all = "boolean",
+  idempotent = "boolean",
   public_only = "boolean",
   jar = "table",
   window = "number",
@@ -235,7 +236,7 @@ function message.prepare(options, stream)
     request.url = options.url:gsub("#.*$", "")
   end
   request.headers = lines
-  request.once = request.upload or not (idempotent[method] or seen["idempotency-key"])
+  request.once = request.upload or not (idempotent[method] or seen["idempotency-key"] or options.idempotent)
   request.decode = not seen["accept-encoding"]
   return request
 end

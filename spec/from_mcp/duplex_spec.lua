@@ -40,9 +40,9 @@ describe("a connection on which messages go both ways", function()
           link:receive('{"jsonrpc":"2.0","id":1,"result":{}}')
         end
       end)
-      local answer, err = link:exchange(message.request(1, "x"), timeout, max, function()
+      local answer, err = link:exchange(message.request(1, "x"), timeout, max, { on_progress = function()
         reports = reports + 1
-      end)
+      end })
       return answer and "answer" or err.code, host.now() - began, reports
     end)
   end
@@ -64,7 +64,7 @@ describe("a connection on which messages go both ways", function()
     task.run(function()
       task.deadline(host.now() + 300)
       local began = host.now()
-      local _, err = link:exchange(message.request(1, "x"), 500, 9000)
+      local _, err = link:exchange(message.request(1, "x"), 500, 9000, {})
       assert.equal("TIMEOUT", err.code)
       assert.equal(300, host.now() - began)
     end)

@@ -43,6 +43,7 @@ describe("a hostile MCP server over HTTP", function()
 
   for tool, text in pairs({
     formats = "formatted", unended = "unended", open = "open", typeless = "typeless", capitals = "capitals",
+    hesitant = "hesitant", compressed = "asked for", compressed_events = "events",
   }) do
     it("is understood: " .. tool, function()
       assert.equal(text, text_of(client:call(tool)))
@@ -55,6 +56,7 @@ describe("a hostile MCP server over HTTP", function()
     around = { "redirect", "more than 5 redirects" }, moved = { "redirect", "301" }, found = { "redirect", "302" },
     other = { "redirect", "303" }, locked = { "status", "401" }, forbidden = { "status", "403" },
     busy = { "status", "later" }, down = { "status", "503" }, truncated = { "truncated", "" }, reset = { "reset", "" },
+    broken_gzip = { "encoding", "" },
   }) do
     it("fails the one call at once that it answers so: " .. tool, function()
       local _, err = client:call(tool)
@@ -70,9 +72,18 @@ describe("a hostile MCP server over HTTP", function()
     assert.matches("insufficient_scope", select(2, client:call("forbidden")).details.headers["www-authenticate"])
   end)
 
-  it("may stop within a body: time ends that", function()
-    local _, err = client:call("stalling", {}, { timeout = 50 })
-    assert.equal("TIMEOUT", err.code)
+  for _, tool in ipairs({ "stalling", "wordless" }) do
+    it("may stop within a body, or say nothing at all: time ends that: " .. tool, function()
+      local _, err = client:call(tool, {}, { timeout = 50 })
+      assert.equal("TIMEOUT", err.code)
+    end)
+  end
+
+  it("may close connections that it said it would keep, for what may be asked twice", function()
+    for _ = 1, 20 do
+      assert.equal("leaving", text_of(client:call("leaving")))
+      assert.equal("x", text_of(client:call("echo", { message = "x" })))
+    end
   end)
 
   it("may promise the rest of a stream for ever: it is asked so often", function()

@@ -200,6 +200,13 @@ describe("a hostile MCP server's handshake over stdio", function()
     assert.matches("1999-01-01", err.message, 1, true)
   end)
 
+  it("may come late: after the question for its era was given up", function()
+    local client = connect("late", { era = "auto", probe_timeout = 50, connect_timeout = 60000 })
+    assert.equal("2025-11-25", client.version)
+    assert.equal("well", text_of(client:call("echo", { message = "well" })))
+    client:close()
+  end)
+
   it("may never come", function()
     local client, err = operations.from_mcp.connect("hostile",
       config("silent", { probe_timeout = 50, connect_timeout = 50 }))

@@ -126,6 +126,28 @@ describe("an MCP server over HTTP", function()
     assert.equal("s\226\130\172=Grace", text_of(client:call("input")))
   end)
 
+  it("of the modern era asks for nothing by requests: those are logged, and not answered", function()
+    local logged, asked = {}, false
+    local client, hear = connect("era=modern", {
+      elicitation = function()
+        asked = true
+        return { action = "decline" }
+      end,
+      log = function(level, message)
+        logged[#logged + 1] = level .. " " .. message
+      end,
+    })
+    hear()
+    assert.equal("done", text_of(client:call("demand")))
+    assert.equal("still", text_of(client:call("echo", { message = "still" })))
+    assert.is_false(asked)
+    assert.matches("warn spec: a request from a server of the modern era: elicitation/create",
+      table.concat(logged, "\n"), 1, true)
+    for _, heard in ipairs(hear("POST")) do
+      assert.is_string(heard.body.method)
+    end
+  end)
+
   it("that lets a stream break off is asked for the rest, with the last event's id", function()
     local client, hear = connect("", { stream = false })
     assert.equal("resumed", text_of(client:call("resume")))
@@ -257,6 +279,27 @@ describe("an MCP server over HTTP", function()
     }))
     clients[1] = client
     assert.equal("hi", text_of(client:call("echo", { message = "hi" })))
+  end)
+
+  it("may have an IPv6 address", function()
+    local interfaces = io.open("/proc/net/if_inet6")
+    if not (interfaces and interfaces:read("*a"):find("^0+1 ") ) then
+      pending("no IPv6 on this machine")
+    end
+    interfaces:close()
+    local port = test_server.free_port()
+    local other = test_server.start({ directives = ("listen [::1]:%d;"):format(port) })
+    local client = assert(from_mcp.connect("six", { url = ("http://[::1]:%d/mcp/k1"):format(port), stream = false }))
+    assert.equal("hi", text_of(client:call("echo", { message = "hi" })))
+    client:close()
+    other:stop()
+  end)
+
+  it("takes no user in its URL, and its password is not told", function()
+    local client, _, err = connect("", { url = server.url:gsub("//", "//ada:secret@") .. "/mcp/k0" })
+    assert.is_nil(client)
+    assert.matches("the URL contains a user name or password", err.message, 1, true)
+    assert.is_nil((err.message .. json.encode(err.details)):find("secret", 1, true))
   end)
 
   it("out of reach is the client's error", function()

@@ -13,7 +13,7 @@ local config = {}
 ---@field on_stderr? fun(line: string)
 ---@field stop? { close?: number, term?: number }  ms until TERM, and KILL
 ---@field restart? boolean  a server that ended is started again by the next call; default false
----@field url? string  Streamable HTTP, or HTTP+SSE (2024-11-05)
+---@field url? string  Streamable HTTP, or HTTP+SSE (2024-11-05); a user in it is refused: give `headers` or `auth`
 ---@field headers? table<string, string>  HTTP: sent with every request
 ---@field auth? operations.oauth.AuthorizerOptions|operations.oauth.Authorizer  HTTP: how a user logs in when the server
 ---  asks for it; an object with the methods of an authorizer is used as it is

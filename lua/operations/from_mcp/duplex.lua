@@ -125,10 +125,10 @@ end
 ---@param request operations.mcp.Message
 ---@param timeout number  ms, begun anew by progress
 ---@param max number  ms, whatever the progress
----@param on_progress? fun(params: table)  called where the request waits
+---@param options operations.mcp.RequestOptions  `on_progress` is called where the request waits
 ---@return operations.mcp.Message? answer
 ---@return operations.Error? err  TIMEOUT and ABORTED: the caller's time is up
-function Duplex:exchange(request, timeout, max, on_progress)
+function Duplex:exchange(request, timeout, max, options)
   if self.closed then
     return nil, self.closed
   end
@@ -144,7 +144,7 @@ function Duplex:exchange(request, timeout, max, on_progress)
     sent, err = timing.within(timeout, max, write, self, text)
   end
   if sent then
-    err = follow(entry, on_progress)
+    err = follow(entry, options.on_progress)
   end
   if entry.done then
     return entry.answer, entry.err

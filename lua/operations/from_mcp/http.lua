@@ -71,34 +71,40 @@ function Http:headers(accept)
   }
 end
 
-local function post(self, value, mirrored)
+-- A call that does something may not be sent twice; whatever else there is may.
+local function is_repeatable(value, options)
+  return value.method ~= "tools/call" or options.repeatable == true
+end
+
+local function post(self, value, options)
   local text, err = message.encode(value)
   if not text then
     return nil, err
   end
   local all = self:headers()
   if self._modern and value.method then
-    for name, content in pairs(headers.of(value, self._version, mirrored)) do
+    for name, content in pairs(headers.of(value, self._version, options.mirrored)) do
       all[name] = content
     end
   end
-  local request = { url = self._config.url, method = "POST", headers = all, body = text }
+  local request = { url = self._config.url, method = "POST", headers = all, body = text,
+    idempotent = is_repeatable(value, options) }
   local stream
   stream, err = requester.open(self._config, request)
   return stream, err, request
 end
 
-local function exchange(extend, self, request, on_progress, mirrored)
+local function exchange(extend, self, request, options)
   local entry = self.pending:open(request.id)
-  local stream, err, http_request = post(self, request, mirrored)
+  local stream, err, http_request = post(self, request, options)
   if stream then
     if request.method == "initialize" then
       self._session = stream.headers["mcp-session-id"]
     end
     err = reply.take(self, stream, request, entry, function(params)
       extend()
-      if on_progress then
-        on_progress(params)
+      if options.on_progress then
+        options.on_progress(params)
       end
     end, http_request)
   end
@@ -113,15 +119,14 @@ end
 ---@param request operations.mcp.Message
 ---@param timeout number  ms, begun anew by progress
 ---@param max number  ms, whatever the progress
----@param on_progress? fun(params: table)
----@param mirrored? operations.mcp.Mirrored[]
+---@param options operations.mcp.RequestOptions
 ---@return operations.mcp.Message? answer
 ---@return operations.Error? err
-function Http:exchange(request, timeout, max, on_progress, mirrored)
+function Http:exchange(request, timeout, max, options)
   if self.closed then
     return nil, self.closed
   end
-  return timing.within(timeout, max, exchange, self, request, on_progress, mirrored)
+  return timing.within(timeout, max, exchange, self, request, options)
 end
 
 --- Takes a text that answers a request, or comes before its answer. An error that names no request is that one's.
@@ -162,7 +167,7 @@ end
 ---@return true?
 ---@return operations.Error? err
 function Http:deliver(value)
-  local stream, err, request = post(self, value)
+  local stream, err, request = post(self, value, {})
   if not stream then
     return nil, err
   elseif stream.status >= 200 and stream.status < 300 then

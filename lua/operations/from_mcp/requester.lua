@@ -46,6 +46,7 @@ local function open_once(config, request)
   end
   return (config.http or http).open({
     url = request.url, method = request.method, headers = headers, body = request.body, redirects = 0,
+    idempotent = request.idempotent,
     connect_timeout = math.min(config.connect_timeout, http.limits.connect_timeout),
     first_byte_timeout = config.max_timeout, ca_file = config.ca_file, proxy = config.proxy,
   })
@@ -116,11 +117,12 @@ end
 
 --- Sends a request and waits for the head of its answer.
 ---@param config operations.mcp.Config
----@param request { url: string, method: string, headers: table, body: string? }
+---@param request { url: string, method: string, headers: table, body: string?, idempotent: boolean? }
 ---@return operations.HttpStream?
 ---@return operations.Error? err
 function requester.open(config, request)
-  request = { url = request.url, method = request.method, headers = request.headers, body = request.body }
+  request = { url = request.url, method = request.method, headers = request.headers, body = request.body,
+    idempotent = request.idempotent }
   local hop, asked = 0, 0
   while true do
     local stream, err = open_once(config, request)

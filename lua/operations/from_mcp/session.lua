@@ -72,9 +72,9 @@ function Session:_connect(kind)
 end
 
 -- Sends one request, without anything around it, and waits for its answer.
-function Session:_ask(request, timeout, on_progress, mirrored)
+function Session:_ask(request, timeout, options)
   local link = self._link
-  local result, err = link:exchange(request, timeout, self._config.max_timeout, on_progress, mirrored)
+  local result, err = link:exchange(request, timeout, self._config.max_timeout, options)
   if not result and (err.code == "TIMEOUT" or err.code == "ABORTED") and link.closed == nil then
     if request.method ~= "initialize" then
       link:abandon(request, err.message)
@@ -149,7 +149,7 @@ local function try(self, method, params, options)
   local id = self._link:next_id()
   local request = message.request(id, method,
     requests.params(self._self, params, options, options.on_progress and id or nil))
-  return self:_ask(request, options.timeout or self._config.timeout, options.on_progress, options.mirrored)
+  return self:_ask(request, options.timeout or self._config.timeout, options)
 end
 
 -- Sends a request; a session that the server has forgotten, or a lost answer that may be asked for again, is tried

@@ -186,7 +186,9 @@ local function handle(line, id, method)
   end
 end
 
-if mode == "banner" then
+if mode == "late" then
+  os.execute("sleep 0.3")
+elseif mode == "banner" then
   put("Welcome to the server!\n{\"half\": \n\27[1mready\27[0m\n")
 end
 for line, id, method in take do

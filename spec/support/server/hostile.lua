@@ -103,6 +103,56 @@ function tools.stalling(id)
   ngx.sleep(30)
 end
 
+function tools.wordless()
+  ngx.sleep(30)
+end
+
+-- The head comes byte by byte.
+function tools.hesitant(id)
+  local body = answer_of(id, "hesitant")
+  local head = "HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n"
+  local socket = assert(ngx.req.socket(true))
+  for byte in (head:format(#body) .. body):gmatch(".") do
+    socket:send(byte)
+    ngx.sleep(0.001)
+  end
+end
+
+-- Closes a connection that it said it would keep.
+function tools.leaving(id)
+  local body = answer_of(id, "leaving")
+  raw(("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"):format(#body, body))
+end
+
+local function little_endian(number, bytes)
+  local pieces = {}
+  for i = 1, bytes do
+    pieces[i] = string.char(math.floor(number / 256 ^ (i - 1)) % 256)
+  end
+  return table.concat(pieces)
+end
+
+-- RFC 1952, of one block that is stored as it is.
+local function gzip(text)
+  return "\31\139\8\0\0\0\0\0\0\255\1" .. little_endian(#text, 2) .. little_endian(65535 - #text, 2) .. text
+    .. little_endian(ngx.crc32_long(text), 4) .. little_endian(#text, 4)
+end
+
+function tools.compressed(id)
+  ngx.header["Content-Encoding"] = "gzip"
+  json(gzip(answer_of(id, (ngx.var.http_accept_encoding or ""):find("gzip") and "asked for" or "not asked for")))
+end
+
+function tools.compressed_events(id)
+  ngx.header["Content-Encoding"] = "gzip"
+  events(gzip("data: " .. answer_of(id, "events") .. "\n\n"))
+end
+
+function tools.broken_gzip(id)
+  ngx.header["Content-Encoding"] = "gzip"
+  json((gzip(answer_of(id, "x")):gsub("result", "rezult")))
+end
+
 function tools.endless()
   ngx.header["Content-Type"] = "application/json"
   for _ = 1, 64 do
@@ -160,7 +210,8 @@ elseif method == "initialize" then
   json(('{"jsonrpc":"2.0","id":%s,"result":{"protocolVersion":"2025-11-25","capabilities":{"tools":{}},'
     .. '"serverInfo":{"name":"hostile","version":"1"}}}'):format(id))
 elseif method == "tools/list" then
-  json(('{"jsonrpc":"2.0","id":%s,"result":{"tools":[]}}'):format(id))
+  local tool = '{"name":"%s","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}'
+  json(('{"jsonrpc":"2.0","id":%s,"result":{"tools":[%s,%s]}}'):format(id, tool:format("echo"), tool:format("leaving")))
 elseif method == "tools/call" then
   if args.session then
     return refuse(404)

@@ -80,6 +80,13 @@ function tool.ask(message)
   event({ jsonrpc = "2.0", id = message.id, result = text(wait_for("answer")) })
 end
 
+-- A request, which only the legacy era has.
+function tool.demand(message)
+  stream()
+  event({ jsonrpc = "2.0", id = "d1", method = "elicitation/create", params = { message = "?" } })
+  event({ jsonrpc = "2.0", id = message.id, result = text("done") })
+end
+
 function tool.drop()
   stream()
   event({ jsonrpc = "2.0", method = "notifications/message", params = { level = "info", data = "soon gone" } })
