@@ -6,63 +6,13 @@
 
 #include <math.h>
 
-#define TWO_63 9223372036854775808.0
-
 static const uint16_t pick_types[UNION_PICKS] = {
     TYPE_NULL, TYPE_BOOLEAN, TYPE_NUMBER, TYPE_STRING, TYPE_ARRAY | TYPE_OBJECT,
 };
 
 static const schema_Bounds no_bounds = {
-    -INFINITY, INFINITY, INT64_MIN, INT64_MAX, 0, SIZE_MAX, 0, SIZE_MAX,
+    -INFINITY, INFINITY, 0, SIZE_MAX, 0, SIZE_MAX,
 };
-
-static void allow_from(schema_Bounds *bounds, int64_t least) {
-  if (bounds->least < least) bounds->least = least;
-}
-
-static void allow_to(schema_Bounds *bounds, int64_t most) {
-  if (bounds->most > most) bounds->most = most;
-}
-
-static void allow_no_integer(schema_Bounds *bounds) {
-  bounds->least = INT64_MAX;
-  bounds->most = INT64_MIN;
-}
-
-/* Integers at or above `d`, which is whole. */
-static void allow_from_whole(schema_Bounds *bounds, double d) {
-  if (d >= TWO_63) allow_no_integer(bounds);
-  else if (d >= -TWO_63) allow_from(bounds, (int64_t)d);
-}
-
-static void allow_to_whole(schema_Bounds *bounds, double d) {
-  if (d < -TWO_63) allow_no_integer(bounds);
-  else if (d < TWO_63) allow_to(bounds, (int64_t)d);
-}
-
-static void limit_integers(schema_Bounds *bounds, const schema_Op *op) {
-  int64_t i = op->u.i;
-  switch (op->code) {
-  case CODE_MINIMUM: allow_from(bounds, i); break;
-  case CODE_MAXIMUM: allow_to(bounds, i); break;
-  case CODE_ABOVE:
-    if (i == INT64_MAX) allow_no_integer(bounds);
-    else allow_from(bounds, i + 1);
-    break;
-  default:
-    if (i == INT64_MIN) allow_no_integer(bounds);
-    else allow_to(bounds, i - 1);
-    break;
-  }
-}
-
-/* By a bound that is a fraction, or too large for an integer: no integer
-** equals it. */
-static void limit_integers_by(schema_Bounds *bounds, const schema_Op *op) {
-  bool from = op->code == CODE_MINIMUM || op->code == CODE_ABOVE;
-  if (from) allow_from_whole(bounds, ceil(op->u.d));
-  else allow_to_whole(bounds, floor(op->u.d));
-}
 
 /* Beyond 2^53 no double is compared, so that rounding the bound is no harm. */
 static void limit_doubles(schema_Bounds *bounds, const schema_Op *op,
@@ -82,8 +32,6 @@ static bool limit_format(schema_Bounds *bounds, int32_t format,
                          uint16_t types) {
   if (format == NUMBER_FORMAT_FLOAT) return true;
   if (format == NUMBER_FORMAT_INT32) {
-    allow_from(bounds, INT32_MIN);
-    allow_to(bounds, INT32_MAX);
     bounds->low = fmax(bounds->low, INT32_MIN);
     bounds->high = fmin(bounds->high, INT32_MAX);
   }
@@ -94,13 +42,8 @@ static bool limit_number(schema_Bounds *bounds, const schema_Op *op,
                          uint16_t types) {
   if (op->code == CODE_MULTIPLE_OF) return false;
   if (op->code == CODE_NUMBER_FORMAT) return limit_format(bounds, op->b, types);
-  if (op->flag & INTEGER_BOUND) {
-    limit_integers(bounds, op);
-    limit_doubles(bounds, op, (double)op->u.i);
-  } else {
-    limit_integers_by(bounds, op);
-    limit_doubles(bounds, op, op->u.d);
-  }
+  limit_doubles(bounds, op,
+                op->flag & INTEGER_BOUND ? (double)op->u.i : op->u.d);
   return true;
 }
 
@@ -145,7 +88,6 @@ static void limit_text(const schema_Schema *s, schema_Node *n,
 static bool is_bounded(const schema_Bounds *b) {
   const schema_Bounds *none = &no_bounds;
   return b->low > none->low || b->high < none->high ||
-         b->least != none->least || b->most != none->most ||
          b->shortest != none->shortest || b->longest != none->longest ||
          b->fewest_items != none->fewest_items ||
          b->most_items != none->most_items;

@@ -111,7 +111,6 @@ typedef enum schema_Act {
 /* Of numbers and lengths.  A schema's first has none. */
 typedef struct schema_Bounds {
   double low, high;         /* inclusive; they hold for numbers within 2^53 */
-  int64_t least, most;      /* the same for integers, always */
   size_t shortest, longest; /* code points */
   size_t fewest_items, most_items;
 } schema_Bounds;
