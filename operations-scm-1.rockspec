@@ -51,6 +51,8 @@ build = {
         "src/lines.c",
         "src/operation_lua.c",
         "src/regex.c",
+        "src/regex_automaton.c",
+        "src/regex_nfa.c",
         "src/regex_parse.c",
         "src/regex_property.c",
         "src/regex_read.c",

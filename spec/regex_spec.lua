@@ -186,17 +186,60 @@ describe("a wrong pattern", function()
   end)
 end)
 
+-- An empty lookahead changes nothing, but no automaton takes it: PCRE2 matches.
+describe("a regular pattern", function()
+  local function agree(pattern, subjects)
+    local own = assert(schema.compile({ pattern = pattern }))
+    local pcre2 = assert(schema.compile({ pattern = "(?:" .. pattern .. ")(?=)" }))
+    for _, subject in ipairs(subjects) do
+      assert.equal(pcre2:check(subject), own:check(subject), ("%q on %q"):format(pattern, subject))
+    end
+  end
+
+  it("matches as PCRE2 does", function()
+    local subjects = {
+      "", "a", "b", "ab", "aab", "a-b", "a1-b2-c3", "-", "0", "01", "10.20.3", "2024-06-31", "é", "aé", "🐲", "a\nb",
+      "\n", "\226\128\168", "\223\191", "\224\160\128", "\237\159\191", "\238\128\128", "\239\191\191",
+      "\240\144\128\128", "\244\143\191\191", "\255", "a\128", "\0", "aaaaaaaa", "xaaay",
+    }
+    local patterns = {
+      "", "a", "^a", "a$", "^a$", "^$", "$^", "(^a|b$)", "^(?:a|ab)(?:b|)$", "a*?b+?", "(?:a?){3}$",
+      "^[a-z0-9]+(?:-[a-z0-9]+)*$", "^(0|[1-9]\\d*)\\.(0|[1-9]\\d*)\\.(0|[1-9]\\d*)$", "^.$", "^[^]$", "^[^a]*$",
+      "[]|a", "^\\W+$", "^[\\u0080-\\u07ff]$", "^[\\u0800-\\uffff]$", "^[\\u{10000}-\\u{10ffff}]$",
+      "^[\\ud000-\\ue100]$", "[^\\x00-é]", "^a{2,3}$", "a{0}b", "(?:a{2}){2,}", "((a|b)*c|-)+", "^(?:$|a)+$",
+      "x(?:a*)*y", "^\\S\\s?$",
+    }
+    for _, pattern in ipairs(patterns) do
+      agree(pattern, subjects)
+    end
+  end)
+
+  it("is left to PCRE2 where it would be too large", function()
+    agree("^(?:.{1,90}|a{400})$", { ("a"):rep(90), ("a"):rep(91), ("a"):rep(400), ("é"):rep(90), "" })
+    for n = 100, 520 do -- around the largest that is taken
+      agree("^a{" .. n .. "}x?$", { ("a"):rep(n), ("a"):rep(n - 1), ("a"):rep(n + 1) })
+    end
+    agree("(?:a|b)*a(?:a|b){12}$", { "a" .. ("b"):rep(12), "b" .. ("b"):rep(12), ("ab"):rep(20) })
+  end)
+end)
+
 describe("a pattern that takes too long", function()
   it("is stopped, and the value is not valid", function()
-    local compiled = assert(schema.compile({ pattern = "^(a+)+$" }))
+    local compiled = assert(schema.compile({ pattern = "^(?=a)(a+)+$" }))
     local valid, issues = compiled:check(("a"):rep(32) .. "b")
     assert.is_false(valid)
     assert.is_true(#issues > 0)
   end)
 
   it("is stopped when it needs too much memory", function()
-    local compiled = assert(schema.compile({ pattern = "^(?:(a)|(b)|c)*$" }))
+    local compiled = assert(schema.compile({ pattern = "^(?=a)(?:(a)|(b)|c)*$" }))
     assert.is_false(compiled:check(("abc"):rep(2000000) .. "d"))
+  end)
+
+  it("is answered all the same where it is regular", function()
+    local compiled = assert(schema.compile({ ["not"] = { pattern = "^(a+)+$" } }))
+    assert.is_true(compiled:check(("a"):rep(10000) .. "b"))
+    assert.is_false(compiled:check(("a"):rep(10000)))
   end)
 end)
 

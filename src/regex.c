@@ -8,6 +8,7 @@
 #include <stdlib.h>
 #include <string.h>
 
+#include "regex_automaton.h"
 #include "regex_parse.h"
 #include "utf8.h"
 
@@ -21,8 +22,10 @@
 #define HEAP_LIMIT (16 * 1024) /* KiB */
 #define MAX_TRANSLATION (8u << 20)
 
+/* Either the automaton or what PCRE2 needs. */
 struct regex_Regex {
   ops_Alloc alloc;
+  automaton_Automaton *automaton;
   pcre2_general_context *general;
   pcre2_match_context *limits;
   pcre2_code *code;
@@ -68,6 +71,7 @@ void regex_free(regex_Regex *regex) {
   pcre2_match_context_free(regex->limits);
   pcre2_code_free(regex->code);
   pcre2_general_context_free(regex->general);
+  automaton_free(&regex->alloc, regex->automaton);
   ops_free(&regex->alloc, regex, sizeof(*regex));
 }
 
@@ -86,9 +90,13 @@ static size_t source_offset(const regex_Regex *regex, const char *source,
 
 static bool compile(regex_Regex *regex, const buffer_Buffer *pattern,
                     int *problem, size_t *offset) {
-  pcre2_compile_context *context = pcre2_compile_context_create(regex->general);
+  pcre2_compile_context *context;
   *problem = PCRE2_ERROR_NOMEMORY;
   *offset = 0;
+  regex->general =
+      pcre2_general_context_create(context_alloc, context_free, &regex->alloc);
+  if (regex->general == NULL) return false;
+  context = pcre2_compile_context_create(regex->general);
   if (context == NULL) return false;
   regex->code =
       pcre2_compile((PCRE2_SPTR)(pattern->len > 0 ? pattern->data : ""),
@@ -114,11 +122,7 @@ static regex_Regex *regex_new(const ops_Alloc *alloc) {
   if (regex == NULL) return NULL;
   memset(regex, 0, sizeof(*regex));
   regex->alloc = *alloc;
-  regex->general =
-      pcre2_general_context_create(context_alloc, context_free, &regex->alloc);
-  if (regex->general != NULL) return regex;
-  ops_free(alloc, regex, sizeof(*regex));
-  return NULL;
+  return regex;
 }
 
 static bool build(regex_Regex *regex, const char *source, size_t len,
@@ -133,9 +137,14 @@ static bool build(regex_Regex *regex, const char *source, size_t len,
   buffer_init(&out, regex->alloc, MAX_TRANSLATION);
   to.out = &out;
   ok = regex_parse(&regex->alloc, source, len, &to, &problem);
+  if (ok)
+    regex->automaton = automaton_build(
+        &regex->alloc, out.len > 0 ? (const char *)out.data : "", out.len);
   if (!ok) {
     snprintf(error, error_size, "%s at offset %lu", problem.message,
              (unsigned long)problem.offset);
+  } else if (regex->automaton != NULL) {
+    ok = true;
   } else if (!compile(regex, &out, &code, &offset)) {
     ok = false;
     pcre2_get_error_message(code, (PCRE2_UCHAR *)reason, sizeof(reason));
@@ -165,6 +174,8 @@ regex_Regex *regex_compile(const ops_Alloc *alloc, const char *source,
 int regex_match(const regex_Regex *regex, const char *subject, size_t len) {
   PCRE2_SPTR text = (PCRE2_SPTR)subject;
   int found = PCRE2_ERROR_JIT_BADOPTION;
+  if (regex->automaton != NULL)
+    return automaton_match(regex->automaton, subject, len);
   if (!utf8_valid(subject, len)) return 0;
   if (regex->jit) {
     found = pcre2_jit_match(regex->code, text, len, 0, 0, regex->match,

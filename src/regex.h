@@ -1,6 +1,7 @@
 /*
-** regex.h - regular expressions of ECMA-262 (u-mode), run by PCRE2.  An own
-** parser decides what is a pattern and translates it; no Lua.
+** regex.h - regular expressions of ECMA-262 (u-mode).  An own parser decides
+** what is a pattern and translates it.  What is regular then and small is run
+** by an automaton, the rest by PCRE2; no Lua.
 */
 #ifndef OPERATIONS_REGEX_H
 #define OPERATIONS_REGEX_H
