@@ -18,6 +18,7 @@ local stream = {}
 ---@field connect_timeout? number  ms, default 10,000
 
 ---@class operations.Stream
+---@field on_closed? fun()  called once, when it is closed from here
 local Stream = {}
 Stream.__index = Stream
 
@@ -143,6 +144,34 @@ function Stream:close()
   if not self._ended then
     end_with(self)
   end
+  local on_closed = self.on_closed
+  if on_closed then
+    self.on_closed = nil
+    on_closed()
+  end
+end
+
+local lingering = {} -- streams, and what stops their timers
+
+--- Ends our side behind what is queued, and closes it when the other side has ended too, or after `ms`. What comes is
+--- not handed over any more.
+---@param ms number
+function Stream:linger(ms)
+  local function close()
+    local stop = lingering[self]
+    if stop then
+      lingering[self] = nil
+      stop()
+      self:close()
+    end
+  end
+  lingering[self] = scheduler.host().timer(ms, close)
+  self:finish()
+  self:each_chunk(function(bytes)
+    if bytes == nil then
+      close()
+    end
+  end)
 end
 
 local function settings(host, port, options)

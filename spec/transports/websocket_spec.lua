@@ -222,6 +222,28 @@ describe("a WebSocket hub", function()
   end)
 end)
 
+describe("a WebSocket hub that closes", function()
+  it("sends the answers of what ran first, however large, and waits until they were read", function()
+    local served = registry()
+    assert(served:register({ namespace = "a", name = "large", handler = function()
+      operations.sleep(0.05)
+      return ("x"):rep(8000000)
+    end }))
+    with_hub({ registry = served }, function(hub, connect)
+      local map = connect()
+      local call = operations.spawn(map.call, map, "a.large")
+      eventually(function()
+        for _, handler in pairs(hub._handlers) do
+          return handler.active == 1
+        end
+      end)
+      hub:close(20000)
+      assert.is_nil(next(hub._streams))
+      assert.equal(8000000, #assert(call:wait()).data)
+    end)
+  end)
+end)
+
 describe("a WebSocket spoke", function()
   it("says why it cannot connect", function()
     operations.run(function()

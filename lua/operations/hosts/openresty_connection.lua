@@ -1,16 +1,13 @@
 --- The connection of a request of OpenResty as a byte stream's handle, with the methods and events of the reactor's.
 --- Its socket belongs to the request: one light thread of it reads, one writes, and others leave word with them.
-local core = require("operations.core")
-local limits = require("operations.limits")
 local semaphores = require("ngx.semaphore")
 
 local openresty_connection = {}
 
 local FOREVER = 0x7fffffff -- ms
 local PIECE = 65536 -- bytes read at once, if nginx's buffer holds as many
--- How long the other side may take to end a connection that we end, ms. What it sends is read meanwhile: closing a
--- socket with unread bytes could take back what was sent last.
-local LINGER = 200
+-- nginx cannot end our side alone: the other side may take so many seconds to end a connection whose last bytes we sent.
+local LINGER = 0.2
 
 ---@class operations.OpenrestyConnection
 ---@field _out string[]  not yet sent
@@ -21,12 +18,11 @@ local LINGER = 200
 local Connection = {}
 Connection.__index = Connection
 
-local function wait(semaphore, ms)
+local function wait(semaphore)
   local ok, err
   repeat
-    ok, err = semaphore:wait((ms or FOREVER) / 1000)
-  until ok or ms or err ~= "timeout"
-  return ok
+    ok, err = semaphore:wait(FOREVER / 1000)
+  until ok or err ~= "timeout"
 end
 
 local function tell(self, ...)
@@ -66,6 +62,8 @@ local function write(self)
   while true do
     while #self._out == 0 do
       if self._finishing then
+        ngx.sleep(LINGER)
+        tell(self, "done")
         return
       end
       self._writer_waits = true
@@ -86,15 +84,13 @@ local function write(self)
   end
 end
 
--- What a thread does; the request's own waits for both in the end.
+-- What a thread does.
 local function run(work, self)
   local ok, raised = pcall(work, self)
   if not ok then
     ngx.log(ngx.ERR, "operations: ", raised)
     lose(self, tostring(raised))
   end
-  self._stopped[work] = true
-  self._over:post(1)
 end
 
 --- What came and was not taken.
@@ -102,7 +98,7 @@ end
 function Connection:receive()
   local bytes = self._unread
   self._unread = nil
-  if self._reader_waits then
+  if bytes and self._reader_waits then
     self._wanted:post(1)
   end
   return bytes
@@ -152,24 +148,12 @@ function Connection:finish_sending()
   wake_writer(self)
 end
 
---- Ends it, behind what is queued.
+--- Ends it at once.
 function Connection:cancel()
   if not self._cancelled then
-    self._cancelled = true
-    self:finish_sending()
+    self._cancelled, self._finishing = true, true
     self._wanted:post(1)
     self._over:post(1)
-  end
-end
-
--- Waits until a thread has done its work, for `ms` at most.
-local function wait_for(self, work, ms)
-  local stop = core.now() + ms
-  while not self._stopped[work] do
-    local left = stop - core.now()
-    if left <= 0 or not wait(self._over, left) then
-      return
-    end
   end
 end
 
@@ -183,7 +167,7 @@ function openresty_connection.take_over(options, on_event, fn)
   end
   local self = setmetatable({
     _unread = ngx.req.raw_header(), _queue = options.queue, _on_event = on_event, _out = {}, _unsent = 0,
-    _wanted = semaphores.new(0), _given = semaphores.new(0), _over = semaphores.new(0), _stopped = {},
+    _wanted = semaphores.new(0), _given = semaphores.new(0), _over = semaphores.new(0),
   }, Connection)
   local ok, raised = pcall(fn, self)
   if not ok then
@@ -193,8 +177,6 @@ function openresty_connection.take_over(options, on_event, fn)
     wait(self._over)
   end
   if self._socket then
-    wait_for(self, write, limits.close_grace)
-    wait_for(self, read, LINGER)
     ngx.thread.kill(self._reader)
     ngx.thread.kill(self._writer)
   end

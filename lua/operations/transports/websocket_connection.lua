@@ -16,7 +16,8 @@ Connection.__index = Connection
 -- Small, and needed for others to go on: never held back by a full queue.
 local urgent = { ["call.credit"] = true, ["call.aborted"] = true, ["call.completed"] = true }
 
-local function lost(self, err)
+-- With a grace, what is queued is sent first, for so many ms at most.
+local function lost(self, err, grace)
   if self._lost then
     return
   end
@@ -24,7 +25,11 @@ local function lost(self, err)
   if self._ping then
     self._ping()
   end
-  self._stream:close()
+  if grace then
+    self._stream:linger(grace)
+  else
+    self._stream:close()
+  end
   if self._receiver then
     self._receiver.lost(err)
   end
@@ -33,18 +38,17 @@ local function lost(self, err)
   end
 end
 
-local function lose(self, kind, message)
-  lost(self, errors.new("TRANSPORT_LOST", message, { kind = kind }))
+local function lose(self, kind, message, grace)
+  lost(self, errors.new("TRANSPORT_LOST", message, { kind = kind }), grace)
 end
 
 -- Ends it with a close frame; what the other side makes of it is not waited for.
-local function close(self, code, reason, kind)
+local function close(self, code, reason, kind, grace)
   local bytes = self._codec:close(code, reason)
   if bytes then
     self._stream:offer(bytes, true)
   end
-  self._stream:finish()
-  lose(self, kind or "closed", reason)
+  lose(self, kind or "closed", reason, grace or limits.close_grace)
 end
 
 local messages = {}
@@ -87,8 +91,8 @@ local function on_bytes(self, bytes, err)
     self._stream:offer(answer, true)
   end
   if not open and not self._lost then
-    self._stream:finish()
-    lose(self, self._closing and "closed" or "protocol", self._closing or "the other side broke the rules of WebSocket")
+    lose(self, self._closing and "closed" or "protocol", self._closing
+      or "the other side broke the rules of WebSocket", limits.close_grace)
   end
 end
 
@@ -159,9 +163,11 @@ function Connection:send(name, payload)
   return self._stream:write(bytes)
 end
 
-function Connection:close()
+--- Ends it behind what is queued.
+---@param grace? number  ms that this may take, default 2,000
+function Connection:close(grace)
   if not self._lost then
-    close(self, 1000, "closed")
+    close(self, 1000, "closed", nil, grace)
   end
 end
 

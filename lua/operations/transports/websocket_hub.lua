@@ -4,6 +4,7 @@ local begin = require("operations.transports.websocket_opening")
 local call_handler = require("operations.call_handler")
 local call_map = require("operations.call_map")
 local connection = require("operations.transports.websocket_connection")
+local core = require("operations.core")
 local handshake = require("operations.transports.websocket_handshake")
 local limits = require("operations.limits")
 local scheduler = require("operations.scheduler")
@@ -34,23 +35,9 @@ local websocket_hub = {}
 local Hub = {}
 Hub.__index = Hub
 
-local function refuse(self, stream, status, reason)
-  local stop
-  local function close()
-    stop()
-    self._streams[stream] = nil
-    stream:close()
-  end
+local function refuse(stream, status, reason)
   stream:offer(handshake.refuse(status, reason), true)
-  stream:finish()
-  -- The other side has a moment to read it.
-  stop = scheduler.host().timer(limits.close_grace, close)
-  self._streams[stream] = stop
-  stream:each_chunk(function(bytes)
-    if not bytes then
-      close()
-    end
-  end)
+  stream:linger(limits.close_grace)
 end
 
 local function may_come_from(self, origin)
@@ -84,10 +71,9 @@ local function serve(self, stream, peer, request)
   local options = self._options
   local transport = connection.new(stream, true, peer, options)
   local map = call_map.new(transport, { log = options.log })
-  self._maps[map], self.connections = true, self.connections + 1
+  self._maps[map], self.connections = transport, self.connections + 1
   transport.on_end = function()
     self._maps[map], self.connections = nil, self.connections - 1
-    self._streams[stream] = nil
   end
   if options.registry then
     self._handlers[map] = call_handler.new(options.registry, map, { max_requests = options.max_requests })
@@ -109,25 +95,30 @@ local function welcome(self, stream)
     end)
   if not request then
     if status then
-      return refuse(self, stream, status, reason)
+      return refuse(stream, status, reason)
     end
-    self._streams[stream] = nil
     return stream:close(), err
   end
   local peer
   peer, status, reason = identify(self, request)
   if not peer then
-    return refuse(self, stream, status, reason)
+    return refuse(stream, status, reason)
   elseif self._closed then
-    return refuse(self, stream, 503, "the hub is closed")
+    return refuse(stream, 503, "the hub is closed")
   elseif self.connections >= (self._options.max_connections or limits.connections) then
-    return refuse(self, stream, 503, "too many connections")
+    return refuse(stream, 503, "too many connections")
   end
   serve(self, stream, peer, request)
 end
 
 local function expect(self, stream)
   self._streams[stream], self._waiting = true, self._waiting + 1
+  stream.on_closed = function()
+    self._streams[stream] = nil
+    if self._emptied and not next(self._streams) then
+      self._emptied()
+    end
+  end
 end
 
 -- Takes a stream in that is expected; it begins with a handshake.
@@ -135,7 +126,6 @@ local function admit(self, stream)
   local ok, raised = pcall(welcome, self, stream)
   self._waiting = self._waiting - 1
   if not ok then
-    self._streams[stream] = nil
     stream:close()
     error(raised, 0)
   end
@@ -188,6 +178,29 @@ function Hub:serve_request()
   end)
 end
 
+-- Lets the requests under way end, sends their answers, and waits until the connections have ended.
+local function drain(self, stop)
+  local draining = {}
+  for map, transport in pairs(self._maps) do
+    draining[#draining + 1] = function()
+      local handler = self._handlers[map]
+      if handler then
+        handler:drain(stop - core.now())
+      end
+      transport:close(math.max(limits.close_grace, stop - core.now()))
+      map:close()
+      return true
+    end
+  end
+  task.all(draining)
+  begin.within(stop - core.now(), scheduler.try_await, function(wake)
+    self._emptied = wake
+    if not next(self._streams) then
+      wake()
+    end
+  end)
+end
+
 --- Accepts nobody more, lets the requests under way end (for `grace` ms at most) and closes all connections.
 ---@param grace? number  ms, default 0: at once
 function Hub:close(grace)
@@ -199,22 +212,11 @@ function Hub:close(grace)
   if self._leave then
     self._leave()
   end
-  local draining = {}
-  for map in pairs(self._maps) do
-    draining[#draining + 1] = function()
-      if grace and grace > 0 and self._handlers[map] then
-        self._handlers[map]:drain(grace)
-      end
-      map:close()
-      return true
-    end
-  end
   if grace and grace > 0 then
-    task.all(draining)
-  else
-    for _, drain in ipairs(draining) do
-      drain()
-    end
+    drain(self, core.now() + grace)
+  end
+  for map in pairs(self._maps) do
+    map:close()
   end
 end
 
