@@ -113,6 +113,7 @@ describe("the context of a call", function()
       ["table expected, got boolean"] = true,
       ["deadline: number expected, got string"] = { deadline = "soon" },
       ["timeout: number expected, got boolean"] = { timeout = true },
+      ["deadline: number expected, got NaN"] = { deadline = 0 / 0 },
     }) do
       local ok, raised = pcall(registry.execute, registry, "a.b", {}, given)
       assert.is_false(ok)

@@ -324,8 +324,12 @@ describe("many calls", function()
       collectgarbage()
       return collectgarbage("count")
     end
-    calls()
+    local least = math.huge
     local before = calls()
-    assert.is_true(calls() - before < 16)
+    for _ = 1, 5 do -- what LuaJIT compiles in between is memory, too
+      local after = calls()
+      least, before = math.min(least, after - before), after
+    end
+    assert.is_true(least < 16)
   end)
 end)

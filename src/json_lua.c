@@ -52,9 +52,28 @@ static bool option_boolean(lua_State *L, int i, const char *name) {
   return value;
 }
 
-static void check_options(lua_State *L, int i) {
-  if (!lua_isnoneornil(L, i)) luaL_checktype(L, i, LUA_TTABLE);
+static bool is_among(const char *name, const char *const *names) {
+  while (*names != NULL && strcmp(*names, name) != 0) names++;
+  return *names != NULL;
 }
+
+/* Options are a table with no other keys than `names`, or nothing. */
+static void check_options(lua_State *L, int i, const char *const *names) {
+  if (lua_isnoneornil(L, i)) return;
+  luaL_checktype(L, i, LUA_TTABLE);
+  for (lua_pushnil(L); lua_next(L, i); lua_pop(L, 1)) {
+    const char *name =
+        lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : NULL;
+    if (name != NULL && is_among(name, names)) continue;
+    lua_pushfstring(L, "%s: unknown option",
+                    name != NULL ? name : luaL_typename(L, -2));
+    luaL_argerror(L, i, lua_tostring(L, -1));
+  }
+}
+
+static const char *const read_options[] = {"max_depth", "max_size", NULL};
+static const char *const write_options[] = {"indent", "sort_keys", "max_depth",
+                                            NULL};
 
 /* --- decoding ------------------------------------------------------------ */
 
@@ -149,7 +168,7 @@ static int json_decode(lua_State *L) {
   size_t len, max_depth, max_size;
   const char *text;
   luaL_checktype(L, 1, LUA_TSTRING);
-  check_options(L, 2);
+  check_options(L, 2, read_options);
   max_depth = option_depth(L, 2);
   max_size = option_integer(L, 2, "max_size", MAX_SIZE, 0, MAX_SIZE);
   text = lua_tolstring(L, 1, &len);
@@ -207,7 +226,7 @@ static Decoder *check_decoder(lua_State *L) {
 static int json_decoder(lua_State *L) {
   size_t max_depth, max_size;
   Decoder *d;
-  check_options(L, 1);
+  check_options(L, 1, read_options);
   max_depth = option_depth(L, 1);
   max_size = option_integer(L, 1, "max_size", DEFAULT_SIZE, 0, MAX_SIZE);
   lua_settop(L, 0);
@@ -273,7 +292,7 @@ static int decoder_gc(lua_State *L) {
 static int json_encode(lua_State *L) {
   walk_Options options;
   luaL_checkany(L, 1);
-  check_options(L, 2);
+  check_options(L, 2, write_options);
   options.max_depth =
       (int)option_integer(L, 2, "max_depth", JSON_DEFAULT_DEPTH, 0, MAX_DEPTH);
   options.indent = (int)option_integer(L, 2, "indent", 0, 0, MAX_INDENT);

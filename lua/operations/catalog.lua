@@ -245,8 +245,11 @@ local function bare(found, handler)
   return fields
 end
 
+local filter_kinds = { namespace = "string", type = "string", tag = "string", schemas = "boolean" }
+
 local function select_operations(self, filter, with_handlers)
   filter = filter or {}
+  argument.options(filter, filter_kinds, with_handlers and "list" or "specs", 4)
   local take, list, flaws = filter.schemas == false and bare or whole, {}, {}
   for _, id in ipairs(self._order) do
     local found = self._operations[id]

@@ -51,8 +51,9 @@ local kinds = {
 }
 
 local function expect(value, key, level)
-  if type(value) ~= kinds[key] then
-    error(("bad argument 'context' (%s: %s expected, got %s)"):format(key, kinds[key], type(value)), level + 1)
+  if type(value) ~= kinds[key] or value ~= value then
+    local got = value ~= value and "NaN" or type(value)
+    error(("bad argument 'context' (%s: %s expected, got %s)"):format(key, kinds[key], got), level + 1)
   end
   return value
 end

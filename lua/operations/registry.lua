@@ -158,6 +158,8 @@ function Registry:pages(id, input, given)
   return start(self, found, paged(found), input, given, false)
 end
 
+local env_options = { namespaces = "table" }
+
 --- `env.namespace.name(input)` calls on behalf of `given`: access control is the calling operation's business.
 ---@param given? operations.Context|table
 ---@param options? { namespaces?: string[] }
@@ -165,6 +167,7 @@ end
 function Registry:env(given, options)
   argument.optional(given, "table", 1, "env")
   argument.optional(options, "table", 2, "env")
+  argument.options(options or {}, env_options, "env")
   return env.new(function(id, input)
     local found = self._operations[id]
     if found and found.streams then

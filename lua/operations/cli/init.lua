@@ -21,8 +21,8 @@ local general = {
 
 local function help()
   local lines = {
-    "Usage: operations COMMAND [ARGUMENTS] [OPTIONS]\n\nCalls, from the shell, what has an OpenAPI document, is a tool of an "
-      .. "MCP server, runs in other processes or is written in Lua.\n\nCommands:\n",
+    "Usage: operations COMMAND [ARGUMENTS] [OPTIONS]\n\nCalls, from the shell, what has an OpenAPI document, is a tool "
+      .. "of an MCP server, runs in other processes or is written in Lua.\n\nCommands:\n",
   }
   for _, command in ipairs(commands) do
     lines[#lines + 1] = ("  %-9s %s\n"):format(command[1], command[2])

@@ -35,7 +35,7 @@ local function edits(a, b)
   return row[#b] <= most and row[#b] or MOST_EDITS + 1
 end
 
---- The ids among specs that are nearest to `id`: the same name elsewhere or written otherwise, or a typing error or two.
+--- The ids among specs that are nearest to `id`: the same name elsewhere or written otherwise, or a letter or two off.
 ---@param id string
 ---@param specs operations.Spec[]
 ---@return string[] ids  at most three, the nearest first
