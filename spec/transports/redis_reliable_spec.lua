@@ -30,4 +30,20 @@ describe("a call map over Redis, reliable", function()
       served:close()
     end
   end, { unknown = "UNAVAILABLE", queued = true })
+
+  it("says that nobody serves it, whatever is collected while it waits for somebody", function()
+    operations.run(function()
+      local map, over = connect(), false
+      operations.spawn(function()
+        repeat
+          collectgarbage()
+          operations.sleep(0.005)
+        until over
+      end)
+      local _, err = map:call("nobody.serves", nil, { timeout = 20000 })
+      over = true
+      assert.equal("UNAVAILABLE", err.code)
+      map:close()
+    end)
+  end)
 end)

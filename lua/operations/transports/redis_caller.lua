@@ -20,6 +20,7 @@ local redis_caller = {}
 ---@field shared? boolean  another caller has asked for it, too, and will be answered
 ---@field begun number  ms
 ---@field asked number  ms, when Redis was asked for it
+---@field timer? fun()  until it is sent again, as nobody is known to serve it
 ---@field given_up? string  the event that takes it back, once it is known where it is
 
 ---@class operations.RedisCaller
@@ -128,7 +129,7 @@ local function unknown(self, call)
   call.sent = false
   if core.now() < call.begun + limits.discovery then
     self._presence:ask()
-    scheduler.host().timer(limits.discovery / 10, function()
+    call.timer = scheduler.host().timer(limits.discovery / 10, function() -- stops when nobody holds it
       if self._calls[id] == call then
         post(self, call)
       end
@@ -205,7 +206,7 @@ end
 function Caller:submit(payload, named)
   local id = payload.requestId
   local call = { payload = payload, named = named, begun = core.now(), asked = 0, sent = false, again = false,
-    text = nil, accepted = nil, shared = nil, given_up = nil } -- room for what comes
+    text = nil, accepted = nil, shared = nil, timer = nil, given_up = nil } -- room for what comes
   self._calls[id] = call
   local ok, err
   if self._link.connected then
