@@ -50,4 +50,20 @@ function redis.start(port, directory)
   }
 end
 
+--- One for the specs of a file: it is there from before the first of them until after the last.
+---@param setup function  busted's
+---@param teardown function  busted's
+---@return { port: integer, url: string }  known once it is there
+function redis.around(setup, teardown)
+  local known, server = {}, nil
+  setup(function()
+    server = redis.start()
+    known.port, known.url = server.port, server.url
+  end)
+  teardown(function()
+    server.stop()
+  end)
+  return known
+end
+
 return redis

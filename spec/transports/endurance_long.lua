@@ -9,15 +9,7 @@ local redis = require("spec.support.redis")
 
 local SECONDS = 10
 
-local server
-
-setup(function()
-  server = redis.start()
-end)
-
-teardown(function()
-  server.stop()
-end)
+local server = redis.around(setup, teardown)
 
 local function over_redis(mode)
   return function(...)

@@ -6,15 +6,7 @@ local proxy = require("spec.support.proxy")
 local redis = require("spec.support.redis")
 local work = require("spec.support.work")
 
-local server
-
-setup(function()
-  server = redis.start()
-end)
-
-teardown(function()
-  server.stop()
-end)
+local server = redis.around(setup, teardown)
 
 local function call_map(transport)
   return operations.call_map(assert(transport), { log = function() end })
