@@ -1,6 +1,6 @@
 --- `make chaos`: workers are killed and Redis is restarted while callers call; then their histories are judged.
---- Arguments: delivery modes. CHAOS_SECONDS, CHAOS_SEED, CHAOS_CALLS, CHAOS_SUBSCRIPTIONS and CHAOS_DIRECTORY (where
---- the histories stay) set what they say.
+--- Arguments: delivery modes, or "forgetful" for "reliable" over a Redis that keeps nothing. CHAOS_SECONDS, CHAOS_SEED,
+--- CHAOS_CALLS, CHAOS_SUBSCRIPTIONS and CHAOS_DIRECTORY (where the histories stay) set what they say.
 local report = require("spec.chaos.report")
 local run = require("spec.chaos.run")
 
@@ -17,7 +17,8 @@ local options = {
 }
 local good = true
 for _, mode in ipairs(arg) do
-  options.mode, options.directory = mode, kept and kept .. "/" .. mode
+  options.forgetful = mode == "forgetful"
+  options.mode, options.directory = options.forgetful and "reliable" or mode, kept and kept .. "/" .. mode
   print(("chaos over Redis, %s, seed %d: 4 workers, 2 callers, %d calls, %d subscriptions, %g s"):format(mode,
     options.seed, options.calls, options.subscriptions, seconds))
   local faults, told, directory = run(options)

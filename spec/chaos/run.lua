@@ -74,8 +74,8 @@ local function make_trouble(self)
   local stop = core.now() + self.seconds * 1000
   -- Each once, so that a short run has them all.
   local first = { "workers killed", "Redis restarts", "workers stopped for a while" }
-  while core.now() < stop do
-    moment(self.seconds < 20 and 300 or 1000)
+  while first[1] or core.now() < stop do
+    moment(self.seconds < 20 and 200 or 1000)
     local deed = table.remove(first, 1) or random.pick(choices)
     self.record("did", { fault = deed })
     deeds[deed](self)
@@ -159,6 +159,7 @@ end
 ---@class spec.Chaos
 ---@field mode "fast"|"reliable"
 ---@field claimed? "fast"|"reliable"  what it is judged as, default: what it is
+---@field forgetful? boolean  Redis keeps nothing when it is restarted; default: in mode "reliable" it does
 ---@field seconds number
 ---@field seed integer
 ---@field calls integer
@@ -176,7 +177,7 @@ return function(options)
   }, { __index = options })
   random.seed(self.seed)
   self.record = history.open(self.directory, "main")
-  self.keeps = self.mode == "reliable" and self.directory or nil
+  self.keeps = not self.forgetful and self.mode == "reliable" and self.directory or nil
   local faults, records
   operations.run(function()
     self.server = redis.start(nil, self.keeps)
