@@ -164,7 +164,9 @@ function call_handler.new(registry, call_map, options)
     return self._draining and {} or call_services.offers(registry, call_map:is_direct())
   end, function(wake)
     local room = self._draining and 0 or math.max(0, self._max - self.active)
-    self._freed = room == 0 and wake or nil
+    if wake then
+      self._freed = room == 0 and wake or nil
+    end
     return room
   end)
   return self

@@ -25,13 +25,14 @@ end
 
 ---@param port? integer  default: a free one
 ---@param directory? string  where it keeps every write; default: it keeps nothing
+---@param settings? string  further words of its command line
 ---@return { port: integer, url: string, stop: fun(signal?: string) }
-function redis.start(port, directory)
+function redis.start(port, directory, settings)
   port = port or free_port()
   -- A group of its own, that ends by itself should nobody stop it.
   local pipe = io.popen(("unset LD_PRELOAD; setsid timeout -s KILL 900 redis-server --port %d --bind 127.0.0.1 "
-    .. "--save '' %s >/dev/null 2>&1 & echo $!"):format(port, directory
-    and ("--appendonly yes --appendfsync always --dir '%s'"):format(directory) or "--appendonly no"))
+    .. "--save '' %s %s >/dev/null 2>&1 & echo $!"):format(port, directory
+    and ("--appendonly yes --appendfsync always --dir '%s'"):format(directory) or "--appendonly no", settings or ""))
   local pid = pipe:read("*l")
   pipe:close()
   operations.run(eventually, function()

@@ -1,18 +1,45 @@
 --- The operations that workers of the specs serve.
 local operations = require("operations")
 
+local function pid()
+  local stat = assert(io.open("/proc/self/stat"))
+  local number = stat:read("*n")
+  stat:close()
+  return number
+end
+
+-- Says in a file what happens, at once.
+local function note(path, ...)
+  local file = assert(io.open(path, "a"))
+  file:write(table.concat({ ... }, " "), "\n")
+  file:close()
+end
+
+-- Takes `seconds`, its first attempt `first` if that is set.
+local function run(input, context)
+  note(input.file, "begin", context.attempt or 0)
+  local ok, raised = pcall(operations.sleep, context.attempt == 1 and input.first or input.seconds)
+  note(input.file, ok and "end" or "cut", context.attempt or 0)
+  if not ok then
+    error(raised, 0)
+  end
+  return { attempt = context.attempt, pid = pid() }
+end
+
+local function die(input, context)
+  note(input.file, "begin", context.attempt or 0)
+  os.execute("kill -9 " .. pid())
+end
+
 --- Makes their registry.
 ---@param seen? table<string, integer>  takes note of the last tick that each `name` made
 ---@return operations.Registry
 return function(seen)
   local registry = operations.registry({ log = function() end })
   assert(registry:register_all({
-    { namespace = "work", name = "pid", handler = function()
-      local stat = assert(io.open("/proc/self/stat"))
-      local pid = stat:read("*n")
-      stat:close()
-      return pid
-    end },
+    { namespace = "work", name = "pid", handler = pid },
+    { namespace = "work", name = "run", type = "mutation", handler = run },
+    { namespace = "work", name = "die", type = "mutation", handler = die },
     { namespace = "work", name = "sleep", handler = function(input)
       operations.sleep(input.seconds)
       return "slept"

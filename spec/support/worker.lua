@@ -1,10 +1,12 @@
---- A worker of the specs, as a process: serves a few operations over a transport. Arguments: transport, URL,
---- of Redis its mode.
+--- A worker of the specs, as a process: serves a few operations over a transport. Arguments: transport, URL; of Redis
+--- its mode, and further options as JSON.
+local json = require("operations.json")
 local operations = require("operations")
 local work = require("spec.support.work")
 
 operations.run(function()
-  local transport = assert(operations.transports[arg[1]](arg[2], arg[3] and { mode = arg[3] }))
+  local options = arg[3] and (arg[4] and json.decode(arg[4]) or { mode = arg[3] })
+  local transport = assert(operations.transports[arg[1]](arg[2], options))
   local map = operations.call_map(transport, { log = function() end })
   operations.call_handler(work(), map)
   io.stdout:write("ready\n")

@@ -1,23 +1,124 @@
+local command = require("spec.support.command")
 local contract = require("spec.transports.contract")
+local eventually = require("spec.support.eventually")
+local json = require("operations.json")
 local operations = require("operations")
 local redis = require("spec.support.redis")
+local resp = require("operations.redis")
+local streams = require("operations.stream")
 
 local function quiet() end
 
-local server
+local server, directory
 
 setup(function()
   server = redis.start()
+  directory = os.tmpname()
+  os.remove(directory)
+  os.execute("mkdir " .. directory)
 end)
 
 teardown(function()
   server.stop()
+  os.execute("rm -r " .. directory)
 end)
 
-local function connect(options)
-  options = options or {}
-  options.mode = "reliable"
-  return operations.call_map(assert(operations.transports.redis(server.url, options)), { log = quiet })
+local LEASE = 600 -- ms
+
+local function options_of(options)
+  local given = { mode = "reliable", lease = LEASE }
+  for key, value in pairs(options or {}) do
+    given[key] = value
+  end
+  return given
+end
+
+local function connect(options, url)
+  return operations.call_map(assert(operations.transports.redis(url or server.url, options_of(options))),
+    { log = quiet })
+end
+
+-- A program of this runtime, with what it finds its modules by.
+local function start(...)
+  local words = { command.interpreter(), ... }
+  words.env = command.environment()
+  return assert(operations.process.spawn(words))
+end
+
+local function start_worker(options, url)
+  local worker = start("spec/support/worker.lua", "redis", url or server.url, "reliable",
+    json.encode(options_of(options)))
+  assert.equal("ready", worker:read_line())
+  return worker
+end
+
+local function signal(name, process)
+  os.execute(("kill -%s %d"):format(name, process.pid))
+end
+
+local function kill(process)
+  signal("KILL", process)
+  process:wait()
+end
+
+-- What workers noted in a file.
+local function notes(path)
+  local file, list = io.open(path), {}
+  for line in file and file:lines() or function() end do
+    list[#list + 1] = line
+  end
+  if file then
+    file:close()
+  end
+  return list
+end
+
+local files = 0
+
+local function new_file()
+  files = files + 1
+  return directory .. "/notes" .. files
+end
+
+local function noted(path, line)
+  return function()
+    for _, there in ipairs(notes(path)) do
+      if there == line then
+        return true
+      end
+    end
+  end
+end
+
+-- Asks Redis; an answer of it.
+local function ask(url, ...)
+  local reader, replies = resp.reader(), {}
+  local stream = assert(streams.connect("127.0.0.1", tonumber(url:match("%d+$"))))
+  stream:each_chunk(function(bytes)
+    for _, reply in ipairs(bytes and reader:feed(bytes) or {}) do
+      replies[#replies + 1] = reply
+    end
+  end)
+  stream:offer(resp.command(...))
+  eventually(function()
+    return #replies > 0
+  end)
+  stream:close()
+  return replies[1]
+end
+
+-- A registry with one operation.
+local function serve(map, name, handler, options)
+  local registry = operations.registry({ log = quiet })
+  assert(registry:register({ namespace = "own", name = name, handler = handler }))
+  return operations.call_handler(registry, map, options)
+end
+
+local function spawn_call(map, ...)
+  local words, n = { ... }, select("#", ...)
+  return operations.spawn(function()
+    return map:call((unpack or table.unpack)(words, 1, n)) -- luacheck: ignore 113 143
+  end)
 end
 
 describe("a call map over Redis, reliable", function()
@@ -44,6 +145,400 @@ describe("a call map over Redis, reliable", function()
       over = true
       assert.equal("UNAVAILABLE", err.code)
       map:close()
+    end)
+  end)
+
+  it("runs each call once, and leaves nothing behind", function()
+    operations.run(function()
+      local own = { prefix = "tidy" }
+      local workers, map, file = { start_worker(own), start_worker(own) }, connect(own), new_file()
+      local list = {}
+      for i = 1, 100 do
+        list[i] = function()
+          return assert(map:call("work.run", { file = file, seconds = 0.01 })).data.attempt
+        end
+      end
+      local attempts = assert(operations.all(list))
+      for i = 1, 100 do
+        assert.equal(1, attempts[i])
+      end
+      assert.equal(200, #notes(file))
+      eventually(function()
+        return ask(server.url, "XLEN", "tidy:{tidy}:q:work.run") == 0
+          and #ask(server.url, "KEYS", "tidy:{tidy}:r:*") == 0
+      end)
+      assert.equal(0, ask(server.url, "XPENDING", "tidy:{tidy}:q:work.run", "w")[1])
+      map:close()
+      for _, worker in ipairs(workers) do
+        kill(worker)
+      end
+    end)
+  end)
+
+  it("has another worker run what a killed one was at, and tells it that it is not the first", function()
+    operations.run(function()
+      local one, map, file = start_worker(), connect(), new_file()
+      local call = spawn_call(map, "work.run", { file = file, seconds = 0, first = 60 })
+      eventually(noted(file, "begin 1"))
+      local other = start_worker()
+      kill(one)
+      local envelope = assert(call:wait())
+      assert.same({ attempt = 2, pid = other.pid }, envelope.data)
+      assert.same({ "begin 1", "begin 2", "end 2" }, notes(file))
+      kill(other)
+      map:close()
+    end)
+  end)
+
+  it("does not run twice what takes longer than a lease", function()
+    operations.run(function()
+      local workers, map, file = { start_worker(), start_worker() }, connect(), new_file()
+      assert.equal(1, assert(map:call("work.run", { file = file, seconds = 4 * LEASE / 1000 })).data.attempt)
+      assert.same({ "begin 1", "end 1" }, notes(file))
+      for _, worker in ipairs(workers) do
+        kill(worker)
+      end
+      map:close()
+    end)
+  end)
+
+  it("drops the result of a worker that was away for longer than its lease, and stops what it runs", function()
+    operations.run(function()
+      local away, map, file = start_worker(), connect(), new_file()
+      local call = spawn_call(map, "work.run", { file = file, seconds = 2 * LEASE / 1000 })
+      eventually(noted(file, "begin 1"))
+      signal("STOP", away)
+      local other = start_worker()
+      eventually(noted(file, "begin 2"))
+      signal("CONT", away)
+      assert.same({ attempt = 2, pid = other.pid }, assert(call:wait()).data)
+      eventually(noted(file, "end 2"))
+      eventually(function() -- its sleep was over, or it was told
+        return noted(file, "cut 1")() or noted(file, "end 1")()
+      end)
+      assert.equal(0, map:counted().late)
+      kill(away)
+      kill(other)
+      map:close()
+    end)
+  end)
+
+  it("tells a late worker that its result counts no more", function()
+    operations.run(function()
+      local served, map = connect({ lease = 60000 }), connect()
+      local taken, back
+      serve(served, "late", function()
+        -- Somebody else takes it over meanwhile, and has ended it.
+        local queue = "ops:{ops}:q:own.late"
+        ask(server.url, "XACK", queue, "w", ask(server.url, "XPENDING", queue, "w", "-", "+", 1)[1][1])
+        taken = true
+        eventually(function()
+          return back
+        end)
+        return "too late"
+      end)
+      local call = spawn_call(map, "own.late", nil, { timeout = 1500 })
+      eventually(function()
+        return taken
+      end)
+      back = true
+      eventually(function()
+        return served:counted().late == 1
+      end)
+      assert.equal("TIMEOUT", select(2, call:wait()).code)
+      map:close()
+      served:close()
+    end)
+  end)
+
+  it("goes on for a caller that was killed, and keeps the outcome for who asks again", function()
+    operations.run(function()
+      local worker, map, file = start_worker(), connect(), new_file()
+      local caller = start("-e", ([[
+        local operations = require("operations")
+        operations.call_map(assert(operations.transports.redis(%q, { mode = "reliable" }))):call("work.run",
+          { file = %q, seconds = 0.5 }, { requestId = "named" })]]):format(server.url, file))
+      eventually(noted(file, "begin 1"))
+      kill(caller)
+      for _ = 1, 2 do
+        local again = assert(map:call("work.run", { file = file, seconds = 0.5 }, { requestId = "named" }))
+        assert.equal(1, again.data.attempt)
+      end
+      assert.same({ "begin 1", "end 1" }, notes(file))
+      kill(worker)
+      map:close()
+    end)
+  end)
+
+  it("answers two callers of one request id, and runs it once", function()
+    operations.run(function()
+      local worker, one, other, file = start_worker(), connect(), connect(), new_file()
+      local input, options = { file = file, seconds = 0.3 }, { requestId = "shared" }
+      local calls = { spawn_call(one, "work.run", input, options), spawn_call(other, "work.run", input, options) }
+      assert.same(assert(calls[1]:wait()).data, assert(calls[2]:wait()).data)
+      assert.same({ "begin 1", "end 1" }, notes(file))
+      kill(worker)
+      one:close()
+      other:close()
+    end)
+  end)
+
+  it("buries what kills every worker", function()
+    operations.run(function()
+      local map, file, done = connect(), new_file(), false
+      local keeper = operations.spawn(function()
+        while not done do
+          start_worker({ attempts = 2 }):wait()
+        end
+      end)
+      local _, err = map:call("work.die", { file = file })
+      done = true
+      assert.same({ "POISON", false, true }, { err.code, err.retryable, err.mayHaveRun })
+      assert.same({ "begin 1", "begin 2" }, notes(file))
+      local letters = ask(server.url, "XRANGE", "ops:{ops}:dead:work.die", "-", "+")
+      assert.equal(1, #letters)
+      assert.equal("work.die", json.decode(letters[1][2][8]).operationId)
+      assert.equal(0, ask(server.url, "XLEN", "ops:{ops}:q:work.die"))
+      keeper:cancel()
+      map:close()
+    end)
+  end)
+
+  it("refuses what the queue has no room for", function()
+    operations.run(function()
+      local served, map = connect(), connect({ max_queue = 3 })
+      serve(served, "full", function()
+        operations.sleep(60)
+      end, { max_requests = 1 })
+      local calls = {}
+      for i = 1, 3 do
+        calls[i] = spawn_call(map, "own.full")
+      end
+      eventually(function()
+        return ask(server.url, "XLEN", "ops:{ops}:q:own.full") == 3
+      end)
+      local _, err = map:call("own.full")
+      assert.same({ "BUSY", true, false }, { err.code, err.retryable, err.mayHaveRun })
+      for i = 1, 3 do
+        calls[i]:cancel()
+      end
+      eventually(function()
+        return ask(server.url, "XLEN", "ops:{ops}:q:own.full") == 0
+      end)
+      map:close()
+      served:close()
+    end)
+  end)
+
+  it("works on as many at a time as there is room for; the others wait their turn", function()
+    operations.run(function()
+      local served, map = connect(), connect()
+      local running, most = 0, 0
+      serve(served, "narrow", function()
+        running = running + 1
+        most = math.max(most, running)
+        operations.sleep(0.01)
+        running = running - 1
+      end, { max_requests = 2 })
+      local list = {}
+      for i = 1, 20 do
+        list[i] = function()
+          return assert(map:call("own.narrow"))
+        end
+      end
+      assert(operations.all(list))
+      assert.equal(2, most)
+      map:close()
+      served:close()
+    end)
+  end)
+
+  it("takes back what waits, and never starts it", function()
+    operations.run(function()
+      local served, map = connect(), connect()
+      local started = 0
+      serve(served, "queued", function()
+        started = started + 1
+        operations.sleep(0.3)
+      end, { max_requests = 1 })
+      local first = spawn_call(map, "own.queued")
+      eventually(function()
+        return started == 1
+      end)
+      assert.equal("TIMEOUT", select(2, map:call("own.queued", nil, { timeout = 50 })).code)
+      local cancelled = spawn_call(map, "own.queued")
+      eventually(function()
+        return ask(server.url, "XLEN", "ops:{ops}:q:own.queued") == 2
+      end)
+      cancelled:cancel()
+      assert(first:wait())
+      assert(map:call("own.queued"))
+      assert.equal(2, started)
+      map:close()
+      served:close()
+    end)
+  end)
+
+  it("does not start what waited past its deadline, whoever asked", function()
+    operations.run(function()
+      local served, map = connect(), connect()
+      local started = 0
+      serve(served, "stale", function(input)
+        started = started + 1
+        operations.sleep(input.seconds or 0)
+      end, { max_requests = 1 })
+      local first = spawn_call(map, "own.stale", { seconds = 1 })
+      eventually(function()
+        return started == 1
+      end)
+      local caller = start("-e", ([[
+        local operations = require("operations")
+        operations.call_map(assert(operations.transports.redis(%q, { mode = "reliable" }))):call("own.stale", {},
+          { timeout = 300 })]]):format(server.url))
+      eventually(function()
+        return ask(server.url, "XLEN", "ops:{ops}:q:own.stale") == 2
+      end)
+      kill(caller)
+      assert(first:wait())
+      assert(map:call("own.stale"))
+      eventually(function()
+        return ask(server.url, "XLEN", "ops:{ops}:q:own.stale") == 0
+      end)
+      assert.equal(2, started)
+      map:close()
+      served:close()
+    end)
+  end)
+
+  it("hands over what it had taken and not begun, when it leaves", function()
+    operations.run(function()
+      local leaving, map = connect({ lease = 60000 }), connect()
+      local seen = {}
+      local function handler(who)
+        return function(_, context)
+          seen[#seen + 1] = who .. context.attempt
+          operations.sleep(who == "leaving" and 60 or 0)
+        end
+      end
+      serve(leaving, "handed", handler("leaving"))
+      local call = spawn_call(map, "own.handed")
+      eventually(function()
+        return #seen == 1
+      end)
+      local staying = connect({ lease = 60000 })
+      serve(staying, "handed", handler("staying"))
+      leaving:close()
+      assert(call:wait())
+      assert.same({ "leaving1", "staying2" }, seen)
+      map:close()
+      staying:close()
+    end)
+  end)
+
+  it("loses no accepted call when a Redis that keeps its data restarts", function()
+    operations.run(function()
+      local kept = directory .. "/kept"
+      os.execute("mkdir " .. kept)
+      local own = redis.start(nil, kept)
+      local worker, map, file = start_worker(nil, own.url), connect(nil, own.url), new_file()
+      local calls = {}
+      for i = 1, 20 do
+        calls[i] = spawn_call(map, "work.run", { file = file, seconds = 0.5 })
+      end
+      eventually(function()
+        return #notes(file) == 20
+      end)
+      own.stop()
+      local meanwhile = spawn_call(map, "work.run", { file = file, seconds = 0 })
+      own = redis.start(own.port, kept)
+      for i = 1, 20 do
+        assert.equal(1, assert(calls[i]:wait()).data.attempt)
+      end
+      assert(meanwhile:wait())
+      assert.equal(42, #notes(file))
+      kill(worker)
+      map:close()
+      own.stop()
+    end)
+  end)
+
+  it("asks again for what is pending when a Redis that keeps nothing restarts", function()
+    operations.run(function()
+      local own = redis.start()
+      local worker, map, file = start_worker(nil, own.url), connect(nil, own.url), new_file()
+      local calls = {}
+      for i = 1, 10 do
+        calls[i] = spawn_call(map, "work.run", { file = file, seconds = 1 })
+      end
+      eventually(function()
+        return #notes(file) == 10
+      end)
+      own.stop()
+      own = redis.start(own.port)
+      for i = 1, 10 do
+        assert.is_not_nil(assert(calls[i]:wait()).data.attempt)
+      end
+      local attempts = {}
+      for _, line in ipairs(notes(file)) do
+        attempts[line] = (attempts[line] or 0) + 1
+      end
+      assert.equal(10, attempts["begin 1"]) -- each further run knows that it is one
+      kill(worker)
+      map:close()
+      own.stop()
+    end)
+  end)
+
+  it("finds its scripts gone, and loads them again", function()
+    operations.run(function()
+      local worker, map = start_worker(), connect()
+      for _ = 1, 3 do
+        assert.equal("slept", assert(map:call("work.sleep", { seconds = 0 })).data)
+        assert.equal("OK", ask(server.url, "SCRIPT", "FLUSH"))
+      end
+      kill(worker)
+      map:close()
+    end)
+  end)
+
+  it("ends subscriptions with their worker, as mode fast does", function()
+    operations.run(function()
+      local worker, map = start_worker(), connect()
+      local ticks = assert(map:subscribe("work.ticks", { pause = 0.01 }))
+      assert.equal(1, ticks:next().data)
+      kill(worker)
+      local envelope, err
+      repeat
+        envelope, err = ticks:next()
+      until not envelope
+      assert.equal("WORKER_LOST", err.code)
+      map:close()
+    end)
+  end)
+
+  it("refuses what is no request, and answers for it", function()
+    operations.run(function()
+      local served, map = connect(), connect()
+      local started = 0
+      serve(served, "strict", function()
+        started = started + 1
+      end)
+      assert(map:call("own.strict"))
+      local queue = "ops:{ops}:q:own.strict"
+      local bad = { "", "{", "[]", "1", "{}", '{"operationId":1}', '{"operationId":"own.strict","ttl":"x"}' }
+      for i, text in ipairs(bad) do
+        ask(server.url, "XADD", queue, "*", "i", "bad" .. i, "f", "nobody", "p", text)
+      end
+      ask(server.url, "XADD", queue, "*", "what", "ever")
+      eventually(function()
+        return ask(server.url, "XLEN", queue) == 0
+      end)
+      local outcome = json.decode(ask(server.url, "GET", "ops:{ops}:r:bad2"))
+      assert.same({ "call.error", "VALIDATION_ERROR" }, { outcome.type, outcome.payload.code })
+      assert.equal(1, started)
+      assert(map:call("own.strict"))
+      map:close()
+      served:close()
     end)
   end)
 end)

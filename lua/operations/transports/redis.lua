@@ -112,7 +112,7 @@ end
 
 function Redis:open(receiver)
   self._receiver = receiver
-  local options, on_change = self._options, nil
+  local options, on_change, on_leave = self._options, nil, nil
   local shared = {
     link = self._commands, address = self._address, keys = scripts.keys(self._prefix), presence = self._presence,
     receiver = receiver, vouches = options.vouches,
@@ -127,8 +127,11 @@ function Redis:open(receiver)
     on_change = function(offered)
       self._worker:serve(offered)
     end
+    on_leave = function()
+      self._worker:look_after()
+    end
   end
-  self._presence:begin(self._commands, receiver, on_change)
+  self._presence:begin(self._commands, receiver, on_change, on_leave)
 end
 
 --- The receiver has been told what is served.
@@ -150,7 +153,7 @@ function Redis:send(name, payload, peer, named)
   elseif peer and peer.job then
     return self._worker:finish(peer.job, name, payload)
   elseif name == "call.aborted" and self._caller and self._caller:knows(payload.requestId) then
-    self._caller:abort(payload.requestId, (assert(json.encode({ type = name, payload = payload, from = self.id }))))
+    self._caller:abort(payload)
     return true
   end
   return self._fast:send(name, payload, peer)
@@ -171,7 +174,7 @@ function Redis:close()
   if self._worker then
     self._timer()
     self._worker:close()
-    self._caller:tidy()
+    self._caller:close()
   end
   self._presence:leave()
   -- What was sent last is to arrive.

@@ -110,15 +110,17 @@ function Caller:take(name, payload, event)
   drop(self, id)
   if self._receiver.event(event, somebody) == false then
     self._receiver.deliver("call.error", { requestId = id, code = "EXECUTION_ERROR",
-      message = "its outcome is none that can be understood", mayHaveRun = true }, {})
+      message = "its outcome is none that can be understood", mayHaveRun = true }, somebody)
   end
   return true
 end
 
+local again = { BUSY = true, UNAVAILABLE = true } -- makes sense
+
 local function fail(self, id, code, message, may_have_run)
   self._calls[id] = nil
   self._receiver.deliver("call.error", { requestId = id, code = code, message = message,
-    retryable = code ~= "EXECUTION_ERROR", mayHaveRun = may_have_run }, {})
+    retryable = again[code] or false, mayHaveRun = may_have_run }, somebody)
 end
 
 local post
@@ -258,16 +260,25 @@ function Caller:check()
 end
 
 --- Nobody waits for it any more: takes it back, wherever it is.
----@param id string
----@param event string
-function Caller:abort(id, event)
+---@param payload table  of its call.aborted
+function Caller:abort(payload)
+  local id = payload.requestId
   local call = self._calls[id]
   self._calls[id] = nil
-  call.given_up = event
+  call.given_up = assert(json.encode({ type = "call.aborted", payload = payload, from = self._presence.id }))
   if not self._link.connected and call.sent then
     table.insert(self._forgotten, call)
   elseif call.accepted then
     take_back(self, call)
+  end
+end
+
+--- Takes back what is under way.
+function Caller:close()
+  self:tidy()
+  for id, call in pairs(self._calls) do
+    call.accepted = true -- at least it will be, before it is taken back
+    self:abort({ requestId = id, reason = "the caller has left" })
   end
 end
 

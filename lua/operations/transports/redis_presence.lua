@@ -101,7 +101,10 @@ function Presence:hear(news)
     return
   elseif news.gone then
     local node = self.nodes.by_id[news.node]
-    return node and bury(self, node, "the process that served it has left")
+    if node then
+      bury(self, node, "the process that served it has left")
+    end
+    return self._on_leave and self._on_leave()
   end
   local given = type(news.offers) == "table" and news.offers or nil
   local _, outdated = self.nodes:hear(news.node, core.now(), tonumber(news.version), given)
@@ -163,8 +166,9 @@ end
 ---@param link operations.RedisLink  that publishes
 ---@param receiver operations.Receiver
 ---@param on_change? fun(offered: table<string, boolean>)  what this process offers is other than before
-function Presence:begin(link, receiver, on_change)
-  self._link, self._receiver, self._on_change = link, receiver, on_change
+---@param on_leave? fun()  another process has left
+function Presence:begin(link, receiver, on_change, on_leave)
+  self._link, self._receiver, self._on_change, self._on_leave = link, receiver, on_change, on_leave
   keep_present(self)
   self:announce()
 end
