@@ -23,12 +23,15 @@ describe("a checked argument", function()
 
   it("may be an option, which is known and of its type", function()
     local function greet_with(options)
-      argument.options(options, { mark = "string" }, "greet")
+      argument.options(options, { mark = "string", loud = "boolean or number" }, "greet")
     end
     greet_with({})
     greet_with({ mark = "!" })
+    greet_with({ loud = true })
+    greet_with({ loud = 2 })
     for message, options in pairs({
       ["argument_spec.lua:%d+: bad option 'mark' to 'greet' %(string expected, got number%)"] = { mark = 1 },
+      ["bad option 'loud' to 'greet' %(boolean or number expected, got string%)"] = { loud = "2" },
       ["argument_spec.lua:%d+: bad option 'marks' to 'greet' %(unknown%)"] = { marks = "!" },
     }) do
       local _, raised = pcall(function()

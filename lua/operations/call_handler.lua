@@ -141,6 +141,8 @@ function CallHandler:leave()
   end
 end
 
+local option_kinds = { max_requests = "number" }
+
 --- Serves what arrives at `call_map` from `registry`. Operations whose `_meta.exposed` is false are served in process
 --- only. Answers `services.list` and `services.schema`, by which the other side imports specs.
 ---@param registry operations.Registry
@@ -151,6 +153,7 @@ function call_handler.new(registry, call_map, options)
   argument.object(registry, "type_of", "registry", 1, "call_handler")
   argument.object(call_map, "is_direct", "call map", 2, "call_handler")
   argument.optional(options, "table", 3, "call_handler")
+  argument.options(options or {}, option_kinds, "call_handler")
   local self = setmetatable({
     active = 0,
     _registry = registry,

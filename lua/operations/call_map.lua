@@ -35,6 +35,7 @@ function call_map.new(transport, options)
     argument.object(transport, "open", "transport", 1, "call_map")
   end
   argument.optional(options, "table", 2, "call_map")
+  argument.options(options or {}, { log = "function" }, "call_map")
   local self = setmetatable({
     _transport = transport or call_direct.loop(),
     _log = options and options.log or log_to_stderr,

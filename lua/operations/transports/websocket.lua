@@ -61,6 +61,12 @@ end
 local Spoke = {}
 Spoke.__index = Spoke
 
+local option_kinds = {
+  token = "string", max_message = "number", ping_interval = "number", handshake_timeout = "number",
+  reconnect = "boolean or table", ca_file = "string", cert_file = "string", key_file = "string",
+  key_password = "string", proxy = "string", public_only = "boolean", connect_timeout = "number",
+}
+
 local reconnect_defaults = { delay = 100, max_delay = 30000, jitter = 0.25 }
 
 local function policy_of(given)
@@ -149,6 +155,7 @@ function websocket.connect(url, options)
     error(("bad argument #1 to 'websocket' (URL of ws or wss expected, got %s)"):format(url), 2)
   end
   options = options or {}
+  argument.options(options, option_kinds, "websocket")
   if options.token and options.token:find("[%c ]") then
     error("bad option 'token' to 'websocket' (no blanks or control characters expected)", 2)
   end

@@ -118,10 +118,12 @@ end
 ---@param options { max_message?: integer, ping_interval?: number }
 ---@return operations.WebSocketConnection
 function websocket_connection.new(stream, server, peer, options)
+  local max_message = options.max_message or limits.body
   return setmetatable({
     peer = peer,
     _stream = stream,
-    _codec = codec(server, options.max_message or limits.body),
+    _codec = codec(server, max_message),
+    _max_message = max_message,
     _interval = options.ping_interval or limits.ping_interval,
     _silent = 0,
   }, Connection)
@@ -152,6 +154,10 @@ function Connection:send(name, payload)
   local text, err = json.encode({ type = name, payload = payload })
   if not text then
     return nil, err
+  elseif #text > self._max_message then
+    -- The other side would end the connection, and all that is called over it.
+    return nil, errors.new("VALIDATION_ERROR",
+      ("a message of %d bytes is longer than max_message, %d"):format(#text, self._max_message))
   end
   local bytes = self._codec:text(text)
   if not bytes then

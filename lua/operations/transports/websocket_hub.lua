@@ -29,6 +29,12 @@ local websocket_hub = {}
 ---@field drain? number  ms that requests under way have when nginx ends the worker (`serve_request`), default 5,000
 ---@field log? fun(level: string, message: string, details: any)
 
+local option_kinds = {
+  host = "string", port = "number or boolean", registry = "table", authorize = "function", origins = "table",
+  on_connection = "function", max_connections = "number", max_requests = "number", max_message = "number",
+  ping_interval = "number", handshake_timeout = "number", drain = "number", log = "function",
+}
+
 ---@class operations.Hub
 ---@field port? integer
 ---@field connections integer  open now, of this worker
@@ -152,6 +158,7 @@ end
 ---@return operations.Error? err
 function websocket_hub.listen(options)
   argument.expect(options, "table", 1, "websocket_hub")
+  argument.options(options, option_kinds, "websocket_hub")
   local self = setmetatable({
     connections = 0, _options = options, _waiting = 0, _streams = {}, _maps = {},
     _handlers = setmetatable({}, { __mode = "k" }),
