@@ -25,6 +25,11 @@ void cast_record(cast_Machine *c, const char *kind, int old, int fresh) {
   ops_rawseti(L, c->changes, ops_rawlen(L, c->changes) + 1);
 }
 
+void cast_mark_array(cast_Machine *c) {
+  ops_rawgeti(c->m.L, c->m.constants, PROGRAM_ARRAY_MT);
+  lua_setmetatable(c->m.L, -2);
+}
+
 bool cast_conforms(cast_Machine *c, const int32_t *nodes, int count, int slot) {
   int i;
   for (i = 0; i < count; i++) {
@@ -85,6 +90,7 @@ static void record_at(cast_Machine *c, const char *kind, int old, int fresh,
 typedef struct Members {
   int out;   /* stack index of the table, or of the nil in its place */
   int pairs; /* keys with values above it */
+  bool any;  /* there are some, stored or not */
   bool odd;  /* there is something that is asked for and not described */
   int hint;  /* members expected, for a table made early */
 } Members;
@@ -97,8 +103,11 @@ static void store(lua_State *L, Members *members, int size) {
   for (; members->pairs > 0; members->pairs--) lua_rawset(L, members->out);
 }
 
-static void add_pair(lua_State *L, Members *members) {
+/* Counts a pair that was pushed; returns the height of the stack then. */
+static int add_pair(lua_State *L, Members *members) {
+  members->any = true;
   if (++members->pairs >= PAIRS_AT_ONCE) store(L, members, members->hint);
+  return members->out + 2 * members->pairs;
 }
 
 bool cast_drop(cast_Machine *c, int32_t node, int slot) {
@@ -163,7 +172,7 @@ static void cast_properties(cast_Machine *c, const schema_Object *object,
                             int slot, Members *members, bool *fits) {
   lua_State *L = c->m.L;
   const schema_Property *p = object->properties, *end = p + object->count;
-  int top = lua_gettop(L);
+  int top = members->out; /* nothing is above it yet */
   for (; p < end; p++) {
     int t;
     ops_rawgeti(L, c->m.constants, (size_t)p->key);
@@ -172,6 +181,7 @@ static void cast_properties(cast_Machine *c, const schema_Object *object,
     if (t == LUA_TNIL && misses(c, p)) {
       lua_settop(L, top + 1);
       add_missing(c, object, p, members, fits);
+      top = lua_gettop(L);
     } else if (t == LUA_TNIL) {
       lua_settop(L, top);
     } else if (!by_name(object, p)) {
@@ -179,11 +189,10 @@ static void cast_properties(cast_Machine *c, const schema_Object *object,
       lua_settop(L, top);
     } else if (stays_quickly(c, p->check, top + 2, t) ||
                cast_property(c, p, top + 2, t, fits)) {
-      add_pair(L, members);
+      top = add_pair(L, members);
     } else {
       lua_settop(L, top);
     }
-    top = lua_gettop(L);
   }
 }
 
@@ -249,6 +258,7 @@ static void cast_others(cast_Machine *c, const schema_Object *object, int slot,
       lua_pushvalue(L, top + 1);
       lua_pushvalue(L, top + 2);
       lua_rawset(L, members->out);
+      members->any = true;
     }
     lua_settop(L, top + 1);
   }
@@ -297,7 +307,7 @@ static bool cast_object(cast_Machine *c, const schema_Node *n, int slot) {
   } else {
     object = program_object(c->m.s, n->object);
     members.pairs = 0;
-    members.odd = false;
+    members.any = members.odd = false;
     members.hint = object->count;
     lua_pushnil(L);
     cast_properties(c, object, slot, &members, &fits);
@@ -307,8 +317,7 @@ static bool cast_object(cast_Machine *c, const schema_Node *n, int slot) {
     else store(L, &members, members.pairs);
   }
   lua_settop(L, members.out);
-  if (n->object < 0 || !fits ||
-      program_object(c->m.s, n->object)->required == 0)
+  if (n->object < 0 || !members.any)
     cast_mark_empty(c, slot, members.out, n->types);
   lua_replace(L, slot);
   for (i = n->objects; i < n->every; i++) {
@@ -366,8 +375,7 @@ static bool cast_array(cast_Machine *c, const schema_Node *n, int slot) {
     return false;
   lua_createtable(L, (int)length, 0);
   out = lua_gettop(L);
-  lua_pushvalue(L, c->array_mt);
-  lua_setmetatable(L, out);
+  cast_mark_array(c);
   if (n->items >= 0)
     fits =
         cast_items(c, program_op(c->m.s, n->items), slot, out, (size_t)length);
@@ -450,34 +458,40 @@ static bool cast_merging_scalar(cast_Machine *c, int32_t node, int slot,
   return true;
 }
 
+static bool cast_typed(cast_Machine *c, int32_t node, int slot, int t,
+                       uint16_t type);
+
 /* A node with others that apply to the same value: where only one of them can
 ** be meant, it is cast by that one. */
 static bool cast_merging(cast_Machine *c, int32_t node, const schema_Node *n,
                          int slot, int t) {
   int32_t branch;
+  uint16_t type = 0;
   if (t != LUA_TTABLE) return cast_merging_scalar(c, node, slot, t);
-  branch = cast_only_branch(c, n, slot, t);
+  branch = cast_only_branch(c, n, slot, &type);
   if (branch >= 0) {
-    return cast_slot(c, branch, slot, t) ||
+    return cast_typed(c, branch, slot, t, type) ||
            (c->force && cast_repair(c, &node, 1, slot));
   }
   return cast_merged(c, &node, 1, slot);
 }
 
-static bool cast_node(cast_Machine *c, int32_t node, int slot, int t) {
+static bool cast_node(cast_Machine *c, int32_t node, int slot, int t,
+                      uint16_t type) {
   const schema_Node *n = program_node(c->m.s, node);
-  uint16_t type;
   bool fits;
   if (n->accepts_all) return true;
   if (n->merges) return cast_merging(c, node, n, slot, t);
-  type = schema_type_of(c->m.L, c->m.core, slot, t, n->types);
+  if (type == 0) type = schema_type_of(c->m.L, c->m.core, slot, t, n->types);
   if (type & n->types) fits = cast_plain(c, node, n, slot, type);
   else fits = cast_convert(c, &node, 1, slot, n->types);
   if (!fits && c->force) fits = cast_repair(c, &node, 1, slot);
   return fits;
 }
 
-bool cast_slot(cast_Machine *c, int32_t node, int slot, int t) {
+/* `type`: the value's TYPE_ bit, 0 when it is not known yet. */
+static bool cast_typed(cast_Machine *c, int32_t node, int slot, int t,
+                       uint16_t type) {
   check_Scope scope;
   bool fits;
   node = program_node(c->m.s, node)->target;
@@ -491,8 +505,12 @@ bool cast_slot(cast_Machine *c, int32_t node, int slot, int t) {
   scope.resource = program_node(c->m.s, node)->resource;
   if (c->m.s->has_dynamic) c->m.scope = &scope;
   c->m.depth++;
-  fits = cast_node(c, node, slot, t);
+  fits = cast_node(c, node, slot, t, type);
   c->m.depth--;
   c->m.scope = scope.outer;
   return fits;
+}
+
+bool cast_slot(cast_Machine *c, int32_t node, int slot, int t) {
+  return cast_typed(c, node, slot, t, 0);
 }

@@ -13,7 +13,6 @@
 typedef struct cast_Machine {
   check_Machine m;
   const schema_Step *at; /* where in the value */
-  int array_mt;          /* stack index */
   int changes;  /* stack index of the list of changes, 0 when unwanted */
   int changed;  /* how many changes there were */
   size_t said;  /* changes on the list that are not taken back any more */
@@ -39,6 +38,9 @@ typedef struct cast_Views {
 ** the result conforms. */
 bool cast_value(lua_State *L, int schema, int v, int mode, bool changes);
 
+/* Marks the table on top of the stack. */
+void cast_mark_array(cast_Machine *c);
+
 /* Casts the value in `slot`, of Lua type `t`; false when it cannot be said, or
 ** it does not conform. */
 bool cast_slot(cast_Machine *c, int32_t node, int slot, int t);
@@ -51,9 +53,10 @@ bool cast_slot_by(cast_Machine *c, const int32_t *nodes, int count, int slot);
 bool cast_merged(cast_Machine *c, const int32_t *nodes, int count, int slot);
 
 /* The only branch that the table in `slot` can conform to, by its tag or its
-** type, where a node is a union and nothing else; else -1. */
+** type, where a node is a union and nothing else; else -1.  Where the tag says
+** it, `type` becomes the table's. */
 int32_t cast_only_branch(cast_Machine *c, const schema_Node *n, int slot,
-                         int t);
+                         uint16_t *type);
 
 /* Records a change; stack indices, 0 for nothing. */
 void cast_record(cast_Machine *c, const char *kind, int old, int fresh);

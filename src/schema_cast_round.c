@@ -121,11 +121,9 @@ bool cast_value(lua_State *L, int schema, int v, int mode, bool changes) {
     c.changes = slot + 1;
   }
   check_start(&c.m, L, schema);
-  core_push_array_mt(L);
-  c.array_mt = lua_gettop(L);
   if (mode == SCHEMA_FORCE) {
-    lua_settop(L, c.array_mt + 2);
-    c.hints = c.array_mt + 1;
+    c.hints = lua_gettop(L) + 1;
+    lua_settop(L, c.hints + 1);
   }
   fits = cast_by_mode(&c, slot, v, mode);
   lua_settop(L, changes ? slot + 1 : slot);

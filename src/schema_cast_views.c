@@ -6,7 +6,8 @@
 #include "schema_fill.h"
 #include "schema_value.h"
 
-#define MAX_TRIALS 3 /* casts within casts that look for a branch */
+#define MAX_TRIALS 3    /* casts within casts that look for a branch */
+#define MAX_EXPECTED 32 /* members that a new table has room for */
 
 static void gather(cast_Machine *c, cast_Views *views, int32_t node, int slot,
                    bool weak, int depth);
@@ -328,11 +329,24 @@ static uint16_t common_types(const cast_Machine *c, const cast_Views *views) {
   return types;
 }
 
+/* About how many members the object will have: tables grow at a cost. */
+static int expected_members(const cast_Machine *c, const cast_Views *views) {
+  int32_t most = 0;
+  int i;
+  for (i = 0; i < views->count; i++) {
+    const schema_Node *n = program_node(c->m.s, views->nodes[i]);
+    int32_t count =
+        n->object < 0 ? 0 : program_object(c->m.s, n->object)->count;
+    if (count > most) most = count;
+  }
+  return most < MAX_EXPECTED ? most : MAX_EXPECTED;
+}
+
 static void cast_members(cast_Machine *c, const cast_Views *views, int slot) {
   lua_State *L = c->m.L;
   int out, i;
   int32_t j;
-  lua_newtable(L);
+  lua_createtable(L, 0, expected_members(c, views));
   out = lua_gettop(L);
   lua_pushnil(L);
   while (lua_next(L, slot)) {
@@ -382,8 +396,7 @@ static void cast_items(cast_Machine *c, const cast_Views *views, int slot) {
   int out;
   lua_createtable(L, (int)n, 0);
   out = lua_gettop(L);
-  lua_pushvalue(L, c->array_mt);
-  lua_setmetatable(L, out);
+  cast_mark_array(c);
   c->at = &step;
   for (i = 0; i < n; i++) {
     int count = item_nodes(c, views, i, nodes);
@@ -446,23 +459,28 @@ static bool cast_by_views(cast_Machine *c, const int32_t *nodes, int count,
 }
 
 int32_t cast_only_branch(cast_Machine *c, const schema_Node *n, int slot,
-                         int t) {
+                         uint16_t *type) {
   const schema_Op *op = program_op(c->m.s, n->every);
   const schema_Union *u;
   int32_t i, only;
+  uint16_t found;
   if (n->end - n->strings != 1 || n->end == n->every) return -1;
   if (op->code != CODE_ANY_OF && op->code != CODE_ONE_OF) return -1;
-  if ((schema_type_of(c->m.L, c->m.core, slot, t, n->types) & n->types) == 0)
-    return -1;
+  found = schema_type_of(c->m.L, c->m.core, slot, LUA_TTABLE, n->types);
+  if ((found & n->types) == 0) return -1;
   u = program_union(c->m.s, op->a);
   only = check_tagged_branch(&c->m, u, slot);
-  if (only >= 0) return *program_link(c->m.s, u->first + only);
+  if (only >= 0) {
+    if (found == TYPE_OBJECT) *type = found;
+    return branch_node(c, u, only);
+  }
   for (i = 0; i < u->count; i++) {
-    int32_t node = *program_link(c->m.s, u->first + i);
+    int32_t node = branch_node(c, u, i);
     uint16_t types = program_node(c->m.s, node)->types;
     node = program_node(c->m.s, node)->target;
     types &= program_node(c->m.s, node)->types;
-    if ((schema_type_of(c->m.L, c->m.core, slot, t, types) & types) == 0)
+    if ((schema_type_of(c->m.L, c->m.core, slot, LUA_TTABLE, types) & types) ==
+        0)
       continue;
     if (only >= 0) return -1;
     only = node;

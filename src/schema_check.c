@@ -107,13 +107,20 @@ static inline bool check_tag(check_Machine *m, const schema_Node *n, int v) {
 }
 
 /* A number within 2^53 is its double. */
-static inline bool check_double(check_Machine *m, const schema_Node *n, int v) {
+static inline bool is_small(lua_Number d) {
+  return fabs(d) < (double)OPS_MAX_SAFE_INTEGER;
+}
+
+static inline bool check_small(check_Machine *m, const schema_Node *n,
+                               lua_Number d) {
   const schema_Bounds *bounds = program_bounds(m->s, n->bounds);
+  return d >= bounds->low && d <= bounds->high &&
+         ((n->types & TYPE_FRACTION) || (double)(int64_t)d == d);
+}
+
+static inline bool check_double(check_Machine *m, const schema_Node *n, int v) {
   lua_Number d = lua_tonumber(m->L, v);
-  if (fabs(d) < (double)OPS_MAX_SAFE_INTEGER)
-    return d >= bounds->low && d <= bounds->high &&
-           ((n->types & TYPE_FRACTION) || (double)(int64_t)d == d);
-  return check_rest(m, n, v, LUA_TNUMBER);
+  return is_small(d) ? check_small(m, n, d) : check_rest(m, n, v, LUA_TNUMBER);
 }
 
 static inline bool check_integer(check_Machine *m, const schema_Node *n,
@@ -486,6 +493,7 @@ bool check_rest(check_Machine *m, const schema_Node *n, int v, int t) {
 }
 
 bool check_quick(check_Machine *m, const schema_Node *n, int v, int t) {
+  lua_Number d;
   if (n->acts[t] == ACT_BRANCH) n = branch_for(n, t);
   switch ((schema_Act)n->acts[t]) {
   case ACT_ACCEPT: return true;
@@ -495,8 +503,8 @@ bool check_quick(check_Machine *m, const schema_Node *n, int v, int t) {
   case ACT_TAG: return check_tag(m, n, v);
   case ACT_INTEGER:
   case ACT_NUMBER:
-    return fabs(lua_tonumber(m->L, v)) < (double)OPS_MAX_SAFE_INTEGER &&
-           check_double(m, n, v);
+    d = lua_tonumber(m->L, v);
+    return is_small(d) && check_small(m, n, d);
   default: return false;
   }
 }

@@ -102,7 +102,7 @@ static bool is_same_number(const char *s, const char *json) {
 static bool push_number_text(lua_State *L, const char *s, size_t len) {
   char text[JSON_NUMBER_ROOM + 1];
   double d;
-  if (len == 0 || len > 30 || strspn(s, "0123456789.-+e") != len) return false;
+  if (!is_digit(s[s[0] == '-'])) return false;
   if (push_integer_text(L, s, len)) return true;
   d = read_double(s, len);
   if (!isfinite(d) || d == 0) return false; /* "-0" would lose its sign */
@@ -140,7 +140,10 @@ static bool take(cast_Machine *c, const int32_t *nodes, int count, int slot,
                  uint16_t types) {
   lua_State *L = c->m.L;
   int fresh = lua_gettop(L);
-  bool fits = cast_conforms(c, nodes, count, fresh);
+  bool fits =
+      (count == 1 && check_quick(&c->m, program_target(c->m.s, nodes[0]), fresh,
+                                 lua_type(L, fresh))) ||
+      cast_conforms(c, nodes, count, fresh);
   if (fits || ((types & type_of(c, fresh)) && !(types & type_of(c, slot)))) {
     cast_record(c, "converted", slot, fresh);
     lua_replace(L, slot);

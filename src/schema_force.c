@@ -57,8 +57,7 @@ static bool mend_array(make_Maker *m, int slot) {
   if (value_array_length(L, slot) < 0) return false;
   lua_createtable(L, (int)n, 0);
   copy = lua_gettop(L);
-  lua_pushvalue(L, m->c->array_mt);
-  lua_setmetatable(L, copy);
+  cast_mark_array(m->c);
   for (i = 1; i <= n; i++) {
     ops_rawgeti(L, slot, i);
     ops_rawseti(L, copy, i);

@@ -271,8 +271,7 @@ static bool try_array(make_Maker *m) {
   int array;
   lua_newtable(L);
   array = lua_gettop(L);
-  lua_pushvalue(L, m->c->array_mt);
-  lua_setmetatable(L, array);
+  cast_mark_array(m->c);
   make_each_op(m, add_contained);
   lua_settop(L, array);
   if (make_pad(m, array, make_largest(m, CODE_MIN_ITEMS) + (size_t)m->salt))
@@ -480,7 +479,7 @@ static bool try_branches(make_Maker *m) {
 static bool try_table(make_Maker *m, bool array, bool full) {
   lua_State *L = m->c->m.L;
   lua_newtable(L);
-  if (array) lua_pushvalue(L, m->c->array_mt);
+  if (array) core_push_array_mt(L);
   else core_push_object_mt(L);
   lua_setmetatable(L, -2);
   if (full) {

@@ -215,6 +215,9 @@ typedef struct schema_Dynamic {
   int32_t resource, name, node;
 } schema_Dynamic;
 
+/* The first constant of every schema. */
+#define PROGRAM_ARRAY_MT 1
+
 /* The userdata "operations.schema".  Its uservalue is the constants table. */
 struct schema_Schema {
   ops_Alloc alloc;

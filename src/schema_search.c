@@ -54,8 +54,7 @@ static void add_array(cast_Machine *c, size_t n, bool equal) {
   size_t i;
   if (n > MAX_SIZE) return;
   lua_createtable(L, (int)n, 0);
-  lua_pushvalue(L, c->array_mt);
-  lua_setmetatable(L, -2);
+  cast_mark_array(c);
   for (i = 1; i <= n; i++) {
     core_push_integer(L, equal ? 0 : (int64_t)i);
     ops_rawseti(L, -2, i);
@@ -244,7 +243,7 @@ static void push_base(Search *s, int base, bool array) {
   } else {
     lua_newtable(L);
   }
-  if (array) lua_pushvalue(L, s->c->array_mt);
+  if (array) core_push_array_mt(L);
   else core_push_object_mt(L);
   lua_setmetatable(L, -2);
 }

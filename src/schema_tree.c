@@ -38,6 +38,8 @@ tree_Tree *tree_new(lua_State *L, const core_State *core, int constants,
   luaL_checkstack(L, 32, "schema");
   t->constants = constants;
   t->documents = documents;
+  core_push_array_mt(L);
+  tree_constant(L, t); /* PROGRAM_ARRAY_MT */
   t->interned = new_table(L);
   t->memo = new_table(L);
   t->by_uri = new_table(L);

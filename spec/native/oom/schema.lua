@@ -1,11 +1,11 @@
--- A schema of many keywords is compiled; values are checked and cast.
+-- A schema of many keywords is compiled; values are checked and cast. Of its patterns one is for PCRE2.
 local core = require("operations.core")
 
 local schema = {
   ["$defs"] = {
     node = {
       type = "object",
-      properties = { name = { type = "string", pattern = "^[a-z]+$" }, next = { ["$ref"] = "#/$defs/node" } },
+      properties = { name = { type = "string", pattern = "^(?!-)[a-z]+$" }, next = { ["$ref"] = "#/$defs/node" } },
       required = { "name" },
     },
   },
