@@ -1,12 +1,13 @@
 --- The MCP client beside the official TypeScript client (npm, @modelcontextprotocol/sdk), on the same servers in the
 --- same run, in turns; each client is a process of its own. CPU time per call is that of the client process alone: on a
---- busy machine it says more than calls per second. Medians of ROUNDS.
+--- busy machine it says more than calls per second. Medians of ROUNDS, of the ratios too: what else the machine does is
+--- much the same for the two clients of a round.
 local json = require("operations.json")
 local measure = require("spec.bench.measure")
 local operations = require("operations")
 local test_server = require("spec.support.server")
 
-local SECONDS, ROUNDS = tonumber(os.getenv("MCP_SECONDS")) or 1, 3
+local SECONDS, ROUNDS = tonumber(os.getenv("MCP_SECONDS")) or 1, 5
 local runtime = rawget(_G, "jit") and "luajit" or "lua5.4"
 
 local function client_of(command, place)
@@ -34,12 +35,21 @@ local figures = {
   { "ms to the first list", function(found) return found.start end, inverse = true },
 }
 
-local function median_of(list, value)
+local function values_of(list, value)
   local values = {}
   for i, found in ipairs(list) do
     values[i] = value(found)
   end
-  return measure.median(values)
+  return values
+end
+
+-- How many times better ours are, round by round.
+local function ratios_of(ours, theirs, inverse)
+  local ratios = {}
+  for i, mine in ipairs(ours) do
+    ratios[i] = inverse and theirs[i] / mine or mine / theirs[i]
+  end
+  return ratios
 end
 
 local function compare(name, place)
@@ -49,12 +59,13 @@ local function compare(name, place)
     theirs[round] = client_of({ "node", "spec/bench/mcp_peer.mjs" }, place)
   end
   for _, figure in ipairs(figures) do
-    local mine, peer = median_of(ours, figure[2]), median_of(theirs, figure[2])
-    print(("%-8s %-30s %9.1f   TypeScript %9.1f   %6.2f times"):format(name, figure[1], mine, peer,
-      figure.inverse and peer / mine or mine / peer))
+    local mine, peer = values_of(ours, figure[2]), values_of(theirs, figure[2])
+    local ratio = measure.median(ratios_of(mine, peer, figure.inverse))
+    print(("%-8s %-30s %9.1f   TypeScript %9.1f   %6.2f times"):format(name, figure[1], measure.median(mine),
+      measure.median(peer), ratio))
   end
-  print(("%-8s %-30s %9.1f   of it, CPU of the client"):format(name, "ms to the first list", median_of(ours,
-    function(found) return found.share end)))
+  print(("%-8s %-30s %9.1f   of it, CPU of the client"):format(name, "ms to the first list",
+    measure.median(values_of(ours, function(found) return found.share end))))
 end
 
 operations.run(function()
