@@ -55,6 +55,9 @@ describe("a connection that is kept and then lost", function()
     assert(ask("/kept/taken"))
     local options = { method = "POST", body = "text", headers = { ["Idempotency-Key"] = "1", Connection = "close" } }
     assert.equal("1", assert(ask("/flaky?fail=0&key=post", options)).body)
+    assert(ask("/kept/taken"))
+    options = { method = "POST", body = "text", headers = { Connection = "close" }, idempotent = true }
+    assert.equal("1", assert(ask("/flaky?fail=0&key=declared", options)).body)
   end)
 
   for _, options in ipairs({ { method = "POST", body = "text" }, { method = "POST" }, { method = "PATCH" } }) do

@@ -40,6 +40,12 @@ local function raw(...)
   for _, text in ipairs({ ... }) do
     socket:send(text)
   end
+  return socket
+end
+
+-- An answer on a connection that is said to be kept.
+local function kept(text)
+  return raw(("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"):format(#text, text))
 end
 
 local tools = {}
@@ -118,10 +124,16 @@ function tools.hesitant(id)
   end
 end
 
--- Closes a connection that it said it would keep.
+-- Closes a connection that it said it would keep; the next request may be on its way by then.
 function tools.leaving(id)
-  local body = answer_of(id, "leaving")
-  raw(("HTTP/1.1 200 OK\r\nContent-Type: application/json\r\nContent-Length: %d\r\n\r\n%s"):format(#body, body))
+  kept(answer_of(id, "leaving"))
+end
+
+-- Takes the next request on the connection, and closes it without a word.
+function tools.swallowing(id)
+  local socket = kept(answer_of(id, "swallowing"))
+  socket:settimeout(2000)
+  socket:receive()
 end
 
 local function little_endian(number, bytes)
@@ -211,7 +223,8 @@ elseif method == "initialize" then
     .. '"serverInfo":{"name":"hostile","version":"1"}}}'):format(id))
 elseif method == "tools/list" then
   local tool = '{"name":"%s","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}'
-  json(('{"jsonrpc":"2.0","id":%s,"result":{"tools":[%s,%s]}}'):format(id, tool:format("echo"), tool:format("leaving")))
+  json(('{"jsonrpc":"2.0","id":%s,"result":{"tools":[%s,%s,%s]}}'):format(id, tool:format("echo"), tool:format("leaving"),
+    tool:format("swallowing")))
 elseif method == "tools/call" then
   if args.session then
     return refuse(404)
