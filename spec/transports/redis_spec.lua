@@ -219,6 +219,40 @@ describe("a call map over Redis", function()
     end)
   end)
 
+  it("gives requests that nobody heard of to somebody else, and fails those that nobody serves", function()
+    operations.run(function()
+      local served = operations.call_map(assert(operations.transports.redis(server.url)), { log = quiet })
+      local registry = operations.registry()
+      registry:register({ namespace = "heard", name = "of", handler = function(input)
+        return input
+      end })
+      operations.call_handler(registry, served)
+      local map = operations.call_map(assert(operations.transports.redis(server.url)), { log = quiet })
+      local stream = assert(streams.connect("127.0.0.1", server.port))
+      stream:each_chunk(function() end)
+      stream:offer(require("operations.redis").command("PUBLISH", "ops:nodes",
+        '{"node":"ghost","version":1,"offers":["heard.of","heard.not"]}'))
+      eventually(function()
+        local offered = table.concat(map:offered(), " ")
+        return offered:find("heard.not", 1, true) and offered:find("services.list", 1, true)
+      end)
+      local calls = {}
+      for i = 1, 40 do -- more than one message holds
+        calls[i] = function()
+          local text = ("x"):rep(1000) .. i
+          assert.same({ text }, assert(map:call("heard.of", { text })).data)
+        end
+      end
+      calls[41] = function()
+        local _, err = map:call("heard.not")
+        assert.same({ "UNAVAILABLE", true, false }, { err.code, err.retryable, err.mayHaveRun })
+      end
+      assert(operations.all(calls))
+      map:close()
+      served:close()
+    end)
+  end)
+
   it("says why it cannot connect", function()
     operations.run(function()
       local _, err = operations.transports.redis("redis://127.0.0.1:1")

@@ -176,6 +176,9 @@ function Redis:close()
     self._worker:close()
     self._caller:close()
   end
+  if self._fast then
+    self._fast:flush()
+  end
   self._presence:leave()
   -- What was sent last is to arrive.
   self._commands:post(function()

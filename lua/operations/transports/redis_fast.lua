@@ -1,10 +1,19 @@
 --- Mode `fast`: a request is published to one of those who serve the operation, at most once; its events are published
---- to who made it.
+--- to who made it. What one turn of the program has for the same process goes as one message, which costs less.
 local core = require("operations.core")
 local errors = require("operations.error")
 local json = require("operations.json")
+local task_pool = require("operations.task_pool")
 
 local redis_fast = {}
+
+local MOST = 4096 -- bytes that wait for more
+
+-- Events on their way to a node, as JSON.
+---@class operations.RedisMessage
+---@field node operations.RedisNode
+---@field bytes integer
+---@field requests? table[]  the payloads of those that are requests
 
 ---@class operations.RedisFast
 local Fast = {}
@@ -14,9 +23,16 @@ Fast.__index = Fast
 ---  vouches?: boolean }
 ---@return operations.RedisFast
 function redis_fast.new(options)
-  return setmetatable({
+  local self = setmetatable({
     _link = options.link, _presence = options.presence, _receiver = options.receiver, _vouches = options.vouches,
+    _gathered = {},
   }, Fast)
+  function self._published(receivers, _, message)
+    if receivers == 0 then
+      self:_reassign(message)
+    end
+  end
+  return self
 end
 
 local ends = { ["call.completed"] = true, ["call.error"] = true, ["call.aborted"] = true }
@@ -42,7 +58,12 @@ function Fast:take(event, payload)
       nodes:release(id)
     end
   end
-  self._receiver.event(event, { node = node, vouches = self._vouches })
+  local peer = node.peer
+  if not peer then
+    peer = { node = node, vouches = self._vouches }
+    node.peer = peer
+  end
+  self._receiver.event(event, peer)
 end
 
 local function encode(self, name, payload)
@@ -54,25 +75,6 @@ local function encode(self, name, payload)
   return json.encode({ type = name, payload = payload, from = self._presence.id })
 end
 
--- Sends a request to a node. When nobody heard of it, somebody else may.
-local function assign(self, node, id, operation, text)
-  local nodes = self._presence.nodes
-  nodes:assign(id, node)
-  self._link:post(function(receivers)
-    if receivers ~= 0 or nodes:of(id) ~= node then
-      return
-    end
-    nodes:release(id)
-    node.offers, node.version = {}, -1
-    local other = nodes:pick(operation)
-    if other then
-      return assign(self, other, id, operation, text)
-    end
-    self._receiver.deliver("call.error", { requestId = id, code = "UNAVAILABLE", retryable = true, mayHaveRun = false,
-      message = ("nobody on this Redis serves '%s' any more"):format(operation) }, {})
-  end, "PUBLISH", self._presence:channel(node.id), text)
-end
-
 -- Of the operation whose spec somebody asks for, one that serves it is asked.
 local function operation_of(payload)
   local id, input = payload.operationId, payload.input
@@ -80,6 +82,76 @@ local function operation_of(payload)
     return input.operationId
   end
   return id
+end
+
+local function nothing() end
+
+local function publish(self, message)
+  local text = message[1]
+  if message[2] then
+    text = "[" .. table.concat(message, ",") .. "]"
+  end
+  self._link:publish(self._presence:channel(message.node.id), text, message.requests and self._published or nothing,
+    message)
+end
+
+--- Sends what was gathered.
+function Fast:flush()
+  local gathered = self._gathered
+  self._gathered = {}
+  for _, message in pairs(gathered) do
+    publish(self, message)
+  end
+end
+
+local function flush(_, self)
+  self:flush()
+end
+
+-- Adds an event to what goes to a node when what runs now, and all that is ready to run, has had its turn.
+local function gather(self, node, text, request)
+  local gathered = self._gathered
+  local message = gathered[node]
+  if not message then
+    if next(gathered) == nil then
+      task_pool.start(flush, self)
+    end
+    message = { nil, nil, nil, nil, node = node, bytes = 0, requests = nil }
+    gathered[node] = message
+  end
+  message[#message + 1], message.bytes = text, message.bytes + #text
+  if request then
+    local requests = message.requests or {}
+    message.requests, requests[#requests + 1] = requests, request
+  end
+  if message.bytes >= MOST then
+    gathered[node] = nil
+    publish(self, message)
+  end
+end
+
+local function assign(self, node, payload, text)
+  self._presence.nodes:assign(payload.requestId, node)
+  gather(self, node, text, payload)
+end
+
+-- Nobody heard of these requests: somebody else may.
+function Fast:_reassign(message)
+  local nodes, node = self._presence.nodes, message.node
+  for _, payload in ipairs(message.requests) do
+    local id, operation = payload.requestId, operation_of(payload)
+    if nodes:of(id) == node then
+      nodes:release(id)
+      node.offers, node.version = {}, -1
+      local other, text = nodes:pick(operation), encode(self, "call.requested", payload)
+      if other and text then
+        assign(self, other, payload, text)
+      else
+        self._receiver.deliver("call.error", { requestId = id, code = "UNAVAILABLE", retryable = true,
+          mayHaveRun = false, message = ("nobody on this Redis serves '%s' any more"):format(operation) }, {})
+      end
+    end
+  end
 end
 
 --- Makes a request; waits a moment for somebody who serves the operation.
@@ -100,7 +172,7 @@ function Fast:request(payload)
     err.retryable, err.mayHaveRun = true, false
     return nil, err
   end
-  assign(self, node, payload.requestId, operation, text)
+  assign(self, node, payload, text)
   return true
 end
 
@@ -120,7 +192,7 @@ function Fast:send(name, payload, peer)
   if not text then
     return nil, err
   end
-  self._link:post(function() end, "PUBLISH", self._presence:channel(node.id), text)
+  gather(self, node, text)
   if peer and is_end(name, payload) then
     node.serving[id] = nil
   elseif not peer and name == "call.aborted" then

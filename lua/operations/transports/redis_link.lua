@@ -22,10 +22,10 @@ local function failure(kind, message)
 end
 
 local function fail_all(self, err)
-  local waiting, first, last = self._waiting, self._first, self._last
-  self._waiting, self._first, self._last = {}, 1, 0
+  local waiting, subjects, first, last = self._waiting, self._subjects, self._first, self._last
+  self._waiting, self._subjects, self._first, self._last = {}, {}, 1, 0
   for i = first, last do
-    waiting[i](nil, err)
+    waiting[i](nil, err, subjects[i])
   end
 end
 
@@ -71,19 +71,21 @@ end
 function pushed.pong() end
 
 local function take(self, reply)
-  local push = self._channels and type(reply) == "table" and pushed[reply[1]]
+  local plain = type(reply) ~= "table"
+  local push = not plain and self._channels and pushed[reply[1]]
   if push and not push(self, reply) then
     return
   end
-  local waiting = self._waiting[self._first]
-  self._waiting[self._first] = nil
-  self._first = self._first + 1
-  if type(reply) ~= "table" or not reply.err then
-    return waiting and waiting(reply)
+  local first = self._first
+  local waiting, subject = self._waiting[first], self._subjects[first]
+  self._waiting[first], self._subjects[first] = nil, nil
+  self._first = first + 1
+  if plain or not reply.err then
+    return waiting and waiting(reply, nil, subject)
   end
   local err = refusal(reply.err)
   if waiting then
-    waiting(nil, err)
+    waiting(nil, err, subject)
   end
   if err.code == "TRANSPORT_LOST" then
     lost(self, err)
@@ -127,20 +129,34 @@ local function watch(self)
   end)
 end
 
+local function send(self, bytes, fn, subject)
+  local stream, last = self._stream, self._last + 1
+  if not stream then
+    return fn(nil, failure("connect", "not connected to Redis"), subject)
+  elseif self._first == last then -- nothing waits: the places are used again
+    self._first, last = 1, 1
+  end
+  self._last, self._waiting[last], self._subjects[last] = last, fn, subject
+  local sent, why = stream:offer(bytes, true)
+  if not sent then
+    lost(self, failure("reset", "the connection to Redis is " .. why))
+  end
+end
+
 --- Sends a command; `fn(reply)` or `fn(nil, err)` is called with its answer and must not wait.
 ---@param fn fun(reply: any, err: operations.Error?)
 ---@param ... string|number
 function Link:post(fn, ...)
-  local stream = self._stream
-  if not stream then
-    return fn(nil, failure("connect", "not connected to Redis"))
-  end
-  self._last = self._last + 1
-  self._waiting[self._last] = fn
-  local sent, why = stream:offer(resp.command(...), true)
-  if not sent then
-    lost(self, failure("reset", "the connection to Redis is " .. why))
-  end
+  send(self, resp.command(...), fn)
+end
+
+--- Publishes; `fn(receivers, nil, subject)` or `fn(nil, err, subject)` is called with the answer and must not wait.
+---@param channel string
+---@param bytes string
+---@param fn fun(receivers: integer?, err: operations.Error?, subject: any)
+---@param subject? any
+function Link:publish(channel, bytes, fn, subject)
+  send(self, resp.command("PUBLISH", channel, bytes), fn, subject)
 end
 
 --- Sends a command and waits for its answer.
@@ -238,7 +254,7 @@ end
 
 local function new(address, on)
   local self = setmetatable({
-    connected = false, _address = address, _waiting = {}, _first = 1, _last = 0,
+    connected = false, _address = address, _waiting = {}, _subjects = {}, _first = 1, _last = 0,
     _on_ready = on.ready, _on_message = on.message, _channels = on.channels,
   }, Link)
   return self, function(why)

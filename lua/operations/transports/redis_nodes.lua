@@ -10,6 +10,7 @@ local redis_nodes = {}
 ---@field requests table<string, boolean>  of ours that it works on, by id
 ---@field load integer  how many
 ---@field serving table<string, boolean>  of its that we work on, by id
+---@field peer? operations.Peer  who makes its requests
 
 ---@class operations.RedisNodes
 ---@field by_id table<string, operations.RedisNode>
