@@ -9,7 +9,9 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-#define BATCH 256 /* descriptors taken in by one step */
+/* Descriptors taken in by one step: few, so that what answers lead to is sent
+** while who answers is busy with the rest. */
+#define BATCH 16
 #define MIN_SOURCES 64
 
 /* What epoll remembers of the timerfd. */
