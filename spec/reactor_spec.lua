@@ -50,6 +50,29 @@ describe("a reactor", function()
     return reactor:next()
   end
 
+  it("knows what is true of a request that does not say otherwise, and of no stream", function()
+    reactor = assert(module.new({ max_body = 1000, idle_timeout = 20, url = "http://nowhere/", decode = true }))
+    local function outcome(path, options)
+      local handle, kind, a = http(path, options), nil, nil
+      repeat
+        kind, a = select(2, next_event())
+      until kind == "done" or kind == "error"
+      handle:cancel()
+      return kind == "error" and a or kind
+    end
+    assert.equal("timeout", outcome("/slow?body=60"))
+    assert.equal("size", outcome("/bytes?size=1001"))
+    assert.equal("done", outcome("/bytes?size=1001", { max_body = 1001 }))
+    assert.equal("done", outcome("/bytes?size=1001", { stream = true }))
+    assert.equal("done", outcome("/slow?body=0.1", { stream = true }))
+    assert.has_error(function()
+      reactor:http({ method = "GET" })
+    end, "bad options ('url' and 'method' expected)")
+    assert.error_matches(function()
+      module.new({ window = -1 })
+    end, "negative")
+  end)
+
   it("opens nothing when the module is loaded, and closes all it opened", function()
     collect()
     local before = descriptors()

@@ -80,6 +80,40 @@ static inline void ops_rawsetp(lua_State *L, int i, const void *p) {
 
 #endif
 
+/* A userdata with room for `slots` values of Lua, counted from 1. */
+static inline void *ops_newuserdata(lua_State *L, size_t size, int slots) {
+#if LUA_VERSION_NUM >= 504
+  return lua_newuserdatauv(L, size, slots);
+#else
+  void *p = lua_newuserdata(L, size);
+  lua_createtable(L, slots, 0);
+  ops_setuservalue(L, -2);
+  return p;
+#endif
+}
+
+/* Pops a value into a slot. */
+static inline void ops_setslot(lua_State *L, int i, int slot) {
+#if LUA_VERSION_NUM >= 504
+  lua_setiuservalue(L, i, slot);
+#else
+  ops_getuservalue(L, i);
+  lua_insert(L, -2);
+  lua_rawseti(L, -2, slot);
+  lua_pop(L, 1);
+#endif
+}
+
+static inline void ops_getslot(lua_State *L, int i, int slot) {
+#if LUA_VERSION_NUM >= 504
+  lua_getiuservalue(L, i, slot);
+#else
+  ops_getuservalue(L, i);
+  lua_rawgeti(L, -1, slot);
+  lua_remove(L, -2);
+#endif
+}
+
 /* What a C function of LuaJIT may have on its stack is 8000 slots. */
 #define OPS_STACK_SLOTS 7900
 

@@ -5,7 +5,7 @@
 #include "reactor_lua.h"
 
 #include <ctype.h>
-#include <math.h>
+#include <stddef.h>
 
 #define MAX_NAME 256
 
@@ -137,19 +137,73 @@ static void read_headers(lua_State *L, http_Transfer *t) {
   lua_pop(L, 1);
 }
 
-static void read_times(lua_State *L, http_Request *q) {
-  q->timeout = reactor_number_option(L, "timeout", 0);
-  q->connect_timeout = reactor_number_option(L, "connect_timeout", 0);
-  q->first_byte_timeout = reactor_number_option(L, "first_byte_timeout", 0);
-  q->idle_timeout = reactor_number_option(L, "idle_timeout", 0);
-  q->keep_alive = reactor_number_option(L, "keep_alive", 0);
+#define OPTION(name, kind)                                                     \
+  { #name, sizeof(#name) - 1, kind, offsetof(http_Request, name) }
+
+/* Those that every request has come first. */
+const reactor_Option reactor_http_options[] = {
+    OPTION(url, OPTION_TEXT),
+    OPTION(method, OPTION_TEXT),
+    OPTION(stream, OPTION_FLAG),
+    OPTION(decode, OPTION_FLAG),
+    OPTION(once, OPTION_FLAG),
+    OPTION(window, OPTION_SIZE),
+    OPTION(max_body, OPTION_SIZE),
+    OPTION(max_headers, OPTION_SIZE),
+    OPTION(keep_alive, OPTION_NUMBER),
+    OPTION(idle_timeout, OPTION_NUMBER),
+    OPTION(connect_timeout, OPTION_NUMBER),
+    OPTION(first_byte_timeout, OPTION_NUMBER),
+    OPTION(timeout, OPTION_NUMBER),
+    OPTION(proxy, OPTION_TEXT),
+    OPTION(ca_file, OPTION_TEXT),
+    OPTION(cert_file, OPTION_TEXT),
+    OPTION(key_file, OPTION_TEXT),
+    OPTION(key_password, OPTION_TEXT),
+    OPTION(public_only, OPTION_FLAG),
+    OPTION(fresh, OPTION_FLAG),
+    OPTION(upload, OPTION_FLAG),
+    OPTION(upload_size, OPTION_NUMBER),
+    {NULL, 0, OPTION_FLAG, 0},
+};
+
+static void no_options(http_Request *q) {
+  memset(q, 0, sizeof(*q));
+  q->max_headers = q->max_body = q->window = SIZE_MAX / 4;
+  q->upload_size = -1;
+}
+
+void reactor_http_usual(lua_State *L) {
+  http_Request *q = (http_Request *)lua_newuserdata(L, sizeof(*q));
+  const reactor_Option *option = reactor_http_options;
+  no_options(q);
+  reactor_options(L, option, q);
+  for (; option->name != NULL; option++) /* nothing keeps texts */
+    if (option->kind == OPTION_TEXT)
+      *(const char **)((char *)q + option->offset) = NULL;
+}
+
+/* The options as they are when nothing is said; a stream has no limits then. */
+static void begin_request(lua_State *L, http_Request *q) {
+  const http_Request *usual;
+  ops_getslot(L, 1, REACTOR_USUAL);
+  usual = (const http_Request *)lua_touserdata(L, -1);
+  if (usual != NULL) *q = *usual;
+  else no_options(q);
+  lua_getfield(L, 2, "stream");
+  if (lua_toboolean(L, -1)) {
+    q->max_body = SIZE_MAX / 4;
+    q->idle_timeout = 0;
+  }
+  lua_pop(L, 2);
 }
 
 /* reactor:http(options, owner?) -> handle | nil, kind, message
 ** options: url, method, headers (lines), body, upload, upload_size, timeout,
 ** connect_timeout, first_byte_timeout, idle_timeout, keep_alive (ms),
 ** max_headers, max_body, window (bytes), stream, decode, public_only, once,
-** fresh, ca_file, cert_file, key_file, key_password, proxy.  Says "done", status,
+** fresh, ca_file, cert_file, key_file, key_password, proxy.  Says "done",
+*status,
 ** headers, body | "error", kind, message, phase; a stream says "head", status,
 ** headers, then "data" whenever handle:read() has something, then "done".  With
 ** `upload`, "want" asks for handle:write(). */
@@ -160,32 +214,13 @@ int reactor_lua_http(lua_State *L) {
   luaL_checktype(L, 2, LUA_TTABLE);
   lua_settop(L, 3);
   t = (http_Transfer *)reactor_new_handle(L, sizeof(*t), &http_face);
-  memset(&q, 0, sizeof(q));
-  read_times(L, &q);
-  q.max_headers = reactor_size_option(L, "max_headers");
-  q.max_body = reactor_size_option(L, "max_body");
-  q.window = reactor_size_option(L, "window");
-  q.upload_size = reactor_number_option(L, "upload_size", HUGE_VAL);
+  begin_request(L, &q);
+  reactor_options(L, reactor_http_options, &q);
   if (q.upload_size > MAX_UPLOAD) q.upload_size = -1;
-  q.upload = reactor_flag_option(L, "upload");
-  q.public_only = reactor_flag_option(L, "public_only");
-  q.once = reactor_flag_option(L, "once");
-  q.fresh = reactor_flag_option(L, "fresh");
-  q.stream = reactor_flag_option(L, "stream");
-  q.decode = reactor_flag_option(L, "decode");
-  q.url = reactor_text_option(L, "url");
-  q.method = reactor_text_option(L, "method");
-  q.ca_file = reactor_text_option(L, "ca_file");
-  q.cert_file = reactor_text_option(L, "cert_file");
-  q.key_file = reactor_text_option(L, "key_file");
-  q.key_password = reactor_text_option(L, "key_password");
-  q.proxy = reactor_text_option(L, "proxy");
   if (q.url == NULL || q.method == NULL)
     return luaL_error(L, "bad options ('url' and 'method' expected)");
   q.body = reactor_string_option(L, "body", &q.body_len);
-  ops_getuservalue(L, 4);
-  lua_pushvalue(L, -2);
-  lua_rawseti(L, -2, REACTOR_BODY); /* curl reads it where it is */
+  if (q.body != NULL) ops_setslot(L, 4, REACTOR_BODY); /* curl reads it there */
   read_headers(L, t);
   if (http_start(r, t, &q)) {
     lua_settop(L, 4);

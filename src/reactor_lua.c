@@ -18,21 +18,35 @@ reactor_Reactor *reactor_check(lua_State *L) {
   return r;
 }
 
-/* reactor.new() -> reactor | nil, message */
-static int reactor_create(lua_State *L) {
-  reactor_Reactor *r = (reactor_Reactor *)lua_newuserdata(L, sizeof(*r));
-  ops_Alloc alloc;
-  memset(r, 0, sizeof(*r));
-  r->epoll = -1;
-  luaL_getmetatable(L, REACTOR_NAME);
-  lua_setmetatable(L, -2);
-  /* Handles by their address, weakly: dropping one cancels it. */
+/* Handles by their address, weakly: dropping one cancels it. */
+static void push_handles(lua_State *L) {
   lua_newtable(L);
   lua_createtable(L, 0, 1);
   lua_pushliteral(L, "v");
   lua_setfield(L, -2, "__mode");
   lua_setmetatable(L, -2);
-  ops_setuservalue(L, -2);
+}
+
+/* reactor.new(usual?) -> reactor | nil, message; `usual`: the options, numbers
+** and flags, of an HTTP request that does not say otherwise */
+static int reactor_create(lua_State *L) {
+  reactor_Reactor *r;
+  ops_Alloc alloc;
+  lua_settop(L, 1);
+  r = (reactor_Reactor *)ops_newuserdata(L, sizeof(*r), REACTOR_SLOTS);
+  memset(r, 0, sizeof(*r));
+  r->epoll = -1;
+  luaL_getmetatable(L, REACTOR_NAME);
+  lua_setmetatable(L, -2);
+  lua_insert(L, 1);
+  push_handles(L);
+  ops_setslot(L, 1, REACTOR_HANDLES);
+  if (!lua_isnil(L, 2)) {
+    luaL_checktype(L, 2, LUA_TTABLE);
+    reactor_http_usual(L);
+    ops_setslot(L, 1, REACTOR_USUAL);
+  }
+  lua_settop(L, 1);
   alloc.fn = lua_getallocf(L, &alloc.ud);
   if (reactor_init(r, alloc)) return 1;
   lua_pushnil(L);
@@ -45,16 +59,14 @@ reactor_Op *reactor_check_handle(lua_State *L) {
 }
 
 void *reactor_new_handle(lua_State *L, size_t size, const reactor_Face *face) {
-  reactor_Op *op = (reactor_Op *)lua_newuserdata(L, size);
+  reactor_Op *op = (reactor_Op *)ops_newuserdata(L, size, REACTOR_SLOTS);
   memset(op, 0, size);
   op->face = face;
   luaL_getmetatable(L, REACTOR_HANDLE_NAME);
   lua_setmetatable(L, -2);
-  lua_createtable(L, 2, 0);
   lua_pushvalue(L, 3);
-  lua_rawseti(L, -2, REACTOR_OWNER);
-  ops_setuservalue(L, -2);
-  ops_getuservalue(L, 1);
+  ops_setslot(L, -2, REACTOR_OWNER);
+  ops_getslot(L, 1, REACTOR_HANDLES);
   lua_pushvalue(L, -2);
   ops_rawsetp(L, -2, op);
   lua_pop(L, 1);
@@ -131,7 +143,7 @@ static const struct {
 
 /* Pushes the handle of an op; false when it is being collected. */
 static bool push_handle(lua_State *L, reactor_Op *op) {
-  ops_getuservalue(L, 1);
+  ops_getslot(L, 1, REACTOR_HANDLES);
   ops_rawgetp(L, -1, op);
   lua_remove(L, -2);
   if (lua_isuserdata(L, -1)) return true;
@@ -193,8 +205,7 @@ static int handle_cancel(lua_State *L) {
 /* handle:owner() -> the value given when it was started, or nil */
 static int handle_owner(lua_State *L) {
   reactor_check_handle(L);
-  ops_getuservalue(L, 1);
-  lua_rawgeti(L, -1, REACTOR_OWNER);
+  ops_getslot(L, 1, REACTOR_OWNER);
   return 1;
 }
 

@@ -11,8 +11,10 @@
 #define REACTOR_NAME "operations.reactor"
 #define REACTOR_HANDLE_NAME "operations.handle"
 
-/* What the uservalue of a handle holds. */
+/* What the slots of a reactor hold, and those of a handle. */
+enum { REACTOR_HANDLES = 1, REACTOR_USUAL = 2 };
 enum { REACTOR_OWNER = 1, REACTOR_BODY = 2 };
+enum { REACTOR_SLOTS = 2 };
 
 /* How one kind of handle, whose userdata begins with its reactor_Op, talks to
 ** Lua: op->face points to one. */
@@ -55,6 +57,27 @@ const char *reactor_string_option(lua_State *L, const char *name,
 /* Likewise; raises when a NUL is in it. */
 const char *reactor_text_option(lua_State *L, const char *name);
 
+/* Many at once: fills in the fields of `record` for which there is an option;
+** the list ends with a name NULL.  The table keeps the texts. */
+typedef enum reactor_OptionKind {
+  OPTION_NUMBER, /* double */
+  OPTION_SIZE,   /* size_t */
+  OPTION_FLAG,   /* bool */
+  OPTION_TEXT    /* const char * */
+} reactor_OptionKind;
+
+typedef struct reactor_Option {
+  const char *name;
+  size_t length;
+  reactor_OptionKind kind;
+  size_t offset; /* in the record */
+} reactor_Option;
+
+void reactor_options(lua_State *L, const reactor_Option *list, void *record);
+
+/* http_Request's options, all but `headers` and `body`. */
+extern const reactor_Option reactor_http_options[];
+
 /* The text on top of the stack, which belongs to the option `name`. */
 const char *reactor_text_at_top(lua_State *L, const char *name);
 
@@ -64,6 +87,7 @@ void reactor_relay_open(lua_State *L);
 
 /* reactor_http_lua.c: methods of the reactor and of its handles */
 int reactor_lua_http(lua_State *L);
+void reactor_http_usual(lua_State *L); /* pushes the options at 2, read */
 int reactor_lua_read(lua_State *L);
 int reactor_lua_lend(lua_State *L);
 int reactor_lua_pause(lua_State *L);

@@ -41,16 +41,8 @@ int reactor_lua_connect(lua_State *L) {
   q.method = "GET";
   q.decode = true;
   q.connect_only = true;
-  q.max_headers = reactor_size_option(L, "max_headers");
-  q.window = reactor_size_option(L, "window");
-  q.connect_timeout = reactor_number_option(L, "connect_timeout", 0);
-  q.public_only = reactor_flag_option(L, "public_only");
-  q.url = reactor_text_option(L, "url");
-  q.ca_file = reactor_text_option(L, "ca_file");
-  q.cert_file = reactor_text_option(L, "cert_file");
-  q.key_file = reactor_text_option(L, "key_file");
-  q.key_password = reactor_text_option(L, "key_password");
-  q.proxy = reactor_text_option(L, "proxy");
+  q.max_headers = q.window = SIZE_MAX / 4;
+  reactor_options(L, reactor_http_options, &q);
   if (q.url == NULL) return luaL_error(L, "bad options ('url' expected)");
   if (stream_connect(r, s, &q, reactor_size_option(L, "queue"))) {
     lua_settop(L, 4);

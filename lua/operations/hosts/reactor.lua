@@ -1,12 +1,26 @@
 --- The reactor as hosts use it: made when first needed, events handed to who started what they are about.
+local limits = require("operations.limits")
+
 local reactor_loop = {}
 
 local reactor
 
+-- What is true of a request that does not say otherwise.
+local usual = {
+  connect_timeout = limits.connect_timeout,
+  first_byte_timeout = limits.first_byte_timeout,
+  idle_timeout = limits.idle_timeout, -- not of streams
+  keep_alive = limits.keep_alive,
+  max_headers = limits.headers,
+  max_body = limits.body, -- not of streams
+  window = limits.window,
+  decode = true,
+}
+
 local function get()
   if not reactor or not reactor:usable() then
     -- Not above: programs that never wait do not pay for loading libcurl.
-    reactor = require("operations.reactor").new()
+    reactor = require("operations.reactor").new(usual)
   end
   return reactor
 end
