@@ -2,7 +2,8 @@ local cjson = require("cjson")
 local core = require("operations.core")
 local eventually = require("spec.support.eventually")
 local http = require("operations.http")
-local http_message = require("operations.http_message")
+local reactor_loop = require("operations.hosts.reactor")
+local reactor_module = require("operations.reactor")
 local task = require("operations.task")
 local test_server = require("spec.support.server")
 
@@ -220,9 +221,16 @@ describe("http", function()
     end)
 
     it("timeout for an answer that stops, if it is a whole one, without being told to", function()
-      assert.equal(60000, http_message.prepare({ url = server.url }, false).idle_timeout)
-      assert.is_nil(http_message.prepare({ url = server.url }, true).idle_timeout)
-      assert.equal(0, http_message.prepare({ url = server.url, idle_timeout = 0 }, false).idle_timeout)
+      local usual
+      reactor_loop.close() -- the next is made as the first one
+      local new = reactor_module.new
+      reactor_module.new = function(options)
+        usual = options
+        return new(options)
+      end
+      get("/echo")
+      reactor_module.new = new
+      assert.equal(60000, usual.idle_timeout)
     end)
 
     it("timeout for a late first byte and for a late end", function()

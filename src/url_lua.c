@@ -23,8 +23,8 @@ static const char *skip_scheme(const char *p) {
 }
 
 /* core.is_plain_url(text) -> boolean: http or https, a host of letters, digits,
-** "." and "-", perhaps a port, and then "/" and no blank or control character
-*/
+** "." and "-", perhaps a port, and then "/" and no blank, control character or
+** "#" */
 static int is_plain_url(lua_State *L) {
   size_t length;
   const char *text = luaL_checklstring(L, 1, &length), *end = text + length;
@@ -34,7 +34,7 @@ static int is_plain_url(lua_State *L) {
     while (is_host_byte(*p)) p++;
     plain = p > host && *(p = skip_port(p)) == '/';
     while (plain && p < end) {
-      plain = (unsigned char)*p > ' ' && *p != 0x7f;
+      plain = (unsigned char)*p > ' ' && *p != 0x7f && *p != '#';
       p++;
     }
   }

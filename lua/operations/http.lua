@@ -81,7 +81,8 @@ end
 
 -- Runs `step` on the request and on where its answers redirect to.
 local function follow(request, step, deadline)
-  for hop = 0, request.redirects do
+  local redirects = message.redirects(request)
+  for hop = 0, redirects do
     local answer, err = ask(request, step, deadline)
     if not answer then
       return nil, err
@@ -92,7 +93,7 @@ local function follow(request, step, deadline)
     elseif answer.close then
       answer:close()
     end
-    if hop == request.redirects then
+    if hop == redirects then
       break
     end
     local problem
@@ -104,7 +105,7 @@ local function follow(request, step, deadline)
       return nil, failure(request, "timeout", "the time was up after a redirect", "total")
     end
   end
-  return nil, failure(request, "redirect", ("more than %g redirects"):format(request.redirects))
+  return nil, failure(request, "redirect", ("more than %g redirects"):format(redirects))
 end
 
 -- Waits, unless the request's or the task's time would be up by then.
@@ -150,7 +151,7 @@ local function run(options, step, stream)
   if problem then
     return nil, failure(request, "request", problem)
   end
-  local policy = retry.policy(options.retry)
+  local policy = options.retry and retry.policy(options.retry)
   local deadline = request.timeout and scheduler.host().now() + request.timeout
   if policy and not request.once then
     return try(request, step, policy, deadline)

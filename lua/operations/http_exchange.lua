@@ -1,6 +1,7 @@
 --- One exchange of request and answer, without redirects and retries: suspends the running task until something comes.
 local errors = require("operations.error")
 local scheduler = require("operations.scheduler")
+local task_wait = require("operations.task_wait")
 local url = require("operations.url")
 
 local exchange = {}
@@ -193,6 +194,10 @@ local function run_with_source(request)
   return { status = self.status, headers = self.headers, body = self._body, url = request.url }
 end
 
+local function cancel(wait)
+  wait[1]:cancel()
+end
+
 --- Sends a request and waits for its whole answer.
 ---@param request table
 ---@return operations.HttpResponse?
@@ -201,22 +206,25 @@ function exchange.run(request)
   if request.source then
     return run_with_source(request)
   end
-  local raised, kind, a, b, c = scheduler.try_await(function(wake)
-    local handle, refused, why = start(request, wake)
-    if not handle then
-      wake("error", refused, why)
-      return
-    end
-    return function()
-      handle:cancel()
+  local answer = task_wait.new()
+  local handle, refused, why = start(request, function(kind, a, b, c)
+    answer[1], answer[2], answer[3], answer[4] = kind, a, b, c
+    if not answer.done then
+      task_wait.settle(answer)
     end
   end)
-  if raised ~= nil then
-    return nil, interrupted(request, raised)
-  elseif kind == "error" then
-    return nil, failure(request, a, b, c)
+  if not handle then
+    return nil, failure(request, refused, why)
   end
-  return { status = a, headers = b, body = c, url = request.url }
+  answer[1], answer.cancel = handle, cancel
+  local raised = scheduler.wait(answer)
+  if raised ~= nil then
+    cancel(answer)
+    return nil, interrupted(request, raised)
+  elseif answer[1] == "error" then
+    return nil, failure(request, answer[2], answer[3], answer[4])
+  end
+  return { status = answer[2], headers = answer[3], body = answer[4], url = request.url }
 end
 
 -- What `method` of the handle gives of the body, as soon as something is there.

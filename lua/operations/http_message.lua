@@ -24,27 +24,30 @@ local function bad_type(name, expected, value)
   error(("bad option '%s' (%s expected, got %s)"):format(name, expected, type(value)), 5)
 end
 
+-- Options by type; those that the reactor takes as they are come second.
 local types = {
   method = "string",
   headers = "table",
   body_size = "number",
+  credentials = "table",
+  query_credentials = "table",
+  timeout = "number",
+  redirects = "number",
+  redirect_all = "boolean",
+  idempotent = "boolean",
+  jar = "table",
+}
+local passed = {
   ca_file = "string",
   cert_file = "string",
   key_file = "string",
   key_password = "string",
-  credentials = "table",
-  query_credentials = "table",
-  timeout = "number",
   connect_timeout = "number",
   first_byte_timeout = "number",
   idle_timeout = "number",
   max_body = "number",
   max_headers = "number",
-  redirects = "number",
-  redirect_all = "boolean",
-  idempotent = "boolean",
   public_only = "boolean",
-  jar = "table",
   window = "number",
 }
 
@@ -60,7 +63,18 @@ local function is_source(body)
   return kind == "function"
 end
 
-local function check_values(options)
+-- Checks the options, and adds to the request those that the reactor takes.
+local function read_options(request, options)
+  for name, value in pairs(options) do
+    local expected = passed[name] or types[name]
+    if expected and type(value) ~= expected then
+      bad_type(name, expected, value)
+    elseif expected == "number" and (value < 0 or value ~= value) then
+      error(("bad option '%s' (negative or not a number)"):format(name), 4)
+    elseif passed[name] then
+      request[name] = value
+    end
+  end
   local body, proxy = options.body, options.proxy
   if body ~= nil and type(body) ~= "string" and not is_source(body) then
     bad_type("body", "string, function or reader", body)
@@ -69,28 +83,10 @@ local function check_values(options)
   end
 end
 
-local function check_types(options)
-  if type(options) ~= "table" then
-    error(("bad argument #1 'options' (table expected, got %s)"):format(type(options)), 4)
-  elseif type(options.url) ~= "string" then
-    bad_type("url", "string", options.url)
-  end
-  for name, value in pairs(options) do
-    local expected = types[name]
-    if expected and type(value) ~= expected then
-      bad_type(name, expected, value)
-    elseif expected == "number" and (value < 0 or value ~= value) then
-      error(("bad option '%s' (negative or not a number)"):format(name), 4)
-    end
-  end
-  check_values(options)
-end
-
+-- What is wrong with a URL that the core does not take for a plain one.
 local function check_url(options)
   local text = options.url
-  if core.is_plain_url(text) then
-    return nil
-  elseif text:find("[%c ]") then
+  if text:find("[%c ]") then
     return "the URL contains a blank or a control character"
   end
   local parsed = url.parse(text)
@@ -149,8 +145,13 @@ local function add_cookies(lines, cookies)
   lines[#lines + 1] = "Cookie: " .. cookies
 end
 
+local usual_lines, nothing = { user_agent }, {}
+
 -- The header lines of a request, in a stable order, and the names among them; or nil, nil and what is wrong.
 local function header_lines(options, method)
+  if not (options.headers or options.jar or options.body) and method == "GET" then
+    return usual_lines, nothing
+  end
   local lines, seen = { nil, nil, nil }, {} -- with room for some
   for name, value in pairs(options.headers or seen) do
     local problem = add_header(lines, seen, name, value)
@@ -180,51 +181,55 @@ local function header_lines(options, method)
   return lines, seen
 end
 
+--- How many redirects a request follows.
+---@param request table
+---@return integer
+function message.redirects(request)
+  return request.options.redirects or limits.redirects
+end
+
 --- Checks the options of a request and makes what the reactor takes.
 ---@param options operations.HttpRequest
 ---@param stream boolean
 ---@return table request
 ---@return string? problem  what is wrong with it
 function message.prepare(options, stream)
-  check_types(options)
-  local method = options.method or "GET"
-  local request = {
-    url = options.url,
-    method = method,
-    timeout = options.timeout ~= 0 and options.timeout or nil,
-    connect_timeout = options.connect_timeout or limits.connect_timeout,
-    first_byte_timeout = options.first_byte_timeout or limits.first_byte_timeout,
-    idle_timeout = options.idle_timeout or not stream and limits.idle_timeout or nil,
-    keep_alive = limits.keep_alive,
-    max_headers = options.max_headers or limits.headers,
-    max_body = options.max_body or not stream and limits.body or nil,
-    window = options.window or limits.window,
-    redirects = options.redirects or limits.redirects,
-    ca_file = options.ca_file,
-    cert_file = options.cert_file,
-    key_file = options.key_file,
-    key_password = options.key_password,
-    public_only = options.public_only,
-    stream = stream,
-    options = options,
-  }
+  if type(options) ~= "table" then
+    error(("bad argument #1 'options' (table expected, got %s)"):format(type(options)), 3)
+  elseif type(options.url) ~= "string" then
+    error(("bad option 'url' (string expected, got %s)"):format(type(options.url)), 3)
+  end
+  local request = { url = options.url, method = options.method or "GET", options = options, headers = nil }
+  if stream then
+    request.stream = true
+  end
+  read_options(request, options)
+  local body, method = options.body, request.method
+  if options.timeout ~= 0 then
+    request.timeout = options.timeout
+  end
   if options.proxy ~= nil then
     request.proxy = options.proxy or ""
   elseif options.public_only then
     request.proxy = "" -- a proxy would look at no address
   end
-  if type(options.body) == "string" then
-    request.body = options.body
-  elseif options.body then
-    request.source, request.upload, request.upload_size = options.body, true, options.body_size
+  if type(body) == "string" then
+    request.body = body
+  elseif body then
+    request.source, request.upload, request.upload_size = body, true, options.body_size
   end
-  local problem = check_url(options)
+  local problem
+  if not core.is_plain_url(request.url) then
+    problem = check_url(options)
+    request.url = request.url:gsub("#.*$", "")
+  end
+  local known = idempotent[method]
   if problem then
     return request, problem
-  elseif not idempotent[method] and not method:find(token) then
+  elseif not known and not method:find(token) then
     request.method = "?"
     return request, "the method is no token"
-  elseif method == "HEAD" and options.body then
+  elseif body and method == "HEAD" then
     return request, "a HEAD request has no body"
   end
   local lines, seen
@@ -232,12 +237,13 @@ function message.prepare(options, stream)
   if problem then
     return request, problem
   end
-  if options.url:find("#", 1, true) then
-    request.url = options.url:gsub("#.*$", "")
-  end
   request.headers = lines
-  request.once = request.upload or not (idempotent[method] or seen["idempotency-key"] or options.idempotent)
-  request.decode = not seen["accept-encoding"]
+  if not (known or options.idempotent or seen["idempotency-key"]) or request.upload then
+    request.once = true
+  end
+  if seen["accept-encoding"] then
+    request.decode = false
+  end
   return request
 end
 

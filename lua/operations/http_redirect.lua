@@ -15,7 +15,7 @@ end
 ---@param answer { status: integer, headers: table }
 ---@return string?
 function redirect.target(request, answer)
-  if request.redirects > 0 and statuses[answer.status] then
+  if statuses[answer.status] and message.redirects(request) > 0 then
     return (is_safe(request.method) or request.options.redirect_all) and answer.headers.location or nil
   end
 end

@@ -30,7 +30,7 @@ local current = main -- always `main` or a managed strand
 
 -- What is known about coroutines; are tasks the host's threads?
 local function known()
-  local host = hosts.current()
+  local host = hosts.chosen or hosts.current()
   if host.strands then
     return host.strands(), true
   end
@@ -111,7 +111,7 @@ end
 ---@param task operations.Task
 local function ready(task)
   if run_queue.push(task) then
-    hosts.current().schedule(scheduler.turn)
+    (hosts.chosen or hosts.current()).schedule(scheduler.turn)
   end
 end
 scheduler.ready = ready
@@ -145,7 +145,7 @@ end
 
 -- Waits until `wait` is done: lets whoever runs this coroutine go on meanwhile, or drives the loop.
 local function suspend(wait, strand)
-  if hosts.current().park then
+  if (hosts.chosen or hosts.current()).park then
     park(wait, strand)
   elseif strand == current and strand.managed then
     if strand.root then

@@ -26,7 +26,8 @@ local hosts = {}
 ---handlers of HTTP requests: hands the connection of the running one to `fn`, and returns when it was cancelled
 
 local required = { "now", "timer" }
-local chosen
+
+hosts.chosen = nil ---@type operations.Host?  the one in use, for who cannot spare a call
 
 -- Are we inside of the program that a host is for?
 local inside = {
@@ -71,16 +72,16 @@ function hosts.use(host)
     error("bad argument #1 'host' (function expected in field 'block' or 'park')", 3)
   end
   host.schedule = host.schedule or nothing
-  chosen = host
+  hosts.chosen = host
 end
 
 --- The host in use; the first call detects it.
 ---@return operations.Host
 function hosts.current()
-  if not chosen then
+  if not hosts.chosen then
     hosts.use(detect())
   end
-  return chosen
+  return hosts.chosen
 end
 
 return hosts
