@@ -79,7 +79,7 @@ static bool is_safe(const http_Request *q) {
 ** With HTTP/1.1 a server says beforehand that it will close. */
 static bool may_share(const http_Request *q) {
   return is_safe(q) && q->body == NULL && !q->upload && !q->fresh &&
-         strncasecmp(q->url, "https:", 6) == 0;
+         !q->connect_only && strncasecmp(q->url, "https:", 6) == 0;
 }
 
 CURLcode http_set_request(http_Transfer *t, const http_Request *q) {
@@ -97,9 +97,12 @@ CURLcode http_set_request(http_Transfer *t, const http_Request *q) {
                    t->shared ? (long)CURL_HTTP_VERSION_2TLS
                              : (long)CURL_HTTP_VERSION_1_1);
   curl_easy_setopt(t->easy, CURLOPT_PIPEWAIT, t->shared ? 1L : 0L);
+  /* What is spoken over a byte stream is not for TLS to choose. */
+  curl_easy_setopt(t->easy, CURLOPT_SSL_ENABLE_ALPN, q->connect_only ? 0L : 1L);
   /* What the address check let through must not be used by others' rules. */
-  curl_easy_setopt(t->easy, CURLOPT_FRESH_CONNECT,
-                   q->public_only || q->upload || q->fresh ? 1L : 0L);
+  curl_easy_setopt(
+      t->easy, CURLOPT_FRESH_CONNECT,
+      q->public_only || q->upload || q->fresh || q->connect_only ? 1L : 0L);
   curl_easy_setopt(t->easy, CURLOPT_FORBID_REUSE, 0L);
   curl_easy_setopt(t->easy, CURLOPT_VERBOSE, 0L);
   curl_easy_setopt(t->easy, CURLOPT_ERRORBUFFER, t->message);
