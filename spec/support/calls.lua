@@ -1,5 +1,5 @@
---- What the specs of transports call from other programs: a hub that serves it, and what starts it as a program of plain
---- Lua that is there again when it was killed.
+--- What the specs of transports call from other programs: a hub that serves it, and what starts it as a program of
+--- plain Lua that is there again when it was killed.
 local command = require("spec.support.command")
 local operations = require("operations")
 local test_server = require("spec.support.server")
@@ -89,7 +89,8 @@ function calls.hub_options()
 end
 
 local program = [[export SANITIZER=$LD_PRELOAD; unset LD_PRELOAD
-setsid sh -c 'while :; do LD_PRELOAD=$SANITIZER "$@" </dev/null; done' loop '%s' spec/support/calls_server.lua %d >/dev/null 2>&1 & loop=$!
+setsid sh -c 'while :; do LD_PRELOAD=$SANITIZER "$@" </dev/null; done' \
+  loop '%s' spec/support/calls_server.lua %d >/dev/null 2>&1 & loop=$!
 read -r _; kill -KILL -$loop]]
 
 --- Starts a program of plain Lua that serves it.

@@ -1,5 +1,6 @@
 local calls = require("spec.support.calls")
-local core = require("operations.core")
+local eventually = require("spec.support.eventually")
+local hostile = require("spec.support.hostile_websocket")
 local http = require("operations.http")
 local operations = require("operations")
 local command = require("spec.support.command")
@@ -7,14 +8,6 @@ local inside = require("spec.support.inside")
 local test_server = require("spec.support.server")
 
 local function quiet() end
-
-local function eventually(fn)
-  local stop = core.now() + 30000
-  while not fn() do
-    assert.is_true(core.now() < stop, "it never happened")
-    operations.sleep(0.02)
-  end
-end
 
 local function is_running(pid)
   local file = io.open("/proc/" .. pid .. "/stat")
@@ -81,6 +74,28 @@ describe("a registry served over WebSocket by plain Lua", function()
   end
 end)
 
+-- As README has it, TLS is that of a proxy in front.
+local proxied = [[location ^~ /hub {
+  proxy_pass %s/; proxy_http_version 1.1; proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection upgrade;
+}]]
+
+describe("a registry served over WebSocket by plain Lua behind a proxy", function()
+  if missing then
+    pending(missing)
+    return
+  end
+
+  it("is used over TLS", function()
+    local server = calls.serve()
+    local proxy = test_server.start({ tls = true, directives = proxied:format((server.url:gsub("^ws", "http"))) })
+    finally(function()
+      proxy:stop()
+      server.stop()
+    end)
+    uses("plain", ("SPEC_CALLS_URL=%s/hub SPEC_CALLS_CA=%s"):format(proxy.tls:gsub("^https", "wss"), proxy.ca_file))
+  end)
+end)
+
 describe("a registry served over WebSocket by OpenResty", function()
   if missing then
     pending(missing)
@@ -89,7 +104,7 @@ describe("a registry served over WebSocket by OpenResty", function()
   local app, url
 
   setup(function()
-    app = test_server.start({ app = true })
+    app = test_server.start({ app = true, tls = true, directives = "access_log access.log;" })
     url = app.url:gsub("^http", "ws") .. "/calls"
   end)
 
@@ -102,6 +117,82 @@ describe("a registry served over WebSocket by OpenResty", function()
       uses(way, "SPEC_CALLS_URL=" .. url)
     end)
   end
+
+  for _, way in ipairs({ "plain", "Neovim", "OpenResty" }) do
+    it("is used over TLS from " .. way, function()
+      uses(way, ("SPEC_CALLS_URL=%s/calls SPEC_CALLS_CA=%s"):format(app.tls:gsub("^https", "wss"), app.ca_file))
+    end)
+  end
+
+  it("refuses what is no handshake, and nginx logs the status", function()
+    operations.run(function()
+      for _, case in ipairs(hostile.refusals) do
+        local got = hostile.talk(app.port, (case[1]:gsub("^(%u+) /", "%1 /calls_strict")))
+        assert.equal("HTTP/1.1 " .. case[2], got:sub(1, 12))
+      end
+    end)
+    local response = assert(http.request({ url = app.tls .. "/calls_strict", ca_file = app.ca_file }))
+    assert.equal(505, response.status) -- HTTP/2
+    assert.is_nil((operations.transports.websocket(url)))
+    assert(operations.transports.websocket(url, { token = "secret" })):close()
+    eventually(function() -- nginx logs a request when it has ended
+      local log = io.open(app.directory .. "/access.log")
+      local text = log:read("*a")
+      log:close()
+      for _, status in ipairs({ 101, 401, 426, 403, 505 }) do
+        if not text:find(('" %d '):format(status)) then
+          return false
+        end
+      end
+      return true
+    end)
+  end)
+
+  it("ends connections that break the rules, with a close frame that says why", function()
+    operations.run(function()
+      for name, case in pairs(hostile.frames) do
+        local opening = hostile.opening:gsub("/", "/calls_strict", 1)
+        local got = hostile.talk(app.port, opening .. "\r\n" .. case[1]) -- frames that come with the head count too
+        local frames = got:match("\r\n\r\n(.*)$")
+        assert.equal(0x88, frames:byte(1), name)
+        if case[2] then
+          assert.equal(case[2], frames:byte(3) * 256 + frames:byte(4), name)
+        end
+      end
+      eventually(function()
+        return http.request({ url = app.url .. "/calls_strict/connections" }).body == "0\n"
+      end)
+    end)
+  end)
+
+  it("keeps nothing of connections that have ended", function()
+    local function state()
+      local pid, fds, threads = http.request({ url = app.url .. "/state" }).body:match("(%d+) (%d+) (%d+)")
+      return tonumber(pid), tonumber(fds), tonumber(threads)
+    end
+    local function come_and_go(times)
+      for _ = 1, times do
+        local transport = assert(operations.transports.websocket(url, { token = "secret" }))
+        local map = operations.call_map(transport, { log = quiet })
+        assert.equal(1, assert(map:subscribe("calls.ticks")):next().data)
+        map:close()
+      end
+    end
+    operations.run(function()
+      come_and_go(20)
+      local fds
+      eventually(function()
+        local _, now, threads = state()
+        fds = now
+        return threads == 1
+      end)
+      come_and_go(100)
+      eventually(function()
+        local _, now, threads = state()
+        return threads == 1 and now <= fds
+      end)
+    end)
+  end)
 
   local function connect()
     local transport = assert(operations.transports.websocket(url, {
@@ -125,11 +216,11 @@ describe("a registry served over WebSocket by OpenResty", function()
       assert.equal("slept", assert(short:wait()).data)
       local _, err = long:wait()
       assert.same({ "TRANSPORT_LOST", true, true }, { err.code, err.retryable, err.mayHaveRun })
-      local last, again = 1, nil
-      repeat
+      local last, again = 1, false
+      while not again do
         local tick = assert(ticks:next()).data
         again, last = tick <= last, tick
-      until again
+      end
       local now
       eventually(function()
         now = map:call("calls.process")

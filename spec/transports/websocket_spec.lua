@@ -1,6 +1,7 @@
 local connections = require("spec.transports.connections")
 local contract = require("spec.transports.contract")
 local eventually = require("spec.support.eventually")
+local hostile = require("spec.support.hostile_websocket")
 local operations = require("operations")
 
 local function quiet() end
@@ -60,24 +61,7 @@ local function with_hub(options, fn)
   end)
 end
 
--- What a server answers to raw bytes, until it closes the connection or `enough` says so.
-local function talk(port, bytes, enough)
-  local stream = assert(streams.connect("127.0.0.1", port))
-  local got, ended = "", false
-  stream:each_chunk(function(piece)
-    got, ended = got .. (piece or ""), piece == nil
-  end)
-  assert(stream:write(bytes))
-  eventually(function()
-    return ended or enough and enough(got)
-  end)
-  stream:close()
-  return got
-end
-
-local opening = "GET / HTTP/1.1\r\nHost: localhost\r\nUpgrade: websocket\r\nConnection: keep-alive, Upgrade\r\n"
-  .. "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
-  .. "Sec-WebSocket-Protocol: ops.v1.json\r\n"
+local opening, talk = hostile.opening, hostile.talk
 
 describe("a WebSocket hub", function()
   it("answers the handshake of RFC 6455, also when it comes byte by byte", function()
@@ -105,17 +89,7 @@ describe("a WebSocket hub", function()
 
   it("refuses what is no handshake, and says why", function()
     with_hub({}, function(hub)
-      for _, case in ipairs({
-        { "GET / HTTP/1.1\r\nHost: a\r\n\r\n", "426" },
-        { opening:gsub("13", "12") .. "\r\n", "426" },
-        { opening:gsub("GET", "POST") .. "\r\n", "400" },
-        { opening:gsub("dGhl", "x") .. "\r\n", "400" },
-        { opening:gsub("ops.v1.json", "other") .. "\r\n", "400" },
-        { opening:gsub("Host: localhost\r\n", "") .. "\r\n", "400" },
-        { opening .. "no field\r\n\r\n", "400" },
-        { opening .. "Origin: https://evil.example\r\n\r\n", "403" },
-        { opening .. "X: " .. ("x"):rep(70000), "400" },
-      }) do
+      for _, case in ipairs(hostile.refusals) do
         local got = talk(hub.port, case[1])
         assert.equal("HTTP/1.1 " .. case[2], got:sub(1, 12))
       end
@@ -165,23 +139,7 @@ describe("a WebSocket hub", function()
 
   it("ends connections that break the rules, with a close frame that says why", function()
     with_hub({ max_message = 1000 }, function(hub)
-      local mask = "\0\0\0\0"
-      for name, case in pairs({
-        ["an unmasked frame"] = { "\129\1x", 1002 },
-        ["a reserved bit"] = { "\193\129" .. mask .. "x", 1002 },
-        ["a reserved opcode"] = { "\131\129" .. mask .. "x", 1002 },
-        ["a stray continuation"] = { "\128\129" .. mask .. "x", 1002 },
-        ["a fragmented ping"] = { "\9\129" .. mask .. "x" },
-        ["a ping too long"] = { "\137\254\0\126" .. mask .. ("x"):rep(126) },
-        ["text that is no UTF-8"] = { "\129\130" .. mask .. "\192\128", 1007 },
-        ["text that is no JSON"] = { "\129\130" .. mask .. "{]", 1007 },
-        ["a binary message"] = { "\130\129" .. mask .. "x", 1003 },
-        ["a message too long"] = { "\129\254\3\233" .. mask .. ("x"):rep(1001), 1009 },
-        ["a length of 2^62"] = { "\129\255\64\0\0\0\0\0\0\0" .. mask .. "x", 1009 },
-        ["a length with the top bit set"] = { "\129\255\255\0\0\0\0\0\0\0" .. mask },
-        ["a close of one byte"] = { "\136\129" .. mask .. "x" },
-        ["a close with a code that is not for the wire"] = { "\136\130" .. mask .. "\3\237", 1002 },
-      }) do
+      for name, case in pairs(hostile.frames) do
         local got = talk(hub.port, opening .. "\r\n" .. case[1])
         local frames = got:match("\r\n\r\n(.*)$")
         assert.equal(0x88, frames:byte(1), name)
@@ -268,9 +226,8 @@ describe("a WebSocket hub that closes", function()
       local map = connect()
       local call = operations.spawn(map.call, map, "a.large")
       eventually(function()
-        for _, handler in pairs(hub._handlers) do
-          return handler.active == 1
-        end
+        local _, handler = next(hub._handlers)
+        return handler and handler.active == 1
       end)
       hub:close(20000)
       assert.is_nil(next(hub._streams))

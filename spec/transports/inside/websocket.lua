@@ -1,22 +1,11 @@
 -- Run by spec/transports/websocket_hosts_spec.lua in plain Lua, Neovim and nginx: uses what SPEC_CALLS_URL serves
 -- (spec/support/calls.lua), a program that is there again when it was killed.
+local eventually = require("spec.support.eventually")
 local operations = require("operations")
 
 local url = os.getenv("SPEC_CALLS_URL")
 
 local function quiet() end
-
-local function eventually(fn)
-  local stop = os.time() + 30
-  repeat
-    local result = fn()
-    if result then
-      return result
-    end
-    operations.sleep(0.01)
-  until os.time() > stop
-  error("it never happened")
-end
 
 -- Connects; to one that is being started too.
 local function connect(options)
@@ -157,11 +146,11 @@ describe("a registry served over WebSocket by another program", function()
         envelope, err = lost:next()
       until not envelope
       assert.same({ "TRANSPORT_LOST", true }, { err.code, err.retryable })
-      local last, again = 1, nil
-      repeat
+      local last, again = 1, false
+      while not again do
         local tick = assert(ticks:next()).data
         again, last = tick <= last, tick
-      until again
+      end
       assert.equal(1, last)
       assert.are_not.equal(process, assert(map:call("calls.process")).data)
       assert.equal("ada", map:call("calls.who").data)
