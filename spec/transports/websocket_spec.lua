@@ -237,6 +237,16 @@ describe("a WebSocket hub that closes", function()
 end)
 
 describe("a WebSocket spoke", function()
+  it("is closed also when no call map took it", function()
+    with_hub({}, function(hub)
+      local spoke = assert(websocket("ws://127.0.0.1:" .. hub.port))
+      spoke:close()
+      eventually(function()
+        return hub.connections == 0
+      end)
+    end)
+  end)
+
   it("says why it cannot connect", function()
     operations.run(function()
       local _, err = websocket("ws://127.0.0.1:1")

@@ -137,6 +137,10 @@ function Spoke:close()
   if self._retrying then
     self._retrying:cancel()
   end
+  if self._stream then -- of no call map yet
+    self._stream:close()
+    self._stream = nil
+  end
   if self._connection then
     self._connection:close()
   end
