@@ -278,4 +278,5 @@ void compile_acts(lua_State *L, schema_Schema *s) {
   }
   for (i = 0; i < (int32_t)s->unions.count; i++)
     link_tags(s, program_union(s, i));
+  schema_vector_trim(&s->alloc, &s->bounds, sizeof(schema_Bounds));
 }

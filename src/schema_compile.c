@@ -605,5 +605,6 @@ void compile_program(lua_State *L, schema_Schema *s, tree_Tree *t, int32_t root,
   copy_anchors(&c);
   compile_unions(L, s);
   compile_defaults(s);
+  program_trim(s);
   compile_acts(L, s);
 }

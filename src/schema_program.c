@@ -14,24 +14,45 @@ schema_Schema *program_new(lua_State *L, const core_State *core) {
   return s;
 }
 
+#define VECTOR(field, Type)                                                    \
+  { offsetof(schema_Schema, field), sizeof(Type) }
+
+static const struct {
+  size_t offset, item_size;
+} vectors[] = {
+    VECTOR(nodes, schema_Node),
+    VECTOR(ops, schema_Op),
+    VECTOR(properties, schema_Property),
+    VECTOR(patterns, schema_Pattern),
+    VECTOR(objects, schema_Object),
+    VECTOR(members, schema_Member),
+    VECTOR(unions, schema_Union),
+    VECTOR(tags, schema_Tag),
+    VECTOR(links, int32_t),
+    VECTOR(slots, int32_t),
+    VECTOR(regexes, regex_Regex *),
+    VECTOR(dynamics, schema_Dynamic),
+    VECTOR(bounds, schema_Bounds),
+};
+
+static void each_vector(schema_Schema *s,
+                        void (*visit)(const ops_Alloc *, schema_Vector *,
+                                      size_t)) {
+  size_t i;
+  for (i = 0; i < sizeof(vectors) / sizeof(vectors[0]); i++)
+    visit(&s->alloc, (schema_Vector *)(void *)((char *)s + vectors[i].offset),
+          vectors[i].item_size);
+}
+
+void program_trim(schema_Schema *s) {
+  each_vector(s, schema_vector_trim);
+}
+
 void program_free(schema_Schema *s) {
-  const ops_Alloc *a = &s->alloc;
   size_t i;
   for (i = 0; i < s->regexes.count; i++)
     regex_free(*program_regex(s, (int32_t)i));
-  schema_vector_free(a, &s->regexes, sizeof(regex_Regex *));
-  schema_vector_free(a, &s->nodes, sizeof(schema_Node));
-  schema_vector_free(a, &s->ops, sizeof(schema_Op));
-  schema_vector_free(a, &s->properties, sizeof(schema_Property));
-  schema_vector_free(a, &s->patterns, sizeof(schema_Pattern));
-  schema_vector_free(a, &s->objects, sizeof(schema_Object));
-  schema_vector_free(a, &s->members, sizeof(schema_Member));
-  schema_vector_free(a, &s->unions, sizeof(schema_Union));
-  schema_vector_free(a, &s->tags, sizeof(schema_Tag));
-  schema_vector_free(a, &s->links, sizeof(int32_t));
-  schema_vector_free(a, &s->slots, sizeof(int32_t));
-  schema_vector_free(a, &s->dynamics, sizeof(schema_Dynamic));
-  schema_vector_free(a, &s->bounds, sizeof(schema_Bounds));
+  each_vector(s, schema_vector_free);
 }
 
 static int program_gc(lua_State *L) {

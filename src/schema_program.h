@@ -234,6 +234,10 @@ struct schema_Schema {
 /* Pushes an empty schema userdata; its uservalue is a new table. */
 schema_Schema *program_new(lua_State *L, const core_State *core);
 void program_free(schema_Schema *s);
+
+/* Gives back room that no item takes; before anything points to items. */
+void program_trim(schema_Schema *s);
+
 void program_open(lua_State *L, const luaL_Reg *methods);
 
 #define PROGRAM_AT(name, Type, field)                                          \

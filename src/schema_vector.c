@@ -22,6 +22,17 @@ int32_t schema_vector_add(lua_State *L, const ops_Alloc *alloc,
   return (int32_t)first;
 }
 
+void schema_vector_trim(const ops_Alloc *alloc, schema_Vector *vector,
+                        size_t item_size) {
+  void *items;
+  if (vector->count == vector->capacity) return;
+  items = ops_realloc(alloc, vector->items, vector->capacity * item_size,
+                      vector->count * item_size);
+  if (items == NULL && vector->count > 0) return; /* then it stays */
+  vector->items = items;
+  vector->capacity = vector->count;
+}
+
 void schema_vector_free(const ops_Alloc *alloc, schema_Vector *vector,
                         size_t item_size) {
   ops_free(alloc, vector->items, vector->capacity * item_size);

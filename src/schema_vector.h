@@ -18,6 +18,10 @@ typedef struct schema_Vector {
 int32_t schema_vector_add(lua_State *L, const ops_Alloc *alloc,
                           schema_Vector *vector, size_t item_size, size_t n);
 
+/* Gives back the room that no item takes. */
+void schema_vector_trim(const ops_Alloc *alloc, schema_Vector *vector,
+                        size_t item_size);
+
 void schema_vector_free(const ops_Alloc *alloc, schema_Vector *vector,
                         size_t item_size);
 
