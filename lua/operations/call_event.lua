@@ -47,6 +47,8 @@ local payloads = {
   ["call.credit"] = { n = count },
 }
 
+local is_response_envelope = core.is_response_envelope
+
 local schemas = {}
 for name, fields in pairs(payloads) do
   fields.requestId = identifier
@@ -71,7 +73,7 @@ function call_event.check(event)
   local ok, issues = known:check(payload)
   if not ok then
     return nil, invalid(("%s: %s: %s"):format(name, issues[1].path, issues[1].message), issues)
-  elseif name == "call.responded" and not core.is_response_envelope(payload.output) then
+  elseif name == "call.responded" and not is_response_envelope(payload.output) then
     return nil, invalid("call.responded: /output: expected a response envelope", {
       { path = "/output", keyword = "type", message = "expected a response envelope" },
     })

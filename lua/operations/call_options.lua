@@ -39,14 +39,15 @@ local function check(options, name)
 end
 
 -- The earliest of the deadlines that this call has and those of what it is part of.
-local function deadline_of(options, default)
+local function deadline_of(options, default, now)
   local deadline = scheduler.deadline_of(scheduler.here())
-  local given, timeout = options.deadline, options.timeout or not options.deadline and default or nil
+  local given = options.deadline
+  local timeout = options.timeout or not given and default or nil
   if given and (not deadline or given < deadline) then
     deadline = given
   end
-  if timeout and (not deadline or core.now() + timeout < deadline) then
-    deadline = core.now() + timeout
+  if timeout and (not deadline or now + timeout < deadline) then
+    deadline = now + timeout
   end
   return deadline
 end
@@ -69,18 +70,20 @@ end
 ---@param default? integer  timeout, ms
 ---@return table
 function call_options.request(id, input, options, default)
+  local now = core.now()
+  local deadline = deadline_of(options or none, default, now)
+  local left = deadline and deadline - now
   local payload = {
     requestId = options and options.requestId or random_id(), operationId = id, input = input,
-    deadline = nil, ttl = nil, -- room for what comes
+    deadline = deadline, ttl = left and left < 0 and 0 or left,
   }
   if input == nil then
     payload.input = {}
   end
-  options = options or none
-  payload.deadline = deadline_of(options, default)
-  payload.ttl = payload.deadline and math.max(0, payload.deadline - core.now())
-  payload.parentRequestId, payload.idleTimeout = options.parentRequestId, options.idleTimeout
-  payload.identity, payload.metadata = options.identity, metadata_of(options)
+  if options then
+    payload.parentRequestId, payload.idleTimeout = options.parentRequestId, options.idleTimeout
+    payload.identity, payload.metadata = options.identity, metadata_of(options)
+  end
   return payload
 end
 

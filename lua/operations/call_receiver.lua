@@ -5,6 +5,8 @@ local errors = require("operations.error")
 
 local call_receiver = {}
 
+local check = call_event.check
+
 -- Whoever looks at the numbers wants to see that something is wrong, not what: that is in the log.
 local function refuse(self, err)
   self:_count("refused")
@@ -78,14 +80,6 @@ arrivals["call.credit"] = function(self, payload)
   end
 end
 
-local function receive(self, event, peer)
-  local name, payload = call_event.check(event)
-  if not name then
-    return refuse(self, payload)
-  end
-  return arrivals[name](self, payload, peer)
-end
-
 local function none()
   return false
 end
@@ -133,7 +127,11 @@ end
 function call_receiver.new(map)
   return {
     event = function(event, peer)
-      return receive(map, event, peer)
+      local name, payload = check(event)
+      if not name then
+        return refuse(map, payload)
+      end
+      return arrivals[name](map, payload, peer)
     end,
     deliver = function(name, payload, peer)
       return arrivals[name](map, payload, peer)

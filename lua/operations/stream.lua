@@ -96,7 +96,9 @@ end
 ---@return boolean sent
 ---@return "full"|"closed"|nil why
 function Stream:offer(bytes, urgent)
-  argument.expect(bytes, "string", 1, "offer")
+  if type(bytes) ~= "string" then
+    argument.expect(bytes, "string", 1, "offer")
+  end
   local sent = self._handle:transmit(bytes, urgent)
   if sent == "sent" then
     return true
@@ -109,8 +111,13 @@ end
 ---@return true?
 ---@return operations.Error? err  ABORTED, TIMEOUT, TRANSPORT_LOST
 function Stream:write(bytes)
-  argument.expect(bytes, "string", 1, "write")
+  if type(bytes) ~= "string" then
+    argument.expect(bytes, "string", 1, "write")
+  end
   local sent = self._handle:transmit(bytes)
+  if sent == "sent" then
+    return true
+  end
   while sent == "full" do
     local others = self._drained
     local raised = scheduler.try_await(function(wake)

@@ -1,5 +1,5 @@
---- Tasks that are used again: where many short functions run, each in a task of nobody, making the tasks costs more than
---- they do. Which task runs a function is nobody's business but its own.
+--- Tasks that are used again: where many short functions run, each in a task of nobody, making the tasks costs more
+--- than they do. Which task runs a function is nobody's business but its own.
 local scheduler = require("operations.scheduler")
 local task = require("operations.task")
 
