@@ -63,6 +63,8 @@ static void on_message(wslay_event_context_ptr wslay,
   if (arg->opcode == WSLAY_CONNECTION_CLOSE && head.length >= 2) {
     bytes += 2; /* the code */
     head.length -= 2;
+  } else if (arg->opcode == WSLAY_CONNECTION_CLOSE) {
+    head.code = WSLAY_CODE_NO_STATUS_RCVD;
   }
   if (!buffer_add(&c->messages, &head, sizeof(head)) ||
       !buffer_add(&c->messages, bytes, head.length))

@@ -237,6 +237,22 @@ describe("a WebSocket hub that closes", function()
 end)
 
 describe("a WebSocket spoke", function()
+  it("tells of a close in UTF-8, whatever its reason is", function()
+    local feed, lost
+    local stream = { offer = function() end, linger = function() end, each_chunk = function(_, fn)
+      feed = fn
+    end }
+    local connection = require("operations.transports.websocket_connection").new(stream, false, {}, {})
+    connection:open({ lost = function(err)
+      lost = err
+    end })
+    connection:start("")
+    for byte in ("\136\4\3\233\192\128"):gmatch(".") do
+      feed(byte)
+    end
+    assert.equal("closed by the other side: 1001 ", lost.message)
+  end)
+
   it("is closed also when no call map took it", function()
     with_hub({}, function(hub)
       local spoke = assert(websocket("ws://127.0.0.1:" .. hub.port))

@@ -67,6 +67,9 @@ end
 
 function messages.close(self, payload)
   local code, reason = payload:match("^(%d+) (.*)$")
+  if not json.encode(reason) then
+    reason = "" -- no UTF-8; wslay lets some through that comes in pieces
+  end
   self._closing = ("closed by the other side: %s %s"):format(code, reason)
 end
 
