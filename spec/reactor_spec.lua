@@ -53,7 +53,7 @@ describe("a reactor", function()
   it("knows what is true of a request that does not say otherwise, and of no stream", function()
     reactor = assert(module.new({ max_body = 1000, idle_timeout = 20, url = "http://nowhere/", decode = true }))
     local function outcome(path, options)
-      local handle, kind, a = http(path, options), nil, nil
+      local handle, kind, a = http(path, options)
       repeat
         kind, a = select(2, next_event())
       until kind == "done" or kind == "error"
@@ -71,6 +71,33 @@ describe("a reactor", function()
     assert.error_matches(function()
       module.new({ window = -1 })
     end, "negative")
+  end)
+
+  it("a handle that is over serves another request", function()
+    local first, second = {}, {}
+    local handle = http("/echo", { method = "POST", body = "one" }, first)
+    assert.error_matches(function()
+      http("/echo", { handle = handle })
+    end, "bad option 'handle' %(none of this kind that is over%)")
+    assert.error_matches(function()
+      http("/echo", { handle = reactor:timer(0) })
+    end, "bad option 'handle'")
+    repeat
+      local done, kind = next_event()
+    until done == handle and kind == "done"
+    assert.equal(handle, http("/bytes?size=3", { handle = handle }, second))
+    local done, kind, status, _, body = next_event()
+    assert.same({ "done", 200, "012" }, { kind, status, body })
+    assert.equal(handle, done)
+    assert.equal(second, handle:owner())
+    local another = assert(module.new())
+    another:http({ url = server.url .. "/bytes?size=4", method = "GET", handle = handle })
+    reactor:close()
+    repeat
+      another:step(-1)
+    until another:pending()
+    assert.equal("0123", (select(5, another:next())))
+    another:close()
   end)
 
   it("opens nothing when the module is loaded, and closes all it opened", function()

@@ -199,7 +199,8 @@ static void begin_request(lua_State *L, http_Request *q) {
 }
 
 /* reactor:http(options, owner?) -> handle | nil, kind, message
-** options: url, method, headers (lines), body, upload, upload_size, timeout,
+** options: url, method, handle (to be used again), headers (lines), body,
+*upload, upload_size, timeout,
 ** connect_timeout, first_byte_timeout, idle_timeout, keep_alive (ms),
 ** max_headers, max_body, window (bytes), stream, decode, public_only, once,
 ** fresh, ca_file, cert_file, key_file, key_password, proxy.  Says "done",
@@ -213,14 +214,14 @@ int reactor_lua_http(lua_State *L) {
   http_Transfer *t;
   luaL_checktype(L, 2, LUA_TTABLE);
   lua_settop(L, 3);
-  t = (http_Transfer *)reactor_new_handle(L, sizeof(*t), &http_face);
+  t = (http_Transfer *)reactor_used_handle(L, sizeof(*t), &http_face);
   begin_request(L, &q);
   reactor_options(L, reactor_http_options, &q);
   if (q.upload_size > MAX_UPLOAD) q.upload_size = -1;
   if (q.url == NULL || q.method == NULL)
     return luaL_error(L, "bad options ('url' and 'method' expected)");
   q.body = reactor_string_option(L, "body", &q.body_len);
-  if (q.body != NULL) ops_setslot(L, 4, REACTOR_BODY); /* curl reads it there */
+  ops_setslot(L, 4, REACTOR_BODY); /* curl reads it there */
   read_headers(L, t);
   if (http_start(r, t, &q)) {
     lua_settop(L, 4);

@@ -58,18 +58,40 @@ reactor_Op *reactor_check_handle(lua_State *L) {
   return (reactor_Op *)luaL_checkudata(L, 1, REACTOR_HANDLE_NAME);
 }
 
-void *reactor_new_handle(lua_State *L, size_t size, const reactor_Face *face) {
-  reactor_Op *op = (reactor_Op *)ops_newuserdata(L, size, REACTOR_SLOTS);
-  memset(op, 0, size);
-  op->face = face;
-  luaL_getmetatable(L, REACTOR_HANDLE_NAME);
-  lua_setmetatable(L, -2);
+/* The handle on top begins: its owner is known, it is found by its address. */
+static void begin_handle(lua_State *L, reactor_Op *op) {
   lua_pushvalue(L, 3);
   ops_setslot(L, -2, REACTOR_OWNER);
   ops_getslot(L, 1, REACTOR_HANDLES);
   lua_pushvalue(L, -2);
   ops_rawsetp(L, -2, op);
   lua_pop(L, 1);
+}
+
+void *reactor_new_handle(lua_State *L, size_t size, const reactor_Face *face) {
+  reactor_Op *op = (reactor_Op *)ops_newuserdata(L, size, REACTOR_SLOTS);
+  memset(op, 0, size);
+  op->face = face;
+  luaL_getmetatable(L, REACTOR_HANDLE_NAME);
+  lua_setmetatable(L, -2);
+  begin_handle(L, op);
+  return op;
+}
+
+void *reactor_used_handle(lua_State *L, size_t size, const reactor_Face *face) {
+  reactor_Op *op;
+  lua_getfield(L, 2, "handle");
+  if (lua_isnil(L, -1)) {
+    lua_pop(L, 1);
+    return reactor_new_handle(L, size, face);
+  }
+  op = (reactor_Op *)ops_testudata(L, -1, REACTOR_HANDLE_NAME);
+  if (op == NULL || op->face != face || op->active)
+    luaL_error(L, "bad option 'handle' (none of this kind that is over)");
+  reactor_stop(op);
+  memset(op, 0, size);
+  op->face = face;
+  begin_handle(L, op);
   return op;
 }
 

@@ -35,6 +35,10 @@ reactor_Op *reactor_check_handle(lua_State *L);
 ** owner is the value at index 3. */
 void *reactor_new_handle(lua_State *L, size_t size, const reactor_Face *face);
 
+/* Likewise, but the one that is the option `handle`, if there is one: it must
+** be over. */
+void *reactor_used_handle(lua_State *L, size_t size, const reactor_Face *face);
+
 /* A userdata type: its metatable with `methods` under __index and `gc`. */
 void reactor_new_type(lua_State *L, const char *name, const luaL_Reg *methods,
                       lua_CFunction gc);

@@ -7,6 +7,7 @@ local url = require("operations.url")
 local exchange = {}
 
 local PIECE = 65536 -- bytes asked of a reader at once
+local MAX_IDLE = 64 -- waits that are kept for later
 local LENT = 32768 -- bytes lent at once: what is made of them stays near the processor
 
 --- The error of a request.
@@ -194,8 +195,42 @@ local function run_with_source(request)
   return { status = self.status, headers = self.headers, body = self._body, url = request.url }
 end
 
+-- Waits of requests that are over, with all that they need, for the next.
+local idle, idle_count = {}, 0
+
 local function cancel(wait)
-  wait[1]:cancel()
+  wait.handle:cancel()
+end
+
+local function new_wait()
+  local wait = task_wait.new()
+  wait.cancel = cancel
+  wait.on_event = function(kind, a, b, c)
+    wait[1], wait[2], wait[3], wait[4] = kind, a, b, c
+    if not wait.done then
+      task_wait.settle(wait)
+    end
+  end
+  return wait
+end
+
+local function take_wait()
+  local wait = idle[idle_count]
+  if not wait then
+    return new_wait()
+  end
+  idle[idle_count] = nil
+  idle_count = idle_count - 1
+  wait.done, wait.task = false, nil
+  return wait
+end
+
+local function give_back(wait)
+  wait[3], wait[4] = nil, nil
+  if idle_count < MAX_IDLE then
+    idle_count = idle_count + 1
+    idle[idle_count] = wait
+  end
 end
 
 --- Sends a request and waits for its whole answer.
@@ -206,25 +241,23 @@ function exchange.run(request)
   if request.source then
     return run_with_source(request)
   end
-  local answer = task_wait.new()
-  local handle, refused, why = start(request, function(kind, a, b, c)
-    answer[1], answer[2], answer[3], answer[4] = kind, a, b, c
-    if not answer.done then
-      task_wait.settle(answer)
-    end
-  end)
+  local wait = take_wait()
+  request.handle = wait.handle
+  local handle, refused, why = start(request, wait.on_event)
   if not handle then
     return nil, failure(request, refused, why)
   end
-  answer[1], answer.cancel = handle, cancel
-  local raised = scheduler.wait(answer)
+  wait.handle = handle
+  local raised = scheduler.wait(wait)
   if raised ~= nil then
-    cancel(answer)
+    cancel(wait)
     return nil, interrupted(request, raised)
-  elseif answer[1] == "error" then
-    return nil, failure(request, answer[2], answer[3], answer[4])
+  elseif wait[1] == "error" then
+    return nil, failure(request, wait[2], wait[3], wait[4])
   end
-  return { status = answer[2], headers = answer[3], body = answer[4], url = request.url }
+  local response = { status = wait[2], headers = wait[3], body = wait[4], url = request.url }
+  give_back(wait)
+  return response
 end
 
 -- What `method` of the handle gives of the body, as soon as something is there.
