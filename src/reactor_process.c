@@ -8,7 +8,7 @@
 #include <time.h>
 #include <unistd.h>
 
-#define CHUNK 65536 /* what a pipe holds */
+#define CHUNK 65536    /* what a pipe holds */
 #define GATHERED 16384 /* bytes that are sent without waiting for more */
 #define MAX_LOG CHUNK
 #define KEPT_CAPACITY CHUNK /* of an empty queue */
