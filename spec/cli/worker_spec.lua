@@ -14,10 +14,11 @@ describe("operations worker", function()
     server.stop()
   end)
 
-  local function start_worker()
+  local function start_worker(mode)
     local serving = false
     local worker = assert(operations.process.spawn({ command.interpreter(), "lua/operations/cli/main.lua", "worker",
-      "--lua", "examples/definitions", "--redis", server.url, env = command.environment(), on_stderr = function(line)
+      "--lua", "examples/definitions", "--redis", server.url, mode, env = command.environment(),
+      on_stderr = function(line)
         serving = serving or line:find("serving 3 operations", 1, true) ~= nil
       end }))
     operations.run(function()
@@ -29,8 +30,8 @@ describe("operations worker", function()
   end
 
   -- Runs a script with a worker beside it, which is interrupted in the end unless the script has done so.
-  local function with_worker(script)
-    local worker = start_worker()
+  local function with_worker(script, mode)
+    local worker = start_worker(mode)
     local result = command.run(("url=%s worker=%d\n%s"):format(server.url, worker.pid, script))
     if not script:find("kill", 1, true) then
       os.execute(("kill -INT %d"):format(worker.pid))
@@ -48,6 +49,14 @@ describe("operations worker", function()
     assert.matches("demo%.greet +query +Greet somebody", result.out)
     assert.matches("\ndemo.greet  query  1.0.0\n", result.out, 1, true)
     assert.matches("\n\"Hello, Ada!\"\n{\"left\":2}\n{\"left\":1}\n", result.out, 1, true)
+  end)
+
+  it("serves reliably, too", function()
+    local result = with_worker([[
+      operations call demo.greet name=Ada --redis $url --reliable
+      operations watch demo.countdown from=1 pause=0 --redis $url --reliable
+      redis-cli -u $url exists 'ops:{ops}:q:demo.greet']], "--reliable")
+    assert.equal("\"Hello, Ada!\"\n{\"left\":1}\n{\"left\":0}\n1\n", result.out)
   end)
 
   it("lets what runs end when it is interrupted", function()

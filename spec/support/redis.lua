@@ -5,7 +5,9 @@ local streams = require("operations.stream")
 
 local redis = {}
 
-local function free_port()
+--- A port that nobody listens on.
+---@return integer
+function redis.free_port()
   return operations.run(function()
     local listener = assert(streams.listen("127.0.0.1", 0, function() end))
     local port = listener.port
@@ -28,7 +30,7 @@ end
 ---@param settings? string  further words of its command line
 ---@return { port: integer, url: string, stop: fun(signal?: string) }
 function redis.start(port, directory, settings)
-  port = port or free_port()
+  port = port or redis.free_port()
   -- A group of its own, that ends by itself should nobody stop it.
   local pipe = io.popen(("unset LD_PRELOAD; setsid timeout -s KILL 900 redis-server --port %d --bind 127.0.0.1 "
     .. "--save '' %s %s >/dev/null 2>&1 & echo $!"):format(port, directory

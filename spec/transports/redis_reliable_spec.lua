@@ -410,27 +410,56 @@ describe("a call map over Redis, reliable", function()
     end)
   end)
 
-  it("hands over what it had taken and not begun, when it leaves", function()
+  for how, leave in pairs({
+    ["at once"] = function(map)
+      map:close()
+    end,
+    ["as long as it may take"] = function(map, handler)
+      handler:drain(50)
+      map:close()
+    end,
+  }) do
+    it("hands over what it was at when it leaves, " .. how, function()
+      operations.run(function()
+        local leaving, map = connect({ lease = 60000 }), connect()
+        local seen = {}
+        local function handler(who)
+          return function(_, context)
+            seen[#seen + 1] = who .. context.attempt
+            operations.sleep(who == "leaving" and 60 or 0)
+          end
+        end
+        local serving = serve(leaving, "handed", handler("leaving"))
+        local call = spawn_call(map, "own.handed")
+        eventually(function()
+          return #seen == 1
+        end)
+        local staying = connect({ lease = 60000 })
+        serve(staying, "handed", handler("staying"))
+        leave(leaving, serving)
+        assert(call:wait())
+        assert.same({ "leaving1", "staying2" }, seen)
+        map:close()
+        staying:close()
+      end)
+    end)
+  end
+
+  it("accepts nothing more once it drains; another takes what comes", function()
     operations.run(function()
-      local leaving, map = connect({ lease = 60000 }), connect()
-      local seen = {}
+      local leaving, staying, map = connect(), connect(), connect()
       local function handler(who)
-        return function(_, context)
-          seen[#seen + 1] = who .. context.attempt
-          operations.sleep(who == "leaving" and 60 or 0)
+        return function()
+          return who
         end
       end
-      serve(leaving, "handed", handler("leaving"))
-      local call = spawn_call(map, "own.handed")
-      eventually(function()
-        return #seen == 1
-      end)
-      local staying = connect({ lease = 60000 })
-      serve(staying, "handed", handler("staying"))
-      leaving:close()
-      assert(call:wait())
-      assert.same({ "leaving1", "staying2" }, seen)
+      local serving = serve(leaving, "drained", handler("leaving"))
+      assert.equal("leaving", assert(map:call("own.drained")).data)
+      serving:drain()
+      serve(staying, "drained", handler("staying"))
+      assert.equal("staying", assert(map:call("own.drained")).data)
       map:close()
+      leaving:close()
       staying:close()
     end)
   end)

@@ -25,10 +25,11 @@ end
 ---@param url string
 ---@param registry operations.Registry
 ---@param log fun(level: string, message: string)
+---@param reliable? boolean  in mode `reliable`
 ---@return operations.Definition[]?
 ---@return any err
-function remote_sources.redis(url, registry, log)
-  local ok, transport, err = pcall(operations.transports.redis, url)
+function remote_sources.redis(url, registry, log, reliable)
+  local ok, transport, err = pcall(operations.transports.redis, url, { mode = reliable and "reliable" or "fast" })
   if not ok then
     return nil, transport
   end

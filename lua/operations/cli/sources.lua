@@ -14,6 +14,7 @@ sources.options = {
   { name = "--mcp", value = "COMMAND|URL", many = true, help = "the tools of an MCP server" },
   { name = "--mcp-config", value = "FILE", many = true, help = "the MCP servers that a file lists (mcp.json)" },
   { name = "--redis", value = "URL", many = true, help = "what other processes on this Redis serve" },
+  { name = "--reliable", help = "Redis: calls wait in a queue, and survive the worker that runs them" },
   { name = "--websocket", value = "URL", many = true, help = "what a hub serves (ws://, wss://)" },
   { name = "--namespace", value = "NAME", many = true, help = "OpenAPI, MCP: namespace of the operations" },
   { name = "--base-url", value = "URL", many = true, help = "OpenAPI: where the API is, instead of its servers" },
@@ -153,8 +154,8 @@ load["mcp-config"] = function(source, verbose)
 end
 
 -- What other processes serve is known here by its spec, and called there.
-function load.redis(source, verbose, registry)
-  return require("operations.cli.remote_sources").redis(source.place, registry, logger(verbose))
+function load.redis(source, verbose, registry, reliable)
+  return require("operations.cli.remote_sources").redis(source.place, registry, logger(verbose), reliable)
 end
 
 function load.websocket(source, verbose, registry)
@@ -163,8 +164,8 @@ function load.websocket(source, verbose, registry)
     auth and auth.type == "bearer" and auth.token or nil)
 end
 
-local function register(registry, source, verbose)
-  local definitions, err = load[source.kind](source, verbose, registry)
+local function register(registry, source, options)
+  local definitions, err = load[source.kind](source, options.verbose, registry, options.reliable)
   if not definitions then
     if output.is_interrupt(err) then
       error(err, 0)
@@ -210,7 +211,7 @@ function sources.registry(parsed, but)
   end
   local registry = operations.registry({ on_warning = warn, log = logger(parsed.options.verbose) })
   for _, source in ipairs(list) do
-    if not register(registry, source, parsed.options.verbose) then
+    if not register(registry, source, parsed.options) then
       return nil, output.codes.SOURCE
     end
   end

@@ -56,7 +56,8 @@ function worker.run(parsed)
   if not registry then
     return code
   end
-  local ok, transport, err = pcall(operations.transports.redis, urls[1])
+  local mode = parsed.options.reliable and "reliable" or "fast"
+  local ok, transport, err = pcall(operations.transports.redis, urls[1], { mode = mode })
   if not ok or not transport then
     output.failure(ok and err or errors.from(transport))
     return output.codes.SOURCE

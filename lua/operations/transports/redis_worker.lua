@@ -82,13 +82,24 @@ local function finish(self, job)
   self._outcomes:add(self._keys:queue(job.operation), self._keys:record(job.id), job)
 end
 
---- Ends a job with an event of its request.
+-- Lets others have a request at once.
+local function release(self, job)
+  self._jobs[job.id] = nil
+  scripts.release:send(self._link, nothing, 1, { self._keys:queue(job.operation), self._presence.id,
+    self._lease + limits.redis_forget, job.entry, job.deliveries - (job.started and 0 or 1) })
+end
+
+--- Ends a job with an event of its request. One that is aborted because this process leaves is for others to run.
 ---@param job operations.RedisJob
 ---@param name string
 ---@param payload table
 ---@return boolean? ok
 ---@return operations.Error? err
 function Worker:finish(job, name, payload)
+  if name == "call.aborted" and #self._receiver.offers() == 0 then
+    release(self, job)
+    return true
+  end
   local streams = payload.seq ~= nil
   payload.seq = nil
   local text, err = json.encode({ type = name, payload = payload, from = self._presence.id })
@@ -254,19 +265,12 @@ function Worker:look_after()
   end
 end
 
--- Lets others have a request at once.
-local function release(self, job)
-  scripts.release:send(self._link, nothing, 1, { self._keys:queue(job.operation), self._presence.id,
-    self._lease + limits.redis_forget, job.entry, job.deliveries - (job.started and 0 or 1) })
-end
-
 -- What waits for room here, and is not offered any more, is for others.
 local function release_waiting(self, offered)
   for i = #self._waiting, 1, -1 do
     local job = self._waiting[i]
     if not offered[job.operation] then
       table.remove(self._waiting, i)
-      self._jobs[job.id] = nil
       release(self, job)
     end
   end
