@@ -40,6 +40,7 @@ return {
   handshake_timeout = 10000,
   reconnect_delay = 50, -- to Redis, the first time; doubles
   reconnect_max_delay = 5000,
+  redis_silence = 2000, -- a connection to Redis on which nothing came is asked for life; after three times it is lost
   presence = 2000, -- a process says on Redis that it is there; silent for three times that, it is gone
   redis_lease = 5000, -- of a request in mode `reliable`; when it is not renewed, another worker takes it over
   redis_attempts = 5, -- workers that lose a request before it is a dead letter

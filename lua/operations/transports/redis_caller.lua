@@ -47,8 +47,8 @@ function redis_caller.new(options)
     link = options.link, script = scripts.submit, shared = { options.presence.id, options.max_queue },
     add = function(words, n, call)
       local payload = call.payload
-      words[n + 1], words[n + 2], words[n + 3] = payload.requestId, call.text, (payload.ttl or 0) + options.retention
-      words[n + 4] = call.again and "1" or "0"
+      words[n + 1], words[n + 2] = payload.requestId, call.text
+      words[n + 3], words[n + 4] = math.floor((payload.ttl or 0) + options.retention), call.again and "1" or "0"
       return n + 4
     end,
     answered = function(call, reply, err)

@@ -115,13 +115,13 @@ local function nothing() end
 
 -- Asks whether Redis is there; it is not after three times without a byte.
 local function watch(self)
-  self._stop_watching = scheduler.host().timer(limits.presence, function()
+  self._stop_watching = scheduler.host().timer(limits.redis_silence, function()
     if self._silent >= 3 then
-      return lost(self, failure("timeout", ("Redis said nothing for %d ms"):format(3 * limits.presence)))
+      return lost(self, failure("timeout", ("Redis said nothing for %d ms"):format(3 * limits.redis_silence)))
     end
     self._silent = self._silent + 1
     watch(self)
-    if self._channels then
+    if self._unconfirmed then -- has asked to subscribe: what answers is pushed
       self._stream:offer(resp.command("PING"), true)
     else
       self:post(nothing, "PING")
@@ -181,7 +181,7 @@ local function connect(self)
   if not stream then
     return nil, err
   end
-  self._stream, self._reader, self._silent = stream, resp.reader(), 0
+  self._stream, self._reader, self._silent, self._unconfirmed = stream, resp.reader(), 0, nil
   watch(self)
   stream:each_chunk(function(bytes, why)
     on_bytes(self, stream, bytes, why)
