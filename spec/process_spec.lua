@@ -28,11 +28,11 @@ end
 -- Its state in the kernel's words: "S", "Z", ...; nil when there is none.
 local function state_of(pid)
   local file = io.open("/proc/" .. pid .. "/stat")
-  local state = file and file:read("*l"):match("^%d+ %(.*%) (%S)")
+  local text = file and file:read("*l") -- nil when it was reaped since it was opened
   if file then
     file:close()
   end
-  return state
+  return text and text:match("^%d+ %(.*%) (%S)")
 end
 
 -- Waits until a process is gone.

@@ -21,7 +21,7 @@ function argument.optional(value, kind, position, name)
 end
 
 local function is_kind(found, kinds)
-  return kinds ~= nil and (found == kinds or (" or " .. kinds .. " or "):find(" or " .. found .. " or ", 1, true) ~= nil)
+  return found == kinds or kinds ~= nil and (" or " .. kinds .. " or "):find(" or " .. found .. " or ", 1, true) ~= nil
 end
 
 --- Raises "bad option 'key' to 'name' (...)" for an option that has another Lua type than `kinds` says, or that it does

@@ -1,5 +1,4 @@
 --- Requests that were made from here: what waits for their answers. The map hands in what arrived.
-local compat = require("operations.compat")
 local core = require("operations.core")
 local errors = require("operations.error")
 local scheduler = require("operations.scheduler")
@@ -251,7 +250,7 @@ Handle.__index = Handle
 function call_pending.handle(stream)
   return setmetatable({
     _stream = stream,
-    _sentinel = compat.finalizer(function()
+    _sentinel = scheduler.finalizer(function()
       stream:give_up(errors.new("ABORTED", "nobody listens any more"))
     end),
   }, Handle)

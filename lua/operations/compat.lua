@@ -8,9 +8,17 @@ compat.pack = table.pack or function(...)
   return { n = select("#", ...), ... }
 end
 
---- Closes a suspended coroutine: its to-be-closed variables run (5.4; LuaJIT has none).
+local close, status = coroutine.close, coroutine.status
+
+--- Closes a coroutine if it is suspended: its to-be-closed variables run (5.4; LuaJIT has none, and nginx's functions
+--- for coroutines must not be called by finalizers).
 ---@type fun(co: thread): boolean, any
-compat.close = coroutine.close or function()
+compat.close = close and function(co)
+  if status(co) == "suspended" then
+    return close(co)
+  end
+  return true
+end or function()
   return true
 end
 

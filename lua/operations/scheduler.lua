@@ -236,6 +236,16 @@ function scheduler.try_await(arm, subject)
   return wait.failure, task_wait.values(wait)
 end
 
+--- Makes a value whose collection has `fn` called, once. Keep it where the owner is kept, out of reach of `fn`.
+---@param fn fun()
+---@return any sentinel
+function scheduler.finalizer(fn)
+  local finalize = hosts.current().finalize
+  return compat.finalizer(finalize and function()
+    finalize(fn)
+  end or fn)
+end
+
 --- Makes a coroutine known whose yields `turn` or `resume` receive.
 ---@param co thread
 ---@param strand operations.Strand

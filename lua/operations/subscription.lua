@@ -43,11 +43,9 @@ local function finish(state)
     return
   end
   state.ended, state.closing = true, true
-  if coroutine.status(state.co) == "suspended" then
-    local ok, raised = compat.close(state.co)
-    if not ok and raised ~= nil then
-      state.context.log("error", ("%s: cleanup failed: %s"):format(state.operation.id, tostring(raised)))
-    end
+  local ok, raised = compat.close(state.co)
+  if not ok and raised ~= nil then
+    state.context.log("error", ("%s: cleanup failed: %s"):format(state.operation.id, tostring(raised)))
   end
   run_deferred(state)
 end
@@ -96,7 +94,7 @@ function subscription.new(operation, input, context, deadline)
   return setmetatable({
     _state = state,
     _ready = EMPTY, -- the state's queue, when there is nothing else to look at
-    _sentinel = compat.finalizer(function()
+    _sentinel = scheduler.finalizer(function()
       finish(state)
     end),
   }, Subscription)

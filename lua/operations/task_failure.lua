@@ -1,5 +1,5 @@
 --- Failures of tasks that nobody asks about: reported when the task that spawned them ends, or when they are forgotten.
-local compat = require("operations.compat")
+local scheduler = require("operations.scheduler")
 
 local task_failure = {}
 
@@ -20,7 +20,7 @@ function task_failure.watch(self, parent, report)
       end
     end
   end
-  self._unasked, self._sentinel = unasked, compat.finalizer(unasked)
+  self._unasked, self._sentinel = unasked, scheduler.finalizer(unasked)
   if parent then
     parent._unasked_children = parent._unasked_children or setmetatable({}, { __mode = "k" })
     parent._unasked_children[self] = true

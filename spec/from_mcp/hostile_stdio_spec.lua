@@ -1,5 +1,6 @@
 -- Servers over stdio that behave badly (spec/support/mcp/hostile.lua): every call ends, and no other one is hurt.
 local eventually = require("spec.support.eventually")
+local is_running = require("spec.support.running")
 local operations = require("operations")
 local support = require("spec.support.mcp")
 
@@ -31,12 +32,7 @@ end
 -- Waits until a process is gone.
 local function is_gone(pid)
   return eventually(function()
-    local file = io.open(("/proc/%s/stat"):format(pid))
-    local state = file and file:read("*a"):match("%) (%a)")
-    if file then
-      file:close()
-    end
-    return not state or state == "Z"
+    return not is_running(pid)
   end)
 end
 

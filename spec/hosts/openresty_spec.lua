@@ -2,6 +2,7 @@ local core = require("operations.core")
 local eventually = require("spec.support.eventually")
 local http = require("operations.http")
 local inside = require("spec.support.inside")
+local is_running = require("spec.support.running")
 local task = require("operations.task")
 local test_server = require("spec.support.server")
 
@@ -22,15 +23,6 @@ describe("OpenResty", function()
   local function state(server)
     local pid, fds, threads = get("/state", server):match("(%d+) (%d+) (%d+)")
     return { pid = tonumber(pid), fds = tonumber(fds), threads = tonumber(threads) }
-  end
-
-  local function is_running(pid)
-    local file = io.open("/proc/" .. pid .. "/stat")
-    local status = file and file:read("*a"):match("%) (%a)")
-    if file then
-      file:close()
-    end
-    return status ~= nil and status ~= "Z"
   end
 
   setup(function()
@@ -210,6 +202,26 @@ describe("OpenResty", function()
       return not is_running(old)
     end)
     assert.is_true(is_running(new))
+  end)
+
+  it("cleans up after what was collected, in a light thread, and ends a worker with what was not", function()
+    local other = test_server.start({ app = true })
+    get("/abandoned", other)
+    eventually(function()
+      return tonumber((get("/abandoned", other))) >= 1
+    end)
+    get("/abandoned?keep=1", other)
+    local old = state(other).pid
+    inside.shell("kill -HUP " .. other.pid)
+    eventually(function()
+      return not is_running(old)
+    end)
+    eventually(function()
+      return state(other).pid ~= old
+    end)
+    assert.is_nil(other:log():match("%[error%][^\n]*"))
+    assert.is_nil(other:log():match("%[alert%][^\n]*"))
+    other:stop()
   end)
 
   it("leaks nothing when each request has a Lua state of its own", function()

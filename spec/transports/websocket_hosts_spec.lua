@@ -5,18 +5,10 @@ local http = require("operations.http")
 local operations = require("operations")
 local command = require("spec.support.command")
 local inside = require("spec.support.inside")
+local is_running = require("spec.support.running")
 local test_server = require("spec.support.server")
 
 local function quiet() end
-
-local function is_running(pid)
-  local file = io.open("/proc/" .. pid .. "/stat")
-  local status = file and file:read("*a"):match("%) (%a)")
-  if file then
-    file:close()
-  end
-  return status ~= nil and status ~= "Z"
-end
 
 local function reload(app)
   inside.shell("kill -HUP " .. app.pid)

@@ -22,6 +22,7 @@ local hosts = {}
 ---something in the reactor ("http", "process")
 ---@field on_exit? fun(fn: fun()): fun()  has `fn`, which may wait, called when the program begins to end; returns what
 ---forgets it
+---@field finalize? fun(fn: fun())  has `fn` called soon; called by a finalizer, where those cannot do much themselves
 ---@field take_over? fun(options: table, on_event: fun(event: string, ...), fn: fun(handle: table))  where programs are
 ---handlers of HTTP requests: hands the connection of the running one to `fn`, and returns when it was cancelled
 

@@ -59,6 +59,31 @@ local function break_waits(why, homeless_only)
   end
 end
 
+local collected, behind = {}, 0 -- functions
+
+-- A finalizer may run between two requests, when nginx believes in one that is no more, or at the end of all. So it
+-- does nothing but this.
+function openresty.finalize(fn)
+  behind = behind + 1
+  collected[behind] = fn
+end
+
+local function run_collected(list)
+  for i = 1, #list do
+    local ok, raised = pcall(list[i])
+    if not ok then
+      ngx.log(ngx.ERR, "operations: a finalizer failed: ", tostring(raised))
+    end
+  end
+end
+
+-- What was collected is cleaned up after in a light thread.
+local function clean_up()
+  local list = collected
+  collected, behind = {}, 0
+  detached_tasks.spawn(run_collected, list)
+end
+
 -- Those who wait for a pump that broke down are told.
 local function broke_down(why)
   ngx.log(ngx.ERR, "operations: the reactor's relay: ", why)
@@ -121,6 +146,9 @@ local function serve(relay, reactor, socket, pause)
       idle = 0
       if not happened then
         collectgarbage("step", GARBAGE)
+      end
+      if behind > 0 then
+        clean_up()
       end
     elseif exit.begun() then
       return
@@ -192,6 +220,9 @@ end
 --- Suspends the running light thread until the wait is done.
 ---@param wait operations.Wait
 function openresty.park(wait)
+  if behind > 0 then
+    clean_up()
+  end
   if not turning and inline < INLINE then
     inline = inline + 1
     reactor_loop.step(0, EVENTS)
