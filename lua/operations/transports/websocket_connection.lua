@@ -5,6 +5,7 @@ local errors = require("operations.error")
 local json = require("operations.json")
 local limits = require("operations.limits")
 local scheduler = require("operations.scheduler")
+local task = require("operations.task")
 
 local websocket_connection = {}
 
@@ -78,25 +79,59 @@ function messages.ping() end
 
 messages.pong = messages.ping
 
+-- Queues what does not wait for room.
+local function queue(self, bytes)
+  local sent, why = self._stream:offer(bytes)
+  if sent then
+    self._owed = 0
+  elseif why == "full" then
+    self._owed = self._owed + #bytes
+    self._stream:offer(bytes, true)
+  end
+end
+
+local take
+
+-- A peer that asks on and on and reads no answers is itself read no further, until it has.
+local function hold(self)
+  self._stream:pause()
+  task.detach(function()
+    self._stream:write("") -- waits for room
+    self._owed = 0
+    if not self._lost then
+      take(self)
+    end
+  end)
+end
+
 local function on_bytes(self, bytes, err)
   if bytes == nil then
     return lost(self, err or errors.new("TRANSPORT_LOST", self._closing or "the connection ended", { kind = "reset" }))
   end
-  self._silent = 0
+  self._silent, self._taking = 0, true
   local open, list = self._codec:feed(bytes)
   for i = 1, #list, 2 do
     if not self._lost then
       messages[list[i]](self, list[i + 1])
     end
   end
+  self._taking = false
   local answer = not self._lost and self._codec:output()
   if answer then
-    self._stream:offer(answer, true)
+    queue(self, answer)
   end
   if not open and not self._lost then
     lose(self, self._closing and "closed" or "protocol", self._closing
       or "the other side broke the rules of WebSocket", limits.close_grace)
+  elseif self._owed > limits.send_queue and not self._lost then
+    hold(self)
   end
+end
+
+function take(self)
+  self._stream:each_chunk(function(bytes, err)
+    on_bytes(self, bytes, err)
+  end)
 end
 
 -- Asks whether the other side is there; it is not after two intervals without a byte.
@@ -129,6 +164,7 @@ function websocket_connection.new(stream, server, peer, options)
     _max_message = max_message,
     _interval = options.ping_interval or limits.ping_interval,
     _silent = 0,
+    _owed = 0, -- bytes of answers that are queued beyond what there is room for
   }, Connection)
 end
 
@@ -144,9 +180,7 @@ function Connection:start(rest)
     on_bytes(self, rest)
   end
   if not self._lost then
-    self._stream:each_chunk(function(bytes, err)
-      on_bytes(self, bytes, err)
-    end)
+    take(self)
   end
 end
 
@@ -165,8 +199,8 @@ function Connection:send(name, payload)
   local bytes = self._codec:text(text)
   if not bytes then
     return nil, errors.new("TRANSPORT_LOST", "the connection is being closed", { kind = "closed" })
-  elseif urgent[name] then
-    self._stream:offer(bytes, true)
+  elseif urgent[name] or self._taking and not scheduler.here().task then -- who takes what comes cannot wait
+    queue(self, bytes)
     return true
   end
   return self._stream:write(bytes)
