@@ -8,6 +8,7 @@ local pendings = require("operations.mcp.pending")
 local repair = require("operations.mcp.repair")
 local scheduler = require("operations.scheduler")
 local task_deadlines = require("operations.task_deadlines")
+local task_wait = require("operations.task_wait")
 local timing = require("operations.from_mcp.timing")
 
 local duplex = {}
@@ -88,13 +89,16 @@ function Duplex:lost(err)
   self._events.closed(err)
 end
 
-local function arm(wake, entry)
-  entry.wake = wake
+local function wake(entry)
+  if not entry.done then
+    task_wait.settle(entry)
+  end
 end
 
--- Waits for what wakes the entry; nil, or what interrupted.
+-- Waits for what wakes the entry, which is its own wait; nil, or what interrupted.
 local function wait_for(entry)
-  local raised = scheduler.try_await(arm, entry)
+  entry.done, entry.wake = false, wake
+  local raised = scheduler.wait(entry)
   entry.wake = nil
   if raised ~= nil and not errors.is_error(raised) then
     error(raised, 0)
@@ -102,9 +106,9 @@ local function wait_for(entry)
   return raised
 end
 
--- Waits until the entry is done; nil, or what interrupted.
+-- Waits until the entry is answered; nil, or what interrupted.
 local function follow(entry, on_progress)
-  while not entry.done do
+  while not entry.answered do
     local err = wait_for(entry)
     if err then
       return err
@@ -146,7 +150,7 @@ function Duplex:exchange(request, timeout, max, options)
   if sent then
     err = follow(entry, options.on_progress)
   end
-  if entry.done then
+  if entry.answered then
     return entry.answer, entry.err
   end
   self.pending:drop(entry)
@@ -165,7 +169,7 @@ function Duplex:progress(token, params)
   entry.progress = params
   entry.limit = math.min(scheduler.host().now() + entry.timeout, entry.last)
   if entry.wake then
-    entry.wake()
+    entry:wake()
   end
   return true
 end

@@ -108,7 +108,7 @@ local function exchange(extend, self, request, options)
       end
     end, http_request)
   end
-  if entry.done then
+  if entry.answered then
     return entry.answer, entry.err
   end
   self.pending:drop(entry)

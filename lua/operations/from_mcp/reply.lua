@@ -16,7 +16,7 @@ end
 
 -- Is the request answered, or did its time run out?
 local function is_over(entry, err)
-  return entry.done or err and (err.code == "TIMEOUT" or err.code == "ABORTED")
+  return entry.answered or err and (err.code == "TIMEOUT" or err.code == "ABORTED")
 end
 
 -- Opens a broken stream again behind its last event.
@@ -52,7 +52,7 @@ local function read_answer(self, stream, reader, entry, on_progress)
     if progress and on_progress then
       on_progress(progress)
     end
-    if entry.done then
+    if entry.answered then
       stream:linger(reply.LINGER)
       return false
     end
@@ -99,7 +99,7 @@ local function read_body(self, stream, request, entry, http_request)
   -- What refuses a request may speak JSON and not the protocol, as OAuth does.
   if is_json(stream, body) and (is_success or body:find('"jsonrpc"', 1, true)) then
     self:receive(body, entry, stream.status)
-    if entry.done then
+    if entry.answered then
       return nil
     end
   end

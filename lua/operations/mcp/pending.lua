@@ -12,10 +12,10 @@ Pending.__index = Pending
 
 ---@class operations.mcp.Entry
 ---@field id integer
----@field done? boolean
+---@field answered? boolean  it has its answer, or its failure
 ---@field answer? operations.mcp.Message
 ---@field err? operations.Error
----@field wake? fun()  called when it is done, and on progress
+---@field wake? fun(entry: operations.mcp.Entry)  called when it is answered, and on progress
 ---@field limit? number  when its time is up, ms since the epoch
 ---@field timeout? number  how far a report of progress puts that off, ms
 ---@field last? number  but no further than this, ms since the epoch
@@ -37,8 +37,9 @@ end
 ---@param id integer
 ---@return operations.mcp.Entry
 function Pending:open(id)
-  local entry = { -- with room for what comes
-    id = id, answer = nil, err = nil, wake = nil, done = false, limit = nil, last = nil, timeout = nil,
+  local entry = { -- with room for what comes, also when it is waited for
+    id = id, answer = nil, err = nil, wake = nil, answered = false, limit = nil, last = nil, timeout = nil, task = nil,
+    done = nil,
   }
   self.entries[id] = entry
   self._count = self._count + 1
@@ -56,9 +57,9 @@ end
 
 local function settle(self, entry)
   self:drop(entry)
-  entry.done = true
+  entry.answered = true
   if entry.wake then
-    entry.wake()
+    entry:wake()
   end
 end
 

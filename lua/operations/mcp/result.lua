@@ -42,18 +42,18 @@ end
 ---@return operations.Error? err  kind "output"
 function result.of_tool(value, options)
   local blocks = blocks_of(value.content)
-  local meta = {
-    isError = value.isError == true, content = blocks, structuredContent = value.structuredContent, _meta = value._meta,
-  }
-  local data = value.structuredContent
-  if data == nil and options and options.structured and not meta.isError then
+  local data, is_error = value.structuredContent, value.isError == true
+  if data == nil and options and options.structured and not is_error then
     return nil, errors.new("EXECUTION_ERROR",
       "the tool declares an outputSchema and answered without structuredContent" .. said(blocks),
       { kind = "output", content = blocks })
   elseif data == nil then
     data = blocks
   end
-  return core.mcp_envelope(data, meta)
+  return { data = data, meta = {
+    source = "mcp", isError = is_error, content = blocks, structuredContent = value.structuredContent,
+    _meta = value._meta,
+  } }
 end
 
 -- What the protocol adds to results.
