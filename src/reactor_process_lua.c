@@ -69,7 +69,7 @@ static void read_options(lua_State *L, process_Options *o) {
 ** window, max_line, queue (bytes), no_pidfd.  Says "data" when handle:chunk()
 ** or handle:line() has more, "log", bytes of stderr; "drain", is_lost when
 ** handle:send() may be tried again or never will be taken; "exit",
-*"code"|"signal"|"unknown", number. */
+** "code"|"signal"|"unknown", number. */
 int reactor_lua_process(lua_State *L) {
   reactor_Reactor *r = reactor_check(L);
   process_Options options;
