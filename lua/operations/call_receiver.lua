@@ -95,6 +95,9 @@ local function lose(self, err, keeps)
       found:fail(lost)
     end
   end
+  if not next(self._pending) then
+    self._deadlines:stop()
+  end
   for id, request in pairs(self._requests) do
     if not keeps(id) then
       request:abort(err)

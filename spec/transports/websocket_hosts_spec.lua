@@ -119,11 +119,11 @@ describe("a registry served over WebSocket by OpenResty", function()
   it("refuses what is no handshake, and nginx logs the status", function()
     operations.run(function()
       for _, case in ipairs(hostile.refusals) do
-        local got = hostile.talk(app.port, (case[1]:gsub("^(%u+) /", "%1 /calls_strict")))
+        local got = hostile.talk(app.port, (case[1]:gsub("^(%u+) /", "%1 /calls/strict")))
         assert.equal("HTTP/1.1 " .. case[2], got:sub(1, 12))
       end
     end)
-    local response = assert(http.request({ url = app.tls .. "/calls_strict", ca_file = app.ca_file }))
+    local response = assert(http.request({ url = app.tls .. "/calls/strict", ca_file = app.ca_file }))
     assert.equal(505, response.status) -- HTTP/2
     assert.is_nil((operations.transports.websocket(url)))
     assert(operations.transports.websocket(url, { token = "secret" })):close()
@@ -143,7 +143,7 @@ describe("a registry served over WebSocket by OpenResty", function()
   it("ends connections that break the rules, with a close frame that says why", function()
     operations.run(function()
       for name, case in pairs(hostile.frames) do
-        local opening = hostile.opening:gsub("/", "/calls_strict", 1)
+        local opening = hostile.opening:gsub("/", "/calls/strict", 1)
         local got = hostile.talk(app.port, opening .. "\r\n" .. case[1]) -- frames that come with the head count too
         local frames = got:match("\r\n\r\n(.*)$")
         assert.equal(0x88, frames:byte(1), name)
@@ -152,7 +152,36 @@ describe("a registry served over WebSocket by OpenResty", function()
         end
       end
       eventually(function()
-        return http.request({ url = app.url .. "/calls_strict/connections" }).body == "0\n"
+        return http.request({ url = app.url .. "/calls/strict/connections" }).body == "0\n"
+      end)
+    end)
+  end)
+
+  it("ends connections whose other side says nothing any more", function()
+    operations.run(function()
+      local got = hostile.talk(app.port, hostile.opening:gsub("/", "/calls/silent", 1) .. "\r\n")
+      assert.equal("\137\0", got:match("\r\n\r\n(..)"))
+      eventually(function()
+        return http.request({ url = app.url .. "/calls/silent/connections" }).body == "0\n"
+      end)
+    end)
+  end)
+
+  it("calls those that are connected, from any request", function()
+    operations.run(function()
+      local transport = assert(operations.transports.websocket(url, { token = "secret" }))
+      local map = operations.call_map(transport, { log = quiet })
+      operations.call_handler(calls.registry(), map)
+      local functions = {}
+      for i = 1, 20 do
+        functions[i] = function()
+          return http.request({ url = app.url .. "/calls/back" }).body
+        end
+      end
+      assert.equal(("nobody\n"):rep(20), table.concat(assert(operations.all(functions))))
+      map:close()
+      eventually(function()
+        return http.request({ url = app.url .. "/calls/back" }).body:find("TRANSPORT_LOST", 1, true)
       end)
     end)
   end)
