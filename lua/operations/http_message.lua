@@ -24,8 +24,13 @@ local function bad_type(name, expected, value)
   error(("bad option '%s' (%s expected, got %s)"):format(name, expected, type(value)), 5)
 end
 
--- Options by type; those that the reactor takes as they are come second.
+-- Every option by type, true where it is judged elsewhere; those that the reactor takes as they are come second.
 local types = {
+  url = true,
+  body = true,
+  proxy = true,
+  retry = true,
+  userinfo = true,
   method = "string",
   headers = "table",
   body_size = "number",
@@ -67,7 +72,9 @@ end
 local function read_options(request, options)
   for name, value in pairs(options) do
     local expected = passed[name] or types[name]
-    if expected and type(value) ~= expected then
+    if expected == nil then
+      error(("bad option '%s' (unknown)"):format(tostring(name)), 4)
+    elseif expected ~= true and type(value) ~= expected then
       bad_type(name, expected, value)
     elseif expected == "number" and (value < 0 or value ~= value) then
       error(("bad option '%s' (negative or not a number)"):format(name), 4)
