@@ -199,14 +199,23 @@ describe("a call map over Redis, reliable", function()
 
   it("does not run twice what takes longer than a lease", function()
     operations.run(function()
-      local lease = { lease = 3000 }
-      local workers, map, file = { start_worker(lease), start_worker(lease) }, connect(), new_file()
-      assert.equal(1, assert(map:call("work.run", { file = file, seconds = 4 })).data.attempt)
-      assert.same({ "begin 1", "end 1" }, notes(file))
-      for _, worker in ipairs(workers) do
-        kill(worker)
+      local one, other, map = connect({ lease = 3000 }), connect({ lease = 3000 }), connect()
+      local attempts = {}
+      local function handler(_, context)
+        attempts[#attempts + 1] = context.attempt
+        operations.sleep(4.5)
       end
+      serve(one, "long", handler, { max_requests = 1 }) -- has no room to take it over itself
+      local call = spawn_call(map, "own.long")
+      eventually(function()
+        return #attempts == 1
+      end)
+      serve(other, "long", handler)
+      assert(call:wait())
+      assert.same({ 1 }, attempts)
       map:close()
+      one:close()
+      other:close()
     end)
   end)
 
