@@ -89,7 +89,7 @@ function calls.hub_options()
 end
 
 local program = [[export SANITIZER=$LD_PRELOAD; unset LD_PRELOAD
-setsid sh -c 'while :; do LD_PRELOAD=$SANITIZER "$@" </dev/null; done' \
+setsid timeout -s KILL 900 sh -c 'while :; do LD_PRELOAD=$SANITIZER "$@" </dev/null; done' \
   loop '%s' spec/support/calls_server.lua %d >/dev/null 2>&1 & loop=$!
 read -r _; kill -KILL -$loop]]
 
