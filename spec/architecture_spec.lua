@@ -156,6 +156,29 @@ describe("the architecture", function()
     assert.is_nil(find_cycle({ a = { "b", "c" }, b = { "c" } }))
   end)
 
+  it("names no class in annotations that is defined nowhere", function()
+    local defined, named = {}, {}
+    for _, path in ipairs(lua_files) do
+      for line in io.lines(path) do
+        local annotation = line:gsub("(%S)  .*", "%1"):match("^%s*%-%-%-%s?(@.*)$") -- two blanks begin a description
+        local class = annotation and annotation:match("^@%l+%s+(operations[%w_.]*)")
+        if class and (annotation:find("^@class") or annotation:find("^@alias")) then
+          defined[class] = true
+        end
+        for name in (annotation or ""):gmatch("%f[%w]operations%.[%w_.]*[%w_]") do
+          named[#named + 1] = { name, path }
+        end
+      end
+    end
+    local missing = {}
+    for _, use in ipairs(named) do
+      if not defined[use[1]] then
+        missing[#missing + 1] = use[2] .. ": " .. use[1]
+      end
+    end
+    assert.same({}, missing)
+  end)
+
   it("has no Lua module that requires against the arrows", function()
     local wrong = {}
     for _, path in ipairs(lua_files) do

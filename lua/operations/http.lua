@@ -8,6 +8,7 @@ local redirect = require("operations.http_redirect")
 local retry = require("operations.http_retry")
 local scheduler = require("operations.scheduler")
 
+---@class operations.http
 local http = { jar = jar.new, retry_after = retry.after, limits = limits }
 
 local failure = exchange.failure

@@ -6,6 +6,60 @@ local registry = require("operations.registry")
 local schema = require("operations.schema")
 local version = require("operations.version")
 
+---@class operations.Envelope  one shape of answer, whoever answered
+---@field data any
+---@field meta operations.LocalMeta|operations.HttpMeta|operations.McpMeta
+
+---@class operations.LocalMeta
+---@field source "local"
+---@field operationId string
+---@field timestamp integer  ms since the epoch
+
+---@class operations.HttpMeta
+---@field source "http"
+---@field statusCode integer
+---@field headers table  lower-case names, joined by ", "; cookies are an array under `setCookie`
+---@field contentType? string
+---@field event? string  of a stream, as `lastEventId` and `retry` (ms)
+---@field lastEventId? string
+---@field retry? integer
+
+---@class operations.McpMeta
+---@field source "mcp"
+---@field isError boolean
+---@field content table[]  blocks
+---@field structuredContent? any
+---@field _meta? table
+
+-- The fields that are loaded when first named, and those of C.
+---@class operations
+---@field null lightuserdata  JSON's null, which is `cjson.null` and `ngx.null`
+---@field array_mt table
+---@field object_mt table
+---@field local_envelope fun(data: any, operationId: string): operations.Envelope
+---@field http_envelope fun(data: any, meta: table): operations.Envelope
+---@field mcp_envelope fun(data: any, meta: table): operations.Envelope
+---@field is_response_envelope fun(value: any): boolean
+---@field unwrap fun(envelope: operations.Envelope): any
+---@field from_mcp operations.from_mcp
+---@field from_openapi operations.from_openapi
+---@field http operations.http
+---@field json operations.json
+---@field oauth operations.oauth
+---@field process operations.process
+---@field scanner operations.scanner
+---@field transports operations.transports
+---@field type operations.type
+---@field all fun(functions: function[]): any[]?, operations.Error?
+---@field call_handler fun(from: operations.Registry, to: operations.CallMap, options?: table): operations.CallHandler
+---@field call_map fun(transport?: operations.Transport, options?: table): operations.CallMap
+---@field import fun(into: operations.Registry, from: operations.CallMap, filter?: table): string[]?, operations.Error?
+---@field map fun(list: any[], fn: function, options?: { limit?: integer }): any[]?, operations.Error?
+---@field run fun(fn: function, ...: any): any
+---@field sleep fun(seconds: number)
+---@field spawn fun(fn: function, ...: any): operations.Task
+---@field sse_parser fun(on_event?: function, options?: operations.SseOptions): operations.SseParser
+---@field use_host fun(host: string|operations.Host)
 local operations = {
   _VERSION = "operations " .. version,
 

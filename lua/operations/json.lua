@@ -10,6 +10,7 @@
 --- | object  | a table without metatable; of equal keys the last one wins               |
 local core = require("operations.core")
 
+---@class operations.json
 local json = {
   null = core.null,
   array_mt = core.array_mt,

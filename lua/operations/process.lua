@@ -10,6 +10,7 @@ local scheduler = require("operations.scheduler")
 local task = require("operations.task")
 local task_tree = require("operations.task_tree")
 
+---@class operations.process
 local process = { inherited = process_options.inherited }
 
 -- Hosts that serve others: programs are started there only when ours says so.

@@ -2,6 +2,7 @@
 local errors = require("operations.error")
 local system = require("operations.system")
 
+---@class operations.scanner
 local scanner = {}
 
 ---@class operations.ScanProblem

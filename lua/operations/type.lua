@@ -8,9 +8,10 @@ local apply, check, merged, misuse = type_options.apply, type_options.check, typ
 local optional_mt = type_options.optional_mt
 local array, object = marks.array, marks.object
 
+---@class operations.type
 local type_builder = {}
 
----@alias operations.Schema table|boolean  a JSON Schema
+---@alias operations.JsonSchema table|boolean  a JSON Schema
 
 local function copy_schema(name, argument, schema)
   check(name, argument, "schema", schema)
@@ -35,38 +36,38 @@ local function schema_list(name, schemas)
 end
 
 ---@param options? table  minLength, maxLength, pattern, format, content..., annotations
----@return operations.Schema
+---@return operations.JsonSchema
 function type_builder.string(options)
   return apply("string", { type = "string" }, options, type_options.string)
 end
 
 ---@param options? table  minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf, format, annotations
----@return operations.Schema
+---@return operations.JsonSchema
 function type_builder.integer(options)
   return apply("integer", { type = "integer" }, options, type_options.number)
 end
 
 ---@param options? table  as for `integer`
----@return operations.Schema
+---@return operations.JsonSchema
 function type_builder.number(options)
   return apply("number", { type = "number" }, options, type_options.number)
 end
 
 ---@param options? table  annotations
----@return operations.Schema
+---@return operations.JsonSchema
 function type_builder.boolean(options)
   return apply("boolean", { type = "boolean" }, options, type_options.annotations)
 end
 
 ---@param options? table  annotations
----@return operations.Schema
+---@return operations.JsonSchema
 function type_builder.null(options)
   return apply("null", { type = "null" }, options, type_options.annotations)
 end
 
 --- A schema that accepts every value.
 ---@param options? table  annotations
----@return operations.Schema
+---@return operations.JsonSchema
 function type_builder.any(options)
   return apply("any", object(), options, type_options.annotations)
 end
@@ -88,9 +89,9 @@ local function property(name, schema)
 end
 
 --- An object. Every property is required unless it is `T.optional(...)` or has a default.
----@param properties? table<string, operations.Schema>
+---@param properties? table<string, operations.JsonSchema>
 ---@param options? table  additionalProperties, patternProperties, minProperties, ..., annotations
----@return operations.Schema
+---@return operations.JsonSchema
 function type_builder.object(properties, options)
   local schema = { type = "object", properties = object() }
   local required = array()
@@ -107,17 +108,17 @@ function type_builder.object(properties, options)
 end
 
 --- An object with any keys, whose values all follow one schema.
----@param values operations.Schema
+---@param values operations.JsonSchema
 ---@param options? table  propertyNames, minProperties, ..., annotations
----@return operations.Schema
+---@return operations.JsonSchema
 function type_builder.map(values, options)
   local schema = { type = "object", additionalProperties = check("map", "argument 1", "schema", values) }
   return apply("map", schema, options, type_options.object)
 end
 
----@param items? operations.Schema  of every item; any when left out
+---@param items? operations.JsonSchema  of every item; any when left out
 ---@param options? table  minItems, maxItems, uniqueItems, contains, ..., annotations
----@return operations.Schema
+---@return operations.JsonSchema
 function type_builder.array(items, options)
   local schema = { type = "array" }
   if items ~= nil then
@@ -127,9 +128,9 @@ function type_builder.array(items, options)
 end
 
 --- An array with one schema per place, and no further items unless option `items` says of which schema.
----@param schemas operations.Schema[]
+---@param schemas operations.JsonSchema[]
 ---@param options? table  as for `array`, and items
----@return operations.Schema
+---@return operations.JsonSchema
 function type_builder.tuple(schemas, options)
   local places = schema_list("tuple", schemas)
   local schema = { type = "array", prefixItems = places, items = false, minItems = #places }
@@ -150,7 +151,7 @@ end
 --- One of the listed values; its `type` is set when they share one.
 ---@param values any[]
 ---@param options? table  annotations
----@return operations.Schema
+---@return operations.JsonSchema
 function type_builder.enum(values, options)
   check("enum", "argument 1", "list", values)
   if #values == 0 then
@@ -163,7 +164,7 @@ end
 --- Exactly this value.
 ---@param value any  not nil; `operations.null` for JSON's null
 ---@param options? table  annotations
----@return operations.Schema
+---@return operations.JsonSchema
 function type_builder.const(value, options)
   if value == nil then
     misuse("const", "argument 1: expected a value, got nil (null is operations.null)")
@@ -172,32 +173,32 @@ function type_builder.const(value, options)
 end
 
 --- At least one of the schemas.
----@param schemas operations.Schema[]
+---@param schemas operations.JsonSchema[]
 ---@param options? table  annotations
----@return operations.Schema
+---@return operations.JsonSchema
 function type_builder.any_of(schemas, options)
   return apply("any_of", { anyOf = schema_list("any_of", schemas) }, options, type_options.annotations)
 end
 
 --- Exactly one of the schemas.
----@param schemas operations.Schema[]
+---@param schemas operations.JsonSchema[]
 ---@param options? table  annotations
----@return operations.Schema
+---@return operations.JsonSchema
 function type_builder.one_of(schemas, options)
   return apply("one_of", { oneOf = schema_list("one_of", schemas) }, options, type_options.annotations)
 end
 
 --- All of the schemas.
----@param schemas operations.Schema[]
+---@param schemas operations.JsonSchema[]
 ---@param options? table  annotations, unevaluatedProperties
----@return operations.Schema
+---@return operations.JsonSchema
 function type_builder.all_of(schemas, options)
   return apply("all_of", { allOf = schema_list("all_of", schemas) }, options, type_options.object)
 end
 
 --- The schema, or null.
----@param schema operations.Schema
----@return operations.Schema
+---@param schema operations.JsonSchema
+---@return operations.JsonSchema
 function type_builder.nullable(schema)
   local copy = copy_schema("nullable", "argument 1", schema)
   if type(copy.type) == "string" and copy.enum == nil and copy.const == nil then
@@ -210,22 +211,22 @@ end
 --- A reference: `"#/$defs/Task"` within one schema, or the URI of another.
 ---@param uri string
 ---@param options? table  annotations
----@return operations.Schema
+---@return operations.JsonSchema
 function type_builder.ref(uri, options)
   return apply("ref", { ["$ref"] = check("ref", "argument 1", "string", uri) }, options, type_options.annotations)
 end
 
 --- A property that may be left out. Only `T.object` takes it.
----@param schema operations.Schema
+---@param schema operations.JsonSchema
 ---@return table
 function type_builder.optional(schema)
   return setmetatable(copy_schema("optional", "argument 1", schema), optional_mt)
 end
 
 --- The schema with a value that is filled in when the property is left out, which it may be.
----@param schema operations.Schema
+---@param schema operations.JsonSchema
 ---@param value any  not nil
----@return operations.Schema
+---@return operations.JsonSchema
 function type_builder.default(schema, value)
   if value == nil then
     misuse("default", "argument 2: expected a value, got nil")

@@ -4,6 +4,7 @@ local clients = require("operations.from_mcp.client")
 local config = require("operations.from_mcp.config")
 local servers = require("operations.from_mcp.servers")
 
+---@class operations.from_mcp
 local from_mcp = {}
 
 -- Who talks to a program need not load what talks to a URL; `kind` "events": as in 2024-11-05.

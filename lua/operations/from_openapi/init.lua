@@ -21,6 +21,7 @@ local loader = require("operations.from_openapi.loader")
 local location = require("operations.from_openapi.location")
 local text = require("operations.from_openapi.text")
 
+---@class operations.from_openapi
 local from_openapi = {}
 
 local function read_file(path)

@@ -26,6 +26,10 @@ local function get()
 end
 reactor_loop.get = get
 
+---@class operations.Handle  of the reactor; it has the methods of its kind
+---@field cancel fun(self)
+---@field owner fun(self): function?  its `on_event`
+
 --- Starts something; its events go to `on_event`.
 ---@param kind "http"|"process"|"timer"
 ---@param options any

@@ -4,6 +4,7 @@ local loopback = require("operations.oauth.loopback")
 local store = require("operations.oauth.store")
 local token = require("operations.oauth.token")
 
+---@class operations.oauth
 return {
   authorizer = authorizer.new,
   browser = loopback.browser,

@@ -1,4 +1,9 @@
 --- How call maps reach each other. Each transport is loaded when first named.
+---@class operations.transports
+---@field pair fun(): operations.Transport, operations.Transport
+---@field redis fun(url: string, options?: table): operations.Transport?, operations.Error?
+---@field websocket fun(url: string, options?: operations.WebSocketOptions): operations.WebSocket?, operations.Error?
+---@field websocket_hub fun(options: operations.HubOptions): operations.Hub?, operations.Error?
 local transports = {}
 
 -- The module of each, and the function in there that makes it.
