@@ -6,7 +6,7 @@ local openresty_connection = {}
 
 local FOREVER = 0x7fffffff -- ms
 local PIECE = 65536 -- bytes read at once, if nginx's buffer holds as many
--- nginx cannot end our side alone: the other side may take so many seconds to end a connection whose last bytes we sent.
+-- nginx cannot end our side alone: so many seconds has the other side to end what we have sent the last bytes of.
 local LINGER = 0.2
 
 ---@class operations.OpenrestyConnection
