@@ -316,6 +316,7 @@ build = {
     ["operations.task_map"] = "lua/operations/task_map.lua",
     ["operations.task_pool"] = "lua/operations/task_pool.lua",
     ["operations.task_queue"] = "lua/operations/task_queue.lua",
+    ["operations.task_strand"] = "lua/operations/task_strand.lua",
     ["operations.task_tree"] = "lua/operations/task_tree.lua",
     ["operations.task_wait"] = "lua/operations/task_wait.lua",
     ["operations.transports"] = "lua/operations/transports/init.lua",

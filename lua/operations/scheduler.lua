@@ -1,88 +1,20 @@
 --- Coroutines that wait: suspends the running coroutine until it is woken, passes waits made inside generators
 --- through to whoever runs them, and drives the host's loop where nothing can be suspended. No I/O of its own.
-local argument = require("operations.argument")
 local compat = require("operations.compat")
 local errors = require("operations.error")
 local hosts = require("operations.hosts")
 local run_queue = require("operations.task_queue")
+local strands = require("operations.task_strand")
 local task_wait = require("operations.task_wait")
 
-local fail = task_wait.fail
+local fail, here = task_wait.fail, strands.here
 
-local scheduler = { host = hosts.current, fail = fail }
+local scheduler = {
+  host = hosts.current, fail = fail, here = here, deadline = strands.deadline, deadline_of = strands.deadline_of,
+}
 
 -- What a coroutine yields, before its wait, to say "I wait" rather than "here is a value".
 local WAITING = {}
-
--- What is known about a coroutine. Never refers to the coroutine: LuaJIT's weak keys are no ephemerons.
----@class operations.Strand
----@field task? operations.Task
----@field outer? operations.Strand  who runs it: its deadlines count here too
----@field deadline? number  ms since the epoch
----@field managed? boolean  run by `turn` or `resume`, which understand WAITING
----@field root? boolean  a task's own coroutine
----@field inner? operations.Wait  what a generator waits for
-
----@type table<thread, operations.Strand>
-local own_strands = setmetatable({}, { __mode = "k" })
-local main = {} ---@type operations.Strand
-local current = main -- always `main` or a managed strand
-
--- What is known about coroutines; are tasks the host's threads?
-local function known()
-  local host = hosts.chosen or hosts.current()
-  if host.strands then
-    return host.strands(), true
-  end
-  return own_strands, false
-end
-
---- The strand of the running coroutine. One that user code made counts as part of what runs it.
----@return operations.Strand
-local function here()
-  local co, is_main = coroutine.running()
-  if co == nil or is_main then
-    return main
-  end
-  local strands, threads = known()
-  local strand = strands[co]
-  if not strand then
-    strand = {}
-    strands[co] = strand
-  end
-  if not strand.managed and not threads then -- with threads, the host knows what runs it
-    strand.task, strand.outer = current.task, current
-  end
-  return strand
-end
-scheduler.here = here
-
---- The earliest deadline that the waits of a strand obey.
----@param strand operations.Strand
----@return number?
-local function deadline_of(strand)
-  local earliest
-  while strand do
-    local own = strand.deadline
-    if own and (not earliest or own < earliest) then
-      earliest = own
-    end
-    strand = strand.outer
-  end
-  return earliest
-end
-scheduler.deadline_of = deadline_of
-
---- Sets the deadline that every wait of the running coroutine obeys.
----@param deadline number?  ms since the epoch; nil: none of its own
----@return number? previous
-function scheduler.deadline(deadline)
-  argument.optional(deadline, "number", 1, "deadline")
-  local strand = here()
-  local previous = strand.deadline
-  strand.deadline = deadline
-  return previous
-end
 
 local function timed_out()
   return errors.new("TIMEOUT", "the deadline passed")
@@ -94,7 +26,7 @@ local function interruption(strand)
   if task and task._aborted then
     return task._aborted
   end
-  local deadline = deadline_of(strand)
+  local deadline = strands.deadline_of(strand)
   if deadline and hosts.current().now() >= deadline then
     return timed_out()
   end
@@ -119,13 +51,13 @@ task_wait.ready = ready
 
 -- Runs the host's loop until `wait` is done. An error in between is the host's own, or the user's Ctrl-C.
 local function drive(wait, strand)
-  local saved, outer = current, strand.inner
+  local saved, outer = strands.current, strand.inner
   strand.inner = wait
   local ok, raised = pcall(hosts.current().block, function()
     local more = scheduler.turn()
     return wait.done, more
   end)
-  current, strand.inner = saved, outer
+  strands.current, strand.inner = saved, outer
   if not ok then
     fail(wait, raised)
     error(raised, 0)
@@ -147,7 +79,7 @@ end
 local function suspend(wait, strand)
   if (hosts.chosen or hosts.current()).park then
     park(wait, strand)
-  elseif strand == current and strand.managed then
+  elseif strand == strands.current and strand.managed then
     if strand.root then
       wait.task = strand.task
     end
@@ -246,19 +178,8 @@ function scheduler.finalizer(fn)
   end or fn)
 end
 
---- Makes a coroutine known whose yields `turn` or `resume` receive.
----@param co thread
----@param strand operations.Strand
----@return operations.Strand
-function scheduler.manage(co, strand)
-  local strands = known()
-  strand.managed = true
-  strands[co] = strand
-  return strand
-end
-
 local function resumed(co, strand, saved, ...)
-  current = saved
+  strands.current = saved
   local ok, tag, wait = ...
   if tag ~= WAITING or not ok then
     return ...
@@ -266,7 +187,7 @@ local function resumed(co, strand, saved, ...)
   strand.inner = wait
   suspend(wait, strand.outer)
   strand.inner = nil
-  current = strand
+  strands.current = strand
   return resumed(co, strand, saved, coroutine.resume(co))
 end
 
@@ -277,14 +198,14 @@ end
 ---@return any ...
 function scheduler.resume(co, ...)
   local outer = here()
-  local strands, threads = known()
-  local strand = strands[co] or scheduler.manage(co, {})
+  local known, threads = strands.known()
+  local strand = known[co] or strands.manage(co, {})
   strand.task, strand.outer = outer.task, outer
   if threads then
     return coroutine.resume(co, ...)
   end
-  local saved = current
-  current = strand
+  local saved = strands.current
+  strands.current = strand
   return resumed(co, strand, saved, coroutine.resume(co, ...))
 end
 
@@ -293,7 +214,7 @@ end
 ---@param failure any
 ---@return boolean interrupted  false when it was not waiting
 function scheduler.interrupt(co, failure)
-  local strand = known()[co]
+  local strand = strands.known()[co]
   local wait = strand and strand.inner
   if not wait or wait.done then
     return false
@@ -306,9 +227,9 @@ end
 ---@param co thread?  nil: the program itself, outside of any
 ---@param failure any
 function scheduler.interrupt_wait(co, failure)
-  local strand = main
+  local strand = strands.main
   if co then
-    strand = known()[co] or {} -- nothing is known about one that never waited
+    strand = strands.known()[co] or {} -- nothing is known about one that never waited
   end
   local task = strand.task
   local wait = task and task._wait or strand.inner
@@ -324,7 +245,7 @@ local function run_in_thread(task)
   if task._aborted then
     return task:_returned(false, task._aborted)
   end
-  scheduler.manage(coroutine.running(), task._strand)
+  strands.manage(coroutine.running(), task._strand)
   return task:_returned(xpcall(fn, function(raised)
     task._traceback = debug.traceback(tostring(raised), 2)
     return raised
@@ -344,7 +265,7 @@ function scheduler.start(task, fn, detached)
     return true
   end
   task._co = coroutine.create(fn)
-  scheduler.manage(task._co, task._strand)
+  strands.manage(task._co, task._strand)
   ready(task)
   return false
 end
@@ -358,7 +279,7 @@ local function stray(task)
 end
 
 local function ran(task, ok, tag, ...)
-  current = main
+  strands.current = strands.main
   if ok and tag == WAITING then
     return
   elseif ok and coroutine.status(task._co) == "suspended" then
@@ -370,14 +291,14 @@ end
 local function run(task)
   local start = task._start
   if not start then
-    current = task._strand
+    strands.current = task._strand
     return ran(task, coroutine.resume(task._co))
   end
   task._start = nil
   if task._aborted then
     return task:_returned(false, task._aborted)
   end
-  current = task._strand
+  strands.current = task._strand
   return ran(task, coroutine.resume(task._co, compat.unpack(start, 1, start.n)))
 end
 
@@ -386,9 +307,9 @@ end
 ---@return boolean more  others are ready
 ---@return boolean ran  at least one
 function scheduler.turn(expired)
-  local saved = current
+  local saved = strands.current
   local more, any = run_queue.turn(run, expired)
-  current = saved
+  strands.current = saved
   return more, any
 end
 
