@@ -384,11 +384,16 @@ describe("a call map over Redis, reliable", function()
         return started == 1
       end)
       assert.equal("TIMEOUT", select(2, map:call("own.queued", nil, { timeout = 50 })).code)
+      local function await_queued(n)
+        eventually(function()
+          return ask(server.url, "XLEN", "ops:{ops}:q:own.queued") == n
+        end)
+      end
+      await_queued(1)
       local cancelled = spawn_call(map, "own.queued")
-      eventually(function()
-        return ask(server.url, "XLEN", "ops:{ops}:q:own.queued") == 2
-      end)
+      await_queued(2)
       cancelled:cancel()
+      await_queued(1)
       over = true
       assert(first:wait())
       assert(map:call("own.queued"))
