@@ -7,7 +7,7 @@ local wait = {}
 ---@field done boolean
 ---@field n integer  how many values it was woken with; they are at [1] to [n]
 ---@field failure? any  what the waiting coroutine raises
----@field cancel? fun(self: operations.Wait)  undoes what was armed; called at most once, only when nothing woke the wait
+---@field cancel? fun(self: operations.Wait)  undoes what was armed; called at most once, if nothing woke the wait
 ---@field timer? fun()  stops the deadline's timer
 ---@field task? operations.Task  parked until this is done
 ---@field unpark? fun(self: operations.Wait)  wakes the host's thread that is parked until this is done

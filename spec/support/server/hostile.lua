@@ -223,8 +223,8 @@ elseif method == "initialize" then
     .. '"serverInfo":{"name":"hostile","version":"1"}}}'):format(id))
 elseif method == "tools/list" then
   local tool = '{"name":"%s","inputSchema":{"type":"object"},"annotations":{"readOnlyHint":true}}'
-  json(('{"jsonrpc":"2.0","id":%s,"result":{"tools":[%s,%s,%s]}}'):format(id, tool:format("echo"), tool:format("leaving"),
-    tool:format("swallowing")))
+  json(('{"jsonrpc":"2.0","id":%s,"result":{"tools":[%s,%s,%s]}}'):format(id, tool:format("echo"),
+    tool:format("leaving"), tool:format("swallowing")))
 elseif method == "tools/call" then
   if args.session then
     return refuse(404)
