@@ -53,7 +53,8 @@ describe("a reactor", function()
   it("knows what is true of a request that does not say otherwise, and of no stream", function()
     reactor = assert(module.new({ max_body = 1000, idle_timeout = 20, url = "http://nowhere/", decode = true }))
     local function outcome(path, options)
-      local handle, kind, a = http(path, options), nil, nil
+      local handle = http(path, options)
+      local kind, a
       repeat
         kind, a = select(2, next_event())
       until kind == "done" or kind == "error"
