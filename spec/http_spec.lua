@@ -317,9 +317,13 @@ describe("http", function()
       for chunk in function() return stream:read() end do
         chunks[#chunks + 1] = chunk
       end
-      assert.equal(3, #chunks)
-      assert.equal('id: 2\nevent: tick\ndata: {"n":2}\n\n', chunks[2])
+      local tick = 'id: %d\nevent: tick\ndata: {"n":%d}\n\n'
+      assert.equal(tick:format(1, 1) .. tick:format(2, 2) .. tick:format(3, 3), table.concat(chunks))
       assert.same({ n = 2 }, { n = select("#", stream:read()) })
+      stream = assert(http.open({ url = server.url .. "/bytes/endless" }))
+      assert.equal(200, stream.status)
+      assert.is_truthy(stream:read())
+      stream:close()
     end)
 
     it("follows redirects", function()
