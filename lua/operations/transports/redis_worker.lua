@@ -139,8 +139,7 @@ local function start(self, job)
 end
 
 local function room(self, wake)
-  local receiver = self._receiver
-  return receiver.room and receiver.room(wake) or 0
+  return self._receiver.room and self._receiver.room(wake) or 0
 end
 
 local function start_waiting(self)
