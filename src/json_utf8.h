@@ -12,10 +12,9 @@
 #define UTF8_EACH(byte) (UINT64_C(0x0101010101010101) * (byte))
 
 /* Plain is what a JSON string may hold as it is: ASCII, but no control
-** character, '"' or '\\'.  Of the eight bytes at `s`: 0 when all are plain,
-*else
-** the lowest bit set is the top bit of the first (in memory, on a little-endian
-** machine) that is not. */
+** character, '"' or '\\'.  Of the eight bytes at `s`: 0 when all are plain;
+** else the lowest bit set is the top bit of the first (in memory, on a
+** little-endian machine) that is not. */
 static inline uint64_t utf8_not_plain(const char *s) {
   uint64_t w, quote, slash;
   memcpy(&w, s, sizeof(w));

@@ -126,8 +126,7 @@ void reactor_say(reactor_Op *op, reactor_Event event, bool last);
 
 /* Until the next release, what goes out in small pieces is gathered: the op's
 ** on_release is called then, and by every step and flush.  False when nothing
-*is
-** gathered now: the op has to see to it at once. */
+** is gathered now: the op has to see to it at once. */
 void reactor_hold(reactor_Reactor *r);
 bool reactor_hold_op(reactor_Op *op);
 void reactor_release(reactor_Reactor *r);

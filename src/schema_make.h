@@ -1,7 +1,6 @@
 /*
 ** schema_make.h - makes values that conform to schemas: from defaults, types
-*and
-** bounds.  What only says what must not be is left to cast_search.
+** and bounds.  What only says what must not be is left to cast_search.
 */
 #ifndef OPERATIONS_SCHEMA_MAKE_H
 #define OPERATIONS_SCHEMA_MAKE_H

@@ -32,6 +32,13 @@ local redis = {}
 local Redis = {}
 Redis.__index = Redis
 
+local option_kinds = {
+  mode = "string", prefix = "string", vouches = "boolean", user = "string", password = "string", lease = "number",
+  attempts = "number", max_queue = "number", retention = "number", ca_file = "string", cert_file = "string",
+  key_file = "string", key_password = "string", proxy = "string", public_only = "boolean",
+  connect_timeout = "number",
+}
+
 local function address_of(url, options)
   local parsed = urls.parse(url)
   if not parsed or parsed.scheme ~= "redis" and parsed.scheme ~= "rediss" then
@@ -42,7 +49,7 @@ local function address_of(url, options)
     port = tonumber(parsed.port) or 6379, database = tonumber(parsed.path:match("^/(%d+)$")) }
   address.user = options.user or user ~= "" and urls.decode(user) or nil
   address.password = options.password or password ~= "" and urls.decode(password) or nil
-  for _, name in ipairs({ "ca_file", "cert_file", "key_file", "public_only", "connect_timeout" }) do
+  for _, name in ipairs({ "ca_file", "cert_file", "key_file", "key_password", "public_only", "connect_timeout" }) do
     address[name] = options[name]
   end
   address.proxy = options.proxy or ""
@@ -198,15 +205,6 @@ local function resume(self)
   self._receiver.ready()
 end
 
-local function check(options)
-  argument.optional(options, "table", 2, "redis", 4)
-  local mode = options and options.mode
-  if mode ~= nil and mode ~= "fast" and mode ~= "reliable" then
-    error(("bad option 'mode' to 'redis' (\"fast\" or \"reliable\" expected, got %s)"):format(tostring(mode)), 3)
-  end
-  return options or {}
-end
-
 --- Connects to Redis; waits for it. The transport is for one call map, which may call, serve, or both.
 ---@param url string  "redis://user:password@host:port/database", "rediss://" over TLS
 ---@param options? operations.RedisOptions
@@ -214,7 +212,12 @@ end
 ---@return operations.Error? err  TRANSPORT_LOST, ACCESS_DENIED, ABORTED, TIMEOUT
 function redis.connect(url, options)
   argument.expect(url, "string", 1, "redis")
-  options = check(options)
+  argument.optional(options, "table", 2, "redis")
+  options = options or {}
+  argument.options(options, option_kinds, "redis")
+  if options.mode and options.mode ~= "fast" and options.mode ~= "reliable" then
+    error(("bad option 'mode' to 'redis' (\"fast\" or \"reliable\" expected, got %q)"):format(options.mode), 2)
+  end
   local address = address_of(url, options)
   local prefix = options.prefix or "ops"
   local presence = presences.new(prefix)
