@@ -18,7 +18,6 @@ description = {
 supported_platforms = { "linux" }
 dependencies = {
   "lua >= 5.1, < 5.5",
-  "lua-cjson",
 }
 external_dependencies = {
   CURL = { library = "curl" },
