@@ -2,6 +2,7 @@
 --- checked against the schema of its type before anything else looks at it.
 local core = require("operations.core")
 local errors = require("operations.error")
+local json = require("operations.json")
 local schema = require("operations.schema")
 local T = require("operations.type")
 
@@ -103,6 +104,20 @@ function call_event.error(payload)
   local err = errors.new(payload.code, payload.message, payload.details)
   err.retryable, err.mayHaveRun = payload.retryable, payload.mayHaveRun
   return err
+end
+
+--- JSON of what goes to a peer.
+---@param event table
+---@param max_message integer  bytes
+---@return string? text
+---@return operations.Error? err  VALIDATION_ERROR: it is no JSON, or too long
+function call_event.encode(event, max_message)
+  local text, err = json.encode(event)
+  if text and #text > max_message then
+    return nil, errors.new("VALIDATION_ERROR",
+      ("a message of %d bytes is longer than max_message, %d"):format(#text, max_message))
+  end
+  return text, err
 end
 
 return call_event

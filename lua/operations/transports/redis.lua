@@ -22,6 +22,7 @@ local redis = {}
 ---@field vouches? boolean  believe the identities in requests: who may publish here is trusted to say who calls
 ---@field user? string  instead of the URL's
 ---@field password? string
+---@field max_message? integer  bytes of a request or an answer, default 16 MiB
 ---@field lease? number  ms, `reliable`: a worker that is not heard of for so long has lost its requests; default 5,000
 ---@field attempts? integer  `reliable`: workers that may lose a request before it is a dead letter, default 5
 ---@field max_queue? integer  `reliable`: requests for one operation, further ones are refused; default 10,000
@@ -34,8 +35,8 @@ Redis.__index = Redis
 
 local option_kinds = {
   mode = "string", prefix = "string", vouches = "boolean", user = "string", password = "string", lease = "number",
-  attempts = "number", max_queue = "number", retention = "number", ca_file = "string", cert_file = "string",
-  key_file = "string", key_password = "string", proxy = "string", public_only = "boolean",
+  attempts = "number", max_queue = "number", max_message = "number", retention = "number", ca_file = "string",
+  cert_file = "string", key_file = "string", key_password = "string", proxy = "string", public_only = "boolean",
   connect_timeout = "number",
 }
 
@@ -73,7 +74,7 @@ local function on_event(self, event)
 end
 
 local function on_message(self, from, bytes)
-  local message = json.decode(bytes)
+  local message = #bytes <= self._max_message + fasts.slack and json.decode(bytes)
   if type(message) ~= "table" then
     return refuse(self)
   elseif from == self._presence.common then
@@ -125,6 +126,7 @@ function Redis:open(receiver)
     receiver = receiver, vouches = options.vouches,
     lease = options.lease or limits.redis_lease, attempts = options.attempts or limits.redis_attempts,
     max_queue = options.max_queue or limits.redis_queue, retention = options.retention or limits.redis_retention,
+    max_message = self._max_message,
   }
   self._fast = fasts.new(shared)
   if options.mode == "reliable" then
@@ -223,6 +225,7 @@ function redis.connect(url, options)
   local presence = presences.new(prefix)
   local self = setmetatable({
     id = presence.id, reconnects = true, _presence = presence, _prefix = prefix, _options = options,
+    _max_message = options.max_message or limits.body,
     _address = address, _receiver = { event = function() end },
   }, Redis)
   local function ready()

@@ -1,6 +1,7 @@
 --- The caller's side of mode `reliable`: keeps each call until its outcome is there, and asks again for those that are
 --- under way when a connection was lost. Asking twice is asking once: a call is known by its id.
 local batches = require("operations.transports.redis_batch")
+local call_event = require("operations.call_event")
 local compat = require("operations.compat")
 local core = require("operations.core")
 local json = require("operations.json")
@@ -27,6 +28,8 @@ local redis_caller = {}
 local Caller = {}
 Caller.__index = Caller
 
+local UNKNOWN = "its outcome is none that can be understood"
+
 local answered
 
 local function nothing() end
@@ -35,12 +38,12 @@ local function nothing() end
 local somebody = {}
 
 ---@param options { link: operations.RedisLink, keys: operations.RedisKeys, presence: operations.RedisPresence,
----  receiver: operations.Receiver, max_queue: integer, retention: integer }
+---  receiver: operations.Receiver, max_queue: integer, retention: integer, max_message: integer }
 ---@return operations.RedisCaller
 function redis_caller.new(options)
   local self = setmetatable({
     _link = options.link, _keys = options.keys, _presence = options.presence, _receiver = options.receiver,
-    _max_queue = options.max_queue,
+    _max_queue = options.max_queue, _max_message = options.max_message,
     _calls = {}, _forgotten = {}, _ended = {},
   }, Caller)
   self._submissions = batches.new({
@@ -110,7 +113,7 @@ function Caller:take(name, payload, event)
   drop(self, id)
   if self._receiver.event(event, somebody) == false then
     self._receiver.deliver("call.error", { requestId = id, code = "EXECUTION_ERROR",
-      message = "its outcome is none that can be understood", mayHaveRun = true }, somebody)
+      message = UNKNOWN, mayHaveRun = true }, somebody)
   end
   return true
 end
@@ -167,8 +170,11 @@ local function understood(self, call, reply)
     fail(self, call.payload.requestId, "BUSY", ("%d requests for '%s' are queued, no more are accepted"):format(
       self._max_queue, call.payload.operationId), call.again)
   elseif type(reply) == "string" then
-    local event = json.decode(reply)
-    self:take(event.type, event.payload, event)
+    local event, id = json.decode(reply), call.payload.requestId
+    local payload = type(event) == "table" and event.payload
+    if type(payload) ~= "table" or payload.requestId ~= id or not self:take(event.type, payload, event) then
+      fail(self, id, "EXECUTION_ERROR", UNKNOWN, true)
+    end
   else
     call.accepted, call.shared = true, call.shared or reply == 2 and not call.again
   end
@@ -191,7 +197,7 @@ end
 function post(self, call)
   local payload, keys, now = call.payload, self._keys, core.now()
   payload.ttl = payload.deadline and math.max(0, payload.deadline - now)
-  local text, err = json.encode(payload)
+  local text, err = call_event.encode(payload, self._max_message)
   if not text then
     return nil, err
   end
@@ -214,7 +220,7 @@ function Caller:submit(payload, named)
   if self._link.connected then
     ok, err = post(self, call)
   else
-    ok, err = json.encode(payload)
+    ok, err = call_event.encode(payload, self._max_message)
   end
   if not ok then
     self._calls[id] = nil

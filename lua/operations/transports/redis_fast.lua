@@ -1,13 +1,15 @@
 --- Mode `fast`: a request is published to one of those who serve the operation, at most once; its events are published
 --- to who made it. What one turn of the program has for the same process goes as one message, which costs less.
+local call_event = require("operations.call_event")
 local core = require("operations.core")
 local errors = require("operations.error")
-local json = require("operations.json")
 local task_pool = require("operations.task_pool")
 
-local redis_fast = {}
-
 local MOST = 4096 -- bytes that wait for more
+
+local redis_fast = {
+  slack = 2 * MOST, -- by how many bytes a message of several events may be longer than an event
+}
 
 -- Events on their way to a node, as JSON.
 ---@class operations.RedisMessage
@@ -20,12 +22,12 @@ local Fast = {}
 Fast.__index = Fast
 
 ---@param options { link: operations.RedisLink, presence: operations.RedisPresence, receiver: operations.Receiver,
----  vouches?: boolean }
+---  vouches?: boolean, max_message: integer }
 ---@return operations.RedisFast
 function redis_fast.new(options)
   local self = setmetatable({
     _link = options.link, _presence = options.presence, _receiver = options.receiver, _vouches = options.vouches,
-    _gathered = {},
+    _max_message = options.max_message, _gathered = {},
   }, Fast)
   function self._published(receivers, _, message)
     if receivers == 0 then
@@ -72,7 +74,7 @@ local function encode(self, name, payload)
     err.retryable, err.mayHaveRun = true, false
     return nil, err
   end
-  return json.encode({ type = name, payload = payload, from = self._presence.id })
+  return call_event.encode({ type = name, payload = payload, from = self._presence.id }, self._max_message)
 end
 
 -- Of the operation whose spec somebody asks for, one that serves it is asked.

@@ -31,13 +31,13 @@ Worker.__index = Worker
 
 ---@param options { link: operations.RedisLink, address: operations.RedisAddress, keys: operations.RedisKeys,
 ---  presence: operations.RedisPresence, receiver: operations.Receiver, lease: number, attempts: integer,
----  retention: integer, vouches?: boolean }
+---  retention: integer, vouches?: boolean, max_message: integer }
 ---@return operations.RedisWorker
 function redis_worker.new(options)
   local self = setmetatable({
     _link = options.link, _address = options.address, _keys = options.keys, _presence = options.presence,
     _receiver = options.receiver, _lease = options.lease, _attempts = options.attempts,
-    _retention = options.retention, _vouches = options.vouches,
+    _retention = options.retention, _vouches = options.vouches, _max_message = options.max_message,
     _jobs = {}, _waiting = {}, _operations = {}, _ahead = 0,
   }, Worker)
   self._outcomes = batches.new({
@@ -102,7 +102,7 @@ function Worker:finish(job, name, payload)
   end
   local streams = payload.seq ~= nil
   payload.seq = nil
-  local text, err = json.encode({ type = name, payload = payload, from = self._presence.id })
+  local text, err = call_event.encode({ type = name, payload = payload, from = self._presence.id }, self._max_message)
   if not text then
     return nil, err
   elseif job.outcome then
@@ -121,9 +121,9 @@ local function refuse(self, job, code, message)
 end
 
 local function start(self, job)
-  local payload = json.decode(job.text)
+  local payload = #job.text <= self._max_message and json.decode(job.text)
   if type(payload) ~= "table" then
-    return refuse(self, job, "VALIDATION_ERROR", "the request is no JSON object")
+    return refuse(self, job, "VALIDATION_ERROR", "the request is no JSON object, or too long")
   end
   job.started = true
   if type(payload.ttl) == "number" then -- it waited

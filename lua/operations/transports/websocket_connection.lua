@@ -1,5 +1,6 @@
 --- One WebSocket connection as a transport of the call protocol: an event is a text message of JSON. Both sides are the
 --- same here; who opened it does not matter any more.
+local call_event = require("operations.call_event")
 local codec = require("operations.websocket").codec
 local errors = require("operations.error")
 local json = require("operations.json")
@@ -188,13 +189,10 @@ function Connection:send(name, payload)
   if self._lost then
     return nil, self._lost
   end
-  local text, err = json.encode({ type = name, payload = payload })
+  -- One that is too long would have the other side end the connection, and all that is called over it.
+  local text, err = call_event.encode({ type = name, payload = payload }, self._max_message)
   if not text then
     return nil, err
-  elseif #text > self._max_message then
-    -- The other side would end the connection, and all that is called over it.
-    return nil, errors.new("VALIDATION_ERROR",
-      ("a message of %d bytes is longer than max_message, %d"):format(#text, self._max_message))
   end
   local bytes = self._codec:text(text)
   if not bytes then
