@@ -152,4 +152,18 @@ static inline void ops_rawseti(lua_State *L, int i, size_t n) {
 #endif
 }
 
+/* A type of userdata: its methods, and what the collector calls. */
+static inline void ops_new_type(lua_State *L, const char *name,
+                                const luaL_Reg *methods, lua_CFunction gc) {
+  luaL_newmetatable(L, name);
+  lua_pushstring(L, name);
+  lua_setfield(L, -2, "__name"); /* LuaJIT's luaL_newmetatable sets none */
+  lua_pushcfunction(L, gc);
+  lua_setfield(L, -2, "__gc");
+  lua_newtable(L);
+  ops_setfuncs(L, methods, 0);
+  lua_setfield(L, -2, "__index");
+  lua_pop(L, 1);
+}
+
 #endif

@@ -252,19 +252,6 @@ static const luaL_Reg handle_methods[] = {
     {"write", reactor_lua_write}, {NULL, NULL},
 };
 
-void reactor_new_type(lua_State *L, const char *name, const luaL_Reg *methods,
-                      lua_CFunction gc) {
-  luaL_newmetatable(L, name);
-  lua_pushstring(L, name);
-  lua_setfield(L, -2, "__name");
-  lua_pushcfunction(L, gc);
-  lua_setfield(L, -2, "__gc");
-  lua_newtable(L);
-  ops_setfuncs(L, methods, 0);
-  lua_setfield(L, -2, "__index");
-  lua_pop(L, 1);
-}
-
 /* Never unloaded: a resolver thread of curl may outlive the Lua state. */
 static void pin(void) {
   static const char here = 0;
@@ -277,8 +264,8 @@ LUALIB_API int luaopen_operations_reactor(lua_State *L);
 
 int luaopen_operations_reactor(lua_State *L) {
   pin();
-  reactor_new_type(L, REACTOR_NAME, reactor_methods, reactor_lua_close);
-  reactor_new_type(L, REACTOR_HANDLE_NAME, handle_methods, handle_cancel);
+  ops_new_type(L, REACTOR_NAME, reactor_methods, reactor_lua_close);
+  ops_new_type(L, REACTOR_HANDLE_NAME, handle_methods, handle_cancel);
   reactor_relay_open(L);
   reactor_process_open(L);
   reactor_stream_open(L);

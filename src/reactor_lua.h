@@ -39,10 +39,6 @@ void *reactor_new_handle(lua_State *L, size_t size, const reactor_Face *face);
 ** be over. */
 void *reactor_used_handle(lua_State *L, size_t size, const reactor_Face *face);
 
-/* A userdata type: its metatable with `methods` under __index and `gc`. */
-void reactor_new_type(lua_State *L, const char *name, const luaL_Reg *methods,
-                      lua_CFunction gc);
-
 /* reactor_option_lua.c: fields of the table at index 2.  All raise when the
 ** value is of a wrong type; strings stay on the stack, as does their nil. */
 

@@ -63,5 +63,5 @@ static const luaL_Reg methods[] = {
 };
 
 void reactor_relay_open(lua_State *L) {
-  reactor_new_type(L, RELAY_NAME, methods, relay_close);
+  ops_new_type(L, RELAY_NAME, methods, relay_close);
 }

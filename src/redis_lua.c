@@ -131,6 +131,11 @@ static int redis_script_id(lua_State *L) {
   return 1;
 }
 
+static const luaL_Reg reader_methods[] = {
+    {"feed", reader_feed},
+    {NULL, NULL},
+};
+
 static const luaL_Reg functions[] = {
     {"reader", reader_create},
     {"command", redis_command},
@@ -141,16 +146,7 @@ static const luaL_Reg functions[] = {
 LUALIB_API int luaopen_operations_redis(lua_State *L);
 
 int luaopen_operations_redis(lua_State *L) {
-  luaL_newmetatable(L, READER_NAME);
-  lua_pushstring(L, READER_NAME);
-  lua_setfield(L, -2, "__name");
-  lua_pushcfunction(L, reader_gc);
-  lua_setfield(L, -2, "__gc");
-  lua_createtable(L, 0, 1);
-  lua_pushcfunction(L, reader_feed);
-  lua_setfield(L, -2, "feed");
-  lua_setfield(L, -2, "__index");
-  lua_pop(L, 1);
+  ops_new_type(L, READER_NAME, reader_methods, reader_gc);
   lua_newtable(L);
   ops_setfuncs(L, functions, 0);
   return 1;

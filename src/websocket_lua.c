@@ -143,15 +143,7 @@ static const luaL_Reg functions[] = {
 LUALIB_API int luaopen_operations_websocket(lua_State *L);
 
 int luaopen_operations_websocket(lua_State *L) {
-  luaL_newmetatable(L, CODEC_NAME);
-  lua_pushstring(L, CODEC_NAME);
-  lua_setfield(L, -2, "__name");
-  lua_pushcfunction(L, codec_gc);
-  lua_setfield(L, -2, "__gc");
-  lua_newtable(L);
-  ops_setfuncs(L, codec_methods, 0);
-  lua_setfield(L, -2, "__index");
-  lua_pop(L, 1);
+  ops_new_type(L, CODEC_NAME, codec_methods, codec_gc);
   lua_newtable(L);
   ops_setfuncs(L, functions, 0);
   return 1;

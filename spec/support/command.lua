@@ -59,4 +59,13 @@ function command.run_with_server(script, stdin)
   return command.run("examples/server/run sh -c " .. quote(functions() .. script), stdin)
 end
 
+--- Starts a program of this runtime, with what it finds its modules by.
+---@param ... string  its arguments
+---@return operations.Process
+function command.start(...)
+  local words = { command.interpreter(), ... }
+  words.env = command.environment()
+  return assert(require("operations.process").spawn(words))
+end
+
 return command

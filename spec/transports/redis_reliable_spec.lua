@@ -41,15 +41,8 @@ local function connect(options, url)
     { log = quiet })
 end
 
--- A program of this runtime, with what it finds its modules by.
-local function start(...)
-  local words = { command.interpreter(), ... }
-  words.env = command.environment()
-  return assert(operations.process.spawn(words))
-end
-
 local function start_worker(options, url)
-  local worker = start("spec/support/worker.lua", "redis", url or server.url, "reliable",
+  local worker = command.start("spec/support/worker.lua", "redis", url or server.url, "reliable",
     json.encode(options_of(options)))
   assert.equal("ready", worker:read_line())
   return worker
@@ -270,7 +263,7 @@ describe("a call map over Redis, reliable", function()
   it("goes on for a caller that was killed, and keeps the outcome for who asks again", function()
     operations.run(function()
       local worker, map, file = start_worker(), connect(), new_file()
-      local caller = start("-e", ([[
+      local caller = command.start("-e", ([[
         local operations = require("operations")
         operations.call_map(assert(operations.transports.redis(%q, { mode = "reliable" }))):call("work.run",
           { file = %q, seconds = 0.5 }, { requestId = "named" })]]):format(server.url, file))
@@ -417,7 +410,7 @@ describe("a call map over Redis, reliable", function()
       eventually(function()
         return started == 1
       end)
-      local caller = start("-e", ([[
+      local caller = command.start("-e", ([[
         local operations = require("operations")
         operations.call_map(assert(operations.transports.redis(%q, { mode = "reliable" }))):call("own.stale", {},
           { timeout = 300 })]]):format(server.url))

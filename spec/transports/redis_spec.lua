@@ -25,16 +25,9 @@ local function connect(url, options)
   return operations.call_map(assert(operations.transports.redis(url or server.url, options)), { log = quiet })
 end
 
--- A program of this runtime, with what it finds its modules by.
-local function start(...)
-  local words = { command.interpreter(), ... }
-  words.env = command.environment()
-  return assert(operations.process.spawn(words))
-end
-
 -- A worker in a process of its own.
 local function start_worker(url)
-  local worker = start("spec/support/worker.lua", "redis", url or server.url)
+  local worker = command.start("spec/support/worker.lua", "redis", url or server.url)
   assert.equal("ready", worker:read_line())
   return worker
 end
@@ -117,7 +110,7 @@ describe("a call map over Redis", function()
       end })
       local served = connect()
       operations.call_handler(registry, served)
-      local caller = start("-e", ([[
+      local caller = command.start("-e", ([[
         local operations = require("operations")
         operations.call_map(assert(operations.transports.redis(%q))):call("slow.sleep")]]):format(server.url))
       eventually(function()
