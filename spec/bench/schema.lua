@@ -1,9 +1,10 @@
 --- Schemas beside ajv and TypeBox on Node (schema_peer.mjs), in one run: check, cast, compile; then many schemas in
---- random order, memory. Every call gets another copy, in another key order. Ratios above 1: operations is faster.
+--- random order, memory. Every call gets another copy. Ratios above 1: operations is faster.
 --- Peers and operations take turns for a few rounds; of each the least time counts, so that neither's luck decides.
---- Four orders change from object to object within a text too. "shuffled" gives every object an order of its own
---- instead, as JSON from writers that keep no order has; V8 then has more shapes of objects than its caches hold.
---- Arguments: a case's name (that one only), "alone" (no peers), "shuffled", "memory" (of one case).
+--- The key orders of a copy's objects are drawn from one of four seeds, as of JSON from writers that keep no order: of
+--- many objects of a kind V8 then has more shapes than its caches hold. "rotated" gives all objects one of four orders
+--- instead, which is the most that V8 takes without loss.
+--- Arguments: a case's name (that one only), "alone" (no peers), "rotated", "memory" (of one case).
 package.path = "./spec/bench/?.lua;" .. package.path
 local json = require("operations.json")
 local schema = require("operations.schema")
@@ -14,12 +15,12 @@ local schema_floor = require("schema_floor")
 local SCHEMAS = 64 -- in random order
 local ROUNDS = 3
 
-local only, alone, shuffled_keys, memory_only
+local only, alone, rotated, memory_only
 for _, argument in ipairs(arg) do
   if argument == "alone" then
     alone = true
-  elseif argument == "shuffled" then
-    shuffled_keys = true
+  elseif argument == "rotated" then
+    rotated = true
   elseif argument == "memory" then
     memory_only = true
   else
@@ -224,7 +225,7 @@ end
 
 local function chosen()
   local list = {}
-  for _, case in ipairs(cases.all(shuffled_keys)) do
+  for _, case in ipairs(cases.all(rotated)) do
     if not only or case.name == only then
       list[#list + 1] = case
     end

@@ -94,10 +94,16 @@ local function mcp_valid(i)
 end
 
 local function mcp_dirty(i)
-  return object("content", list(object("type", "text", "text", i, "extra", true),
-    object("type", "resource_link", "uri", "file:///a", "name", "a", "size", "12", "junk", 1),
-    object("type", "image", "data", "iVBORw0KGgo=", "mimeType", "image/png", "width", 10)),
-    "isError", "false", "more", 1)
+  local blocks = {}
+  for n = 1, 4 do
+    blocks[#blocks + 1] = object("type", "text", "text", i + n, "extra", true)
+    blocks[#blocks + 1] = object("type", "resource_link", "uri", "file:///src/" .. n .. ".c", "name", n .. ".c",
+      "mimeType", "text/x-c", "size", tostring(1000 + n), "junk", n)
+  end
+  blocks[#blocks + 1] = object("type", "image", "data", "iVBORw0KGgo=", "mimeType", "image/png", "width", 10)
+  blocks[#blocks + 1] = object("type", "resource", "resource", object("uri", "file:///a", "text", "b"), "junk", i)
+  return object("content", text.of(list, blocks), "isError", "false", "more", 1,
+    "structuredContent", object("matches", i, "files", list("a.c", "b.c"), "done", true))
 end
 
 local function coordinates(depth, least)
@@ -222,20 +228,20 @@ local function pattern_valid(i)
     "10.20." .. i, "date", ("2024-06-%02d"):format(i % 28 + 1))
 end
 
-local function copies(make, count, shuffled)
+local function copies(make, count, rotated)
   local texts = {}
   for i = 1, make and count or 0 do
-    texts[i] = text.write(make(i), i % 4, shuffled and i * 7919)
+    texts[i] = text.write(make(i), i % 4, not rotated and (i % 4 + 1) * 7919)
   end
   return setmetatable(texts, json.array_mt)
 end
 
 --- Makes the cases: { name, schema, valid = texts, dirty = texts (perhaps none) }.
----@param shuffled? boolean every object has a key order of its own
-function cases.all(shuffled)
+---@param rotated? boolean four orders of keys in all, instead of one for each object, drawn from four seeds
+function cases.all(rotated)
   local function case(name, definition, valid, dirty, count)
-    return { name = name, schema = definition, valid = copies(valid, count or 64, shuffled),
-      dirty = copies(dirty, count or 64, shuffled) }
+    return { name = name, schema = definition, valid = copies(valid, count or 64, rotated),
+      dirty = copies(dirty, count or 64, rotated) }
   end
   return {
     case("toolcall", toolcall, toolcall_valid, toolcall_dirty),

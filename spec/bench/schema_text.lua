@@ -62,7 +62,7 @@ write = function(value, state)
 end
 
 --- The text of a value made by object and list; `turn` (0 to 3) says with which key its first object starts. With
---- `seed`, a positive number, every object has an order of its own.
+--- `seed`, a positive number, every object has an order of its own, the same ones for the same seed.
 function text.write(value, turn, seed)
   return write(value, { turn = turn, seed = seed })
 end
