@@ -14,6 +14,11 @@ static bool fail(http_Transfer *t, const char *kind, const char *reason) {
   return false;
 }
 
+static bool fail_size(http_Transfer *t, const char *reason, size_t limit) {
+  t->limit = limit;
+  return fail(t, "size", reason);
+}
+
 static bool is_blank(char c) {
   return c == ' ' || c == '\t';
 }
@@ -118,7 +123,7 @@ static bool take_field(http_Transfer *t, const char *line, size_t length) {
   if (t->head.capacity == 0 && t->head.max >= USUAL_HEAD)
     (void)buffer_grow(&t->head, USUAL_HEAD); /* at once, not step by step */
   if (!buffer_add(&t->head, line, length))
-    return fail(t, "size", "the headers are larger than allowed");
+    return fail_size(t, "the headers are larger than max_headers", t->head.max);
   return true;
 }
 
@@ -126,7 +131,7 @@ static bool take_field(http_Transfer *t, const char *line, size_t length) {
 static bool take_trailer(http_Transfer *t, size_t length) {
   t->trailers += length;
   if (t->trailers <= t->head.max) return true;
-  return fail(t, "size", "the trailers are larger than allowed");
+  return fail_size(t, "the trailers are larger than max_headers", t->head.max);
 }
 
 bool http_head_line(http_Transfer *t, const char *line, size_t length) {

@@ -99,7 +99,8 @@ static size_t on_body(char *bytes, size_t size, size_t n, void *ud) {
     return CURL_WRITEFUNC_PAUSE;
   }
   if (length > t->max_body - t->received) {
-    fail(t, "size", "the body is larger than allowed");
+    fail(t, "size", "the body is larger than max_body");
+    t->limit = t->max_body;
     return 0;
   }
   if (!buffer_add(&t->body, bytes, length)) {

@@ -74,6 +74,7 @@ struct http_Transfer {
   const char *kind;              /* of the failure: "dns", "connect", ... */
   const char *phase;             /* of a timeout: which; a reset: "reused" */
   const char *reason;            /* in words, when it was us who found it */
+  size_t limit;                  /* bytes that were too few; 0: not that */
   char message[CURL_ERROR_SIZE]; /* curl's words */
   void (*on_connected)(http_Transfer *t); /* of one that asks for nothing */
 };

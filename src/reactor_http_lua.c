@@ -84,6 +84,15 @@ static void push_body(lua_State *L, const http_Transfer *t) {
   lua_pushlstring(L, t->body.len > 0 ? t->body.data : "", t->body.len);
 }
 
+static void push_reason(lua_State *L, const http_Transfer *t) {
+  lua_pushstring(L, http_reason(t));
+  if (t->limit == 0) return;
+  lua_pushliteral(L, " (");
+  lua_pushinteger(L, (lua_Integer)t->limit);
+  lua_pushliteral(L, " bytes)");
+  lua_concat(L, 4);
+}
+
 static int push_event(lua_State *L, reactor_Op *op, reactor_Event event) {
   http_Transfer *t = (http_Transfer *)op;
   switch (event) {
@@ -97,7 +106,7 @@ static int push_event(lua_State *L, reactor_Op *op, reactor_Event event) {
     return 3;
   case REACTOR_ERROR:
     lua_pushstring(L, t->kind);
-    lua_pushstring(L, http_reason(t));
+    push_reason(L, t);
     lua_pushstring(L, t->phase);
     if (!t->stream) buffer_free(&t->body);
     buffer_free(&t->head);

@@ -2,6 +2,8 @@
 ** schema_lua.c - what Lua sees of schemas: core.schema_compile and the methods
 ** of "operations.schema".
 */
+#include <stdarg.h>
+
 #include "schema.h"
 #include "schema_cast.h"
 #include "schema_compile.h"
@@ -77,6 +79,17 @@ bool schema_accepts_every_object(lua_State *L, int schema) {
   return (n->types & TYPE_OBJECT) != 0 && n->objects == n->end;
 }
 
+/* Raises, blaming who called schema.compile, which called us. */
+static void misuse(lua_State *L, const char *format, ...) {
+  va_list values;
+  luaL_where(L, 2);
+  va_start(values, format);
+  lua_pushvfstring(L, format, values);
+  va_end(values);
+  lua_concat(L, 2);
+  lua_error(L);
+}
+
 /* The options' field `name` of type `t`, pushed (nil when absent). */
 static bool option(lua_State *L, const char *name, int t) {
   if (lua_isnoneornil(L, 2)) {
@@ -86,8 +99,8 @@ static bool option(lua_State *L, const char *name, int t) {
   lua_getfield(L, 2, name);
   if (lua_isnil(L, -1)) return false;
   if (lua_type(L, -1) != t)
-    luaL_error(L, "bad option '%s' (%s expected, got %s)", name,
-               lua_typename(L, t), luaL_typename(L, -1));
+    misuse(L, "bad option '%s' (%s expected, got %s)", name, lua_typename(L, t),
+           luaL_typename(L, -1));
   return true;
 }
 
@@ -96,18 +109,18 @@ static void read_options(lua_State *L, schema_Schema *s, tree_Tree *t) {
     schema_dialect_by_name("2020-12", &t->dialect);
   } else if (!schema_dialect_by_name(lua_tostring(L, -1), &t->dialect) &&
              !schema_dialect_by_uri(lua_tostring(L, -1), &t->dialect)) {
-    luaL_error(L,
-               "bad option 'draft' (\"2020-12\", \"2019-09\", \"7\", \"6\", "
-               "\"4\", \"openapi-3.1\", \"openapi-3.0\" or \"swagger-2.0\" "
-               "expected, got \"%s\")",
-               lua_tostring(L, -1));
+    misuse(L,
+           "bad option 'draft' (\"2020-12\", \"2019-09\", \"7\", \"6\", "
+           "\"4\", \"openapi-3.1\", \"openapi-3.0\" or \"swagger-2.0\" "
+           "expected, got \"%s\")",
+           lua_tostring(L, -1));
   }
   lua_pop(L, 1);
   s->issue_limit = ISSUE_LIMIT;
   if (option(L, "max_issues", LUA_TNUMBER)) {
     lua_Number n = lua_tonumber(L, -1);
     if (!(n >= 1 && n <= 1000000))
-      luaL_error(L, "bad option 'max_issues' (1 to 1000000 expected)");
+      misuse(L, "bad option 'max_issues' (1 to 1000000 expected)");
     s->issue_limit = (int32_t)n;
   }
   lua_pop(L, 1);
