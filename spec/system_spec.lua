@@ -1,3 +1,4 @@
+local command = require("spec.support.command")
 local system = require("operations.system")
 
 describe("operations.system", function()
@@ -38,8 +39,8 @@ describe("operations.system", function()
     assert.is_false(system.is_terminal(-1))
   end)
 
-  local function output_of(command)
-    local pipe = io.popen(command)
+  local function output_of(line)
+    local pipe = io.popen(line)
     local text = pipe:read("*a")
     pipe:close()
     return text
@@ -76,6 +77,19 @@ describe("operations.system", function()
     assert.same({ nil, root .. "/file/x: Not a directory" }, { system.make_private_directory(root .. "/file/x") })
     local long = ("/x"):rep(2100)
     assert.same({ nil, long .. ": File name too long" }, { system.make_private_directory(long) })
+  end)
+
+  it("survives pipes that nobody reads, but not for the programs it starts", function()
+    local path = root .. "/program.lua"
+    local file = assert(io.open(path, "w"))
+    file:write([[
+      require("operations.system").survive_broken_pipes()
+      repeat until not (io.write(("x"):rep(65536)) and io.flush())
+      local ended = os.execute("kill -PIPE $$")
+      io.stderr:write((ended == true or ended == 0) and "ignored" or "as ever")
+    ]])
+    file:close()
+    assert.equal("as ever", output_of(("{ %s %s 2>&3 | true; } 3>&1"):format(command.interpreter(), path)))
   end)
 
   it("names the argument that is wrong", function()

@@ -8,6 +8,7 @@
 #include <errno.h>
 #include <fcntl.h>
 #include <limits.h>
+#include <signal.h>
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
@@ -175,12 +176,30 @@ static int system_make_private_directory(lua_State *L) {
   return 1;
 }
 
+static void on_broken_pipe(int number) {
+  (void)number;
+}
+
+/* system.survive_broken_pipes(): writes to a pipe that nobody reads fail and no
+** longer end the process.  A handler, as programs it starts inherit none. */
+static int system_survive_broken_pipes(lua_State *L) {
+  struct sigaction action;
+  (void)L;
+  memset(&action, 0, sizeof(action));
+  action.sa_handler = on_broken_pipe;
+  action.sa_flags = SA_RESTART;
+  (void)sigemptyset(&action.sa_mask);
+  (void)sigaction(SIGPIPE, &action, NULL);
+  return 0;
+}
+
 static const luaL_Reg system_functions[] = {
     {"list", system_list},
     {"kind", system_kind},
     {"is_terminal", system_is_terminal},
     {"write_private", system_write_private},
     {"make_private_directory", system_make_private_directory},
+    {"survive_broken_pipes", system_survive_broken_pipes},
     {NULL, NULL},
 };
 

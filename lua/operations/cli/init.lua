@@ -2,6 +2,7 @@
 local arguments = require("operations.cli.arguments")
 local cleanup = require("operations.cli.cleanup")
 local output = require("operations.cli.output")
+local system = require("operations.system")
 
 local cli = {}
 
@@ -117,6 +118,7 @@ end
 ---@param argv string[]  the arguments after the program's name
 ---@return integer code  for the shell; README.md has the table
 function cli.main(argv)
+  system.survive_broken_pipes() -- `operations ... | head` is to clean up
   local ok, result = pcall(dispatch, argv)
   local code = ok and result or fail(result)
   cleanup.run()
