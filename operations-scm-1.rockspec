@@ -57,6 +57,7 @@ build = {
         "src/regex_read.c",
         "src/schema_act.c",
         "src/schema_cast.c",
+        "src/schema_cast_quick.c",
         "src/schema_cast_round.c",
         "src/schema_cast_views.c",
         "src/schema_check.c",

@@ -2,8 +2,6 @@
 #include "schema_fill.h"
 #include "schema_value.h"
 
-#define PAIRS_AT_ONCE 24 /* members on the stack before they are stored */
-
 void cast_record(cast_Machine *c, const char *kind, int old, int fresh) {
   lua_State *L = c->m.L;
   c->changed++;
@@ -106,7 +104,7 @@ static void store(lua_State *L, Members *members, int size) {
 /* Counts a pair that was pushed; returns the height of the stack then. */
 static int add_pair(lua_State *L, Members *members) {
   members->any = true;
-  if (++members->pairs >= PAIRS_AT_ONCE) store(L, members, members->hint);
+  if (++members->pairs >= CAST_PAIRS) store(L, members, members->hint);
   return members->out + 2 * members->pairs;
 }
 
@@ -121,10 +119,7 @@ static bool by_name(const schema_Object *object, const schema_Property *p) {
   return p->declared || (object->patterns == 0 && object->additional < 0);
 }
 
-/* What a missing property becomes; pushes nothing, or the value.  Its key is on
-** top of the stack. */
-static bool push_missing(cast_Machine *c, const schema_Property *p,
-                         bool *fits) {
+bool cast_push_missing(cast_Machine *c, const schema_Property *p, bool *fits) {
   lua_State *L = c->m.L;
   int32_t constant = p->default_value;
   int32_t node = p->node;
@@ -153,7 +148,7 @@ static bool misses(const cast_Machine *c, const schema_Property *p) {
 static void add_missing(cast_Machine *c, const schema_Object *object,
                         const schema_Property *p, Members *members,
                         bool *fits) {
-  if (push_missing(c, p, fits)) add_pair(c->m.L, members);
+  if (cast_push_missing(c, p, fits)) add_pair(c->m.L, members);
   else lua_pop(c->m.L, 1);
   if (p->required && !by_name(object, p)) *fits = false;
 }
@@ -497,7 +492,7 @@ static bool cast_typed(cast_Machine *c, int32_t node, int slot, int t,
   node = program_node(c->m.s, node)->target;
   if (c->m.too_deep) return false;
   if (c->m.depth >= CAST_MAX_DEPTH ||
-      !ops_checkstack(c->m.L, 2 * PAIRS_AT_ONCE + 16)) {
+      !ops_checkstack(c->m.L, 2 * CAST_PAIRS + 16)) {
     c->m.too_deep = true;
     return false;
   }
@@ -511,6 +506,14 @@ static bool cast_typed(cast_Machine *c, int32_t node, int slot, int t,
   return fits;
 }
 
-bool cast_slot(cast_Machine *c, int32_t node, int slot, int t) {
+bool cast_fully(cast_Machine *c, int32_t node, int slot, int t) {
   return cast_typed(c, node, slot, t, 0);
+}
+
+bool cast_slot(cast_Machine *c, int32_t node, int slot, int t) {
+  bool fits;
+  if (t == LUA_TTABLE &&
+      cast_quickly(c, program_target(c->m.s, node), slot, &fits))
+    return fits;
+  return cast_fully(c, node, slot, t);
 }

@@ -7,8 +7,10 @@
 
 #include "schema_check.h"
 
-#define CAST_MAX_DEPTH 512 /* nodes within nodes */
-#define CAST_VIEWS 48      /* schemas that apply to one value */
+#define CAST_MAX_DEPTH 512     /* nodes within nodes */
+#define CAST_PAIRS PROGRAM_FEW /* members on the stack until they are stored   \
+                                */
+#define CAST_VIEWS 48          /* schemas that apply to one value */
 
 typedef struct cast_Machine {
   check_Machine m;
@@ -44,6 +46,17 @@ void cast_mark_array(cast_Machine *c);
 /* Casts the value in `slot`, of Lua type `t`; false when it cannot be said, or
 ** it does not conform. */
 bool cast_slot(cast_Machine *c, int32_t node, int slot, int t);
+
+/* The same, by the node's instructions. */
+bool cast_fully(cast_Machine *c, int32_t node, int slot, int t);
+
+/* The same for a table and a target, as far as that can be done in one pass;
+** says whether it was done, and then whether the result conforms. */
+bool cast_quickly(cast_Machine *c, const schema_Node *n, int slot, bool *fits);
+
+/* What a missing property becomes, required or with a default; pushes nothing,
+** or the value.  Its key is on top of the stack. */
+bool cast_push_missing(cast_Machine *c, const schema_Property *p, bool *fits);
 
 /* The same when several schemas apply. */
 bool cast_slot_by(cast_Machine *c, const int32_t *nodes, int count, int slot);

@@ -167,6 +167,8 @@ typedef struct schema_Pattern {
   int32_t regex, node, source; /* source: constant */
 } schema_Pattern;
 
+#define PROGRAM_FEW 24 /* properties that fit on the stack all at once */
+
 typedef struct schema_Object {
   const schema_Property *properties; /* the first */
   const int32_t *slot;               /* the first */
@@ -179,6 +181,7 @@ typedef struct schema_Object {
   uint64_t factor;    /* of the hash: few names, or none, share a slot */
   uint8_t whole;      /* every member must be looked at, not only known ones */
   uint8_t open;       /* casting keeps what it does not know */
+  uint8_t named;      /* casting keeps a few described ones and no others */
   uint8_t long_names; /* some names are not interned */
 } schema_Object;
 

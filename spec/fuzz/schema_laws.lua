@@ -34,6 +34,26 @@ local function same_scalar(a, b)
   return a == b and (math.type == nil or math.type(a) == math.type(b)) -- luacheck: ignore 143
 end
 
+-- Equal in all that Lua can tell, but for which tables they are.
+local function identical(a, b)
+  if is_scalar(a) or is_scalar(b) then
+    return same_scalar(a, b)
+  end
+  for key, member in pairs(a) do
+    if not identical(member, b[key]) then
+      return false
+    end
+  end
+  for key in pairs(b) do
+    if a[key] == nil then
+      return false
+    end
+  end
+  return getmetatable(a) == getmetatable(b)
+end
+
+schema_laws.identical = identical
+
 -- Is the value at `path`, or one that it is in, on the list of changes?
 local function is_listed(changes, path)
   for _, change in ipairs(changes) do
@@ -79,6 +99,10 @@ local function check_mode(compiled, value, mode)
   local result, changes = compiled:cast(value, mode)
   if text(value) ~= before then
     return mode .. " changes its argument"
+  end
+  local unlisted = compiled:cast(value, mode, false)
+  if not identical(result, unlisted) then
+    return ("%s without a list differs: %s, %s with one"):format(mode, text(unlisted), text(result))
   end
   local again = compiled:cast(result, mode)
   if text(again) ~= text(result) then

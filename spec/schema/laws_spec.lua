@@ -1,5 +1,6 @@
 local core = require("operations.core")
 local json = require("operations.json")
+local laws = require("spec.fuzz.schema_laws")
 local random_schema = require("spec.support.random_schema")
 local schema = require("operations.schema")
 
@@ -33,6 +34,14 @@ describe("whatever the schema and the value are", function()
     each(function(compiled, value, _, label)
       local once = compiled:cast(value)
       assert.equal(text(once), text((compiled:cast(once))), label)
+    end)
+  end)
+
+  it("casting is the same with and without a list of changes", function()
+    each(function(compiled, value, _, label)
+      for _, mode in ipairs({ "cast", "force" }) do
+        assert.is_true(laws.identical((compiled:cast(value, mode)), (compiled:cast(value, mode, false))), label)
+      end
     end)
   end)
 

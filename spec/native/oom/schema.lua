@@ -32,4 +32,6 @@ return function()
   -- Where there is no memory to look deeper, a value stays as it is.
   local is_cast = value.count == 12 and value.excess == nil and #changes == 2
   assert(value.list[1].next.name == "def" and (is_cast or value.count == "12" and value.excess == 1))
+  value = compiled:cast({ list = { node, node }, count = "12", excess = 1 }, "cast", false)
+  assert(value.list[2].next.name == "def" and (value.count == 12 or value.excess == 1))
 end
