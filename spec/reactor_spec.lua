@@ -252,6 +252,35 @@ describe("a reactor", function()
       assert.is_nil(handle:read())
     end)
 
+    it("says a small answer at once when a stream may join it and it is there whole", function()
+      local handle = http("/note/none", { stream = true, join = true })
+      while reactor:inflight() > 0 do
+        reactor:step(1000)
+      end
+      local event, kind, status, headers, body = reactor:next()
+      assert.equal(handle, event)
+      assert.equal("done", kind)
+      assert.equal(200, status)
+      assert.is_string(headers.date)
+      assert.is_string(body)
+      assert.is_nil((reactor:next()))
+      assert.is_nil(handle:read())
+    end)
+
+    it("does not join what is large, or was begun", function()
+      local handle = http("/bytes?size=20000", { stream = true, join = true })
+      while reactor:inflight() > 0 do
+        reactor:step(1000)
+      end
+      assert.equal("head", select(2, reactor:next()))
+      assert.equal(20000, #handle:read())
+      repeat
+        local _, kind = reactor:next()
+      until kind == "done"
+      http("/slow?body=60", { stream = true, join = true })
+      assert.equal("head", select(2, next_event()))
+    end)
+
     it("keeps what was not read for after the end", function()
       local handle = http("/sse?count=2", { stream = true })
       repeat

@@ -12,6 +12,9 @@
 /* What may lie in a socket's buffers without having gone anywhere. */
 #define SOCKET_FULL 65536
 
+/* Bytes of a body that are not worth being lent. */
+#define SMALL_BODY 16384
+
 /* For every request curl looks through all connections to its host: streams,
 ** many of which may stay open, have a multi handle of their own. */
 enum { POOL_REQUESTS, POOL_STREAMS, POOLS };
@@ -264,6 +267,14 @@ static void stop(reactor_Op *op) {
   buffer_free(&t->upload);
 }
 
+/* A small answer that is there whole before its head was pulled. */
+static void join(http_Transfer *t) {
+  if (!t->joins || t->kind != NULL || t->body.len > SMALL_BODY) return;
+  if (!(t->op.pending & REACTOR_HEAD)) return;
+  t->op.pending &= ~(unsigned)(REACTOR_HEAD | REACTOR_DATA);
+  t->stream = false;
+}
+
 static void end(http_Transfer *t, CURLcode code) {
   if (t->on_connected != NULL && code == CURLE_OK) {
     t->on_connected(t);
@@ -271,6 +282,7 @@ static void end(http_Transfer *t, CURLcode code) {
   }
   judge(t, code);
   http_release(t);
+  join(t);
   reactor_say(&t->op, t->kind != NULL ? REACTOR_ERROR : REACTOR_DONE, true);
 }
 
@@ -484,6 +496,7 @@ static void take_options(http_Transfer *t, const http_Request *q) {
   t->max_body = q->max_body;
   t->window = q->window;
   t->stream = q->stream;
+  t->joins = q->stream && q->join;
   t->decode = q->decode;
   t->idle_timeout = q->idle_timeout;
   t->first_byte = q->first_byte_timeout;

@@ -33,6 +33,8 @@ typedef struct http_Request {
   size_t max_body;     /* bytes after decoding; SIZE_MAX: no limit */
   size_t window;       /* unread bytes at which a stream pauses */
   bool stream;         /* says HEAD and DATA; else all comes with DONE */
+  bool join;           /* so too, of a stream, what is small and there whole
+                       ** before HEAD was pulled */
   bool connect_only;   /* no request: on_connected is called instead */
   bool decode;         /* asks for and undoes content codings */
 } http_Request;
@@ -52,7 +54,7 @@ struct http_Transfer {
   int64_t length; /* of Content-Length; -1: none */
   int status;
   unsigned informational; /* 1xx answers so far */
-  bool stream, decode;
+  bool stream, joins, decode;
   bool head_complete; /* of a final answer */
   bool held;          /* by the user */
   bool paused;        /* curl waits for http_resume */

@@ -1,6 +1,7 @@
 --- An HTTP client in direct style: a call suspends the running task until the answer is there. libcurl does the work
 --- in the reactor; what it must never see (broken headers, other schemes) is refused here.
 local exchange = require("operations.http_exchange")
+local http_failure = require("operations.http_failure")
 local jar = require("operations.http_jar")
 local limits = require("operations.limits")
 local message = require("operations.http_message")
@@ -11,7 +12,7 @@ local scheduler = require("operations.scheduler")
 ---@class operations.http
 local http = { jar = jar.new, retry_after = retry.after, limits = limits }
 
-local failure = exchange.failure
+local failure = http_failure.new
 
 ---@class operations.HttpRequest
 ---@field url string  http or https
@@ -60,7 +61,7 @@ end
 -- time over one of its own.
 local function step_again(request, step, deadline)
   local answer, err = step(request)
-  if answer or request.once or not exchange.is_stale(err) then
+  if answer or request.once or not http_failure.is_stale(err) then
     return answer, err
   end
   request.timeout, request.fresh = left(deadline), true
@@ -121,7 +122,7 @@ local function pause(request, delay, deadline)
     return host.timer(delay, wake)
   end)
   if raised ~= nil then
-    return false, exchange.interrupted(request, raised)
+    return false, http_failure.interrupted(request, raised)
   end
   return true
 end

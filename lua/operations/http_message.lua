@@ -208,7 +208,7 @@ function message.prepare(options, stream)
   end
   local request = { url = options.url, method = options.method or "GET", options = options, headers = nil }
   if stream then
-    request.stream = true
+    request.stream, request.join = true, true
   end
   read_options(request, options)
   local body, method = options.body, request.method

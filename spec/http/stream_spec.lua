@@ -1,5 +1,6 @@
 local core = require("operations.core")
 local eventually = require("spec.support.eventually")
+local http_stream = require("operations.http_stream")
 local operations = require("operations")
 local task = require("operations.task")
 local test_server = require("spec.support.server")
@@ -13,6 +14,34 @@ local function memory()
     end
   end
 end
+
+describe("a stream of an answer that was there whole", function()
+  local function whole(body)
+    return http_stream.whole("http://x/", 200, {}, body)
+  end
+
+  it("gives the body once, then its end", function()
+    local stream = whole("all")
+    assert.equal(200, stream.status)
+    assert.equal("all", stream:read())
+    assert.is_nil((stream:read()))
+    assert.is_nil((whole(""):read()))
+  end)
+
+  it("lends it as it is", function()
+    local stream = whole("all")
+    assert.same({ "all" }, { stream:lend() })
+    assert.same({}, { stream:lend() })
+  end)
+
+  it("gives nothing once it is closed", function()
+    local stream = whole("all")
+    stream:linger(1)
+    stream:close()
+    stream:close()
+    assert.is_nil((stream:read()))
+  end)
+end)
 
 describe("a subscription over HTTP", function()
   local server
