@@ -57,6 +57,46 @@ describe("http", function()
       assert.same({ "a", "b" }, seen.headers["x-many"])
     end)
 
+    it("sends nothing of the request before, whatever that was", function()
+      local requests = {
+        { method = "GET", body = "" },
+        { method = "GET", path = "/echo/other?x=1", headers = { ["X-One"] = "1", ["X-Two"] = "2" }, body = "" },
+        { method = "GET", headers = { ["X-One"] = "1" }, body = "" },
+        { method = "GET", headers = { ["Accept-Encoding"] = "identity" }, body = "" },
+        { method = "DELETE", body = "" },
+        { method = "POST", body = "posted", headers = { ["X-Two"] = "3" } },
+        { method = "POST", path = "/echo?" .. ("y"):rep(600), body = "posted longer" },
+        { method = "PUT", body = "put" },
+        { method = "MKACTIVITYANDMORE", body = "made" },
+        { method = "QUERY" },
+      }
+      local function seen_of(request)
+        local options = { method = request.method, headers = request.headers }
+        options.body = request.body ~= "" and request.body or nil
+        local seen = echo(options, request.path)
+        seen.connection, seen.headers.host = nil, nil
+        return seen
+      end
+      local expected = {}
+      for i, request in ipairs(requests) do
+        expected[i] = seen_of(request)
+        assert.equal(request.method, expected[i].method)
+        assert.equal(request.path or "/echo", expected[i].uri)
+        assert.equal(request.body or "", expected[i].body)
+        for _, name in ipairs({ "X-One", "X-Two" }) do
+          assert.equal(request.headers and request.headers[name], expected[i].headers[name:lower()])
+        end
+      end
+      for i in ipairs(requests) do
+        for j in ipairs(requests) do
+          assert.same(expected[i], seen_of(requests[i]))
+          assert.same(expected[j], seen_of(requests[j]))
+        end
+      end
+      assert.equal(200, get("/echo", { method = "HEAD" }).status)
+      assert.same(expected[1], seen_of(requests[1]))
+    end)
+
     it("says who it is, and no more than it was asked to", function()
       local seen = echo({ method = "POST", body = "x" })
       assert.equal("operations/" .. require("operations.version"), seen.headers["user-agent"])

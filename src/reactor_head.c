@@ -102,11 +102,15 @@ static void end_block(http_Transfer *t) {
   if (t->stream) reactor_say(&t->op, REACTOR_HEAD, false);
   if (has_no_body(t)) t->coding.kind = CODING_NONE;
   /* Turns curl's debug function on: the only way to see encoded bytes. */
-  if (t->coding.kind != CODING_NONE)
-    curl_easy_setopt(t->easy, CURLOPT_VERBOSE, 1L);
+  if (t->coding.kind != CODING_NONE) {
+    t->easy->watched = true;
+    curl_easy_setopt(t->easy->curl, CURLOPT_VERBOSE, 1L);
+  }
   /* RFC 9112, 6.3: two framings at once may be an attack on who comes next. */
-  if (t->chunked && t->length >= 0)
-    curl_easy_setopt(t->easy, CURLOPT_FORBID_REUSE, 1L);
+  if (t->chunked && t->length >= 0) {
+    t->easy->closing = true;
+    curl_easy_setopt(t->easy->curl, CURLOPT_FORBID_REUSE, 1L);
+  }
 }
 
 static bool take_field(http_Transfer *t, const char *line, size_t length) {

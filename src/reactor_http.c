@@ -30,7 +30,7 @@ typedef struct http_Pool {
 typedef struct http_Engine {
   http_Pool pools[POOLS];
   size_t idle_count;
-  CURL *idle[MAX_IDLE_EASY]; /* with the fixed options, for the next */
+  http_Easy *idle[MAX_IDLE_EASY]; /* for the next */
 } http_Engine;
 
 static http_Engine *engine_of(const reactor_Reactor *r) {
@@ -54,9 +54,13 @@ static void fail(http_Transfer *t, const char *kind, const char *reason) {
   t->reason = reason;
 }
 
+static http_Transfer *transfer_of(void *ud) {
+  return ((http_Easy *)ud)->transfer;
+}
+
 static curl_socket_t on_open_socket(void *ud, curlsocktype purpose,
                                     struct curl_sockaddr *address) {
-  http_Transfer *t = (http_Transfer *)ud;
+  http_Transfer *t = transfer_of(ud);
   int fd;
   (void)purpose;
   if (t->public_only && !http_is_public(&address->addr)) {
@@ -80,10 +84,10 @@ static int on_close_socket(void *ud, curl_socket_t fd) {
 ** connection only when nothing of it went over the first. */
 static int on_request(void *ud, char *ip, char *local_ip, int port,
                       int local_port) {
-  http_Transfer *t = (http_Transfer *)ud;
+  http_Transfer *t = transfer_of(ud);
   long before = t->requested;
   (void)ip, (void)local_ip, (void)port, (void)local_port;
-  curl_easy_getinfo(t->easy, CURLINFO_REQUEST_SIZE, &t->requested);
+  curl_easy_getinfo(t->easy->curl, CURLINFO_REQUEST_SIZE, &t->requested);
   if (!t->once || before < 0 || t->requested <= before)
     return CURL_PREREQFUNC_OK;
   fail(t, "reset", "the connection was lost; the request may have been read");
@@ -91,11 +95,11 @@ static int on_request(void *ud, char *ip, char *local_ip, int port,
 }
 
 static size_t on_header(char *line, size_t size, size_t n, void *ud) {
-  return http_head_line((http_Transfer *)ud, line, size * n) ? size * n : 0;
+  return http_head_line(transfer_of(ud), line, size * n) ? size * n : 0;
 }
 
 static size_t on_body(char *bytes, size_t size, size_t n, void *ud) {
-  http_Transfer *t = (http_Transfer *)ud;
+  http_Transfer *t = transfer_of(ud);
   size_t length = size * n;
   if (t->held || (t->stream && t->body.len >= t->window)) {
     t->paused = true;
@@ -119,9 +123,9 @@ static size_t on_body(char *bytes, size_t size, size_t n, void *ud) {
 
 static int on_debug(CURL *easy, curl_infotype type, char *bytes, size_t length,
                     void *ud) {
-  http_Transfer *t = (http_Transfer *)ud;
+  http_Transfer *t = transfer_of(ud);
   (void)easy;
-  if (type == CURLINFO_DATA_IN && t->head_complete)
+  if (type == CURLINFO_DATA_IN && t != NULL && t->head_complete)
     coding_feed(&t->coding, bytes, length);
   return 0;
 }
@@ -172,7 +176,7 @@ static const char *kind_of(CURLcode code) {
 /* Which of curl's own two times was up. */
 static const char *phase_of(const http_Transfer *t) {
   double connected = 0;
-  curl_easy_getinfo(t->easy, CURLINFO_PRETRANSFER_TIME, &connected);
+  curl_easy_getinfo(t->easy->curl, CURLINFO_PRETRANSFER_TIME, &connected);
   return connected > 0 ? "total" : "connect";
 }
 
@@ -186,7 +190,7 @@ static const char *kind_of_loss(const char *message) {
 /* curl's words for a header line of more than 100 KiB: out of memory. */
 static bool is_long_line(const http_Transfer *t, CURLcode code) {
   double began = 0;
-  curl_easy_getinfo(t->easy, CURLINFO_STARTTRANSFER_TIME, &began);
+  curl_easy_getinfo(t->easy->curl, CURLINFO_STARTTRANSFER_TIME, &began);
   return code == CURLE_OUT_OF_MEMORY && began > 0 && !t->head_complete;
 }
 
@@ -207,7 +211,7 @@ static bool is_shared_loss(const http_Transfer *t, CURLcode code) {
   long version = CURL_HTTP_VERSION_2_0;
   if (!t->shared || (t->stream && t->head_complete)) return false;
   if (t->head_complete)
-    curl_easy_getinfo(t->easy, CURLINFO_HTTP_VERSION, &version);
+    curl_easy_getinfo(t->easy->curl, CURLINFO_HTTP_VERSION, &version);
   if (version != CURL_HTTP_VERSION_2_0) return false;
   return code == CURLE_PARTIAL_FILE || code == CURLE_HTTP2 || is_loss(t, code);
 }
@@ -216,13 +220,15 @@ static bool is_shared_loss(const http_Transfer *t, CURLcode code) {
 ** requests again. */
 static bool is_stale(const http_Transfer *t, CURLcode code) {
   long opened = 1;
-  curl_easy_getinfo(t->easy, CURLINFO_NUM_CONNECTS, &opened);
+  curl_easy_getinfo(t->easy->curl, CURLINFO_NUM_CONNECTS, &opened);
   if (opened == 0 && !t->head_complete && is_loss(t, code)) return true;
   return is_shared_loss(t, code);
 }
 
 static void judge(http_Transfer *t, CURLcode code) {
   if (t->kind != NULL) return; /* we stopped it ourselves */
+  if (code != CURLE_OK)
+    memcpy(t->message, t->easy->message, sizeof(t->message));
   if (is_long_line(t, code)) {
     fail(t, "size", "a line of the headers is larger than allowed");
   } else if (code != CURLE_OK) {
@@ -244,18 +250,23 @@ const char *http_reason(const http_Transfer *t) {
   return t->reason != NULL ? t->reason : t->message;
 }
 
+static void drop_easy(reactor_Reactor *r, http_Easy *easy) {
+  http_easy_close(easy);
+  ops_free(&r->alloc, easy, sizeof(*easy));
+}
+
 void http_release(http_Transfer *t) {
-  http_Engine *engine = engine_of(t->op.reactor);
-  reactor_timer_unset(t->op.reactor, &t->op.timer);
+  reactor_Reactor *r = t->op.reactor;
+  http_Engine *engine = engine_of(r);
+  reactor_timer_unset(r, &t->op.timer);
   if (t->easy != NULL) {
-    curl_multi_remove_handle(t->pool->multi, t->easy);
+    curl_multi_remove_handle(t->pool->multi, t->easy->curl);
+    t->easy->transfer = NULL;
     if (t->special || engine->idle_count == MAX_IDLE_EASY)
-      curl_easy_cleanup(t->easy);
+      drop_easy(r, t->easy);
     else engine->idle[engine->idle_count++] = t->easy;
     t->easy = NULL;
   }
-  curl_slist_free_all(t->headers);
-  t->headers = NULL;
   coding_end(&t->coding);
 }
 
@@ -296,7 +307,7 @@ static void late(http_Transfer *t, const char *phase, const char *reason) {
 static bool still_sending(http_Transfer *t) {
   curl_off_t sent = 0;
   bool moved;
-  curl_easy_getinfo(t->easy, CURLINFO_SIZE_UPLOAD_T, &sent);
+  curl_easy_getinfo(t->easy->curl, CURLINFO_SIZE_UPLOAD_T, &sent);
   moved = t->starving || sent - t->sent >= SOCKET_FULL;
   t->sent = sent;
   return moved;
@@ -335,10 +346,10 @@ static void collect(const http_Pool *pool) {
   int left;
   while ((message = curl_multi_info_read(pool->multi, &left)) != NULL) {
     CURLcode code = message->data.result;
-    http_Transfer *t = NULL;
+    http_Easy *easy = NULL;
     if (message->msg != CURLMSG_DONE) continue;
-    curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **)&t);
-    end(t, code);
+    curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **)&easy);
+    end(easy->transfer, code);
   }
 }
 
@@ -399,7 +410,7 @@ static void engine_close(reactor_Reactor *r) {
   http_Engine *engine = engine_of(r);
   int i;
   while (engine->idle_count > 0)
-    curl_easy_cleanup(engine->idle[--engine->idle_count]);
+    drop_easy(r, engine->idle[--engine->idle_count]);
   for (i = 0; i < POOLS; i++) curl_multi_cleanup(engine->pools[i].multi);
   ops_free(&r->alloc, engine, sizeof(*engine));
   r->engine_data = NULL;
@@ -441,49 +452,41 @@ static bool open_engine(reactor_Reactor *r) {
 
 /* The start of a transfer */
 
-/* What no request changes. */
-static CURLcode set_fixed(CURL *easy, reactor_Reactor *r) {
-  CURLcode code = CURLE_OK;
-  curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
-  curl_easy_setopt(easy, CURLOPT_PATH_AS_IS, 1L);
-  curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
-  curl_easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
+static void set_callbacks(http_Easy *kept, reactor_Reactor *r) {
+  CURL *easy = kept->curl;
+  curl_easy_setopt(easy, CURLOPT_PRIVATE, kept);
   curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, on_open_socket);
+  curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, kept);
   curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, on_close_socket);
   curl_easy_setopt(easy, CURLOPT_CLOSESOCKETDATA, r);
   curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_header);
+  curl_easy_setopt(easy, CURLOPT_HEADERDATA, kept);
   curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
+  curl_easy_setopt(easy, CURLOPT_WRITEDATA, kept);
   curl_easy_setopt(easy, CURLOPT_DEBUGFUNCTION, on_debug);
+  curl_easy_setopt(easy, CURLOPT_DEBUGDATA, kept);
   curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, on_request);
-  curl_easy_setopt(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
-  curl_easy_setopt(easy, CURLOPT_PROXY_SSLVERSION,
-                   (long)CURL_SSLVERSION_TLSv1_2);
-#if LIBCURL_VERSION_NUM >= 0x075500 /* 7.85 */
-  code = curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
-#else
-  code = curl_easy_setopt(easy, CURLOPT_PROTOCOLS,
-                          CURLPROTO_HTTP | CURLPROTO_HTTPS);
-#endif
-  /* A CAPATH, which Debian's build sets, turns curl's cache of the CA bundle
-  ** off: 25 ms of parsing per TLS connection. */
-  curl_easy_setopt(easy, CURLOPT_CAPATH, NULL);
-  curl_easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, "");
-#if LIBCURL_VERSION_NUM >= 0x075700 /* 7.87 */
-  curl_easy_setopt(easy, CURLOPT_CA_CACHE_TIMEOUT, -1L);
-  /* Cancelling must not wait for a resolver thread. */
-  curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);
-#endif
-  return code;
+  curl_easy_setopt(easy, CURLOPT_PREREQDATA, kept);
 }
 
-static CURL *take_easy(reactor_Reactor *r) {
-  http_Engine *engine = engine_of(r);
-  CURL *easy;
-  if (engine->idle_count > 0) return engine->idle[--engine->idle_count];
-  easy = curl_easy_init();
-  if (easy == NULL || set_fixed(easy, r) == CURLE_OK) return easy;
-  curl_easy_cleanup(easy);
+static http_Easy *new_easy(reactor_Reactor *r) {
+  http_Easy *easy = ops_alloc(&r->alloc, sizeof(*easy));
+  if (easy == NULL) return NULL;
+  memset(easy, 0, sizeof(*easy));
+  if (http_easy_open(easy) == CURLE_OK) {
+    set_callbacks(easy, r);
+    return easy;
+  }
+  drop_easy(r, easy);
   return NULL;
+}
+
+static http_Easy *take_easy(http_Transfer *t) {
+  http_Engine *engine = engine_of(t->op.reactor);
+  http_Easy *easy = engine->idle_count > 0 ? engine->idle[--engine->idle_count]
+                                           : new_easy(t->op.reactor);
+  if (easy != NULL) easy->transfer = t;
+  return easy;
 }
 
 static bool refuse(http_Transfer *t, const char *kind, const char *reason) {
@@ -522,7 +525,7 @@ bool http_start(reactor_Reactor *r, http_Transfer *t, const http_Request *q) {
   t->op.timer.op = &t->op;
   t->op.timer.on_due = on_late;
   reactor_start(r, &t->op);
-  t->easy = take_easy(r);
+  t->easy = take_easy(t);
   if (t->easy == NULL) return refuse(t, "memory", "no memory for a transfer");
   code = http_set_request(t, q);
   if (code != CURLE_OK)
@@ -534,7 +537,7 @@ bool http_start(reactor_Reactor *r, http_Transfer *t, const http_Request *q) {
   ** at once would leave no connection to be used again. */
   curl_multi_setopt(t->pool->multi, CURLMOPT_MAXCONNECTS,
                     (long)(MAX_IDLE_CONNECTIONS + r->active_count));
-  if (curl_multi_add_handle(t->pool->multi, t->easy) != CURLM_OK)
+  if (curl_multi_add_handle(t->pool->multi, t->easy->curl) != CURLM_OK)
     return refuse(t, "memory", "libcurl refused the transfer");
   return true;
 }
@@ -543,7 +546,7 @@ static void go_on(http_Transfer *t) {
   if (t->easy == NULL || !t->paused || t->held) return;
   t->paused = false; /* first: what curl kept back arrives within the call */
   t->heard = reactor_now();
-  curl_easy_pause(t->easy, t->starving ? CURLPAUSE_SEND : CURLPAUSE_CONT);
+  curl_easy_pause(t->easy->curl, t->starving ? CURLPAUSE_SEND : CURLPAUSE_CONT);
 }
 
 const char *http_lend(http_Transfer *t, size_t max, size_t *length) {

@@ -37,19 +37,42 @@ typedef struct http_Request {
                        ** before HEAD was pulled */
   bool connect_only;   /* no request: on_connected is called instead */
   bool decode;         /* asks for and undoes content codings */
+  /* The header line at `i`, from 0; NULL behind the last.  NULL: there are
+  ** none.  Must return. */
+  const char *(*line)(void *ud, size_t i);
+  void *line_ud;
 } http_Request;
 
 typedef struct http_Transfer http_Transfer;
+
+/* URLs of up to this many bytes are parsed once for all requests in a row. */
+#define HTTP_KEPT_URL 512
+
+/* One of curl's easy handles and what is set in it: of the next request, only
+** what differs is. */
+typedef struct http_Easy {
+  CURL *curl;
+  http_Transfer *transfer; /* whose it is now; NULL: nobody's */
+  CURLU *parsed;           /* `url`; or NULL: curl parses it */
+  struct curl_slist *lines;
+  long timeout, connect_timeout, max_age, version, wait, fresh;
+  bool has_body, direct;         /* direct: over no proxy, whatever is said */
+  bool watched, closing;         /* set when the answer's head came */
+  char method[16];               /* "": not known */
+  char url[HTTP_KEPT_URL];       /* likewise */
+  char codings[64];              /* the header line that asks for them */
+  char message[CURL_ERROR_SIZE]; /* curl's words */
+} http_Easy;
+
 struct http_Transfer {
-  reactor_Op op;              /* first: a handle */
-  struct http_Pool *pool;     /* where curl has it */
-  CURL *easy;                 /* NULL once it is over */
-  struct curl_slist *headers; /* owned; filled in before the start */
-  buffer_Buffer head;         /* header lines of the last block */
-  buffer_Buffer body;         /* what came of it */
-  size_t read, lent;          /* of that, to a stream's user */
-  size_t trailers;            /* bytes */
-  uint64_t received;          /* bytes of body so far, decoded */
+  reactor_Op op;          /* first: a handle */
+  struct http_Pool *pool; /* where curl has it */
+  http_Easy *easy;        /* NULL once it is over */
+  buffer_Buffer head;     /* header lines of the last block */
+  buffer_Buffer body;     /* what came of it */
+  size_t read, lent;      /* of that, to a stream's user */
+  size_t trailers;        /* bytes */
+  uint64_t received;      /* bytes of body so far, decoded */
   size_t max_body, window;
   int64_t length; /* of Content-Length; -1: none */
   int status;
@@ -81,8 +104,8 @@ struct http_Transfer {
   void (*on_connected)(http_Transfer *t); /* of one that asks for nothing */
 };
 
-/* Starts a zeroed transfer with its headers in place.  False when out of
-** memory or curl refuses; the transfer then has kind and message. */
+/* Starts a zeroed transfer.  False when out of memory or curl refuses; the
+** transfer then has kind and message. */
 bool http_start(reactor_Reactor *r, http_Transfer *t,
                 const http_Request *request);
 
@@ -106,8 +129,12 @@ bool http_write(http_Transfer *t, const char *bytes, size_t length);
 void http_pause(http_Transfer *t);
 void http_resume(http_Transfer *t);
 
-/* reactor_request.c: tells curl what is asked for.  The headers are in t. */
+/* reactor_request.c: tells curl what is asked for. */
 CURLcode http_set_request(http_Transfer *t, const http_Request *q);
+
+/* What no request changes, but for the callbacks. */
+CURLcode http_easy_open(http_Easy *easy);
+void http_easy_close(http_Easy *easy);
 
 /* reactor_upload.c: bodies that come piece by piece */
 

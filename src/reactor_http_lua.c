@@ -119,31 +119,28 @@ static const reactor_Face http_face = {push_event};
 
 /* Options */
 
-static void drop_headers(lua_State *L, http_Transfer *t, const char *why) {
-  curl_slist_free_all(t->headers);
-  t->headers = NULL;
-  luaL_error(L, why);
-}
+/* Where options.headers lies, an array of lines, while a request starts. */
+#define LINES 5
 
-/* Fills in t->headers from options.headers, an array of lines.  Nothing that
-** raises may come between this and the start. */
-static void read_headers(lua_State *L, http_Transfer *t) {
+static void check_lines(lua_State *L) {
   size_t i, n;
   lua_getfield(L, 2, "headers");
-  n = lua_istable(L, -1) ? ops_rawlen(L, -1) : 0;
+  n = lua_istable(L, LINES) ? ops_rawlen(L, LINES) : 0;
   for (i = 1; i <= n; i++) {
-    struct curl_slist *list;
-    const char *line;
-    ops_rawgeti(L, -1, i);
-    line = lua_tostring(L, -1);
-    if (line == NULL)
-      drop_headers(L, t, "bad option 'headers' (strings expected)");
-    list = curl_slist_append(t->headers, line);
-    if (list == NULL) drop_headers(L, t, "not enough memory for the headers");
-    t->headers = list;
+    if (ops_rawgeti(L, LINES, i) != LUA_TSTRING)
+      luaL_error(L, "bad option 'headers' (strings expected)");
     lua_pop(L, 1);
   }
+}
+
+/* The table keeps the line. */
+static const char *line_at(void *ud, size_t i) {
+  lua_State *L = (lua_State *)ud;
+  const char *line;
+  ops_rawgeti(L, LINES, i + 1);
+  line = lua_tostring(L, -1);
   lua_pop(L, 1);
+  return line;
 }
 
 #define OPTION(name, kind)                                                     \
@@ -232,7 +229,9 @@ int reactor_lua_http(lua_State *L) {
     return luaL_error(L, "bad options ('url' and 'method' expected)");
   q.body = reactor_string_option(L, "body", &q.body_len);
   ops_setslot(L, 4, REACTOR_BODY); /* curl reads it there */
-  read_headers(L, t);
+  lua_settop(L, 4);
+  check_lines(L);
+  if (lua_istable(L, LINES)) q.line = line_at, q.line_ud = L;
   if (http_start(r, t, &q)) {
     lua_settop(L, 4);
     return 1;

@@ -59,7 +59,7 @@ static ssize_t receive(stream_Stream *s, char *bytes, size_t room) {
   size_t n = 0;
   CURLcode code;
   if (!s->secure) return recv(s->fd, bytes, room, 0);
-  code = curl_easy_recv(s->http.easy, bytes, room, &n);
+  code = curl_easy_recv(s->http.easy->curl, bytes, room, &n);
   if (code == CURLE_OK) return (ssize_t)n;
   errno = code == CURLE_AGAIN ? EAGAIN : ECONNRESET;
   return -1;
@@ -69,7 +69,7 @@ static ssize_t transmit(stream_Stream *s, const char *bytes, size_t length) {
   size_t n = 0;
   CURLcode code;
   if (!s->secure) return send(s->fd, bytes, length, MSG_NOSIGNAL);
-  code = curl_easy_send(s->http.easy, bytes, length, &n);
+  code = curl_easy_send(s->http.easy->curl, bytes, length, &n);
   if (code == CURLE_OK) return (ssize_t)n;
   errno = code == CURLE_AGAIN ? EAGAIN : ECONNRESET;
   return -1;
@@ -210,7 +210,7 @@ static void no_delay(int fd) {
 static int take_connection(stream_Stream *s) {
   curl_socket_t fd = CURL_SOCKET_BAD;
   int own;
-  curl_easy_getinfo(s->http.easy, CURLINFO_ACTIVESOCKET, &fd);
+  curl_easy_getinfo(s->http.easy->curl, CURLINFO_ACTIVESOCKET, &fd);
   if (fd == CURL_SOCKET_BAD || s->secure) return fd;
   own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
   http_release(&s->http);

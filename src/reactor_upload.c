@@ -22,6 +22,6 @@ bool http_write(http_Transfer *t, const char *bytes, size_t length) {
   t->upload_ended = length == 0;
   if (!t->starving) return true;
   t->starving = false; /* first: curl asks for it within the call */
-  curl_easy_pause(t->easy, t->paused ? CURLPAUSE_RECV : CURLPAUSE_CONT);
+  curl_easy_pause(t->easy->curl, t->paused ? CURLPAUSE_RECV : CURLPAUSE_CONT);
   return true;
 }
