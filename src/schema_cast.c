@@ -237,6 +237,33 @@ static bool is_named(const cast_Machine *c, const schema_Object *object,
   return p != NULL && by_name(object, p);
 }
 
+/* May there be more in the result than the properties? */
+static bool keeps_others(const cast_Machine *c, const schema_Object *object) {
+  if (object->patterns > 0 || c->keep >= 2) return true;
+  if (object->additional < 0) return object->open;
+  return !program_node(c->m.s, object->additional)->is_false;
+}
+
+/* The member `key`, `value` on top of the stack, whose key no JSON can have:
+** kept (true) where others are, unless it must conform. */
+static bool cast_odd(cast_Machine *c, const schema_Object *object, int key,
+                     bool *fits) {
+  lua_State *L = c->m.L;
+  const char *name;
+  size_t len;
+  if (keeps_others(c, object) && !(object->whole && c->force)) {
+    if (object->whole) *fits = false;
+    return true;
+  }
+  if (lua_type(L, key) == LUA_TNUMBER) lua_pushvalue(L, key);
+  else if (lua_type(L, key) == LUA_TBOOLEAN)
+    lua_pushstring(L, lua_toboolean(L, key) ? "true" : "false");
+  else lua_pushstring(L, luaL_typename(L, key));
+  name = lua_tolstring(L, -1, &len);
+  record_at(c, "stripped", key + 1, 0, name, len);
+  return false;
+}
+
 /* What is not named: patterns, the rest, what is left out. */
 static void cast_others(cast_Machine *c, const schema_Object *object, int slot,
                         Members *members, bool *fits) {
@@ -246,10 +273,10 @@ static void cast_others(cast_Machine *c, const schema_Object *object, int slot,
   top = lua_gettop(L);
   lua_pushnil(L);
   while (lua_next(L, slot)) {
-    if (lua_type(L, top + 1) != LUA_TSTRING) {
-      *fits = false;
-    } else if (!is_named(c, object, top + 1) &&
-               cast_other(c, object, top + 1, fits)) {
+    if (lua_type(L, top + 1) != LUA_TSTRING
+            ? cast_odd(c, object, top + 1, fits)
+            : !is_named(c, object, top + 1) &&
+                  cast_other(c, object, top + 1, fits)) {
       lua_pushvalue(L, top + 1);
       lua_pushvalue(L, top + 2);
       lua_rawset(L, members->out);
@@ -283,13 +310,6 @@ void cast_mark_empty(cast_Machine *c, int slot, int out, uint16_t types) {
   }
 }
 
-/* May there be more in the result than the properties? */
-static bool keeps_others(const cast_Machine *c, const schema_Object *object) {
-  if (object->patterns > 0) return true;
-  if (object->additional < 0) return object->open;
-  return !program_node(c->m.s, object->additional)->is_false;
-}
-
 static bool cast_object(cast_Machine *c, const schema_Node *n, int slot) {
   lua_State *L = c->m.L;
   const schema_Object *object;
@@ -306,8 +326,7 @@ static bool cast_object(cast_Machine *c, const schema_Node *n, int slot) {
     members.hint = object->count;
     lua_pushnil(L);
     cast_properties(c, object, slot, &members, &fits);
-    if (members.odd || c->changes != 0 || c->keep >= 2 ||
-        keeps_others(c, object))
+    if (members.odd || c->changes != 0 || keeps_others(c, object))
       cast_others(c, object, slot, &members, &fits);
     else store(L, &members, members.pairs);
   }

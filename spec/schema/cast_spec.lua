@@ -39,6 +39,21 @@ describe("casting", function()
     assert.equal(5, #changes)
   end)
 
+  it("treats keys that no JSON has as others: lists them, or keeps them where the object is open", function()
+    local members = { name = { type = "string" } }
+    local result, changes, fits = cast({ type = "object", properties = members }, { name = "x", [5] = 1, [true] = 2 })
+    table.sort(changes, function(a, b) return a.path < b.path end)
+    assert.same({ name = "x" }, result)
+    assert.same({ { path = "/5", kind = "stripped", old = 1 }, { path = "/true", kind = "stripped", old = 2 } }, changes)
+    assert.is_true(fits)
+    result = cast({ type = "object", properties = members, additionalProperties = true }, { name = "x", [5] = 1 })
+    assert.same({ name = "x", [5] = 1 }, result)
+    local strings = { type = "object", properties = members, additionalProperties = { type = "string" } }
+    assert.same({ { name = "x", [5] = "y" }, {}, false }, { cast(strings, { name = "x", [5] = "y" }) })
+    result, changes, fits = cast(strings, { name = "x", [5] = "y" }, "force")
+    assert.same({ { name = "x" }, 1, true }, { result, #changes, fits })
+  end)
+
   it("changes nothing in the input and shares no table that the schema describes", function()
     local input = { id = 1, kind = "task", tags = { "a" }, x = 1 }
     local result = cast(task, input)
