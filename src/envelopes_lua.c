@@ -329,7 +329,7 @@ static int reader_gc(lua_State *L) {
 /* Pushes the values that the reader keeps: those of reader_create's arguments.
  */
 static void push_values(lua_State *L, Reader *r) {
-  lua_createtable(L, KEYS + SHAPE_MAX_KEYS, 0);
+  lua_createtable(L, KEYS + SHAPE_MAX_SLOTS, 0);
   lua_createtable(L, 2, 1);
   lua_pushinteger(L, 1);
   ops_rawseti(L, -2, 1);

@@ -2,13 +2,21 @@
 
 #include "json_utf8.h"
 
-void shape_push_keys(const shape_Shape *shape, lua_State *L, shape_Keys *keys) {
-  int i, n = shape->steps > 0 ? shape->keys : 0;
-  luaL_checkstack(L, SHAPE_MAX_KEYS + SHAPE_SLOTS + LUA_MINSTACK, "JSON");
-  keys->slot = lua_gettop(L);
+void shape_push_slots(const shape_Shape *shape, lua_State *L,
+                      shape_Slots *slots) {
+  int i, n = shape->any.steps > 0 ? shape->slots : 0;
+  luaL_checkstack(L, SHAPE_MAX_SLOTS + SHAPE_ROOM + LUA_MINSTACK, "JSON");
+  slots->first = lua_gettop(L);
   for (i = 1; i <= n; i++)
-    (void)ops_rawgeti(L, keys->table, keys->place + (size_t)i);
-  lua_settop(L, keys->slot + SHAPE_MAX_KEYS);
+    (void)ops_rawgeti(L, slots->table, slots->place + (size_t)i);
+  lua_settop(L, slots->first + SHAPE_MAX_SLOTS);
+}
+
+/* Pops a value into a slot. */
+static void set_slot(lua_State *L, const shape_Slots *slots, int slot) {
+  lua_pushvalue(L, -1);
+  lua_replace(L, slots->first + slot);
+  ops_rawseti(L, slots->table, slots->place + (size_t)slot);
 }
 
 /* --- making values ------------------------------------------------------- */
@@ -38,8 +46,9 @@ static const char *push_string(const build_Builder *b, const char *p,
 
 /* Makes the value of a step, whose token is at `p`; returns what follows that,
 ** or NULL. */
-static inline const char *make(const build_Builder *b, const shape_Step *step,
-                               const char *p, const char *end) {
+static inline const char *make(const build_Builder *b, const shape_Slots *slots,
+                               const shape_Step *step, const char *p,
+                               const char *end) {
   lua_State *L = b->L;
   switch ((shape_Kind)step->kind) {
   case SHAPE_OBJECT: lua_createtable(L, 0, step->n); return p;
@@ -51,6 +60,7 @@ static inline const char *make(const build_Builder *b, const shape_Step *step,
   case SHAPE_CLOSE: return p;
   case SHAPE_STRING: return push_string(b, p, end);
   case SHAPE_INTEGER: return push_integer(L, p, end);
+  case SHAPE_KNOWN: lua_pushvalue(L, slots->first + step->value); return p;
   case SHAPE_TRUE: lua_pushboolean(L, 1); return p;
   case SHAPE_FALSE: lua_pushboolean(L, 0); return p;
   case SHAPE_NULL: lua_pushlightuserdata(L, NULL); return p;
@@ -59,35 +69,125 @@ static inline const char *make(const build_Builder *b, const shape_Step *step,
   return p == end ? p : NULL;
 }
 
-bool shape_push(shape_Shape *shape, const build_Builder *b,
-                const shape_Keys *keys, const char *text, size_t len) {
-  const char *p = text, *end = text + len, *literal = shape->text;
-  const shape_Step *step = shape->step, *last = step + shape->steps;
+/* Pushes the value of a text for which the program was made; or returns false,
+** with the stack as it was. */
+static bool run(const shape_Program *program, const char *known,
+                const build_Builder *b, const shape_Slots *slots, const char *p,
+                const char *end) {
+  const shape_Step *step = program->step, *last = step + program->steps;
+  lua_State *L = b->L;
   int top;
-  if (step == last) return false;
-  if (len < step->literal || memcmp(p, literal, step->literal) != 0)
+  if (step == last || (size_t)(end - p) < step->literal ||
+      memcmp(p, known, step->literal) != 0)
     return false;
-  top = lua_gettop(b->L);
+  top = lua_gettop(L);
   for (; step < last; step++) {
-    size_t n = step->literal;
-    if (n > 0) {
-      if ((size_t)(end - p) < n || memcmp(p, literal, n) != 0) break;
-      p += n;
-      literal += n;
+    if (step->literal > 0) {
+      if ((size_t)(end - p) < step->literal ||
+          memcmp(p, known + step->at, step->literal) != 0)
+        break;
+      p += step->literal;
     }
-    if (step->key != 0) lua_pushvalue(b->L, keys->slot + step->key);
-    p = make(b, step, p, end);
+    if (step->key != 0) lua_pushvalue(L, slots->first + step->key);
+    p = make(b, slots, step, p, end);
     if (p == NULL) break;
-    if (step->place == SHAPE_MEMBER) lua_rawset(b->L, -3);
-    else if (step->place == SHAPE_ITEM) ops_rawseti(b->L, -2, step->n);
+    if (step->place == SHAPE_MEMBER) lua_rawset(L, -3);
+    else if (step->place == SHAPE_ITEM) ops_rawseti(L, -2, step->n);
   }
-  if (step == last) {
-    shape->hits++;
-    shape->misses = 0;
-    return true;
-  }
-  lua_settop(b->L, top);
+  if (step == last) return true;
+  lua_settop(L, top);
   return false;
+}
+
+/* --- what is the same in all texts --------------------------------------- */
+
+static bool is_hole(const shape_Step *step) {
+  return step->kind == SHAPE_STRING || step->kind == SHAPE_INTEGER;
+}
+
+static const char *skip_integer(const char *p, const char *end) {
+  if (p < end && *p == '-') p++;
+  while (p < end && *p >= '0' && *p <= '9') p++;
+  return p;
+}
+
+/* Notes in which strings and integers a text that has the shape differs. */
+static void compare(shape_Shape *shape, const char *p, const char *end) {
+  int i;
+  for (i = 0; i < shape->any.steps; i++) {
+    const shape_Step *step = &shape->any.step[i];
+    shape_Hole *hole = &shape->hole[i];
+    const char *q;
+    p += step->literal;
+    if (!is_hole(step)) continue;
+    q = step->kind == SHAPE_STRING ? utf8_skip_text(p, end)
+                                   : skip_integer(p, end);
+    if ((size_t)(q - p) != hole->size ||
+        memcmp(p, shape->text + hole->at, hole->size) != 0)
+      hole->varies = true;
+    p = q;
+  }
+}
+
+/* Puts the value that the shape's text has at step `i` into a new slot; returns
+** the slot, or 0 when it is none or another one each time. */
+static int know(shape_Shape *shape, const build_Builder *b,
+                const shape_Slots *slots, int i) {
+  const shape_Step *step = &shape->any.step[i];
+  const shape_Hole *hole = &shape->hole[i];
+  const char *s = shape->text + hole->at;
+  if (!is_hole(step) || hole->varies || shape->slots == SHAPE_MAX_SLOTS)
+    return 0;
+  if (step->kind == SHAPE_STRING) build_push_string(b, s, hole->size);
+  else if (push_integer(b->L, s, s + hole->size) == NULL) return 0;
+  set_slot(b->L, slots, ++shape->slots);
+  return shape->slots;
+}
+
+/* Makes the program for texts that have all in common which those before had:
+** what is known is a part of the bytes in between. */
+static void narrow(shape_Shape *shape, const build_Builder *b,
+                   const shape_Slots *slots) {
+  int i, steps = shape->any.steps;
+  shape_Step *check = shape->narrow.step; /* it has the bytes from `at` on */
+  size_t at = 0;
+  shape->narrow.steps = 0; /* stays so when Lua runs out of memory */
+  shape->slots = shape->keys;
+  for (i = 0; i < steps; i++) {
+    shape_Step *step = &shape->narrow.step[i];
+    const shape_Hole *hole = &shape->hole[i];
+    int slot = know(shape, b, slots, i);
+    *step = shape->any.step[i];
+    step->literal = 0;
+    if (slot > 0) {
+      step->kind = SHAPE_KNOWN;
+      step->value = (unsigned char)slot;
+    } else if (is_hole(step) || step->kind == SHAPE_END) {
+      check->at = (uint16_t)at;
+      check->literal = (uint16_t)(hole->at - at);
+      check = step + 1;
+      at = (size_t)hole->at + hole->size;
+    }
+  }
+  if (shape->slots > shape->keys) shape->narrow.steps = steps;
+}
+
+#define NARROW_HITS 4
+
+bool shape_push(shape_Shape *shape, const build_Builder *b,
+                const shape_Slots *slots, const char *text, size_t len) {
+  const char *end = text + len;
+  bool fits = run(&shape->narrow, shape->text, b, slots, text, end);
+  if (!fits) {
+    if (!run(&shape->any, shape->text, b, slots, text, end)) return false;
+    if (shape->narrow.steps > 0 || shape->hits == NARROW_HITS) {
+      compare(shape, text, end);
+      narrow(shape, b, slots);
+    }
+  }
+  shape->hits++;
+  shape->misses = 0;
+  return true;
 }
 
 /* --- learning ------------------------------------------------------------ */
@@ -100,10 +200,10 @@ typedef struct Level {
 typedef struct Learner {
   shape_Shape *shape;
   lua_State *L;
-  const shape_Keys *keys;
+  const shape_Slots *slots;
+  const char *text;
   int steps, key;
   int next_key;        /* that of the value to come; 0: none */
-  size_t literals;     /* bytes of shape->text */
   const char *literal; /* the bytes since the last hole start here ... */
   int literal_step;    /* ... and are checked with this step */
   int depth;
@@ -112,23 +212,22 @@ typedef struct Learner {
 } Learner;
 
 static void add_step(Learner *l, shape_Kind kind, int n) {
-  shape_Step *step = &l->shape->step[l->steps];
+  shape_Step *step = &l->shape->any.step[l->steps];
   if (l->steps + 1 == SHAPE_MAX_STEPS) l->failed = true;
   else l->steps++;
+  memset(step, 0, sizeof(*step));
   step->kind = (unsigned char)kind;
   step->place = SHAPE_NOWHERE;
   step->key = (unsigned char)l->next_key;
   l->next_key = 0;
-  step->literal = 0;
   step->n = (uint16_t)n;
 }
 
 /* The bytes up to `p` are the same in every text of the shape. */
 static void end_literal(Learner *l, const char *p) {
-  size_t n = (size_t)(p - l->literal);
-  memcpy(l->shape->text + l->literals, l->literal, n);
-  l->literals += n;
-  l->shape->step[l->literal_step].literal = (uint16_t)n;
+  shape_Step *step = &l->shape->any.step[l->literal_step];
+  step->at = (uint16_t)(l->literal - l->text);
+  step->literal = (uint16_t)(p - l->literal);
 }
 
 static void begin_literal(Learner *l, const char *p) {
@@ -142,7 +241,7 @@ static void end_value(Learner *l) {
   shape_Step *step;
   level->count++;
   if (l->depth == 0 || l->failed) return;
-  step = &l->shape->step[l->steps - 1];
+  step = &l->shape->any.step[l->steps - 1];
   step->place = level->is_object ? SHAPE_MEMBER : SHAPE_ITEM;
   if (!level->is_object) step->n = (uint16_t)level->count;
 }
@@ -162,7 +261,7 @@ static void begin_level(Learner *l, bool is_object) {
 
 static void end_level(Learner *l) {
   const Level *level = &l->levels[l->depth--];
-  l->shape->step[level->step].n = (uint16_t)level->count;
+  l->shape->any.step[level->step].n = (uint16_t)level->count;
   add_step(l, SHAPE_CLOSE, 0);
   end_value(l);
 }
@@ -170,6 +269,10 @@ static void end_level(Learner *l) {
 /* What lies from `p` to `q` is another one in each text. */
 static void add_hole(Learner *l, shape_Kind kind, const char *p,
                      const char *q) {
+  shape_Hole *hole = &l->shape->hole[l->steps];
+  hole->at = (uint16_t)(p - l->text);
+  hole->size = (uint16_t)(q - p);
+  hole->varies = false;
   add_step(l, kind, 0);
   end_literal(l, p);
   begin_literal(l, q);
@@ -177,15 +280,13 @@ static void add_hole(Learner *l, shape_Kind kind, const char *p,
 }
 
 static void learn_key(Learner *l, const char *s, size_t len) {
-  if (l->key == SHAPE_MAX_KEYS) {
+  if (l->key == SHAPE_MAX_SLOTS) {
     l->failed = true;
     return;
   }
   l->key++;
   lua_pushlstring(l->L, s, len);
-  lua_pushvalue(l->L, -1);
-  lua_replace(l->L, l->keys->slot + l->key);
-  ops_rawseti(l->L, l->keys->table, l->keys->place + (size_t)l->key);
+  set_slot(l->L, l->slots, l->key);
   l->next_key = l->key;
 }
 
@@ -235,36 +336,35 @@ static const char *learn_token(Learner *l, const char *p, const char *end) {
   return p + 1; /* a comma, a colon, white space, a byte order mark */
 }
 
-static void learn(shape_Shape *shape, lua_State *L, const shape_Keys *keys,
+static void learn(shape_Shape *shape, lua_State *L, const shape_Slots *slots,
                   const char *text, size_t len) {
   Learner l;
   const char *p = text, *end = text + len;
   memset(&l, 0, sizeof(l));
   l.shape = shape;
   l.L = L;
-  l.keys = keys;
-  l.literal = text;
+  l.slots = slots;
+  l.text = l.literal = text;
   while (p < end && !l.failed) p = learn_token(&l, p, end);
-  if (!l.failed) {
-    add_step(&l, SHAPE_END, 0);
-    end_literal(&l, end);
-  }
+  if (!l.failed) add_hole(&l, SHAPE_END, end, end);
   if (l.failed) return;
-  shape->steps = l.steps;
-  shape->keys = l.key;
+  memcpy(shape->text, text, len);
+  shape->any.steps = l.steps;
+  shape->keys = shape->slots = l.key;
 }
 
 #define USEFUL_HITS 8
 #define USEFUL_PATIENCE 2
 #define MAX_PATIENCE 1024
 
-void shape_learn(shape_Shape *shape, lua_State *L, const shape_Keys *keys,
+void shape_learn(shape_Shape *shape, lua_State *L, const shape_Slots *slots,
                  const char *text, size_t len) {
   if (len > SHAPE_MAX_LEN || ++shape->misses < shape->patience) return;
   if (shape->hits >= USEFUL_HITS) shape->patience = USEFUL_PATIENCE;
   else if (shape->patience < MAX_PATIENCE)
     shape->patience = 2 * shape->patience + 1;
   shape->hits = shape->misses = 0;
-  shape->steps = 0; /* stays so when Lua runs out of memory */
-  learn(shape, L, keys, text, len);
+  /* They stay so when Lua runs out of memory. */
+  shape->any.steps = shape->narrow.steps = 0;
+  learn(shape, L, slots, text, len);
 }

@@ -3,6 +3,8 @@
 ** A shape is learned from one text: what lies between its strings and numbers,
 ** and how its value is made.  A text that has the same bytes in between is
 ** valid, for the shape's text was, and its value is made without reading them.
+** Once some texts had the shape, the strings and numbers that were the same in
+** all of them count as bytes in between too, until one differs.
 */
 #ifndef OPERATIONS_JSON_SHAPE_H
 #define OPERATIONS_JSON_SHAPE_H
@@ -12,7 +14,7 @@
 #define SHAPE_MAX_LEN 2048
 #define SHAPE_MAX_STEPS 256
 #define SHAPE_MAX_DEPTH 16
-#define SHAPE_MAX_KEYS 40
+#define SHAPE_MAX_SLOTS 64 /* keys and known values */
 
 typedef enum shape_Kind {
   SHAPE_OBJECT,  /* with room for n members */
@@ -20,6 +22,7 @@ typedef enum shape_Kind {
   SHAPE_CLOSE,   /* it has all of them */
   SHAPE_STRING,  /* from here to the next '"' */
   SHAPE_INTEGER, /* from here to the first byte that is no digit */
+  SHAPE_KNOWN,   /* a string or an integer, the same in each text */
   SHAPE_TRUE,
   SHAPE_FALSE,
   SHAPE_NULL,
@@ -33,46 +36,61 @@ typedef enum shape_Place {
   SHAPE_ITEM     /* into the array below, at n */
 } shape_Place;
 
-/* Before a step is made, `literal` more bytes must be those of the text. */
+/* Before a step is made, the `literal` bytes of the shape's text from `at` on
+** must come. */
 typedef struct shape_Step {
   unsigned char kind;  /* shape_Kind */
   unsigned char place; /* shape_Place */
-  unsigned char key;   /* goes below the value: the n-th one; 0: none */
-  uint16_t literal, n;
+  unsigned char key;   /* slot of what goes below the value; 0: nothing */
+  unsigned char value; /* slot of what is known */
+  uint16_t at, literal, n;
 } shape_Step;
+
+/* Where the shape's text has a string or an integer, how long it is there, and
+** whether another text had another one. */
+typedef struct shape_Hole {
+  uint16_t at, size;
+  bool varies;
+} shape_Hole;
+
+typedef struct shape_Program {
+  int steps; /* 0: none */
+  shape_Step step[SHAPE_MAX_STEPS];
+} shape_Program;
 
 /* All fields are private.  Set it to zero for a shape that knows no text. */
 typedef struct shape_Shape {
-  int steps; /* 0: none learned */
-  int keys;
+  shape_Program any;                /* for what has the shape ... */
+  shape_Program narrow;             /* ... and known values besides */
+  shape_Hole hole[SHAPE_MAX_STEPS]; /* that of the same step */
+  int keys, slots; /* slots in use; the first ones are for the keys */
   /* How many texts had it, and how many in a row have not; so many of those
   ** make a new one.  What is of no use is learned ever less often. */
   unsigned hits, misses, patience;
   char text[SHAPE_MAX_LEN];
-  shape_Step step[SHAPE_MAX_STEPS];
 } shape_Shape;
 
-/* Where the keys of a shape are: on the stack above `slot`, and to stay in the
-** table at stack index `table`, above place `place`. */
-typedef struct shape_Keys {
-  int slot, table;
+/* Where the keys and known values of a shape are: on the stack above `first`,
+** and to stay in the table at stack index `table`, above place `place`. */
+typedef struct shape_Slots {
+  int first, table;
   size_t place;
-} shape_Keys;
+} shape_Slots;
 
-/* Pushes SHAPE_MAX_KEYS values: the keys, and what leaves room for others.
- *Above
- ** them there is room for what shape_push needs, or it raises. */
-#define SHAPE_SLOTS (3 * SHAPE_MAX_DEPTH)
-void shape_push_keys(const shape_Shape *shape, lua_State *L, shape_Keys *keys);
+/* Pushes SHAPE_MAX_SLOTS values: those of the shape, and what leaves room for
+** others.  Above them there is room for what shape_push needs, or it raises. */
+#define SHAPE_ROOM (3 * SHAPE_MAX_DEPTH)
+void shape_push_slots(const shape_Shape *shape, lua_State *L,
+                      shape_Slots *slots);
 
 /* Pushes the value of the text and returns true when it has the shape; returns
 ** false, with the stack as it was, when it has not, or its strings hold escapes
 ** or are no UTF-8. */
 bool shape_push(shape_Shape *shape, const build_Builder *b,
-                const shape_Keys *keys, const char *text, size_t len);
+                const shape_Slots *slots, const char *text, size_t len);
 
 /* A valid text did not have the shape: it may become the shape. */
-void shape_learn(shape_Shape *shape, lua_State *L, const shape_Keys *keys,
+void shape_learn(shape_Shape *shape, lua_State *L, const shape_Slots *slots,
                  const char *text, size_t len);
 
 #endif

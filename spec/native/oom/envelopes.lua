@@ -8,10 +8,12 @@ local streams = {
 }
 
 return function()
+  local readers = {} -- a finalizer that fails is not called again
   for kind, format in pairs(streams) do
     local reader = assert(core.envelope_reader(kind, { source = "http", statusCode = 200 }, 100, true, "[DONE]"))
+    readers[#readers + 1] = reader
     local queue = reader:queue()
-    for i = 1, 4 do
+    for i = 1, 9 do
       local text = format:format(i)
       assert(reader:feed(text:sub(1, 9)))
       assert(reader:feed(text:sub(10)))
@@ -24,4 +26,5 @@ return function()
     reader:finish()
     assert(queue[2] == queue)
   end
+  assert(#readers == 3)
 end

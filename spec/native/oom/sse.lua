@@ -17,8 +17,9 @@ return function()
   assert(events[2].data == "bad \239\191\189 byte" and #events[3].data == 3000)
 
   parser = assert(sse.parser(nil, { json = true }))
-  for i = 1, 6 do
-    assert(parser:feed(('data: {"n":%d,"list":[{"text":"t%d"},null,true]}\n\ndata: no JSON\n\n'):format(i, i)))
+  for i = 1, 9 do
+    local data = '{"n":%d,"same":"s","list":[{"text":"t%d"},null,true]}'
+    assert(parser:feed(("data: " .. data .. "\n\ndata: no JSON\n\n"):format(i, i)))
     local event = assert(parser:next())
     assert(event.data.n == i and event.data.list[1].text == "t" .. i)
     assert(parser:next().data == "no JSON" and not parser:next())
