@@ -4,6 +4,7 @@
 #include <string.h>
 
 #include "buffer.h"
+#include "utf8.h"
 #include "utf8_repair.h"
 
 /* The longest field names, "event" and "retry"; a longer one is unknown. */
@@ -173,7 +174,7 @@ static bool repair_text(sse_Parser *p, Text *t) {
 }
 
 static bool repair(sse_Parser *p, Text *t) {
-  return t->ascii || repair_text(p, t);
+  return t->ascii || utf8_valid(t->p, t->len) || repair_text(p, t);
 }
 
 static void forget_event(sse_Parser *p) {
@@ -190,25 +191,29 @@ static bool commit_id(sse_Parser *p) {
   return buffer_add(&p->last_id, p->id.p, p->id.len) || fail(p, SSE_NO_MEMORY);
 }
 
+static void hand_out(sse_Parser *p, const char *data, size_t len) {
+  sse_Event event;
+  event.type = p->type.len > 0 ? p->type.p : "message";
+  event.type_len = p->type.len > 0 ? p->type.len : 7;
+  event.data = data;
+  event.data_len = len;
+  event.id = p->last_id.len > 0 ? p->last_id.data : "";
+  event.id_len = p->last_id.len;
+  event.retry = p->new_retry;
+  p->new_retry = -1;
+  forget_event(p);
+  p->on_event(p->ud, &event);
+}
+
 /* A blank line: the id counts from here on, with or without an event. */
 static bool dispatch(sse_Parser *p) {
-  sse_Event event;
   if (p->has_id && !commit_id(p)) return false;
-  if (p->has_data) {
-    if (!repair(p, &p->data) || !repair(p, &p->type)) return false;
-    event.type = p->type.len > 0 ? p->type.p : "message";
-    event.type_len = p->type.len > 0 ? p->type.len : 7;
-    event.data = p->data.p;
-    event.data_len = p->data.len;
-    event.id = p->last_id.len > 0 ? p->last_id.data : "";
-    event.id_len = p->last_id.len;
-    event.retry = p->new_retry;
-    p->new_retry = -1;
+  if (!p->has_data) {
     forget_event(p);
-    p->on_event(p->ud, &event);
-  } else {
-    forget_event(p);
+    return true;
   }
+  if (!repair(p, &p->data) || !repair(p, &p->type)) return false;
+  hand_out(p, p->data.p, p->data.len);
   return true;
 }
 
@@ -356,12 +361,31 @@ static const char *find(const char *s, const char *end, char c) {
   return found != NULL ? found : end;
 }
 
+/* Most events are one line of data, perhaps after their name.  Takes the line
+** at `s`, which `lf` ends, if it is one and a blank line follows; returns what
+** follows that, or NULL. */
+static const char *take_event(sse_Parser *p, const char *s, const char *lf,
+                              const char *end) {
+  size_t n;
+  if (end - lf < 2 || lf[1] != '\n' || lf - s < 5 || memcmp(s, "data:", 5) != 0)
+    return NULL;
+  if (p->place != IN_NAME || p->name_len > 0 || p->has_data || p->has_id ||
+      !p->type.ascii)
+    return NULL;
+  s += s[5] == ' ' ? 6 : 5;
+  n = (size_t)(lf - s);
+  if (n > p->max_event - p->type.len || !(p->ascii || utf8_valid(s, n)))
+    return NULL;
+  hand_out(p, s, n);
+  return lf + 2;
+}
+
 /* Each byte is searched once for a LF and once for a CR, whatever the lines. */
 static bool take_lines(sse_Parser *p, const char *s, const char *end) {
   const char *lf = find(s, end, '\n');
   const char *cr = find(s, end, '\r');
   while (s < end) {
-    const char *stop;
+    const char *stop, *next;
     if (p->after_cr) {
       p->after_cr = false;
       if (*s == '\n') s++;
@@ -370,6 +394,11 @@ static bool take_lines(sse_Parser *p, const char *s, const char *end) {
     if (lf < s) lf = *s == '\n' ? s : find(s, end, '\n');
     if (cr < s) cr = find(s, end, '\r');
     stop = lf < cr ? lf : cr;
+    next = stop == lf ? take_event(p, s, lf, end) : NULL;
+    if (next != NULL) {
+      s = next;
+      continue;
+    }
     if (s < stop && !take(p, s, stop)) return false;
     if (stop == end) break;
     if (!end_line(p)) return false;
