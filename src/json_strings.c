@@ -11,21 +11,24 @@ void strings_open(lua_State *L) {
   ops_rawsetp(L, LUA_REGISTRYINDEX, core->strings);
 }
 
-/* Nothing is known of the slot once Lua made a string: a finalizer may have run
-** that reads JSON too. */
-void strings_push_missed(lua_State *L, strings_Slot *slot, int table,
+/* Nothing is known of the slots once Lua made a string: a finalizer may have
+** run that reads JSON too. */
+void strings_push_missed(lua_State *L, strings_Set *set, int table, size_t i,
                          const strings_Ends *e, const char *s, size_t len) {
+  strings_Slot *slot = &set->slots[i];
   uint32_t seen = (uint32_t)e->hash;
-  size_t place = (size_t)(e->hash >> (64 - STRINGS_BITS)) + 1;
   lua_pushlstring(L, s, len);
   if (len > STRINGS_MAX_LEN) return;
-  if (slot->seen == seen) {
-    lua_pushvalue(L, -1);
-    ops_rawseti(L, table, place);
-    slot->first = e->first;
-    slot->last = e->last;
-    slot->len = (uint32_t)len;
-    slot->s = lua_tolstring(L, -1, NULL);
+  if (slot->s != NULL) {
+    bool again = slot->seen == seen;
+    slot->seen = seen;
+    if (set->slots[i ^ 1].s == NULL) slot = &set->slots[i ^= 1];
+    else if (!again) return;
   }
-  slot->seen = seen;
+  lua_pushvalue(L, -1);
+  ops_rawseti(L, table, i + 1);
+  slot->first = e->first;
+  slot->last = e->last;
+  slot->len = (uint32_t)len;
+  slot->s = lua_tolstring(L, -1, NULL);
 }

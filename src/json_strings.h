@@ -3,15 +3,18 @@
 ** pushed from here, they need no hashing and no search by Lua.
 **
 ** One set per Lua state, of at most STRINGS_SLOTS strings of at most
-** STRINGS_MAX_LEN bytes.  A string gets its place when it comes the second time
-** in a row there; so texts without repetition pass by without a trace.
+** STRINGS_MAX_LEN bytes.  A string may be in one of two slots beside each
+*other.
+** When both are in use it gets one when it comes the second time in a row
+*there;
+** so texts without repetition push nothing out.
 */
 #ifndef OPERATIONS_JSON_STRINGS_H
 #define OPERATIONS_JSON_STRINGS_H
 
 #include "core.h"
 
-#define STRINGS_BITS 8
+#define STRINGS_BITS 10
 #define STRINGS_SLOTS (1 << STRINGS_BITS)
 #define STRINGS_MAX_LEN 40
 
@@ -66,9 +69,17 @@ static inline strings_Ends strings_ends(const char *s, size_t len) {
   return e;
 }
 
-/* Pushes a string that its slot does not hold. */
-void strings_push_missed(lua_State *L, strings_Slot *slot, int table,
+/* Pushes a string that is not in the set; slot `i` is the first of its two. */
+void strings_push_missed(lua_State *L, strings_Set *set, int table, size_t i,
                          const strings_Ends *e, const char *s, size_t len);
+
+static inline bool strings_holds(const strings_Slot *slot,
+                                 const strings_Ends *e, const char *s,
+                                 size_t len) {
+  return slot->first == e->first && slot->last == e->last && slot->len == len &&
+         slot->s != NULL &&
+         (len <= 16 || memcmp(slot->s + 8, s + 8, len - 16) == 0);
+}
 
 /* Pushes the string of which `e` are the ends; `table` is the stack index of
 ** what strings_push_table pushed. */
@@ -76,12 +87,11 @@ static inline void strings_push(lua_State *L, strings_Set *set, int table,
                                 const strings_Ends *e, const char *s,
                                 size_t len) {
   size_t i = (size_t)(e->hash >> (64 - STRINGS_BITS));
-  strings_Slot *slot = &set->slots[i];
-  if (slot->first == e->first && slot->last == e->last && slot->len == len &&
-      slot->s != NULL &&
-      (len <= 16 || memcmp(slot->s + 8, s + 8, len - 16) == 0))
+  if (strings_holds(&set->slots[i], e, s, len))
     (void)ops_rawgeti(L, table, i + 1);
-  else strings_push_missed(L, slot, table, e, s, len);
+  else if (strings_holds(&set->slots[i ^ 1], e, s, len))
+    (void)ops_rawgeti(L, table, (i ^ 1) + 1);
+  else strings_push_missed(L, set, table, i, e, s, len);
 }
 
 #endif
