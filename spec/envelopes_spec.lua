@@ -9,7 +9,7 @@ local function open(kind, options)
   local queue = reader:queue()
   return reader, function()
     local list = {}
-    while queue[queue[1] + 1] ~= queue do
+    while queue[queue[1] + 1] do
       queue[1] = queue[1] + 1
       list[#list + 1] = queue[queue[1]]
     end

@@ -3,9 +3,9 @@
 ** in, a queue of envelopes out, made within the call that brings the bytes.
 **
 ** The queue is a Lua table: at [1] the place that was taken last, then the
-** envelopes, and behind the last one the queue itself.  Whoever takes one
-** counts [1] up.  `objects` says whether the data of all is an unmarked table
-** without [1], so that nobody has to look.
+** envelopes, and behind the last one false.  Whoever takes one counts [1] up.
+** `objects` says whether the data of all is an unmarked table without [1], so
+** that nobody has to look.
 */
 #include "core.h"
 #include "json_lua.h"
@@ -219,7 +219,7 @@ static void begin(lua_State *L, Reader *r, json_Texts *texts) {
 }
 
 static void end(lua_State *L, Reader *r) {
-  lua_pushvalue(L, AT_QUEUE);
+  lua_pushboolean(L, 0);
   ops_rawseti(L, AT_QUEUE, r->tail + 1);
   lua_pushboolean(L, r->objects);
   lua_setfield(L, AT_QUEUE, "objects");
@@ -333,7 +333,7 @@ static void push_values(lua_State *L, Reader *r) {
   lua_createtable(L, 2, 1);
   lua_pushinteger(L, 1);
   ops_rawseti(L, -2, 1);
-  lua_pushvalue(L, -1);
+  lua_pushboolean(L, 0);
   ops_rawseti(L, -2, 2);
   ops_rawseti(L, -2, QUEUE);
   lua_pushvalue(L, 2);

@@ -53,19 +53,19 @@ end
 -- What the coroutine returns before its handler's results, and yields before a queue: tells both from an event.
 local RETURNED, QUEUE = {}, {}
 
---- Envelopes that are ready, of an HTTP answer: at [1] the place that was taken last, behind the last envelope the
---- queue itself. `objects` says that the data of all is an unmarked table without [1].
+--- Envelopes that are ready, of an HTTP answer: at [1] the place that was taken last, behind the last envelope
+--- false. `objects` says that the data of all is an unmarked table without [1].
 ---@alias operations.EnvelopeQueue table
 
-local EMPTY = { 1 }
-EMPTY[2] = EMPTY
+local EMPTY = { 1, false }
 
 -- The next value; nil when the queue is empty.
 local function take(queue)
   local at = queue[1] + 1
   local value = queue[at]
-  if value ~= queue then
-    queue[at], queue[1] = false, at -- keeps nothing alive
+  if value then
+    queue[at] = false -- keeps nothing alive
+    queue[1] = at
     return value
   end
 end
@@ -189,8 +189,9 @@ function Subscription:__call()
   local ready = self._ready
   local at = ready[1] + 1
   local waiting = ready[at]
-  if waiting ~= ready then
-    ready[at], ready[1] = false, at
+  if waiting then
+    ready[at] = false
+    ready[1] = at
     return waiting
   end
   local envelope, err = next_event(self)

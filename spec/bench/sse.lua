@@ -85,7 +85,7 @@ local function envelopes(chunks)
     for i = 1, #chunks do
       reader:feed(chunks[i])
       local at = queue[1] + 1
-      while queue[at] ~= queue do
+      while queue[at] do
         count = count + (queue[at].data and 1 or 0)
         queue[at], queue[1] = false, at
         at = at + 1

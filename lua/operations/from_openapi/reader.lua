@@ -18,7 +18,7 @@ local reader = {}
 
 -- Tells what waits in the queue.
 local function emit(connection, queue)
-  if queue[2] ~= queue then
+  if queue[2] then
     connection.told = true
     subscription.emit_queue(connection.context, queue)
   end

@@ -24,7 +24,7 @@ return function()
       queue[1] = 3
     end
     reader:finish()
-    assert(queue[2] == queue)
+    assert(queue[2] == false)
   end
   assert(#readers == 3)
 end
