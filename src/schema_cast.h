@@ -7,10 +7,11 @@
 
 #include "schema_check.h"
 
-#define CAST_MAX_DEPTH 512     /* nodes within nodes */
-#define CAST_PAIRS PROGRAM_FEW /* members on the stack until they are stored   \
-                                */
-#define CAST_VIEWS 48          /* schemas that apply to one value */
+#define CAST_MAX_DEPTH 512 /* nodes within nodes */
+#define CAST_PAIRS                                                             \
+  PROGRAM_FEW         /* members on the stack until they are stored            \
+                       */
+#define CAST_VIEWS 48 /* schemas that apply to one value */
 
 typedef struct cast_Machine {
   check_Machine m;
