@@ -88,7 +88,13 @@ ptrdiff_t value_array_length(lua_State *L, int i);
 ptrdiff_t value_glance_length(lua_State *L, int i);
 
 /* Is the value at `i` the number n? */
-bool value_is_index(lua_State *L, int i, size_t n);
+static inline bool value_is_index(lua_State *L, int i, size_t n) {
+#if OPS_INTEGERS
+  return lua_isinteger(L, i) && lua_tointeger(L, i) == (lua_Integer)n;
+#else
+  return lua_type(L, i) == LUA_TNUMBER && lua_tonumber(L, i) == (lua_Number)n;
+#endif
+}
 
 typedef struct value_Name {
   const char *s; /* borrowed from the table that has it for a key */

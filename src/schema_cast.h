@@ -81,6 +81,21 @@ void cast_record(cast_Machine *c, const char *kind, int old, int fresh);
 bool cast_convert(cast_Machine *c, const int32_t *nodes, int count, int slot,
                   uint16_t types);
 
+/* The same for the value on top of the stack, which is of Lua type `t`, and a
+** target that refuses it; nothing is listed. */
+bool cast_convert_quickly(cast_Machine *c, const schema_Node *n, int slot,
+                          int t);
+
+/* Is the number within the bounds of the node, which its acts decide by?  False
+** where doubles are not exact. */
+static inline bool cast_within(const cast_Machine *c, const schema_Node *n,
+                               double d) {
+  const schema_Bounds *bounds = program_bounds(c->m.s, n->bounds);
+  return d > -(double)OPS_MAX_SAFE_INTEGER &&
+         d < (double)OPS_MAX_SAFE_INTEGER && d >= bounds->low &&
+         d <= bounds->high;
+}
+
 /* Is it better to leave out an optional member that could not be mended? */
 bool cast_drop(cast_Machine *c, int32_t node, int slot);
 

@@ -7,34 +7,64 @@
 
 #define ROOM 16 /* stack slots for one value, besides its members */
 
-/* A scalar that stays as it is. */
-static inline bool stays(cast_Machine *c, const schema_Node *n, int slot,
-                         int t) {
-  schema_Act act = (schema_Act)n->acts[t];
-#if OPS_INTEGERS
-  if (t == LUA_TNUMBER) {
-    if (!lua_isinteger(c->m.L, slot)) {
-      if (act != ACT_NUMBER) return false;
-    } else if (n->bounds == 0 && (act == ACT_INTEGER || act == ACT_NUMBER)) {
-      return true;
-    }
-  }
+/* Slots of the stack that may be taken this way: LuaJIT has few. */
+#define MOST_SLOTS (OPS_STACK_SLOTS / 4)
+
+#if defined(__GNUC__)
+#define HOT inline __attribute__((always_inline))
+#define COLD __attribute__((noinline))
+#else
+#define HOT inline
+#define COLD
 #endif
-  return act == ACT_ACCEPT || check_quick(&c->m, n, slot, t);
+
+#if OPS_INTEGERS
+/* 1.0 may have to become 1. */
+static HOT bool number_stays(cast_Machine *c, const schema_Node *n, int slot,
+                             schema_Act act) {
+  if (!lua_isinteger(c->m.L, slot))
+    return act == ACT_NUMBER && cast_within(c, n, lua_tonumber(c->m.L, slot));
+  if (act != ACT_INTEGER && act != ACT_NUMBER)
+    return check_quick(&c->m, n, slot, LUA_TNUMBER);
+  return n->bounds == 0 ||
+         cast_within(c, n, (double)lua_tointeger(c->m.L, slot));
+}
+#endif
+
+/* At least one character is what texts are asked for most. */
+static HOT bool text_stays(cast_Machine *c, const schema_Node *n, int slot) {
+  const schema_Bounds *bounds = program_bounds(c->m.s, n->bounds);
+  size_t len;
+  const char *s = lua_tolstring(c->m.L, slot, &len);
+  return (bounds->shortest <= 1 && len > 0 && len <= bounds->longest &&
+          (s[0] & 0xC0) != 0x80) ||
+         check_quick(&c->m, n, slot, LUA_TSTRING);
 }
 
-/* Casts the value in `slot`, which is no scalar that stays. */
-static bool cast_other(cast_Machine *c, const schema_Node *n, int slot, int t) {
+/* A scalar that stays as it is. */
+static HOT bool stays(cast_Machine *c, const schema_Node *n, int slot, int t) {
+  schema_Act act = (schema_Act)n->acts[t];
+  if (act == ACT_ACCEPT) return true;
+#if OPS_INTEGERS
+  if (t == LUA_TNUMBER) return number_stays(c, n, slot, act);
+#endif
+  if (act == ACT_LENGTH) return text_stays(c, n, slot);
+  return t != LUA_TTABLE && act != ACT_REFUSE && check_quick(&c->m, n, slot, t);
+}
+
+/* Casts the value on top of the stack, which is no scalar that stays. */
+static COLD bool cast_other(cast_Machine *c, const schema_Node *n, int slot,
+                            int t) {
   bool fits;
   if (n->accepts_all) return true;
   if (t == LUA_TTABLE && cast_quickly(c, n, slot, &fits)) return fits;
   if (n->acts[t] == ACT_REFUSE && !n->merges)
-    return cast_convert(c, &n->self, 1, slot, n->types);
+    return cast_convert_quickly(c, n, slot, t);
   return cast_fully(c, n->self, slot, t);
 }
 
-static inline bool cast_one(cast_Machine *c, const schema_Node *n, int slot,
-                            int t) {
+static HOT bool cast_one(cast_Machine *c, const schema_Node *n, int slot,
+                         int t) {
   return stays(c, n, slot, t) || cast_other(c, n, slot, t);
 }
 
@@ -49,14 +79,36 @@ static void store(lua_State *L, int slot, int base, int top) {
   for (; top > base; top -= 2) lua_rawset(L, slot);
 }
 
-static bool cast_object(cast_Machine *c, const schema_Object *object,
-                        int slot) {
+/* The key of a property that is missing is on top of the stack: its value comes
+** above it, or it goes. */
+static COLD bool add_missing(cast_Machine *c, const schema_Property *p,
+                             bool *fits) {
+  lua_State *L = c->m.L;
+  int key = lua_gettop(L), t;
+  if (p->default_value != 0) {
+    t = ops_rawgeti(L, c->m.constants, (size_t)p->default_value);
+    if (t != LUA_TTABLE) {
+      if (!cast_one(c, p->check, key + 1, t)) *fits = false;
+      c->changed++;
+      return true;
+    }
+    lua_settop(L, key);
+  }
+  if (cast_push_missing(c, p, fits)) return true;
+  lua_settop(L, key - 1);
+  return false;
+}
+
+/* `tag`: the property whose key and value are on the stack, or NULL. */
+static bool cast_object(cast_Machine *c, const schema_Object *object, int slot,
+                        const schema_Property *tag) {
   lua_State *L = c->m.L;
   const schema_Property *p = object->properties, *end = p + object->count;
-  int base = lua_gettop(L), top = base;
+  int top = lua_gettop(L), base = tag == NULL ? top : top - 2;
   bool fits = true;
   for (; p < end; p++) {
     int t;
+    if (p == tag) continue;
     ops_rawgeti(L, c->m.constants, (size_t)p->key);
     lua_pushvalue(L, top + 1);
     t = ops_rawget(L, slot);
@@ -67,8 +119,7 @@ static bool cast_object(cast_Machine *c, const schema_Object *object,
       lua_settop(L, top);
     } else {
       lua_settop(L, top + 1);
-      if (cast_push_missing(c, p, &fits)) top += 2;
-      else lua_settop(L, top);
+      if (add_missing(c, p, &fits)) top += 2;
     }
   }
   store(L, slot, base, top);
@@ -117,10 +168,34 @@ static bool is_object(cast_Machine *c, int slot) {
          (type == TYPE_ANY && ops_rawlen(c->m.L, slot) == 0);
 }
 
+static bool has_room(lua_State *L, int n) {
+  return lua_gettop(L) + n < MOST_SLOTS && ops_checkstack(L, n + ROOM);
+}
+
 static bool cast_members(cast_Machine *c, const schema_Node *n, int slot,
                          bool *fits) {
-  if (n->shape == NULL || !n->shape->named || !is_object(c, slot)) return false;
-  *fits = cast_object(c, n->shape, slot);
+  if (n->shape == NULL || !n->shape->named || !is_object(c, slot) ||
+      !has_room(c->m.L, 2 * n->shape->count))
+    return false;
+  *fits = cast_object(c, n->shape, slot, NULL);
+  return true;
+}
+
+/* An object of which nothing is said: a copy. */
+static bool copy_members(cast_Machine *c, int slot) {
+  lua_State *L = c->m.L;
+  int base = lua_gettop(L), top = base;
+  if (!is_object(c, slot) || !has_room(L, 2 * CAST_PAIRS)) return false;
+  lua_pushnil(L);
+  while (lua_next(L, slot)) {
+    top += 2;
+    if (top > base + 2 * CAST_PAIRS) {
+      lua_settop(L, base);
+      return false;
+    }
+    lua_pushvalue(L, top - 1);
+  }
+  store(L, slot, base, top);
   return true;
 }
 
@@ -128,38 +203,78 @@ static bool cast_items(cast_Machine *c, const schema_Node *n, int slot,
                        bool *fits) {
   const schema_Bounds *bounds = program_bounds(c->m.s, n->bounds);
   size_t length = ops_rawlen(c->m.L, slot);
-  if (n->merges || (glance_type(c, slot) & TYPE_ARRAY) == 0) return false;
+  if (n->merges || (glance_type(c, slot) & TYPE_ARRAY) == 0 ||
+      !has_room(c->m.L, 0))
+    return false;
   *fits = length >= bounds->fewest_items && length <= bounds->most_items;
   return cast_array(c, n->item, slot, length, fits);
 }
 
-static bool cast_tagged(cast_Machine *c, const schema_Node *n, int slot,
+/* The tag whose key and value are pushed, or NULL. */
+static const schema_Tag *push_tag(cast_Machine *c, const schema_Union *u,
+                                  int slot) {
+  lua_State *L = c->m.L;
+  const schema_Tag *tag = program_tag(c->m.s, u->tag), *end = tag + u->tags;
+  const void *address;
+  ops_rawgeti(L, c->m.constants, (size_t)u->key);
+  lua_pushvalue(L, -1);
+  if (ops_rawget(L, slot) != LUA_TSTRING) return NULL;
+  address = lua_topointer(L, -1);
+  while (tag < end && tag->address != address) tag++;
+  return tag < end ? tag : NULL;
+}
+
+static bool cast_tagged(cast_Machine *c, const schema_Union *u, int slot,
                         bool *fits) {
-  const schema_Union *u = n->choice;
-  int32_t branch = check_tagged_branch(&c->m, u, slot);
-  bool ok;
-  if (branch < 0) return false;
+  int top = lua_gettop(c->m.L);
+  const schema_Tag *tag;
+  const schema_Object *shape;
+  if (!is_object(c, slot) || !has_room(c->m.L, 2)) return false;
+  tag = push_tag(c, u, slot);
+  shape = tag == NULL ? NULL : tag->check->shape;
+  if (shape == NULL || !shape->named || !has_room(c->m.L, 2 * shape->count)) {
+    lua_settop(c->m.L, top);
+    return false;
+  }
+  if (tag->decided == NULL) lua_settop(c->m.L, top);
   c->m.depth++; /* of the union itself */
-  ok = cast_members(
-      c, program_target(c->m.s, *program_link(c->m.s, u->first + branch)), slot,
-      fits);
+  *fits = cast_object(c, shape, slot, tag->decided);
   c->m.depth--;
-  return ok;
+  return true;
+}
+
+static bool cast_table(cast_Machine *c, const schema_Node *n, int slot,
+                       bool *fits) {
+  switch ((schema_Act)n->acts[LUA_TTABLE]) {
+  case ACT_MEMBERS: return cast_members(c, n, slot, fits);
+  case ACT_ITEMS: return cast_items(c, n, slot, fits);
+  case ACT_TAGGED: return cast_tagged(c, n->choice, slot, fits);
+  default:
+    *fits = true;
+    return n->simple &&
+           (n->types & (TYPE_ARRAY | TYPE_OBJECT)) == TYPE_OBJECT &&
+           copy_members(c, slot);
+  }
+}
+
+/* A union that has one branch for tables, which is no union. */
+static bool cast_picked(cast_Machine *c, const schema_Node *n, int slot,
+                        bool *fits) {
+  bool done;
+  c->m.depth++;
+  done = cast_table(c, n->choice->picks[PICK_TABLE], slot, fits);
+  c->m.depth--;
+  return done;
 }
 
 bool cast_quickly(cast_Machine *c, const schema_Node *n, int slot, bool *fits) {
   bool done;
   if (c->changes != 0 || c->force || c->keep > 0 ||
-      c->m.depth + 1 >= CAST_MAX_DEPTH ||
-      !ops_checkstack(c->m.L, 2 * CAST_PAIRS + ROOM))
+      c->m.depth + 1 >= CAST_MAX_DEPTH)
     return false;
   c->m.depth++;
-  switch ((schema_Act)n->acts[LUA_TTABLE]) {
-  case ACT_MEMBERS: done = cast_members(c, n, slot, fits); break;
-  case ACT_ITEMS: done = cast_items(c, n, slot, fits); break;
-  case ACT_TAGGED: done = cast_tagged(c, n, slot, fits); break;
-  default: done = false; break;
-  }
+  done = n->acts[LUA_TTABLE] == ACT_BRANCH ? cast_picked(c, n, slot, fits)
+                                           : cast_table(c, n, slot, fits);
   c->m.depth--;
   return done;
 }

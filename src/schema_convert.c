@@ -11,35 +11,26 @@
 
 #define MAX_DIGITS 17 /* the shortest text of a double has no more */
 
-static bool is_integer_text(const char *s, size_t len) {
-  size_t start = len > 1 && s[0] == '-' ? 1 : 0, i;
-  if (len - start == 0 || len - start > 19) return false;
-  if (s[start] == '0' && (len - start > 1 || start > 0)) return false;
-  for (i = start; i < len; i++) {
-    if (s[i] < '0' || s[i] > '9') return false;
-  }
-  return true;
+static bool is_digit(char c) {
+  return c >= '0' && c <= '9';
 }
 
-static bool push_integer_text(lua_State *L, const char *s, size_t len) {
-  uint64_t n = 0, limit = (uint64_t)INT64_MAX + (s[0] == '-' ? 1 : 0);
-  size_t i;
-  if (!is_integer_text(s, len)) return false;
-  for (i = s[0] == '-' ? 1 : 0; i < len; i++) {
-    uint64_t digit = (uint64_t)(s[i] - '0');
-    if (n > (limit - digit) / 10) return false;
-    n = n * 10 + digit;
+/* The integer whose canonical text `s` is, if Lua has it. */
+static bool read_integer(const char *s, size_t len, int64_t *integer) {
+  bool negative = s[0] == '-';
+  const char *p = s + negative, *end = s + len;
+  uint64_t n = 0, limit = (uint64_t)INT64_MAX + negative;
+  if (p == end || end - p > 19 || (*p == '0' && len > 1)) return false;
+  for (; p < end; p++) { /* 19 digits fit into 64 bits */
+    if (!is_digit(*p)) return false;
+    n = n * 10 + (uint64_t)(*p - '0');
   }
+  if (n > limit) return false;
 #if !OPS_INTEGERS
   if (n > (uint64_t)OPS_MAX_SAFE_INTEGER) return false;
 #endif
-  if (s[0] == '-') core_push_integer(L, n == 0 ? 0 : -(int64_t)(n - 1) - 1);
-  else core_push_integer(L, (int64_t)n);
+  *integer = negative ? -(int64_t)(n - 1) - 1 : (int64_t)n;
   return true;
-}
-
-static bool is_digit(char c) {
-  return c >= '0' && c <= '9';
 }
 
 /* A number being read; `s` ends with a '\0'. */
@@ -101,9 +92,13 @@ static bool is_same_number(const char *s, const char *json) {
 /* Pushes the number that `s` is the canonical text of. */
 static bool push_number_text(lua_State *L, const char *s, size_t len) {
   char text[JSON_NUMBER_ROOM + 1];
+  int64_t integer;
   double d;
   if (!is_digit(s[s[0] == '-'])) return false;
-  if (push_integer_text(L, s, len)) return true;
+  if (read_integer(s, len, &integer)) {
+    core_push_integer(L, integer);
+    return true;
+  }
   d = read_double(s, len);
   if (!isfinite(d) || d == 0) return false; /* "-0" would lose its sign */
   text[json_format_double(text, d)] = '\0';
@@ -112,9 +107,14 @@ static bool push_number_text(lua_State *L, const char *s, size_t len) {
   return true;
 }
 
-static bool push_boolean_text(lua_State *L, const char *s) {
-  bool yes = strcmp(s, "true") == 0;
-  if (!yes && strcmp(s, "false") != 0) return false;
+static bool read_boolean(const char *s, size_t len, bool *yes) {
+  *yes = len == 4 && memcmp(s, "true", 4) == 0;
+  return *yes || (len == 5 && memcmp(s, "false", 5) == 0);
+}
+
+static bool push_boolean_text(lua_State *L, const char *s, size_t len) {
+  bool yes;
+  if (!read_boolean(s, len, &yes)) return false;
   lua_pushboolean(L, yes);
   return true;
 }
@@ -163,9 +163,56 @@ bool cast_convert(cast_Machine *c, const int32_t *nodes, int count, int slot,
     s = lua_tolstring(L, slot, &len);
     if (strlen(s) != len) return false;
     if (push_number_text(L, s, len)) return take(c, nodes, count, slot, types);
-    return push_boolean_text(L, s) && take(c, nodes, count, slot, types);
+    return push_boolean_text(L, s, len) && take(c, nodes, count, slot, types);
   case LUA_TNUMBER:
     return push_text(L, slot) && take(c, nodes, count, slot, types);
   default: return false;
   }
+}
+
+/* Do the node's acts take the integer? */
+static bool takes_integer(const cast_Machine *c, const schema_Node *n,
+                          int64_t i) {
+  schema_Act act = (schema_Act)n->acts[LUA_TNUMBER];
+  return (act == ACT_INTEGER || act == ACT_NUMBER) &&
+         cast_within(c, n, (double)i);
+}
+
+static bool convert_text(cast_Machine *c, const schema_Node *n, int slot) {
+  lua_State *L = c->m.L;
+  size_t len;
+  const char *s = lua_tolstring(L, slot, &len);
+  int64_t i;
+  bool yes;
+  if (read_integer(s, len, &i)) {
+    if (!takes_integer(c, n, i)) return false;
+    lua_settop(L, slot - 1);
+    core_push_integer(L, i);
+  } else {
+    if (n->acts[LUA_TBOOLEAN] != ACT_ACCEPT || !read_boolean(s, len, &yes))
+      return false;
+    lua_settop(L, slot - 1);
+    lua_pushboolean(L, yes);
+  }
+  return true;
+}
+
+static bool convert_integer(cast_Machine *c, const schema_Node *n, int slot) {
+  lua_State *L = c->m.L;
+  char text[JSON_NUMBER_ROOM];
+  int64_t i;
+  if (n->acts[LUA_TSTRING] != ACT_ACCEPT || !value_is_integer(L, slot, &i))
+    return false;
+  lua_settop(L, slot - 1);
+  lua_pushlstring(L, text, json_format_integer(text, i));
+  return true;
+}
+
+bool cast_convert_quickly(cast_Machine *c, const schema_Node *n, int slot,
+                          int t) {
+  if (t == LUA_TSTRING ? !convert_text(c, n, slot)
+                       : t != LUA_TNUMBER || !convert_integer(c, n, slot))
+    return cast_convert(c, &n->self, 1, slot, n->types);
+  c->changed++;
+  return true;
 }

@@ -220,15 +220,25 @@ static int schema_check(lua_State *L) {
   return 1;
 }
 
+static int cast_mode(lua_State *L, int i) {
+  static const char *const modes[] = {"off", "cast", "force", NULL};
+  size_t len;
+  const char *s;
+  if (lua_type(L, i) == LUA_TNIL) return SCHEMA_CAST;
+  s = lua_tolstring(L, i, &len);
+  if (s != NULL && len == 4 && memcmp(s, "cast", 4) == 0) return SCHEMA_CAST;
+  return luaL_checkoption(L, i, NULL, modes);
+}
+
 /* schema:cast(value, mode = "cast", changes = true) -> value, changes */
 static int schema_cast_method(lua_State *L) {
-  static const char *const modes[] = {"off", "cast", "force", NULL};
   int mode;
   bool changes;
-  check_self(L);
-  mode = luaL_checkoption(L, 3, "cast", modes);
-  changes = lua_isnoneornil(L, 4) || lua_toboolean(L, 4);
-  lua_settop(L, 2);
+  if (lua_type(L, 2) == LUA_TNONE) check_self(L);
+  lua_settop(L, 4);
+  if (!is_self(L)) check_self(L);
+  mode = cast_mode(L, 3);
+  changes = lua_toboolean(L, 4) || lua_type(L, 4) == LUA_TNIL;
   schema_cast(L, 1, 2, mode, changes);
   return changes ? 2 : 1;
 }

@@ -167,7 +167,7 @@ typedef struct schema_Pattern {
   int32_t regex, node, source; /* source: constant */
 } schema_Pattern;
 
-#define PROGRAM_FEW 24 /* properties that fit on the stack all at once */
+#define PROGRAM_FEW 128 /* properties that fit on the stack all at once */
 
 typedef struct schema_Object {
   const schema_Property *properties; /* the first */

@@ -91,14 +91,6 @@ static bool has_only_items(lua_State *L, int i, size_t n) {
   return count == n;
 }
 
-bool value_is_index(lua_State *L, int i, size_t n) {
-#if OPS_INTEGERS
-  return lua_isinteger(L, i) && lua_tointeger(L, i) == (lua_Integer)n;
-#else
-  return lua_type(L, i) == LUA_TNUMBER && lua_tonumber(L, i) == (lua_Number)n;
-#endif
-}
-
 ptrdiff_t value_array_length(lua_State *L, int i) {
   size_t n = 0;
   i = ops_absindex(L, i);

@@ -99,3 +99,40 @@ describe("whatever the schema and the value are", function()
     end)
   end)
 end)
+
+-- A scalar as many tables deep.
+local function nested(depth, wrap)
+  local value = "7"
+  for _ = 1, depth do
+    value = wrap(value)
+  end
+  return value
+end
+
+describe("the limit of nesting", function()
+  local again = { ["$ref"] = "#/$defs/n" }
+  local wide = { next = again }
+  for i = 1, 80 do
+    wide["p" .. i] = { type = "integer" }
+  end
+  local function in_object(value) return { k = "a", next = value } end
+  for name, case in pairs({
+    ["objects"] = { { type = { "object", "integer" }, properties = { next = again } }, in_object },
+    ["arrays"] = { { type = { "array", "integer" }, items = again }, function(value) return { value } end },
+    ["unions"] = { { oneOf = { { type = "integer" }, { type = "object", properties = { next = again } } } },
+      in_object },
+    ["tagged unions"] = { { oneOf = { { type = "integer" },
+      { type = "object", required = { "k" }, properties = { k = { const = "a" }, next = again } },
+      { type = "object", required = { "k" }, properties = { k = { const = "b" } } } } }, in_object },
+    ["wide objects"] = { { type = { "object", "integer" }, properties = wide }, in_object },
+  }) do
+    it("is the same for " .. name .. " with and without a list of changes", function()
+      local compiled = assert(schema.compile({ ["$ref"] = "#/$defs/n", ["$defs"] = { n = case[1] } }))
+      for _, depth in ipairs({ 1, 60, 253, 254, 255, 510, 511, 512, 513 }) do
+        local value = nested(depth, case[2])
+        local listed, unlisted = compiled:cast(value), compiled:cast(value, "cast", false)
+        assert.equal(listed == value, unlisted == value)
+      end
+    end)
+  end
+end)
