@@ -3,11 +3,9 @@
 ** pushed from here, they need no hashing and no search by Lua.
 **
 ** One set per Lua state, of at most STRINGS_SLOTS strings of at most
-** STRINGS_MAX_LEN bytes.  A string may be in one of two slots beside each
-*other.
-** When both are in use it gets one when it comes the second time in a row
-*there;
-** so texts without repetition push nothing out.
+** STRINGS_MAX_LEN bytes.  A string has two slots beside each other to be in.
+** When both are in use it gets the first when it comes the second time in a row
+** there; so texts without repetition push nothing out.
 */
 #ifndef OPERATIONS_JSON_STRINGS_H
 #define OPERATIONS_JSON_STRINGS_H
