@@ -163,6 +163,12 @@ local function take(self, method, max)
   end
 end
 
+--- Was all of the answer there at once? The request is of no more use then.
+---@return boolean
+function Stream:is_whole()
+  return self._handle == nil
+end
+
 --- The next bytes of the body, as soon as some are there. What is not read holds the sender back.
 ---@return string? chunk  never empty; nil at the end
 ---@return operations.Error? err

@@ -64,6 +64,22 @@ describe("an MCP server over HTTP", function()
     end
   end
 
+  it("hears the configuration's headers as they are when it is asked", function()
+    local headers = { ["X-Mine"] = "1" }
+    local client, hear = connect("era=legacy", { headers = headers })
+    assert(client:call("echo", { message = "x" }))
+    headers["X-Mine"], headers["X-More"] = "2", "y"
+    assert(client:call("echo", { message = "x" }))
+    headers["X-More"] = nil
+    assert(client:call("echo", { message = "x" }))
+    local mine, more = {}, {}
+    for i, heard in ipairs(hear("tools/call")) do
+      mine[i], more[i] = heard.headers["x-mine"], heard.headers["x-more"] or ""
+    end
+    assert.same({ "1", "2", "2" }, mine)
+    assert.same({ "", "y", "" }, more)
+  end)
+
   it("hears the session and the revision in every request, and its end", function()
     local client, hear = connect("session=yes", { headers = { ["X-Mine"] = "1" } })
     assert(client:call("echo", { message = "x" }))

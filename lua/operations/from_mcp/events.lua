@@ -75,10 +75,10 @@ end
 
 function Events:_write(text)
   local request = {
-    url = self._endpoint, method = "POST", body = text,
+    url = self._endpoint, method = "POST",
     headers = { ["Content-Type"] = "application/json", ["MCP-Protocol-Version"] = self._version },
   }
-  local stream, err = requester.open(self._config, request)
+  local stream, err = requester.open(self._config, request, text)
   if not stream then
     return nil, err
   elseif stream.status >= 200 and stream.status < 300 then

@@ -2,9 +2,9 @@
 --- sessions too, and a stream on which the server says things by itself.
 local duplex = require("operations.from_mcp.duplex")
 local errors = require("operations.error")
-local headers = require("operations.mcp.headers")
 local listener = require("operations.from_mcp.listener")
 local message = require("operations.mcp.message")
+local outgoing = require("operations.from_mcp.outgoing")
 local reply = require("operations.from_mcp.reply")
 local requester = require("operations.from_mcp.requester")
 local scheduler = require("operations.scheduler")
@@ -27,7 +27,7 @@ Http.__index = Http
 ---@param events operations.mcp.LinkEvents
 ---@return operations.mcp.Http
 function http.open(config, events)
-  return duplex.init(setmetatable({ _config = config, _modern = true }, Http), events)
+  return duplex.init(setmetatable({ _config = config, _modern = true, _outgoing = outgoing.new() }, Http), events)
 end
 
 --- Which era and revision is spoken from here on; none: the handshake begins.
@@ -71,26 +71,14 @@ function Http:headers(accept)
   }
 end
 
--- A call that does something may not be sent twice; whatever else there is may.
-local function is_repeatable(value, options)
-  return value.method ~= "tools/call" or options.repeatable == true
-end
-
 local function post(self, value, options)
   local text, err = message.encode(value)
   if not text then
     return nil, err
   end
-  local all = self:headers()
-  if self._modern and value.method then
-    for name, content in pairs(headers.of(value, self._version, options.mirrored)) do
-      all[name] = content
-    end
-  end
-  local request = { url = self._config.url, method = "POST", headers = all, body = text,
-    idempotent = is_repeatable(value, options) }
   local stream
-  stream, err = requester.open(self._config, request)
+  local request = self._outgoing:request(self, value, options)
+  stream, err = requester.open(self._config, request, text)
   return stream, err, request
 end
 
@@ -101,12 +89,7 @@ local function exchange(extend, self, request, options)
     if request.method == "initialize" then
       self._session = stream.headers["mcp-session-id"]
     end
-    err = reply.take(self, stream, request, entry, function(params)
-      extend()
-      if options.on_progress then
-        options.on_progress(params)
-      end
-    end, http_request)
+    err = reply.take(self, stream, request, entry, http_request, extend, options.on_progress)
   end
   if entry.answered then
     return entry.answer, entry.err
@@ -129,6 +112,13 @@ function Http:exchange(request, timeout, max, options)
   return timing.within(timeout, max, exchange, self, request, options)
 end
 
+local function accept(self, value, entry)
+  if entry and type(value) == "table" and value.error ~= nil and message.id_of(value.id) == nil then
+    value.id = entry.id
+  end
+  self:accept(value)
+end
+
 --- Takes a text that answers a request, or comes before its answer. An error that names no request is that one's.
 ---@param text string
 ---@param entry? operations.mcp.Entry
@@ -142,12 +132,13 @@ function Http:receive(text, entry, status)
     end
     return
   end
-  message.each(decoded, function(_, value)
-    if entry and type(value) == "table" and value.error ~= nil and message.id_of(value.id) == nil then
-      value.id = entry.id
-    end
-    self:accept(value)
-  end)
+  if type(decoded) == "table" and decoded.jsonrpc ~= nil then
+    accept(self, decoded, entry)
+  else
+    message.each(decoded, function(_, value)
+      accept(self, value, entry)
+    end)
+  end
   if entry and entry.answer then
     entry.answer.status = status
   end

@@ -39,7 +39,7 @@ local function lost(request, cause)
 end
 
 -- Reads one connection until the answer is there.
-local function read_answer(self, stream, reader, entry, on_progress)
+local function read_answer(self, stream, reader, entry, extend, on_progress)
   entry.wake = function()
     stream:close()
   end
@@ -49,8 +49,11 @@ local function read_answer(self, stream, reader, entry, on_progress)
     end
     local progress = entry.progress
     entry.progress = nil
-    if progress and on_progress then
-      on_progress(progress)
+    if progress then
+      extend()
+      if on_progress then
+        on_progress(progress)
+      end
     end
     if entry.answered then
       stream:linger(reply.LINGER)
@@ -62,12 +65,12 @@ local function read_answer(self, stream, reader, entry, on_progress)
 end
 
 -- Follows a stream of events to the answer, in the legacy era over several connections.
-local function follow(self, stream, request, entry, on_progress)
+local function follow(self, stream, request, entry, extend, on_progress)
   local reader, failures, refusal = event_reader.new(self._config.max_message), 0, nil
   while true do
     local before, err = reader.events, refusal
     if stream then
-      err = read_answer(self, stream, reader, entry, on_progress)
+      err = read_answer(self, stream, reader, entry, extend, on_progress)
     end
     failures = reader.events > before and 1 or failures + 1
     if is_over(entry, err) then
@@ -116,10 +119,11 @@ end
 ---@param stream operations.HttpStream
 ---@param request operations.mcp.Message
 ---@param entry operations.mcp.Entry
+---@param http_request operations.mcp.HttpRequest  what was POSTed
+---@param extend fun()  has the request's time begin anew
 ---@param on_progress? fun(params: table)
----@param http_request table  what was POSTed
 ---@return operations.Error? err
-function reply.take(self, stream, request, entry, on_progress, http_request)
+function reply.take(self, stream, request, entry, http_request, extend, on_progress)
   local status, session = stream.status, http_request.headers["Mcp-Session-Id"]
   if status == 404 and session then
     if self._session == session then
@@ -133,7 +137,7 @@ function reply.take(self, stream, request, entry, on_progress, http_request)
     return protocol_error(("%s: the request was answered with status %d and nothing else"):format(request.method,
       status), { statusCode = status })
   elseif status == 200 and requester.media_type(stream) == "text/event-stream" then
-    return follow(self, stream, request, entry, on_progress)
+    return follow(self, stream, request, entry, extend, on_progress)
   end
   return read_body(self, stream, request, entry, http_request)
 end

@@ -2,6 +2,7 @@
 --- the origin, and bodies read whole.
 local errors = require("operations.error")
 local http = require("operations.http")
+local http_prepared = require("operations.http_prepared")
 local json = require("operations.json")
 local timing = require("operations.from_mcp.timing")
 local url = require("operations.url")
@@ -18,38 +19,79 @@ local moved = {
   POST = { [307] = true, [308] = true },
 }
 
-local function headers_of(config, request)
-  local headers = {}
-  for name, value in pairs(config.headers or {}) do
-    headers[name] = value
+---@class operations.mcp.HttpRequest
+---@field url string
+---@field method string
+---@field headers table<string, string>
+---@field idempotent? boolean
+---@field sender? { open: fun(self, body: string?): operations.HttpStream?, operations.Error? }  what it was sent with
+---@field given? table  a copy of the configuration's headers then
+---@field credentials? table  and of the credentials
+
+-- A sender that is a program's own HTTP client.
+local Foreign = {}
+Foreign.__index = Foreign
+
+function Foreign:open(body)
+  local options = { body = body }
+  for key, value in pairs(self._options) do
+    options[key] = value
   end
-  for name, value in pairs(request.headers) do
-    headers[name] = value
-  end
-  if config.auth then
-    local more, err = config.auth:headers(request.url)
-    if not more then
-      return nil, err
-    end
-    for name, value in pairs(more) do
-      headers[name] = value
-    end
-    request.credentials = more
-  end
-  return headers
+  return self._http.open(options)
 end
 
-local function open_once(config, request)
-  local headers, err = headers_of(config, request)
-  if not headers then
-    return nil, err
+local function add(all, more)
+  for name, value in pairs(more or {}) do
+    all[name] = value
   end
-  return (config.http or http).open({
-    url = request.url, method = request.method, headers = headers, body = request.body, redirects = 0,
-    idempotent = request.idempotent,
+  return all
+end
+
+local function sender_of(config, request, credentials)
+  local options = {
+    url = request.url, method = request.method, redirects = 0, idempotent = request.idempotent,
+    headers = add(add(add({}, config.headers), request.headers), credentials),
     connect_timeout = math.min(config.connect_timeout, http.limits.connect_timeout),
     first_byte_timeout = config.max_timeout, ca_file = config.ca_file, proxy = config.proxy,
-  })
+  }
+  if config.http and config.http ~= http then
+    return setmetatable({ _http = config.http, _options = options }, Foreign)
+  end
+  return http_prepared.new(options)
+end
+
+-- Has a table, or none, what its copy has?
+local function is_copy(copy, given)
+  for name, value in next, given or copy do
+    if copy[name] ~= value then
+      return false
+    end
+  end
+  for name in next, copy do
+    if not given or given[name] == nil then
+      return false
+    end
+  end
+  return true
+end
+
+-- Sends a request once. What is sent besides the body is made when it was not yet, or is not the same any more.
+local function open_once(config, request, body)
+  local credentials, err
+  if config.auth then
+    credentials, err = config.auth:headers(request.url)
+    if not credentials then
+      return nil, err
+    end
+  end
+  local sender = request.sender
+  if not (sender and is_copy(request.given, config.headers) and is_copy(request.credentials, credentials)) then
+    sender = sender_of(config, request, credentials)
+    request.sender, request.given, request.credentials = sender, add({}, config.headers), add({}, credentials)
+  end
+  local stream
+  stream, err = sender:open(body)
+  return stream, err, credentials
 end
 
 local function same_origin(a, b)
@@ -86,15 +128,18 @@ end
 ---@return string?
 ---@return operations.Error? err  kind "size"
 function requester.body(stream, max)
-  local pieces, size = {}, 0
+  local first, pieces, size = nil, nil, 0
   while true do
     local chunk, err = stream:read()
     if err then
       return nil, err
     elseif not chunk then
-      return table.concat(pieces)
+      return pieces and table.concat(pieces) or first or ""
+    elseif first then
+      pieces = pieces or { first }
+      pieces[#pieces + 1] = chunk
     end
-    pieces[#pieces + 1], size = chunk, size + #chunk
+    first, size = first or chunk, size + #chunk
     if size > max then
       stream:close()
       return nil, errors.new("EXECUTION_ERROR", ("the response is larger than %d bytes"):format(max),
@@ -105,42 +150,44 @@ end
 
 -- Has the credentials renewed; true when the request may be tried again. A user who logs in may take longer than any
 -- request.
-local function challenged(config, request, stream)
+local function challenged(config, request, stream, credentials)
   local status = stream.status
   if not config.auth or (status ~= 401 and status ~= 403) then
     return false
   end
   return timing.aside(config.auth.challenged, config.auth, {
     status = status, headers = stream.headers, url = request.url,
-  }, request.credentials)
+  }, credentials)
 end
 
 --- Sends a request and waits for the head of its answer.
 ---@param config operations.mcp.Config
----@param request { url: string, method: string, headers: table, body: string?, idempotent: boolean? }
+---@param request operations.mcp.HttpRequest  may be sent again, with another body
+---@param body? string
 ---@return operations.HttpStream?
 ---@return operations.Error? err
-function requester.open(config, request)
-  request = { url = request.url, method = request.method, headers = request.headers, body = request.body,
-    idempotent = request.idempotent }
+function requester.open(config, request, body)
   local hop, asked = 0, 0
   while true do
-    local stream, err = open_once(config, request)
+    local stream, err, credentials = open_once(config, request, body)
     if not stream then
       return nil, err
+    elseif stream.status < 300 then
+      return stream
     end
     local target
     target, err = target_of(request, stream, hop)
     local again = false
     if target == false and asked < CHALLENGES then
-      again, err = challenged(config, request, stream)
+      again, err = challenged(config, request, stream, credentials)
     end
     if err then
       stream:close()
       return nil, err
     elseif target then
       stream:close()
-      request.url, hop = target, hop + 1
+      request = { url = target, method = request.method, headers = request.headers, idempotent = request.idempotent }
+      hop = hop + 1
     elseif again then
       stream:close()
       asked = asked + 1
@@ -174,11 +221,18 @@ function requester.failure(request, stream, body)
   })
 end
 
+-- The content type that was asked about last, and what it is.
+local last_type, last_media
+
 --- A content type without its parameters, in lower case.
 ---@param stream { headers: table }
 ---@return string  "" when there is none
 function requester.media_type(stream)
-  return ((stream.headers["content-type"] or ""):match("^%s*([^;%s]*)") or ""):lower()
+  local given = stream.headers["content-type"] or ""
+  if given ~= last_type then
+    last_type, last_media = given, (given:match("^%s*([^;%s]*)") or ""):lower()
+  end
+  return last_media
 end
 
 return requester

@@ -5,17 +5,23 @@ local scheduler = require("operations.scheduler")
 local timing = {}
 
 -- What `within` does in which coroutine.
----@type table<operations.Strand, { outer: number?, begin: fun() }>
+---@type table<operations.Strand, { ms: number, max: number, last: number, outer: number? }>
 local frames = setmetatable({}, { __mode = "k" })
 
--- Sets the running coroutine's deadline, never later than the one that it had.
-local function set(limit, outer)
-  scheduler.deadline(outer and outer < limit and outer or limit)
+-- Sets a coroutine's deadline, never later than the one that it had, or than the last.
+local function extend(strand, frame, now)
+  local limit, outer = math.min(now + frame.ms, frame.last), frame.outer
+  strand.deadline = outer and outer < limit and outer or limit
+end
+
+local function begin(strand, frame)
+  local now = scheduler.host().now()
+  frame.last = now + frame.max
+  extend(strand, frame, now)
 end
 
 local function finish(strand, before, outer, ok, ...)
-  frames[strand] = before
-  scheduler.deadline(outer)
+  frames[strand], strand.deadline = before, outer
   if ok then
     return ...
   elseif errors.is_error((...)) then
@@ -31,22 +37,18 @@ end
 ---@param fn fun(extend: fun(), ...): any
 ---@return any ...  what `fn` returned, or nil and the error object that it raised
 function timing.within(ms, max, fn, ...)
-  local now, strand = scheduler.host().now, scheduler.here()
-  local before, outer, last = frames[strand], scheduler.deadline(nil), nil
-  local function extend()
-    set(math.min(now() + ms, last), outer)
-  end
-  local function begin()
-    last = now() + max
-    extend()
-  end
-  frames[strand] = { outer = outer, begin = begin }
-  begin()
-  return finish(strand, before, outer, pcall(fn, extend, ...))
+  local strand = scheduler.here()
+  local before, outer = frames[strand], strand.deadline
+  local frame = { ms = ms, max = max, last = nil, outer = outer }
+  frames[strand] = frame
+  begin(strand, frame)
+  return finish(strand, before, outer, pcall(fn, function()
+    extend(strand, frame, scheduler.host().now())
+  end, ...))
 end
 
-local function go_on(frame, ...)
-  frame.begin()
+local function go_on(strand, frame, ...)
+  begin(strand, frame)
   return ...
 end
 
@@ -54,12 +56,13 @@ end
 ---@param fn function
 ---@return any ...  what `fn` returned
 function timing.aside(fn, ...)
-  local frame = frames[scheduler.here()]
+  local strand = scheduler.here()
+  local frame = frames[strand]
   if not frame then
     return fn(...)
   end
-  scheduler.deadline(frame.outer)
-  return go_on(frame, fn(...))
+  strand.deadline = frame.outer
+  return go_on(strand, frame, fn(...))
 end
 
 return timing

@@ -43,21 +43,28 @@ local function value_at(arguments, path)
   return arguments
 end
 
+--- The parameter of a request that says what it is about.
+---@param request operations.mcp.Message
+---@return string?
+function headers.name_of(request)
+  local name = request.params and request.params[named_by[request.method]]
+  return type(name) == "string" and name or nil
+end
+
 --- The headers of a request of the modern era.
 ---@param request operations.mcp.Message
 ---@param version string
 ---@param mirrored? operations.mcp.Mirrored[]  the arguments of a tool that have headers of their own
 ---@return table<string, string>
 function headers.of(request, version, mirrored)
-  local params = request.params or {}
-  local name = params[named_by[request.method]]
+  local name, arguments = headers.name_of(request), request.params and request.params.arguments
   local list = {
     ["MCP-Protocol-Version"] = version,
     ["Mcp-Method"] = request.method,
-    ["Mcp-Name"] = type(name) == "string" and headers.encode(name) or nil,
+    ["Mcp-Name"] = name and headers.encode(name),
   }
   for _, parameter in ipairs(mirrored or {}) do
-    list["Mcp-Param-" .. parameter.header] = text_of(value_at(params.arguments, parameter.path))
+    list["Mcp-Param-" .. parameter.header] = text_of(value_at(arguments, parameter.path))
   end
   return list
 end

@@ -1,0 +1,75 @@
+--- The HTTP requests that carry messages (Streamable HTTP), all but their bodies: what they are made of seldom changes.
+local headers = require("operations.mcp.headers")
+
+local outgoing = {}
+
+local MAX_KEPT = 64 -- requests
+
+---@class operations.mcp.Outgoing
+---@field _kept table<any, operations.mcp.HttpRequest>
+---@field _count integer
+local Outgoing = {}
+Outgoing.__index = Outgoing
+
+---@return operations.mcp.Outgoing
+function outgoing.new()
+  return setmetatable({ _kept = {}, _count = 0 }, Outgoing)
+end
+
+-- A call that does something may not be sent twice; whatever else there is may.
+local function is_repeatable(value, options)
+  return value.method ~= "tools/call" or options.repeatable == true
+end
+
+local function make(link, value, options)
+  local all = link:headers()
+  if link._modern and value.method then
+    for name, content in pairs(headers.of(value, link._version, options.mirrored)) do
+      all[name] = content
+    end
+  end
+  return {
+    url = link._config.url, method = "POST", headers = all, idempotent = is_repeatable(value, options),
+    session = link._session, version = link._version,
+  }
+end
+
+-- What the requests of a message and of others like it have in common; nil when arguments are among its headers.
+local function key_of(link, value, options)
+  if not (link._modern and value.method) then
+    return is_repeatable(value, options)
+  elseif not options.mirrored then
+    return (is_repeatable(value, options) and "" or "once ") .. value.method .. " " .. (headers.name_of(value) or "")
+  end
+end
+
+-- Keeps a request; all others are forgotten when there are too many.
+local function keep(self, key, request)
+  if self._kept[key] == nil then
+    if self._count == MAX_KEPT then
+      self._kept, self._count = {}, 0
+    end
+    self._count = self._count + 1
+  end
+  self._kept[key] = request
+  return request
+end
+
+--- The request of a message.
+---@param link operations.mcp.Http
+---@param value operations.mcp.Message
+---@param options operations.mcp.RequestOptions
+---@return operations.mcp.HttpRequest
+function Outgoing:request(link, value, options)
+  local key = key_of(link, value, options)
+  if key == nil then
+    return make(link, value, options)
+  end
+  local kept = self._kept[key]
+  if kept and kept.session == link._session and kept.version == link._version then
+    return kept
+  end
+  return keep(self, key, make(link, value, options))
+end
+
+return outgoing
