@@ -94,7 +94,7 @@ describe("texts that come one after the other", function()
   end)
 
   it("are read alike when a value that was the same in all of them changes", function()
-    local first = { '"id-1"', "17", '"x"', "-3", '""', "0" }
+    local first = { '"id-1"', "17", '"x\\n\\u00e9"', "-3.5e1", '""', "0" }
     local others = { '"id-12"', '"id-"', '"id-1\\n"', "1", "170", "17.0", "-17", '"xy"', '""', "null", "[]", "-0", "" }
     local function text(values)
       return ('{"a":%s,"b":[%s,{"c":%s}],"d":%s,"e":%s,"f":[%s]}'):format(unpack(values))
@@ -114,7 +114,7 @@ describe("texts that come one after the other", function()
   end)
 
   it("are read alike whatever byte differs from many texts before", function()
-    local base = '{"a":[1,{"b":"x","c":-20}],"d":true}'
+    local base = '{"a":[1,{"b":"x\\"y","c":-2.5}],"d":true}'
     for at = 1, #base do
       local texts = {}
       for i = 1, 10 do

@@ -116,9 +116,11 @@ void json_texts_open(lua_State *L, json_Texts *texts, shape_Shape *shape,
                      int table, size_t place) {
   open_texts(L, texts, JSON_DEFAULT_DEPTH, MAX_SIZE);
   texts->shape = shape;
-  texts->slots.table = table;
-  texts->slots.place = place;
-  shape_push_slots(shape, L, &texts->slots);
+  texts->maker.builder = &texts->builder;
+  texts->maker.reader = &texts->reader;
+  texts->maker.table = table;
+  texts->maker.place = place;
+  shape_push_slots(shape, &texts->maker);
 }
 
 /* Pushes what the text says, or nil and the error. */
@@ -133,12 +135,11 @@ static bool read_text(lua_State *L, json_Reader *reader, const char *text,
 
 bool json_texts_push(json_Texts *texts, const char *text, size_t len) {
   lua_State *L = texts->builder.L;
-  if (shape_push(texts->shape, &texts->builder, &texts->slots, text, len))
-    return true;
+  if (shape_push(texts->shape, &texts->maker, text, len)) return true;
   json_restart(&texts->reader);
   build_restart(&texts->builder);
   if (!read_text(L, &texts->reader, text, len)) return false;
-  shape_learn(texts->shape, L, &texts->slots, text, len);
+  shape_learn(texts->shape, &texts->maker, text, len);
   return true;
 }
 

@@ -14,7 +14,7 @@ typedef struct json_Texts {
   build_Builder builder;
   json_Reader reader;
   shape_Shape *shape; /* of the texts before */
-  shape_Slots slots;
+  shape_Maker maker;
 } json_Texts;
 
 /* Pushes what json_texts_push needs at its place.  The shape lives on in the

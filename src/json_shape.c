@@ -2,21 +2,21 @@
 
 #include "json_utf8.h"
 
-void shape_push_slots(const shape_Shape *shape, lua_State *L,
-                      shape_Slots *slots) {
+void shape_push_slots(const shape_Shape *shape, shape_Maker *m) {
+  lua_State *L = m->builder->L;
   int i, n = shape->any.steps > 0 ? shape->slots : 0;
   luaL_checkstack(L, SHAPE_MAX_SLOTS + SHAPE_ROOM + LUA_MINSTACK, "JSON");
-  slots->first = lua_gettop(L);
-  for (i = 1; i <= n; i++)
-    (void)ops_rawgeti(L, slots->table, slots->place + (size_t)i);
-  lua_settop(L, slots->first + SHAPE_MAX_SLOTS);
+  m->first = lua_gettop(L);
+  for (i = 1; i <= n; i++) (void)ops_rawgeti(L, m->table, m->place + (size_t)i);
+  lua_settop(L, m->first + SHAPE_MAX_SLOTS);
 }
 
 /* Pops a value into a slot. */
-static void set_slot(lua_State *L, const shape_Slots *slots, int slot) {
+static void set_slot(const shape_Maker *m, int slot) {
+  lua_State *L = m->builder->L;
   lua_pushvalue(L, -1);
-  lua_replace(L, slots->first + slot);
-  ops_rawseti(L, slots->table, slots->place + (size_t)slot);
+  lua_replace(L, m->first + slot);
+  ops_rawseti(L, m->table, m->place + (size_t)slot);
 }
 
 /* --- making values ------------------------------------------------------- */
@@ -24,43 +24,78 @@ static void set_slot(lua_State *L, const shape_Slots *slots, int slot) {
 /* Integers of so many digits are exact in any Lua. */
 #define MAX_DIGITS 15
 
-static const char *push_integer(lua_State *L, const char *p, const char *end) {
+/* Pushes what the reader makes of a scalar; what is none is left to it too. */
+static bool push_scalar(const shape_Maker *m, const char *p, const char *end) {
+  json_restart(m->reader);
+  build_restart(m->builder);
+  return json_read(m->reader, p, (size_t)(end - p)) == JSON_OK;
+}
+
+static bool is_of_number(char c) {
+  return (c >= '0' && c <= '9') || c == '.' || c == '-' || c == '+' ||
+         c == 'e' || c == 'E';
+}
+
+static const char *skip_number(const char *p, const char *end) {
+  while (p < end && is_of_number(*p)) p++;
+  return p;
+}
+
+static inline const char *push_number(const shape_Maker *m, const char *p,
+                                      const char *end) {
   bool negative = p < end && *p == '-';
   const char *s = p + negative, *first = s;
   int64_t n = 0;
   while (s < end && s - first <= MAX_DIGITS && *s >= '0' && *s <= '9')
     n = n * 10 + (*s++ - '0');
-  if (s == first || s - first > MAX_DIGITS) return NULL;
-  if (*first == '0' && (negative || s > first + 1)) return NULL;
-  core_push_integer(L, negative ? -n : n);
+  if (s == first || s - first > MAX_DIGITS ||
+      (*first == '0' && (negative || s > first + 1)) ||
+      (s < end && (*s == '.' || *s == 'e' || *s == 'E'))) {
+    s = skip_number(p, end);
+    return push_scalar(m, p, s) ? s : NULL;
+  }
+  core_push_integer(m->builder->L, negative ? -n : n);
   return s;
 }
 
-static const char *push_string(const build_Builder *b, const char *p,
-                               const char *end) {
+/* Where the string ends of which `p` is behind the '"': at its last one, or
+** where it is none. */
+static const char *skip_string(const char *p, const char *end) {
+  for (;;) {
+    p = utf8_skip_text(p, end);
+    if (end - p < 2 || *p != '\\') return p;
+    p += 2;
+  }
+}
+
+static inline const char *push_string(const shape_Maker *m, const char *p,
+                                      const char *end) {
   const char *q = utf8_skip_text(p, end);
+  if (q < end && *q == '\\') {
+    q = skip_string(q, end);
+    return q < end && push_scalar(m, p - 1, q + 1) ? q : NULL;
+  }
   if (q == end || *q != '"') return NULL;
-  build_push_string(b, p, (size_t)(q - p));
+  build_push_string(m->builder, p, (size_t)(q - p));
   return q;
 }
 
 /* Makes the value of a step, whose token is at `p`; returns what follows that,
 ** or NULL. */
-static inline const char *make(const build_Builder *b, const shape_Slots *slots,
-                               const shape_Step *step, const char *p,
-                               const char *end) {
-  lua_State *L = b->L;
+static inline const char *make(const shape_Maker *m, const shape_Step *step,
+                               const char *p, const char *end) {
+  lua_State *L = m->builder->L;
   switch ((shape_Kind)step->kind) {
   case SHAPE_OBJECT: lua_createtable(L, 0, step->n); return p;
   case SHAPE_ARRAY:
     lua_createtable(L, step->n, 0);
-    lua_pushvalue(L, b->array_mt);
+    lua_pushvalue(L, m->builder->array_mt);
     lua_setmetatable(L, -2);
     return p;
   case SHAPE_CLOSE: return p;
-  case SHAPE_STRING: return push_string(b, p, end);
-  case SHAPE_INTEGER: return push_integer(L, p, end);
-  case SHAPE_KNOWN: lua_pushvalue(L, slots->first + step->value); return p;
+  case SHAPE_STRING: return push_string(m, p, end);
+  case SHAPE_NUMBER: return push_number(m, p, end);
+  case SHAPE_KNOWN: lua_pushvalue(L, m->first + step->value); return p;
   case SHAPE_TRUE: lua_pushboolean(L, 1); return p;
   case SHAPE_FALSE: lua_pushboolean(L, 0); return p;
   case SHAPE_NULL: lua_pushlightuserdata(L, NULL); return p;
@@ -72,24 +107,19 @@ static inline const char *make(const build_Builder *b, const shape_Slots *slots,
 /* Pushes the value of a text for which the program was made; or returns false,
 ** with the stack as it was. */
 static bool run(const shape_Program *program, const char *known,
-                const build_Builder *b, const shape_Slots *slots, const char *p,
-                const char *end) {
+                const shape_Maker *m, const char *p, const char *end) {
   const shape_Step *step = program->step, *last = step + program->steps;
-  lua_State *L = b->L;
-  int top;
-  if (step == last || (size_t)(end - p) < step->literal ||
-      memcmp(p, known, step->literal) != 0)
-    return false;
-  top = lua_gettop(L);
+  lua_State *L = m->builder->L;
+  int top = lua_gettop(L);
+  if (step == last) return false;
   for (; step < last; step++) {
-    if (step->literal > 0) {
-      if ((size_t)(end - p) < step->literal ||
-          memcmp(p, known + step->at, step->literal) != 0)
-        break;
-      p += step->literal;
+    size_t n = step->literal;
+    if (n > 0) {
+      if ((size_t)(end - p) < n || memcmp(p, known + step->at, n) != 0) break;
+      p += n;
     }
-    if (step->key != 0) lua_pushvalue(L, slots->first + step->key);
-    p = make(b, slots, step, p, end);
+    if (step->key != 0) lua_pushvalue(L, m->first + step->key);
+    p = make(m, step, p, end);
     if (p == NULL) break;
     if (step->place == SHAPE_MEMBER) lua_rawset(L, -3);
     else if (step->place == SHAPE_ITEM) ops_rawseti(L, -2, step->n);
@@ -102,13 +132,7 @@ static bool run(const shape_Program *program, const char *known,
 /* --- what is the same in all texts --------------------------------------- */
 
 static bool is_hole(const shape_Step *step) {
-  return step->kind == SHAPE_STRING || step->kind == SHAPE_INTEGER;
-}
-
-static const char *skip_integer(const char *p, const char *end) {
-  if (p < end && *p == '-') p++;
-  while (p < end && *p >= '0' && *p <= '9') p++;
-  return p;
+  return step->kind == SHAPE_STRING || step->kind == SHAPE_NUMBER;
 }
 
 /* Notes in which strings and integers a text that has the shape differs. */
@@ -120,8 +144,7 @@ static void compare(shape_Shape *shape, const char *p, const char *end) {
     const char *q;
     p += step->literal;
     if (!is_hole(step)) continue;
-    q = step->kind == SHAPE_STRING ? utf8_skip_text(p, end)
-                                   : skip_integer(p, end);
+    q = step->kind == SHAPE_STRING ? skip_string(p, end) : skip_number(p, end);
     if ((size_t)(q - p) != hole->size ||
         memcmp(p, shape->text + hole->at, hole->size) != 0)
       hole->varies = true;
@@ -131,23 +154,24 @@ static void compare(shape_Shape *shape, const char *p, const char *end) {
 
 /* Puts the value that the shape's text has at step `i` into a new slot; returns
 ** the slot, or 0 when it is none or another one each time. */
-static int know(shape_Shape *shape, const build_Builder *b,
-                const shape_Slots *slots, int i) {
+static int know(shape_Shape *shape, const shape_Maker *m, int i) {
   const shape_Step *step = &shape->any.step[i];
   const shape_Hole *hole = &shape->hole[i];
-  const char *s = shape->text + hole->at;
+  const char *p = shape->text + hole->at, *end = p + hole->size;
   if (!is_hole(step) || hole->varies || shape->slots == SHAPE_MAX_SLOTS)
     return 0;
-  if (step->kind == SHAPE_STRING) build_push_string(b, s, hole->size);
-  else if (push_integer(b->L, s, s + hole->size) == NULL) return 0;
-  set_slot(b->L, slots, ++shape->slots);
+  if (step->kind == SHAPE_STRING) { /* with its quotes */
+    p--;
+    end++;
+  }
+  if (!push_scalar(m, p, end)) return 0;
+  set_slot(m, ++shape->slots);
   return shape->slots;
 }
 
 /* Makes the program for texts that have all in common which those before had:
 ** what is known is a part of the bytes in between. */
-static void narrow(shape_Shape *shape, const build_Builder *b,
-                   const shape_Slots *slots) {
+static void narrow(shape_Shape *shape, const shape_Maker *m) {
   int i, steps = shape->any.steps;
   shape_Step *check = shape->narrow.step; /* it has the bytes from `at` on */
   size_t at = 0;
@@ -156,7 +180,7 @@ static void narrow(shape_Shape *shape, const build_Builder *b,
   for (i = 0; i < steps; i++) {
     shape_Step *step = &shape->narrow.step[i];
     const shape_Hole *hole = &shape->hole[i];
-    int slot = know(shape, b, slots, i);
+    int slot = know(shape, m, i);
     *step = shape->any.step[i];
     step->literal = 0;
     if (slot > 0) {
@@ -174,15 +198,14 @@ static void narrow(shape_Shape *shape, const build_Builder *b,
 
 #define NARROW_HITS 4
 
-bool shape_push(shape_Shape *shape, const build_Builder *b,
-                const shape_Slots *slots, const char *text, size_t len) {
-  const char *end = text + len;
-  bool fits = run(&shape->narrow, shape->text, b, slots, text, end);
-  if (!fits) {
-    if (!run(&shape->any, shape->text, b, slots, text, end)) return false;
+bool shape_push(shape_Shape *shape, const shape_Maker *m, const char *text,
+                size_t len) {
+  if (text == NULL) return false; /* an empty one may be */
+  if (!run(&shape->narrow, shape->text, m, text, text + len)) {
+    if (!run(&shape->any, shape->text, m, text, text + len)) return false;
     if (shape->narrow.steps > 0 || shape->hits == NARROW_HITS) {
-      compare(shape, text, end);
-      narrow(shape, b, slots);
+      compare(shape, text, text + len);
+      narrow(shape, m);
     }
   }
   shape->hits++;
@@ -199,8 +222,7 @@ typedef struct Level {
 
 typedef struct Learner {
   shape_Shape *shape;
-  lua_State *L;
-  const shape_Slots *slots;
+  const shape_Maker *maker;
   const char *text;
   int steps, key;
   int next_key;        /* that of the value to come; 0: none */
@@ -285,32 +307,28 @@ static void learn_key(Learner *l, const char *s, size_t len) {
     return;
   }
   l->key++;
-  lua_pushlstring(l->L, s, len);
-  set_slot(l->L, l->slots, l->key);
+  lua_pushlstring(l->maker->builder->L, s, len);
+  set_slot(l->maker, l->key);
   l->next_key = l->key;
 }
 
 /* `p` is after the '"'. */
 static const char *learn_string(Learner *l, const char *p, const char *end) {
-  const char *q = utf8_skip_text(p, end), *colon = q + 1;
-  if (*q != '"') {
-    l->failed = true;
-    return end;
-  }
+  const char *q = skip_string(p, end), *colon = q + 1;
   while (colon < end && (unsigned char)*colon <= ' ') colon++;
-  if (colon < end && *colon == ':') {
+  if (colon == end || *colon != ':') {
+    add_hole(l, SHAPE_STRING, p, q);
+  } else if (memchr(p, '\\', (size_t)(q - p)) == NULL) {
     learn_key(l, p, (size_t)(q - p));
   } else {
-    add_hole(l, SHAPE_STRING, p, q);
+    l->failed = true;
   }
   return q + 1;
 }
 
 static const char *learn_number(Learner *l, const char *p, const char *end) {
-  const char *q = p + 1;
-  while (q < end && *q >= '0' && *q <= '9') q++;
-  if (q < end && (*q == '.' || *q == 'e' || *q == 'E')) l->failed = true;
-  else add_hole(l, SHAPE_INTEGER, p, q);
+  const char *q = skip_number(p, end);
+  add_hole(l, SHAPE_NUMBER, p, q);
   return q;
 }
 
@@ -336,14 +354,13 @@ static const char *learn_token(Learner *l, const char *p, const char *end) {
   return p + 1; /* a comma, a colon, white space, a byte order mark */
 }
 
-static void learn(shape_Shape *shape, lua_State *L, const shape_Slots *slots,
-                  const char *text, size_t len) {
+static void learn(shape_Shape *shape, const shape_Maker *m, const char *text,
+                  size_t len) {
   Learner l;
   const char *p = text, *end = text + len;
   memset(&l, 0, sizeof(l));
   l.shape = shape;
-  l.L = L;
-  l.slots = slots;
+  l.maker = m;
   l.text = l.literal = text;
   while (p < end && !l.failed) p = learn_token(&l, p, end);
   if (!l.failed) add_hole(&l, SHAPE_END, end, end);
@@ -357,8 +374,8 @@ static void learn(shape_Shape *shape, lua_State *L, const shape_Slots *slots,
 #define USEFUL_PATIENCE 2
 #define MAX_PATIENCE 1024
 
-void shape_learn(shape_Shape *shape, lua_State *L, const shape_Slots *slots,
-                 const char *text, size_t len) {
+void shape_learn(shape_Shape *shape, const shape_Maker *m, const char *text,
+                 size_t len) {
   if (len > SHAPE_MAX_LEN || ++shape->misses < shape->patience) return;
   if (shape->hits >= USEFUL_HITS) shape->patience = USEFUL_PATIENCE;
   else if (shape->patience < MAX_PATIENCE)
@@ -366,5 +383,5 @@ void shape_learn(shape_Shape *shape, lua_State *L, const shape_Slots *slots,
   shape->hits = shape->misses = 0;
   /* They stay so when Lua runs out of memory. */
   shape->any.steps = shape->narrow.steps = 0;
-  learn(shape, L, slots, text, len);
+  learn(shape, m, text, len);
 }

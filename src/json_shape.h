@@ -17,12 +17,12 @@
 #define SHAPE_MAX_SLOTS 64 /* keys and known values */
 
 typedef enum shape_Kind {
-  SHAPE_OBJECT,  /* with room for n members */
-  SHAPE_ARRAY,   /* with room for n items */
-  SHAPE_CLOSE,   /* it has all of them */
-  SHAPE_STRING,  /* from here to the next '"' */
-  SHAPE_INTEGER, /* from here to the first byte that is no digit */
-  SHAPE_KNOWN,   /* a string or an integer, the same in each text */
+  SHAPE_OBJECT, /* with room for n members */
+  SHAPE_ARRAY,  /* with room for n items */
+  SHAPE_CLOSE,  /* it has all of them */
+  SHAPE_STRING, /* from here to the next '"' */
+  SHAPE_NUMBER, /* from here to the first byte that is of none */
+  SHAPE_KNOWN,  /* a string or a number, the same in each text */
   SHAPE_TRUE,
   SHAPE_FALSE,
   SHAPE_NULL,
@@ -46,7 +46,7 @@ typedef struct shape_Step {
   uint16_t at, literal, n;
 } shape_Step;
 
-/* Where the shape's text has a string or an integer, how long it is there, and
+/* Where the shape's text has a string or a number, how long it is there, and
 ** whether another text had another one. */
 typedef struct shape_Hole {
   uint16_t at, size;
@@ -70,27 +70,30 @@ typedef struct shape_Shape {
   char text[SHAPE_MAX_LEN];
 } shape_Shape;
 
-/* Where the keys and known values of a shape are: on the stack above `first`,
-** and to stay in the table at stack index `table`, above place `place`. */
-typedef struct shape_Slots {
+/* What makes values: the builder, and the reader for those that are not plain.
+** Keys and known values of the shape are on the stack above `first`, and stay
+*in
+** the table at stack index `table`, above place `place`. */
+typedef struct shape_Maker {
+  build_Builder *builder;
+  json_Reader *reader; /* its events go to the builder */
   int first, table;
   size_t place;
-} shape_Slots;
+} shape_Maker;
 
-/* Pushes SHAPE_MAX_SLOTS values: those of the shape, and what leaves room for
-** others.  Above them there is room for what shape_push needs, or it raises. */
+/* Sets `first` and pushes SHAPE_MAX_SLOTS values: those of the shape, and what
+** leaves room for others.  Above them there is room for what shape_push needs,
+** or it raises. */
 #define SHAPE_ROOM (3 * SHAPE_MAX_DEPTH)
-void shape_push_slots(const shape_Shape *shape, lua_State *L,
-                      shape_Slots *slots);
+void shape_push_slots(const shape_Shape *shape, shape_Maker *m);
 
 /* Pushes the value of the text and returns true when it has the shape; returns
-** false, with the stack as it was, when it has not, or its strings hold escapes
-** or are no UTF-8. */
-bool shape_push(shape_Shape *shape, const build_Builder *b,
-                const shape_Slots *slots, const char *text, size_t len);
+** false, with the stack as it was, when it has not. */
+bool shape_push(shape_Shape *shape, const shape_Maker *m, const char *text,
+                size_t len);
 
 /* A valid text did not have the shape: it may become the shape. */
-void shape_learn(shape_Shape *shape, lua_State *L, const shape_Slots *slots,
-                 const char *text, size_t len);
+void shape_learn(shape_Shape *shape, const shape_Maker *m, const char *text,
+                 size_t len);
 
 #endif
