@@ -13,5 +13,6 @@ files["spec/support/ticker.lua"] = { read_globals = { "ngx", "vim" } }
 files["spec"] = { std = "+busted" }
 files["spec/support/server"] = { globals = { "ngx" } }
 files["spec/support/app"] = { globals = { "ngx" } }
+files["spec/bench/mcp_http.lua"] = { globals = { "ngx" } }
 files["spec/hosts/inside/openresty.lua"] = { std = "+busted", globals = { "ngx" } }
 files["examples/server"] = { globals = { "ngx" } }

@@ -1,7 +1,8 @@
 --- The MCP client beside the official TypeScript client (npm, @modelcontextprotocol/sdk), on the same servers in the
 --- same run, in turns; each client is a process of its own. CPU time per call is that of the client process alone: on a
 --- busy machine it says more than calls per second. Medians of ROUNDS, of the ratios too: what else the machine does is
---- much the same for the two clients of a round.
+--- much the same for the two clients of a round. The servers do little more than read and write messages, as what they
+--- need for a call is in the calls per second of both clients; over HTTP it is nginx, connections are kept.
 local json = require("operations.json")
 local measure = require("spec.bench.measure")
 local operations = require("operations")
@@ -9,6 +10,16 @@ local test_server = require("spec.support.server")
 
 local SECONDS, ROUNDS = tonumber(os.getenv("MCP_SECONDS")) or 1, 5
 local runtime = rawget(_G, "jit") and "luajit" or "lua5.4"
+
+-- Nobody asks whether the client is still there: nginx would have to look for each request.
+local LOCATION = "location = /mcp { lua_check_client_abort off; content_by_lua_file %s/spec/bench/mcp_http.lua; }"
+
+local function here()
+  local pipe = assert(io.popen("pwd"))
+  local directory = pipe:read("*l")
+  pipe:close()
+  return directory
+end
 
 local function client_of(command, place)
   local all = { env = {} }
@@ -70,7 +81,7 @@ end
 
 operations.run(function()
   compare("stdio", { "stdio", runtime, "spec/bench/mcp_server.lua" })
-  local server = test_server.start()
-  compare("HTTP", { "http", server.url .. "/hostile/bench" })
+  local server = test_server.start({ directives = LOCATION:format(here()) })
+  compare("HTTP", { "http", server.url .. "/mcp" })
   server:stop()
 end)
