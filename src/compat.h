@@ -152,6 +152,16 @@ static inline void ops_rawseti(lua_State *L, int i, size_t n) {
 #endif
 }
 
+/* The `self` of a method that ops_new_type has set; raises when it is none. */
+static inline void *ops_self(lua_State *L, const char *name) {
+  void *p = lua_touserdata(L, 1);
+  int same;
+  if (p == NULL || !lua_getmetatable(L, 1)) return luaL_checkudata(L, 1, name);
+  same = lua_rawequal(L, -1, lua_upvalueindex(1));
+  lua_pop(L, 1);
+  return same ? p : luaL_checkudata(L, 1, name);
+}
+
 /* A type of userdata: its methods, and what the collector calls. */
 static inline void ops_new_type(lua_State *L, const char *name,
                                 const luaL_Reg *methods, lua_CFunction gc) {
@@ -161,7 +171,8 @@ static inline void ops_new_type(lua_State *L, const char *name,
   lua_pushcfunction(L, gc);
   lua_setfield(L, -2, "__gc");
   lua_newtable(L);
-  ops_setfuncs(L, methods, 0);
+  lua_pushvalue(L, -2); /* known without a look into the registry */
+  ops_setfuncs(L, methods, 1);
   lua_setfield(L, -2, "__index");
   lua_pop(L, 1);
 }

@@ -28,24 +28,60 @@ static void trim(const char **p, size_t *length) {
   while (*length > 0 && is_blank(**p)) ++*p, --*length;
 }
 
-bool http_next_field(const char **p, const char *end, http_Field *field) {
-  while (*p < end) {
-    const char *line = *p, *colon;
-    const char *stop = memchr(line, '\n', (size_t)(end - line));
-    if (stop == NULL) stop = end;
-    *p = stop < end ? stop + 1 : end;
-    field->folded = is_blank(*line);
-    colon = memchr(line, ':', (size_t)(stop - line));
-    if (colon == NULL && !field->folded) continue;
-    field->name = line;
-    field->name_len = field->folded ? 0 : (size_t)(colon - line);
-    field->value = field->folded ? line : colon + 1;
-    field->value_len = (size_t)(stop - field->value);
-    trim(&field->value, &field->value_len);
-    trim(&field->name, &field->name_len);
-    return true;
+/* Reads a line; false when there is no colon in it. */
+static bool read_field(const char *line, size_t length, http_Field *field) {
+  const char *stop = memchr(line, '\n', length), *colon;
+  if (stop == NULL) stop = line + length;
+  field->folded = is_blank(*line);
+  colon = memchr(line, ':', (size_t)(stop - line));
+  if (colon == NULL && !field->folded) return false;
+  field->name = line;
+  field->name_len = field->folded ? 0 : (size_t)(colon - line);
+  field->value = field->folded ? line : colon + 1;
+  field->value_len = (size_t)(stop - field->value);
+  trim(&field->value, &field->value_len);
+  trim(&field->name, &field->name_len);
+  return true;
+}
+
+/* A field as a head keeps it: this, then name and value.  What has no name
+** goes on with the value of the field before. */
+typedef struct Record {
+  uint32_t name_len, value_len;
+} Record;
+
+static bool keep_field(http_Transfer *t, const http_Field *field) {
+  Record record = {(uint32_t)field->name_len, (uint32_t)field->value_len};
+  size_t i, size = sizeof(record) + field->name_len + field->value_len;
+  char *p;
+  if (field->name_len == 0 && (!field->folded || t->head.len == 0)) return true;
+  if (t->head.capacity == 0 && size <= USUAL_HEAD)
+    (void)buffer_grow(&t->head, USUAL_HEAD); /* at once, not step by step */
+  if (!buffer_reserve(&t->head, size))
+    return fail(t, "memory", "not enough memory for the headers");
+  p = t->head.data + t->head.len;
+  memcpy(p, &record, sizeof(record));
+  p += sizeof(record);
+  for (i = 0; i < field->name_len; i++) {
+    char c = field->name[i];
+    *p++ = c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
   }
-  return false;
+  memcpy(p, field->value, field->value_len);
+  t->head.len += size;
+  return true;
+}
+
+bool http_next_field(const char **p, const char *end, http_Field *field) {
+  Record record;
+  if (*p == end) return false;
+  memcpy(&record, *p, sizeof(record));
+  field->folded = record.name_len == 0;
+  field->name_len = record.name_len;
+  field->value_len = record.value_len;
+  field->name = *p + sizeof(record);
+  field->value = field->name + field->name_len;
+  *p = field->value + field->value_len;
+  return true;
 }
 
 static bool is(const char *text, size_t length, const char *name) {
@@ -80,7 +116,7 @@ static bool check_length(http_Transfer *t, const http_Field *field) {
 static bool begin_block(http_Transfer *t, const char *line, size_t length) {
   const char *space = memchr(line, ' ', length);
   t->status = space != NULL ? atoi(space + 1) : 0;
-  t->head.len = 0;
+  t->head.len = t->head_bytes = 0;
   t->length = -1;
   t->chunked = false;
   t->coding.kind = CODING_NONE;
@@ -113,29 +149,40 @@ static void end_block(http_Transfer *t) {
   }
 }
 
+/* What it says of the body. */
+static bool heed(http_Transfer *t, const http_Field *field) {
+  switch (field->name_len) { /* most are none of these */
+  case 14:
+    return !is(field->name, 14, "content-length") || check_length(t, field);
+  case 16:
+    if (is(field->name, 16, "content-encoding") && t->decode)
+      coding_begin(&t->coding, coding_kind(field->value, field->value_len),
+                   t->op.reactor->alloc);
+    return true;
+  case 17:
+    if (is(field->name, 17, "transfer-encoding")) t->chunked = true;
+    return true;
+  default: return true;
+  }
+}
+
 static bool take_field(http_Transfer *t, const char *line, size_t length) {
   http_Field field;
-  const char *p = line;
-  if (http_next_field(&p, line + length, &field)) {
-    if (is(field.name, field.name_len, "content-length"))
-      if (!check_length(t, &field)) return false;
-    if (is(field.name, field.name_len, "transfer-encoding")) t->chunked = true;
-    if (is(field.name, field.name_len, "content-encoding") && t->decode)
-      coding_begin(&t->coding, coding_kind(field.value, field.value_len),
-                   t->op.reactor->alloc);
-  }
-  if (t->head.capacity == 0 && t->head.max >= USUAL_HEAD)
-    (void)buffer_grow(&t->head, USUAL_HEAD); /* at once, not step by step */
-  if (!buffer_add(&t->head, line, length))
-    return fail_size(t, "the headers are larger than max_headers", t->head.max);
-  return true;
+  bool whole = read_field(line, length, &field);
+  if (whole && !heed(t, &field)) return false;
+  t->head_bytes += length;
+  if (t->head_bytes > t->max_headers)
+    return fail_size(t, "the headers are larger than max_headers",
+                     t->max_headers);
+  return !whole || keep_field(t, &field);
 }
 
 /* Not part of the head, but of its limit. */
 static bool take_trailer(http_Transfer *t, size_t length) {
   t->trailers += length;
-  if (t->trailers <= t->head.max) return true;
-  return fail_size(t, "the trailers are larger than max_headers", t->head.max);
+  if (t->trailers <= t->max_headers) return true;
+  return fail_size(t, "the trailers are larger than max_headers",
+                   t->max_headers);
 }
 
 bool http_head_line(http_Transfer *t, const char *line, size_t length) {

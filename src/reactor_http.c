@@ -497,6 +497,7 @@ static bool refuse(http_Transfer *t, const char *kind, const char *reason) {
 
 static void take_options(http_Transfer *t, const http_Request *q) {
   t->max_body = q->max_body;
+  t->max_headers = q->max_headers;
   t->window = q->window;
   t->stream = q->stream;
   t->joins = q->stream && q->join;
@@ -516,7 +517,7 @@ bool http_start(reactor_Reactor *r, http_Transfer *t, const http_Request *q) {
     fail(t, "memory", "libcurl could not be started");
     return false;
   }
-  buffer_init(&t->head, r->alloc, q->max_headers);
+  buffer_init(&t->head, r->alloc, SIZE_MAX / 2);
   buffer_init(&t->body, r->alloc, SIZE_MAX / 2);
   buffer_init(&t->upload, r->alloc, SIZE_MAX / 2);
   t->pool = &engine_of(r)->pools[q->stream ? POOL_STREAMS : POOL_REQUESTS];

@@ -68,11 +68,11 @@ struct http_Transfer {
   reactor_Op op;          /* first: a handle */
   struct http_Pool *pool; /* where curl has it */
   http_Easy *easy;        /* NULL once it is over */
-  buffer_Buffer head;     /* header lines of the last block */
+  buffer_Buffer head;     /* fields of the last block: http_next_field */
   buffer_Buffer body;     /* what came of it */
   size_t read, lent;      /* of that, to a stream's user */
-  size_t trailers;        /* bytes */
-  uint64_t received;      /* bytes of body so far, decoded */
+  size_t head_bytes, trailers, max_headers;
+  uint64_t received; /* bytes of body so far, decoded */
   size_t max_body, window;
   int64_t length; /* of Content-Length; -1: none */
   int status;
@@ -158,11 +158,11 @@ bool http_head_line(http_Transfer *t, const char *line, size_t length);
 typedef struct http_Field {
   const char *name, *value; /* borrowed from the head; blanks trimmed */
   size_t name_len, value_len;
-  bool folded; /* the value goes on that of the field before */
+  bool folded; /* no name: the value goes on that of the field before */
 } http_Field;
 
-/* Reads the field at *p, which lies before `end`, and moves *p behind it; false
-** at the end.  Lines without a colon are passed over. */
+/* Reads the field of a head at *p, its name in lower case, and moves *p behind
+** it; false at the end.  Lines without a colon are none. */
 bool http_next_field(const char **p, const char *end, http_Field *field);
 
 #endif

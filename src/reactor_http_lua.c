@@ -4,7 +4,6 @@
 #include "reactor_http.h"
 #include "reactor_lua.h"
 
-#include <ctype.h>
 #include <stddef.h>
 
 #define MAX_NAME 256
@@ -13,15 +12,6 @@
 #define MAX_UPLOAD 9007199254740992.0
 
 /* The head as Lua sees it */
-
-/* Pushes the lower-case name of a field. */
-static void push_name(lua_State *L, const http_Field *field) {
-  char name[MAX_NAME];
-  size_t i, n = field->name_len < MAX_NAME ? field->name_len : MAX_NAME;
-  for (i = 0; i < n; i++)
-    name[i] = (char)tolower((unsigned char)field->name[i]);
-  lua_pushlstring(L, name, n);
-}
 
 /* Adds a cookie to headers.setCookie: cookies cannot be joined. */
 static void add_cookie(lua_State *L, int headers, const http_Field *field) {
@@ -37,12 +27,13 @@ static void add_cookie(lua_State *L, int headers, const http_Field *field) {
   lua_pop(L, 1);
 }
 
-/* headers[name] = value, joined to what is there.  The name is on top; pops
-** it. */
-static void add_field(lua_State *L, int headers, const http_Field *field) {
-  lua_pushvalue(L, -1);
-  if (ops_rawget(L, headers) == LUA_TNIL) {
-    lua_pop(L, 1);
+/* headers[name] = value; joined to what is there, if something may be. */
+static void add_field(lua_State *L, int headers, const http_Field *field,
+                      bool first) {
+  lua_pushlstring(L, field->name, field->name_len);
+  if (!first) lua_pushvalue(L, -1);
+  if (first || ops_rawget(L, headers) == LUA_TNIL) {
+    if (!first) lua_pop(L, 1);
     lua_pushlstring(L, field->value, field->value_len);
   } else {
     lua_pushstring(L, field->folded ? " " : ", ");
@@ -53,13 +44,22 @@ static void add_field(lua_State *L, int headers, const http_Field *field) {
 }
 
 static bool is_cookie(const http_Field *field) {
-  return field->name_len == 10 && curl_strnequal(field->name, "set-cookie", 10);
+  return field->name_len == 10 && memcmp(field->name, "set-cookie", 10) == 0;
+}
+
+/* A bit for the name: when it is new, the name is. */
+static uint64_t mark_of(const http_Field *field) {
+  size_t n = field->name_len;
+  unsigned sum = (unsigned char)field->name[n - 1] * 5u + (unsigned)n +
+                 (unsigned char)field->name[n / 2] * 3u;
+  return UINT64_C(1) << (sum & 63);
 }
 
 /* Pushes the status and the table of headers. */
 static void push_head(lua_State *L, const http_Transfer *t) {
   const char *p = t->head.data, *end = p + t->head.len;
   http_Field field, last = {0};
+  uint64_t seen = 0;
   int headers;
   lua_pushinteger(L, t->status);
   lua_createtable(L, 0, 8);
@@ -70,12 +70,14 @@ static void push_head(lua_State *L, const http_Transfer *t) {
       field.name_len = last.name_len;
     }
     if (field.name_len == 0) continue;
+    if (field.name_len > MAX_NAME) field.name_len = MAX_NAME;
     last = field;
     if (is_cookie(&field)) {
       add_cookie(L, headers, &field);
     } else {
-      push_name(L, &field);
-      add_field(L, headers, &field);
+      uint64_t mark = mark_of(&field);
+      add_field(L, headers, &field, (seen & mark) == 0);
+      seen |= mark;
     }
   }
 }

@@ -8,7 +8,7 @@
 #include <errno.h>
 
 static reactor_Reactor *to_reactor(lua_State *L) {
-  return (reactor_Reactor *)luaL_checkudata(L, 1, REACTOR_NAME);
+  return (reactor_Reactor *)ops_self(L, REACTOR_NAME);
 }
 
 reactor_Reactor *reactor_check(lua_State *L) {
@@ -55,7 +55,7 @@ static int reactor_create(lua_State *L) {
 }
 
 reactor_Op *reactor_check_handle(lua_State *L) {
-  return (reactor_Op *)luaL_checkudata(L, 1, REACTOR_HANDLE_NAME);
+  return (reactor_Op *)ops_self(L, REACTOR_HANDLE_NAME);
 }
 
 /* The handle on top begins: its owner is known, it is found by its address. */
@@ -175,8 +175,8 @@ static bool push_handle(lua_State *L, reactor_Op *op) {
   return false;
 }
 
-/* reactor:next() -> handle, kind, ... | nil when nothing more happened */
-static int reactor_lua_next(lua_State *L) {
+/* Pulls what happened next: the handle, or its owner, then kind and values. */
+static int pull(lua_State *L, bool owner) {
   reactor_Reactor *r = to_reactor(L); /* a closed one has no events */
   reactor_Op *op;
   lua_settop(L, 1);
@@ -184,6 +184,7 @@ static int reactor_lua_next(lua_State *L) {
     int i = 0, n;
     while (!(op->pending & event_names[i].event)) i++;
     if (push_handle(L, op)) {
+      if (owner) ops_getslot(L, 2, REACTOR_OWNER); /* the handle stays below */
       lua_pushstring(L, event_names[i].name);
       n = ((const reactor_Face *)op->face)->push(L, op, event_names[i].event);
       reactor_pulled(op, event_names[i].event);
@@ -193,6 +194,16 @@ static int reactor_lua_next(lua_State *L) {
   }
   lua_pushnil(L);
   return 1;
+}
+
+/* reactor:next() -> handle, kind, ... | nil when nothing more happened */
+static int reactor_lua_next(lua_State *L) {
+  return pull(L, false);
+}
+
+/* reactor:next_for() -> owner, kind, ... | nil; likewise, but for whom it is */
+static int reactor_lua_next_for(lua_State *L) {
+  return pull(L, true);
 }
 
 /* reactor:inflight() -> integer; how many handles can still say something */
@@ -234,15 +245,25 @@ static int handle_owner(lua_State *L) {
 }
 
 static const luaL_Reg reactor_methods[] = {
-    {"http", reactor_lua_http},       {"process", reactor_lua_process},
-    {"connect", reactor_lua_connect}, {"listen", reactor_lua_listen},
-    {"accept", reactor_lua_accept},   {"timer", reactor_lua_timer},
-    {"relay", reactor_lua_relay},     {"fd", reactor_lua_fd},
-    {"step", reactor_lua_step},       {"flush", reactor_lua_flush},
-    {"next", reactor_lua_next},       {"inflight", reactor_lua_inflight},
-    {"pending", reactor_lua_pending}, {"usable", reactor_lua_usable},
-    {"hold", reactor_lua_hold},       {"release", reactor_lua_release},
-    {"close", reactor_lua_close},     {NULL, NULL},
+    {"http", reactor_lua_http},
+    {"process", reactor_lua_process},
+    {"connect", reactor_lua_connect},
+    {"listen", reactor_lua_listen},
+    {"accept", reactor_lua_accept},
+    {"timer", reactor_lua_timer},
+    {"relay", reactor_lua_relay},
+    {"fd", reactor_lua_fd},
+    {"step", reactor_lua_step},
+    {"flush", reactor_lua_flush},
+    {"next", reactor_lua_next},
+    {"next_for", reactor_lua_next_for},
+    {"inflight", reactor_lua_inflight},
+    {"pending", reactor_lua_pending},
+    {"usable", reactor_lua_usable},
+    {"hold", reactor_lua_hold},
+    {"release", reactor_lua_release},
+    {"close", reactor_lua_close},
+    {NULL, NULL},
 };
 
 static const luaL_Reg handle_methods[] = {

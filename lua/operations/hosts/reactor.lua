@@ -53,15 +53,11 @@ function reactor_loop.timer(ms, fn)
   end
 end
 
-local function deliver(handle, kind, ...)
-  if not handle then
-    return false
-  end
-  local on_event = handle:owner()
+local function deliver(on_event, kind, ...)
   if on_event then
     on_event(kind, ...)
   end
-  return true
+  return kind ~= nil
 end
 
 --- Waits up to `timeout` ms (-1: until something happens) and hands out what happened.
@@ -72,7 +68,7 @@ function reactor_loop.step(timeout, limit)
   local count = 0
   if reactor then
     reactor:step(timeout)
-    while count ~= limit and deliver(reactor:next()) do
+    while count ~= limit and deliver(reactor:next_for()) do
       count = count + 1
     end
   end
