@@ -57,10 +57,9 @@ local function left(deadline)
   return deadline and deadline - scheduler.host().now()
 end
 
--- Does `step`; when the request was lost with a connection that served others too, and may be sent twice, a second
--- time over one of its own.
-local function step_again(request, step, deadline)
-  local answer, err = step(request)
+-- What `step` gave; when the request was lost with a connection that served others too, and may be sent twice, what it
+-- gives a second time, over one of its own.
+local function step_again(request, step, deadline, answer, err)
   if answer or request.once or not http_failure.is_stale(err) then
     return answer, err
   end
@@ -72,8 +71,8 @@ local function step_again(request, step, deadline)
 end
 
 -- The same, and what the jar wants of its answer.
-local function ask(request, step, deadline)
-  local answer, err = step_again(request, step, deadline)
+local function keep(request, step, deadline, ...)
+  local answer, err = step_again(request, step, deadline, ...)
   local cookies = request.options.jar
   if answer and cookies then
     cookies:store(request.url, answer.headers.setCookie)
@@ -81,11 +80,11 @@ local function ask(request, step, deadline)
   return answer, err
 end
 
--- Runs `step` on the request and on where its answers redirect to.
-local function follow(request, step, deadline)
+-- Takes what `step` gave of the request, and goes on where answers redirect to.
+local function follow(request, step, deadline, answer, err)
   local redirects = message.redirects(request)
   for hop = 0, redirects do
-    local answer, err = ask(request, step, deadline)
+    answer, err = keep(request, step, deadline, answer, err)
     if not answer then
       return nil, err
     end
@@ -106,8 +105,18 @@ local function follow(request, step, deadline)
     elseif deadline and request.timeout <= 0 then
       return nil, failure(request, "timeout", "the time was up after a redirect", "total")
     end
+    answer, err = step(request)
   end
   return nil, failure(request, "redirect", ("more than %g redirects"):format(redirects))
+end
+
+-- Runs `step` on the request and on where its answers redirect to.
+local function complete(request, step, deadline)
+  local answer, err = step(request)
+  if answer and not redirect.statuses[answer.status] and not request.options.jar then
+    return answer -- as most are
+  end
+  return follow(request, step, deadline, answer, err)
 end
 
 -- Waits, unless the request's or the task's time would be up by then.
@@ -130,7 +139,7 @@ end
 local function try(request, step, policy, deadline)
   local tries = 0
   while true do
-    local answer, err = follow(request, step, deadline)
+    local answer, err = complete(request, step, deadline)
     tries = tries + 1
     local delay = retry.delay(policy, tries, answer, err)
     if not delay then
@@ -158,7 +167,7 @@ local function run(options, step, stream)
   if policy and not request.once then
     return try(request, step, policy, deadline)
   end
-  return follow(request, step, deadline)
+  return complete(request, step, deadline)
 end
 
 --- Sends a request and waits for the whole answer. Any status is an answer; a failure is one of the exchange itself:

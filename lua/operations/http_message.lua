@@ -206,7 +206,9 @@ function message.prepare(options, stream)
   elseif type(options.url) ~= "string" then
     error(("bad option 'url' (string expected, got %s)"):format(type(options.url)), 3)
   end
-  local request = { url = options.url, method = options.method or "GET", options = options, headers = nil }
+  local request = { -- with room for what comes
+    url = options.url, method = options.method or "GET", options = options, headers = nil, handle = nil,
+  }
   if stream then
     request.stream, request.join = true, true
   end

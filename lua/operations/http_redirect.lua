@@ -2,9 +2,9 @@
 local message = require("operations.http_message")
 local url = require("operations.url")
 
-local redirect = {}
-
 local statuses = { [301] = true, [302] = true, [303] = true, [307] = true, [308] = true }
+
+local redirect = { statuses = statuses }
 
 local function is_safe(method)
   return method == "GET" or method == "HEAD"

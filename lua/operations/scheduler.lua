@@ -7,7 +7,7 @@ local run_queue = require("operations.task_queue")
 local strands = require("operations.task_strand")
 local task_wait = require("operations.task_wait")
 
-local fail, here = task_wait.fail, strands.here
+local fail, here, yield = task_wait.fail, strands.here, coroutine.yield
 
 local scheduler = {
   host = hosts.current, fail = fail, here = here, deadline = strands.deadline, deadline_of = strands.deadline_of,
@@ -26,7 +26,10 @@ local function interruption(strand)
   if task and task._aborted then
     return task._aborted
   end
-  local deadline = strands.deadline_of(strand)
+  local deadline = strand.deadline
+  if strand.outer then
+    deadline = strands.deadline_of(strand)
+  end
   if deadline and hosts.current().now() >= deadline then
     return timed_out()
   end
@@ -83,7 +86,7 @@ local function suspend(wait, strand)
     if strand.root then
       wait.task = strand.task
     end
-    coroutine.yield(WAITING, wait)
+    yield(WAITING, wait)
   else
     drive(wait, strand)
   end

@@ -39,6 +39,11 @@ local function here()
   if co == nil or is_main then
     return main
   end
+  local running = strands.current
+  local task = running.task
+  if running.root and task._co == co then
+    return running
+  end
   local all, threads = known()
   local strand = all[co]
   if not strand then
