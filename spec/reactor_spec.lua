@@ -313,7 +313,7 @@ describe("a reactor", function()
         i = i + 1
         assert.equal(line, queue[i].data)
       end
-      assert.equal(queue, queue[i + 1])
+      assert.is_false(queue[i + 1])
       assert.is_nil(handle:read())
     end)
 
