@@ -6,6 +6,8 @@
 #include "schema_cast.h"
 
 #define ROOM 16 /* stack slots for one value, besides its members */
+#define ABSENT                                                                 \
+  8 /* optional properties that are missing, until few are looked for */
 
 /* Slots of the stack that may be taken this way: LuaJIT has few. */
 #define MOST_SLOTS (OPS_STACK_SLOTS / 4)
@@ -99,12 +101,55 @@ static COLD bool add_missing(cast_Machine *c, const schema_Property *p,
   return false;
 }
 
+static const schema_Property *
+find_property(cast_Machine *c, const schema_Object *object, int key) {
+  size_t len;
+  const char *name;
+  if (lua_type(c->m.L, key) != LUA_TSTRING) return NULL;
+  name = lua_tolstring(c->m.L, key, &len);
+  return program_find(c->m.s, object, name, len);
+}
+
+/* The properties from `from` on, by a walk over the members: few are there. */
+static int cast_few(cast_Machine *c, const schema_Object *object, int slot,
+                    const schema_Property *from, bool *fits) {
+  lua_State *L = c->m.L;
+  const schema_Property *p, *end = object->properties + object->count;
+  bool seen[PROGRAM_FEW] = {false};
+  int top = lua_gettop(L);
+  lua_pushnil(L);
+  while (lua_next(L, slot)) {
+    p = find_property(c, object, top + 1);
+    if (p == NULL || p < from) {
+      lua_settop(L, top + 1);
+      continue;
+    }
+    seen[p - object->properties] = true;
+    if (!cast_one(c, p->check, top + 2, lua_type(L, top + 2))) *fits = false;
+    top += 2;
+    lua_pushvalue(L, top - 1);
+  }
+  for (p = from; p < end; p++) {
+    if (seen[p - object->properties] || (!p->required && p->default_value == 0))
+      continue;
+    ops_rawgeti(L, c->m.constants, (size_t)p->key);
+    if (add_missing(c, p, fits)) top += 2;
+  }
+  return top;
+}
+
+/* Is it likely that few of the properties after `p` are there? */
+static bool are_few(const schema_Property *p, const schema_Property *end,
+                    int absent, int present) {
+  return absent == ABSENT && present <= ABSENT / 2 && end - p > 2 * ABSENT;
+}
+
 /* `tag`: the property whose key and value are on the stack, or NULL. */
 static bool cast_object(cast_Machine *c, const schema_Object *object, int slot,
                         const schema_Property *tag) {
   lua_State *L = c->m.L;
   const schema_Property *p = object->properties, *end = p + object->count;
-  int top = lua_gettop(L), base = tag == NULL ? top : top - 2;
+  int top = lua_gettop(L), base = tag == NULL ? top : top - 2, absent = 0;
   bool fits = true;
   for (; p < end; p++) {
     int t;
@@ -115,11 +160,14 @@ static bool cast_object(cast_Machine *c, const schema_Object *object, int slot,
     if (t != LUA_TNIL) {
       if (!cast_one(c, p->check, top + 2, t)) fits = false;
       top += 2;
-    } else if (!p->required && p->default_value == 0) {
-      lua_settop(L, top);
-    } else {
+    } else if (p->required || p->default_value != 0) {
       lua_settop(L, top + 1);
       if (add_missing(c, p, &fits)) top += 2;
+    } else {
+      lua_settop(L, top);
+      if (!are_few(p, end, ++absent, (top - base) / 2)) continue;
+      top = cast_few(c, object, slot, p + 1, &fits);
+      break;
     }
   }
   store(L, slot, base, top);

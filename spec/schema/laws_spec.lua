@@ -136,3 +136,27 @@ describe("the limit of nesting", function()
     end)
   end
 end)
+
+describe("an object of many properties", function()
+  local properties, required = {}, {}
+  for i = 1, 60 do
+    properties["p" .. i] = { type = "integer", default = i % 7 == 0 and i or nil }
+    required[#required + 1] = i % 20 == 0 and "p" .. i or nil
+  end
+  local compiled = assert(schema.compile({ type = "object", properties = properties, required = required }))
+
+  it("is cast to the same with and without a list of changes, however many it has", function()
+    for seed = 1, 200 do
+      local pick, value = random_schema.generator(seed * 104729), {}
+      for i = 1, 64 do
+        if pick(200) <= seed then
+          value[pick(30) == 1 and "x" .. i or "p" .. i] = pick(3) == 1 and tostring(i) or i
+        end
+      end
+      local listed, unlisted = compiled:cast(value), compiled:cast(value, "cast", false)
+      assert.is_true(laws.identical(listed, unlisted), "seed " .. seed .. ": " .. text(value))
+      assert.equal(7, unlisted.p7)
+      assert.is_nil(unlisted.x1 or unlisted.p61)
+    end
+  end)
+end)
