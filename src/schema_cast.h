@@ -25,6 +25,7 @@ typedef struct cast_Machine {
                    names of members stand above it */
   int trials;   /* casts within casts, to find a branch */
   int merging;  /* merged casts within merged casts */
+  int room;     /* up to here the stack may grow unasked */
   bool chosen;  /* a branch was chosen by what stood there: cast again */
   int keep;     /* 1: fill in nothing, 2: strip nothing either */
   bool force;   /* misfits are replaced */

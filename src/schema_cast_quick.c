@@ -5,9 +5,9 @@
 */
 #include "schema_cast.h"
 
-#define ROOM 16 /* stack slots for one value, besides its members */
-#define ABSENT                                                                 \
-  8 /* optional properties that are missing, until few are looked for */
+#define ROOM 16        /* stack slots for one value, besides its members */
+#define STACK_BLOCK 64 /* slots asked for in advance */
+#define ABSENT 8       /* so many are missing: are few of the others there? */
 
 /* Slots of the stack that may be taken this way: LuaJIT has few. */
 #define MOST_SLOTS (OPS_STACK_SLOTS / 4)
@@ -216,14 +216,22 @@ static bool is_object(cast_Machine *c, int slot) {
          (type == TYPE_ANY && ops_rawlen(c->m.L, slot) == 0);
 }
 
-static bool has_room(lua_State *L, int n) {
-  return lua_gettop(L) + n < MOST_SLOTS && ops_checkstack(L, n + ROOM);
+/* Room for `n` more values and what is done with them. */
+static bool has_room(cast_Machine *c, int n) {
+  int need = lua_gettop(c->m.L) + n + ROOM;
+  if (need <= c->room) return true;
+  if (need > MOST_SLOTS || !ops_checkstack(c->m.L, n + ROOM + STACK_BLOCK))
+    return false;
+#if OPS_STACK_STAYS
+  c->room = need + STACK_BLOCK;
+#endif
+  return true;
 }
 
 static bool cast_members(cast_Machine *c, const schema_Node *n, int slot,
                          bool *fits) {
   if (n->shape == NULL || !n->shape->named || !is_object(c, slot) ||
-      !has_room(c->m.L, 2 * n->shape->count))
+      !has_room(c, 2 * n->shape->count))
     return false;
   *fits = cast_object(c, n->shape, slot, NULL);
   return true;
@@ -233,7 +241,7 @@ static bool cast_members(cast_Machine *c, const schema_Node *n, int slot,
 static bool copy_members(cast_Machine *c, int slot) {
   lua_State *L = c->m.L;
   int base = lua_gettop(L), top = base;
-  if (!is_object(c, slot) || !has_room(L, 2 * CAST_PAIRS)) return false;
+  if (!is_object(c, slot) || !has_room(c, 2 * CAST_PAIRS)) return false;
   lua_pushnil(L);
   while (lua_next(L, slot)) {
     top += 2;
@@ -251,8 +259,7 @@ static bool cast_items(cast_Machine *c, const schema_Node *n, int slot,
                        bool *fits) {
   const schema_Bounds *bounds = program_bounds(c->m.s, n->bounds);
   size_t length = ops_rawlen(c->m.L, slot);
-  if (n->merges || (glance_type(c, slot) & TYPE_ARRAY) == 0 ||
-      !has_room(c->m.L, 0))
+  if (n->merges || (glance_type(c, slot) & TYPE_ARRAY) == 0 || !has_room(c, 0))
     return false;
   *fits = length >= bounds->fewest_items && length <= bounds->most_items;
   return cast_array(c, n->item, slot, length, fits);
@@ -277,10 +284,10 @@ static bool cast_tagged(cast_Machine *c, const schema_Union *u, int slot,
   int top = lua_gettop(c->m.L);
   const schema_Tag *tag;
   const schema_Object *shape;
-  if (!is_object(c, slot) || !has_room(c->m.L, 2)) return false;
+  if (!is_object(c, slot) || !has_room(c, 2)) return false;
   tag = push_tag(c, u, slot);
   shape = tag == NULL ? NULL : tag->check->shape;
-  if (shape == NULL || !shape->named || !has_room(c->m.L, 2 * shape->count)) {
+  if (shape == NULL || !shape->named || !has_room(c, 2 * shape->count)) {
     lua_settop(c->m.L, top);
     return false;
   }

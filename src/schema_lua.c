@@ -179,7 +179,7 @@ static int schema_compile(lua_State *L) {
 /* By the address of the metatable: its name would have to be hashed.  Leaves
 ** something on the stack. */
 static bool is_self(lua_State *L) {
-  return lua_touserdata(L, 1) != NULL && lua_getmetatable(L, 1) &&
+  return lua_type(L, 1) == LUA_TUSERDATA && lua_getmetatable(L, 1) &&
          lua_topointer(L, -1) == core_state(L)->schema_mt;
 }
 
