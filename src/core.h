@@ -13,7 +13,7 @@
 /* Addresses of values that the module table anchors. Owned by Lua: a full
 ** userdata, upvalue 1 of every function of operations.core. */
 typedef struct core_State {
-  const void *array_mt, *object_mt, *error_mt, *schema_mt;
+  const void *array_mt, *object_mt, *error_mt;
   const void *foreign_null;    /* vim.NIL, or NULL */
   int foreign_marks;           /* how many foreign metatables are known */
   struct strings_Set *strings; /* of JSON texts; the registry anchors them */

@@ -14,6 +14,8 @@ static const schema_Bounds no_bounds = {
     -INFINITY, INFINITY, 0, SIZE_MAX, 0, SIZE_MAX,
 };
 
+#define LARGEST (double)(OPS_MAX_SAFE_INTEGER - 1)
+
 /* Beyond 2^53 no double is compared, so that rounding the bound is no harm. */
 static void limit_doubles(schema_Bounds *bounds, const schema_Op *op,
                           double d) {
@@ -93,12 +95,22 @@ static bool is_bounded(const schema_Bounds *b) {
          b->most_items != none->most_items;
 }
 
-/* The bounds of a node: the schema's first where it has none. */
-static void add_bounds(lua_State *L, schema_Schema *s, schema_Node *n,
+static void add_bounds(lua_State *L, schema_Schema *s,
                        const schema_Bounds *bounds) {
-  if (!is_bounded(bounds)) return;
-  n->bounds = schema_vector_add(L, &s->alloc, &s->bounds, sizeof(*bounds), 1);
-  *program_bounds(s, n->bounds) = *bounds;
+  schema_Bounds *to = program_bounds(
+      s, schema_vector_add(L, &s->alloc, &s->bounds, sizeof(*bounds), 1));
+  *to = *bounds;
+  to->low = fmax(to->low, -LARGEST);
+  to->high = fmin(to->high, LARGEST);
+}
+
+/* In the order in which they were added; the first are for nodes without. */
+static void link_bounds(schema_Schema *s) {
+  int32_t i, at = 0;
+  for (i = 0; i < (int32_t)s->nodes.count; i++) {
+    schema_Node *n = program_node(s, i);
+    n->bounds = program_bounds(s, n->bounded ? ++at : 0);
+  }
 }
 
 static bool only_members(const schema_Schema *s, const schema_Node *n) {
@@ -121,11 +133,20 @@ static bool has_tags(const schema_Schema *s, const schema_Node *n) {
   return true;
 }
 
+static bool is_pattern(const schema_Schema *s, const schema_Node *n) {
+  return n->numbers == n->strings + 1 && n->every == n->end &&
+         program_op(s, n->strings)->code == CODE_PATTERN;
+}
+
 static schema_Act text_act(const schema_Schema *s, schema_Node *n) {
   if ((n->types & TYPE_STRING) == 0) return ACT_REFUSE;
   if (n->strings == n->numbers && n->every == n->end) return ACT_ACCEPT;
   if (!only_members(s, n)) return ACT_REST;
   if (n->texts == n->numbers && n->every == n->end) return ACT_LENGTH;
+  if (is_pattern(s, n)) {
+    n->pattern = *program_regex(s, program_op(s, n->strings)->a);
+    return ACT_PATTERN;
+  }
   if (!has_tags(s, n)) return ACT_TEXT;
   n->tags = program_member(s, program_op(s, n->every)->a);
   n->tag_count = program_op(s, n->every)->b;
@@ -166,7 +187,8 @@ static void set_acts(lua_State *L, schema_Schema *s, schema_Node *n) {
   n->acts[LUA_TBOOLEAN] = (uint8_t)bare_act(n, TYPE_BOOLEAN, ACT_ACCEPT);
   n->acts[LUA_TLIGHTUSERDATA] = (uint8_t)bare_act(n, TYPE_NULL, ACT_NULL);
   n->acts[LUA_TUSERDATA] = (uint8_t)bare_act(n, TYPE_NULL, ACT_REST);
-  add_bounds(L, s, n, &bounds);
+  n->bounded = is_bounded(&bounds);
+  if (n->bounded) add_bounds(L, s, &bounds);
 }
 
 /* The union that is all that a node says, or NULL. */
@@ -196,12 +218,46 @@ static bool is_named(const schema_Schema *s, const schema_Object *object) {
 static void link_object(const schema_Schema *s, schema_Object *object) {
   int32_t i;
   object->properties = program_property(s, object->first);
-  object->slot = program_slot(s, object->slots);
   for (i = object->first; i < object->first + object->count; i++) {
     schema_Property *p = program_property(s, i);
     p->check = program_target(s, p->node);
   }
   object->named = is_named(s, object);
+}
+
+static bool has_entries(const schema_Schema *s, const schema_Object *object) {
+  return s->by_address && object->whole && object->patterns == 0;
+}
+
+/* Names that are not declared are passed over: no string has that address. */
+static void link_entries(const schema_Schema *s, schema_Object *object,
+                         schema_Entry *entries) {
+  const int32_t *slots = program_slot(s, object->slots);
+  uint32_t i;
+  object->entries = entries;
+  for (i = 0; i <= object->mask; i++) {
+    const schema_Property *p = object->properties + slots[i] - 1;
+    if (slots[i] == 0) continue;
+    entries[i].address = p->declared ? program_address_of(s, p->name) : p;
+    entries[i].property = p;
+  }
+}
+
+static void add_entries(lua_State *L, schema_Schema *s) {
+  size_t count = 0;
+  int32_t i;
+  for (i = 0; i < (int32_t)s->objects.count; i++) {
+    const schema_Object *object = program_object(s, i);
+    if (has_entries(s, object)) count += (size_t)object->mask + 1;
+  }
+  schema_vector_add(L, &s->alloc, &s->entries, sizeof(schema_Entry), count);
+  count = 0;
+  for (i = 0; i < (int32_t)s->objects.count; i++) {
+    schema_Object *object = program_object(s, i);
+    if (!has_entries(s, object)) continue;
+    link_entries(s, object, program_entry(s, (int32_t)count));
+    count += (size_t)object->mask + 1;
+  }
 }
 
 static void link_node(const schema_Schema *s, int32_t node) {
@@ -277,19 +333,41 @@ static void link_tags(const schema_Schema *s, const schema_Union *u) {
   }
 }
 
+/* Every member of an object is looked at, or keys are looked up. */
+static bool is_keyless(const schema_Schema *s) {
+  int32_t i;
+  for (i = 0; i < (int32_t)s->objects.count; i++) {
+    if (!program_object(s, i)->whole) return false;
+  }
+  for (i = 0; i < (int32_t)s->unions.count; i++) {
+    if (program_union(s, i)->key != 0) return false;
+  }
+  for (i = 0; i < (int32_t)s->members.count; i++) {
+    if (program_member(s, i)->text == NULL) return false;
+  }
+  for (i = 0; i < (int32_t)s->ops.count; i++) {
+    uint8_t code = program_op(s, i)->code;
+    if (code == CODE_DEPENDENT_REQUIRED || code == CODE_DEPENDENT_SCHEMA)
+      return false;
+  }
+  return true;
+}
+
 void compile_acts(lua_State *L, schema_Schema *s) {
   int32_t i, nodes = (int32_t)s->nodes.count;
-  schema_vector_add(L, &s->alloc, &s->bounds, sizeof(schema_Bounds), 1);
-  *program_bounds(s, 0) = no_bounds;
+  add_bounds(L, s, &no_bounds);
   for (i = 0; i < nodes; i++) link_node(s, i);
   for (i = 0; i < (int32_t)s->objects.count; i++)
     link_object(s, program_object(s, i));
+  add_entries(L, s);
   for (i = 0; i < nodes; i++) set_acts(L, s, program_node(s, i));
+  schema_vector_trim(&s->alloc, &s->bounds, sizeof(schema_Bounds));
+  link_bounds(s);
   for (i = 0; i < nodes; i++) {
     if (program_node(s, i)->choice != NULL)
       set_choice_acts(s, program_node(s, i));
   }
   for (i = 0; i < (int32_t)s->unions.count; i++)
     link_tags(s, program_union(s, i));
-  schema_vector_trim(&s->alloc, &s->bounds, sizeof(schema_Bounds));
+  s->keyless = is_keyless(s);
 }

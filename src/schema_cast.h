@@ -89,9 +89,8 @@ bool cast_convert_quickly(cast_Machine *c, const schema_Node *n, int slot,
 
 /* Is the number within the bounds of the node, which its acts decide by?  False
 ** where doubles are not exact. */
-static inline bool cast_within(const cast_Machine *c, const schema_Node *n,
-                               double d) {
-  const schema_Bounds *bounds = program_bounds(c->m.s, n->bounds);
+static inline bool cast_within(const schema_Node *n, double d) {
+  const schema_Bounds *bounds = n->bounds;
   return d > -(double)OPS_MAX_SAFE_INTEGER &&
          d < (double)OPS_MAX_SAFE_INTEGER && d >= bounds->low &&
          d <= bounds->high;

@@ -25,17 +25,16 @@
 static HOT bool number_stays(cast_Machine *c, const schema_Node *n, int slot,
                              schema_Act act) {
   if (!lua_isinteger(c->m.L, slot))
-    return act == ACT_NUMBER && cast_within(c, n, lua_tonumber(c->m.L, slot));
+    return act == ACT_NUMBER && cast_within(n, lua_tonumber(c->m.L, slot));
   if (act != ACT_INTEGER && act != ACT_NUMBER)
     return check_quick(&c->m, n, slot, LUA_TNUMBER);
-  return n->bounds == 0 ||
-         cast_within(c, n, (double)lua_tointeger(c->m.L, slot));
+  return !n->bounded || cast_within(n, (double)lua_tointeger(c->m.L, slot));
 }
 #endif
 
 /* At least one character is what texts are asked for most. */
 static HOT bool text_stays(cast_Machine *c, const schema_Node *n, int slot) {
-  const schema_Bounds *bounds = program_bounds(c->m.s, n->bounds);
+  const schema_Bounds *bounds = n->bounds;
   size_t len;
   const char *s = lua_tolstring(c->m.L, slot, &len);
   return (bounds->shortest <= 1 && len > 0 && len <= bounds->longest &&
@@ -257,7 +256,7 @@ static bool copy_members(cast_Machine *c, int slot) {
 
 static bool cast_items(cast_Machine *c, const schema_Node *n, int slot,
                        bool *fits) {
-  const schema_Bounds *bounds = program_bounds(c->m.s, n->bounds);
+  const schema_Bounds *bounds = n->bounds;
   size_t length = ops_rawlen(c->m.L, slot);
   if (n->merges || (glance_type(c, slot) & TYPE_ARRAY) == 0 || !has_room(c, 0))
     return false;

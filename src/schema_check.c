@@ -13,17 +13,29 @@
 #define COLD
 #endif
 
-void check_start_at(check_Machine *m, lua_State *L, int schema, int top) {
-  memset(m, 0, sizeof(*m));
+void check_start_root(check_Machine *m, lua_State *L, const schema_Schema *s,
+                      int schema, int top, int room) {
   m->L = L;
-  m->s = (const schema_Schema *)lua_touserdata(L, schema);
-  m->core = m->s->core;
+  m->s = s;
+  m->core = s->core;
+  m->scope = NULL;
+  m->constants = 0;
+  m->top = top;
+  m->room = room;
+  m->depth = 0;
+  m->too_deep = false;
+  if (s->keyless) return;
   ops_getuservalue(L, schema);
   m->constants = m->top = top + 1;
 }
 
 void check_start(check_Machine *m, lua_State *L, int schema) {
-  check_start_at(m, L, schema, lua_gettop(L));
+  int top = lua_gettop(L);
+  check_start_root(m, L, (const schema_Schema *)lua_touserdata(L, schema),
+                   schema, top, 0);
+  if (m->constants != 0) return;
+  ops_getuservalue(L, schema);
+  m->constants = m->top = top + 1;
 }
 
 static bool check_table(check_Machine *m, const schema_Node *n, int v, int t);
@@ -39,9 +51,9 @@ static bool has_characters(const char *s, size_t len, size_t n) {
   return count >= n;
 }
 
-static bool check_pattern(check_Machine *m, const schema_Op *op, const char *s,
-                          size_t len) {
-  int match = regex_match(*program_regex(m->s, op->a), s, len);
+static inline bool check_regex(check_Machine *m, const regex_Regex *regex,
+                               const char *s, size_t len) {
+  int match = regex_match(regex, s, len);
   if (match < 0) return check_too_deep(m);
   return match > 0;
 }
@@ -52,7 +64,7 @@ bool check_text_op(check_Machine *m, const schema_Op *op, const char *s,
   case CODE_MIN_LENGTH: return has_characters(s, len, op->u.n);
   case CODE_MAX_LENGTH:
     return len <= op->u.n || schema_text_length(s, len) <= op->u.n;
-  case CODE_PATTERN: return check_pattern(m, op, s, len);
+  case CODE_PATTERN: return check_regex(m, *program_regex(m->s, op->a), s, len);
   default: return op->u.format(s, len);
   }
 }
@@ -70,7 +82,7 @@ static bool is_text_member(const check_Machine *m, const schema_Op *op,
 static COLD bool check_text(check_Machine *m, const schema_Node *n, int v) {
   size_t len;
   const char *s = lua_tolstring(m->L, v, &len);
-  const schema_Bounds *bounds = program_bounds(m->s, n->bounds);
+  const schema_Bounds *bounds = n->bounds;
   const schema_Op *op, *end;
   if (len > bounds->longest && schema_text_length(s, len) > bounds->longest)
     return false;
@@ -90,10 +102,16 @@ static COLD bool check_text(check_Machine *m, const schema_Node *n, int v) {
 
 /* A string of which only the length counts: its bytes may decide. */
 static inline bool check_length(check_Machine *m, const schema_Node *n, int v) {
-  const schema_Bounds *bounds = program_bounds(m->s, n->bounds);
+  const schema_Bounds *bounds = n->bounds;
   size_t len = ops_rawlen(m->L, v);
   return (len <= bounds->longest && len / 4 >= bounds->shortest) ||
          check_text(m, n, v);
+}
+
+static COLD bool check_pattern(check_Machine *m, const schema_Node *n, int v) {
+  size_t len;
+  const char *s = lua_tolstring(m->L, v, &len);
+  return check_regex(m, n->pattern, s, len);
 }
 
 /* An interned string is what has its address. */
@@ -111,22 +129,22 @@ static inline bool is_small(lua_Number d) {
   return fabs(d) < (double)OPS_MAX_SAFE_INTEGER;
 }
 
-static inline bool check_small(check_Machine *m, const schema_Node *n,
-                               lua_Number d) {
-  const schema_Bounds *bounds = program_bounds(m->s, n->bounds);
+static inline bool check_small(const schema_Node *n, lua_Number d) {
+  const schema_Bounds *bounds = n->bounds;
   return d >= bounds->low && d <= bounds->high &&
          ((n->types & TYPE_FRACTION) || (double)(int64_t)d == d);
 }
 
 static inline bool check_double(check_Machine *m, const schema_Node *n, int v) {
   lua_Number d = lua_tonumber(m->L, v);
-  return is_small(d) ? check_small(m, n, d) : check_rest(m, n, v, LUA_TNUMBER);
+  return check_small(n, d) ||
+         (!is_small(d) && check_rest(m, n, v, LUA_TNUMBER));
 }
 
 static inline bool check_integer(check_Machine *m, const schema_Node *n,
                                  int v) {
 #if OPS_INTEGERS
-  if (n->bounds == 0 && lua_isinteger(m->L, v)) return true;
+  if (!n->bounded && lua_isinteger(m->L, v)) return true;
 #endif
   return check_double(m, n, v);
 }
@@ -135,12 +153,14 @@ static inline bool check_integer(check_Machine *m, const schema_Node *n,
 ** what it pushed where it is, and m->top above that. */
 static HOT bool check_here(check_Machine *m, const schema_Node *n, int v,
                            int t) {
-  switch ((schema_Act)n->acts[t]) {
+  schema_Act act = (schema_Act)n->acts[t];
+  if (act == ACT_ACCEPT) return true; /* nearly always: foreseen as such */
+  switch (act) {
   case ACT_REFUSE: return false;
-  case ACT_ACCEPT: return true;
   case ACT_NULL: return lua_touserdata(m->L, v) == NULL;
   case ACT_LENGTH: return check_length(m, n, v);
   case ACT_TEXT: return check_text(m, n, v);
+  case ACT_PATTERN: return check_pattern(m, n, v);
   case ACT_TAG: return check_tag(m, n, v);
   case ACT_INTEGER: return check_integer(m, n, v);
   case ACT_NUMBER: return check_double(m, n, v);
@@ -193,55 +213,8 @@ static HOT bool check_known_members(check_Machine *m,
   return true;
 }
 
-/* The member at `key`, `key` + 1 against all that applies to it. */
-static bool check_member(check_Machine *m, const schema_Object *object, int key,
-                         int t, int32_t *required) {
-  size_t len;
-  const char *name = lua_tolstring(m->L, key, &len);
-  const schema_Property *p = program_find(m->s, object, name, len);
-  bool known = false;
-  int32_t i;
-  if (p != NULL) {
-    *required -= p->required;
-    known = p->declared;
-    if (known && !check_inner(m, p->node, key + 1, t)) return false;
-  }
-  for (i = 0; i < object->patterns; i++) {
-    const schema_Pattern *pattern = program_pattern(m->s, object->pattern + i);
-    int match = regex_match(*program_regex(m->s, pattern->regex), name, len);
-    if (match < 0) return check_too_deep(m);
-    if (match == 0) continue;
-    known = true;
-    if (!check_inner(m, pattern->node, key + 1, t)) return false;
-  }
-  return known || object->additional < 0 ||
-         check_inner(m, object->additional, key + 1, t);
-}
-
-/* A member that its name's address alone does not decide. */
-static COLD bool check_odd_member(check_Machine *m, const schema_Object *object,
-                                  int key, int32_t *required) {
-  return lua_type(m->L, key) == LUA_TSTRING &&
-         check_member(m, object, key, lua_type(m->L, key + 1), required);
-}
-
-/* All members, as they come. */
-static bool check_every_member(check_Machine *m, const schema_Object *object,
-                               int v) {
-  int key = m->top + 1;
-  int32_t required = object->required;
-  if (!check_reserve(m, 8)) return false;
-  lua_pushnil(m->L);
-  m->top = key + 1;
-  while (lua_next(m->L, v)) {
-    if (!check_odd_member(m, object, key, &required)) return false;
-    lua_pop(m->L, 1);
-  }
-  m->top = key - 1;
-  return required == 0;
-}
-
-/* The same where names are known by their addresses, and no patterns. */
+/* check_every_member where names are known by their addresses, and no
+** patterns. */
 static bool check_closed_members(check_Machine *m, const schema_Object *object,
                                  int v) {
   lua_State *L = m->L;
@@ -252,8 +225,8 @@ static bool check_closed_members(check_Machine *m, const schema_Object *object,
   m->top = key + 1;
   while (lua_next(L, v)) {
     const schema_Property *p =
-        program_find_address(m->s, object, lua_topointer(L, key));
-    if (p == NULL || !p->declared) {
+        program_find_address(object, lua_topointer(L, key));
+    if (p == NULL) {
       if (!check_odd_member(m, object, key, &required)) return false;
     } else {
       required -= p->required;
@@ -268,9 +241,8 @@ static bool check_closed_members(check_Machine *m, const schema_Object *object,
 
 static inline bool check_all_members(check_Machine *m,
                                      const schema_Object *object, int v) {
-  return m->s->by_address && object->patterns == 0
-             ? check_closed_members(m, object, v)
-             : check_every_member(m, object, v);
+  return object->entries != NULL ? check_closed_members(m, object, v)
+                                 : check_every_member(m, object, v);
 }
 
 bool check_object(check_Machine *m, const schema_Object *object, int v) {
@@ -306,20 +278,53 @@ bool check_items(check_Machine *m, const schema_Op *op, int v, size_t n) {
   return true;
 }
 
-/* The items of an array against one node. */
+/* Pushes index `n` and its item as a walk over the table comes to them from the
+** item before, which is there; false when the walk goes another way. */
+static bool walk_to_last(check_Machine *m, int v, size_t n) {
+  int key = m->top + 1;
+  if (n == 1) lua_pushnil(m->L);
+  else lua_pushinteger(m->L, (lua_Integer)(n - 1));
+  if (!lua_next(m->L, v)) return false;
+  m->top = key + 1;
+  if (value_is_index(m->L, key, n)) return true;
+  drop(m, key - 1);
+  return false;
+}
+
+/* Does the walk end at the key at `key`?  Pops it. */
+static bool walk_ends(check_Machine *m, int v, int key) {
+  bool ends;
+  drop(m, key);
+  ends = !lua_next(m->L, v);
+  if (!ends) lua_pop(m->L, 2);
+  m->top = key - 1;
+  return ends;
+}
+
+/* The items of a table against one node: it has `n`, and nothing else. */
 static HOT bool check_each_item(check_Machine *m, const schema_Node *item,
-                                int v, size_t count) {
+                                int v, size_t n) {
   size_t i;
   int top = m->top;
-  for (i = 1; i <= count; i++) {
+  bool walks = false;
+  for (i = 1; i <= n; i++) {
     int t;
     if (!check_reserve(m, 8)) return false;
-    t = ops_rawgeti(m->L, v, i);
-    m->top++;
+    if (i == n) {
+      drop(m, top);
+      walks = walk_to_last(m, v, n);
+    }
+    if (walks) {
+      t = lua_type(m->L, m->top);
+    } else {
+      t = ops_rawgeti(m->L, v, i);
+      m->top++;
+    }
     if (!check_here(m, item, m->top, t)) return false;
-    if (m->top >= top + LEFT_BLOCK) drop(m, top);
+    if (m->top >= top + LEFT_BLOCK && !walks) drop(m, top);
   }
-  return true;
+  return (walks && walk_ends(m, v, top + 1)) ||
+         (check_reserve(m, 8) && value_array_length(m->L, v) == (ptrdiff_t)n);
 }
 
 /* The one of some tags that the value of property `key` is, or NULL.  Leaves
@@ -329,13 +334,19 @@ static const schema_Tag *find_among(check_Machine *m, int32_t key,
                                     const schema_Tag *tag, int32_t count,
                                     int v) {
   lua_State *L = m->L;
-  const schema_Tag *end = tag + count;
+  const schema_Tag *end = tag + count, *first = tag;
+  const void *address;
   const char *s;
   size_t len;
   ops_rawgeti(L, m->constants, (size_t)key);
   if (ops_rawget(L, v) != LUA_TSTRING) return NULL;
-  s = lua_tolstring(L, -1, &len);
+  address = lua_topointer(L, -1);
   for (; tag < end; tag++) {
+    if (tag->address == address) return tag;
+  }
+  s = lua_tolstring(L, -1, &len);
+  if (len <= PROGRAM_INTERNED) return NULL;
+  for (tag = first; tag < end; tag++) {
     if (program_same(s, len, tag->text, tag->len)) return tag;
   }
   return NULL;
@@ -404,11 +415,10 @@ static const schema_Node *branch_for(const schema_Node *n, int t) {
   return n->choice->picks[picks[t]];
 }
 
-/* By the mark of a table whose metatable is on top of the stack and popped. */
+/* By the mark of a table whose metatable is on top of the stack and stays. */
 static COLD uint16_t marked_type(check_Machine *m, const schema_Node *n,
                                  int v) {
-  const void *mt = lua_topointer(m->L, -1);
-  lua_pop(m->L, 1);
+  const void *mt = lua_topointer(m->L, ++m->top);
   if (mt == m->core->array_mt) return TYPE_ARRAY;
   if (mt == m->core->object_mt) return TYPE_OBJECT;
   check_forget_room(m);
@@ -422,11 +432,13 @@ static uint16_t table_type(check_Machine *m, const schema_Node *n, int v) {
   return schema_type_of_unmarked(m->L, v, n->types);
 }
 
-/* table_type() == TYPE_OBJECT for a node that takes objects, no arrays. */
+/* table_type() == TYPE_OBJECT for a node that takes objects, no arrays.  Leaves
+** a value on the stack. */
 static HOT bool is_object(check_Machine *m, const schema_Node *n, int v) {
   if (lua_getmetatable(m->L, v)) return marked_type(m, n, v) == TYPE_OBJECT;
-  return n->whole || ops_rawlen(m->L, v) == 0 ||
-         schema_type_of_unmarked(m->L, v, n->types) == TYPE_OBJECT;
+  if (n->whole) return true;
+  m->top++;
+  return ops_rawgeti(m->L, v, 1) == LUA_TNIL;
 }
 
 static bool check_members_act(check_Machine *m, const schema_Node *n, int v) {
@@ -435,17 +447,16 @@ static bool check_members_act(check_Machine *m, const schema_Node *n, int v) {
 }
 
 static bool check_items_act(check_Machine *m, const schema_Node *n, int v) {
-  const schema_Bounds *bounds = program_bounds(m->s, n->bounds);
-  ptrdiff_t length;
+  const schema_Bounds *bounds = n->bounds;
+  size_t length;
   bool ok;
   if (!check_reserve(m, 8) || table_type(m, n, v) != TYPE_ARRAY) return false;
-  length = value_glance_length(m->L, v);
-  if (length < 0 || (size_t)length < bounds->fewest_items ||
-      (size_t)length > bounds->most_items)
+  length = ops_rawlen(m->L, v);
+  if (length < bounds->fewest_items || length > bounds->most_items)
     return false;
   if (m->depth >= CHECK_MAX_DEPTH) return check_too_deep(m);
   m->depth++;
-  ok = check_each_item(m, n->item, v, (size_t)length);
+  ok = check_each_item(m, n->item, v, length);
   m->depth--;
   return ok;
 }
@@ -500,11 +511,10 @@ bool check_quick(check_Machine *m, const schema_Node *n, int v, int t) {
   case ACT_NULL: return lua_touserdata(m->L, v) == NULL;
   case ACT_LENGTH: return check_length(m, n, v);
   case ACT_TEXT: return check_text(m, n, v);
+  case ACT_PATTERN: return check_pattern(m, n, v);
   case ACT_TAG: return check_tag(m, n, v);
   case ACT_INTEGER:
-  case ACT_NUMBER:
-    d = lua_tonumber(m->L, v);
-    return is_small(d) && check_small(m, n, d);
+  case ACT_NUMBER: d = lua_tonumber(m->L, v); return check_small(n, d);
   default: return false;
   }
 }

@@ -46,8 +46,10 @@ static inline bool check_reserve(check_Machine *m, int n) {
 /* Pushes the constants of the schema at index `schema`. */
 void check_start(check_Machine *m, lua_State *L, int schema);
 
-/* The same with `top`, the height of the stack, known. */
-void check_start_at(check_Machine *m, lua_State *L, int schema, int top);
+/* The same of schema `s`, for check_root alone, which may do without them.
+** `top` is the height of the stack, which may grow up to `room` unasked. */
+void check_start_root(check_Machine *m, lua_State *L, const schema_Schema *s,
+                      int schema, int top, int room);
 
 /* Does the value at stack index `v` (absolute), of Lua type `t`, conform to
 ** node `node`? */
@@ -68,6 +70,14 @@ bool check_root(check_Machine *m, int v, int t);
 
 bool check_inner(check_Machine *m, int32_t node, int v, int t);
 bool check_object(check_Machine *m, const schema_Object *object, int v);
+
+/* The member at `key`, `key` + 1, whatever its name; counts `required` down. */
+bool check_odd_member(check_Machine *m, const schema_Object *object, int key,
+                      int32_t *required);
+
+/* All members of the object at `v`, as they come. */
+bool check_every_member(check_Machine *m, const schema_Object *object, int v);
+
 bool check_items(check_Machine *m, const schema_Op *op, int v, size_t n);
 bool check_union(check_Machine *m, const schema_Op *op, int v, int t,
                  uint16_t type);

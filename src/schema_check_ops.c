@@ -135,6 +135,51 @@ static bool check_number_op(check_Machine *m, const schema_Op *op, int v,
   }
 }
 
+/* The member at `key`, `key` + 1 against all that applies to it. */
+static bool check_member(check_Machine *m, const schema_Object *object, int key,
+                         int t, int32_t *required) {
+  size_t len;
+  const char *name = lua_tolstring(m->L, key, &len);
+  const schema_Property *p = program_find(m->s, object, name, len);
+  bool known = false;
+  int32_t i;
+  if (p != NULL) {
+    *required -= p->required;
+    known = p->declared;
+    if (known && !check_inner(m, p->node, key + 1, t)) return false;
+  }
+  for (i = 0; i < object->patterns; i++) {
+    const schema_Pattern *pattern = program_pattern(m->s, object->pattern + i);
+    int match = regex_match(*program_regex(m->s, pattern->regex), name, len);
+    if (match < 0) return check_too_deep(m);
+    if (match == 0) continue;
+    known = true;
+    if (!check_inner(m, pattern->node, key + 1, t)) return false;
+  }
+  return known || object->additional < 0 ||
+         check_inner(m, object->additional, key + 1, t);
+}
+
+bool check_odd_member(check_Machine *m, const schema_Object *object, int key,
+                      int32_t *required) {
+  return lua_type(m->L, key) == LUA_TSTRING &&
+         check_member(m, object, key, lua_type(m->L, key + 1), required);
+}
+
+bool check_every_member(check_Machine *m, const schema_Object *object, int v) {
+  int key = m->top + 1;
+  int32_t required = object->required;
+  if (!check_reserve(m, 8)) return false;
+  lua_pushnil(m->L);
+  m->top = key + 1;
+  while (lua_next(m->L, v)) {
+    if (!check_odd_member(m, object, key, &required)) return false;
+    lua_pop(m->L, 1);
+  }
+  m->top = key - 1;
+  return required == 0;
+}
+
 static bool check_array_op(check_Machine *m, const schema_Op *op, int v,
                            size_t n) {
   size_t first, second;

@@ -248,7 +248,7 @@ static int32_t fill_slots(const schema_Schema *s, const schema_Object *object) {
   memset(slots, 0, ((size_t)object->mask + 1) * sizeof(*slots));
   for (i = 0; i < object->count; i++) {
     const schema_Property *p = program_property(s, object->first + i);
-    uint32_t at = program_slot_of(object, p->name);
+    uint32_t at = program_slot_of(object, program_address_of(s, p->name));
     taken += slots[at] != 0;
     while (slots[at] != 0) at = (at + 1) & object->mask;
     slots[at] = i + 1;

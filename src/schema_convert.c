@@ -171,11 +171,9 @@ bool cast_convert(cast_Machine *c, const int32_t *nodes, int count, int slot,
 }
 
 /* Do the node's acts take the integer? */
-static bool takes_integer(const cast_Machine *c, const schema_Node *n,
-                          int64_t i) {
+static bool takes_integer(const schema_Node *n, int64_t i) {
   schema_Act act = (schema_Act)n->acts[LUA_TNUMBER];
-  return (act == ACT_INTEGER || act == ACT_NUMBER) &&
-         cast_within(c, n, (double)i);
+  return (act == ACT_INTEGER || act == ACT_NUMBER) && cast_within(n, (double)i);
 }
 
 static bool convert_text(cast_Machine *c, const schema_Node *n, int slot) {
@@ -185,7 +183,7 @@ static bool convert_text(cast_Machine *c, const schema_Node *n, int slot) {
   int64_t i;
   bool yes;
   if (read_integer(s, len, &i)) {
-    if (!takes_integer(c, n, i)) return false;
+    if (!takes_integer(n, i)) return false;
     lua_settop(L, slot - 1);
     core_push_integer(L, i);
   } else {

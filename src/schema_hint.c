@@ -52,6 +52,9 @@ static void add_hint(Hints *h, Text name, int32_t branch) {
       schema_vector_add(h->L, &h->s->alloc, &h->s->tags, sizeof(schema_Tag), 1);
   schema_Tag *tag = program_tag(h->s, i);
   tag->text = tree_text(h->L, h->t, constant, &tag->len);
+  ops_rawgeti(h->L, h->t->constants, (size_t)constant);
+  tag->address = lua_topointer(h->L, -1);
+  lua_pop(h->L, 1);
   tag->branch = branch;
   program_union(h->s, h->u)->hints++;
 }

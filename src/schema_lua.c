@@ -11,10 +11,8 @@
 #include "schema_issue.h"
 #include "schema_tree.h"
 
-#define SCHEMA_NAME "operations.schema"
-
 schema_Schema *schema_to(lua_State *L, int i) {
-  return (schema_Schema *)ops_testudata(L, i, SCHEMA_NAME);
+  return program_to(L, i);
 }
 
 bool schema_valid(lua_State *L, int schema, int value) {
@@ -22,7 +20,8 @@ bool schema_valid(lua_State *L, int schema, int value) {
   int top = lua_gettop(L);
   bool ok;
   value = ops_absindex(L, value);
-  check_start_at(&m, L, schema, top);
+  check_start_root(&m, L, (const schema_Schema *)lua_touserdata(L, schema),
+                   schema, top, 0);
   ok = check_root(&m, value, lua_type(L, value));
   lua_settop(L, top);
   return ok;
@@ -176,20 +175,9 @@ static int schema_compile(lua_State *L) {
   return 1;
 }
 
-/* By the address of the metatable: its name would have to be hashed.  Leaves
-** something on the stack. */
-static bool is_self(lua_State *L) {
-  return lua_type(L, 1) == LUA_TUSERDATA && lua_getmetatable(L, 1) &&
-         lua_topointer(L, -1) == core_state(L)->schema_mt;
-}
-
-/* Returns the Lua type of the value. */
-static int check_self(lua_State *L) {
-  int t = lua_type(L, 2), top = lua_gettop(L);
-  luaL_argcheck(L, is_self(L), 1, "a compiled schema expected");
-  lua_settop(L, top);
-  if (t == LUA_TNONE) luaL_checkany(L, 2);
-  return t;
+static void check_self(lua_State *L) {
+  luaL_argcheck(L, program_to(L, 1) != NULL, 1, "a compiled schema expected");
+  luaL_checkany(L, 2);
 }
 
 static int push_misfits(lua_State *L) {
@@ -212,9 +200,10 @@ static int push_misfits(lua_State *L) {
 /* schema:check(value) -> true | false, issues */
 static int schema_check(lua_State *L) {
   check_Machine m;
-  int t = lua_type(L, 2);
-  if (t == LUA_TNONE || !is_self(L)) check_self(L);
-  check_start_at(&m, L, 1, lua_gettop(L));
+  const schema_Schema *s = program_to(L, 1);
+  int t = lua_type(L, 2), top = lua_gettop(L);
+  if (s == NULL || t == LUA_TNONE) check_self(L);
+  check_start_root(&m, L, s, 1, top, top + LUA_MINSTACK);
   if (!check_root(&m, 2, t)) return push_misfits(L);
   lua_pushboolean(L, 1);
   return 1;
@@ -234,9 +223,8 @@ static int cast_mode(lua_State *L, int i) {
 static int schema_cast_method(lua_State *L) {
   int mode;
   bool changes;
-  if (lua_type(L, 2) == LUA_TNONE) check_self(L);
+  if (lua_type(L, 2) == LUA_TNONE || program_to(L, 1) == NULL) check_self(L);
   lua_settop(L, 4);
-  if (!is_self(L)) check_self(L);
   mode = cast_mode(L, 3);
   changes = lua_toboolean(L, 4) || lua_type(L, 4) == LUA_TNIL;
   schema_cast(L, 1, 2, mode, changes);

@@ -2,9 +2,12 @@
 
 #define SCHEMA_NAME "operations.schema"
 
+const char program_kind[] = SCHEMA_NAME;
+
 schema_Schema *program_new(lua_State *L, const core_State *core) {
   schema_Schema *s = (schema_Schema *)lua_newuserdata(L, sizeof(*s));
   memset(s, 0, sizeof(*s));
+  s->kind = program_kind;
   s->alloc = core_alloc(L);
   s->core = core;
   luaL_getmetatable(L, SCHEMA_NAME);
@@ -30,6 +33,7 @@ static const struct {
     VECTOR(tags, schema_Tag),
     VECTOR(links, int32_t),
     VECTOR(slots, int32_t),
+    VECTOR(entries, schema_Entry),
     VECTOR(regexes, regex_Regex *),
     VECTOR(dynamics, schema_Dynamic),
     VECTOR(bounds, schema_Bounds),
@@ -50,6 +54,7 @@ void program_trim(schema_Schema *s) {
 
 void program_free(schema_Schema *s) {
   size_t i;
+  s->kind = NULL;
   for (i = 0; i < s->regexes.count; i++)
     regex_free(*program_regex(s, (int32_t)i));
   each_vector(s, schema_vector_free);
@@ -63,9 +68,6 @@ static int program_gc(lua_State *L) {
 void program_open(lua_State *L, const luaL_Reg *methods) {
   static const luaL_Reg meta[] = {{"__gc", program_gc}, {NULL, NULL}};
   core_newtype(L, SCHEMA_NAME, methods, meta);
-  luaL_getmetatable(L, SCHEMA_NAME);
-  core_state(L)->schema_mt = lua_topointer(L, -1);
-  lua_pop(L, 1);
 }
 
 static const schema_Property *find_long(const schema_Schema *s,
@@ -86,7 +88,7 @@ const schema_Property *program_find(const schema_Schema *s,
   uint32_t i;
   if (object->count == 0) return NULL;
   slots = program_slot(s, object->slots);
-  for (i = program_slot_of(object, name); slots[i] != 0;
+  for (i = program_slot_of(object, program_address_of(s, name)); slots[i] != 0;
        i = (i + 1) & object->mask) {
     const schema_Property *p =
         program_property(s, object->first + slots[i] - 1);

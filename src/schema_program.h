@@ -96,6 +96,7 @@ typedef enum schema_Act {
   ACT_NULL,    /* light userdata: NULL */
   ACT_LENGTH,  /* strings: bounds of length */
   ACT_TEXT,    /* strings: bounds of length, then the other instructions */
+  ACT_PATTERN, /* strings: one pattern */
   ACT_TAG,     /* strings: one of a few interned ones */
   ACT_INTEGER, /* numbers: integers within bounds */
   ACT_NUMBER,  /* numbers: all within bounds */
@@ -108,9 +109,9 @@ typedef enum schema_Act {
 
 #define ACT_TYPES 12 /* Lua types; LuaJIT has one more */
 
-/* Of numbers and lengths.  A schema's first has none. */
+/* Of numbers and lengths.  A schema's first has none but those of doubles. */
 typedef struct schema_Bounds {
-  double low, high;         /* inclusive; they hold for numbers within 2^53 */
+  double low, high;         /* inclusive, within 2^53 */
   size_t shortest, longest; /* code points */
   size_t fewest_items, most_items;
 } schema_Bounds;
@@ -136,12 +137,14 @@ typedef struct schema_Node {
   uint8_t is_false; /* the schema `false` */
   uint8_t forwards; /* `target` may be checked in its place */
   uint8_t whole;    /* takes objects, no arrays, and looks at every member */
+  uint8_t bounded;  /* `bounds` are its own */
   int32_t tag_count;
   const schema_Member *tags;         /* of ACT_TAG */
+  const regex_Regex *pattern;        /* of ACT_PATTERN */
   const struct schema_Object *shape; /* of objects, only members are to check */
   const struct schema_Node *item;    /* of ACT_ITEMS */
   const struct schema_Union *choice; /* the union that is all that it says */
-  int32_t bounds;                    /* 0 when there are none */
+  const schema_Bounds *bounds;
   int32_t self;
   int32_t texts; /* the first instruction for strings that is no bound */
   int32_t strings, numbers, arrays, objects, every, end; /* instructions */
@@ -169,14 +172,21 @@ typedef struct schema_Pattern {
 
 #define PROGRAM_FEW 128 /* properties that fit on the stack all at once */
 
+/* A declared property in the hash of an object's names. */
+typedef struct schema_Entry {
+  const void *address; /* of the name: lua_topointer; NULL: nothing here */
+  const schema_Property *property;
+} schema_Entry;
+
 typedef struct schema_Object {
   const schema_Property *properties; /* the first */
-  const int32_t *slot;               /* the first */
-  int32_t first, count;              /* properties; the required ones first */
-  int32_t required;                  /* how many are required */
-  int32_t pattern, patterns;         /* first and count of patternProperties */
-  int32_t additional;                /* node, -1 when none is given */
-  int32_t slots; /* hash of the names: first slot, a power of 2 */
+  const schema_Entry *entries; /* NULL unless every member must be looked at,
+                                  and addresses alone tell what with */
+  int32_t first, count;        /* properties; the required ones first */
+  int32_t required;            /* how many are required */
+  int32_t pattern, patterns;   /* first and count of patternProperties */
+  int32_t additional;          /* node, -1 when none is given */
+  int32_t slots;               /* hash of the names: first slot, a power of 2 */
   uint32_t mask;
   uint64_t factor;    /* of the hash: few names, or none, share a slot */
   uint8_t whole;      /* every member must be looked at, not only known ones */
@@ -223,16 +233,29 @@ typedef struct schema_Dynamic {
 
 /* The userdata "operations.schema".  Its uservalue is the constants table. */
 struct schema_Schema {
+  const void *kind; /* program_kind, until it is collected */
   ops_Alloc alloc;
   const core_State *core;
   schema_Vector nodes, ops, properties, patterns, objects, members, unions,
-      tags, links, slots, regexes, dynamics, bounds;
+      tags, links, slots, entries, regexes, dynamics, bounds;
   int32_t root;
   int32_t issue_limit;
   bool has_dynamic;      /* the dynamic scope matters */
+  bool keyless;          /* no check looks at the constants */
   bool by_address;       /* `name_offset` holds for every property */
   ptrdiff_t name_offset; /* from a string's lua_topointer to its first byte */
 };
+
+/* Marks the userdata: its metatable would be two more things to fetch. */
+extern const char program_kind[];
+
+/* The schema at stack index `i`, or NULL when there is none. */
+static inline schema_Schema *program_to(lua_State *L, int i) {
+  schema_Schema *s = (schema_Schema *)lua_touserdata(L, i);
+  return s != NULL && ops_rawlen(L, i) == sizeof(*s) && s->kind == program_kind
+             ? s
+             : NULL;
+}
 
 /* Pushes an empty schema userdata; its uservalue is a new table. */
 schema_Schema *program_new(lua_State *L, const core_State *core);
@@ -258,6 +281,7 @@ PROGRAM_AT(union, schema_Union, unions)
 PROGRAM_AT(tag, schema_Tag, tags)
 PROGRAM_AT(link, int32_t, links)
 PROGRAM_AT(slot, int32_t, slots)
+PROGRAM_AT(entry, schema_Entry, entries)
 PROGRAM_AT(regex, regex_Regex *, regexes)
 PROGRAM_AT(dynamic, schema_Dynamic, dynamics)
 PROGRAM_AT(bounds, schema_Bounds, bounds)
@@ -282,25 +306,29 @@ static inline bool program_same(const char *a, size_t a_len, const char *b,
                     memcmp(a, b, a_len) == 0);
 }
 
+/* Where the hash has a name, by its address (lua_topointer). */
 static inline uint32_t program_slot_of(const schema_Object *object,
-                                       const char *name) {
-  return (uint32_t)(((uint64_t)(uintptr_t)name * object->factor) >> 40) &
+                                       const void *address) {
+  return (uint32_t)(((uint64_t)(uintptr_t)address * object->factor) >> 40) &
          object->mask;
 }
 
-/* The property whose name is the interned string at `address`, or NULL. */
+/* What the address is taken for where only the bytes are at hand. */
+static inline const void *program_address_of(const schema_Schema *s,
+                                             const char *name) {
+  return (const void *)((uintptr_t)name - (uintptr_t)s->name_offset);
+}
+
+/* The declared property whose name is the interned string at `address`, or
+** NULL.  Of an object that has entries; some of them are free. */
 static inline const schema_Property *
-program_find_address(const schema_Schema *s, const schema_Object *object,
-                     const void *address) {
-  const char *name =
-      (const char *)((uintptr_t)address + (uintptr_t)s->name_offset);
-  uint32_t i;
-  for (i = program_slot_of(object, name); object->slot[i] != 0;
-       i = (i + 1) & object->mask) {
-    const schema_Property *p = object->properties + object->slot[i] - 1;
-    if (p->name == name) return p;
+program_find_address(const schema_Object *object, const void *address) {
+  uint32_t i = program_slot_of(object, address);
+  for (;; i = (i + 1) & object->mask) {
+    const schema_Entry *entry = object->entries + i;
+    if (entry->address == address) return entry->property;
+    if (entry->address == NULL) return NULL;
   }
-  return NULL;
 }
 
 /* The property `name` of an object, or NULL. */
