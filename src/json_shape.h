@@ -72,8 +72,7 @@ typedef struct shape_Shape {
 
 /* What makes values: the builder, and the reader for those that are not plain.
 ** Keys and known values of the shape are on the stack above `first`, and stay
-*in
-** the table at stack index `table`, above place `place`. */
+** in the table at stack index `table`, above place `place`. */
 typedef struct shape_Maker {
   build_Builder *builder;
   json_Reader *reader; /* its events go to the builder */

@@ -212,10 +212,11 @@ static void begin_request(lua_State *L, http_Request *q) {
 ** upload, upload_size, timeout, connect_timeout, first_byte_timeout,
 ** idle_timeout, keep_alive (ms), max_headers, max_body, window (bytes), stream,
 ** join, decode, public_only, once, fresh, ca_file, cert_file, key_file,
-** key_password, proxy.  Says "done", status, headers, body | "error", kind, message, phase; a
-** stream says "head", status, headers, then "data" whenever handle:read() has
-** something, then "done"; with `join`, "done" with all, as above, when a small
-** answer is there whole.  With `upload`, "want" asks for handle:write(). */
+** key_password, proxy.  Says "done", status, headers, body | "error", kind,
+** message, phase; a stream says "head", status, headers, then "data" whenever
+** handle:read() has something, then "done"; with `join`, "done" with all, as
+** above, when a small answer is there whole.  With `upload`, "want" asks for
+** handle:write(). */
 int reactor_lua_http(lua_State *L) {
   reactor_Reactor *r = reactor_check(L);
   http_Request q;
