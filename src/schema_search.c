@@ -288,6 +288,34 @@ static bool try_within(Search *s, int base, bool array) {
   return false;
 }
 
+/* A table with the hint as every property that `object` asks for. */
+static bool try_required(Search *s, int base, const schema_Object *object,
+                         size_t hint) {
+  lua_State *L = s->c->m.L;
+  int32_t i;
+  push_base(s, base, false);
+  for (i = 0; i < object->required; i++) {
+    ops_rawgeti(L, s->c->m.constants, (size_t)object->properties[i].key);
+    push_hint(s, hint);
+    lua_rawset(L, -3);
+  }
+  return keep(s);
+}
+
+/* What some object of the schema must have, all at once. */
+static bool try_objects(Search *s, int base) {
+  const schema_Schema *schema = s->c->m.s;
+  size_t n = ops_rawlen(s->c->m.L, s->c->hints), i, j;
+  for (i = 0; i < schema->objects.count && i < MAX_NAMES; i++) {
+    const schema_Object *object = program_object(schema, (int32_t)i);
+    if (object->required < 2) continue; /* one is tried as any other */
+    for (j = 1; j <= n && s->c->searched < SEARCH_BUDGET; j++) {
+      if (try_required(s, base, object, j)) return true;
+    }
+  }
+  return false;
+}
+
 bool cast_search(cast_Machine *c, const int32_t *nodes, int count, int base) {
   lua_State *L = c->m.L;
   Search s = {c, nodes, count};
@@ -301,5 +329,7 @@ bool cast_search(cast_Machine *c, const int32_t *nodes, int count, int base) {
     if (keep(&s)) return true;
   }
   if (base != 0 && try_within(&s, base, array)) return true;
-  return try_within(&s, 0, true) || try_within(&s, 0, false);
+  if (base != 0 && !array && try_objects(&s, base)) return true;
+  return try_within(&s, 0, true) || try_within(&s, 0, false) ||
+         try_objects(&s, 0);
 }

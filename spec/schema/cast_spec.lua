@@ -325,6 +325,8 @@ describe("forcing", function()
       oneOf = { {}, { dependentRequired = { c = { "m" } } }, { type = "array" } } }, 1.5, '{"c":null,"z":0}' },
     ["an array that must have twins"] = { { type = "array", ["not"] = { uniqueItems = true } }, {}, "[0,0]" },
     ["what must not be"] = { { ["not"] = { type = { "null", "object", "array" } } }, {}, '""' },
+    ["what must not be, or two members"] = { { oneOf = { { required = { "x" } }, {},
+      { ["not"] = { required = { "a", "b" } } } } }, { c = 1 }, '{"a":null,"b":null,"c":1}' },
     ["by the branch of an if"] = { { type = "object", required = { "k" }, properties = { k = { enum = { "a", "b" } } },
       ["if"] = { properties = { k = { const = "a" } } }, ["then"] = { required = { "x" } } }, {}, '{"k":"b"}' },
   }) do
