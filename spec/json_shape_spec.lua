@@ -1,27 +1,10 @@
 -- Texts of an event stream, where each may have the shape of the one before, beside the same texts read one by one.
+local identical = require("spec.support.identical")
 local json = require("operations.json")
 local sse = require("operations.sse")
 
-local kind = rawget(math, "type") or type
 local unpack = rawget(_G, "unpack") or rawget(table, "unpack")
 local newproxy = rawget(_G, "newproxy")
-
-local function same(a, b)
-  if type(a) ~= "table" or type(b) ~= "table" then
-    return a == b and kind(a) == kind(b) and (a ~= 0 or 1 / a == 1 / b)
-  end
-  for key, value in pairs(a) do
-    if not same(value, b[key]) then
-      return false
-    end
-  end
-  for key in pairs(b) do
-    if a[key] == nil then
-      return false
-    end
-  end
-  return getmetatable(a) == getmetatable(b)
-end
 
 local function read(parser, text)
   assert(parser:feed("data: " .. text .. "\n\n"))
@@ -39,7 +22,7 @@ local function check(texts)
       assert(value == text, ("text %d is no JSON, but was read: %s"):format(i, text))
       assert.equal(expected_err.message, err.message)
     else
-      assert(same(value, expected), ("text %d was read wrongly: %s"):format(i, text))
+      assert(identical(value, expected), ("text %d was read wrongly: %s"):format(i, text))
       valid = valid + 1
     end
   end
@@ -223,7 +206,7 @@ describe("texts that come one after the other", function()
       if i % 10 == 0 then
         again()
       end
-      assert(same(read(parser, texts[i]), json.decode(texts[i])))
+      assert(identical(read(parser, texts[i]), json.decode(texts[i])))
     end
   end)
 end)

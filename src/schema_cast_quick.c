@@ -12,14 +12,6 @@
 /* Slots of the stack that may be taken this way: LuaJIT has few. */
 #define MOST_SLOTS (OPS_STACK_SLOTS / 4)
 
-#if defined(__GNUC__)
-#define HOT inline __attribute__((always_inline))
-#define COLD __attribute__((noinline))
-#else
-#define HOT inline
-#define COLD
-#endif
-
 #if OPS_INTEGERS
 /* 1.0 may have to become 1. */
 static HOT bool number_stays(cast_Machine *c, const schema_Node *n, int slot,

@@ -5,14 +5,6 @@
 
 #define LEFT_BLOCK 16 /* slots that a loop leaves behind before it pops */
 
-#if defined(__GNUC__)
-#define HOT inline __attribute__((always_inline))
-#define COLD __attribute__((noinline))
-#else
-#define HOT inline
-#define COLD
-#endif
-
 void check_start_root(check_Machine *m, lua_State *L, const schema_Schema *s,
                       int schema, int top, int room) {
   m->L = L;

@@ -7,6 +7,15 @@
 
 #include "schema_program.h"
 
+/* What checks and casts do for each member, and what they seldom do. */
+#if defined(__GNUC__)
+#define HOT inline __attribute__((always_inline))
+#define COLD __attribute__((noinline))
+#else
+#define HOT inline
+#define COLD
+#endif
+
 #define CHECK_MAX_DEPTH 1536 /* nodes within nodes, as the C stack bears */
 
 /* The resources entered, the current one first ($dynamicRef looks there). */

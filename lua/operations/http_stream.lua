@@ -55,6 +55,14 @@ function http_stream.whole(url, status, headers, body)
   return setmetatable({ status = status, headers = headers, url = url, _body = body, _ended = true }, Stream)
 end
 
+local function wake_reader(self)
+  local wake = self._wake
+  self._wake = nil
+  if wake then
+    wake()
+  end
+end
+
 --- Takes an event of the handle in.
 ---@param self operations.HttpStream
 ---@param kind string
@@ -74,11 +82,7 @@ function http_stream.on_event(self, kind, a, b, c)
   if self._ended then
     stop_lingering(self)
   end
-  local wake = self._wake
-  self._wake = nil
-  if wake then
-    wake()
-  end
+  wake_reader(self)
 end
 
 -- Waits for the next event; nil, or what interrupted.
@@ -205,11 +209,7 @@ function Stream:close()
   if self._handle then
     self._handle:cancel()
   end
-  local wake = self._wake
-  self._wake = nil
-  if wake then
-    wake()
-  end
+  wake_reader(self)
 end
 
 return http_stream

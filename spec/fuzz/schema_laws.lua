@@ -1,5 +1,6 @@
 --- What must hold of `cast` whatever the schema and the value are.
 local core = require("operations.core")
+local identical = require("spec.support.identical")
 local json = require("operations.json")
 
 local schema_laws = {}
@@ -30,30 +31,6 @@ local function scalars(value, path, visit)
   end
 end
 
-local function same_scalar(a, b)
-  return a == b and (math.type == nil or math.type(a) == math.type(b)) -- luacheck: ignore 143
-end
-
--- Equal in all that Lua can tell, but for which tables they are.
-local function identical(a, b)
-  if is_scalar(a) or is_scalar(b) then
-    return same_scalar(a, b)
-  end
-  for key, member in pairs(a) do
-    if not identical(member, b[key]) then
-      return false
-    end
-  end
-  for key in pairs(b) do
-    if a[key] == nil then
-      return false
-    end
-  end
-  return getmetatable(a) == getmetatable(b)
-end
-
-schema_laws.identical = identical
-
 -- Is the value at `path`, or one that it is in, on the list of changes?
 local function is_listed(changes, path)
   for _, change in ipairs(changes) do
@@ -69,7 +46,7 @@ local function unlisted_scalar(before, after, changes)
   local old, found = {}, nil
   scalars(before, "", function(path, value) old[path] = value end)
   scalars(after, "", function(path, value)
-    if (old[path] == nil or not same_scalar(old[path], value)) and not is_listed(changes, path) then
+    if (old[path] == nil or not identical(old[path], value)) and not is_listed(changes, path) then
       found = found or path
     end
     old[path] = nil
