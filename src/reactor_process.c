@@ -8,8 +8,8 @@
 #include <time.h>
 #include <unistd.h>
 
-#define CHUNK 65536    /* what a pipe holds */
-#define GATHERED 16384 /* bytes that are sent without waiting for more */
+#define CHUNK 65536   /* what a pipe holds */
+#define GATHERED 1024 /* bytes that are sent without waiting for more */
 #define MAX_LOG CHUNK
 #define KEPT_CAPACITY CHUNK /* of an empty queue */
 #define POLL_MS 20.0        /* for the end of a process without a pidfd */

@@ -2,7 +2,8 @@
 --- same run, in turns; each client is a process of its own. CPU time per call is that of the client process alone: on a
 --- busy machine it says more than calls per second. Medians of ROUNDS, of the ratios too: what else the machine does is
 --- much the same for the two clients of a round. The servers do little more than read and write messages, as what they
---- need for a call is in the calls per second of both clients; over HTTP it is nginx, connections are kept.
+--- need for a call is in the calls per second of both clients: over stdio a C program, over HTTP nginx, connections are
+--- kept.
 local json = require("operations.json")
 local measure = require("spec.bench.measure")
 local operations = require("operations")
@@ -10,6 +11,10 @@ local test_server = require("spec.support.server")
 
 local SECONDS, ROUNDS = tonumber(os.getenv("MCP_SECONDS")) or 1, 5
 local runtime = rawget(_G, "jit") and "luajit" or "lua5.4"
+local NATIVE = os.tmpname()
+
+assert(os.execute(("cc -O2 -std=c99 -D_GNU_SOURCE -Isrc -o %s spec/bench/mcp_native.c src/json.c src/json_number.c "
+  .. "src/json_write.c src/lines.c src/buffer.c"):format(NATIVE)))
 
 -- Nobody asks whether the client is still there: nginx would have to look for each request.
 local LOCATION = "location = /mcp { lua_check_client_abort off; content_by_lua_file %s/spec/bench/mcp_http.lua; }"
@@ -80,8 +85,9 @@ local function compare(name, place)
 end
 
 operations.run(function()
-  compare("stdio", { "stdio", runtime, "spec/bench/mcp_server.lua" })
+  compare("stdio", { "stdio", NATIVE })
   local server = test_server.start({ directives = LOCATION:format(here()) })
   compare("HTTP", { "http", server.url .. "/mcp" })
   server:stop()
 end)
+os.remove(NATIVE)

@@ -1,4 +1,4 @@
--- A small MCP server over Streamable HTTP for mcp.lua, run by nginx's Lua module: as mcp_server.lua over stdio, little
+-- A small MCP server over Streamable HTTP for mcp.lua, run by nginx's Lua module: as mcp_native.c over stdio, little
 -- more than reading and writing messages, so that clients are measured. No session, no stream of its own.
 local cjson = require("cjson.safe")
 
