@@ -186,6 +186,23 @@ describe("decoding JSON", function()
       decodes("{" .. table.concat(members, ",") .. "}"))
   end)
 
+  it("takes little of the stack of the thread that reads", function()
+    local function kilobytes(text)
+      local thread = coroutine.create(function()
+        coroutine.yield(json.decode(text))
+      end)
+      local before = collectgarbage("count")
+      coroutine.resume(thread)
+      return collectgarbage("count") - before
+    end
+    collectgarbage()
+    collectgarbage("stop")
+    kilobytes('{"id":1}')
+    local small = kilobytes('{"id":1,"result":{"content":[{"type":"text","text":"x"}]}}')
+    collectgarbage("restart")
+    assert.is_true(small < 3)
+  end)
+
   it("goes as deep as it may, with items waiting on each level", function()
     local level = "[1,2,3,4,5,6,7,8,9,10,11,12,13,14,15,16,17,18,19,20,21,22,23,24,25,26,27,28,29,30,"
     local text = level:rep(512) .. "0" .. ("]"):rep(512)

@@ -60,13 +60,14 @@ void build_move(build_Builder *b, lua_State *L) {
   b->ensured = 0;
 }
 
-/* Room for what is not nested deeply: only deeper may the builder refuse. */
-#define FIRST_SLOTS (3 * BUILD_WAITING)
+/* Slots asked for at once.  Few: every task that reads has a stack of its own,
+** and grows it twofold when there is one slot too few. */
+#define SLOTS 48
 
 void build_init(build_Builder *b, lua_State *L) {
-  luaL_checkstack(L, FIRST_SLOTS + LUA_MINSTACK, "JSON");
+  luaL_checkstack(L, SLOTS + LUA_MINSTACK, "JSON");
   build_move(b, L);
-  b->ensured = lua_gettop(L) + FIRST_SLOTS;
+  b->ensured = lua_gettop(L) + SLOTS;
   core_push_array_mt(L);
   b->array_mt = lua_gettop(L);
   lua_pushnil(L);
@@ -84,6 +85,7 @@ void build_restart(build_Builder *b) {
   b->level = b->levels;
   memset(b->level, 0, sizeof(*b->level));
   b->level->table = lua_gettop(b->L);
+  b->level->room = BUILD_WAITING; /* there is one value only */
 }
 
 static void grow_levels(build_Builder *b) {
@@ -158,9 +160,28 @@ static void store(build_Builder *b) {
   else store_items(b);
 }
 
+/* Makes sure of `n` more slots, and then some. */
+static bool grow_stack(build_Builder *b, int n) {
+  if (!ops_checkstack(b->L, n + SLOTS + LUA_MINSTACK)) return false;
+  b->ensured = lua_gettop(b->L) + n + SLOTS;
+  return true;
+}
+
+static inline int room_of(int slots) {
+  return slots < BUILD_WAITING ? slots & ~1 : BUILD_WAITING;
+}
+
+/* The room is taken: there is more, or what waits is stored. */
+static void make_room(build_Builder *b) {
+  build_Level *level = b->level;
+  if (level->waiting < BUILD_WAITING && grow_stack(b, level->waiting))
+    level->room = room_of(b->ensured - level->table);
+  else store(b);
+}
+
 /* A value was pushed. */
 static inline bool added(build_Builder *b) {
-  if (++b->level->waiting == BUILD_WAITING) store(b);
+  if (++b->level->waiting == b->level->room) make_room(b);
   return true;
 }
 
@@ -215,24 +236,18 @@ static bool on_integer(void *ud, int64_t value) {
   return added(b);
 }
 
-static bool ensure_stack(build_Builder *b, int top) {
-  int more = 2 * BUILD_WAITING + LUA_MINSTACK;
-  if (top + BUILD_WAITING + LUA_MINSTACK <= b->ensured) return true;
-  if (!lua_checkstack(b->L, more)) return false;
-  b->ensured = top + more;
-  return true;
-}
-
 static bool begin(build_Builder *b, bool is_object) {
   build_Level *level = b->level;
-  int top;
+  int table;
   if (level->table > MAX_STACK && level->waiting > 1) store(b);
-  top = level->table + level->waiting;
-  if (!ensure_stack(b, top)) return false;
+  table = level->table + level->waiting + 1;
+  if (b->ensured - table < BUILD_FIRST && !grow_stack(b, BUILD_FIRST + 1))
+    return false;
   if (level + 1 == b->levels_end) grow_levels(b);
   level = ++b->level;
-  level->table = top + 1;
+  level->table = table;
   level->waiting = level->stored = 0;
+  level->room = room_of(b->ensured - table);
   level->made = level->repeats = false;
   level->is_object = is_object;
   level->keys = 0;

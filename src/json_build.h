@@ -10,8 +10,10 @@
 
 #define BUILD_INLINE_LEVELS 32
 
-/* Stack slots that one container's waiting items may take: an even number. */
+/* Stack slots that one container's waiting items may take, and those that it
+** has when it begins: even numbers. */
 #define BUILD_WAITING 128
+#define BUILD_FIRST 16
 
 /* A container that is being read (the first one stands for the whole text).
 ** Its items wait on the stack above slot `table`, where its table is put when
@@ -20,6 +22,7 @@
 typedef struct build_Level {
   int table;
   int waiting; /* slots; a pair takes two */
+  int room;    /* at so many there is to be more room, or they are stored */
   int stored;
   bool made, is_object;
   bool repeats;  /* a key that waits may be there twice */
