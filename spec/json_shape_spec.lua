@@ -1,4 +1,6 @@
--- Texts of an event stream, where each may have the shape of the one before, beside the same texts read one by one.
+-- Texts that come one after the other, in an event stream or by themselves, where each may have the shape of the one
+-- before, beside the same texts read one by one.
+local core = require("operations.core")
 local identical = require("spec.support.identical")
 local json = require("operations.json")
 local sse = require("operations.sse")
@@ -12,17 +14,21 @@ local function read(parser, text)
   return data, err
 end
 
--- Feeds all texts to one parser; returns how many it read as they are.
+-- Gives all texts to one reader of each kind; returns how many they read as they are.
 local function check(texts)
-  local parser, valid = sse.parser(nil, { json = true }), 0
+  local parser, read_next, valid = sse.parser(nil, { json = true }), core.json_texts(), 0
   for i, text in ipairs(texts) do
     local expected, expected_err = json.decode(text)
     local value, err = read(parser, text)
+    local same, same_err = read_next(text)
     if expected_err then
-      assert(value == text, ("text %d is no JSON, but was read: %s"):format(i, text))
+      assert(value == text and same == nil, ("text %d is no JSON, but was read: %s"):format(i, text))
       assert.equal(expected_err.message, err.message)
+      assert.same(expected_err, same_err)
     else
       assert(identical(value, expected), ("text %d was read wrongly: %s"):format(i, text))
+      assert(identical(same, expected), ("text %d was read wrongly by itself: %s"):format(i, text))
+      assert.is_nil(same_err)
       valid = valid + 1
     end
   end

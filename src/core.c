@@ -187,12 +187,30 @@ static int core_set_foreign_null(lua_State *L) {
   return 0;
 }
 
+/* Upvalues of core.kind: its most frequent answers. */
+#define KIND_ARRAY lua_upvalueindex(2)
+#define KIND_OBJECT lua_upvalueindex(3)
+
 /* core.kind(value) -> "null" | "boolean" | "integer" | "number" | "string" |
 ** "array" | "object" | Lua's name of what is no JSON value */
 static int core_kind(lua_State *L) {
-  luaL_checkany(L, 1);
-  lua_pushstring(L, value_type_name(L, core_state(L), 1));
+  if (lua_istable(L, 1)) {
+    bool is_array = value_is_array(L, core_state(L), 1);
+    lua_pushvalue(L, is_array ? KIND_ARRAY : KIND_OBJECT);
+  } else {
+    luaL_checkany(L, 1);
+    lua_pushstring(L, value_type_name(L, core_state(L), 1));
+  }
   return 1;
+}
+
+/* Sets core.kind, which is asked about tables mostly. */
+static void open_kind(lua_State *L) {
+  lua_pushvalue(L, lua_upvalueindex(1));
+  lua_pushliteral(L, "array");
+  lua_pushliteral(L, "object");
+  lua_pushcclosure(L, core_kind, 3);
+  lua_setfield(L, -2, "kind");
 }
 
 /* core.is_error(value) -> boolean */
@@ -226,7 +244,6 @@ static const luaL_Reg core_functions[] = {
     {"set_array_mt", core_set_array_mt},
     {"add_mark", core_add_mark},
     {"set_foreign_null", core_set_foreign_null},
-    {"kind", core_kind},
     {"is_error", core_is_error},
     {NULL, NULL},
 };
@@ -266,6 +283,7 @@ static int core_open(lua_State *L) {
   lua_pushlightuserdata(L, NULL);
   lua_setfield(L, -2, "null");
   core_setfuncs(L, core_functions);
+  open_kind(L);
   json_open(L);
   sse_open(L);
   envelopes_open(L);

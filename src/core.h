@@ -77,6 +77,10 @@ typedef enum value_Mark { MARK_NONE, MARK_ARRAY, MARK_OBJECT } value_Mark;
 ** (cjson.array_mt, vim.empty_dict's), or a __jsontype field. */
 value_Mark value_mark(lua_State *L, const core_State *core, int i);
 
+/* Is the table at `i` an array: marked as one, or with a value at [1] and
+** unmarked? */
+bool value_is_array(lua_State *L, const core_State *core, int i);
+
 /* The length of the array at `i`, or -1 when it has keys beside 1..n (holes,
 ** string keys).  Walks all of it: nothing tells which keys are in the hash
 ** part, where n may be the last one in the walk in spite of others before. */

@@ -176,6 +176,37 @@ static int json_decode(lua_State *L) {
   return decode(L, text, len, max_depth, max_size) ? 1 : 2;
 }
 
+/* --- decoding texts that are alike --------------------------------------- */
+
+/* Upvalues of what json_texts returns, beside the core state. */
+#define TEXTS_SHAPE lua_upvalueindex(2)
+#define TEXTS_KEYS lua_upvalueindex(3)
+
+/* read(text) -> value | nil, err */
+static int texts_read(lua_State *L) {
+  json_Texts texts;
+  shape_Shape *shape = (shape_Shape *)lua_touserdata(L, TEXTS_SHAPE);
+  size_t len;
+  const char *text;
+  luaL_checktype(L, 1, LUA_TSTRING);
+  text = lua_tolstring(L, 1, &len);
+  lua_settop(L, 1);
+  lua_pushvalue(L, TEXTS_KEYS);
+  json_texts_open(L, &texts, shape, 2, 0);
+  return json_texts_push(&texts, text, len) ? 1 : 2;
+}
+
+/* core.json_texts() -> read: as core.json_decode without options, for texts
+** that come one after the other and are often alike */
+static int json_texts(lua_State *L) {
+  lua_settop(L, 0);
+  lua_pushvalue(L, lua_upvalueindex(1));
+  memset(lua_newuserdata(L, sizeof(shape_Shape)), 0, sizeof(shape_Shape));
+  lua_createtable(L, SHAPE_MAX_SLOTS, 0);
+  lua_pushcclosure(L, texts_read, 3);
+  return 1;
+}
+
 /* --- decoding piece by piece --------------------------------------------- */
 
 /* Between two calls the builder's part of the stack is parked in a table, its
@@ -306,6 +337,7 @@ void json_open(lua_State *L) {
       {"json_decode", json_decode},
       {"json_decoder", json_decoder},
       {"json_encode", json_encode},
+      {"json_texts", json_texts},
       {NULL, NULL},
   };
   static const luaL_Reg decoder_methods[] = {

@@ -315,20 +315,10 @@ static bool write_object(Walk *w) {
   return true;
 }
 
-/* As value_kind says, which has more to find out. */
-static bool is_array(Walk *w) {
-  value_Mark mark = value_mark(w->L, w->core, -1);
-  int first;
-  if (mark != MARK_NONE) return mark == MARK_ARRAY;
-  first = ops_rawgeti(w->L, -1, 1);
-  lua_pop(w->L, 1);
-  return first != LUA_TNIL;
-}
-
 static bool write_table(Walk *w) {
   if (w->depth >= w->options->max_depth || !lua_checkstack(w->L, LUA_MINSTACK))
     return fail_depth(w);
-  return is_array(w) ? write_array(w) : write_object(w);
+  return value_is_array(w->L, w->core, -1) ? write_array(w) : write_object(w);
 }
 
 /* Writes the value on top.  After a failure the stack holds more than before:

@@ -207,15 +207,16 @@ static void on_release(reactor_Op *op) {
   if (p->child.in >= 0) flush(p);
 }
 
-process_Sent process_send(process_Process *p, const char *bytes,
-                          size_t length) {
+process_Sent process_send(process_Process *p, const char *bytes, size_t length,
+                          const char *more, size_t more_length) {
   if (p->child.in < 0 || p->closing) return PROCESS_CLOSED;
   if (unread(&p->input) >= p->options.queue) {
     p->refused = true;
     return PROCESS_FULL;
   }
-  if (!queue_reserve(&p->input, length)) return PROCESS_MEMORY;
+  if (!queue_reserve(&p->input, length + more_length)) return PROCESS_MEMORY;
   buffer_add(&p->input.bytes, bytes, length);
+  buffer_add(&p->input.bytes, more, more_length);
   if (unread(&p->input) < GATHERED && reactor_hold_op(&p->op))
     return PROCESS_SENT;
   flush(p);

@@ -69,9 +69,10 @@ typedef enum process_Sent {
   PROCESS_MEMORY
 } process_Sent;
 
-/* Queues all of it or nothing.  Small pieces are gathered while the reactor
-** holds. */
-process_Sent process_send(process_Process *p, const char *bytes, size_t length);
+/* Queues all of it, `bytes` and `more` behind them, or nothing.  Small pieces
+** are gathered while the reactor holds. */
+process_Sent process_send(process_Process *p, const char *bytes, size_t length,
+                          const char *more, size_t more_length);
 
 /* Did the process close its stdin before us?  DRAIN is said when it shows. */
 bool process_is_lost(const process_Process *p);

@@ -125,14 +125,15 @@ static int process_lua_line(lua_State *L) {
   return push_got(L, p, got, &text);
 }
 
-/* handle:send(bytes) -> "sent"|"full"|"closed" */
+/* handle:send(bytes, more?) -> "sent"|"full"|"closed" */
 static int process_lua_send(lua_State *L) {
   static const char *const names[] = {"sent", "full", "closed"};
   process_Sent sent;
   process_Process *p = check_process(L);
-  size_t length;
+  size_t length, more_length;
   const char *bytes = luaL_checklstring(L, 2, &length);
-  sent = process_send(p, bytes, length);
+  const char *more = luaL_optlstring(L, 3, "", &more_length);
+  sent = process_send(p, bytes, length, more, more_length);
   if (sent == PROCESS_MEMORY) return luaL_error(L, "not enough memory");
   lua_pushstring(L, names[sent]);
   return 1;

@@ -40,6 +40,15 @@ value_Mark value_mark(lua_State *L, const core_State *core, int i) {
   return mark;
 }
 
+bool value_is_array(lua_State *L, const core_State *core, int i) {
+  value_Mark mark = value_mark(L, core, i);
+  int first;
+  if (mark != MARK_NONE) return mark == MARK_ARRAY;
+  first = ops_rawgeti(L, i, 1);
+  lua_pop(L, 1);
+  return first != LUA_TNIL;
+}
+
 static value_Kind table_kind(lua_State *L, const core_State *core, int i) {
   int first;
   switch (value_mark(L, core, i)) {

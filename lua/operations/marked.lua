@@ -122,6 +122,21 @@ local function is_flat(value)
   return next(value) ~= nil
 end
 
+--- Can a value of this schema have anything to mark? No: nothing within the schema is an array.
+---@param schema any
+---@return boolean
+function marked.concerns(schema)
+  if type(schema) ~= "table" then
+    return schema == "array"
+  end
+  for _, part in pairs(schema) do
+    if marked.concerns(part) then
+      return true
+    end
+  end
+  return false
+end
+
 --- Marks the empty arrays within a value.
 ---@param value any
 ---@param schema any  JSON Schema of the value

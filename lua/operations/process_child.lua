@@ -188,11 +188,12 @@ end
 
 --- Queues bytes for its stdin if there is room, all or none; never waits.
 ---@param bytes string
+---@param more? string  behind them
 ---@return boolean sent
 ---@return "full"|"closed"|nil why
-function Process:offer(bytes)
+function Process:offer(bytes, more)
   argument.expect(bytes, "string", 1, "offer")
-  local sent = self._handle:send(bytes)
+  local sent = self._handle:send(bytes, more)
   if sent == "sent" then
     return true
   end

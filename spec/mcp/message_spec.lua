@@ -35,7 +35,7 @@ describe("a message", function()
   it("may come in a batch", function()
     local function kinds(text)
       local list = {}
-      message.each(message.decode(text), function(subject, value)
+      message.each(message.decoder()(text), function(subject, value)
         subject[#subject + 1] = message.kind(value) or "none"
       end, list)
       return list
@@ -62,7 +62,7 @@ end)
 
 describe("a text that is almost JSON", function()
   it("is read with what is no UTF-8 and what is half a character replaced", function()
-    local value = assert(message.decode('{"a":"x\255y","b":"\\ud800-\\udc00","c":"\\ud83d\\ude00","d":"\\\\ud800"}'))
+    local value = assert(message.decoder()('{"a":"x\255y","b":"\\ud800-\\udc00","c":"\\ud83d\\ude00","d":"\\\\ud800"}'))
     assert.equal("x\239\191\189y", value.a)
     assert.equal("\239\191\189-\239\191\189", value.b)
     assert.equal("\240\159\152\128", value.c)
@@ -70,7 +70,7 @@ describe("a text that is almost JSON", function()
   end)
 
   it("is refused as before when that does not help", function()
-    local value, err = message.decode('{"a":"\255"')
+    local value, err = message.decoder()('{"a":"\255"')
     assert.is_nil(value)
     assert.equal("VALIDATION_ERROR", err.code)
   end)

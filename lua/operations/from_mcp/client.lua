@@ -151,11 +151,11 @@ function Client:_call(plan, input, options, again)
   if core.kind(input) ~= "object" then
     return nil, errors.new("VALIDATION_ERROR", plan.tool .. ": the arguments of a tool are an object")
   end
-  local session = self._session
+  local session, schema = self._session, plan.schema
   local all = (options or self._config.on_progress) and completed(self, plan, options) or plan.options
   local send = plan.task and not session.modern and tasks.call or session.request
   local value, err = send(session, "tools/call", {
-    name = plan.tool, arguments = marked.value(input, plan.schema, plan.schema),
+    name = plan.tool, arguments = schema and marked.value(input, schema, schema) or input,
   }, all)
   if value then
     return result.of_tool(value, plan)

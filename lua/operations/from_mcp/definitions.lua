@@ -2,6 +2,7 @@
 local config = require("operations.from_mcp.config")
 local core = require("operations.core")
 local headers = require("operations.mcp.headers")
+local marked = require("operations.marked")
 local result = require("operations.mcp.result")
 local tool_spec = require("operations.mcp.tool")
 
@@ -23,7 +24,7 @@ end
 --- How a tool is called: what `client:_call` takes.
 ---@class operations.mcp.Plan
 ---@field tool string
----@field schema? table  of its arguments
+---@field schema? table  of its arguments, when some of them are arrays
 ---@field structured boolean  it declares an outputSchema, so a result must have structuredContent
 ---@field options operations.mcp.RequestOptions  of every call
 ---@field definition operations.Definition
@@ -44,7 +45,8 @@ local function plan_of(client, tool, report)
     report(tool.name, text)
   end)
   return {
-    tool = tool.name, schema = definition.inputSchema, definition = definition,
+    tool = tool.name, definition = definition,
+    schema = marked.concerns(definition.inputSchema) and definition.inputSchema or nil,
     options = { mirrored = mirrored, repeatable = client._config.retry ~= false and tool_spec.is_repeatable(tool) },
     structured = definition.outputSchema ~= nil and client._config.output == "error",
     task = type(tool.execution) == "table" and tool.execution.taskSupport == "required",

@@ -20,18 +20,30 @@ local duplex = {}
 
 ---@class operations.mcp.Duplex
 ---@field pending operations.mcp.Pending
----@field closed? operations.Error
+---@field closed operations.Error|false
+---@field expired boolean  the server has forgotten us
 ---@field _over? boolean  the bytes have come to their end
 local Duplex = {}
 Duplex.__index = Duplex
 duplex.methods = Duplex
+
+--- Makes a kind of connection: it has all the methods, to be added to.
+---@return table class
+function duplex.class()
+  local class = {}
+  for name, method in pairs(Duplex) do
+    class[name] = method
+  end
+  class.__index = class
+  return class
+end
 
 --- Gives an object the fields of a connection.
 ---@param self table
 ---@param events operations.mcp.LinkEvents
 function duplex.init(self, events)
   local pending = pendings.new()
-  self.pending, self._events = pending, events
+  self.pending, self._events, self._decode, self.closed, self.expired = pending, events, message.decoder(), false, false
   self._deadlines = task_deadlines.new(pending.entries, function(entry)
     pending:fail(entry.id, errors.new("TIMEOUT", "no answer in time"))
   end)
@@ -67,7 +79,7 @@ end
 --- waits is told of the end.
 ---@param text string
 function Duplex:receive(text)
-  local value, err = message.decode(text)
+  local value, err = self._decode(text)
   if not err then
     return message.each(value, self.accept, self)
   end
@@ -95,28 +107,23 @@ local function wake(entry)
   end
 end
 
--- Waits for what wakes the entry, which is its own wait; nil, or what interrupted.
-local function wait_for(entry)
-  entry.done, entry.wake = false, wake
-  local raised = scheduler.wait(entry)
-  entry.wake = nil
-  if raised ~= nil and not errors.is_error(raised) then
-    error(raised, 0)
-  end
-  return raised
-end
-
--- Waits until the entry is answered; nil, or what interrupted.
+-- Waits until the entry, which is its own wait, is answered; nil, or what interrupted.
 local function follow(entry, on_progress)
   while not entry.answered do
-    local err = wait_for(entry)
-    if err then
-      return err
+    entry.done, entry.wake = false, wake
+    local raised = scheduler.wait(entry)
+    entry.wake = nil
+    if errors.is_error(raised) then
+      return raised
+    elseif raised ~= nil then
+      error(raised, 0)
     end
     local progress = entry.progress
-    entry.progress = nil
-    if progress and on_progress then
-      on_progress(progress)
+    if progress then
+      entry.progress = nil
+      if on_progress then
+        on_progress(progress)
+      end
     end
   end
 end
@@ -140,9 +147,9 @@ function Duplex:exchange(request, timeout, max, options)
   if not text then
     return nil, err
   end
-  local entry, began = self.pending:open(request.id), scheduler.host().now()
-  entry.timeout, entry.last = timeout, began + max
-  self._deadlines:watch(entry, began + math.min(timeout, max))
+  local now = scheduler.host().now()
+  local entry = self.pending:open(request.id, timeout, now + max)
+  self._deadlines:watch(entry, now + (timeout < max and timeout or max))
   local sent = self:_offer(text)
   if not sent then
     sent, err = timing.within(timeout, max, write, self, text)

@@ -9,8 +9,8 @@ local url = require("operations.url")
 local events = {}
 
 ---@class operations.mcp.Events : operations.mcp.Duplex
-local Events = setmetatable({ verdict = "events" }, { __index = duplex.methods })
-Events.__index = Events
+local Events = duplex.class()
+Events.verdict = "events"
 
 local function endpoint_of(config, data)
   local target = url.resolve(config.url, data)
@@ -35,7 +35,7 @@ local function listen(self, reader, stream)
     if event == "message" then
       self:receive(data)
     end
-    return self.closed == nil
+    return not self.closed
   end)
   stream:close()
   self:lost(errors.new("EXECUTION_ERROR", "the server's stream ended" .. (err and ": " .. err.message or ""),

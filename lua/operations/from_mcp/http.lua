@@ -18,9 +18,7 @@ local DELETE_TIMEOUT = 5000
 local LISTEN_TIMEOUT = 1000
 
 ---@class operations.mcp.Http : operations.mcp.Duplex
----@field expired? boolean  the server has forgotten the session
-local Http = setmetatable({}, { __index = duplex.methods })
-Http.__index = Http
+local Http = duplex.class()
 
 --- Makes a connection; nothing is sent yet.
 ---@param config operations.mcp.Config
@@ -54,7 +52,7 @@ end
 --- stream for, so where there is somebody to answer, the stream comes first.
 function Http:started()
   local config = self._config
-  self.expired = nil
+  self.expired = false
   if config.stream ~= false and not self._listener then
     self._listener = task.detach(listener.run, self)
     if config.roots or config.sampling or config.elicitation then
@@ -124,7 +122,7 @@ end
 ---@param entry? operations.mcp.Entry
 ---@param status? integer
 function Http:receive(text, entry, status)
-  local decoded, err = message.decode(text)
+  local decoded, err = self._decode(text)
   if err then
     if entry and (not status or status < 300) then
       self.pending:fail(entry.id, errors.new("EXECUTION_ERROR", "malformed response: " .. err.message,

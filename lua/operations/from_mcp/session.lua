@@ -37,7 +37,7 @@ Session.__index = Session
 function session.new(config, open, events)
   return setmetatable({
     _config = config, _open = open, _events = events, _incoming = incoming.new(config, events.notified),
-    _starting = single_flight.new(),
+    _starting = single_flight.new(), _link = nil, _ended = false,
     modern = false, capabilities = {}, longest = config.max_timeout,
     _self = {
       client = config.client or requests.client, capabilities = answers.capabilities(config),
@@ -75,7 +75,9 @@ end
 function Session:_ask(request, timeout, options)
   local link = self._link
   local result, err = link:exchange(request, timeout, self._config.max_timeout, options)
-  if not result and (err.code == "TIMEOUT" or err.code == "ABORTED") and link.closed == nil then
+  if result then
+    return result
+  elseif (err.code == "TIMEOUT" or err.code == "ABORTED") and not link.closed then
     if request.method ~= "initialize" then
       link:abandon(request, err.message)
     end
@@ -84,7 +86,7 @@ function Session:_ask(request, timeout, options)
         { kind = "timeout", method = request.method })
     end
   end
-  return result, err
+  return nil, err
 end
 
 local function start(self)
@@ -118,13 +120,10 @@ function Session:start()
   end)
 end
 
--- The connection is there, or there again.
-local function ensure(self)
+local function reconnect(self)
   local link = self._link
   if self._ended then
     return nil, self._ended
-  elseif link and not link.closed and not link.expired then
-    return true
   elseif link and link.closed and not self._config.restart then
     return nil, link.closed
   end
@@ -133,6 +132,15 @@ local function ensure(self)
     self._events.restarted()
   end
   return ok, err
+end
+
+-- The connection is there, or there again.
+local function ensure(self)
+  local link = self._link
+  if link and not (self._ended or link.closed or link.expired) then
+    return true
+  end
+  return reconnect(self)
 end
 
 -- Requests
@@ -147,9 +155,8 @@ end
 
 local function try(self, method, params, options)
   local id = self._link:next_id()
-  local request = message.request(id, method,
-    requests.params(self._self, params, options, options.on_progress and id or nil))
-  return self:_ask(request, options.timeout or self._config.timeout, options)
+  local all = requests.params(self._self, params, options, options.on_progress and id or nil)
+  return self:_ask(message.request(id, method, all), options.timeout or self._config.timeout, options)
 end
 
 -- Sends a request; a session that the server has forgotten, or a lost answer that may be asked for again, is tried
@@ -161,15 +168,24 @@ local function exchange(self, method, params, options)
   end
   local reply
   reply, err = try(self, method, params, options)
-  local kind = err and err.details and err.details.kind
+  if reply then
+    return reply
+  end
+  local kind = err.details and err.details.kind
   if kind == "session" or kind == "lost" and options.repeatable then
     ok, err = ensure(self)
-    if not ok then
-      return nil, err
+    if ok then
+      return try(self, method, params, options)
     end
-    reply, err = try(self, method, params, options)
   end
-  return reply, err
+  return nil, err
+end
+
+-- The result after further rounds.
+local function follow(self, method, params, reply, options)
+  return rounds.follow(self, method, params, reply, function(current)
+    return exchange(self, method, current, options)
+  end)
 end
 
 --- Sends a request and waits for its result.
@@ -187,17 +203,14 @@ function Session:request(method, params, options)
   end
   local result = reply.result
   if not rounds.is_over(self, reply) then
-    result, err = rounds.follow(self, method, params, reply, function(current)
-      return exchange(self, method, current, options)
-    end)
+    result, err = follow(self, method, params, reply, options)
     if not result then
       return nil, err
     end
   end
-  local ok
-  ok, err = shape.check(method, result)
+  local ok, problem = shape.check(method, result)
   if not ok then
-    return nil, err
+    return nil, problem
   end
   return result
 end

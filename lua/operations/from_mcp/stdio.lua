@@ -15,8 +15,7 @@ local APART = 250
 local LAST_WORDS = 500
 
 ---@class operations.mcp.Stdio : operations.mcp.Duplex
-local Stdio = setmetatable({}, { __index = duplex.methods })
-Stdio.__index = Stdio
+local Stdio = duplex.class()
 
 local function how_it_ended(how)
   if not how then
@@ -126,11 +125,11 @@ function Stdio:_write(text)
 end
 
 function Stdio:_offer(text)
-  return (self._child:offer(text .. "\n"))
+  return (self._child:offer(text, "\n"))
 end
 
 function Stdio:_post(text)
-  local sent, why = self._child:offer(text .. "\n")
+  local sent, why = self._child:offer(text, "\n")
   if sent then
     return true
   elseif why == "closed" then

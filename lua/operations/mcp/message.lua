@@ -51,24 +51,21 @@ function message.failure(id, code, text, data)
 end
 
 --- The text of a message: one line, whatever it holds.
----@param value operations.mcp.Message
----@return string?
----@return operations.Error? err  VALIDATION_ERROR: what JSON cannot say, by its path
-function message.encode(value)
-  return json.encode(value)
-end
+---@type fun(value: operations.mcp.Message): string?, operations.Error?  err: VALIDATION_ERROR, what JSON cannot say
+message.encode = json.encode
 
---- Reads a text: one message, or an array of them (a batch, as revision 2025-03-26 has it).
----@param text string
----@param options? operations.json.DecodeOptions
----@return any value
----@return operations.Error? err
-function message.decode(text, options)
-  local value, err = json.decode(text, options)
-  if err then
-    value, err = repair.decode(text, options, err)
+--- Makes a function that reads the texts of one connection, which are often alike: each is one message, or an array of
+--- them (a batch, as revision 2025-03-26 has it).
+---@return fun(text: string): any, operations.Error?
+function message.decoder()
+  local read = core.json_texts()
+  return function(text)
+    local value, err = read(text)
+    if err then
+      value, err = repair.decode(text, err)
+    end
+    return value, err
   end
-  return value, err
 end
 
 --- Calls `take` with each message of a value: itself, or what a batch holds.
@@ -99,16 +96,25 @@ local function failure_problem(value)
   end
 end
 
+-- Of an answer that is no plain result.
 local function answer_problem(value)
   if value.result ~= nil and value.error ~= nil then
     return "it has both a result and an error"
-  elseif value.result == nil and value.error == nil then
-    return "it has neither a result nor an error"
   elseif value.error ~= nil then
     return failure_problem(value.error)
-  elseif core.kind(value.result) ~= "object" then
-    return "its result is no object"
   end
+  return value.result == nil and "it has neither a result nor an error" or "its result is no object"
+end
+
+local function request_kind(value)
+  if type(value.method) ~= "string" then
+    return nil, "its method is no string"
+  elseif value.params ~= nil and core.kind(value.params) ~= "object" then
+    return nil, "its params are no object"
+  elseif value.id == nil then
+    return "notification"
+  end
+  return is_id(value.id) and "request" or nil, "its id is neither a string nor an integer"
 end
 
 --- What a value that came is: "request", "notification" or "answer"; or nil and what is wrong with it. The id of a
@@ -122,20 +128,12 @@ function message.kind(value)
   elseif value.jsonrpc ~= "2.0" then
     return nil, "it does not say that it is JSON-RPC 2.0"
   elseif value.method ~= nil then
-    if type(value.method) ~= "string" then
-      return nil, "its method is no string"
-    elseif value.params ~= nil and core.kind(value.params) ~= "object" then
-      return nil, "its params are no object"
-    elseif value.id == nil then
-      return "notification"
-    end
-    return is_id(value.id) and "request" or nil, "its id is neither a string nor an integer"
+    return request_kind(value)
+  elseif value.error == nil and core.kind(value.result) == "object" then
+    return "answer"
   end
   local problem = answer_problem(value)
-  if problem then
-    return nil, problem
-  end
-  return "answer"
+  return not problem and "answer" or nil, problem
 end
 
 --- The id under which a request was sent, whichever way the peer spells it: 2 and "2" are the same.

@@ -35,11 +35,13 @@ end
 
 --- Notes a request that is about to be sent.
 ---@param id integer
+---@param timeout? number  how far a report of progress puts its limit off, ms
+---@param last? number  but no further than this, ms since the epoch
 ---@return operations.mcp.Entry
-function Pending:open(id)
+function Pending:open(id, timeout, last)
   local entry = { -- with room for what comes, also when it is waited for
-    id = id, answer = nil, err = nil, wake = nil, answered = false, limit = nil, last = nil, timeout = nil, task = nil,
-    done = nil,
+    id = id, answered = false, timeout = timeout, last = last, answer = nil, err = nil, wake = nil, limit = nil,
+    task = nil, done = nil,
   }
   self.entries[id] = entry
   self._count = self._count + 1
@@ -56,7 +58,8 @@ function Pending:drop(entry)
 end
 
 local function settle(self, entry)
-  self:drop(entry)
+  self.entries[entry.id] = nil
+  self._count = self._count - 1
   entry.answered = true
   if entry.wake then
     entry:wake()
@@ -73,7 +76,7 @@ end
 ---@param answer operations.mcp.Message
 ---@return boolean
 function Pending:answer(answer)
-  local entry = self:find(answer.id)
+  local entry = self.entries[answer.id] or self:find(answer.id)
   if not entry then
     self.unknown = self.unknown + 1
     return false

@@ -48,11 +48,10 @@ end
 
 --- Reads a text that `json.decode` refused, mended.
 ---@param text string
----@param options? operations.json.DecodeOptions
 ---@param err operations.Error  what was wrong with it
 ---@return any value
 ---@return operations.Error? err  the first one when mending does not help
-function repair.decode(text, options, err)
+function repair.decode(text, err)
   local mended = text
   if text:find("[\128-\255]") then
     mended = to_utf8(mended) or mended
@@ -63,7 +62,7 @@ function repair.decode(text, options, err)
   if mended == text then
     return nil, err
   end
-  local value, second = json.decode(mended, options)
+  local value, second = json.decode(mended)
   if second then
     return nil, err
   end

@@ -47,8 +47,10 @@ end
 ---@param token? string|integer  under which the server is to report progress
 ---@return table?  nil: none
 function request.params(self, params, extras, token)
-  local is_plain = not (self.modern or token or extras.traceparent or extras.meta)
-  local meta = not is_plain and meta_of(self, extras, token)
+  if not (self.modern or token or extras.traceparent or extras.meta) then
+    return params
+  end
+  local meta = meta_of(self, extras, token)
   if not meta then
     return params
   end

@@ -8,19 +8,19 @@ local result = {}
 -- Types of content that programs know how to read.
 local known = { text = "text", image = "data", audio = "data", resource = "resource", resource_link = "uri" }
 
--- A block as it came; one that nobody knows is text besides: its JSON.
-local function block_of(block)
-  local key = known[block.type]
-  if key and block[key] ~= nil then
-    return block
-  end
+local function as_text(block)
   return { type = "text", text = assert(json.encode(block, { sort_keys = true })), _meta = { raw = block } }
 end
 
+-- The blocks as they came; one that nobody knows is text besides: its JSON.
 local function blocks_of(content)
   local blocks = core.kind(content) == "array" and content or setmetatable({}, core.array_mt)
   for i = 1, #blocks do
-    blocks[i] = block_of(blocks[i])
+    local block = blocks[i]
+    local key = known[block.type]
+    if not key or block[key] == nil then
+      blocks[i] = as_text(block)
+    end
   end
   return blocks
 end
@@ -41,18 +41,18 @@ end
 ---@return operations.Envelope?
 ---@return operations.Error? err  kind "output"
 function result.of_tool(value, options)
-  local blocks = blocks_of(value.content)
-  local data, is_error = value.structuredContent, value.isError == true
-  if data == nil and options and options.structured and not is_error then
-    return nil, errors.new("EXECUTION_ERROR",
-      "the tool declares an outputSchema and answered without structuredContent" .. said(blocks),
-      { kind = "output", content = blocks })
-  elseif data == nil then
+  local blocks, structured, is_error = blocks_of(value.content), value.structuredContent, value.isError == true
+  local data = structured
+  if data == nil then
+    if options and options.structured and not is_error then
+      return nil, errors.new("EXECUTION_ERROR",
+        "the tool declares an outputSchema and answered without structuredContent" .. said(blocks),
+        { kind = "output", content = blocks })
+    end
     data = blocks
   end
   return { data = data, meta = {
-    source = "mcp", isError = is_error, content = blocks, structuredContent = value.structuredContent,
-    _meta = value._meta,
+    source = "mcp", isError = is_error, content = blocks, structuredContent = structured, _meta = value._meta,
   } }
 end
 

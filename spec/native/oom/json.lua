@@ -1,4 +1,5 @@
 -- A document of every kind of value, read and written.
+local core = require("operations.core")
 local json = require("operations.json")
 
 local text = '{"array":[1,2.5,-3,"caf\\u00e9 \\ud83d\\ude00",true,false,null,[],{}],'
@@ -23,6 +24,10 @@ return function()
     assert(decoder:feed(text:sub(i, i + 6)))
   end
   assert(assert(decoder:finish()).array[4] == array[4])
+  local read = core.json_texts()
+  for i = 1, 8 do
+    assert(assert(read(('{"id":%d,"list":["a",{"b":"%d"}]}'):format(i, -i))).list[2].b == tostring(-i))
+  end
   local deep = ("[1,"):rep(600) .. '"' .. ("\\n"):rep(600) .. '"' .. ("]"):rep(600)
   local limits = { max_depth = 600 }
   assert(json.encode(assert(json.decode(deep, limits)), limits) == deep)
