@@ -114,6 +114,8 @@ local function wait_for(wait, arm, shielded, subject)
   end
   if arm then
     wait.cancel = arm(task_wait.waker(wait), subject) or nothing
+  elseif wait.start then
+    deadline = wait:start(deadline)
   end
   if wait.done then
     return wait
