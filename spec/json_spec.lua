@@ -440,6 +440,31 @@ describe("encoding JSON", function()
     assert.equal("/0: nested deeper than 1 levels", refused({ {} }, "/0", { max_depth = 1 }))
   end)
 
+  it("takes the members of an object one by one, in their order", function()
+    local long = ("x"):rep(3000)
+    assert.equal('{"b":1,"a":[true],"c":"' .. long .. '"}',
+      core.json_members("b", 1, "a", { true }, "none", nil, "c", long))
+    assert.equal("{}", core.json_members())
+    assert.equal("{}", core.json_members("a", nil))
+    assert.has_error(function() core.json_members(1, 2) end)
+    assert.has_error(function() core.json_members("a") end)
+  end)
+
+  it("says of members what it says of the object", function()
+    local circle, deep = { x = { 1 } }, {}
+    circle.x[2] = circle
+    for _ = 1, 510 do
+      deep = { deep }
+    end
+    local values = { { a = { 0 / 0 } }, { [{}] = 1 }, circle, circle.x, deep, { deep }, { deep, print }, "\255" }
+    for i, value in ipairs(values) do
+      local text, err = json.encode({ ["m/~"] = value })
+      local same, same_err = core.json_members("m/~", value)
+      assert.equal(text, same, i)
+      assert.same(err, same_err, i)
+    end
+  end)
+
   it("raises on options of the wrong type and names them", function()
     assert.error_matches(function() json.encode() end, "#1.*value expected")
     assert.error_matches(function() json.encode(1, 2) end, "#2.*table expected")

@@ -4,6 +4,7 @@
 
 #include "json_build.h"
 #include "json_walk.h"
+#include "lines.h"
 
 /* Deeper than this LuaJIT's stack does not go for sure. */
 #define MAX_DEPTH 2000
@@ -13,6 +14,7 @@
 #define MAX_SIZE ((size_t)OPS_MAX_SAFE_INTEGER)
 
 #define DECODER_TYPE "operations.json_decoder"
+#define LINES_TYPE "operations.json_lines"
 
 /* --- options ------------------------------------------------------------- */
 
@@ -178,22 +180,28 @@ static int json_decode(lua_State *L) {
 
 /* --- decoding texts that are alike --------------------------------------- */
 
-/* Upvalues of what json_texts returns, beside the core state. */
-#define TEXTS_SHAPE lua_upvalueindex(2)
+/* Upvalues of what json_texts and json_lines return, beside the core state. */
+#define TEXTS_SELF lua_upvalueindex(2)
 #define TEXTS_KEYS lua_upvalueindex(3)
+
+/* Pushes the value of a text, or nil and the error: how many. */
+static int push_next(lua_State *L, shape_Shape *shape, const char *text,
+                     size_t len) {
+  json_Texts texts;
+  lua_pushvalue(L, TEXTS_KEYS);
+  json_texts_open(L, &texts, shape, lua_gettop(L), 0);
+  return json_texts_push(&texts, text, len) ? 1 : 2;
+}
 
 /* read(text) -> value | nil, err */
 static int texts_read(lua_State *L) {
-  json_Texts texts;
-  shape_Shape *shape = (shape_Shape *)lua_touserdata(L, TEXTS_SHAPE);
+  shape_Shape *shape = (shape_Shape *)lua_touserdata(L, TEXTS_SELF);
   size_t len;
   const char *text;
   luaL_checktype(L, 1, LUA_TSTRING);
   text = lua_tolstring(L, 1, &len);
   lua_settop(L, 1);
-  lua_pushvalue(L, TEXTS_KEYS);
-  json_texts_open(L, &texts, shape, 2, 0);
-  return json_texts_push(&texts, text, len) ? 1 : 2;
+  return push_next(L, shape, text, len);
 }
 
 /* core.json_texts() -> read: as core.json_decode without options, for texts
@@ -205,6 +213,88 @@ static int json_texts(lua_State *L) {
   lua_createtable(L, SHAPE_MAX_SLOTS, 0);
   lua_pushcclosure(L, texts_read, 3);
   return 1;
+}
+
+/* --- decoding lines ------------------------------------------------------ */
+
+typedef struct Lines {
+  lines_Queue queue;
+  shape_Shape shape;
+  bool busy; /* stays set when Lua ran out of memory */
+} Lines;
+
+static Lines *to_lines(lua_State *L) {
+  Lines *lines = (Lines *)lua_touserdata(L, TEXTS_SELF);
+  if (lines->busy) luaL_error(L, "the lines are in use, or failed within");
+  return lines;
+}
+
+/* feed(bytes?): nil at the end of the stream */
+static int lines_feed_bytes(lua_State *L) {
+  Lines *lines = to_lines(L);
+  size_t len;
+  const char *bytes = luaL_optlstring(L, 1, NULL, &len);
+  if (bytes == NULL) lines_queue_end(&lines->queue);
+  else if (!lines_queue_add(&lines->queue, bytes, len))
+    return luaL_error(L, "not enough memory");
+  return 0;
+}
+
+static int push_dropped(lua_State *L, const lines_Line *line) {
+  lua_pushnil(L);
+  lua_pushnil(L);
+  lua_pushlstring(L, line->bytes, line->len);
+  lua_pushlstring(L, line->last, line->last_len);
+  core_push_integer(L, (int64_t)line->size);
+  return 5;
+}
+
+/* next() -> value | nil, err, line | nil, nil, first, last, size | nil */
+static int lines_next(lua_State *L) {
+  Lines *lines = to_lines(L);
+  lines_Line line;
+  lines_Found found = lines_queue_next(&lines->queue, &line);
+  int count;
+  if (found == LINES_NONE) return 0;
+  if (found == LINES_DROPPED) return push_dropped(L, &line);
+  lines->busy = true; /* the line is borrowed, a finalizer may come by */
+  count = push_next(L, &lines->shape, line.bytes, line.len);
+  if (count == 2) {
+    lua_pushlstring(L, line.bytes, line.len);
+    count = 3;
+  }
+  lines->busy = false;
+  return count;
+}
+
+static int lines_gc(lua_State *L) {
+  lines_queue_free(&((Lines *)lua_touserdata(L, 1))->queue);
+  return 0;
+}
+
+/* core.json_lines(max) -> feed, next: JSON texts, one on each line, of bytes
+** cut anywhere.  After each `feed`, `next` is called until it returns nothing.
+** Of a line with more than `max` bytes, the first and the last ones are told,
+** and how many it has; blank lines are none. */
+static int json_lines(lua_State *L) {
+  lua_Number max = luaL_checknumber(L, 1);
+  Lines *lines;
+  luaL_argcheck(L, max >= 1 && max <= (lua_Number)MAX_SIZE, 1, "out of range");
+  lua_settop(L, 0);
+  lua_pushvalue(L, lua_upvalueindex(1));
+  lines = (Lines *)lua_newuserdata(L, sizeof(*lines));
+  memset(lines, 0, sizeof(*lines));
+  lines_queue_init(&lines->queue, core_alloc(L), (size_t)max);
+  luaL_getmetatable(L, LINES_TYPE);
+  lua_setmetatable(L, -2);
+  lua_createtable(L, SHAPE_MAX_SLOTS, 0);
+  lua_pushvalue(L, 1);
+  lua_pushvalue(L, 2);
+  lua_pushvalue(L, 3);
+  lua_pushcclosure(L, lines_feed_bytes, 3);
+  lua_insert(L, 1);
+  lua_pushcclosure(L, lines_next, 3);
+  return 2;
 }
 
 /* --- decoding piece by piece --------------------------------------------- */
@@ -332,12 +422,24 @@ static int json_encode(lua_State *L) {
   return walk_encode(L, 1, &options) ? 1 : 2;
 }
 
+/* core.json_members(name, value, ...) -> string | nil, err: the text of an
+** object with these members, in this order; a value that is nil is none */
+static int json_members(lua_State *L) {
+  static const walk_Options options = {JSON_DEFAULT_DEPTH, 0, false};
+  int i, top = lua_gettop(L);
+  for (i = 1; i <= top; i += 2) luaL_checktype(L, i, LUA_TSTRING);
+  luaL_argcheck(L, top % 2 == 0, top, "a name without a value");
+  return walk_members(L, 1, top, &options) ? 1 : 2;
+}
+
 void json_open(lua_State *L) {
   static const luaL_Reg functions[] = {
       {"json_decode", json_decode},
       {"json_decoder", json_decoder},
       {"json_encode", json_encode},
+      {"json_members", json_members},
       {"json_texts", json_texts},
+      {"json_lines", json_lines},
       {NULL, NULL},
   };
   static const luaL_Reg decoder_methods[] = {
@@ -346,8 +448,10 @@ void json_open(lua_State *L) {
       {NULL, NULL},
   };
   static const luaL_Reg decoder_meta[] = {{"__gc", decoder_gc}, {NULL, NULL}};
+  static const luaL_Reg lines_meta[] = {{"__gc", lines_gc}, {NULL, NULL}};
   strings_open(L);
   core_setfuncs(L, functions);
   core_newtype(L, DECODER_TYPE, decoder_methods, decoder_meta);
+  core_newtype(L, LINES_TYPE, NULL, lines_meta);
   walk_open(L);
 }

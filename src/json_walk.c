@@ -17,7 +17,8 @@ typedef struct Walk {
   buffer_Buffer *out; /* `small`, or that of a userdata in slot `owner` */
   buffer_Buffer small;
   int owner, path, reason; /* stack slots; the last two tell a failure */
-  int first;               /* the slot of the outermost value */
+  int first;               /* the slot of the outermost value ... */
+  int outer;               /* ... and how many levels are around that */
   int depth;
   int path_depth; /* levels of the path of a failure that are told */
   char small_text[INLINE_TEXT];
@@ -127,7 +128,7 @@ static bool is_among(lua_State *L, int first, int i) {
 /* Too deep, often because of a cycle: the path then ends where a table comes
 ** for the second time. */
 static bool fail_depth(Walk *w) {
-  int top = lua_gettop(w->L), depth = 0, i;
+  int top = lua_gettop(w->L), depth = w->outer, i;
   for (i = w->first; i <= top; i++) {
     if (!lua_istable(w->L, i)) continue;
     if (is_among(w->L, w->first, i)) {
@@ -352,27 +353,60 @@ static void push_failure(Walk *w) {
   lua_remove(L, -2);
 }
 
+/* The walk uses the stack from here on. */
+static void start(Walk *w, lua_State *L, int outer,
+                  const walk_Options *options) {
+  luaL_checkstack(L, LUA_MINSTACK, "JSON");
+  lua_settop(L, lua_gettop(L) + 3);
+  w->L = L;
+  w->core = core_state(L);
+  w->options = options;
+  w->owner = lua_gettop(L) - 2;
+  w->path = w->owner + 1;
+  w->reason = w->owner + 2;
+  w->depth = w->outer = outer;
+  w->path_depth = INT_MAX;
+  w->first = w->owner + 3;
+  start_small(w);
+}
+
+/* Pushes the text, or nil and the error. */
+static bool finish(Walk *w, bool written) {
+  if (!written) {
+    push_failure(w);
+    return false;
+  }
+  lua_pushlstring(w->L, w->out->data, w->out->len);
+  if (w->out != &w->small) buffer_free(w->out);
+  return true;
+}
+
 bool walk_encode(lua_State *L, int i, const walk_Options *options) {
   Walk w;
   i = ops_absindex(L, i);
-  luaL_checkstack(L, LUA_MINSTACK, "JSON");
-  lua_settop(L, lua_gettop(L) + 3);
-  w.L = L;
-  w.core = core_state(L);
-  w.options = options;
-  w.owner = lua_gettop(L) - 2;
-  w.path = w.owner + 1;
-  w.reason = w.owner + 2;
-  w.depth = 0;
-  w.path_depth = INT_MAX;
-  w.first = w.owner + 3;
-  start_small(&w);
+  start(&w, L, 0, options);
   lua_pushvalue(L, i);
-  if (!write_value(&w)) {
-    push_failure(&w);
-    return false;
+  return finish(&w, write_value(&w));
+}
+
+static bool write_pairs(Walk *w, int i, int last) {
+  bool first = true;
+  put(w, '{');
+  for (; i < last; i += 2) {
+    if (lua_isnil(w->L, i + 1)) continue;
+    lua_pushvalue(w->L, i + 1);
+    if (!write_member(w, i, first)) return false;
+    first = false;
   }
-  lua_pushlstring(L, w.out->data, w.out->len);
-  if (w.out != &w.small) buffer_free(w.out);
+  w->depth--;
+  if (!first) new_line(w);
+  put(w, '}');
   return true;
+}
+
+bool walk_members(lua_State *L, int first, int last,
+                  const walk_Options *options) {
+  Walk w;
+  start(&w, L, 1, options);
+  return finish(&w, write_pairs(&w, first, last));
 }

@@ -19,4 +19,9 @@ void walk_open(lua_State *L);
 ** error object and returns false.  Raises only when out of memory. */
 bool walk_encode(lua_State *L, int i, const walk_Options *options);
 
+/* The same for an object whose members are the pairs at first, first + 1 up to
+** `last`, in this order; a member whose value is nil is none. */
+bool walk_members(lua_State *L, int first, int last,
+                  const walk_Options *options);
+
 #endif

@@ -36,4 +36,44 @@ void lines_free(lines_Splitter *s);
 lines_Status lines_feed(lines_Splitter *s, const char *bytes, size_t len,
                         lines_OnItem on_item, void *ud);
 
+/* Lines that are pulled: each ends with '\n' or "\r\n", the last one may end
+** with the stream.  Of a line that is too long only its two ends are kept. */
+#define LINES_ENDS 256
+
+/* Fields are private. */
+typedef struct lines_Queue {
+  buffer_Buffer bytes;
+  size_t start, scanned; /* what was pulled; what has no '\n' behind that */
+  size_t max;
+  bool over;
+  size_t dropped; /* bytes of a line that is too long, so far; 0: of none */
+  size_t first_len, last_len;
+  char first[LINES_ENDS], last[LINES_ENDS];
+} lines_Queue;
+
+/* Borrowed until the next call. */
+typedef struct lines_Line {
+  const char *bytes; /* of one that is too long: its beginning */
+  size_t len;
+  const char *last; /* its end, when it is too long; it has `size` bytes */
+  size_t last_len, size;
+} lines_Line;
+
+typedef enum lines_Found { LINES_NONE, LINES_LINE, LINES_DROPPED } lines_Found;
+
+/* `max` is the ceiling of one line in bytes, at least 1. */
+void lines_queue_init(lines_Queue *q, ops_Alloc alloc, size_t max);
+
+void lines_queue_free(lines_Queue *q);
+
+/* Takes the next piece; all lines before it are to be pulled.  False, and
+** nothing changes, when memory is out. */
+bool lines_queue_add(lines_Queue *q, const char *bytes, size_t len);
+
+/* The stream is over: what is left is the last line. */
+void lines_queue_end(lines_Queue *q);
+
+/* The next line that holds more than white space. */
+lines_Found lines_queue_next(lines_Queue *q, lines_Line *line);
+
 #endif

@@ -28,6 +28,14 @@ return function()
   for i = 1, 8 do
     assert(assert(read(('{"id":%d,"list":["a",{"b":"%d"}]}'):format(i, -i))).list[2].b == tostring(-i))
   end
+  local feed, next_value = core.json_lines(2000)
+  feed(long .. "\n{\"id\":1}\n" .. long:sub(1, 100))
+  assert(select("#", next_value()) == 5 and next_value().id == 1 and next_value() == nil)
+  feed("\n" .. ("z"):rep(3000) .. "\n")
+  local _, no_json = next_value()
+  assert(no_json.code == "VALIDATION_ERROR" and select(5, next_value()) == 3000)
+  feed(nil)
+  assert(core.json_members("a", long, "b", nil) == '{"a":' .. assert(json.encode(long)) .. "}")
   local deep = ("[1,"):rep(600) .. '"' .. ("\\n"):rep(600) .. '"' .. ("]"):rep(600)
   local limits = { max_depth = 600 }
   assert(json.encode(assert(json.decode(deep, limits)), limits) == deep)
