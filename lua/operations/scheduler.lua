@@ -102,47 +102,60 @@ local function set_deadline(wait, deadline)
   end)
 end
 
--- Arms, if that is to be done, and waits; returns the wait, done.
-local function wait_for(wait, arm, shielded, subject)
-  local strand = here()
-  local task, deadline = strand.task, nil
-  if not shielded then
-    wait.failure, deadline = interruption(strand)
-    if wait.failure then
-      return wait
-    end
-  end
-  if arm then
-    wait.cancel = arm(task_wait.waker(wait), subject) or nothing
-  elseif wait.start then
-    deadline = wait:start(deadline)
-  end
+-- Waits; the end of the task and the deadline end this too.
+local function wait_interruptibly(wait, strand, deadline)
+  local task = strand.task
   if wait.done then
-    return wait
-  end
-  if deadline then
+    return
+  elseif deadline then
     set_deadline(wait, deadline)
   end
-  if task and not shielded then
-    local previous = task._wait
-    task._wait = wait
-    if task._aborted then
-      fail(wait, task._aborted)
-    else
-      suspend(wait, strand)
-    end
-    task._wait = previous
+  if not task then
+    return suspend(wait, strand)
+  end
+  local previous = task._wait
+  task._wait = wait
+  if task._aborted then
+    fail(wait, task._aborted)
   else
     suspend(wait, strand)
   end
-  return wait
+  task._wait = previous
 end
 
 --- Waits for a wait that the caller made (of `task_wait.new`, or a table that has its fields).
 ---@param wait operations.Wait
 ---@return any failure  nil when it was woken
 function scheduler.wait(wait)
-  return wait_for(wait).failure
+  local strand = here()
+  local failure, deadline = interruption(strand)
+  wait.failure = failure
+  if failure then
+    return failure
+  end
+  wait_interruptibly(wait, strand, deadline)
+  return wait.failure
+end
+
+-- Arms and waits; returns the wait, done.
+local function wait_for(wait, arm, subject)
+  local strand = here()
+  local failure, deadline = interruption(strand)
+  wait.failure = failure
+  if not failure then
+    wait.cancel = arm(task_wait.waker(wait), subject) or nothing
+    wait_interruptibly(wait, strand, deadline)
+  end
+  return wait
+end
+
+-- The same, whatever becomes of the task.
+local function wait_shielded(wait, arm)
+  wait.cancel = arm(task_wait.waker(wait)) or nothing
+  if not wait.done then
+    suspend(wait, here())
+  end
+  return wait
 end
 
 --- Suspends the running task until it is made `ready`; nothing else ends this, and it obeys no deadline.
@@ -156,7 +169,7 @@ end
 ---@param shielded? boolean  waits on in spite of cancellation and deadlines
 ---@return any ...
 function scheduler.await(arm, shielded)
-  local wait = wait_for(task_wait.new(), arm, shielded)
+  local wait = (shielded and wait_shielded or wait_for)(task_wait.new(), arm)
   if wait.failure ~= nil then
     error(wait.failure, 0)
   end
@@ -169,7 +182,7 @@ end
 ---@return any failure  nil when woken
 ---@return any ...  what `wake` was given
 function scheduler.try_await(arm, subject)
-  local wait = wait_for(task_wait.new(), arm, false, subject)
+  local wait = wait_for(task_wait.new(), arm, subject)
   return wait.failure, task_wait.values(wait)
 end
 

@@ -7,8 +7,6 @@ local wait = {}
 ---@field done boolean
 ---@field n integer  how many values it was woken with; they are at [1] to [n]
 ---@field failure? any  what the waiting coroutine raises
----@field start? fun(self: operations.Wait, deadline?: number): number?  starts what is waited for; returns the deadline
----  that is still to be watched
 ---@field cancel? fun(self: operations.Wait)  undoes what was armed; called at most once, if nothing woke the wait
 ---@field timer? fun()  stops the deadline's timer
 ---@field task? operations.Task  parked until this is done
@@ -29,9 +27,12 @@ function wait.new()
   return { nil, nil, nil, nil, done = false, n = 0, cancel = nil, task = nil } -- has room for what comes
 end
 
---- Ends a wait that is not done.
+--- Ends a wait; one that is done already stays as it is.
 ---@param self operations.Wait
 function wait.settle(self)
+  if self.done then
+    return
+  end
   self.done = true
   if self.timer then
     self.timer()

@@ -1,7 +1,6 @@
 local duplex = require("operations.from_mcp.duplex")
 local fake_host = require("spec.support.fake_host")
 local hosts = require("operations.hosts")
-local message = require("operations.mcp.message")
 local task = require("operations.task")
 
 describe("a connection on which messages go both ways", function()
@@ -40,7 +39,7 @@ describe("a connection on which messages go both ways", function()
           link:receive('{"jsonrpc":"2.0","id":1,"result":{}}')
         end
       end)
-      local answer, err = link:exchange(message.request(1, "x"), timeout, max, { on_progress = function()
+      local answer, err = link:exchange(1, "x", nil, timeout, max, { on_progress = function()
         reports = reports + 1
       end })
       return answer and "answer" or err.code, host.now() - began, reports
@@ -64,7 +63,7 @@ describe("a connection on which messages go both ways", function()
     task.run(function()
       task.deadline(host.now() + 300)
       local began = host.now()
-      local _, err = link:exchange(message.request(1, "x"), 500, 9000, {})
+      local _, err = link:exchange(1, "x", nil, 500, 9000, {})
       assert.equal("TIMEOUT", err.code)
       assert.equal(300, host.now() - began)
     end)

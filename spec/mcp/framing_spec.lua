@@ -1,18 +1,30 @@
 local framing = require("operations.mcp.framing")
+local json = require("operations.json")
 
--- Feeds pieces; gives the lines and the dropped ones.
+-- Feeds pieces; gives what the lines say, those that are no JSON as they are, and the dropped ones.
 local function read(pieces, max)
-  local lines, dropped = {}, {}
-  local reader = framing.new(max or 100, function(line)
-    lines[#lines + 1] = line
-  end, function(first, last, size)
+  local lines, dropped, subject = {}, {}, {}
+  local feed = framing.reader(max or 100, function(given, value, err, line)
+    assert.equal(subject, given)
+    assert.equal(err and "string" or "nil", type(err and line))
+    lines[#lines + 1] = err and line or value
+  end, function(given, first, last, size)
+    assert.equal(subject, given)
     dropped[#dropped + 1] = { first = first, last = last, size = size }
-  end)
+  end, subject)
   for _, piece in ipairs(pieces) do
-    reader:feed(piece)
+    feed(piece)
   end
-  reader:finish()
-  return lines, dropped, reader
+  feed(nil)
+  return lines, dropped
+end
+
+local function cut(text, size)
+  local pieces = {}
+  for at = 1, #text, size do
+    pieces[#pieces + 1] = text:sub(at, at + size - 1)
+  end
+  return pieces
 end
 
 describe("the lines of a stream", function()
@@ -26,24 +38,32 @@ describe("the lines of a stream", function()
         assert.same(expected, (read(pieces)))
       end
     end
-    local bytes = {}
-    for i = 1, #text do
-      bytes[i] = text:sub(i, i)
+    assert.same(expected, (read(cut(text, 1))))
+  end)
+
+  it("are messages where they are JSON, or nearly", function()
+    local texts = {
+      '{"id":1,"result":{"a":[1]}}\n{"id":2,"result":{"a":[2]}}\r\n', "[1,2]\nnull\nfalse\n", '{"id":3,"result":{"a":',
+      '[3]}}\n"\255"\n{"id":4\n', '{"id":5}',
+    }
+    local messages = {
+      { id = 1, result = { a = { 1 } } }, { id = 2, result = { a = { 2 } } }, { 1, 2 }, json.null, false,
+      { id = 3, result = { a = { 3 } } }, "\239\191\189", '{"id":4', { id = 5 },
+    }
+    assert.same(messages, (read(texts)))
+    local whole = table.concat(texts)
+    for size = 1, #whole do
+      assert.same(messages, (read(cut(whole, size))))
     end
-    assert.same(expected, (read(bytes)))
   end)
 
   it("that are too long are dropped, their ends told, and cost nothing", function()
     local line = '{"id":1,' .. ("x"):rep(1000) .. ',"end":2}'
     for _, size in ipairs({ 1, 7, 50, 5000 }) do
-      local pieces, all = {}, "a\n" .. line .. "\r\nb\n"
-      for at = 1, #all, size do
-        pieces[#pieces + 1] = all:sub(at, at + size - 1)
-      end
-      local lines, dropped, reader = read(pieces)
+      local lines, dropped = read(cut("a\n" .. line .. "\r\nb\n", size))
       assert.same({ "a", "b" }, lines)
       assert.equal(1, #dropped)
-      assert.equal(1, reader.dropped)
+      assert.equal(#line + 1, dropped[1].size)
       assert.equal('{"id":1,', dropped[1].first:sub(1, 8))
       assert.equal(',"end":2}', dropped[1].last:sub(-9))
       assert.is_true(#dropped[1].first <= 256 and #dropped[1].last <= 256)
@@ -53,5 +73,14 @@ describe("the lines of a stream", function()
   it("may be as long as is allowed", function()
     assert.same({ ("x"):rep(100) }, (read({ ("x"):rep(100) .. "\n" })))
     assert.same({}, (read({ ("x"):rep(101) .. "\n" })))
+  end)
+
+  it("may end with the stream, the long ones too", function()
+    local long = ("x"):rep(700)
+    for _, size in ipairs({ 1, 99, 300, 1000 }) do
+      local lines, dropped = read(cut("a\n" .. long, size))
+      assert.same({ "a" }, lines)
+      assert.same({ 700, ("x"):rep(256) }, { dropped[1].size, dropped[1].last })
+    end
   end)
 end)

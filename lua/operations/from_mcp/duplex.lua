@@ -11,6 +11,8 @@ local task_deadlines = require("operations.task_deadlines")
 local task_wait = require("operations.task_wait")
 local timing = require("operations.from_mcp.timing")
 
+local settle = task_wait.settle
+
 local duplex = {}
 
 ---@class operations.mcp.LinkEvents
@@ -50,11 +52,6 @@ function duplex.init(self, events)
   return self
 end
 
---- An id for a request.
-function Duplex:next_id()
-  return self.pending:next_id()
-end
-
 local function malformed(problem)
   return errors.new("EXECUTION_ERROR", "malformed response: " .. problem, { kind = "malformed" })
 end
@@ -75,11 +72,12 @@ function Duplex:accept(value)
   end
 end
 
---- Takes a text that came: one message, or a batch. One that the end of the bytes cut short answers nothing: whoever
---- waits is told of the end.
----@param text string
-function Duplex:receive(text)
-  local value, err = self._decode(text)
+--- Takes what a text that came says: one message, or a batch. One that the end of the bytes cut short answers nothing:
+--- whoever waits is told of the end.
+---@param value any
+---@param err? operations.Error  it is no JSON
+---@param text? string  then
+function Duplex:take(value, err, text)
   if not err then
     return message.each(value, self.accept, self)
   end
@@ -87,6 +85,13 @@ function Duplex:receive(text)
   if self._over or not (id and self.pending:fail(id, malformed(err.message))) then
     self._events.noise("no JSON: " .. err.message, text:sub(1, 200))
   end
+end
+
+--- Takes a text that came.
+---@param text string
+function Duplex:receive(text)
+  local value, err = self._decode(text)
+  self:take(value, err, text)
 end
 
 --- The connection is gone: whoever waits is told. What comes later says no more.
@@ -101,22 +106,14 @@ function Duplex:lost(err)
   self._events.closed(err)
 end
 
-local function wake(entry)
-  if not entry.done then
-    task_wait.settle(entry)
-  end
-end
-
 -- Waits until the entry, which is its own wait, is answered; nil, or what interrupted.
 local function follow(entry, on_progress)
+  entry.wake = settle -- which has no effect while this is not waiting
   while not entry.answered do
-    entry.done, entry.wake = false, wake
+    entry.done = false
     local raised = scheduler.wait(entry)
-    entry.wake = nil
-    if errors.is_error(raised) then
-      return raised
-    elseif raised ~= nil then
-      error(raised, 0)
+    if raised ~= nil then
+      return errors.is_error(raised) and raised or error(raised, 0)
     end
     local progress = entry.progress
     if progress then
@@ -133,22 +130,24 @@ local function write(_, self, text)
 end
 
 --- Sends a request and waits for its answer.
----@param request operations.mcp.Message
+---@param id integer
+---@param method string
+---@param params? table
 ---@param timeout number  ms, begun anew by progress
 ---@param max number  ms, whatever the progress
 ---@param options operations.mcp.RequestOptions  `on_progress` is called where the request waits
 ---@return operations.mcp.Message? answer
 ---@return operations.Error? err  TIMEOUT and ABORTED: the caller's time is up
-function Duplex:exchange(request, timeout, max, options)
+function Duplex:exchange(id, method, params, timeout, max, options)
   if self.closed then
     return nil, self.closed
   end
-  local text, err = message.encode(request)
+  local text, err = message.request_text(id, method, params)
   if not text then
     return nil, err
   end
   local now = scheduler.host().now()
-  local entry = self.pending:open(request.id, timeout, now + max)
+  local entry = self.pending:open(id, timeout, now + max)
   self._deadlines:watch(entry, now + (timeout < max and timeout or max))
   local sent = self:_offer(text)
   if not sent then
@@ -219,10 +218,10 @@ function Duplex:deliver(value)
 end
 
 --- Calls a request off: the server is told.
----@param request operations.mcp.Message
+---@param id integer  the request's
 ---@param reason string
-function Duplex:abandon(request, reason)
-  self:send(message.notification("notifications/cancelled", { requestId = request.id, reason = reason }))
+function Duplex:abandon(id, reason)
+  self:send(message.notification("notifications/cancelled", { requestId = id, reason = reason }))
 end
 
 return duplex

@@ -11,7 +11,7 @@ local steps = {}
 
 -- Sends one request of the handshake; an answer that cannot be used is none.
 local function ask(self, method, params, timeout)
-  local reply, err = self:_ask(message.request(self._link:next_id(), method, params), timeout, {})
+  local reply, err = self:_ask(self._link.pending:next_id(), method, params, timeout, {})
   if reply and reply.result then
     local ok, problem = shape.check(method, reply.result)
     if not ok then

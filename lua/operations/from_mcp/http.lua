@@ -97,17 +97,19 @@ local function exchange(extend, self, request, options)
 end
 
 --- Sends a request and waits for its answer.
----@param request operations.mcp.Message
+---@param id integer
+---@param method string
+---@param params? table
 ---@param timeout number  ms, begun anew by progress
 ---@param max number  ms, whatever the progress
 ---@param options operations.mcp.RequestOptions
 ---@return operations.mcp.Message? answer
 ---@return operations.Error? err
-function Http:exchange(request, timeout, max, options)
+function Http:exchange(id, method, params, timeout, max, options)
   if self.closed then
     return nil, self.closed
   end
-  return timing.within(timeout, max, exchange, self, request, options)
+  return timing.within(timeout, max, exchange, self, message.request(id, method, params), options)
 end
 
 local function accept(self, value, entry)
@@ -182,9 +184,9 @@ function Http:send(value)
 end
 
 --- Calls a request off. In the modern era the server sees that its stream was closed.
-function Http:abandon(request, reason)
+function Http:abandon(id, reason)
   if not self._modern then
-    duplex.methods.abandon(self, request, reason)
+    duplex.methods.abandon(self, id, reason)
   end
 end
 

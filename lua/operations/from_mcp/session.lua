@@ -72,18 +72,17 @@ function Session:_connect(kind)
 end
 
 -- Sends one request, without anything around it, and waits for its answer.
-function Session:_ask(request, timeout, options)
+function Session:_ask(id, method, params, timeout, options)
   local link = self._link
-  local result, err = link:exchange(request, timeout, self._config.max_timeout, options)
+  local result, err = link:exchange(id, method, params, timeout, self._config.max_timeout, options)
   if result then
     return result
   elseif (err.code == "TIMEOUT" or err.code == "ABORTED") and not link.closed then
-    if request.method ~= "initialize" then
-      link:abandon(request, err.message)
+    if method ~= "initialize" then
+      link:abandon(id, err.message)
     end
     if err.code == "TIMEOUT" then
-      err = errors.new("TIMEOUT", request.method .. ": no answer in time",
-        { kind = "timeout", method = request.method })
+      err = errors.new("TIMEOUT", method .. ": no answer in time", { kind = "timeout", method = method })
     end
   end
   return nil, err
@@ -131,14 +130,14 @@ local function reconnect(self)
   if ok then
     self._events.restarted()
   end
-  return ok, err
+  return ok and self._link, err
 end
 
--- The connection is there, or there again.
+-- The connection that is there, or there again.
 local function ensure(self)
   local link = self._link
   if link and not (self._ended or link.closed or link.expired) then
-    return true
+    return link
   end
   return reconnect(self)
 end
@@ -153,30 +152,26 @@ end
 ---@field mirrored? operations.mcp.Mirrored[]  arguments that become headers
 ---@field repeatable? boolean  may be sent again when the answer was lost
 
-local function try(self, method, params, options)
-  local id = self._link:next_id()
-  local all = requests.params(self._self, params, options, options.on_progress and id or nil)
-  return self:_ask(message.request(id, method, all), options.timeout or self._config.timeout, options)
+-- Is it worth it? The session was forgotten by the server, or the answer was lost and may be asked for again.
+local function may_repeat(err, options)
+  local kind = err.details and err.details.kind
+  return kind == "session" or kind == "lost" and options.repeatable
 end
 
--- Sends a request; a session that the server has forgotten, or a lost answer that may be asked for again, is tried
--- once more.
-local function exchange(self, method, params, options)
-  local ok, err = ensure(self)
-  if not ok then
+-- Sends a request, at most twice.
+local function exchange(self, method, params, options, again)
+  local link, err = ensure(self)
+  if not link then
     return nil, err
   end
+  local id = link.pending:next_id()
+  local all = requests.params(self._self, params, options, options.on_progress and id or nil)
   local reply
-  reply, err = try(self, method, params, options)
+  reply, err = self:_ask(id, method, all, options.timeout or self._config.timeout, options)
   if reply then
     return reply
-  end
-  local kind = err.details and err.details.kind
-  if kind == "session" or kind == "lost" and options.repeatable then
-    ok, err = ensure(self)
-    if ok then
-      return try(self, method, params, options)
-    end
+  elseif not again and may_repeat(err, options) then
+    return exchange(self, method, params, options, true)
   end
   return nil, err
 end
@@ -202,7 +197,7 @@ function Session:request(method, params, options)
     return nil, err
   end
   local result = reply.result
-  if not rounds.is_over(self, reply) then
+  if reply.error ~= nil or self.modern and not rounds.is_over(self, reply) then
     result, err = follow(self, method, params, reply, options)
     if not result then
       return nil, err

@@ -54,21 +54,17 @@ local function ending(self)
   end
 end
 
-local function on_dropped(self)
-  return function(first, last, size)
-    local text = ("a line of %d bytes, more than the %d allowed"):format(size, self._max)
-    local id = repair.id(first, last)
-    local err = errors.new("EXECUTION_ERROR", "the response is " .. text, { kind = "size", limit = self._max })
-    if not (id and self.pending:fail(id, err)) then
-      self._events.noise(text, first:sub(1, 200))
-    end
+local function on_dropped(self, first, last, size)
+  local text = ("a line of %d bytes, more than the %d allowed"):format(size, self._max)
+  local id = repair.id(first, last)
+  local err = errors.new("EXECUTION_ERROR", "the response is " .. text, { kind = "size", limit = self._max })
+  if not (id and self.pending:fail(id, err)) then
+    self._events.noise(text, first:sub(1, 200))
   end
 end
 
 local function listen(self)
-  local lines = framing.new(self._max, function(line)
-    self:receive(line)
-  end, on_dropped(self))
+  local read = framing.reader(self._max, self.take, on_dropped, self)
   self._child:on_exit(function(how)
     self._end = how
     ending(self)
@@ -79,10 +75,10 @@ local function listen(self)
   end)
   self._child:each_chunk(function(bytes)
     if bytes then
-      return lines:feed(bytes)
+      return read(bytes)
     end
     self._over = true
-    lines:finish()
+    read(nil)
     ending(self)
   end)
 end

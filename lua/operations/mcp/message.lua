@@ -35,6 +35,16 @@ function message.request(id, method, params)
   return { jsonrpc = "2.0", id = id, method = method, params = params }
 end
 
+--- The text of a request, as `encode` makes it.
+---@param id operations.mcp.Id
+---@param method string
+---@param params? table
+---@return string?
+---@return operations.Error? err  VALIDATION_ERROR
+function message.request_text(id, method, params)
+  return core.json_members("jsonrpc", "2.0", "id", id, "method", method, "params", params)
+end
+
 ---@return operations.mcp.Message
 function message.notification(method, params)
   return { jsonrpc = "2.0", method = method, params = params }

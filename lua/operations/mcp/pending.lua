@@ -15,6 +15,7 @@ Pending.__index = Pending
 ---@field answered? boolean  it has its answer, or its failure
 ---@field answer? operations.mcp.Message
 ---@field err? operations.Error
+---@field done boolean  nobody waits in it; as of `operations.Wait`
 ---@field wake? fun(entry: operations.mcp.Entry)  called when it is answered, and on progress
 ---@field limit? number  when its time is up, ms since the epoch
 ---@field timeout? number  how far a report of progress puts that off, ms
@@ -40,8 +41,8 @@ end
 ---@return operations.mcp.Entry
 function Pending:open(id, timeout, last)
   local entry = { -- with room for what comes, also when it is waited for
-    id = id, answered = false, timeout = timeout, last = last, answer = nil, err = nil, wake = nil, limit = nil,
-    task = nil, done = nil,
+    id = id, answered = false, timeout = timeout, last = last, limit = last, done = true, answer = nil, err = nil,
+    wake = nil, task = nil,
   }
   self.entries[id] = entry
   self._count = self._count + 1
