@@ -86,9 +86,10 @@ bool value_is_array(lua_State *L, const core_State *core, int i);
 ** part, where n may be the last one in the walk in spite of others before. */
 ptrdiff_t value_array_length(lua_State *L, int i);
 
-/* The same at a glance: how the walk ends only.  Holes are the caller's to
-** find, and a stray key before indices in the hash part may be missed: not for
-** what copies or writes. */
+/* The same at a glance: how the walk begins and ends, which is all of it for up
+** to three items.  Holes are the caller's to find.  Of more items whose indices
+** are in the hash part, where only a program that sets them out of their order
+** gets them, a stray key may be missed: not for what copies or writes. */
 ptrdiff_t value_glance_length(lua_State *L, int i);
 
 /* Is the value at `i` the number n? */

@@ -385,8 +385,7 @@ static bool cast_array(cast_Machine *c, const schema_Node *n, int slot) {
   bool fits = true;
   int out;
   int32_t i;
-  if (length < 0 || (n->items < 0 && !schema_is_sequence(L, slot, false)))
-    return false;
+  if (length < 0) return false;
   lua_createtable(L, (int)length, 0);
   out = lua_gettop(L);
   cast_mark_array(c);

@@ -270,16 +270,19 @@ bool check_items(check_Machine *m, const schema_Op *op, int v, size_t n) {
   return true;
 }
 
-/* Pushes index `n` and its item as a walk over the table comes to them from the
-** item before, which is there; false when the walk goes another way. */
-static bool walk_to_last(check_Machine *m, int v, size_t n) {
-  int key = m->top + 1;
-  if (n == 1) lua_pushnil(m->L);
-  else lua_pushinteger(m->L, (lua_Integer)(n - 1));
-  if (!lua_next(m->L, v)) return false;
-  m->top = key + 1;
-  if (value_is_index(m->L, key, n)) return true;
-  drop(m, key - 1);
+/* Pushes index `i` and its item as a walk over the table comes to them from the
+** item before, which is there; false when the walk goes another way.  Pops what
+** is above `top`; the walk may go `on`, from the key that it left there. */
+static bool walk_to(check_Machine *m, int v, size_t i, int top, bool on) {
+  lua_State *L = m->L;
+  drop(m, on ? top + 1 : top);
+  if (i == 1) lua_pushnil(L);
+  else if (!on) lua_pushinteger(L, (lua_Integer)(i - 1));
+  m->top = top;
+  if (!lua_next(L, v)) return false;
+  m->top = top + 2;
+  if (value_is_index(L, top + 1, i)) return true;
+  drop(m, top);
   return false;
 }
 
@@ -293,29 +296,28 @@ static bool walk_ends(check_Machine *m, int v, int key) {
   return ends;
 }
 
-/* The items of a table against one node: it has `n`, and nothing else. */
+/* The items of a table against one node: it has `n`, and nothing else.  To walk
+** takes twice the time of indexing: it is walked to the first and the last two
+** (as value_glance_length does, which says what that may miss). */
 static HOT bool check_each_item(check_Machine *m, const schema_Node *item,
                                 int v, size_t n) {
-  size_t i;
+  size_t i, walked = 0, stop = 1;
   int top = m->top;
-  bool walks = false;
   for (i = 1; i <= n; i++) {
     int t;
     if (!check_reserve(m, 8)) return false;
-    if (i == n) {
-      drop(m, top);
-      walks = walk_to_last(m, v, n);
-    }
-    if (walks) {
+    if (i == stop && walk_to(m, v, i, top, walked > 0 && walked == i - 1)) {
+      walked = i;
+      stop = i + 2 < n ? n - 1 : i + 1;
       t = lua_type(m->L, m->top);
     } else {
       t = ops_rawgeti(m->L, v, i);
       m->top++;
     }
     if (!check_here(m, item, m->top, t)) return false;
-    if (m->top >= top + LEFT_BLOCK && !walks) drop(m, top);
+    if (m->top >= top + LEFT_BLOCK) drop(m, top + 2);
   }
-  return (walks && walk_ends(m, v, top + 1)) ||
+  return (n > 0 && walked == n && walk_ends(m, v, top + 1)) ||
          (check_reserve(m, 8) && value_array_length(m->L, v) == (ptrdiff_t)n);
 }
 
@@ -442,7 +444,9 @@ static bool check_items_act(check_Machine *m, const schema_Node *n, int v) {
   const schema_Bounds *bounds = n->bounds;
   size_t length;
   bool ok;
-  if (!check_reserve(m, 8) || table_type(m, n, v) != TYPE_ARRAY) return false;
+  if (!check_reserve(m, 8)) return false;
+  if (lua_getmetatable(m->L, v) && marked_type(m, n, v) != TYPE_ARRAY)
+    return false;
   length = ops_rawlen(m->L, v);
   if (length < bounds->fewest_items || length > bounds->most_items)
     return false;
@@ -460,7 +464,7 @@ static COLD bool check_other_table(check_Machine *m, const schema_Node *n,
   type = table_type(m, n, v);
   if ((type & n->types) == 0) return false;
   if (n->simple)
-    return type != TYPE_ARRAY || schema_is_sequence(m->L, v, false);
+    return type != TYPE_ARRAY || schema_sequence_length(m->L, v) >= 0;
   if (n->shape != NULL && type == TYPE_OBJECT)
     return check_shape(m, n->shape, v, NULL);
   return check_ops(m, n, v, LUA_TTABLE, type);

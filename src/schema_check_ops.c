@@ -243,9 +243,9 @@ bool check_one_op(check_Machine *m, const schema_Node *n, const schema_Op *op,
 static bool check_array(check_Machine *m, const schema_Node *n, int v) {
   const schema_Op *op = program_op(m->s, n->arrays);
   const schema_Op *end = program_op(m->s, n->objects);
-  ptrdiff_t length = value_glance_length(m->L, v);
-  if (length < 0 || (n->items < 0 && !schema_is_sequence(m->L, v, false)))
-    return false;
+  ptrdiff_t length = n->items < 0 ? schema_sequence_length(m->L, v)
+                                  : value_glance_length(m->L, v);
+  if (length < 0) return false;
   for (; op < end; op++) {
     if (!check_array_op(m, op, v, (size_t)length)) return false;
   }

@@ -399,7 +399,7 @@ void issue_collect(issue_List *list, int32_t node, int v, int t) {
   if (list->count >= list->limit) return;
   if ((type & n->types) == 0) {
     add_misfit(list, node, v);
-  } else if (type == TYPE_ARRAY && !schema_is_sequence(L, v, false)) {
+  } else if (type == TYPE_ARRAY && value_array_length(L, v) < 0) {
     add_plain(list, node,
               "expected an array, got a table with holes or other keys");
   } else if (t == LUA_TTABLE && contains_itself(list, v)) {

@@ -7,6 +7,7 @@
 
 #define MAX_NESTING 512 /* levels that equality looks into */
 #define FEW_ITEMS 24    /* so many are compared each with each */
+#define FEW_TO_WALK 8   /* items; of more, indexing takes half the time */
 
 /* A length of 0 says that there is no first item; another one may skip it. */
 static bool has_first(lua_State *L, int i) {
@@ -59,15 +60,16 @@ uint16_t schema_type_of(lua_State *L, const core_State *core, int i, int t,
   }
 }
 
-bool schema_is_sequence(lua_State *L, int i, bool walked) {
-  ptrdiff_t n = value_glance_length(L, i), at;
-  if (n < 0 || walked) return n >= 0;
+ptrdiff_t schema_sequence_length(lua_State *L, int i) {
+  ptrdiff_t n, at;
+  if (ops_rawlen(L, i) <= FEW_TO_WALK) return value_array_length(L, i);
+  n = value_glance_length(L, i);
   for (at = 1; at <= n; at++) {
     bool hole = ops_rawgeti(L, i, (size_t)at) == LUA_TNIL;
     lua_pop(L, 1);
-    if (hole) return false;
+    if (hole) return -1;
   }
-  return true;
+  return n;
 }
 
 static bool equal(lua_State *L, const core_State *core, int a, int b,

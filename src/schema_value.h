@@ -16,9 +16,9 @@ uint16_t schema_type_of(lua_State *L, const core_State *core, int i, int t,
 /* The same of a table that has no metatable. */
 uint16_t schema_type_of_unmarked(lua_State *L, int i, uint16_t wanted);
 
-/* Has the array at `i` the keys 1..n and no others?  `walked`: its items are
-** looked at anyway, so holes among them will be found. */
-bool schema_is_sequence(lua_State *L, int i, bool walked);
+/* The n of the array at `i` when it has the keys 1..n and no others, or -1;
+** a stray key may be missed where value_glance_length misses it. */
+ptrdiff_t schema_sequence_length(lua_State *L, int i);
 
 /* Deep equality by JSON's rules.  Values nested deeper than the limit are not
 ** equal. */

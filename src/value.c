@@ -113,29 +113,27 @@ ptrdiff_t value_array_length(lua_State *L, int i) {
   return (ptrdiff_t)n;
 }
 
-/* Does the walk over the table at `i` end with the indices n - 1 and n? */
-static bool ends_with(lua_State *L, int i, size_t n) {
-  bool ends;
-  if (n == 1) lua_pushnil(L);
-  else lua_pushinteger(L, (lua_Integer)(n - 1));
-  if (!lua_next(L, i)) return false;
-  ends = value_is_index(L, -2, n);
-  lua_pop(L, 1);
-  if (ends && !lua_next(L, i)) return true;
-  lua_pop(L, ends ? 2 : 1);
-  return false;
-}
-
 ptrdiff_t value_glance_length(lua_State *L, int i) {
-  size_t n = ops_rawlen(L, i);
+  size_t n = ops_rawlen(L, i), at = 0;
   i = ops_absindex(L, i);
-  if (n > 1) { /* a walk goes on from a key that is there */
-    bool hole = ops_rawgeti(L, i, n - 1) == LUA_TNIL;
+  lua_pushnil(L);
+  while (lua_next(L, i)) {
     lua_pop(L, 1);
-    if (hole) return -1;
+    if (!value_is_index(L, -1, ++at)) {
+      lua_pop(L, 1);
+      return value_array_length(L, i);
+    }
+    if (at > 1 || n <= 3) continue;
+    at = n - 2; /* a walk goes on from a key that is there */
+    lua_pop(L, 1);
+    lua_pushinteger(L, (lua_Integer)at);
+    if (ops_rawgeti(L, i, at) == LUA_TNIL) {
+      lua_pop(L, 2);
+      return -1;
+    }
+    lua_pop(L, 1);
   }
-  if (n > 0 && ends_with(L, i, n)) return (ptrdiff_t)n;
-  return value_array_length(L, i);
+  return at == n ? (ptrdiff_t)n : value_array_length(L, i);
 }
 
 static int by_bytes(const void *a, const void *b) {

@@ -104,6 +104,28 @@ describe("checking a value", function()
     end
   end)
 
+  it("refuses a name beside two or three items, in whichever order Lua keeps them", function()
+    -- Written like this, all keys are in the table's hash part, in any order.
+    local layouts = { "[1] = 1, [2] = 2, %s = 3", "%s = 3, [2] = 2, [1] = 1", "%s = 4, [1] = 1, [2] = 2, [3] = 3",
+      "[3] = 3, [2] = 2, [1] = 1, %s = 4", "1, 2, 3, [4] = 4, %s = 5" }
+    local schemas = { { type = "array" }, { type = "array", items = { type = "integer" } }, { minItems = 2 },
+      { items = { type = "integer" }, uniqueItems = true } }
+    for _, layout in ipairs(layouts) do
+      for i = 6, 100 do
+        for _, key in ipairs({ "k" .. i, "[" .. i .. "]", "[0]" }) do
+          local source = layout:format(key)
+          local mixed = assert((rawget(_G, "loadstring") or load)("return { " .. source .. " }"))()
+          for _, definition in ipairs(schemas) do
+            assert.is_false(valid(definition, mixed), source)
+          end
+        end
+      end
+    end
+    for _, definition in ipairs(schemas) do
+      assert.is_true(valid(definition, { [3] = 3, [2] = 2, [1] = 1 }))
+    end
+  end)
+
   it("finds equal items in long arrays, whatever they are", function()
     local list = {}
     for i = 1, 100 do
