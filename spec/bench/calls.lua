@@ -1,6 +1,7 @@
 --- Calls between registries: in process, over WebSocket and over Redis, beside Node peers in the same run. One process
 --- serves, one calls; ours and theirs take turns, the figures are medians of the rounds. In process by CPU time, over
 --- a wire by the clock, 64 calls at a time and then, all programs on one core, one at a time.
+local command = require("spec.support.command")
 local operations = require("operations")
 local redis = require("spec.support.redis")
 local clock = require("system").monotime -- comes with busted
@@ -20,23 +21,15 @@ local function registry()
   return served
 end
 
-local function env()
-  local list = {}
-  for _, name in ipairs({ "LUA_PATH", "LUA_CPATH", "NODE_PATH" }) do
-    list[name] = os.getenv(name)
-  end
-  return list
-end
-
 -- Starts a program and waits until it says something.
 local function start(...)
-  local command = { ... }
-  for i, argument in ipairs(command) do
-    command[i] = tostring(argument)
+  local words = { ... }
+  for i, argument in ipairs(words) do
+    words[i] = tostring(argument)
   end
-  command.env = env()
-  local started = assert(operations.process.spawn(command))
-  return started, started:read_line() or error(command[2] .. " failed: " .. started:stderr())
+  words.env = command.environment()
+  local started = assert(operations.process.spawn(words))
+  return started, started:read_line() or error(words[2] .. " failed: " .. started:stderr())
 end
 
 ---@class Round

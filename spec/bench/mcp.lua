@@ -4,6 +4,7 @@
 --- much the same for the two clients of a round. The servers do little more than read and write messages, as what they
 --- need for a call is in the calls per second of both clients: over stdio a C program, over HTTP nginx, connections are
 --- kept.
+local command = require("spec.support.command")
 local json = require("operations.json")
 local measure = require("spec.bench.measure")
 local operations = require("operations")
@@ -19,19 +20,9 @@ assert(os.execute(("cc -O2 -std=c99 -D_GNU_SOURCE -Isrc -o %s spec/bench/mcp_nat
 -- Nobody asks whether the client is still there: nginx would have to look for each request.
 local LOCATION = "location = /mcp { lua_check_client_abort off; content_by_lua_file %s/spec/bench/mcp_http.lua; }"
 
-local function here()
-  local pipe = assert(io.popen("pwd"))
-  local directory = pipe:read("*l")
-  pipe:close()
-  return directory
-end
-
-local function client_of(command, place)
-  local all = { env = {} }
-  for _, name in ipairs({ "LUA_PATH", "LUA_CPATH", "NODE_PATH" }) do
-    all.env[name] = os.getenv(name)
-  end
-  for _, list in ipairs({ command, { tostring(SECONDS) }, place }) do
+local function client_of(program, place)
+  local all = { env = command.environment() }
+  for _, list in ipairs({ program, { tostring(SECONDS) }, place }) do
     for _, word in ipairs(list) do
       all[#all + 1] = word
     end
@@ -86,7 +77,7 @@ end
 
 operations.run(function()
   compare("stdio", { "stdio", NATIVE })
-  local server = test_server.start({ directives = LOCATION:format(here()) })
+  local server = test_server.start({ directives = LOCATION:format(command.directory()) })
   compare("HTTP", { "http", server.url .. "/mcp" })
   server:stop()
 end)

@@ -6,10 +6,6 @@ local test_server = require("spec.support.server")
 
 local calls = {}
 
-local function pid()
-  return tonumber(assert(io.open("/proc/self/stat")):read("*l"):match("^%d+"))
-end
-
 --- The registry. What happened to its handlers, `calls.seen` tells.
 ---@return operations.Registry
 function calls.registry()
@@ -64,10 +60,10 @@ function calls.registry()
       closed = seen.closed or 0 }
   end)
   add("process", {}, function()
-    return pid()
+    return command.pid()
   end)
   add("die", {}, function()
-    os.execute("kill -KILL " .. pid())
+    os.execute("kill -KILL " .. command.pid())
   end)
   return registry
 end

@@ -14,14 +14,32 @@ local function quote(text)
   return "'" .. text:gsub("'", "'\\''") .. "'"
 end
 
---- What a program of ours is to find in its environment: where its modules are, and the sanitizer.
+--- What a program of ours is to find in its environment: where its modules are, Lua's and Node's, and the sanitizer.
 ---@return table<string, string>
 function command.environment()
   local env = { LUA_PATH = package.path, LUA_CPATH = package.cpath }
-  for _, name in ipairs({ "LD_PRELOAD", "ASAN_OPTIONS", "LSAN_OPTIONS" }) do
+  for _, name in ipairs({ "NODE_PATH", "LD_PRELOAD", "ASAN_OPTIONS", "LSAN_OPTIONS" }) do
     env[name] = os.getenv(name)
   end
   return env
+end
+
+--- The id of the process that runs this.
+---@return integer
+function command.pid()
+  local file = assert(io.open("/proc/self/stat"))
+  local pid = file:read("*n")
+  file:close()
+  return pid
+end
+
+--- The directory that this runs in.
+---@return string
+function command.directory()
+  local pipe = assert(io.popen("pwd"))
+  local directory = pipe:read("*l")
+  pipe:close()
+  return directory
 end
 
 --- The interpreter that runs this.

@@ -15,6 +15,7 @@
 --- LuaJIT), handlers in spec/support/app/.
 ---
 --- It stops when the process that started it ends in whatever way: a shell waits on a pipe from it.
+local command = require("spec.support.command")
 local core = require("operations.core")
 
 local server = {}
@@ -98,8 +99,8 @@ local app = {
     location = /header_phase { header_filter_by_lua_file $handlers/header_phase.lua; return 200 "said"; }]],
 }
 
-local function shell(command)
-  local result = os.execute(command)
+local function shell(line)
+  local result = os.execute(line)
   return result == true or result == 0
 end
 
@@ -128,7 +129,7 @@ local seeded
 
 local function free_port()
   if not seeded then
-    math.randomseed(core.now() % 2147483647 + tonumber((read("/proc/self/stat"):match("^%d+"))))
+    math.randomseed(core.now() % 2147483647 + command.pid())
     seeded = true
   end
   local port
@@ -150,10 +151,7 @@ local function absolute(path)
   if path:sub(1, 1) == "/" then
     return path
   end
-  local pipe = assert(io.popen("pwd"))
-  local directory = pipe:read("*l")
-  pipe:close()
-  return directory .. "/" .. path
+  return command.directory() .. "/" .. path
 end
 
 --- Makes a certificate that nobody vouches for, and its key.
@@ -223,13 +221,13 @@ end
 ---@return spec.Server
 function server.start(options)
   local directory = temporary_directory()
-  local command = ("%s -p '%s' -c nginx.conf </dev/null >'%s/start.log' 2>&1"):format(nginx, directory, directory)
+  local start = ("%s -p '%s' -c nginx.conf </dev/null >'%s/start.log' 2>&1"):format(nginx, directory, directory)
   if options and options.tls then
     server.make_certificate(directory .. "/cert.pem", directory .. "/key.pem")
   end
   for attempt = 1, 10 do -- another process may take the port first
     local self = configure(directory, options or {})
-    if shell(command) then
+    if shell(start) then
       self.pid = wait_for_pid(directory)
       self._watcher = assert(io.popen((watcher:gsub("%$(%l+)", self)), "w"))
       return setmetatable(self, Server)

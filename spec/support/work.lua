@@ -1,12 +1,6 @@
 --- The operations that workers of the specs serve.
+local command = require("spec.support.command")
 local operations = require("operations")
-
-local function pid()
-  local stat = assert(io.open("/proc/self/stat"))
-  local number = stat:read("*n")
-  stat:close()
-  return number
-end
 
 -- Says in a file what happens, at once.
 local function note(path, ...)
@@ -23,12 +17,12 @@ local function run(input, context)
   if not ok then
     error(raised, 0)
   end
-  return { attempt = context.attempt, pid = pid() }
+  return { attempt = context.attempt, pid = command.pid() }
 end
 
 local function die(input, context)
   note(input.file, "begin", context.attempt or 0)
-  os.execute("kill -9 " .. pid())
+  os.execute("kill -9 " .. command.pid())
 end
 
 --- Makes their registry.
@@ -37,7 +31,7 @@ end
 return function(seen)
   local registry = operations.registry({ log = function() end })
   assert(registry:register_all({
-    { namespace = "work", name = "pid", handler = pid },
+    { namespace = "work", name = "pid", handler = command.pid },
     { namespace = "work", name = "run", type = "mutation", handler = run },
     { namespace = "work", name = "die", type = "mutation", handler = die },
     { namespace = "work", name = "sleep", handler = function(input)
