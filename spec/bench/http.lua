@@ -1,13 +1,16 @@
 --- Requests per second and CPU per request against nginx on loopback, at concurrency 1 and 64, beside a C program on
---- bare libcurl multi, Node's undici and fetch, and with 500 idle streams open.
+--- bare libcurl multi, Node's undici and fetch, and with 500 idle streams open, beside itself without them.
+--- With the argument "streams": these alone.
 package.path = "./?.lua;" .. package.path
 local core = require("operations.core")
 local http = require("operations.http")
+local measure = require("spec.bench.measure")
 local task = require("operations.task")
 local test_server = require("spec.support.server")
 
 local SECONDS = 0.5 -- of one measurement
 local REPETITIONS = 5
+local STREAMS, PAIRS, BURST = 500, 7, 2 -- idle ones; bursts with and without them, and the seconds of each
 local NATIVE = os.tmpname()
 
 assert(os.execute(("cc -O2 -std=c99 -D_GNU_SOURCE -o %s spec/bench/http_native.c -lcurl"):format(NATIVE)))
@@ -32,9 +35,9 @@ local function fetch(concurrency, url)
 end
 
 -- Requests from `concurrency` tasks for a while: requests per second and microseconds of CPU for each.
-local function ours(concurrency, url)
+local function ours(concurrency, url, seconds)
   local count, start, cpu = 0, core.now(), os.clock()
-  local stop = start + SECONDS * 1000
+  local stop = start + (seconds or SECONDS) * 1000
   task.run(function()
     for _ = 1, concurrency do
       task.spawn(function()
@@ -53,8 +56,8 @@ end
 local function best(measures, concurrency, url)
   local found = {}
   for _ = 1, REPETITIONS do
-    for i, measure in ipairs(measures) do
-      local rate, cpu = measure(concurrency, url)
+    for i, run in ipairs(measures) do
+      local rate, cpu = run(concurrency, url)
       local result = found[i] or { rate = 0, cpu = math.huge }
       found[i] = { rate = math.max(rate, result.rate), cpu = math.min(cpu, result.cpu) }
     end
@@ -72,28 +75,47 @@ local function compare(server, concurrency)
   end
 end
 
-local function beside_streams(concurrency, url)
+local function beside_streams(concurrency, url, seconds)
   local streams = {}
-  for i = 1, 500 do
+  for i = 1, STREAMS do
     streams[i] = assert(http.open({ url = url:gsub("/small$", "/slow?body=60") }))
   end
-  local rate, cpu = ours(concurrency, url)
+  ours(concurrency, url, SECONDS) -- not counted: until the server is done with the streams' coming
+  local rate, cpu = ours(concurrency, url, seconds)
   for _, stream in ipairs(streams) do
     stream:close()
   end
+  ours(concurrency, url, SECONDS) -- and their going
   return rate, cpu
 end
 
+-- What open streams on which nothing comes cost the requests beside them, and the server that keeps them: long bursts
+-- with and without them take turns, each is compared with its neighbour.
 local function with_idle_streams(server)
-  local found = best({ ours, beside_streams }, 64, server.url .. "/small")
-  local alone, beside = found[1], found[2]
-  print(("GET, 64 at a time, 500 idle streams       %6.0f req/s %6.1f us CPU   %.2f times without"):format(
-    beside.rate, beside.cpu, beside.rate / alone.rate))
+  local url, rates, cpus, rate_ratios, cpu_ratios = server.url .. "/small", {}, {}, {}, {}
+  for i = 1, PAIRS do
+    local alone, alone_cpu
+    if i % 2 == 0 then
+      alone, alone_cpu = ours(64, url, BURST)
+    end
+    rates[i], cpus[i] = beside_streams(64, url, BURST)
+    if i % 2 == 1 then
+      alone, alone_cpu = ours(64, url, BURST)
+    end
+    rate_ratios[i], cpu_ratios[i] = rates[i] / alone, cpus[i] / alone_cpu
+  end
+  print(("GET, 64 at a time, %d idle streams       %6.0f req/s %6.1f us CPU"):format(STREAMS, measure.median(rates),
+    measure.median(cpus)))
+  print(("  with them / without, medians of %d pairs of %g s: req/s %.2f (%.2f to %.2f), our CPU per request %.2f "
+    .. "(%.2f to %.2f)"):format(PAIRS, BURST, measure.median(rate_ratios), rate_ratios[1], rate_ratios[PAIRS],
+    measure.median(cpu_ratios), cpu_ratios[1], cpu_ratios[PAIRS]))
 end
 
 local server = test_server.start()
-compare(server, 1)
-compare(server, 64)
+if arg[1] ~= "streams" then
+  compare(server, 1)
+  compare(server, 64)
+end
 with_idle_streams(server)
 server:stop()
 os.remove(NATIVE)
