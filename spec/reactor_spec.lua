@@ -358,6 +358,18 @@ describe("a reactor", function()
       assert.is_true(largest <= 50000 + 16384)
     end)
 
+    it("obeys the deadline of who waits, whatever time it has itself", function()
+      for _, path in ipairs({ "/slow?head=60", "/slow?body=60" }) do
+        for _, time in ipairs({ 0, 60000 }) do
+          local handle = http(path, { deadline = 20, first_byte_timeout = time, idle_timeout = time })
+          local _, kind, why, message, phase = next_event()
+          assert.same({ "error", "timeout", "deadline" }, { kind, why, phase })
+          assert.equal("the deadline passed", message)
+          handle:cancel()
+        end
+      end
+    end)
+
     it("uses a connection again", function()
       local function port()
         local handle = http("/note/none")

@@ -303,6 +303,23 @@ static void late(http_Transfer *t, const char *phase, const char *reason) {
   end(t, CURLE_OK);
 }
 
+static reactor_Time after(double ms) {
+  return ms > 0 ? reactor_after(ms) : REACTOR_NEVER;
+}
+
+/* Who waits has less time than the transfer; it is told first. */
+static bool set_timer(http_Transfer *t, reactor_Time due) {
+  if (t->deadline < due) due = t->deadline;
+  return due == REACTOR_NEVER ||
+         reactor_timer_set(t->op.reactor, &t->op.timer, due);
+}
+
+static bool is_past_deadline(http_Transfer *t) {
+  if (t->deadline == REACTOR_NEVER || t->deadline > reactor_now()) return false;
+  late(t, "deadline", "the deadline passed");
+  return true;
+}
+
 /* The time for the first byte begins again while a long body is on its way. */
 static bool still_sending(http_Transfer *t) {
   curl_off_t sent = 0;
@@ -315,9 +332,8 @@ static bool still_sending(http_Transfer *t) {
 
 static void on_late(reactor_Op *op) {
   http_Transfer *t = (http_Transfer *)op;
-  if (still_sending(t) &&
-      reactor_timer_set(op->reactor, &op->timer, reactor_after(t->first_byte)))
-    return;
+  if (is_past_deadline(t)) return;
+  if (still_sending(t) && set_timer(t, reactor_after(t->first_byte))) return;
   late(t, "first_byte", "no answer within the time for the first byte");
 }
 
@@ -325,20 +341,18 @@ static void on_idle(reactor_Op *op) {
   http_Transfer *t = (http_Transfer *)op;
   reactor_Time now = reactor_now(),
                limit = (reactor_Time)(t->idle_timeout * 1e6);
+  if (is_past_deadline(t)) return;
   if (t->paused || t->starving) t->heard = now; /* it is us who are slow */
-  if (now < t->heard + limit &&
-      reactor_timer_set(op->reactor, &op->timer, t->heard + limit))
-    return;
+  if (now < t->heard + limit && set_timer(t, t->heard + limit)) return;
   late(t, "idle", "nothing came within the idle time");
 }
 
 void http_head_end(http_Transfer *t) {
-  reactor_Reactor *r = t->op.reactor;
-  reactor_timer_unset(r, &t->op.timer);
-  if (t->idle_timeout <= 0) return;
-  t->heard = reactor_now();
+  reactor_timer_unset(t->op.reactor, &t->op.timer);
+  if (t->stream) t->deadline = REACTOR_NEVER;
   t->op.timer.on_due = on_idle;
-  (void)reactor_timer_set(r, &t->op.timer, reactor_after(t->idle_timeout));
+  if (t->idle_timeout > 0) t->heard = reactor_now();
+  (void)set_timer(t, after(t->idle_timeout));
 }
 
 static void collect(const http_Pool *pool) {
@@ -504,6 +518,7 @@ static void take_options(http_Transfer *t, const http_Request *q) {
   t->decode = q->decode;
   t->idle_timeout = q->idle_timeout;
   t->first_byte = q->first_byte_timeout;
+  t->deadline = after(q->deadline);
   t->public_only = q->public_only;
   t->once = q->once;
   t->requested = -1;
@@ -531,8 +546,7 @@ bool http_start(reactor_Reactor *r, http_Transfer *t, const http_Request *q) {
   code = http_set_request(t, q);
   if (code != CURLE_OK)
     return refuse(t, kind_of(code), curl_easy_strerror(code));
-  if (q->first_byte_timeout > 0 &&
-      !reactor_timer_set(r, &t->op.timer, reactor_after(q->first_byte_timeout)))
+  if (!set_timer(t, after(q->first_byte_timeout)))
     return refuse(t, "memory", "no memory for a timer");
   /* curl counts the connections in use too: without them in the limit, many
   ** at once would leave no connection to be used again. */

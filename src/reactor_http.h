@@ -23,6 +23,8 @@ typedef struct http_Request {
   const char *cert_file, *key_file, *key_password; /* ours; NULL: none */
   const char *proxy; /* NULL: as the environment says; "": none */
   double timeout;    /* ms; 0: none */
+  double deadline;   /* of who waits for the head, or for all of an answer that
+                     ** is no stream: ms from now; 0: none */
   double connect_timeout, first_byte_timeout;
   double idle_timeout; /* between two pieces of an answer's body */
   bool public_only;    /* connect to public addresses only */
@@ -90,6 +92,7 @@ struct http_Transfer {
   bool special;   /* the easy handle is not like the others any more */
   coding_Check coding;
   double idle_timeout, first_byte;
+  reactor_Time deadline;         /* of who waits; REACTOR_NEVER: none */
   reactor_Time heard;            /* when the last piece came or was asked for */
   buffer_Buffer upload;          /* what curl has not taken yet */
   size_t taken;                  /* of it */

@@ -164,6 +164,7 @@ const reactor_Option reactor_http_options[] = {
     OPTION(connect_timeout, OPTION_NUMBER),
     OPTION(first_byte_timeout, OPTION_NUMBER),
     OPTION(timeout, OPTION_NUMBER),
+    OPTION(deadline, OPTION_NUMBER),
     OPTION(proxy, OPTION_TEXT),
     OPTION(ca_file, OPTION_TEXT),
     OPTION(cert_file, OPTION_TEXT),
@@ -209,7 +210,7 @@ static void begin_request(lua_State *L, http_Request *q) {
 
 /* reactor:http(options, owner?) -> handle | nil, kind, message
 ** options: url, method, handle (to be used again), headers (lines), body,
-** upload, upload_size, timeout, connect_timeout, first_byte_timeout,
+** upload, upload_size, timeout, deadline, connect_timeout, first_byte_timeout,
 ** idle_timeout, keep_alive (ms), max_headers, max_body, window (bytes), stream,
 ** join, decode, public_only, once, fresh, ca_file, cert_file, key_file,
 ** key_password, proxy.  Says "done", status, headers, body | "error", kind,

@@ -63,13 +63,25 @@ end
 -- Waits of requests that are over, with all that they need, for the next.
 local idle, idle_count = {}, 0
 
+-- Starts the request of a wait; the reactor watches over the deadline.
+local function begin_wait(wait, deadline)
+  local request = wait.request
+  request.handle, request.deadline = wait.handle, deadline and deadline - scheduler.host().now()
+  local handle, kind, why = start(request, wait.on_event)
+  if handle then
+    wait.handle = handle
+  else
+    wait[1], wait[2], wait[3], wait[4], wait.done = "error", kind, why, nil, true
+  end
+end
+
 local function cancel(wait)
   wait.handle:cancel()
 end
 
 local function new_wait()
   local wait = task_wait.new()
-  wait.cancel = cancel
+  wait.start, wait.cancel = begin_wait, cancel
   wait.on_event = function(kind, a, b, c)
     if wait.stream then
       return http_stream.on_event(wait.stream, kind, a, b, c) -- of a stream that was handed out, or soon will be
@@ -107,15 +119,9 @@ end
 -- Waits until something comes of a request; the wait, or nil and the error.
 local function wait_for(request)
   local wait = take_wait()
-  request.handle, wait.request = wait.handle, request
-  local handle, refused, why = start(request, wait.on_event)
-  if not handle then
-    return nil, failure(request, refused, why)
-  end
-  wait.handle = handle
+  wait.request = request
   local raised = scheduler.wait(wait)
   if raised ~= nil then
-    cancel(wait)
     return nil, http_failure.interrupted(request, raised)
   elseif wait[1] == "error" then
     return nil, failure(request, wait[2], wait[3], wait[4])

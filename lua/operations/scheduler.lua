@@ -132,6 +132,8 @@ function scheduler.wait(wait)
   wait.failure = failure
   if failure then
     return failure
+  elseif wait.start then
+    deadline = wait:start(deadline)
   end
   wait_interruptibly(wait, strand, deadline)
   return wait.failure

@@ -53,24 +53,27 @@ function reactor_loop.timer(ms, fn)
   end
 end
 
-local function deliver(on_event, kind, ...)
-  if on_event then
-    on_event(kind, ...)
-  end
-  return kind ~= nil
-end
-
 --- Waits up to `timeout` ms (-1: until something happens) and hands out what happened.
 ---@param timeout integer
 ---@param limit? integer  of events; what is left is still there
+---@param gather? boolean  from here on what is sent goes together, at the next step or at the end of `gather`
 ---@return integer happened  how many
-function reactor_loop.step(timeout, limit)
-  local count = 0
-  if reactor then
-    reactor:step(timeout)
-    while count ~= limit and deliver(reactor:next_for()) do
-      count = count + 1
+function reactor_loop.step(timeout, limit, gather)
+  local count, r = 0, reactor
+  if not r then
+    return 0
+  elseif gather then
+    r:hold()
+  end
+  r:step(timeout)
+  while count ~= limit do
+    local on_event, kind, a, b, c = r:next_for()
+    if not kind then
+      break
+    elseif on_event then
+      on_event(kind, a, b, c)
     end
+    count = count + 1
   end
   return count
 end
