@@ -208,33 +208,117 @@ static void begin_request(lua_State *L, http_Request *q) {
   lua_pop(L, 2);
 }
 
+/* Requests that a handle sends again */
+
+/* In the handle's slot REACTOR_KEPT, with the texts behind it. */
+typedef struct Kept {
+  http_Request request;
+  size_t count;
+  const char *lines[];
+} Kept;
+
+static const char *kept_line(void *ud, size_t i) {
+  const Kept *kept = (const Kept *)ud;
+  return i < kept->count ? kept->lines[i] : NULL;
+}
+
+static size_t room_for(const char *text) {
+  return text != NULL ? strlen(text) + 1 : 0;
+}
+
+/* Copies a text to *p, and moves *p behind it. */
+static const char *copy(char **p, const char *text) {
+  size_t room = room_for(text);
+  if (room == 0) return NULL;
+  memcpy(*p, text, room);
+  *p += room;
+  return *p - room;
+}
+
+/* The field of a request that an option fills in. */
+static const char **text_of(http_Request *q, const reactor_Option *option) {
+  return (const char **)((char *)q + option->offset);
+}
+
+/* Bytes of a request's texts; how many lines it has. */
+static size_t measure(http_Request *q, size_t *count) {
+  const reactor_Option *option = reactor_http_options;
+  const char *line;
+  size_t room = 0;
+  for (; option->name != NULL; option++)
+    if (option->kind == OPTION_TEXT) room += room_for(*text_of(q, option));
+  *count = 0;
+  while (q->line != NULL && (line = q->line(q->line_ud, *count)) != NULL)
+    room += room_for(line), ++*count;
+  return room;
+}
+
+/* Has the handle at 4 remember the request, all but body and deadline. */
+static void keep_request(lua_State *L, http_Request *q) {
+  const reactor_Option *option = reactor_http_options;
+  size_t count, i, room = measure(q, &count);
+  Kept *kept = (Kept *)lua_newuserdata(
+      L, sizeof(*kept) + count * sizeof(*kept->lines) + room);
+  char *p = (char *)(kept->lines + count);
+  kept->request = *q;
+  kept->count = count;
+  for (; option->name != NULL; option++)
+    if (option->kind == OPTION_TEXT)
+      *text_of(&kept->request, option) = copy(&p, *text_of(q, option));
+  for (i = 0; i < count; i++) kept->lines[i] = copy(&p, q->line(q->line_ud, i));
+  kept->request.line = kept_line;
+  kept->request.line_ud = kept;
+  ops_setslot(L, 4, REACTOR_KEPT);
+}
+
+/* The request that the handle at 4 remembers; false: none yet. */
+static bool recall_request(lua_State *L, http_Request *q) {
+  const Kept *kept;
+  ops_getslot(L, 4, REACTOR_KEPT);
+  kept = (const Kept *)lua_touserdata(L, -1);
+  lua_pop(L, 1);
+  if (kept == NULL) return false;
+  *q = kept->request;
+  q->deadline = reactor_number_option(L, "deadline", 0);
+  return true;
+}
+
+static void read_request(lua_State *L, http_Request *q) {
+  begin_request(L, q);
+  reactor_options(L, reactor_http_options, q);
+  if (q->upload_size > MAX_UPLOAD) q->upload_size = -1;
+  if (q->url == NULL || q->method == NULL)
+    luaL_error(L, "bad options ('url' and 'method' expected)");
+  check_lines(L);
+  if (lua_istable(L, LINES)) q->line = line_at, q->line_ud = L;
+}
+
 /* reactor:http(options, owner?) -> handle | nil, kind, message
-** options: url, method, handle (to be used again), headers (lines), body,
-** upload, upload_size, timeout, deadline, connect_timeout, first_byte_timeout,
-** idle_timeout, keep_alive (ms), max_headers, max_body, window (bytes), stream,
-** join, decode, public_only, once, fresh, ca_file, cert_file, key_file,
-** key_password, proxy.  Says "done", status, headers, body | "error", kind,
-** message, phase; a stream says "head", status, headers, then "data" whenever
-** handle:read() has something, then "done"; with `join`, "done" with all, as
-** above, when a small answer is there whole.  With `upload`, "want" asks for
-** handle:write(). */
+** options: url, method, handle (to be used again), again (the handle is used
+** for nothing but this: what is read now is not read another time, but for
+** `body` and `deadline`), headers (lines), body, upload, upload_size, timeout,
+** deadline, connect_timeout, first_byte_timeout, idle_timeout, keep_alive (ms),
+** max_headers, max_body, window (bytes), stream, join, decode, public_only,
+** once, fresh, ca_file, cert_file, key_file, key_password, proxy.  Says "done",
+** status, headers, body | "error", kind, message, phase; a stream says "head",
+** status, headers, then "data" whenever handle:read() has something, then
+** "done"; with `join`, "done" with all, as above, when a small answer is there
+** whole.  With `upload`, "want" asks for handle:write(). */
 int reactor_lua_http(lua_State *L) {
   reactor_Reactor *r = reactor_check(L);
   http_Request q;
   http_Transfer *t;
+  bool again;
   luaL_checktype(L, 2, LUA_TTABLE);
   lua_settop(L, 3);
   t = (http_Transfer *)reactor_used_handle(L, sizeof(*t), &http_face);
-  begin_request(L, &q);
-  reactor_options(L, reactor_http_options, &q);
-  if (q.upload_size > MAX_UPLOAD) q.upload_size = -1;
-  if (q.url == NULL || q.method == NULL)
-    return luaL_error(L, "bad options ('url' and 'method' expected)");
+  again = reactor_flag_option(L, "again");
+  if (!again || !recall_request(L, &q)) {
+    read_request(L, &q);
+    if (again) keep_request(L, &q);
+  }
   q.body = reactor_string_option(L, "body", &q.body_len);
   ops_setslot(L, 4, REACTOR_BODY); /* curl reads it there */
-  lua_settop(L, 4);
-  check_lines(L);
-  if (lua_istable(L, LINES)) q.line = line_at, q.line_ud = L;
   if (http_start(r, t, &q)) {
     lua_settop(L, 4);
     return 1;

@@ -58,14 +58,17 @@ reactor_Op *reactor_check_handle(lua_State *L) {
   return (reactor_Op *)ops_self(L, REACTOR_HANDLE_NAME);
 }
 
-/* The handle on top begins: its owner is known, it is found by its address. */
-static void begin_handle(lua_State *L, reactor_Op *op) {
-  lua_pushvalue(L, 3);
-  ops_setslot(L, -2, REACTOR_OWNER);
+/* The handle on top is from now on found by its address. */
+static void enter_handle(lua_State *L, reactor_Op *op) {
   ops_getslot(L, 1, REACTOR_HANDLES);
   lua_pushvalue(L, -2);
   ops_rawsetp(L, -2, op);
   lua_pop(L, 1);
+}
+
+static void set_owner(lua_State *L) {
+  lua_pushvalue(L, 3);
+  ops_setslot(L, -2, REACTOR_OWNER);
 }
 
 void *reactor_new_handle(lua_State *L, size_t size, const reactor_Face *face) {
@@ -74,12 +77,14 @@ void *reactor_new_handle(lua_State *L, size_t size, const reactor_Face *face) {
   op->face = face;
   luaL_getmetatable(L, REACTOR_HANDLE_NAME);
   lua_setmetatable(L, -2);
-  begin_handle(L, op);
+  set_owner(L);
+  enter_handle(L, op);
   return op;
 }
 
 void *reactor_used_handle(lua_State *L, size_t size, const reactor_Face *face) {
   reactor_Op *op;
+  bool is_known;
   lua_getfield(L, 2, "handle");
   if (lua_isnil(L, -1)) {
     lua_pop(L, 1);
@@ -90,10 +95,12 @@ void *reactor_used_handle(lua_State *L, size_t size, const reactor_Face *face) {
     luaL_error(L, "bad option 'handle' (none of this kind that is over)");
     return NULL; /* for the analyzer, which does not know that it raised */
   }
+  is_known = op->reactor == to_reactor(L);
   reactor_stop(op);
   memset(op, 0, size);
   op->face = face;
-  begin_handle(L, op);
+  set_owner(L);
+  if (!is_known) enter_handle(L, op);
   return op;
 }
 

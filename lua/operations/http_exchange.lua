@@ -97,20 +97,25 @@ local function new_wait()
   return wait
 end
 
-local function take_wait()
-  local wait = idle[idle_count]
+local function take_wait(request)
+  local wait = request.wait or idle[idle_count]
   if not wait then
-    return new_wait()
+    wait = new_wait()
+  elseif wait ~= request.wait then
+    idle[idle_count] = nil
+    idle_count = idle_count - 1
   end
-  idle[idle_count] = nil
-  idle_count = idle_count - 1
-  wait.done, wait.task = false, nil
+  if request.again then
+    request.wait = wait -- the handle is of no use to others
+  end
+  wait.request, wait.done, wait.task = request, false, nil
   return wait
 end
 
 local function give_back(wait)
-  wait[3], wait[4], wait.request = nil, nil, nil
-  if idle_count < MAX_IDLE then
+  wait[3], wait[4] = nil, nil
+  if not wait.request.wait and idle_count < MAX_IDLE then
+    wait.request = nil
     idle_count = idle_count + 1
     idle[idle_count] = wait
   end
@@ -118,8 +123,7 @@ end
 
 -- Waits until something comes of a request; the wait, or nil and the error.
 local function wait_for(request)
-  local wait = take_wait()
-  wait.request = request
+  local wait = take_wait(request)
   local raised = scheduler.wait(wait)
   if raised ~= nil then
     return nil, http_failure.interrupted(request, raised)

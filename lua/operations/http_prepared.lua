@@ -23,19 +23,19 @@ function http_prepared.new(options)
   return setmetatable({ _request = request, _problem = problem, _spare = {} }, Prepared)
 end
 
-local function take_request(self)
-  local spare = self._spare
-  local count = #spare
-  local request = spare[count]
-  if request then
-    spare[count] = nil
-    return request
-  end
-  request = {}
-  for key, value in pairs(self._request) do
+local function copy(prepared)
+  local request = { again = true }
+  for key, value in pairs(prepared) do
     request[key] = value
   end
   return request
+end
+
+-- Sends it over a connection of its own.
+local function open_fresh(self, body)
+  local request = copy(self._request)
+  request.again, request.fresh, request.body = nil, true, body
+  return exchange.open(request)
 end
 
 --- Sends it with a body and waits for the head of the answer, as `http.open` does.
@@ -46,17 +46,25 @@ function Prepared:open(body)
   if self._problem then
     return nil, http_failure.new(self._request, "request", self._problem)
   end
-  local request = take_request(self)
+  local spare = self._spare
+  local request = spare[#spare]
+  if request then
+    spare[#spare] = nil
+  else
+    request = copy(self._request)
+  end
   request.body = body
   local stream, err = exchange.open(request)
-  if err and not request.once and http_failure.is_stale(err) then
-    request.fresh = true
-    return exchange.open(request)
-  elseif stream and stream:is_whole() and #self._spare < MAX_SPARE then
+  if not stream then
+    if not request.once and http_failure.is_stale(err) then
+      return open_fresh(self, body)
+    end
+    return nil, err
+  elseif stream:is_whole() and #spare < MAX_SPARE then
     request.body = nil
-    self._spare[#self._spare + 1] = request
+    spare[#spare + 1] = request
   end
-  return stream, err
+  return stream
 end
 
 return http_prepared
