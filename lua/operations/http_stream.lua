@@ -173,6 +173,14 @@ function Stream:is_whole()
   return self._handle == nil
 end
 
+--- The body of an answer that was there whole, if nothing of it was read yet.
+---@return string?
+function Stream:read_whole()
+  local body = self._body
+  self._body = nil
+  return body
+end
+
 --- The next bytes of the body, as soon as some are there. What is not read holds the sender back.
 ---@return string? chunk  never empty; nil at the end
 ---@return operations.Error? err

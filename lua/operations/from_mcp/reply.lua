@@ -86,21 +86,20 @@ local function follow(self, stream, request, entry, extend, on_progress)
   end
 end
 
-local function is_json(stream, body)
-  local media = requester.media_type(stream)
+local function is_json(media, body)
   return media == "application/json" or media:find("%+json$") ~= nil
     or media == "" and body:find("^[%s\239\187\191]*[{[]") ~= nil
 end
 
 -- Takes a body that is no stream: JSON, or what no server of the protocol says.
-local function read_body(self, stream, request, entry, http_request)
+local function read_body(self, stream, media, request, entry, http_request)
   local body, err = requester.body(stream, self._config.max_message)
   if not body then
     return err
   end
   local is_success = stream.status >= 200 and stream.status < 300
   -- What refuses a request may speak JSON and not the protocol, as OAuth does.
-  if is_json(stream, body) and (is_success or body:find('"jsonrpc"', 1, true)) then
+  if is_json(media, body) and (is_success or body:find('"jsonrpc"', 1, true)) then
     self:receive(body, entry, stream.status)
     if entry.answered then
       return nil
@@ -124,7 +123,7 @@ end
 ---@param on_progress? fun(params: table)
 ---@return operations.Error? err
 function reply.take(self, stream, request, entry, http_request, extend, on_progress)
-  local status, session = stream.status, http_request.headers["Mcp-Session-Id"]
+  local status, session, media = stream.status, http_request.session, requester.media_type(stream)
   if status == 404 and session then
     if self._session == session then
       self.expired, self._session = true, nil
@@ -136,10 +135,10 @@ function reply.take(self, stream, request, entry, http_request, extend, on_progr
     stream:close()
     return protocol_error(("%s: the request was answered with status %d and nothing else"):format(request.method,
       status), { statusCode = status })
-  elseif status == 200 and requester.media_type(stream) == "text/event-stream" then
+  elseif status == 200 and media == "text/event-stream" then
     return follow(self, stream, request, entry, extend, on_progress)
   end
-  return read_body(self, stream, request, entry, http_request)
+  return read_body(self, stream, media, request, entry, http_request)
 end
 
 return reply

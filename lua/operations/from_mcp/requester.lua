@@ -24,6 +24,7 @@ local moved = {
 ---@field method string
 ---@field headers table<string, string>
 ---@field idempotent? boolean
+---@field session? string  of the protocol, that it is part of
 ---@field sender? { open: fun(self, body: string?): operations.HttpStream?, operations.Error? }  what it was sent with
 ---@field given? table  a copy of the configuration's headers then
 ---@field credentials? table  and of the credentials
@@ -60,19 +61,26 @@ local function sender_of(config, request, credentials)
   return http_prepared.new(options)
 end
 
--- Has a table, or none, what its copy has?
+-- Has a table what its copy has? Without the one there is none of the other.
 local function is_copy(copy, given)
-  for name, value in next, given or copy do
+  if not (copy and given) then
+    return copy == given
+  end
+  for name, value in next, given do
     if copy[name] ~= value then
       return false
     end
   end
   for name in next, copy do
-    if not given or given[name] == nil then
+    if given[name] == nil then
       return false
     end
   end
   return true
+end
+
+local function copy_of(given)
+  return given and add({}, given)
 end
 
 -- Sends a request once. What is sent besides the body is made when it was not yet, or is not the same any more.
@@ -87,7 +95,7 @@ local function open_once(config, request, body)
   local sender = request.sender
   if not (sender and is_copy(request.given, config.headers) and is_copy(request.credentials, credentials)) then
     sender = sender_of(config, request, credentials)
-    request.sender, request.given, request.credentials = sender, add({}, config.headers), add({}, credentials)
+    request.sender, request.given, request.credentials = sender, copy_of(config.headers), copy_of(credentials)
   end
   local stream
   stream, err = sender:open(body)
@@ -122,30 +130,41 @@ local function target_of(request, stream, hop)
   return target
 end
 
---- The rest of a body.
----@param stream operations.HttpStream
----@param max integer  bytes
----@return string?
----@return operations.Error? err  kind "size"
-function requester.body(stream, max)
-  local first, pieces, size = nil, nil, 0
+local function too_large(stream, max)
+  stream:close()
+  return errors.new("EXECUTION_ERROR", ("the response is larger than %d bytes"):format(max),
+    { kind = "size", limit = max })
+end
+
+local function read_all(stream, max)
+  local pieces, size = {}, 0
   while true do
     local chunk, err = stream:read()
     if err then
       return nil, err
     elseif not chunk then
-      return pieces and table.concat(pieces) or first or ""
-    elseif first then
-      pieces = pieces or { first }
-      pieces[#pieces + 1] = chunk
+      return table.concat(pieces)
     end
-    first, size = first or chunk, size + #chunk
+    pieces[#pieces + 1], size = chunk, size + #chunk
     if size > max then
-      stream:close()
-      return nil, errors.new("EXECUTION_ERROR", ("the response is larger than %d bytes"):format(max),
-        { kind = "size", limit = max })
+      return nil, too_large(stream, max)
     end
   end
+end
+
+--- The rest of a body.
+---@param stream operations.HttpStream  perhaps of a client that is not ours
+---@param max integer  bytes
+---@return string?
+---@return operations.Error? err  kind "size"
+function requester.body(stream, max)
+  local whole = stream.read_whole and stream:read_whole()
+  if not whole then
+    return read_all(stream, max)
+  elseif #whole > max then
+    return nil, too_large(stream, max)
+  end
+  return whole
 end
 
 -- Has the credentials renewed; true when the request may be tried again. A user who logs in may take longer than any

@@ -4,24 +4,29 @@ local scheduler = require("operations.scheduler")
 
 local timing = {}
 
--- What `within` does in which coroutine.
----@type table<operations.Strand, { ms: number, max: number, last: number, outer: number? }>
-local frames = setmetatable({}, { __mode = "k" })
+-- What `within` does in a coroutine is the field `frame` of its strand.
+---@class operations.mcp.Frame
+---@field ms number
+---@field max number
+---@field last number  ms since the epoch: no later than this
+---@field outer? number  the deadline of the coroutine before
 
 -- Sets a coroutine's deadline, never later than the one that it had, or than the last.
-local function extend(strand, frame, now)
-  local limit, outer = math.min(now + frame.ms, frame.last), frame.outer
+local function set(strand, frame, now)
+  local limit, last, outer = now + frame.ms, frame.last, frame.outer
+  if last < limit then
+    limit = last
+  end
   strand.deadline = outer and outer < limit and outer or limit
 end
 
-local function begin(strand, frame)
-  local now = scheduler.host().now()
-  frame.last = now + frame.max
-  extend(strand, frame, now)
+local function extend()
+  local strand = scheduler.here()
+  set(strand, strand.frame, scheduler.host().now())
 end
 
 local function finish(strand, before, outer, ok, ...)
-  frames[strand], strand.deadline = before, outer
+  strand.frame, strand.deadline = before, outer
   if ok then
     return ...
   elseif errors.is_error((...)) then
@@ -37,18 +42,18 @@ end
 ---@param fn fun(extend: fun(), ...): any
 ---@return any ...  what `fn` returned, or nil and the error object that it raised
 function timing.within(ms, max, fn, ...)
-  local strand = scheduler.here()
-  local before, outer = frames[strand], strand.deadline
-  local frame = { ms = ms, max = max, last = nil, outer = outer }
-  frames[strand] = frame
-  begin(strand, frame)
-  return finish(strand, before, outer, pcall(fn, function()
-    extend(strand, frame, scheduler.host().now())
-  end, ...))
+  local strand, now = scheduler.here(), scheduler.host().now()
+  local before, outer = strand.frame, strand.deadline
+  local frame = { ms = ms, max = max, last = now + max, outer = outer }
+  strand.frame = frame
+  set(strand, frame, now)
+  return finish(strand, before, outer, pcall(fn, extend, ...))
 end
 
 local function go_on(strand, frame, ...)
-  begin(strand, frame)
+  local now = scheduler.host().now()
+  frame.last = now + frame.max
+  set(strand, frame, now)
   return ...
 end
 
@@ -57,7 +62,7 @@ end
 ---@return any ...  what `fn` returned
 function timing.aside(fn, ...)
   local strand = scheduler.here()
-  local frame = frames[strand]
+  local frame = strand.frame
   if not frame then
     return fn(...)
   end
