@@ -328,6 +328,7 @@ build = {
     ["operations.transports.redis_batch"] = "lua/operations/transports/redis_batch.lua",
     ["operations.transports.redis_caller"] = "lua/operations/transports/redis_caller.lua",
     ["operations.transports.redis_fast"] = "lua/operations/transports/redis_fast.lua",
+    ["operations.transports.redis_letters"] = "lua/operations/transports/redis_letters.lua",
     ["operations.transports.redis_link"] = "lua/operations/transports/redis_link.lua",
     ["operations.transports.redis_nodes"] = "lua/operations/transports/redis_nodes.lua",
     ["operations.transports.redis_presence"] = "lua/operations/transports/redis_presence.lua",

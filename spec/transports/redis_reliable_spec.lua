@@ -7,6 +7,7 @@ local operations = require("operations")
 local proxy = require("spec.support.proxy")
 local redis = require("spec.support.redis")
 local resp = require("operations.redis")
+local scripts = require("operations.transports.redis_scripts")
 local streams = require("operations.stream")
 
 local function quiet() end
@@ -304,13 +305,162 @@ describe("a call map over Redis, reliable", function()
       done = true
       assert.same({ "POISON", false, true }, { err.code, err.retryable, err.mayHaveRun })
       assert.same({ "begin 1", "begin 2" }, notes(file))
-      local letters = ask(server.url, "XRANGE", "ops:{ops}:dead:work.die", "-", "+")
-      assert.equal(1, #letters)
-      assert.equal("work.die", json.decode(letters[1][2][8]).operationId)
+      local transport = assert(operations.transports.redis(server.url))
+      local letters = assert(transport:dead_letters())
+      transport:close()
+      assert.same({ 1, "work.die", 2, file }, { #letters, letters[1].payload.operationId, letters[1].attempts,
+        letters[1].input.file })
       assert.equal(0, ask(server.url, "XLEN", "ops:{ops}:q:work.die"))
       keeper:cancel()
       map:close()
     end)
+  end)
+
+  describe("keeps dead letters", function()
+    local PREFIX = 0
+    local own, lettered, map
+
+    -- Buries calls as a worker does whose attempts are used up, without the deaths.
+    local function bury(operation, n, options)
+      local keys = scripts.keys(own.prefix)
+      for i = 1, n do
+        local call = spawn_call(map, operation, { i = i }, options)
+        eventually(function()
+          return ask(server.url, "XLEN", keys:queue(operation)) == 1
+        end)
+        local entry = ask(server.url, "XREADGROUP", "GROUP", "w", "gone", "COUNT", 1, "STREAMS", keys:queue(operation),
+          ">")[1][2][1]
+        local fields = {}
+        for j = 1, #entry[2], 2 do
+          fields[entry[2][j]] = entry[2][j + 1]
+        end
+        local outcome = json.encode({ type = "call.error", from = "gone", payload = { requestId = fields.i,
+          code = "POISON", message = "dead" } })
+        assert.equal(1, ask(server.url, "EVAL", scripts.bury.text, 4, keys:queue(operation), keys:record(fields.i),
+          keys:dead(operation), keys:dead_operations(), entry[1], "gone", outcome, 60000,
+          own.prefix .. ":node:" .. fields.f, 100, 5, fields.i, fields.f, fields.p, operation))
+        assert.equal("POISON", select(2, call:wait()).code)
+      end
+    end
+
+    local function within(fn)
+      return function()
+        operations.run(function()
+          PREFIX = PREFIX + 1
+          own = { prefix = "letters" .. PREFIX }
+          lettered = assert(operations.transports.redis(server.url, own))
+          map = connect(own)
+          for _, operation in ipairs({ "own.dead", "own.other" }) do -- somebody once served it
+            ask(server.url, "XGROUP", "CREATE", scripts.keys(own.prefix):queue(operation), "w", "0", "MKSTREAM")
+          end
+          fn()
+          map:close()
+          lettered:close()
+        end)
+      end
+    end
+
+    it("and lists them, the oldest first", within(function()
+      assert.same({}, assert(lettered:dead_letters()))
+      bury("own.other", 1)
+      bury("own.dead", 3)
+      local letters = assert(lettered:dead_letters("own.dead"))
+      assert.same({ 3, 1, 2, 3 }, { #letters, letters[1].input.i, letters[2].input.i, letters[3].input.i })
+      assert.same({ "own.dead", 5, "own.dead" }, { letters[1].operation, letters[1].attempts,
+        letters[1].payload.operationId })
+      assert.equal(tonumber(letters[1].id:match("^%d+")), letters[1].buried)
+      assert.equal(4, #assert(lettered:dead_letters()))
+      assert.equal("own.other", lettered:dead_letters()[4].operation)
+      assert.equal(2, #assert(lettered:dead_letters(nil, { limit = 2 })))
+      assert.same({}, lettered:dead_letters("own.unknown"))
+    end))
+
+    it("and revives one, whose handler knows that it is not the first, and whose outcome is kept", within(function()
+      bury("own.dead", 2, { timeout = 60000 })
+      local letter = lettered:dead_letters("own.dead")[2]
+      assert.equal(1, lettered:revive_dead_letters(letter))
+      assert.equal(0, lettered:revive_dead_letters(letter))
+      local seen = {}
+      serve(map, "dead", function(input, context)
+        seen[#seen + 1] = { input.i, context.attempt }
+        return "alive"
+      end)
+      assert.equal("alive", assert(map:call("own.dead", letter.input, { requestId = letter.requestId })).data)
+      assert.same({ { 2, 2 } }, seen)
+      assert.equal(1, #lettered:dead_letters())
+    end))
+
+    it("and gives one that is revived the time that it had at first", within(function()
+      bury("own.dead", 1, { timeout = 60000 })
+      local letter = lettered:dead_letters()[1]
+      letter.payload.deadline = 1 -- long ago
+      local dead = scripts.keys(own.prefix):dead("own.dead")
+      ask(server.url, "XDEL", dead, letter.id)
+      ask(server.url, "XADD", dead, "*", "n", 5, "i", letter.requestId, "f", "gone", "p", json.encode(letter.payload))
+      assert.equal(1, lettered:revive_dead_letters("own.dead"))
+      serve(map, "dead", function()
+        return "alive"
+      end)
+      assert.equal("alive", assert(map:call("own.dead", {}, { requestId = letter.requestId })).data)
+    end))
+
+    it("and revives all, in steps", within(function()
+      local batch = limits.redis_batch
+      limits.redis_batch = 2
+      bury("own.dead", 5)
+      assert.equal(5, lettered:revive_dead_letters("own.dead"))
+      limits.redis_batch = batch
+      assert.same({}, lettered:dead_letters())
+      assert.equal(0, lettered:revive_dead_letters("own.dead"))
+      local keys = scripts.keys(own.prefix)
+      assert.equal(5, ask(server.url, "XLEN", keys:queue("own.dead")))
+      assert.equal(0, ask(server.url, "EXISTS", keys:dead("own.dead"), keys:dead_operations()))
+      local sum = 0
+      serve(map, "dead", function(input)
+        sum = sum + input.i
+      end)
+      eventually(function()
+        return sum == 15
+      end)
+    end))
+
+    it("and does not queue twice what its caller gave again meanwhile", within(function()
+      bury("own.dead", 1, { requestId = "again" })
+      local keys = scripts.keys(own.prefix)
+      ask(server.url, "UNLINK", keys:record("again")) -- it was kept for long enough
+      local call = spawn_call(map, "own.dead", { i = 1 }, { requestId = "again" })
+      eventually(function()
+        return ask(server.url, "XLEN", keys:queue("own.dead")) == 1
+      end)
+      assert.equal(1, lettered:revive_dead_letters("own.dead"))
+      assert.equal(1, ask(server.url, "XLEN", keys:queue("own.dead")))
+      call:cancel()
+    end))
+
+    it("and drops one, or all", within(function()
+      bury("own.dead", 3)
+      bury("own.other", 1)
+      assert.equal(1, lettered:drop_dead_letters(lettered:dead_letters("own.dead")[1]))
+      assert.equal(2, #lettered:dead_letters("own.dead"))
+      assert.equal(2, lettered:drop_dead_letters("own.dead"))
+      assert.equal(0, lettered:drop_dead_letters("own.dead"))
+      assert.equal(1, #lettered:dead_letters())
+      assert.equal(1, lettered:drop_dead_letters(lettered:dead_letters()[1]))
+      local keys = scripts.keys(own.prefix)
+      assert.equal(0, ask(server.url, "EXISTS", keys:dead("own.dead"), keys:dead_operations()))
+    end))
+
+    it("of an operation that is named: nothing is all of them by mistake", within(function()
+      for _, name in ipairs({ "revive_dead_letters", "drop_dead_letters" }) do
+        for _, wrong in ipairs({ false, {}, 7 }) do
+          local ok, message = pcall(function()
+            lettered[name](lettered, wrong or nil)
+          end)
+          assert.is_false(ok)
+          assert.matches("redis_reliable_spec.lua:%d+: bad argument #1 to '" .. name, message)
+        end
+      end
+    end))
   end)
 
   it("refuses what the queue has no room for", function()

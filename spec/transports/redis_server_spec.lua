@@ -129,6 +129,13 @@ for _, mode in ipairs({ "fast", "reliable" }) do
         local options = { user = "app", password = "secret" }
         use(server.url, mode, options)
         use(server.url:gsub("//", "//app:secret@"), mode)
+        assert.equal(1, ask(server.port, "AUTH app secret", "XADD ops:{ops}:dead:a.b * n 1 i some f caller p {}",
+          "SADD ops:{ops}:dead a.b"))
+        local transport = assert(operations.transports.redis(server.url, options))
+        assert.equal("some", assert(transport:dead_letters())[1].requestId)
+        assert.equal(1, assert(transport:revive_dead_letters("a.b")))
+        assert.equal(0, assert(transport:drop_dead_letters("a.b")))
+        transport:close()
         options.prefix = "other"
         local _, err = connect(server.url, mode, options)
         assert.equal("ACCESS_DENIED", err.code)

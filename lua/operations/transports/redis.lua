@@ -6,6 +6,7 @@ local callers = require("operations.transports.redis_caller")
 local core = require("operations.core")
 local fasts = require("operations.transports.redis_fast")
 local json = require("operations.json")
+local letters = require("operations.transports.redis_letters")
 local limits = require("operations.limits")
 local link = require("operations.transports.redis_link")
 local presences = require("operations.transports.redis_presence")
@@ -174,6 +175,32 @@ function Redis:offered()
   return self._presence.nodes:offered()
 end
 
+--- Requests that no worker survived, in mode `reliable`: those of an operation, or all; the oldest come first.
+---@param operation? string
+---@param options? { limit?: integer }  default 100
+---@return operations.DeadLetter[]?
+---@return operations.Error? err
+function Redis:dead_letters(operation, options)
+  return self._letters:list(operation, options)
+end
+
+--- Queues the dead letters of an operation again, or one of them, with as many attempts and as much time as at first.
+--- Who asks by the same `requestId` gets the new outcome.
+---@param what string|operations.DeadLetter  the operation, or a letter
+---@return integer? count  how many there were
+---@return operations.Error? err
+function Redis:revive_dead_letters(what)
+  return self._letters:revive(what)
+end
+
+--- Forgets the dead letters of an operation, or one of them.
+---@param what string|operations.DeadLetter  the operation, or a letter
+---@return integer? count  how many there were
+---@return operations.Error? err
+function Redis:drop_dead_letters(what)
+  return self._letters:drop(what)
+end
+
 --- Says that this process leaves, and ends its connections.
 function Redis:close()
   if self._closed then
@@ -245,6 +272,7 @@ function redis.connect(url, options)
   if not self._commands then
     return nil, err
   end
+  self._letters = letters.new(self._commands, scripts.keys(prefix), options.retention or limits.redis_retention)
   self._subscriber, err = link.connect(address, {
     channels = { presence:channel(self.id), presence.common },
     ready = ready,

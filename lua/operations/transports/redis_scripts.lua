@@ -3,9 +3,11 @@
 ---
 --- | key                          | type   | is                                                               |
 --- |------------------------------|--------|------------------------------------------------------------------|
---- | `ops:{ops}:q:<operation>`    | stream | requests: `i` id, `f` caller, `p` payload, `a` when asked again  |
+--- | `ops:{ops}:q:<operation>`    | stream | requests: `i` id, `f` caller, `p` payload, `a` when asked again, |
+--- |                              |        | "revived" where that is by who revived it                        |
 --- | `ops:{ops}:r:<request id>`   | string | its record: the entry in the queue, then the outcome as an event |
 --- | `ops:{ops}:dead:<operation>` | stream | requests that no worker survived, after `n` attempts             |
+--- | `ops:{ops}:dead`             | set    | the operations that there are such of                            |
 local compat = require("operations.compat")
 local resp = require("operations.redis")
 
@@ -33,6 +35,11 @@ function Keys:dead(operation)
   return self._prefix .. "dead:" .. operation
 end
 
+--- The operations that have dead letters.
+function Keys:dead_operations()
+  return self._prefix .. "dead"
+end
+
 ---@class operations.RedisScript
 ---@field text string
 ---@field id string  what EVALSHA calls it
@@ -55,6 +62,20 @@ function Script:send(link, fn, keys, words)
     end
     fn(reply, err)
   end, "EVALSHA", self.id, keys, compat.unpack(words))
+end
+
+--- Runs it and waits for its answer.
+---@param link operations.RedisLink
+---@param keys integer  how many of the words are keys
+---@param words (string|number)[]  the keys, then the arguments
+---@return any reply
+---@return operations.Error? err
+function Script:call(link, keys, words)
+  local reply, err = link:call("EVALSHA", self.id, keys, compat.unpack(words))
+  if err and err.message:find("^Redis: NOSCRIPT") then
+    return link:call("EVAL", self.text, keys, compat.unpack(words))
+  end
+  return reply, err
 end
 
 --- Queue, records | caller, longest queue; of each request: id, payload, how long its record lives (ms), "1" when given
@@ -111,16 +132,50 @@ for _, channel in ipairs(channels) do
 end
 return answers]])
 
---- Queue, record, dead letters | entry, worker, outcome, how long it is kept (ms), the caller's channel, how many
---- letters are kept, attempts, request, caller, payload. As `finish`, for one that no worker survived.
+--- Queue, record, dead letters, the operations with such | entry, worker, outcome, how long it is kept (ms), the
+--- caller's channel, how many letters are kept, attempts, request, caller, payload, operation. As `finish`, for one
+--- that no worker survived.
 redis_scripts.bury = script([[
 local held = redis.pcall("XPENDING", KEYS[1], "w", ARGV[1], ARGV[1], 1, ARGV[2])
 if not held[1] or redis.call("XACK", KEYS[1], "w", ARGV[1]) == 0 then return 0 end
 redis.call("XDEL", KEYS[1], ARGV[1])
 redis.call("XADD", KEYS[3], "MAXLEN", "~", ARGV[6], "*", "n", ARGV[7], "i", ARGV[8], "f", ARGV[9], "p", ARGV[10])
+redis.call("SADD", KEYS[4], ARGV[11])
 redis.call("SET", KEYS[2], ARGV[3], "PX", ARGV[4])
 redis.call("PUBLISH", ARGV[5], ARGV[3])
 return 1]])
+
+--- Dead letters, the operations with such, queue, records | operation; of each letter: its id, how long its record
+--- lives (ms). Queues them again, where their requests are not queued yet. Answers with how many there were.
+redis_scripts.revive = script([=[
+local count = 0
+for i = 4, #KEYS do
+  local id, kept = ARGV[2 * i - 6], ARGV[2 * i - 5]
+  local letter = redis.call("XRANGE", KEYS[1], id, id)[1]
+  if letter then
+    local fields, known = {}, redis.call("GET", KEYS[i])
+    for j = 1, #letter[2], 2 do fields[letter[2][j]] = letter[2][j + 1] end
+    if not known or string.sub(known, 1, 1) == "{" then
+      local entry = redis.call("XADD", KEYS[3], "*", "i", fields.i, "f", fields.f, "p", fields.p, "a", "revived")
+      redis.call("SET", KEYS[i], entry, "PX", kept)
+    end
+    count = count + redis.call("XDEL", KEYS[1], id)
+  end
+end
+if redis.call("XLEN", KEYS[1]) == 0 then
+  redis.call("UNLINK", KEYS[1])
+  redis.call("SREM", KEYS[2], ARGV[1])
+end
+return count]=])
+
+--- Dead letters, the operations with such | operation, a letter's id or nothing. Answers with how many there were.
+redis_scripts.drop = script([[
+local count = ARGV[2] and redis.call("XDEL", KEYS[1], ARGV[2]) or redis.call("XLEN", KEYS[1])
+if not ARGV[2] or redis.call("XLEN", KEYS[1]) == 0 then
+  redis.call("UNLINK", KEYS[1])
+  redis.call("SREM", KEYS[2], ARGV[1])
+end
+return count]])
 
 --- Queue, record | event, what the channels of processes begin with. Takes a request back that has not ended; who
 --- works on it is told.

@@ -20,6 +20,7 @@ local redis_worker = {}
 ---@field from string  the caller
 ---@field attempt integer  1, more when it may have been begun before
 ---@field text string  the payload
+---@field revived? boolean  its deadline is of its first life, and what it was given then begins anew
 ---@field started? boolean
 ---@field outcome? string  the event
 
@@ -46,9 +47,7 @@ function redis_worker.new(options)
       words[n + 1], words[n + 2], words[n + 3] = job.entry, job.outcome, options.presence:channel(job.from)
       return n + 3
     end,
-    answered = function(job, reply, err)
-      ended(self, job, reply, err)
-    end,
+    answered = function(...) ended(self, ...) end,
   })
   return self
 end
@@ -130,7 +129,7 @@ local function start(self, job)
     local queued = core.now() + self._ahead - tonumber(job.entry:match("^%d+"))
     payload.ttl = math.max(0, payload.ttl - math.max(0, queued))
   end
-  payload.requestId = job.id
+  payload.requestId, payload.deadline = job.id, not job.revived and payload.deadline or nil
   local taken = self._receiver.event({ type = "call.requested", payload = payload }, { job = job,
     attempt = job.attempt, vouches = self._vouches })
   if taken == false then
@@ -159,9 +158,9 @@ local function bury(self, job)
   local text = assert(json.encode({ type = "call.error", payload = call_event.failure(job.id, err),
     from = self._presence.id }))
   local keys = self._keys
-  scripts.bury:send(self._link, nothing, 3, { keys:queue(job.operation), keys:record(job.id),
-    keys:dead(job.operation), job.entry, self._presence.id, text, self._retention, self._presence:channel(job.from),
-    limits.redis_dead, self._attempts, job.id, job.from, job.text })
+  scripts.bury:send(self._link, nothing, 4, { keys:queue(job.operation), keys:record(job.id),
+    keys:dead(job.operation), keys:dead_operations(), job.entry, self._presence.id, text, self._retention,
+    self._presence:channel(job.from), limits.redis_dead, self._attempts, job.id, job.from, job.text, job.operation })
 end
 
 -- What the fields of an entry say.
@@ -175,8 +174,8 @@ local setters = {
   p = function(job, text)
     job.text = text
   end,
-  a = function(job)
-    job.attempt = job.attempt + 1
+  a = function(job, why)
+    job.attempt, job.revived = job.attempt + 1, why == "revived"
   end,
 }
 
@@ -294,9 +293,7 @@ function Worker:serve(offered)
           return free(self)
         end
         return 0
-      end, take = function(...)
-        take(self, ...)
-      end })
+      end, take = function(...) take(self, ...) end })
     keep_leases(self)
   end
   if self._reader then
