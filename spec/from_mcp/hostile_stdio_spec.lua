@@ -87,7 +87,8 @@ describe("a hostile MCP server over stdio", function()
   end)
 
   for tool, message in pairs({
-    infinite = "malformed response", deep = "nested deeper", coded = "code is no integer", versionless = "JSON-RPC 2.0",
+    infinite = "malformed response", deep = "nested deeper", coded = "code is no integer",
+    uncountable = "code is no integer", versionless = "JSON-RPC 2.0",
   }) do
     it("fails the one call that it answers so: " .. tool, function()
       local _, err = client:call(tool)

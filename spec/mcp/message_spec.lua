@@ -60,6 +60,25 @@ describe("a message", function()
   end)
 end)
 
+describe("a message with members that are null", function()
+  it("counts as one without them where they say nothing", function()
+    local read = message.decoder()
+    for text, kind in pairs({
+      ['{"jsonrpc":"2.0","id":1,"result":{},"error":null}'] = "answer",
+      ['{"jsonrpc":"2.0","id":1,"result":null,"error":{"code":1,"message":"m"}}'] = "answer",
+      ['{"jsonrpc":"2.0","id":1,"method":"ping","params":null}'] = "request",
+      ['{"jsonrpc":"2.0","method":"x","params":null}'] = "notification",
+    }) do
+      local value = read(text)
+      assert.equal(kind, message.kind(value))
+      assert.is_nil(value.params)
+      assert.equal(nil, value.error and value.result)
+    end
+    assert.is_nil((message.kind(read('{"jsonrpc":"2.0","id":1,"result":null}'))))
+    assert.is_nil((message.kind(read('{"jsonrpc":"2.0","id":1,"result":null,"error":null}'))))
+  end)
+end)
+
 describe("a text that is almost JSON", function()
   it("is read with what is no UTF-8 and what is half a character replaced", function()
     local value = assert(message.decoder()('{"a":"x\255y","b":"\\ud800-\\udc00","c":"\\ud83d\\ude00","d":"\\\\ud800"}'))
@@ -84,4 +103,9 @@ describe("a text that is almost JSON", function()
       assert.equal(id or nil, repair.id(text))
     end)
   end
+
+  it("is not searched all through for whom it answers", function()
+    assert.is_nil(repair.id("x" .. (',"id":1'):rep(100000)))
+    assert.equal(7, repair.id('{"result":[' .. ("x"):rep(5000) .. '],"id":7}'))
+  end)
 end)

@@ -1,4 +1,5 @@
 local errors = require("operations.error")
+local json = require("operations.json")
 local message = require("operations.mcp.message")
 local negotiation = require("operations.mcp.negotiation")
 
@@ -107,6 +108,9 @@ describe("negotiation", function()
     state = play({}, failed(-32022, { supported = { "1999-01-01" } }))
     assert.equal("failed", state.step)
     assert.same({ "1999-01-01" }, state.err.details.supported)
+    state = play({}, failed(-32022, { supported = setmetatable({ true, {}, json.null }, json.array_mt) }))
+    assert.equal("failed", state.step)
+    assert.matches("the server speaks none", state.err.message, 1, true)
   end)
 
   it("falls forward when a handshake meets a server of the modern era", function()

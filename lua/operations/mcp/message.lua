@@ -99,24 +99,36 @@ end
 local function failure_problem(value)
   if core.kind(value) ~= "object" then
     return "its error is no object"
-  elseif type(value.code) ~= "number" or value.code % 1 ~= 0 then
+  elseif type(value.code) ~= "number" or value.code % 1 ~= 0 or math.abs(value.code) >= 2 ^ 53 then
     return "its error's code is no integer"
   elseif type(value.message) ~= "string" then
     return "its error has no message"
   end
 end
 
+-- A member that is null counts as left out where it says nothing: many a server writes all that a message may have.
+local function present(member)
+  if member ~= core.null then
+    return member
+  end
+end
+
 -- Of an answer that is no plain result.
 local function answer_problem(value)
+  if value.result ~= nil and value.error ~= nil then
+    value.result, value.error = present(value.result), present(value.error)
+  end
   if value.result ~= nil and value.error ~= nil then
     return "it has both a result and an error"
   elseif value.error ~= nil then
     return failure_problem(value.error)
   end
-  return value.result == nil and "it has neither a result nor an error" or "its result is no object"
+  return value.result == nil and "it has neither a result nor an error"
+    or core.kind(value.result) ~= "object" and "its result is no object" or nil
 end
 
 local function request_kind(value)
+  value.params = present(value.params)
   if type(value.method) ~= "string" then
     return nil, "its method is no string"
   elseif value.params ~= nil and core.kind(value.params) ~= "object" then

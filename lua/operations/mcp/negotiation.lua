@@ -42,10 +42,14 @@ local function fail(self, err)
 end
 
 local function incompatible(self, theirs)
-  local list = type(theirs) == "table" and table.concat(theirs, ", ") or tostring(theirs)
+  local names = {}
+  for _, name in ipairs(theirs) do
+    names[#names + 1] = type(name) == "string" and name or nil
+  end
   return fail(self, errors.new("EXECUTION_ERROR",
-    ("no common revision of MCP: the server speaks %s, we speak %s"):format(list,
-      table.concat(revision.known, ", ")), { kind = "version", supported = theirs }))
+    ("no common revision of MCP: the server speaks %s, we speak %s"):format(
+      names[1] and table.concat(names, ", ") or "none", table.concat(revision.known, ", ")),
+    { kind = "version", supported = theirs }))
 end
 
 local function ready(self, version, result)

@@ -69,6 +69,9 @@ function repair.decode(text, err)
   return value
 end
 
+-- How much of a text's beginning and end is searched for its id: the patterns' time grows with the square of it.
+local ENDS = 512
+
 local function to_id(text)
   return tonumber(text) or text:match('^"(.*)"$')
 end
@@ -79,6 +82,9 @@ end
 ---@param last? string  its end, when that is another part
 ---@return operations.mcp.Id?
 function repair.id(first, last)
+  if #first > 2 * ENDS then
+    first, last = first:sub(1, ENDS), (last or first):sub(-ENDS)
+  end
   local found = first:match('^%s*{[^{}%[%]]-"id"%s*:%s*(%-?%d+)%f[^%d]')
     or first:match('^%s*{[^{}%[%]]-"id"%s*:%s*("[^"\\]*")')
   if not found and not first:find('^%s*{[^{}%[%]]-"method"%s*:') then

@@ -28,7 +28,7 @@ end
 -- The first text, for people.
 local function said(blocks)
   for _, block in ipairs(blocks) do
-    if block.type == "text" then
+    if block.type == "text" and type(block.text) == "string" then
       return ": " .. block.text
     end
   end

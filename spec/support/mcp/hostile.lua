@@ -83,6 +83,10 @@ function calls.coded(id)
   put(('{"jsonrpc":"2.0","id":%s,"error":{"code":"bad","message":"x"}}\n'):format(id))
 end
 
+function calls.uncountable(id)
+  put(('{"jsonrpc":"2.0","id":%s,"error":{"code":1e300,"message":"x"}}\n'):format(id))
+end
+
 function calls.versionless(id)
   put(('{"id":%s,"result":{"content":[]}}\n'):format(id))
 end
