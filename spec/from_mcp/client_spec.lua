@@ -1,6 +1,8 @@
 local eventually = require("spec.support.eventually")
+local is_running = require("spec.support.running")
 local operations = require("operations")
 local support = require("spec.support.mcp")
+local task = require("operations.task")
 
 describe("a client of an MCP server", function()
   local client
@@ -50,6 +52,59 @@ describe("a client of an MCP server", function()
     local wrong = failure("ask_user", { message = "?", requestedSchema = form })
     assert.equal(-32602, wrong.code)
     assert.matches("/age", wrong.message)
+  end)
+
+  it("answers something, whatever its functions give", function()
+    local given
+    local function give()
+      return given
+    end
+    client = support.connect("legacy", { sampling = give, elicitation = give })
+    for _, value in ipairs({ { content = "\255" }, { content = print }, { content = 0 / 0 }, "text", true }) do
+      given = value
+      assert.equal(-32603, assert(client:call("ask_model", { params = {} })).data.error.code)
+    end
+    for _, value in ipairs({ "accept", true, {}, { action = 5 }, { action = "agree" },
+      { action = "accept", content = "x" } }) do
+      given = value
+      local failure = assert(client:call("ask_user", { params = { message = "?", requestedSchema = form } })).data.error
+      assert.equal(-32603, failure.code)
+      assert.matches("^elicitation: the program", failure.message)
+    end
+  end)
+
+  it("is not hurt by functions that raise", function()
+    local function raise()
+      error("a fault of the program")
+    end
+    local told, on_error = 0, task.on_error
+    client = support.connect("legacy", { on_progress = raise, log = function()
+      told = told + 1
+      raise()
+    end })
+    task.on_error = function() end
+    assert.equal("done", assert(client:call("steps", { count = 2 })).data[1].text)
+    assert.equal("done", assert(client:call("steps", { count = 2 }, { on_progress = raise })).data[1].text)
+    client:call("say_raw", { text = "no JSON" }, { timeout = 50 })
+    assert.equal("hi", assert(client:call("echo", { message = "hi" })).data[1].text)
+    task.on_error = on_error
+    assert.is_true(told >= 2)
+    assert.equal(0, client._session._link.pending:count())
+  end)
+
+  it("closes what it began to connect to when a function of the configuration raises", function()
+    local pid
+    local ok, raised = pcall(support.connect, "legacy", { include = function()
+      error("a fault of the program")
+    end, on_stderr = function(line)
+      pid = pid or line
+    end, server = { "pid=stderr" } })
+    assert.is_false(ok)
+    assert.matches("a fault of the program", tostring(raised))
+    eventually(function()
+      return pid and not is_running(pid)
+    end)
+    client = support.connect("legacy")
   end)
 
   it("answers from the loop, however long the program's function takes", function()

@@ -44,6 +44,10 @@ local function roots_list(config)
   return { roots = list }
 end
 
+local function is_object(value)
+  return type(value) == "table" and core.kind(value) == "object"
+end
+
 -- The content that the user accepted, what they left out taken from the form's defaults (SEP-1034).
 local function completed(form, content)
   if type(form) ~= "table" then
@@ -69,6 +73,8 @@ local function completed(form, content)
   return setmetatable(filled, core.object_mt)
 end
 
+local actions = { accept = true, decline = true, cancel = true }
+
 local function elicit(config, params, context)
   local mode, handler = params.mode or "form", config.elicitation
   if type(handler) == "table" then
@@ -80,6 +86,10 @@ local function elicit(config, params, context)
   local answer, err = handler(params, context)
   if answer == nil then
     return nil, err
+  elseif type(answer) ~= "table" or not actions[answer.action] then
+    return nil, errors.new("EXECUTION_ERROR", "elicitation: the program gave no action: accept, decline or cancel")
+  elseif type(answer.content or {}) ~= "table" then
+    return nil, errors.new("EXECUTION_ERROR", "elicitation: the program's content is no object")
   elseif answer.action ~= "accept" or mode ~= "form" then
     return { action = answer.action, _meta = answer._meta }
   end
@@ -120,9 +130,11 @@ function answers.to(config, method, params, context)
   if not answer or need and not config[need] then
     return nil, { code = codes.METHOD_NOT_FOUND, message = ("the client has no %s"):format(method) }
   end
-  local ok, result, err = pcall(answer, config, params, context)
-  if ok and result ~= nil then
+  local ok, result, err = pcall(answer, config, is_object(params) and params or {}, context)
+  if ok and is_object(result) then
     return result
+  elseif ok and result ~= nil then
+    result, err = nil, ("%s: the program gave a %s, not an object"):format(method, type(result))
   end
   err = errors.from(ok and (err ~= nil and err or method .. " was refused") or result)
   local code = err.code == "VALIDATION_ERROR" and codes.INVALID_PARAMS or codes.INTERNAL_ERROR

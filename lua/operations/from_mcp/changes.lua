@@ -50,24 +50,23 @@ function changes.is_none(found)
   return #found.added + #found.removed + #found.changed == 0
 end
 
---- Brings a registry up to date.
+--- Brings a registry up to date. What it does not take costs the others nothing.
 ---@param registry operations.Registry
 ---@param found operations.mcp.Changes
 ---@return true?
----@return operations.Error? err
+---@return operations.Error? err  the first
 function changes.apply(registry, found)
   for _, definition in ipairs(found.removed) do
     registry:unregister(definition.namespace .. "." .. definition.name)
   end
+  local problem
   for _, list in ipairs({ found.added, found.changed }) do
     for _, definition in ipairs(list) do
       local id, err = registry:register(definition, { replace = list == found.changed })
-      if not id then
-        return nil, err
-      end
+      problem = problem or not id and err or nil
     end
   end
-  return true
+  return not problem or nil, problem
 end
 
 return changes

@@ -82,6 +82,17 @@ local function new_session(self, config, open)
   })
 end
 
+local function begin(self)
+  local ok, err = self._session:start()
+  if ok then
+    ok, err = self:refresh()
+  end
+  if ok then
+    self:_resume()
+  end
+  return ok, err
+end
+
 --- Connects to a server and lists what it has.
 ---@param name string
 ---@param config operations.mcp.Config  checked
@@ -95,15 +106,13 @@ function client.connect(name, config, open)
   }, Client)
   self._session = new_session(self, config, open)
   self._session.client = self
-  local ok, err = self._session:start()
-  if ok then
-    ok, err = self:refresh()
-  end
-  if ok then
-    self:_resume()
-  end
-  if not ok then
+  local returned, ok, err = pcall(begin, self)
+  if not (returned and ok) then
     self:close()
+  end
+  if not returned then
+    error(ok, 0)
+  elseif not ok then
     return nil, err
   end
   return self
@@ -139,9 +148,10 @@ local function completed(self, plan, options)
   for key, value in pairs(options or {}) do
     all[key] = value
   end
-  if config.on_progress and not all.on_progress then
+  local on_progress = all.on_progress or config.on_progress
+  if on_progress then
     all.on_progress = function(progress)
-      config.on_progress(progress, { tool = plan.tool })
+      self:_tell({ on_progress }, progress, { tool = plan.tool })
     end
   end
   return all

@@ -1,6 +1,7 @@
 --- The configuration of a connection: what there is, checked before anything is started.
 local limits = require("operations.limits")
 local revision = require("operations.mcp.revision")
+local task = require("operations.task")
 
 local config = {}
 
@@ -95,6 +96,16 @@ local function log_to_stderr(level, text)
   end
 end
 
+-- The program's function, of which nobody is hurt when it raises.
+local function guarded(log)
+  return function(...)
+    local ok, raised = xpcall(log, debug.traceback, ...)
+    if not ok then
+      task.on_error(raised, raised)
+    end
+  end
+end
+
 -- An authorizer for this connection alone. The way to the network is the connection's, unless the options say another.
 local function auth_of(given)
   local auth = given.auth
@@ -134,7 +145,7 @@ function config.check(name, given)
   copy.probe_timeout = given.probe_timeout or given.url and copy.connect_timeout or limits.mcp_probe_timeout
   copy.max_message = given.max_message or limits.body
   copy.output, copy.auth = given.output or "error", auth_of(given)
-  copy.log = given.log or log_to_stderr
+  copy.log = guarded(given.log or log_to_stderr)
   return copy
 end
 

@@ -29,12 +29,26 @@ local function forget(self, id)
   return running
 end
 
+-- What is sent for a result or a failure: what JSON cannot say is a failure, too.
+local function reply_of(self, request, result, failure)
+  local reply = result and message.result(request.id, result)
+    or message.failure(request.id, failure.code, failure.message, failure.data)
+  local text, err = message.encode(reply)
+  if text then
+    return reply
+  end
+  self._config.log("error", ("%s: the program's answer cannot be sent: %s"):format(request.method, err.message))
+  return message.failure(request.id, message.codes.INTERNAL_ERROR, request.method .. ": the client's answer is no JSON")
+end
+
 local function answer(self, request, link, client)
+  local running = task.current()
   local result, failure = answers.to(self._config, request.method, request.params or {},
     { client = client, requestId = request.id })
-  forget(self, request.id)
-  link:send(result and message.result(request.id, result)
-    or message.failure(request.id, failure.code, failure.message, failure.data))
+  if self._running[request.id] == running then -- else it was called off
+    forget(self, request.id)
+    link:send(reply_of(self, request, result, failure))
+  end
 end
 
 --- Takes a request of the server; what the program's functions take their time for does not hold anything up.

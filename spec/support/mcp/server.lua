@@ -311,6 +311,9 @@ function handle(message)
   end
 end
 
+if options.pid then
+  os.execute("echo $PPID >&2")
+end
 for message in take do
   handle(message)
 end
