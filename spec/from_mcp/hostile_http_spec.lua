@@ -103,6 +103,45 @@ describe("a hostile MCP server over HTTP", function()
     forgetful:close()
   end)
 
+  it("may be silent when the client is closed: who waits is told at once", function()
+    local patient, noted = connect("", { timeout = 600000 })
+    local told = {}
+    for _, tool in ipairs({ "wordless", "stalling", "patient" }) do
+      operations.spawn(function()
+        local _, err = patient:call(tool)
+        told[#told + 1] = err
+      end)
+    end
+    eventually(function()
+      return noted("call") == 3
+    end)
+    patient:close()
+    eventually(function()
+      return #told == 3
+    end)
+    for _, err in ipairs(told) do
+      assert.equal("ABORTED", err.code)
+    end
+    assert.equal(0, patient._session._link.pending:count())
+  end)
+
+  it("leaves nothing behind of a call whose time is up while a stream is to be opened again", function()
+    local _, err = client:call("patient", {}, { timeout = 50 })
+    assert.equal("TIMEOUT", err.code)
+    assert.equal(0, client._session._link.pending:count())
+  end)
+
+  it("may answer another question than the one that was asked", function()
+    local _, err = client:call("astray")
+    assert.equal("protocol", err.details.kind)
+    assert.matches("answered something else", err.message, 1, true)
+  end)
+
+  it("may say nothing to notifications: the handshake goes on", function()
+    local calm = connect("told=never", { timeout = 50 })
+    calm:close()
+  end)
+
   for _, status in ipairs({ 200, 500 }) do
     it("may answer notifications as it likes: " .. status, function()
       local calm = connect("told=" .. status)

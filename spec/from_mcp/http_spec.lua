@@ -124,6 +124,23 @@ describe("an MCP server over HTTP", function()
     assert.is_true(#hear("initialize") <= 3) -- for "gone", for the list that is read again, for what came after
   end)
 
+  it("that has forgotten the session is told once of what is followed, whoever calls", function()
+    local client, hear = connect("session=yes&stream=no")
+    assert(client:subscribe("memo://a", function() end))
+    hear()
+    client:call("gone") -- two sessions end
+    assert(operations.map({ "a", "b", "c", "d" }, function(text)
+      return text_of(client:call("echo", { message = text }))
+    end))
+    local counts = {}
+    for _, heard in ipairs(hear()) do
+      local method = heard.body and heard.body.method or heard.method
+      counts[method] = (counts[method] or 0) + 1
+    end
+    assert.equal(2, counts.initialize)
+    assert.equal(2, counts["resources/subscribe"])
+  end)
+
   it("may ask while a call is pending", function()
     local asked
     local client = connect("", { elicitation = function(params)

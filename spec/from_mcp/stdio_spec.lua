@@ -1,3 +1,4 @@
+local eventually = require("spec.support.eventually")
 local operations = require("operations")
 local support = require("spec.support.mcp")
 
@@ -221,6 +222,47 @@ describe("the end of an MCP server over stdio", function()
     local client = support.connect("legacy", { restart = true })
     client:call("exit")
     assert.equal("back", assert(client:call("echo", { message = "back" })).data[1].text)
+    client:close()
+  end)
+
+  it("comes once for each call to one that ends over what each connection begins with", function()
+    local starts = os.tmpname()
+    local config = support.config("legacy", { restart = true, log_level = "info" })
+    local server = ("%s %s"):format(config.command, table.concat(config.args, " "))
+    local script = ("echo >>%s; [ $(wc -l <%s) = 1 ] && exec %s; exec %s exit=resources/subscribe"):format(starts,
+      starts, server, server)
+    config.command, config.args = "sh", { "-c", script }
+    local client = assert(operations.from_mcp.connect("spec", config))
+    for _, uri in ipairs({ "memo://a", "memo://b", "memo://c" }) do
+      assert(client:subscribe(uri, function() end))
+    end
+    client:call("exit")
+    for count = 2, 3 do
+      assert.equal("closed", select(2, client:call("echo", { message = "x" })).details.kind)
+      local file = assert(io.open(starts))
+      assert.equal(count, #file:read("*a"))
+      file:close()
+    end
+    client:close()
+    os.remove(starts)
+  end)
+
+  it("calls off what it asked: the next one may ask under the same id", function()
+    local asked = 0
+    local client = support.connect("legacy", { restart = true, elicitation = function()
+      asked = asked + 1
+      operations.sleep(asked == 1 and 3600 or 0)
+      return { action = "decline" }
+    end })
+    local waiting = operations.spawn(function()
+      return client:call("ask_user", { params = { message = "?" } })
+    end)
+    eventually(function()
+      return asked == 1
+    end)
+    os.execute("kill -9 " .. client._session._link._child.pid)
+    assert.equal("closed", select(2, waiting:wait()).details.kind)
+    assert.equal("decline", assert(client:call("ask_user", { params = { message = "?" } })).data.result.action)
     client:close()
   end)
 

@@ -4,6 +4,9 @@ local sse = require("operations.sse")
 
 local event_reader = {}
 
+-- The shortest time until a stream is opened again, whatever the server says, ms.
+local SHORTEST = 50
+
 ---@class operations.mcp.EventReader
 ---@field last_id string  of the last event, "" when there was none with an id
 ---@field retry? integer  ms, as the server asked
@@ -56,7 +59,7 @@ end
 ---@return number ms
 function EventReader:delay(failures)
   local asked = self.retry or 1000
-  return math.max(asked, math.min(asked * 2 ^ (failures - 1), limits.first_byte_timeout))
+  return math.max(SHORTEST, asked, math.min(asked * 2 ^ (failures - 1), limits.first_byte_timeout))
 end
 
 return event_reader

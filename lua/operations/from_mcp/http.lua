@@ -80,8 +80,16 @@ local function post(self, value, options)
   return stream, err, request
 end
 
-local function exchange(extend, self, request, options)
-  local entry = self.pending:open(request.id)
+local function answered_elsewhere()
+  return errors.new("ABORTED", "the request was answered on another stream")
+end
+
+-- Ends what a request waits for that somebody else has answered, or failed.
+local function interrupt(entry)
+  scheduler.interrupt_wait(entry.co, entry.err or answered_elsewhere())
+end
+
+local function exchange(extend, self, request, entry, options)
   local stream, err, http_request = post(self, request, options)
   if stream then
     if request.method == "initialize" then
@@ -89,10 +97,6 @@ local function exchange(extend, self, request, options)
     end
     err = reply.take(self, stream, request, entry, http_request, extend, options.on_progress)
   end
-  if entry.answered then
-    return entry.answer, entry.err
-  end
-  self.pending:drop(entry)
   return nil, err
 end
 
@@ -109,7 +113,14 @@ function Http:exchange(id, method, params, timeout, max, options)
   if self.closed then
     return nil, self.closed
   end
-  return timing.within(timeout, max, exchange, self, message.request(id, method, params), options)
+  local entry, co, is_main = self.pending:open(id), coroutine.running()
+  entry.co, entry.wake = not is_main and co or nil, interrupt
+  local _, err = timing.within(timeout, max, exchange, self, message.request(id, method, params), entry, options)
+  if entry.answered then
+    return entry.answer, entry.err
+  end
+  self.pending:drop(entry)
+  return nil, err
 end
 
 local function accept(self, value, entry)
@@ -153,11 +164,7 @@ function Http:progress(token, params)
   return entry ~= nil
 end
 
---- Sends what wants no answer, and waits until the server has it.
----@param value operations.mcp.Message
----@return true?
----@return operations.Error? err
-function Http:deliver(value)
+local function deliver(_, self, value)
   local stream, err, request = post(self, value, {})
   if not stream then
     return nil, err
@@ -167,6 +174,15 @@ function Http:deliver(value)
   end
   local body = requester.body(stream, self._config.max_message)
   return nil, requester.failure(request, stream, body or "")
+end
+
+--- Sends what wants no answer, and waits until the server has it.
+---@param value operations.mcp.Message
+---@return true?
+---@return operations.Error? err
+function Http:deliver(value)
+  local timeout = self._config.timeout
+  return timing.within(timeout, timeout, deliver, self, value)
 end
 
 --- The same, without waiting.

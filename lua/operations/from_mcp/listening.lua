@@ -12,7 +12,7 @@ local PAUSE, LONGEST = 500, 30000
 -- Endings after which asking again makes no sense.
 local function is_final(client, err)
   local details = err and err.details or {}
-  return client._closed or details.rpcCode ~= nil or details.kind == "closed" and not client._config.restart
+  return client._closed or details.rpcCode ~= nil or details.kind == "closed" -- the next connection is listened to anew
 end
 
 local function run(client, filter)
@@ -20,7 +20,7 @@ local function run(client, filter)
   while failures < limits.reconnects do
     local began = scheduler.host().now()
     local _, err = client._session:request("subscriptions/listen", { notifications = filter },
-      { timeout = client._config.max_timeout })
+      { timeout = client._config.max_timeout, attached = true })
     if is_final(client, err) then
       return
     end

@@ -104,6 +104,9 @@ function methods:set_roots(roots)
   return self._session:notify("notifications/roots/list_changed")
 end
 
+-- A server that ends over what is asked of each connection is not to be started for that again.
+local attached = { attached = true }
+
 --- What is asked of the server once a connection is there, or there again.
 ---@param self operations.mcp.Client
 function methods._resume(self)
@@ -115,10 +118,10 @@ function methods._resume(self)
     return
   end
   if config.log_level and session.capabilities.logging then
-    session:request("logging/setLevel", { level = config.log_level })
+    session:request("logging/setLevel", { level = config.log_level }, attached)
   end
-  for uri in pairs(self._watched) do
-    session:request("resources/subscribe", { uri = uri })
+  for _, uri in ipairs(uris_of(self._watched)) do
+    session:request("resources/subscribe", { uri = uri }, attached)
   end
 end
 

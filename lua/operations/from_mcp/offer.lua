@@ -8,18 +8,18 @@ local task = require("operations.task")
 local offer = {}
 
 -- The list of a method that a server need not have.
-local function list_of(self, method, key)
-  local items, err = self:_list(method, key, {})
+local function list_of(self, method, key, options)
+  local items, err = self:_list(method, key, options)
   if not items and err.details and err.details.rpcCode == -32601 then
     return {}
   end
   return items, err
 end
 
-local function load(self)
+local function load(self, options)
   local problems, tools, err = {}, {}, nil
   if self:has("tools") then
-    tools, err = list_of(self, "tools/list", "tools")
+    tools, err = list_of(self, "tools/list", "tools", options)
   end
   if not tools then
     return nil, err
@@ -44,20 +44,24 @@ local function load(self)
   return difference
 end
 
---- Lists again what the server has; whoever follows is told of what changed.
----@return operations.mcp.Changes?
----@return operations.Error? err
-function offer:refresh()
+local function refresh(self, options)
   return self._refreshing:run(function()
     self._cache:forget("tools/list")
     local session = self._session
     self.server, self.instructions, self.version = session.server, session.instructions, session.version
-    local difference, err = load(self)
+    local difference, err = load(self, options)
     if difference and not changes.is_none(difference) then
       self:_tell(self._followers, difference)
     end
     return difference, err
   end)
+end
+
+--- Lists again what the server has; whoever follows is told of what changed.
+---@return operations.mcp.Changes?
+---@return operations.Error? err
+function offer:refresh()
+  return refresh(self, {})
 end
 
 -- The server says that its list changed; several times is once.
@@ -68,8 +72,8 @@ function offer:_refresh_later()
   self._stale = true
   task.detach(function()
     self._stale = false
-    local ok, err = self:refresh()
-    if not ok and not self._closed then
+    local ok, err = refresh(self, { attached = true })
+    if not ok and not self._closed and not (err.details and err.details.kind == "closed") then
       self._config.log("warn", ("%s: the list could not be read again: %s"):format(self.name, err.message))
     end
   end)

@@ -40,6 +40,7 @@ end
 
 -- Reads one connection until the answer is there.
 local function read_answer(self, stream, reader, entry, extend, on_progress)
+  local interrupt = entry.wake
   entry.wake = function()
     stream:close()
   end
@@ -60,7 +61,7 @@ local function read_answer(self, stream, reader, entry, extend, on_progress)
       return false
     end
   end)
-  entry.wake = nil
+  entry.wake = interrupt
   return err
 end
 
@@ -97,6 +98,7 @@ local function read_body(self, stream, media, request, entry, http_request)
   if not body then
     return err
   end
+  entry.wake = nil -- what comes now is not waited for
   local is_success = stream.status >= 200 and stream.status < 300
   -- What refuses a request may speak JSON and not the protocol, as OAuth does.
   if is_json(media, body) and (is_success or body:find('"jsonrpc"', 1, true)) then
@@ -105,12 +107,15 @@ local function read_body(self, stream, media, request, entry, http_request)
       return nil
     end
   end
+  local details = { statusCode = stream.status, headers = stream.headers, body = body }
   if not is_success then
     return requester.failure(http_request, stream, body)
+  elseif is_json(media, body) then
+    return protocol_error(("%s: the server answered something else: %s"):format(request.method,
+      body:gsub("%s+", " "):sub(1, 200)), details)
   end
   return protocol_error(("%s: expected JSON or a stream of events, got content type %s: %s"):format(request.method,
-    stream.headers["content-type"] or "none", body:gsub("%s+", " "):sub(1, 200)),
-    { statusCode = stream.status, headers = stream.headers, body = body })
+    stream.headers["content-type"] or "none", body:gsub("%s+", " "):sub(1, 200)), details)
 end
 
 --- Takes the answer to a POST: the entry of the request is done then, or there is an error.

@@ -64,10 +64,15 @@ function Session:_connect(kind)
       self._events.log("debug", what, text)
     end,
     closed = function(reason)
+      self._incoming:close() -- nobody is left to be answered
       self._events.log("info", "disconnected: " .. reason.message)
     end,
   }, kind)
   self._link = link
+  if link and self._ended then
+    link:close()
+    return nil, self._ended
+  end
   return link, err
 end
 
@@ -89,6 +94,7 @@ function Session:_ask(id, method, params, timeout, options)
 end
 
 local function start(self)
+  self._incoming:close()
   if self._link and self._link.closed then
     self._link:close()
     self._link = nil
@@ -104,6 +110,7 @@ local function start(self)
     self._link:close()
     self._link = nil
   end
+  self._is_new = ok
   return ok, err
 end
 
@@ -119,27 +126,38 @@ function Session:start()
   end)
 end
 
-local function reconnect(self)
+local function no_connection(self)
   local link = self._link
-  if self._ended then
-    return nil, self._ended
-  elseif link and link.closed and not self._config.restart then
-    return nil, link.closed
+  return nil, self._ended or link and link.closed
+    or errors.new("EXECUTION_ERROR", "the connection was lost", { kind = "closed" })
+end
+
+-- Connects again; of those who ask for it at the same time, one tells that it was done.
+local function reconnect(self, options)
+  local link = self._link
+  if self._ended or options.attached or link and link.closed and not self._config.restart then
+    return no_connection(self)
   end
   local ok, err = self:start()
-  if ok then
+  if not ok then
+    return nil, err
+  elseif self._is_new then
+    self._is_new = false
     self._events.restarted()
   end
-  return ok and self._link, err
+  if not self._link then
+    return no_connection(self) -- it came to another end meanwhile
+  end
+  return self._link
 end
 
 -- The connection that is there, or there again.
-local function ensure(self)
+local function ensure(self, options)
   local link = self._link
   if link and not (self._ended or link.closed or link.expired) then
     return link
   end
-  return reconnect(self)
+  return reconnect(self, options)
 end
 
 -- Requests
@@ -151,6 +169,7 @@ end
 ---@field meta? table  further keys of `_meta`
 ---@field mirrored? operations.mcp.Mirrored[]  arguments that become headers
 ---@field repeatable? boolean  may be sent again when the answer was lost
+---@field attached? boolean  is about this connection: not worth another one
 
 -- Is it worth it? The session was forgotten by the server, or the answer was lost and may be asked for again.
 local function may_repeat(err, options)
@@ -160,7 +179,7 @@ end
 
 -- Sends a request, at most twice.
 local function exchange(self, method, params, options, again)
-  local link, err = ensure(self)
+  local link, err = ensure(self, options)
   if not link then
     return nil, err
   end
@@ -235,11 +254,11 @@ end
 ---@return true?
 ---@return operations.Error? err
 function Session:notify(method, params)
-  local ok, err = ensure(self)
-  if not ok then
+  local link, err = ensure(self, none)
+  if not link then
     return nil, err
   end
-  return self._link:deliver(message.notification(method, params))
+  return link:deliver(message.notification(method, params))
 end
 
 --- Ends it, and the server with it when it is a child process.

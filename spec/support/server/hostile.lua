@@ -87,6 +87,15 @@ function tools.promising()
   events("retry: 1\nid: p\ndata:\n\n")
 end
 
+-- Promises the rest for a time when nobody waits any more.
+function tools.patient()
+  events("retry: 3600000\nid: p\ndata:\n\n")
+end
+
+function tools.astray()
+  json(answer_of(987654, "astray"))
+end
+
 function tools.typeless(id)
   local body = " " .. answer_of(id, "typeless")
   raw(("HTTP/1.1 200 OK\r\nConnection: close\r\nContent-Length: %d\r\n\r\n%s"):format(#body, body))
@@ -216,6 +225,9 @@ if ngx.req.get_method() == "GET" then
   count("listened")
   return refuse(tonumber(args.get or 405))
 elseif ngx.req.get_method() == "DELETE" or not id then
+  if args.told == "never" and method then
+    ngx.sleep(30)
+  end
   return refuse(method and tonumber(args.told) or 202)
 elseif method == "initialize" then
   ngx.header["Mcp-Session-Id"] = args.session and "s" .. count("initialize")

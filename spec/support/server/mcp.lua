@@ -208,6 +208,8 @@ methods["ping"] = function()
   return {}
 end
 
+methods["resources/subscribe"] = methods["ping"]
+
 methods["subscriptions/listen"] = function(message)
   stream()
   local meta = { ["io.modelcontextprotocol/subscriptionId"] = message.id }
