@@ -106,18 +106,37 @@ function call_event.error(payload)
   return err
 end
 
+-- What begins the place of a value in an event, or in its payload, where whoever gave it knows only the rest.
+local frames = { "^/payload/input(.*)$", "^/payload/output/data(.*)$", "^/payload(/.*)$", "^/input(.*)$" }
+
+-- What is no JSON, as an issue of the input or of the result.
+local function unfit(err)
+  local path = type(err.details) == "table" and err.details.path
+  if not path then
+    return err
+  end
+  local message, at = err.message:sub(#path + 1):gsub("^: ", ""), nil
+  for _, frame in ipairs(frames) do
+    at = at or path:match(frame)
+  end
+  at = at or path
+  return invalid(at == "" and message or ("%s: %s"):format(at, message), { { path = at, message = message } })
+end
+
 --- JSON of what goes to a peer.
----@param event table
+---@param event table  or its payload alone
 ---@param max_message integer  bytes
 ---@return string? text
----@return operations.Error? err  VALIDATION_ERROR: it is no JSON, or too long
+---@return operations.Error? err  VALIDATION_ERROR: it is no JSON, with paths in the input or the result; or too long
 function call_event.encode(event, max_message)
   local text, err = json.encode(event)
-  if text and #text > max_message then
+  if not text then
+    return nil, unfit(err)
+  elseif #text > max_message then
     return nil, errors.new("VALIDATION_ERROR",
       ("a message of %d bytes is longer than max_message, %d"):format(#text, max_message))
   end
-  return text, err
+  return text
 end
 
 return call_event

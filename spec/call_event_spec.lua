@@ -1,0 +1,37 @@
+local call_event = require("operations.call_event")
+local json = require("operations.json")
+
+local LIMIT = 1000 -- bytes
+
+describe("an event of the call protocol", function()
+  it("is written as JSON", function()
+    local event = { type = "call.requested", payload = { requestId = "1", operationId = "a.b", input = { x = 1 } } }
+    assert.same(event, json.decode((assert(call_event.encode(event, LIMIT)))))
+  end)
+
+  it("says what is no JSON by its place in the input, the result, or what else was given", function()
+    local function nan_at(event)
+      local text, err = call_event.encode(event, LIMIT)
+      assert.is_nil(text)
+      assert.equal("VALIDATION_ERROR", err.code)
+      local issue = err.details[1]
+      assert.equal((issue.path == "" and "" or issue.path .. ": ") .. issue.message, err.message)
+      return issue.path
+    end
+    local bad = { list = { 1, 0 / 0 } }
+    assert.equal("/list/1", nan_at({ type = "call.requested", payload = { input = bad } }))
+    assert.equal("", nan_at({ type = "call.requested", payload = { input = 0 / 0 } }))
+    assert.equal("/list/1", nan_at({ input = bad })) -- a payload alone
+    assert.equal("/payload/list/1", nan_at({ input = { payload = bad } }))
+    assert.equal("/metadata/list/1", nan_at({ type = "call.requested", payload = { metadata = bad } }))
+    assert.equal("/list/1", nan_at({ type = "call.responded", payload = { output = { data = bad } } }))
+    assert.equal("/output/meta/list/1", nan_at({ type = "call.responded", payload = { output = { meta = bad } } }))
+  end)
+
+  it("is not longer than may be", function()
+    local text, err = call_event.encode({ payload = { input = ("x"):rep(LIMIT) } }, LIMIT)
+    assert.is_nil(text)
+    assert.equal("VALIDATION_ERROR", err.code)
+    assert.matches("longer than max_message, 1000", err.message)
+  end)
+end)
