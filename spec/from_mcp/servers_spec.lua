@@ -47,6 +47,45 @@ describe("from_mcp.load", function()
     servers:close()
   end)
 
+  it("tells of every entry that cannot be used, and connects to the others", function()
+    local servers = assert(operations.from_mcp.load({ mcpServers = {
+      fine = entry(), text = "npx server", null = json.null, list = { command = "true", args = { {} } },
+      empty = { command = "" }, unset = { command = "true", env = { A = json.null } },
+      unnamed = { command = "true", env = { "A=1" } }, nul = { command = "a\0b" },
+      named = { url = "http://127.0.0.1:1/", headers = { "X: 1" } }, nowhere = { url = "nowhere" },
+    } }, { log = function() end }))
+    local failed = {}
+    for _, problem in ipairs(servers.problems) do
+      failed[#failed + 1] = problem.name
+      assert.equal("VALIDATION_ERROR", problem.err.code)
+      assert.is_nil(problem.message:find(".lua:", 1, true))
+    end
+    table.sort(failed)
+    assert.same({ "empty", "list", "named", "nowhere", "nul", "null", "text", "unnamed", "unset" }, failed)
+    assert.equal("hi", assert(servers.clients.fine:call("echo", { message = "hi" })).data[1].text)
+    servers:close()
+  end)
+
+  it("takes arguments and variables that are written as numbers, or true and false", function()
+    local server = entry()
+    server.env.PORT, server.env.DEBUG = 8080, true
+    local line = ("exec %s %s"):format(server.command, table.concat(server.args, " "))
+    server.command, server.args = "sh", { "-c", line, 5 }
+    local servers = assert(operations.from_mcp.load({ one = server }, { log = function() end }))
+    assert.same({}, servers.problems)
+    local config = servers.clients.one._config
+    assert.equal("8080 true 5", table.concat({ config.env.PORT, config.env.DEBUG, config.args[#config.args] }, " "))
+    servers:close()
+  end)
+
+  for _, list in ipairs({ json.null, "x", 5, { { command = "true" } } }) do
+    it("says that there is no object of servers: " .. json.encode(list), function()
+      local servers, err = operations.from_mcp.load({ mcpServers = list })
+      assert.is_nil(servers)
+      assert.equal("VALIDATION_ERROR", err.code)
+    end)
+  end
+
   it("says what is wrong with a file", function()
     local servers, err = operations.from_mcp.load("/no/such/file")
     assert.is_nil(servers)

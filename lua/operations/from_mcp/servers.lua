@@ -51,6 +51,16 @@ local function expand(value)
   return copy
 end
 
+-- Arguments and variables are texts, whatever JSON they were written as.
+local function as_texts(list)
+  local copy = {}
+  for key, item in pairs(type(list) == "table" and list or {}) do
+    local kind = type(item)
+    copy[key] = (kind == "number" or kind == "boolean") and tostring(item) or item
+  end
+  return type(list) == "table" and copy or list
+end
+
 local taken_over = { "command", "args", "env", "cwd", "url", "headers", "timeout" }
 
 -- The configuration of an entry, with what counts for all.
@@ -64,6 +74,7 @@ local function config_of(entry, common, namespace)
       own[key] = expand(entry[key])
     end
   end
+  own.args, own.env = as_texts(own.args), as_texts(own.env)
   own.url = own.url or expand(entry.serverUrl)
   if entry.type == "sse" then
     own.verdict = "events"
@@ -71,11 +82,17 @@ local function config_of(entry, common, namespace)
   return own
 end
 
+-- The names of the servers and their entries; nil when there is no object of them.
 local function entries_of(source)
-  local table_of = source.mcpServers or source.servers or source
+  local listed = source.mcpServers or source.servers
+  local table_of = listed or source
+  if type(table_of) ~= "table" or table_of[1] ~= nil then
+    return nil
+  end
   local names = {}
   for name, entry in pairs(table_of) do
-    if type(name) == "string" and type(entry) == "table" and entry.disabled ~= true then
+    local is_table = type(entry) == "table"
+    if type(name) == "string" and (is_table and entry.disabled ~= true or not is_table and listed) then
       names[#names + 1] = name
     end
   end
@@ -102,15 +119,22 @@ local function namespaces_of(names, report)
 end
 
 local function connect(name, entry, common, namespace, open)
+  if type(entry) ~= "table" then
+    return nil, errors.new("VALIDATION_ERROR", "its entry is no object")
+  end
   local ok, given = pcall(config_of, entry, common, namespace)
   if not ok then
     return nil, errors.from(given)
   end
-  local fine, checked = pcall(config.check, name, given)
-  if not fine then
-    return nil, errors.new("VALIDATION_ERROR", tostring(checked))
+  local fine, client, err = pcall(function()
+    return clients.connect(name, config.check(name, given), open)
+  end)
+  if fine then
+    return client, err
+  elseif errors.is_error(client) then
+    return nil, client
   end
-  return clients.connect(name, checked, open)
+  return nil, errors.new("VALIDATION_ERROR", (tostring(client):gsub("^[^\n]-:%d+: ", ""):gsub("^from_mcp: ", "")))
 end
 
 --- Connects to all servers of a file or table, several at the same time.
@@ -118,11 +142,12 @@ end
 ---@param common operations.mcp.Config  for all of them
 ---@param open function
 ---@return operations.mcp.Servers?
----@return operations.Error? err  the file cannot be read
+---@return operations.Error? err  the file cannot be read, or lists no servers
 function servers.load(source, common, open)
   local self = setmetatable({ clients = {}, operations = {}, problems = {} }, Servers)
-  if type(source) == "string" then
-    local value, err = read(source)
+  local path = type(source) == "string" and source or nil
+  if path then
+    local value, err = read(path)
     if not value then
       return nil, err
     end
@@ -132,6 +157,10 @@ function servers.load(source, common, open)
     table.insert(self.problems, { name = name, message = message, err = err })
   end
   local names, entries = entries_of(source)
+  if not names then
+    return nil, errors.new("VALIDATION_ERROR", (path and path .. ": " or "") .. "an object of servers expected",
+      { location = path })
+  end
   local namespaces = namespaces_of(names, report)
   local ok, err = task_map.map(names, function(name)
     local client, failure = connect(name, entries[name], common, namespaces[name], open)
