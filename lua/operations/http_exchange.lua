@@ -63,10 +63,10 @@ end
 -- Waits of requests that are over, with all that they need, for the next.
 local idle, idle_count = {}, 0
 
--- Starts the request of a wait; the reactor watches over the deadline.
-local function begin_wait(wait, deadline)
+-- Starts the request of a wait; the reactor watches over the time that is left.
+local function begin_wait(wait, left)
   local request = wait.request
-  request.handle, request.deadline = wait.handle, deadline and deadline - scheduler.host().now()
+  request.handle, request.deadline = wait.handle, left
   local handle, kind, why = start(request, wait.on_event)
   if handle then
     wait.handle = handle
@@ -97,16 +97,23 @@ local function new_wait()
   return wait
 end
 
-local function take_wait(request)
-  local wait = request.wait or idle[idle_count]
+local function take_idle()
+  local wait = idle[idle_count]
   if not wait then
-    wait = new_wait()
-  elseif wait ~= request.wait then
-    idle[idle_count] = nil
-    idle_count = idle_count - 1
+    return new_wait()
   end
-  if request.again then
-    request.wait = wait -- the handle is of no use to others
+  idle[idle_count] = nil
+  idle_count = idle_count - 1
+  return wait
+end
+
+local function take_wait(request)
+  local wait = request.wait
+  if not wait then
+    wait = take_idle()
+    if request.again then
+      request.wait = wait -- its handle is of no use to others
+    end
   end
   wait.request, wait.done, wait.task = request, false, nil
   return wait

@@ -20,7 +20,7 @@ local function timed_out()
   return errors.new("TIMEOUT", "the deadline passed")
 end
 
--- Why `strand` must not wait (any more); else nil and its deadline.
+-- Why `strand` must not wait (any more); else nil, its deadline, and how many ms it has until then.
 local function interruption(strand)
   local task = strand.task
   if task and task._aborted then
@@ -30,10 +30,14 @@ local function interruption(strand)
   if strand.outer then
     deadline = strands.deadline_of(strand)
   end
-  if deadline and hosts.current().now() >= deadline then
+  if not deadline then
+    return nil
+  end
+  local left = deadline - hosts.current().now()
+  if left <= 0 then
     return timed_out()
   end
-  return nil, deadline
+  return nil, deadline, left
 end
 
 --- Was the running task cancelled, or did the running coroutine's deadline pass?
@@ -128,12 +132,13 @@ end
 ---@return any failure  nil when it was woken
 function scheduler.wait(wait)
   local strand = here()
-  local failure, deadline = interruption(strand)
+  local failure, deadline, left = interruption(strand)
   wait.failure = failure
   if failure then
     return failure
   elseif wait.start then
-    deadline = wait:start(deadline)
+    wait:start(left)
+    deadline = nil
   end
   wait_interruptibly(wait, strand, deadline)
   return wait.failure
