@@ -7,8 +7,8 @@ local wait = {}
 ---@field done boolean
 ---@field n integer  how many values it was woken with; they are at [1] to [n]
 ---@field failure? any  what the waiting coroutine raises
----@field start? fun(self: operations.Wait, left?: number)  starts what is waited for, and sees to it that it ends within
----  `left` ms
+---@field start? fun(self: operations.Wait, left?: number)  starts what is waited for, and sees to it that it ends
+---  within `left` ms
 ---@field cancel? fun(self: operations.Wait)  undoes what was armed; called at most once, if nothing woke the wait
 ---@field timer? fun()  stops the deadline's timer
 ---@field task? operations.Task  parked until this is done
