@@ -26,7 +26,8 @@ local websocket_hub = {}
 ---@field max_message? integer
 ---@field ping_interval? number
 ---@field handshake_timeout? number
----@field drain? number  ms that requests under way have when nginx ends the worker (`serve_request`), default 5,000
+---@field drain? number  ms that requests under way have when nginx ends the worker (`serve_request`), default 5,000;
+---  subscriptions without end are lost then
 ---@field log? fun(level: string, message: string, details: any)
 
 local option_kinds = {
