@@ -1,5 +1,7 @@
---- The same program in plain Lua, in Neovim and in OpenResty: whatever waits lets the program around it go on.
----   lua5.4 examples/hosts.lua                         nvim --headless -c "luafile examples/hosts.lua" -c "qa!"
+--- The same program in plain Lua, in Neovim and in OpenResty: whatever waits lets the program around it go on. The last
+--- two load what is built for LuaJIT (`make LUA=luajit`, and its luapath).
+---   examples/server/run lua5.4 examples/hosts.lua
+---   examples/server/run nvim --headless -c "luafile examples/hosts.lua" -c "qa!"
 ---   location /hosts { content_by_lua_file examples/hosts.lua; }
 local operations = require("operations")
 
