@@ -109,12 +109,16 @@ static int push_got(lua_State *L, process_Process *p, process_Got got,
   return 2;
 }
 
-/* handle:chunk() -> bytes | nil, "wait"|"over"; all of stdout that is there */
+/* handle:chunk() -> bytes, again | nil, "wait"|"over"; all of stdout that is
+** there.  Unless it is to be called `again`, there is nothing more now. */
 static int process_lua_chunk(lua_State *L) {
   process_Process *p = check_process(L);
   process_Text text;
   process_Got got = process_chunk(p, &text);
-  return push_got(L, p, got, &text);
+  int count = push_got(L, p, got, &text);
+  if (got != PROCESS_GOT) return count;
+  lua_pushboolean(L, p->starved || p->child.out < 0);
+  return 2;
 }
 
 /* handle:line() -> line | nil, "wait"|"over"|"too long" */

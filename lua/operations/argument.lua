@@ -1,6 +1,8 @@
 --- Misuse raises where it was written: one form for every message about a wrong argument.
 local argument = {}
 
+local type = type
+
 --- Raises "bad argument #position to 'name' (kind expected, got ...)" when `value` is not of the Lua type `kind`, at
 --- the place that called the function which calls this one.
 ---@param value any

@@ -82,12 +82,15 @@ end
 -- Hands over what is there of stdout; false once, at its end.
 local function hand_over(self)
   local on_chunk, handle = self._on_chunk, self._handle
-  local text, why = handle:chunk()
+  local text, what = handle:chunk()
   while text do
     on_chunk(text)
-    text, why = handle:chunk()
+    if not what then
+      return -- that was all for now
+    end
+    text, what = handle:chunk()
   end
-  if why == "over" and self._on_chunk then
+  if what == "over" and self._on_chunk then
     self._on_chunk = nil
     on_chunk(nil)
   end

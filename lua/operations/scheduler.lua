@@ -266,7 +266,7 @@ end
 -- What a task does in a thread of the host.
 local function run_in_thread(task)
   local start, fn = task._start, task._fn
-  task._start, task._fn = nil, nil
+  task._start, task._fn = false, nil
   if task._aborted then
     return task:_returned(false, task._aborted)
   end
@@ -319,7 +319,7 @@ local function run(task)
     strands.current = task._strand
     return ran(task, coroutine.resume(task._co))
   end
-  task._start = nil
+  task._start = false
   if task._aborted then
     return task:_returned(false, task._aborted)
   end

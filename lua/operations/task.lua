@@ -20,10 +20,10 @@ local task = {
 ---@class operations.Task
 ---@field _co? thread  until it returned; nil where tasks are the host's threads
 ---@field _strand operations.Strand
----@field _start? table  arguments, until it started
+---@field _start table|false  arguments, until it started
 ---@field _parent? operations.Task
----@field _wait? operations.Wait  what it waits for now
----@field _aborted? operations.Error  cancelled: every further wait raises this
+---@field _wait operations.Wait|false  what it waits for now
+---@field _aborted operations.Error|false  cancelled: every further wait raises this
 ---@field _results? table
 ---@field _failure? any
 ---@field _ended? boolean  and its children have
@@ -34,8 +34,8 @@ Task.__name = "operations.task"
 -- Both tables have room for what comes.
 local function new(deadline, ...)
   local self = setmetatable({
-    _start = compat.pack(...), _strand = nil, _co = nil, _wait = nil, _results = nil, _returned_already = nil,
-    _ended = nil, _observed = nil,
+    _start = compat.pack(...), _wait = false, _aborted = false, _strand = nil, _co = nil, _results = nil,
+    _returned_already = nil, _ended = nil, _observed = nil,
   }, Task)
   self._strand = { task = self, root = true, deadline = deadline, managed = nil }
   return self

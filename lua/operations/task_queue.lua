@@ -7,9 +7,10 @@ local queue, first, last, depth = {}, 1, 0, 0
 ---@param task operations.Task
 ---@return boolean only  nothing else was waiting to run
 function run_queue.push(task)
-  queue[last + 1] = task -- may raise when out of memory: nothing has changed then
-  last = last + 1
-  return first == last
+  local at = last + 1
+  queue[at] = task -- may raise when out of memory: nothing has changed then
+  last = at
+  return first == at
 end
 
 --- Runs the tasks that are ready now; those that become so meanwhile come next time. May be called from inside a task
@@ -22,9 +23,9 @@ function run_queue.turn(run, expired)
   local stop, ran = last, first <= last
   depth = depth + 1
   while first <= stop do
-    local task = queue[first]
-    queue[first] = nil
-    first = first + 1
+    local at = first
+    local task = queue[at]
+    queue[at], first = nil, at + 1
     run(task)
     if expired and expired() then
       break

@@ -72,18 +72,26 @@ function Duplex:accept(value)
   end
 end
 
---- Takes what a text that came says: one message, or a batch. One that the end of the bytes cut short answers nothing:
---- whoever waits is told of the end.
+-- A text that the end of the bytes cut short answers nothing: whoever waits is told of the end.
+function Duplex:_misread(err, text)
+  local id = repair.id(text)
+  if self._over or not (id and self.pending:fail(id, malformed(err.message))) then
+    self._events.noise("no JSON: " .. err.message, text:sub(1, 200))
+  end
+end
+
+--- Takes what a text that came says: one message, or a batch.
 ---@param value any
 ---@param err? operations.Error  it is no JSON
 ---@param text? string  then
 function Duplex:take(value, err, text)
-  if not err then
-    return message.each(value, self.accept, self)
+  if err then
+    return self:_misread(err, text)
+  elseif core.kind(value) ~= "array" then
+    return self:accept(value)
   end
-  local id = repair.id(text)
-  if self._over or not (id and self.pending:fail(id, malformed(err.message))) then
-    self._events.noise("no JSON: " .. err.message, text:sub(1, 200))
+  for i = 1, #value do
+    self:accept(value[i])
   end
 end
 
