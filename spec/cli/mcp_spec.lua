@@ -47,6 +47,14 @@ describe("--mcp", function()
     assert.matches("expected a command or a URL", result.err)
   end)
 
+  it("lets no server steer the terminal", function()
+    local words, escape = server(), [[\u001b[31;1mred\u001b[0m \u001b]0;title\u0007 \u009bx\u007f]]
+    local error_of = [[{"jsonrpc":"2.0","id":$id,"error":{"code":-1,"message":"]] .. escape .. [["}}]]
+    local result = command.run(("operations call --mcp '%s' mcp.say_raw 'text=%s'"):format(words, error_of))
+    assert.matches("tools/call: red ?]0;title? ?x?\n", result.err, 1, true)
+    assert.is_nil(result.err:find("[%z\1-\9\11-\31\127]"))
+  end)
+
   it("leaves no process behind when it is interrupted", function()
     local words = server()
     local result = command.run(("timeout --foreground --preserve-status -s INT %d env LD_PRELOAD=$SANITIZER %s "

@@ -37,13 +37,19 @@ local function write(text)
   end
 end
 
+-- What others wrote may not steer the terminal: its commands are left out, other control characters become "?".
+local function plain(text)
+  text = text:gsub("\27%[[0-9:;<=>?]*[ -/]*[@-~]", ""):gsub("[%z\1-\8\11-\31\127]", "?")
+  return (text:gsub("\194[\128-\159]", "?"))
+end
+
 local progress_shown = false
 
 --- Shows what is going on, when a person watches; the next thing on stderr wipes it.
 ---@param text string
 function output.progress(text)
   if system.is_terminal(STDERR) then
-    io.stderr:write("\r\27[K", text, " ")
+    io.stderr:write("\r\27[K", (plain(text):gsub("%s+", " ")), " ")
     io.stderr:flush()
     progress_shown = true
   end
@@ -57,10 +63,11 @@ function output.settle()
   end
 end
 
+--- Prints a text for people.
 ---@param text string
 function output.text(text)
   output.settle()
-  write(text)
+  write(plain(text))
 end
 
 --- Prints a value as JSON; raises the error object of one that is no JSON.
@@ -74,13 +81,14 @@ function output.data(value, pretty)
   if not text then
     error(err, 0)
   end
-  output.text(text .. "\n")
+  output.settle()
+  write(text .. "\n")
 end
 
 ---@param format string
 function output.complain(format, ...)
   output.settle()
-  io.stderr:write("operations: ", format:format(...), "\n")
+  io.stderr:write("operations: ", plain(format:format(...)), "\n")
 end
 
 local function is_issue(value)
@@ -91,7 +99,7 @@ end
 ---@param issues table[]
 function output.issues(issues)
   for _, issue in ipairs(issues) do
-    io.stderr:write("  ", issue.path == "" and "/" or issue.path, ": ", issue.message, "\n")
+    io.stderr:write("  ", plain(issue.path == "" and "/" or issue.path), ": ", plain(issue.message), "\n")
   end
 end
 
@@ -128,7 +136,7 @@ function output.failure(err)
   elseif type(details.statusCode) == "number" then
     local body = http_body(details)
     if body then
-      io.stderr:write("  ", body, "\n")
+      io.stderr:write("  ", plain(body), "\n")
     end
   elseif next(details) ~= nil then
     io.stderr:write("  ", json.encode(details, { sort_keys = true }) or "(details are no JSON)", "\n")
