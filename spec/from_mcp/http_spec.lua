@@ -281,6 +281,18 @@ describe("an MCP server over HTTP", function()
     assert.equal(2, #hear("tools/list"))
   end)
 
+  it("is asked again for what took input to get, however long that says it is fresh", function()
+    local asked = 0
+    local client = connect("era=modern&ttl=60000", { elicitation = function()
+      asked = asked + 1
+      return { action = "accept", content = { name = "Ada" } }
+    end })
+    for count = 1, 2 do
+      assert.equal("Ada", assert(client:request("resources/read", { uri = "memo://a" })).contents[1].text)
+      assert.equal(count, asked)
+    end
+  end)
+
   it("is asked for its list again when it says that a header is wrong", function()
     local client, hear = connect("era=modern", { stream = false })
     assert.equal("right", text_of(client:call("mismatch")))

@@ -47,4 +47,24 @@ describe("a cache of results", function()
     assert.is_true(count <= 256)
     assert.is_table(kept:find("resources/read", { uri = "1000" }))
   end)
+
+  it("keeps no more than so many bytes, however large the results", function()
+    local text = ("x"):rep(5 * 1024 * 1024)
+    for i = 1, 10 do
+      kept:keep("resources/read", { uri = tostring(i) }, { ttlMs = 50, text = text })
+    end
+    local bytes = 0
+    for _, entry in pairs(kept._entries) do
+      bytes = bytes + #entry.text
+    end
+    assert.is_true(bytes <= 16 * 1024 * 1024)
+    assert.is_table(kept:find("resources/read", { uri = "10" }))
+  end)
+
+  it("lets go of what is no longer fresh", function()
+    kept:keep("tools/list", nil, { ttlMs = 50 })
+    now = 1050
+    assert.is_nil(kept:find("tools/list"))
+    assert.same({}, kept._entries)
+  end)
 end)

@@ -197,12 +197,12 @@ end
 ---@return operations.Error? err
 function Client:request(method, params, options)
   argument.expect(method, "string", 1, "request")
-  local kept = self._cache:find(method, params)
+  local kept = not self._closed and self._cache:find(method, params)
   if kept then
     return kept
   end
-  local value, err = self._session:request(method, params, options)
-  if value and self._session.modern then
+  local value, err, in_rounds = self._session:request(method, params, options)
+  if value and self._session.modern and not in_rounds then
     self._cache:keep(method, params, value)
   end
   return value, err

@@ -4,6 +4,7 @@ local errors = require("operations.error")
 local event_reader = require("operations.from_mcp.event_reader")
 local requester = require("operations.from_mcp.requester")
 local task = require("operations.task")
+local timing = require("operations.from_mcp.timing")
 local url = require("operations.url")
 
 local events = {}
@@ -73,7 +74,7 @@ function Events:speak(_, version)
   self._version = version
 end
 
-function Events:_write(text)
+local function post(_, self, text)
   local request = {
     url = self._endpoint, method = "POST",
     headers = { ["Content-Type"] = "application/json", ["MCP-Protocol-Version"] = self._version },
@@ -86,6 +87,11 @@ function Events:_write(text)
     return true
   end
   return nil, requester.failure(request, stream, requester.body(stream, self._config.max_message) or "")
+end
+
+function Events:_write(text)
+  local timeout = self._config.timeout
+  return timing.within(timeout, timeout, post, self, text)
 end
 
 function Events:_post(text)

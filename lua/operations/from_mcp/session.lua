@@ -209,14 +209,16 @@ end
 ---@return table? result
 ---@return operations.Error? err  MCP_<code> for the server's errors, TIMEOUT, ABORTED, EXECUTION_ERROR with a
 ---  `details.kind`: "closed", "lost", "malformed", "size", ...
+---@return boolean? in_rounds  the result took more than one request
 function Session:request(method, params, options)
   options = options or none
   local reply, err = exchange(self, method, params, options)
   if not reply then
     return nil, err
   end
-  local result = reply.result
+  local result, in_rounds = reply.result, nil
   if reply.error ~= nil or self.modern and not rounds.is_over(self, reply) then
+    in_rounds = true
     result, err = follow(self, method, params, reply, options)
     if not result then
       return nil, err
@@ -226,7 +228,7 @@ function Session:request(method, params, options)
   if not ok then
     return nil, problem
   end
-  return result
+  return result, nil, in_rounds
 end
 
 --- Has every request say from which level on the server is to log (modern).

@@ -4,15 +4,15 @@ local task = require("operations.task")
 
 local tasks = {}
 
--- Between two questions when the server does not say, and at most, ms.
-local POLL, LONGEST = 1000, 30000
+-- Between two questions when the server does not say, at most, and at least, ms.
+local POLL, LONGEST, SHORTEST = 1000, 30000, 10
 
 -- States in which the result may be fetched: of the last one, too, because it brings what is asked for.
 local fetchable = { completed = true, failed = true, input_required = true }
 
 local function poll(session, id, pause, options)
   while true do
-    task.sleep(math.max(math.min(pause or POLL, LONGEST), 10) / 1000)
+    task.sleep(math.max(math.min(type(pause) == "number" and pause or POLL, LONGEST), SHORTEST) / 1000)
     local state, err = session:request("tasks/get", { taskId = id }, options)
     if not state then
       return nil, err

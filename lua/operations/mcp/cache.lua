@@ -4,8 +4,8 @@ local json = require("operations.json")
 
 local cache = {}
 
--- Results that are kept; with more, all are forgotten.
-local MAX = 256
+-- Results that are kept, and their bytes; with more, all are forgotten.
+local MAX, MAX_BYTES = 256, 16 * 1024 * 1024
 
 local cacheable = {
   ["tools/list"] = true, ["prompts/list"] = true, ["resources/list"] = true, ["resources/templates/list"] = true,
@@ -19,11 +19,19 @@ Cache.__index = Cache
 ---@param now fun(): number  ms
 ---@return operations.mcp.Cache
 function cache.new(now)
-  return setmetatable({ _now = now, _entries = {}, _count = 0 }, Cache)
+  return setmetatable({ _now = now, _entries = {}, _count = 0, _bytes = 0 }, Cache)
 end
 
 local function key_of(method, params)
   return method .. "\0" .. (params and next(params) ~= nil and json.encode(params, { sort_keys = true }) or "")
+end
+
+local function forget(self, key)
+  local entry = self._entries[key]
+  if entry then
+    self._entries[key] = nil
+    self._count, self._bytes = self._count - 1, self._bytes - #entry.text
+  end
 end
 
 --- A result that is fresh enough.
@@ -31,9 +39,12 @@ end
 ---@param params? table
 ---@return table?
 function Cache:find(method, params)
-  local entry = cacheable[method] and self._entries[key_of(method, params)]
+  local key = cacheable[method] and key_of(method, params)
+  local entry = self._entries[key]
   if entry and self._now() < entry.stale then
     return (json.decode(entry.text))
+  elseif entry then
+    forget(self, key)
   end
 end
 
@@ -46,14 +57,15 @@ function Cache:keep(method, params, result)
   if not cacheable[method] or type(ttl) ~= "number" or not (ttl > 0 and ttl < 2 ^ 53) then
     return
   end
-  local key = key_of(method, params)
-  if not self._entries[key] then
-    self._count = self._count + 1
-    if self._count > MAX then
-      self._entries, self._count = {}, 1
-    end
+  local key, text = key_of(method, params), json.encode(result)
+  forget(self, key)
+  if not text or #text > MAX_BYTES then
+    return
+  elseif self._count == MAX or self._bytes + #text > MAX_BYTES then
+    self._entries, self._count, self._bytes = {}, 0, 0
   end
-  self._entries[key] = { text = json.encode(result), stale = self._now() + ttl }
+  self._entries[key] = { text = text, stale = self._now() + ttl }
+  self._count, self._bytes = self._count + 1, self._bytes + #text
 end
 
 --- Forgets the results of a method, or of all.
@@ -61,7 +73,7 @@ end
 function Cache:forget(method)
   for key in pairs(self._entries) do
     if not method or key:sub(1, #method + 1) == method .. "\0" then
-      self._entries[key], self._count = nil, self._count - 1
+      forget(self, key)
     end
   end
 end

@@ -172,10 +172,11 @@ tool("grow", {}, function(arguments)
 end)
 
 tool("research", { execution = { taskSupport = "required" } }, function(arguments, params)
-  local task = { taskId = "t1", status = "working", pollInterval = 10, ttl = 60000, polls = 0, goal = arguments.goal }
+  local task = { taskId = "t1", status = "working", pollInterval = arguments.poll or 10, ttl = 60000, polls = 0,
+    goal = arguments.goal }
   methods["tasks/get"] = function()
     task.polls = task.polls + 1
-    task.status = task.polls >= 3 and task.goal or "working"
+    task.status = task.polls >= (arguments.polls or 3) and task.goal or "working"
     return task
   end
   methods["tasks/result"] = function()

@@ -208,6 +208,15 @@ methods["ping"] = function()
   return {}
 end
 
+methods["resources/read"] = function(message)
+  local answers = message.params.inputResponses
+  if not answers then
+    return tool.input(message)
+  end
+  return { contents = { { uri = message.params.uri, text = answers.who.content.name } }, ttlMs = tonumber(args.ttl),
+    cacheScope = "private" }
+end
+
 methods["resources/subscribe"] = methods["ping"]
 
 methods["subscriptions/listen"] = function(message)
