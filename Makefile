@@ -16,13 +16,17 @@ BUILD = build/$(RUNTIME)$(VARIANT)
 MODULES = $(BUILD)/operations
 
 REACTOR_SRC = $(wildcard src/reactor*.c)
+TRANSFER_SRC = $(wildcard src/transfer*.c)
 SYSTEM_SRC = src/system_lua.c
 WEBSOCKET_SRC = $(wildcard src/websocket*.c)
 REDIS_SRC = src/redis_lua.c
 SHA1_SRC = src/sha1.c
-CORE_SRC = $(filter-out $(REACTOR_SRC) $(SYSTEM_SRC) $(WEBSOCKET_SRC) $(REDIS_SRC) $(SHA1_SRC),$(wildcard src/*.c))
+CORE_SRC = $(filter-out $(REACTOR_SRC) $(TRANSFER_SRC) $(SYSTEM_SRC) $(WEBSOCKET_SRC) $(REDIS_SRC) $(SHA1_SRC),$(wildcard src/*.c))
 CORE_OBJ = $(CORE_SRC:src/%.c=$(BUILD)/%.o)
 REACTOR_OBJ = $(REACTOR_SRC:src/%.c=$(BUILD)/%.o) $(BUILD)/buffer.o
+# The reactor's functions that transfers call: modules do not see each other's.
+TRANSFER_OBJ = $(TRANSFER_SRC:src/%.c=$(BUILD)/%.o) \
+  $(addprefix $(BUILD)/,reactor.o reactor_timer.o reactor_stream.o reactor_handle_lua.o reactor_option_lua.o buffer.o)
 SYSTEM_OBJ = $(SYSTEM_SRC:src/%.c=$(BUILD)/%.o)
 WEBSOCKET_OBJ = $(WEBSOCKET_SRC:src/%.c=$(BUILD)/%.o) $(BUILD)/buffer.o $(BUILD)/sha1.o
 REDIS_OBJ = $(REDIS_SRC:src/%.c=$(BUILD)/%.o) $(BUILD)/sha1.o
@@ -39,7 +43,7 @@ ENVIRONMENT = LUA_PATH="$(LUA_PATH_BUILT);" LUA_CPATH="$(LUA_CPATH_BUILT);" $(PR
 .DEFAULT_GOAL := all
 
 .PHONY: all
-all: $(MODULES)/core.so $(MODULES)/reactor.so $(MODULES)/system.so $(OPTIONAL) $(BUILD)/bin/operations ## build the C modules for $(LUA)
+all: $(MODULES)/core.so $(MODULES)/reactor.so $(MODULES)/transfer.so $(MODULES)/system.so $(OPTIONAL) $(BUILD)/bin/operations ## build the C modules for $(LUA)
 
 $(MODULES)/core.so: $(CORE_OBJ)
 	@mkdir -p $(@D)
@@ -49,7 +53,12 @@ $(MODULES)/core.so: $(CORE_OBJ)
 $(MODULES)/reactor.so: $(REACTOR_OBJ)
 	@mkdir -p $(@D)
 	@echo "  $(CC) $@"
-	@$(CC) $(LIBFLAG) $(LDFLAGS) -o $@ $^ -lcurl -lpthread -ldl
+	@$(CC) $(LIBFLAG) $(LDFLAGS) -o $@ $^ -lpthread
+
+$(MODULES)/transfer.so: $(TRANSFER_OBJ)
+	@mkdir -p $(@D)
+	@echo "  $(CC) $@"
+	@$(CC) $(LIBFLAG) $(LDFLAGS) -o $@ $^ -lcurl -ldl
 
 $(MODULES)/system.so: $(SYSTEM_OBJ)
 	@mkdir -p $(@D)

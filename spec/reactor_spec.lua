@@ -17,6 +17,7 @@ local function collect()
 end
 
 describe("a reactor", function()
+  require("operations.transfer")
   local module = require("operations.reactor")
   local reactor, server
 
@@ -51,6 +52,15 @@ describe("a reactor", function()
     return reactor:next()
   end
 
+  it("keeps what was added to its types when it is loaded again", function()
+    package.loaded["operations.reactor"] = nil
+    local again = assert(require("operations.reactor").new())
+    package.loaded["operations.reactor"] = module
+    local handle = again:http({ url = server.url .. "/bytes?size=4", method = "GET" })
+    assert.is_nil(handle:read())
+    again:close()
+  end)
+
   it("knows what is true of a request that does not say otherwise, and of no stream", function()
     reactor = assert(module.new({ max_body = 1000, idle_timeout = 20, url = "http://nowhere/", decode = true }))
     local function outcome(path, options)
@@ -71,7 +81,7 @@ describe("a reactor", function()
       reactor:http({ method = "GET" })
     end, "bad options ('url' and 'method' expected)")
     assert.error_matches(function()
-      module.new({ window = -1 })
+      module.new({ window = -1 }):http({ url = server.url, method = "GET" })
     end, "negative")
   end)
 

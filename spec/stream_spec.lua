@@ -183,6 +183,7 @@ describe("a byte stream", function()
 end)
 
 describe("a reactor that gathers", function()
+  require("operations.transfer")
   local module = require("operations.reactor")
   local ours, theirs, sending, receiving, listener
 

@@ -165,7 +165,8 @@ static inline void *ops_self(lua_State *L, const char *name) {
   return same ? p : luaL_checkudata(L, 1, name);
 }
 
-/* A type of userdata: its methods, and what the collector calls. */
+/* A type of userdata: its methods, and what the collector calls.  One that is
+** there already keeps what was added to it. */
 static inline void ops_new_type(lua_State *L, const char *name,
                                 const luaL_Reg *methods, lua_CFunction gc) {
   luaL_newmetatable(L, name);
@@ -173,7 +174,11 @@ static inline void ops_new_type(lua_State *L, const char *name,
   lua_setfield(L, -2, "__name"); /* LuaJIT's luaL_newmetatable sets none */
   lua_pushcfunction(L, gc);
   lua_setfield(L, -2, "__gc");
-  lua_newtable(L);
+  lua_getfield(L, -1, "__index");
+  if (lua_isnil(L, -1)) {
+    lua_pop(L, 1);
+    lua_newtable(L);
+  }
   lua_pushvalue(L, -2); /* known without a look into the registry */
   ops_setfuncs(L, methods, 1);
   lua_setfield(L, -2, "__index");

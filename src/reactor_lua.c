@@ -4,18 +4,11 @@
 */
 #include "reactor_lua.h"
 
-#include <dlfcn.h>
 #include <errno.h>
 
+/* A reactor, though it may be closed. */
 static reactor_Reactor *to_reactor(lua_State *L) {
   return (reactor_Reactor *)ops_self(L, REACTOR_NAME);
-}
-
-reactor_Reactor *reactor_check(lua_State *L) {
-  reactor_Reactor *r = to_reactor(L);
-  if (!reactor_usable(r))
-    luaL_argerror(L, 1, "the reactor is closed, or of another process");
-  return r;
 }
 
 /* Handles by their address, weakly: dropping one cancels it. */
@@ -28,7 +21,8 @@ static void push_handles(lua_State *L) {
 }
 
 /* reactor.new(usual?) -> reactor | nil, message; `usual`: the options, numbers
-** and flags, of an HTTP request that does not say otherwise */
+** and flags, of an HTTP request that does not say otherwise; read by the first
+** one */
 static int reactor_create(lua_State *L) {
   reactor_Reactor *r;
   ops_Alloc alloc;
@@ -43,7 +37,6 @@ static int reactor_create(lua_State *L) {
   ops_setslot(L, 1, REACTOR_HANDLES);
   if (!lua_isnil(L, 2)) {
     luaL_checktype(L, 2, LUA_TTABLE);
-    reactor_http_usual(L);
     ops_setslot(L, 1, REACTOR_USUAL);
   }
   lua_settop(L, 1);
@@ -54,62 +47,12 @@ static int reactor_create(lua_State *L) {
   return 2;
 }
 
-reactor_Op *reactor_check_handle(lua_State *L) {
-  return (reactor_Op *)ops_self(L, REACTOR_HANDLE_NAME);
-}
-
-/* The handle on top is from now on found by its address. */
-static void enter_handle(lua_State *L, reactor_Op *op) {
-  ops_getslot(L, 1, REACTOR_HANDLES);
-  lua_pushvalue(L, -2);
-  ops_rawsetp(L, -2, op);
-  lua_pop(L, 1);
-}
-
-static void set_owner(lua_State *L) {
-  lua_pushvalue(L, 3);
-  ops_setslot(L, -2, REACTOR_OWNER);
-}
-
-void *reactor_new_handle(lua_State *L, size_t size, const reactor_Face *face) {
-  reactor_Op *op = (reactor_Op *)ops_newuserdata(L, size, REACTOR_SLOTS);
-  memset(op, 0, size);
-  op->face = face;
-  luaL_getmetatable(L, REACTOR_HANDLE_NAME);
-  lua_setmetatable(L, -2);
-  set_owner(L);
-  enter_handle(L, op);
-  return op;
-}
-
-void *reactor_used_handle(lua_State *L, size_t size, const reactor_Face *face) {
-  reactor_Op *op;
-  bool is_known;
-  lua_getfield(L, 2, "handle");
-  if (lua_isnil(L, -1)) {
-    lua_pop(L, 1);
-    return reactor_new_handle(L, size, face);
-  }
-  op = (reactor_Op *)ops_testudata(L, -1, REACTOR_HANDLE_NAME);
-  if (op == NULL || op->face != face || op->active) {
-    luaL_error(L, "bad option 'handle' (none of this kind that is over)");
-    return NULL; /* for the analyzer, which does not know that it raised */
-  }
-  is_known = op->reactor == to_reactor(L);
-  reactor_stop(op);
-  memset(op, 0, size);
-  op->face = face;
-  set_owner(L);
-  if (!is_known) enter_handle(L, op);
-  return op;
-}
-
 static int push_nothing(lua_State *L, reactor_Op *op, reactor_Event event) {
   (void)L, (void)op, (void)event;
   return 0;
 }
 
-static const reactor_Face timer_face = {push_nothing};
+static const reactor_Face timer_face = {push_nothing, NULL};
 
 /* reactor:timer(ms, owner?) -> handle; says "timer" once */
 static int reactor_lua_timer(lua_State *L) {
@@ -252,9 +195,7 @@ static int handle_owner(lua_State *L) {
 }
 
 static const luaL_Reg reactor_methods[] = {
-    {"http", reactor_lua_http},
     {"process", reactor_lua_process},
-    {"connect", reactor_lua_connect},
     {"listen", reactor_lua_listen},
     {"accept", reactor_lua_accept},
     {"timer", reactor_lua_timer},
@@ -274,24 +215,11 @@ static const luaL_Reg reactor_methods[] = {
 };
 
 static const luaL_Reg handle_methods[] = {
-    {"cancel", handle_cancel},    {"owner", handle_owner},
-    {"read", reactor_lua_read},   {"lend", reactor_lua_lend},
-    {"pause", reactor_lua_pause}, {"resume", reactor_lua_resume},
-    {"write", reactor_lua_write}, {NULL, NULL},
-};
-
-/* Never unloaded: a resolver thread of curl may outlive the Lua state. */
-static void pin(void) {
-  static const char here = 0;
-  Dl_info info;
-  if (dladdr(&here, &info) != 0 && info.dli_fname != NULL)
-    (void)dlopen(info.dli_fname, RTLD_NOW | RTLD_NODELETE);
-}
+    {"cancel", handle_cancel}, {"owner", handle_owner}, {NULL, NULL}};
 
 LUALIB_API int luaopen_operations_reactor(lua_State *L);
 
 int luaopen_operations_reactor(lua_State *L) {
-  pin();
   ops_new_type(L, REACTOR_NAME, reactor_methods, reactor_lua_close);
   ops_new_type(L, REACTOR_HANDLE_NAME, handle_methods, handle_cancel);
   reactor_relay_open(L);

@@ -22,7 +22,11 @@ typedef struct reactor_Face {
   /* Pushes what follows the event's name; returns how many values.  May raise:
   ** the event is then still there. */
   int (*push)(lua_State *L, reactor_Op *op, reactor_Event event);
+  /* The stream that the handle is, or NULL while it is none; NULL: never. */
+  struct stream_Stream *(*stream)(reactor_Op *op);
 } reactor_Face;
+
+/* reactor_handle_lua.c */
 
 /* The open reactor at index 1; raises when it is closed, or another process's.
  */
@@ -38,6 +42,10 @@ void *reactor_new_handle(lua_State *L, size_t size, const reactor_Face *face);
 /* Likewise, but the one that is the option `handle`, if there is one: it must
 ** be over. */
 void *reactor_used_handle(lua_State *L, size_t size, const reactor_Face *face);
+
+/* Adds methods to a type that ops_new_type has made. */
+void reactor_add_methods(lua_State *L, const char *type,
+                         const luaL_Reg *methods);
 
 /* reactor_option_lua.c: fields of the table at index 2.  All raise when the
 ** value is of a wrong type; strings stay on the stack, as does their nil. */
@@ -57,8 +65,9 @@ const char *reactor_string_option(lua_State *L, const char *name,
 /* Likewise; raises when a NUL is in it. */
 const char *reactor_text_option(lua_State *L, const char *name);
 
-/* Many at once: fills in the fields of `record` for which there is an option;
-** the list ends with a name NULL.  The table keeps the texts. */
+/* Many at once, of the table at `index`: fills in the fields of `record` for
+** which there is an option; the list ends with a name NULL.  The table keeps
+** the texts. */
 typedef enum reactor_OptionKind {
   OPTION_NUMBER, /* double */
   OPTION_SIZE,   /* size_t */
@@ -73,10 +82,8 @@ typedef struct reactor_Option {
   size_t offset; /* in the record */
 } reactor_Option;
 
-void reactor_options(lua_State *L, const reactor_Option *list, void *record);
-
-/* http_Request's options, all but `headers` and `body`. */
-extern const reactor_Option reactor_http_options[];
+void reactor_options(lua_State *L, int index, const reactor_Option *list,
+                     void *record);
 
 /* The text on top of the stack, which belongs to the option `name`. */
 const char *reactor_text_at_top(lua_State *L, const char *name);
@@ -85,22 +92,12 @@ const char *reactor_text_at_top(lua_State *L, const char *name);
 int reactor_lua_relay(lua_State *L);
 void reactor_relay_open(lua_State *L);
 
-/* reactor_http_lua.c: methods of the reactor and of its handles */
-int reactor_lua_http(lua_State *L);
-void reactor_http_usual(lua_State *L); /* pushes the options at 2, read */
-int reactor_lua_read(lua_State *L);
-int reactor_lua_lend(lua_State *L);
-int reactor_lua_pause(lua_State *L);
-int reactor_lua_resume(lua_State *L);
-int reactor_lua_write(lua_State *L);
-
 /* reactor_process_lua.c: likewise */
 int reactor_lua_process(lua_State *L);
 int reactor_lua_environment(lua_State *L);
 void reactor_process_open(lua_State *L); /* adds to the handle's methods */
 
 /* reactor_stream_lua.c: likewise */
-int reactor_lua_connect(lua_State *L);
 int reactor_lua_listen(lua_State *L);
 int reactor_lua_accept(lua_State *L);
 void reactor_stream_open(lua_State *L);

@@ -92,9 +92,10 @@ static void take(lua_State *L, const reactor_Option *option, char *record) {
   }
 }
 
-void reactor_options(lua_State *L, const reactor_Option *list, void *record) {
+void reactor_options(lua_State *L, int index, const reactor_Option *list,
+                     void *record) {
   lua_pushnil(L);
-  while (lua_next(L, 2)) {
+  while (lua_next(L, index)) {
     const reactor_Option *option =
         lua_type(L, -2) == LUA_TSTRING ? find(L, list) : NULL;
     if (option != NULL) take(L, option, (char *)record);

@@ -28,7 +28,7 @@ static int push_event(lua_State *L, reactor_Op *op, reactor_Event event) {
   return 1;
 }
 
-static const reactor_Face process_face = {push_event};
+static const reactor_Face process_face = {push_event, NULL};
 
 /* Options */
 

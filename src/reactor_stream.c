@@ -6,7 +6,7 @@
 #include <netdb.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
-#include <strings.h>
+#include <string.h>
 #include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
@@ -18,29 +18,28 @@
 static void on_ready(reactor_Reactor *r, int fd, uint32_t events);
 
 static size_t unsent(const stream_Stream *s) {
-  return s->http.upload.len - s->http.taken;
+  return s->out.len - s->taken;
 }
 
 static void watch(stream_Stream *s) {
-  reactor_Reactor *r = s->http.op.reactor;
+  reactor_Reactor *r = s->op.reactor;
   uint32_t want = 0;
   if (s->fd < 0) return;
-  if (!s->over && s->http.body.len < s->http.window) want |= EPOLLIN;
+  if (!s->over && s->in.len < s->window) want |= EPOLLIN;
   if (unsent(s) > 0) want |= EPOLLOUT;
-  r->sources[s->fd].op = &s->http.op;
+  r->sources[s->fd].op = &s->op;
   (void)reactor_watch(r, s->fd, want, on_ready); /* has its place */
 }
 
 static void drop(stream_Stream *s) {
-  reactor_Reactor *r = s->http.op.reactor;
+  reactor_Reactor *r = s->op.reactor;
   int fd = s->fd;
   s->fd = -1;
   s->over = true;
   if (fd < 0) return;
-  if (s->http.easy != NULL) {
-    /* curl closes it; till then nobody watches it. */
-    r->sources[fd].op = NULL;
-    http_release(&s->http);
+  if (s->layer != NULL) {
+    r->sources[fd].op = NULL; /* till it is closed nobody watches it */
+    s->layer->close(s);
     return;
   }
   if (reactor_usable(r)) reactor_closing(r, fd);
@@ -48,37 +47,25 @@ static void drop(stream_Stream *s) {
 }
 
 static void lose(stream_Stream *s, const char *reason) {
-  s->http.kind = "reset";
-  s->http.reason = reason;
+  s->reason = reason;
   drop(s);
-  reactor_say(&s->http.op, REACTOR_ERROR, true);
+  reactor_say(&s->op, REACTOR_ERROR, true);
 }
 
-/* As recv: how many bytes, 0 at the end, -1 with errno set. */
 static ssize_t receive(stream_Stream *s, char *bytes, size_t room) {
-  size_t n = 0;
-  CURLcode code;
-  if (!s->secure) return recv(s->fd, bytes, room, 0);
-  code = curl_easy_recv(s->http.easy->curl, bytes, room, &n);
-  if (code == CURLE_OK) return (ssize_t)n;
-  errno = code == CURLE_AGAIN ? EAGAIN : ECONNRESET;
-  return -1;
+  if (s->layer != NULL) return s->layer->receive(s, bytes, room);
+  return recv(s->fd, bytes, room, 0);
 }
 
 static ssize_t transmit(stream_Stream *s, const char *bytes, size_t length) {
-  size_t n = 0;
-  CURLcode code;
-  if (!s->secure) return send(s->fd, bytes, length, MSG_NOSIGNAL);
-  code = curl_easy_send(s->http.easy->curl, bytes, length, &n);
-  if (code == CURLE_OK) return (ssize_t)n;
-  errno = code == CURLE_AGAIN ? EAGAIN : ECONNRESET;
-  return -1;
+  if (s->layer != NULL) return s->layer->transmit(s, bytes, length);
+  return send(s->fd, bytes, length, MSG_NOSIGNAL);
 }
 
-/* Reads once; true when there may be more at once.  TLS may hold bytes that no
-** descriptor tells of: it is read until it has none. */
+/* Reads once; true when there may be more at once: a layer is read until it has
+** none. */
 static bool read_once(stream_Stream *s) {
-  buffer_Buffer *body = &s->http.body;
+  buffer_Buffer *body = &s->in;
   ssize_t n;
   if (!buffer_reserve(body, CHUNK)) {
     lose(s, "not enough memory for what came");
@@ -88,11 +75,11 @@ static bool read_once(stream_Stream *s) {
   while (n < 0 && errno == EINTR);
   if (n > 0) {
     body->len += (size_t)n;
-    return s->secure || n == CHUNK;
+    return s->layer != NULL || n == CHUNK;
   }
   if (n == 0) {
     s->over = true;
-    reactor_say(&s->http.op, REACTOR_DONE, unsent(s) == 0);
+    reactor_say(&s->op, REACTOR_DONE, unsent(s) == 0);
   } else if (errno != EAGAIN) {
     lose(s, strerror(errno));
   }
@@ -100,23 +87,23 @@ static bool read_once(stream_Stream *s) {
 }
 
 static void fill(stream_Stream *s) {
-  size_t before = s->http.body.len;
-  while (!s->over && s->http.body.len < s->http.window && read_once(s)) {
+  size_t before = s->in.len;
+  while (!s->over && s->in.len < s->window && read_once(s)) {
   }
-  if (s->http.body.len > before)
-    reactor_say(&s->http.op, REACTOR_DATA, s->over && unsent(s) == 0);
+  if (s->in.len > before)
+    reactor_say(&s->op, REACTOR_DATA, s->over && unsent(s) == 0);
 }
 
 static void flush(stream_Stream *s) {
-  buffer_Buffer *out = &s->http.upload;
+  buffer_Buffer *out = &s->out;
   ssize_t n = 0;
   while (unsent(s) > 0 && n >= 0) {
-    n = transmit(s, out->data + s->http.taken, unsent(s));
-    if (n > 0) s->http.taken += (size_t)n;
+    n = transmit(s, out->data + s->taken, unsent(s));
+    if (n > 0) s->taken += (size_t)n;
     else if (errno == EINTR) n = 0;
   }
   if (unsent(s) == 0) {
-    out->len = s->http.taken = 0;
+    out->len = s->taken = 0;
     if (out->capacity > CHUNK) buffer_free(out);
     if (s->closing && s->fd >= 0) (void)shutdown(s->fd, SHUT_WR);
   } else if (n < 0 && errno != EAGAIN) {
@@ -127,7 +114,7 @@ static void flush(stream_Stream *s) {
 static void tell_drained(stream_Stream *s) {
   if (!s->refused || unsent(s) >= s->queue) return;
   s->refused = false;
-  reactor_say(&s->http.op, REACTOR_DRAIN, false);
+  reactor_say(&s->op, REACTOR_DRAIN, false);
 }
 
 static void on_ready(reactor_Reactor *r, int fd, uint32_t events) {
@@ -146,14 +133,14 @@ static void on_release(reactor_Op *op) {
 }
 
 size_t stream_unread(const stream_Stream *s, const char **bytes) {
-  *bytes = s->http.body.len > 0 ? s->http.body.data : "";
-  return s->http.body.len;
+  *bytes = s->in.len > 0 ? s->in.data : "";
+  return s->in.len;
 }
 
 void stream_drained(stream_Stream *s) {
-  bool held = s->http.body.len >= s->http.window;
-  s->http.body.len = 0;
-  if (s->http.body.capacity > 2 * CHUNK) buffer_free(&s->http.body);
+  bool held = s->in.len >= s->window;
+  s->in.len = 0;
+  if (s->in.capacity > 2 * CHUNK) buffer_free(&s->in);
   if (s->fd < 0 || !held) return;
   fill(s);
   watch(s);
@@ -166,14 +153,13 @@ stream_Sent stream_send(stream_Stream *s, const char *bytes, size_t length,
     s->refused = true;
     return STREAM_FULL;
   }
-  if (s->http.taken > 0 && s->http.taken >= unsent(s)) {
-    memmove(s->http.upload.data, s->http.upload.data + s->http.taken,
-            unsent(s));
-    s->http.upload.len -= s->http.taken;
-    s->http.taken = 0;
+  if (s->taken > 0 && s->taken >= unsent(s)) {
+    memmove(s->out.data, s->out.data + s->taken, unsent(s));
+    s->out.len -= s->taken;
+    s->taken = 0;
   }
-  if (!buffer_add(&s->http.upload, bytes, length)) return STREAM_MEMORY;
-  if (unsent(s) < GATHERED && reactor_hold_op(&s->http.op)) return STREAM_SENT;
+  if (!buffer_add(&s->out, bytes, length)) return STREAM_MEMORY;
+  if (unsent(s) < GATHERED && reactor_hold_op(&s->op)) return STREAM_SENT;
   flush(s);
   watch(s);
   return s->fd >= 0 ? STREAM_SENT : STREAM_CLOSED;
@@ -186,64 +172,28 @@ void stream_finish(stream_Stream *s) {
   watch(s);
 }
 
-/* Connecting */
+/* Beginning and end */
 
 static void stop(reactor_Op *op) {
   stream_Stream *s = (stream_Stream *)op;
   if (op->held && s->fd >= 0 && reactor_usable(op->reactor))
-    (void)transmit(s, s->http.upload.data + s->http.taken, unsent(s));
+    (void)transmit(s, s->out.data + s->taken, unsent(s));
   drop(s);
-  if (s->http.easy != NULL) http_release(&s->http);
-  buffer_free(&s->http.head);
-  buffer_free(&s->http.body);
-  buffer_free(&s->http.upload);
+  buffer_free(&s->in);
+  buffer_free(&s->out);
 }
 
-static void no_delay(int fd) {
+void stream_begin(stream_Stream *s, int fd) {
+  ops_Alloc alloc = s->op.reactor->alloc;
   int on = 1;
+  buffer_init(&s->in, alloc, SIZE_MAX / 2);
+  buffer_init(&s->out, alloc, SIZE_MAX / 2);
+  s->fd = fd;
+  s->op.stop = stop;
+  s->op.on_release = on_release;
   (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
-}
-
-/* curl takes a connection that asked for nothing for an idle one, and closes it
-** when it likes.  So we keep a descriptor of our own; with TLS, whose state is
-** curl's, the first read makes the connection one that is in use. */
-static int take_connection(stream_Stream *s) {
-  curl_socket_t fd = CURL_SOCKET_BAD;
-  int own;
-  curl_easy_getinfo(s->http.easy->curl, CURLINFO_ACTIVESOCKET, &fd);
-  if (fd == CURL_SOCKET_BAD || s->secure) return fd;
-  own = fcntl(fd, F_DUPFD_CLOEXEC, 0);
-  http_release(&s->http);
-  if (own >= 0 && !reactor_opened(s->http.op.reactor, own)) {
-    close(own);
-    return -1;
-  }
-  return own;
-}
-
-static void on_connected(http_Transfer *t) {
-  stream_Stream *s = (stream_Stream *)t;
-  s->fd = take_connection(s);
-  if (s->fd < 0) {
-    lose(s, "the connection is gone");
-    return;
-  }
-  no_delay(s->fd);
-  reactor_say(&t->op, REACTOR_HEAD, false);
-  fill(s);
+  if (s->layer != NULL) fill(s);
   watch(s);
-}
-
-bool stream_connect(reactor_Reactor *r, stream_Stream *s,
-                    const http_Request *request, size_t queue) {
-  s->fd = -1;
-  s->queue = queue;
-  s->secure = strncasecmp(request->url, "https:", 6) == 0;
-  s->http.on_connected = on_connected;
-  if (!http_start(r, &s->http, request)) return false;
-  s->http.op.stop = stop;
-  s->http.op.on_release = on_release;
-  return true;
 }
 
 /* Listening */
@@ -335,16 +285,8 @@ static bool adopt(reactor_Reactor *r, stream_Stream *s, int fd) {
     errno = ENOMEM;
     return false;
   }
-  buffer_init(&s->http.head, r->alloc, 0);
-  buffer_init(&s->http.body, r->alloc, SIZE_MAX / 2);
-  buffer_init(&s->http.upload, r->alloc, SIZE_MAX / 2);
-  s->fd = fd;
-  s->http.op.stop = stop;
-  s->http.op.on_release = on_release;
-  s->http.op.timer.op = &s->http.op;
-  reactor_start(r, &s->http.op);
-  no_delay(fd);
-  watch(s);
+  reactor_start(r, &s->op);
+  stream_begin(s, fd);
   return true;
 }
 
@@ -353,7 +295,7 @@ bool stream_accept(stream_Listener *l, stream_Stream *s, size_t window,
   reactor_Reactor *r = l->op.reactor;
   int fd;
   s->fd = -1;
-  s->http.window = window;
+  s->window = window;
   s->queue = queue;
   do fd = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
   while (fd < 0 && (errno == EINTR || errno == ECONNABORTED));

@@ -1,31 +1,43 @@
 /*
-** reactor_stream.h - byte streams inside a reactor: connections that libcurl
-** makes (names, proxies, TLS), and those that a listener accepts.  No protocol.
+** reactor_stream.h - byte streams inside a reactor: connected sockets, and the
+** listeners that accept them.  No protocol; who connects is elsewhere.  No Lua.
 */
 #ifndef OPERATIONS_REACTOR_STREAM_H
 #define OPERATIONS_REACTOR_STREAM_H
 
-#include "reactor_http.h"
+#include "buffer.h"
+#include "reactor.h"
 
-/* Says HEAD: it is connected; DATA: stream_read has more; DRAIN: stream_send
-** may be tried again; DONE: the other side sends no more; ERROR. */
-typedef struct stream_Stream {
-  /* First: a handle.  Makes the connection; then `body` is what came and
-  ** `upload` what goes, from `taken` on. */
-  http_Transfer http;
-  int fd; /* -1 before it is connected, and after it is closed */
-  bool secure;
-  size_t queue; /* unsent bytes at which stream_send refuses more */
-  bool refused; /* stream_send said FULL */
-  bool closing; /* our side, once all is sent */
-  bool over;    /* the other side ended */
-} stream_Stream;
+typedef struct stream_Stream stream_Stream;
 
-/* Starts to connect a zeroed stream; of the request, url ("http" or "https"
-** with host and port), timeouts, TLS and proxy count, and `window`: unread
-** bytes at which the sender is held back.  As http_start. */
-bool stream_connect(reactor_Reactor *r, stream_Stream *s,
-                    const http_Request *request, size_t queue);
+/* What bytes go through on their way, such as TLS. */
+typedef struct stream_Layer {
+  /* As recv and send: how many bytes, 0 at the end, -1 with errno set.  It may
+  ** hold bytes that no descriptor tells of. */
+  ssize_t (*receive)(stream_Stream *s, char *bytes, size_t room);
+  ssize_t (*transmit)(stream_Stream *s, const char *bytes, size_t length);
+  void (*close)(stream_Stream *s); /* the descriptor too */
+} stream_Layer;
+
+/* Says DATA: stream_unread has more; DRAIN: stream_send may be tried again;
+** DONE: the other side sends no more; ERROR: it was lost. */
+struct stream_Stream {
+  reactor_Op op;             /* first: a handle */
+  int fd;                    /* -1 after it is closed */
+  const stream_Layer *layer; /* NULL: none */
+  buffer_Buffer in, out;
+  size_t taken;       /* of `out`, by the socket */
+  size_t window;      /* unread bytes at which the sender is held back */
+  size_t queue;       /* unsent bytes at which stream_send refuses more */
+  const char *reason; /* of its loss */
+  bool refused;       /* stream_send said FULL */
+  bool closing;       /* our side, once all is sent */
+  bool over;          /* the other side ended */
+};
+
+/* Makes a stream of a connected socket that the reactor was told of.  Its op is
+** started; `layer`, `window` and `queue` are set, the rest is zero. */
+void stream_begin(stream_Stream *s, int fd);
 
 /* What came so far: borrowed until stream_drained. */
 size_t stream_unread(const stream_Stream *s, const char **bytes);

@@ -1,6 +1,6 @@
 /*
-** reactor_stream_lua.c - reactor:connect, reactor:listen, reactor:accept and
-** what their handles say and do.
+** reactor_stream_lua.c - reactor:listen, reactor:accept and what the handles of
+** streams say and do, whoever connected them.
 */
 #include "reactor_lua.h"
 #include "reactor_stream.h"
@@ -8,12 +8,14 @@
 #include <errno.h>
 
 static int push_event(lua_State *L, reactor_Op *op, reactor_Event event) {
-  const stream_Stream *s = (const stream_Stream *)op;
   if (event != REACTOR_ERROR) return 0;
-  lua_pushstring(L, s->http.kind);
-  lua_pushstring(L, http_reason(&s->http));
-  lua_pushstring(L, s->http.phase);
-  return 3;
+  lua_pushliteral(L, "reset");
+  lua_pushstring(L, ((const stream_Stream *)op)->reason);
+  return 2;
+}
+
+static stream_Stream *stream_of(reactor_Op *op) {
+  return (stream_Stream *)op;
 }
 
 static int push_nothing(lua_State *L, reactor_Op *op, reactor_Event event) {
@@ -21,38 +23,8 @@ static int push_nothing(lua_State *L, reactor_Op *op, reactor_Event event) {
   return 0;
 }
 
-static const reactor_Face stream_face = {push_event};
-static const reactor_Face listener_face = {push_nothing};
-
-/* reactor:connect(options, owner?) -> handle | nil, kind, message
-** options: url ("http" or "https", host and port), connect_timeout (ms),
-** ca_file, cert_file, key_file, key_password, proxy, public_only, window, queue
-** (bytes).  Says "head" when connected, "data" when handle:receive() has more,
-** "drain" when handle:transmit() may be tried again, "done" when the other side
-** ended, "error", kind, message, phase. */
-int reactor_lua_connect(lua_State *L) {
-  reactor_Reactor *r = reactor_check(L);
-  http_Request q;
-  stream_Stream *s;
-  luaL_checktype(L, 2, LUA_TTABLE);
-  lua_settop(L, 3);
-  s = (stream_Stream *)reactor_new_handle(L, sizeof(*s), &stream_face);
-  memset(&q, 0, sizeof(q));
-  q.method = "GET";
-  q.decode = true;
-  q.connect_only = true;
-  q.max_headers = q.window = SIZE_MAX / 4;
-  reactor_options(L, reactor_http_options, &q);
-  if (q.url == NULL) return luaL_error(L, "bad options ('url' expected)");
-  if (stream_connect(r, s, &q, reactor_size_option(L, "queue"))) {
-    lua_settop(L, 4);
-    return 1;
-  }
-  lua_pushnil(L);
-  lua_pushstring(L, s->http.kind);
-  lua_pushstring(L, http_reason(&s->http));
-  return 3;
-}
+static const reactor_Face stream_face = {push_event, stream_of};
+static const reactor_Face listener_face = {push_nothing, NULL};
 
 static int push_failure(lua_State *L, int error) {
   lua_pushnil(L);
@@ -108,8 +80,10 @@ int reactor_lua_accept(lua_State *L) {
 
 static stream_Stream *check_stream(lua_State *L) {
   reactor_Op *op = reactor_check_handle(L);
-  if (op->face != &stream_face) luaL_argerror(L, 1, "not a stream");
-  return (stream_Stream *)op;
+  const reactor_Face *face = (const reactor_Face *)op->face;
+  stream_Stream *s = face->stream != NULL ? face->stream(op) : NULL;
+  if (s == NULL) luaL_argerror(L, 1, "not a stream that is connected");
+  return s;
 }
 
 /* handle:receive() -> bytes | nil; what came so far */
@@ -122,7 +96,7 @@ static int stream_lua_receive(lua_State *L) {
     return 1;
   }
   lua_pushlstring(L, bytes, length);
-  if (s->http.op.reactor != NULL) stream_drained(s);
+  if (s->op.reactor != NULL) stream_drained(s);
   return 1;
 }
 
@@ -161,8 +135,5 @@ static const luaL_Reg stream_methods[] = {
 };
 
 void reactor_stream_open(lua_State *L) {
-  luaL_getmetatable(L, REACTOR_HANDLE_NAME);
-  lua_getfield(L, -1, "__index");
-  ops_setfuncs(L, stream_methods, 0);
-  lua_pop(L, 2);
+  reactor_add_methods(L, REACTOR_HANDLE_NAME, stream_methods);
 }

@@ -14,14 +14,20 @@ describe("the plain host", function()
     assert.matches("deadlock", tostring(raised))
   end)
 
-  it("does not load libcurl until something waits", function()
-    local interpreter = arg[-1] or "lua5.4"
+  -- What a program of its own prints.
+  local function printed(program)
     local i = -1
     while arg[i - 1] do
       i = i - 1
-      interpreter = arg[i]
     end
-    local program = [[
+    local pipe = io.popen(("%s -e '%s'"):format(arg[i] or "lua5.4", program:gsub("\n", " ")))
+    local answer = pipe:read("*a")
+    pipe:close()
+    return answer
+  end
+
+  it("does not load the reactor until something waits", function()
+    assert.equal("fine\n", printed([[
       local operations = require("operations")
       assert(not package.loaded["operations.reactor"])
       operations.run(function() operations.spawn(function() end) end)
@@ -29,11 +35,43 @@ describe("the plain host", function()
       operations.sleep(0)
       assert(package.loaded["operations.reactor"])
       print("fine")
-    ]]
-    local pipe = io.popen(("%s -e '%s'"):format(interpreter, program:gsub("\n", " ")))
-    local answer = pipe:read("*a")
-    pipe:close()
-    assert.equal("fine\n", answer)
+    ]]))
+  end)
+
+  it("does not load libcurl until something is asked for over HTTP, or connected to", function()
+    assert.equal("fine\n", printed([[
+      local operations = require("operations")
+      local stream = require("operations.stream")
+      local function loaded()
+        for line in io.lines("/proc/self/maps") do
+          if line:find("libcurl", 1, true) then
+            return true
+          end
+        end
+        return false
+      end
+      local listener = assert(stream.listen("127.0.0.1", 0, function() end))
+      local process = assert(operations.process.spawn({ "echo", "word" }))
+      assert(process:read_line() == "word")
+      process:wait()
+      operations.sleep(0)
+      assert(not loaded())
+      assert(stream.connect("127.0.0.1", listener.port)):close()
+      assert(loaded())
+      print("fine")
+    ]]))
+  end)
+
+  it("says what is missing where libcurl is", function()
+    assert.equal("fine\n", printed([[
+      package.preload["operations.transfer"] = function() error("libcurl.so.4: cannot open", 0) end
+      local operations = require("operations")
+      for _ = 1, 2 do
+        local ok, why = pcall(operations.http.request, { url = "http://127.0.0.1:1/" })
+        assert(not ok and why:find("need libcurl (", 1, true) and why:find("libcurl.so.4: cannot open", 1, true), why)
+      end
+      print("fine")
+    ]]))
   end)
 
   it("lets Ctrl-C through, after the tasks' cleanup", function()

@@ -4,8 +4,9 @@ local sources = require("sources")
 
 local libraries = {
   ["operations.core"] = { "pcre2-8", "m", variable = "PCRE2" },
-  ["operations.reactor"] = { "curl", "pthread", "dl", variable = "CURL" },
+  ["operations.reactor"] = { "pthread" },
   ["operations.system"] = {},
+  ["operations.transfer"] = { "curl", "dl", variable = "CURL" },
 }
 
 local program = "lua/operations/cli/main.lua" -- installed as a program, not as a module
@@ -19,8 +20,10 @@ local function add_c_module(lines, name, files)
   end
   lines[#lines + 1] = "      },"
   lines[#lines + 1] = "      defines = { \"_GNU_SOURCE\" },"
-  if linked.variable then
+  if #linked > 0 then
     lines[#lines + 1] = ("      libraries = { \"%s\" },"):format(table.concat(linked, "\", \""))
+  end
+  if linked.variable then
     lines[#lines + 1] = ("      incdirs = { \"$(%s_INCDIR)\" },"):format(linked.variable)
     lines[#lines + 1] = ("      libdirs = { \"$(%s_LIBDIR)\" },"):format(linked.variable)
   end
@@ -29,7 +32,7 @@ end
 
 local function module_lines()
   local lines, modules = {}, sources.c_modules()
-  for _, name in ipairs({ "operations.core", "operations.reactor", "operations.system" }) do
+  for _, name in ipairs({ "operations.core", "operations.reactor", "operations.system", "operations.transfer" }) do
     if modules[name] then
       add_c_module(lines, name, modules[name])
     end

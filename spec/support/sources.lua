@@ -41,17 +41,22 @@ function sources.module(path)
   return (path:gsub("^lua/", ""):gsub("%.lua$", ""):gsub("/init$", ""):gsub("/", "."))
 end
 
-local own_module = { reactor = true, redis = true, system = true, websocket = true }
+local own_module = { reactor = true, redis = true, system = true, transfer = true, websocket = true }
 
--- Files that several modules have each their own of; whether the core has them as well.
+-- Files that several modules have each their own of; whether the one that they are named for has them as well.
 local shared = {
-  { "src/buffer.c", core = true, "operations.reactor", "operations.websocket" },
+  { "src/buffer.c", named = true, "operations.reactor", "operations.transfer", "operations.websocket" },
+  { "src/reactor.c", named = true, "operations.transfer" },
+  { "src/reactor_handle_lua.c", named = true, "operations.transfer" },
+  { "src/reactor_option_lua.c", named = true, "operations.transfer" },
+  { "src/reactor_stream.c", named = true, "operations.transfer" },
+  { "src/reactor_timer.c", named = true, "operations.transfer" },
   { "src/sha1.c", "operations.redis", "operations.websocket" },
 }
 
 local function c_module(path)
   for _, file in ipairs(shared) do
-    if file[1] == path and not file.core then
+    if file[1] == path and not file.named then
       return nil
     end
   end

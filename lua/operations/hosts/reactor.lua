@@ -19,25 +19,41 @@ local usual = {
 
 local function get()
   if not reactor or not reactor:usable() then
-    -- Not above: programs that never wait do not pay for loading libcurl.
+    -- Not above: programs that never wait do without.
     reactor = require("operations.reactor").new(usual)
   end
   return reactor
 end
 reactor_loop.get = get
 
+local missing -- why the first try failed: LuaJIT says it once
+
+-- Loads what the reactor starts with libcurl, which is more than half of the memory of a program that never does.
+local function load_transfers()
+  local loaded, why = pcall(require, "operations.transfer")
+  if not loaded then
+    missing = missing or tostring(why)
+    error("HTTP and outgoing connections need libcurl (Debian's package libcurl4, others' libcurl): " .. missing, 0)
+  end
+end
+
 ---@class operations.Handle  of the reactor; it has the methods of its kind
 ---@field cancel fun(self)
 ---@field owner fun(self): function?  its `on_event`
 
 --- Starts something; its events go to `on_event`.
----@param kind "http"|"process"|"timer"
+---@param kind "http"|"connect"|"listen"|"accept"|"process"
 ---@param options any
 ---@param on_event fun(kind: string, ...)
 ---@return operations.Handle handle  dropping it cancels
 function reactor_loop.start(kind, options, on_event)
   local r = get()
-  return r[kind](r, options, on_event)
+  local start = r[kind]
+  if not start then
+    load_transfers()
+    start = r[kind]
+  end
+  return start(r, options, on_event)
 end
 
 --- A one-shot timer.

@@ -1,4 +1,4 @@
-#include "reactor_brotli.h"
+#include "transfer_brotli.h"
 
 #include <dlfcn.h>
 #include <stdint.h>

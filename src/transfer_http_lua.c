@@ -1,8 +1,7 @@
 /*
-** reactor_http_lua.c - reactor:http and what its handles say.
+** transfer_http_lua.c - reactor:http and what its handles say.
 */
-#include "reactor_http.h"
-#include "reactor_lua.h"
+#include "transfer_lua.h"
 
 #include <stddef.h>
 
@@ -117,7 +116,7 @@ static int push_event(lua_State *L, reactor_Op *op, reactor_Event event) {
   }
 }
 
-static const reactor_Face http_face = {push_event};
+static const reactor_Face http_face = {push_event, NULL};
 
 /* Options */
 
@@ -149,7 +148,7 @@ static const char *line_at(void *ud, size_t i) {
   { #name, sizeof(#name) - 1, kind, offsetof(http_Request, name) }
 
 /* Those that every request has come first. */
-const reactor_Option reactor_http_options[] = {
+const reactor_Option transfer_options[] = {
     OPTION(url, OPTION_TEXT),
     OPTION(method, OPTION_TEXT),
     OPTION(stream, OPTION_FLAG),
@@ -183,23 +182,31 @@ static void no_options(http_Request *q) {
   q->upload_size = -1;
 }
 
-void reactor_http_usual(lua_State *L) {
-  http_Request *q = (http_Request *)lua_newuserdata(L, sizeof(*q));
-  const reactor_Option *option = reactor_http_options;
+/* The field of a request that an option fills in. */
+static const char **text_of(http_Request *q, const reactor_Option *option) {
+  return (const char **)((char *)q + option->offset);
+}
+
+/* Pushes what requests of the reactor have in common: read by the first. */
+static const http_Request *push_usual(lua_State *L) {
+  const reactor_Option *option = transfer_options;
+  http_Request *q;
+  ops_getslot(L, 1, REACTOR_USUAL);
+  if (lua_isuserdata(L, -1)) return (http_Request *)lua_touserdata(L, -1);
+  q = (http_Request *)lua_newuserdata(L, sizeof(*q));
   no_options(q);
-  reactor_options(L, option, q);
+  if (lua_istable(L, -2)) reactor_options(L, lua_gettop(L) - 1, option, q);
   for (; option->name != NULL; option++) /* nothing keeps texts */
-    if (option->kind == OPTION_TEXT)
-      *(const char **)((char *)q + option->offset) = NULL;
+    if (option->kind == OPTION_TEXT) *text_of(q, option) = NULL;
+  lua_replace(L, -2);
+  lua_pushvalue(L, -1);
+  ops_setslot(L, 1, REACTOR_USUAL);
+  return q;
 }
 
 /* The options as they are when nothing is said; a stream has no limits then. */
 static void begin_request(lua_State *L, http_Request *q) {
-  const http_Request *usual;
-  ops_getslot(L, 1, REACTOR_USUAL);
-  usual = (const http_Request *)lua_touserdata(L, -1);
-  if (usual != NULL) *q = *usual;
-  else no_options(q);
+  *q = *push_usual(L);
   lua_getfield(L, 2, "stream");
   if (lua_toboolean(L, -1)) {
     q->max_body = SIZE_MAX / 4;
@@ -235,14 +242,9 @@ static const char *copy(char **p, const char *text) {
   return *p - room;
 }
 
-/* The field of a request that an option fills in. */
-static const char **text_of(http_Request *q, const reactor_Option *option) {
-  return (const char **)((char *)q + option->offset);
-}
-
 /* Bytes of a request's texts; how many lines it has. */
 static size_t measure(http_Request *q, size_t *count) {
-  const reactor_Option *option = reactor_http_options;
+  const reactor_Option *option = transfer_options;
   const char *line;
   size_t room = 0;
   for (; option->name != NULL; option++)
@@ -255,7 +257,7 @@ static size_t measure(http_Request *q, size_t *count) {
 
 /* Has the handle at 4 remember the request, all but body and deadline. */
 static void keep_request(lua_State *L, http_Request *q) {
-  const reactor_Option *option = reactor_http_options;
+  const reactor_Option *option = transfer_options;
   size_t count, i, room = measure(q, &count);
   Kept *kept = (Kept *)lua_newuserdata(
       L, sizeof(*kept) + count * sizeof(*kept->lines) + room);
@@ -285,7 +287,7 @@ static bool recall_request(lua_State *L, http_Request *q) {
 
 static void read_request(lua_State *L, http_Request *q) {
   begin_request(L, q);
-  reactor_options(L, reactor_http_options, q);
+  reactor_options(L, 2, transfer_options, q);
   if (q->upload_size > MAX_UPLOAD) q->upload_size = -1;
   if (q->url == NULL || q->method == NULL)
     luaL_error(L, "bad options ('url' and 'method' expected)");
@@ -304,7 +306,7 @@ static void read_request(lua_State *L, http_Request *q) {
 ** status, headers, then "data" whenever handle:read() has something, then
 ** "done"; with `join`, "done" with all, as above, when a small answer is there
 ** whole.  With `upload`, "want" asks for handle:write(). */
-int reactor_lua_http(lua_State *L) {
+static int transfer_lua_http(lua_State *L) {
   reactor_Reactor *r = reactor_check(L);
   http_Request q;
   http_Transfer *t;
@@ -336,7 +338,7 @@ static http_Transfer *check_transfer(lua_State *L) {
 }
 
 /* handle:read() -> bytes | nil; what came so far of a stream's body */
-int reactor_lua_read(lua_State *L) {
+static int transfer_lua_read(lua_State *L) {
   http_Transfer *t = check_transfer(L);
   size_t length;
   const char *bytes = http_lend(t, SIZE_MAX, &length);
@@ -348,7 +350,7 @@ int reactor_lua_read(lua_State *L) {
 
 /* handle:lend(max) -> address, size | nil; likewise, but where it lies: until
 ** the handle is used again or the reactor takes a step */
-int reactor_lua_lend(lua_State *L) {
+static int transfer_lua_lend(lua_State *L) {
   http_Transfer *t = check_transfer(L);
   lua_Number max = luaL_checknumber(L, 2);
   size_t length;
@@ -362,7 +364,7 @@ int reactor_lua_lend(lua_State *L) {
 }
 
 /* handle:write(bytes): the next piece of a body; "" ends it */
-int reactor_lua_write(lua_State *L) {
+static int transfer_lua_write(lua_State *L) {
   http_Transfer *t = check_transfer(L);
   size_t length;
   const char *bytes = luaL_checklstring(L, 2, &length);
@@ -372,13 +374,27 @@ int reactor_lua_write(lua_State *L) {
 }
 
 /* handle:pause(): no more is read from the socket */
-int reactor_lua_pause(lua_State *L) {
+static int transfer_lua_pause(lua_State *L) {
   http_pause(check_transfer(L));
   return 0;
 }
 
 /* handle:resume() */
-int reactor_lua_resume(lua_State *L) {
+static int transfer_lua_resume(lua_State *L) {
   http_resume(check_transfer(L));
   return 0;
+}
+
+static const luaL_Reg reactor_methods[] = {{"http", transfer_lua_http},
+                                           {NULL, NULL}};
+
+static const luaL_Reg handle_methods[] = {
+    {"read", transfer_lua_read},   {"lend", transfer_lua_lend},
+    {"pause", transfer_lua_pause}, {"resume", transfer_lua_resume},
+    {"write", transfer_lua_write}, {NULL, NULL},
+};
+
+void transfer_http_open(lua_State *L) {
+  reactor_add_methods(L, REACTOR_NAME, reactor_methods);
+  reactor_add_methods(L, REACTOR_HANDLE_NAME, handle_methods);
 }

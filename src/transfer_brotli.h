@@ -1,10 +1,10 @@
 /*
-** reactor_brotli.h - do the bytes that go by make a whole brotli stream?  Only
+** transfer_brotli.h - do the bytes that go by make a whole brotli stream?  Only
 ** decoding tells: the decoder that libcurl uses does it a second time, and the
 ** output is dropped.
 */
-#ifndef OPERATIONS_REACTOR_BROTLI_H
-#define OPERATIONS_REACTOR_BROTLI_H
+#ifndef OPERATIONS_TRANSFER_BROTLI_H
+#define OPERATIONS_TRANSFER_BROTLI_H
 
 #include <stdbool.h>
 #include <stddef.h>

@@ -1,17 +1,17 @@
 /*
-** reactor_coding.h - was an encoded body cut short?  libcurl takes the end of
+** transfer_coding.h - was an encoded body cut short?  libcurl takes the end of
 ** the bytes for the end of the body.  Watches the encoded bytes go by, reads
 ** what frames them and compares with what was decoded.
 */
-#ifndef OPERATIONS_REACTOR_CODING_H
-#define OPERATIONS_REACTOR_CODING_H
+#ifndef OPERATIONS_TRANSFER_CODING_H
+#define OPERATIONS_TRANSFER_CODING_H
 
 #include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
 #include "alloc.h"
-#include "reactor_brotli.h"
+#include "transfer_brotli.h"
 
 typedef enum coding_Kind {
   CODING_NONE,    /* not encoded, or in a way that nothing is known about */

@@ -1,7 +1,7 @@
 /*
-** reactor_request.c - what a request asks of curl's easy handle.
+** transfer_request.c - what a request asks of curl's easy handle.
 */
-#include "reactor_http.h"
+#include "transfer_http.h"
 
 #include <stdio.h>
 #include <strings.h>

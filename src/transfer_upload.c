@@ -1,4 +1,4 @@
-#include "reactor_http.h"
+#include "transfer_http.h"
 
 size_t http_on_read(char *bytes, size_t size, size_t n, void *ud) {
   http_Transfer *t = (http_Transfer *)ud;

@@ -1,4 +1,4 @@
-#include "reactor_coding.h"
+#include "transfer_coding.h"
 
 #include <string.h>
 #include <strings.h>

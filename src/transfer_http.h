@@ -1,16 +1,16 @@
 /*
-** reactor_http.h - HTTP transfers: libcurl's multi interface inside a reactor.
+** transfer_http.h - HTTP transfers: libcurl's multi interface inside a reactor.
 ** No Lua.  Redirects are not followed; nothing of the caller's is copied by
 ** guess: what it wants, it says in the request.
 */
-#ifndef OPERATIONS_REACTOR_HTTP_H
-#define OPERATIONS_REACTOR_HTTP_H
+#ifndef OPERATIONS_TRANSFER_HTTP_H
+#define OPERATIONS_TRANSFER_HTTP_H
 
 #include <curl/curl.h>
 
 #include "buffer.h"
 #include "reactor.h"
-#include "reactor_coding.h"
+#include "transfer_coding.h"
 
 /* Borrowed for the duration of http_start; the body until the transfer ends. */
 typedef struct http_Request {
@@ -46,6 +46,7 @@ typedef struct http_Request {
 } http_Request;
 
 typedef struct http_Transfer http_Transfer;
+typedef struct http_Pool http_Pool; /* some of the transfers of a reactor */
 
 /* URLs of up to this many bytes are parsed once for all requests in a row. */
 #define HTTP_KEPT_URL 512
@@ -67,12 +68,12 @@ typedef struct http_Easy {
 } http_Easy;
 
 struct http_Transfer {
-  reactor_Op op;          /* first: a handle */
-  struct http_Pool *pool; /* where curl has it */
-  http_Easy *easy;        /* NULL once it is over */
-  buffer_Buffer head;     /* fields of the last block: http_next_field */
-  buffer_Buffer body;     /* what came of it */
-  size_t read, lent;      /* of that, to a stream's user */
+  reactor_Op op;      /* first: a handle */
+  http_Pool *pool;    /* where curl has it */
+  http_Easy *easy;    /* NULL once it is over */
+  buffer_Buffer head; /* fields of the last block: http_next_field */
+  buffer_Buffer body; /* what came of it */
+  size_t read, lent;  /* of that, to a stream's user */
   size_t head_bytes, trailers, max_headers;
   uint64_t received; /* bytes of body so far, decoded */
   size_t max_body, window;
@@ -116,8 +117,13 @@ bool http_start(reactor_Reactor *r, http_Transfer *t,
 ** which closes the connection. */
 void http_release(http_Transfer *t);
 
-/* Why it failed, in words. */
-const char *http_reason(const http_Transfer *t);
+/* Of one that is connected: gives its easy handle away, which http_close ends
+** together with the connection; gives back the memory of what it has; ends it
+** as lost. */
+http_Easy *http_take(http_Transfer *t);
+void http_close(reactor_Reactor *r, http_Pool *pool, http_Easy *easy);
+void http_free(http_Transfer *t);
+void http_lose(http_Transfer *t, const char *reason);
 
 /* Lends up to `max` of the bytes of a stream that nobody has read; they are
 ** read by the next call, which lets the rest come when there are no more.  NULL
@@ -132,26 +138,40 @@ bool http_write(http_Transfer *t, const char *bytes, size_t length);
 void http_pause(http_Transfer *t);
 void http_resume(http_Transfer *t);
 
-/* reactor_request.c: tells curl what is asked for. */
+/* transfer_request.c: tells curl what is asked for. */
 CURLcode http_set_request(http_Transfer *t, const http_Request *q);
 
 /* What no request changes, but for the callbacks. */
 CURLcode http_easy_open(http_Easy *easy);
 void http_easy_close(http_Easy *easy);
 
-/* reactor_upload.c: bodies that come piece by piece */
+/* transfer_failure.c: whether and why it failed */
+
+void http_fail(http_Transfer *t, const char *kind, const char *reason);
+
+/* The kind of failure that one of curl's codes is. */
+const char *http_kind_of(CURLcode code);
+
+/* It ended with a code of curl's: sets kind, phase and words of a failure, but
+** for those that were found before. */
+void http_judge(http_Transfer *t, CURLcode code);
+
+/* Why it failed, in words. */
+const char *http_reason(const http_Transfer *t);
+
+/* transfer_upload.c: bodies that come piece by piece */
 
 /* What curl calls for the next piece. */
 size_t http_on_read(char *bytes, size_t size, size_t n, void *ud);
 
-/* reactor_address.c */
+/* transfer_address.c */
 
 /* Is it an address of the public internet (RFC 6890)? */
 bool http_is_public(const struct sockaddr *address);
 
-/* reactor_head.c: what the lines of an answer's head say */
+/* transfer_head.c: what the lines of an answer's head say */
 
-/* In reactor_http.c: the head is complete, the body may take its time. */
+/* In transfer_http.c: the head is complete, the body may take its time. */
 void http_head_end(http_Transfer *t);
 
 /* Takes one line in.  False when the transfer must end: kind is set. */

@@ -1,4 +1,4 @@
-#include "reactor_http.h"
+#include "transfer_http.h"
 
 #include <arpa/inet.h>
 #include <netinet/in.h>

@@ -1,4 +1,4 @@
-#include "reactor_http.h"
+#include "transfer_http.h"
 
 #include <stdlib.h>
 #include <strings.h>
@@ -19,12 +19,12 @@
 ** many of which may stay open, have a multi handle of their own. */
 enum { POOL_REQUESTS, POOL_STREAMS, POOLS };
 
-typedef struct http_Pool {
+struct http_Pool {
   CURLM *multi;
   reactor_Reactor *reactor;
   reactor_Time due; /* when curl wants to be called */
   reactor_OnReady on_ready;
-} http_Pool;
+};
 
 /* curl's part of a reactor. */
 typedef struct http_Engine {
@@ -47,11 +47,6 @@ static int on_timer(CURLM *multi, long timeout_ms, void *ud) {
   ((http_Pool *)ud)->due =
       timeout_ms < 0 ? REACTOR_NEVER : reactor_after((double)timeout_ms);
   return 0;
-}
-
-static void fail(http_Transfer *t, const char *kind, const char *reason) {
-  t->kind = kind;
-  t->reason = reason;
 }
 
 static http_Transfer *transfer_of(void *ud) {
@@ -90,7 +85,8 @@ static int on_request(void *ud, char *ip, char *local_ip, int port,
   curl_easy_getinfo(t->easy->curl, CURLINFO_REQUEST_SIZE, &t->requested);
   if (!t->once || before < 0 || t->requested <= before)
     return CURL_PREREQFUNC_OK;
-  fail(t, "reset", "the connection was lost; the request may have been read");
+  http_fail(t, "reset",
+            "the connection was lost; the request may have been read");
   return CURL_PREREQFUNC_ABORT;
 }
 
@@ -106,12 +102,12 @@ static size_t on_body(char *bytes, size_t size, size_t n, void *ud) {
     return CURL_WRITEFUNC_PAUSE;
   }
   if (length > t->max_body - t->received) {
-    fail(t, "size", "the body is larger than max_body");
+    http_fail(t, "size", "the body is larger than max_body");
     t->limit = t->max_body;
     return 0;
   }
   if (!buffer_add(&t->body, bytes, length)) {
-    fail(t, "memory", "not enough memory for the body");
+    http_fail(t, "memory", "not enough memory for the body");
     return 0;
   }
   t->received += length;
@@ -131,124 +127,6 @@ static int on_debug(CURL *easy, curl_infotype type, char *bytes, size_t length,
 }
 
 /* The end of a transfer */
-
-static const struct {
-  CURLcode code;
-  const char *kind;
-} kinds[] = {
-    {CURLE_COULDNT_RESOLVE_HOST, "dns"},
-    {CURLE_COULDNT_RESOLVE_PROXY, "dns"},
-    {CURLE_COULDNT_CONNECT, "connect"},
-    {CURLE_PROXY, "connect"},
-    {CURLE_OPERATION_TIMEDOUT, "timeout"},
-    {CURLE_SSL_CONNECT_ERROR, "tls"},
-    {CURLE_PEER_FAILED_VERIFICATION, "tls"},
-    {CURLE_SSL_CERTPROBLEM, "tls"},
-    {CURLE_SSL_CIPHER, "tls"},
-    {CURLE_SSL_CACERT_BADFILE, "tls"},
-    {CURLE_SSL_ISSUER_ERROR, "tls"},
-    {CURLE_SSL_ENGINE_NOTFOUND, "tls"},
-    {CURLE_SSL_ENGINE_SETFAILED, "tls"},
-    {CURLE_SSL_ENGINE_INITFAILED, "tls"},
-    {CURLE_SSL_CRL_BADFILE, "tls"},
-    {CURLE_SSL_PINNEDPUBKEYNOTMATCH, "tls"},
-    {CURLE_SSL_INVALIDCERTSTATUS, "tls"},
-    {CURLE_USE_SSL_FAILED, "tls"},
-    {CURLE_SSL_SHUTDOWN_FAILED, "tls"},
-    {CURLE_PARTIAL_FILE, "truncated"},
-    {CURLE_GOT_NOTHING, "reset"},
-    {CURLE_SEND_ERROR, "reset"},
-    {CURLE_RECV_ERROR, "reset"},
-    {CURLE_SEND_FAIL_REWIND, "reset"},
-    {CURLE_HTTP2_STREAM, "reset"},
-    {CURLE_BAD_CONTENT_ENCODING, "encoding"},
-    {CURLE_OUT_OF_MEMORY, "memory"},
-    {CURLE_URL_MALFORMAT, "request"},
-    {CURLE_OK, "protocol"}, /* all others */
-};
-
-static const char *kind_of(CURLcode code) {
-  size_t i = 0;
-  while (kinds[i].code != code && kinds[i].code != CURLE_OK) i++;
-  return kinds[i].kind;
-}
-
-/* Which of curl's own two times was up. */
-static const char *phase_of(const http_Transfer *t) {
-  double connected = 0;
-  curl_easy_getinfo(t->easy->curl, CURLINFO_PRETRANSFER_TIME, &connected);
-  return connected > 0 ? "total" : "connect";
-}
-
-/* One code stands for a lost connection, bad chunks and what a TLS server says
-** when it is too late for a handshake to fail. */
-static const char *kind_of_loss(const char *message) {
-  if (strstr(message, "chunk") != NULL) return "protocol";
-  return strstr(message, " alert ") != NULL ? "tls" : "reset";
-}
-
-/* curl's words for a header line of more than 100 KiB: out of memory. */
-static bool is_long_line(const http_Transfer *t, CURLcode code) {
-  double began = 0;
-  curl_easy_getinfo(t->easy->curl, CURLINFO_STARTTRANSFER_TIME, &began);
-  return code == CURLE_OUT_OF_MEMORY && began > 0 && !t->head_complete;
-}
-
-/* Lost with a connection, not by what came over it. */
-static bool is_loss(const http_Transfer *t, CURLcode code) {
-  switch (code) {
-  case CURLE_SEND_ERROR:
-  case CURLE_GOT_NOTHING: return true;
-  case CURLE_RECV_ERROR: return strcmp(t->kind, "reset") == 0;
-  default: return false;
-  }
-}
-
-/* So over HTTP/2, which is sure only when an answer says so: curl fails to send
-** (a window's update) when the server is gone, and forgets what the server said
-** before, often all of an answer but that this was its end. */
-static bool is_shared_loss(const http_Transfer *t, CURLcode code) {
-  long version = CURL_HTTP_VERSION_2_0;
-  if (!t->shared || (t->stream && t->head_complete)) return false;
-  if (t->head_complete)
-    curl_easy_getinfo(t->easy->curl, CURLINFO_HTTP_VERSION, &version);
-  if (version != CURL_HTTP_VERSION_2_0) return false;
-  return code == CURLE_PARTIAL_FILE || code == CURLE_HTTP2 || is_loss(t, code);
-}
-
-/* Lost with a connection that served others too: curl does not try all such
-** requests again. */
-static bool is_stale(const http_Transfer *t, CURLcode code) {
-  long opened = 1;
-  curl_easy_getinfo(t->easy->curl, CURLINFO_NUM_CONNECTS, &opened);
-  if (opened == 0 && !t->head_complete && is_loss(t, code)) return true;
-  return is_shared_loss(t, code);
-}
-
-static void judge(http_Transfer *t, CURLcode code) {
-  if (t->kind != NULL) return; /* we stopped it ourselves */
-  if (code != CURLE_OK)
-    memcpy(t->message, t->easy->message, sizeof(t->message));
-  if (is_long_line(t, code)) {
-    fail(t, "size", "a line of the headers is larger than allowed");
-  } else if (code != CURLE_OK) {
-    t->kind = kind_of(code);
-    if (code == CURLE_OPERATION_TIMEDOUT) t->phase = phase_of(t);
-    if (t->message[0] == '\0' && t->reason == NULL)
-      t->reason = curl_easy_strerror(code);
-    if (code == CURLE_RECV_ERROR) t->kind = kind_of_loss(t->message);
-    if (code == CURLE_PARTIAL_FILE && !t->head_complete) t->kind = "reset";
-    if (is_stale(t, code)) t->phase = "reused";
-  } else if (t->coding.kind != CODING_NONE && !coding_whole(&t->coding)) {
-    fail(t, "truncated", "the compressed body was cut short");
-  } else if (!t->head_complete) {
-    fail(t, "truncated", "the answer ended before its head did");
-  }
-}
-
-const char *http_reason(const http_Transfer *t) {
-  return t->reason != NULL ? t->reason : t->message;
-}
 
 static void drop_easy(reactor_Reactor *r, http_Easy *easy) {
   http_easy_close(easy);
@@ -270,12 +148,29 @@ void http_release(http_Transfer *t) {
   coding_end(&t->coding);
 }
 
-static void stop(reactor_Op *op) {
-  http_Transfer *t = (http_Transfer *)op;
-  http_release(t);
+http_Easy *http_take(http_Transfer *t) {
+  http_Easy *easy = t->easy;
+  reactor_timer_unset(t->op.reactor, &t->op.timer);
+  easy->transfer = NULL;
+  t->easy = NULL;
+  return easy;
+}
+
+void http_close(reactor_Reactor *r, http_Pool *pool, http_Easy *easy) {
+  curl_multi_remove_handle(pool->multi, easy->curl);
+  drop_easy(r, easy);
+}
+
+void http_free(http_Transfer *t) {
   buffer_free(&t->head);
   buffer_free(&t->body);
   buffer_free(&t->upload);
+}
+
+static void stop(reactor_Op *op) {
+  http_Transfer *t = (http_Transfer *)op;
+  http_release(t);
+  http_free(t);
 }
 
 /* A small answer that is there whole before its head was pulled. */
@@ -291,14 +186,20 @@ static void end(http_Transfer *t, CURLcode code) {
     t->on_connected(t);
     return;
   }
-  judge(t, code);
+  http_judge(t, code);
   http_release(t);
   join(t);
   reactor_say(&t->op, t->kind != NULL ? REACTOR_ERROR : REACTOR_DONE, true);
 }
 
+void http_lose(http_Transfer *t, const char *reason) {
+  http_fail(t, "reset", reason);
+  http_release(t);
+  reactor_say(&t->op, REACTOR_ERROR, true);
+}
+
 static void late(http_Transfer *t, const char *phase, const char *reason) {
-  fail(t, "timeout", reason);
+  http_fail(t, "timeout", reason);
   t->phase = phase;
   end(t, CURLE_OK);
 }
@@ -504,7 +405,7 @@ static http_Easy *take_easy(http_Transfer *t) {
 }
 
 static bool refuse(http_Transfer *t, const char *kind, const char *reason) {
-  fail(t, kind, reason);
+  http_fail(t, kind, reason);
   reactor_stop(&t->op);
   return false;
 }
@@ -529,7 +430,7 @@ static void take_options(http_Transfer *t, const http_Request *q) {
 bool http_start(reactor_Reactor *r, http_Transfer *t, const http_Request *q) {
   CURLcode code;
   if (!open_engine(r)) {
-    fail(t, "memory", "libcurl could not be started");
+    http_fail(t, "memory", "libcurl could not be started");
     return false;
   }
   buffer_init(&t->head, r->alloc, SIZE_MAX / 2);
@@ -545,7 +446,7 @@ bool http_start(reactor_Reactor *r, http_Transfer *t, const http_Request *q) {
   if (t->easy == NULL) return refuse(t, "memory", "no memory for a transfer");
   code = http_set_request(t, q);
   if (code != CURLE_OK)
-    return refuse(t, kind_of(code), curl_easy_strerror(code));
+    return refuse(t, http_kind_of(code), curl_easy_strerror(code));
   if (!set_timer(t, after(q->first_byte_timeout)))
     return refuse(t, "memory", "no memory for a timer");
   /* curl counts the connections in use too: without them in the limit, many
