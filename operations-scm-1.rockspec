@@ -63,6 +63,7 @@ build = {
         "src/schema_check.c",
         "src/schema_check_ops.c",
         "src/schema_compile.c",
+        "src/schema_compile_object.c",
         "src/schema_convert.c",
         "src/schema_fill.c",
         "src/schema_force.c",

@@ -1,19 +1,7 @@
 #include "schema_compile.h"
+#include "schema_compile_state.h"
 
-#define FEW_NAMES 12 /* that a hash without collisions is looked for */
-#define MANY_FACTORS 64
-
-typedef struct Compiler {
-  lua_State *L;
-  schema_Schema *s;
-  tree_Tree *t;
-  const tree_Keyword *k[KEYWORD_COUNT]; /* of the node at hand */
-  int32_t node;
-  int32_t true_node;
-  bool formats; /* formats assert, whatever the dialect says */
-} Compiler;
-
-static schema_Op *emit(Compiler *c, schema_Code code, schema_KeywordId id) {
+schema_Op *compile_op(compile_State *c, schema_Code code, schema_KeywordId id) {
   schema_Schema *s = c->s;
   schema_Op *op = program_op(
       s, schema_vector_add(c->L, &s->alloc, &s->ops, sizeof(schema_Op), 1));
@@ -22,12 +10,12 @@ static schema_Op *emit(Compiler *c, schema_Code code, schema_KeywordId id) {
   return op;
 }
 
-static int32_t only_child(const Compiler *c, schema_KeywordId id) {
+int32_t compile_only_child(const compile_State *c, schema_KeywordId id) {
   const tree_Keyword *k = c->k[id];
   return k == NULL ? -1 : tree_child(c->t, k->first)->node;
 }
 
-static int32_t add_links(Compiler *c, const tree_Keyword *k) {
+static int32_t add_links(compile_State *c, const tree_Keyword *k) {
   schema_Schema *s = c->s;
   int32_t first = schema_vector_add(c->L, &s->alloc, &s->links, sizeof(int32_t),
                                     (size_t)k->count);
@@ -37,13 +25,13 @@ static int32_t add_links(Compiler *c, const tree_Keyword *k) {
   return first;
 }
 
-static void emit_count(Compiler *c, schema_KeywordId id, schema_Code code) {
+void compile_count(compile_State *c, schema_KeywordId id, schema_Code code) {
   const tree_Keyword *k = c->k[id];
-  if (k != NULL) emit(c, code, id)->u.n = (size_t)k->number.i;
+  if (k != NULL) compile_op(c, code, id)->u.n = (size_t)k->number.i;
 }
 
-static int32_t compile_regex(Compiler *c, int32_t source,
-                             schema_KeywordId keyword) {
+int32_t compile_regex(compile_State *c, int32_t source,
+                      schema_KeywordId keyword) {
   schema_Schema *s = c->s;
   size_t len;
   char error[160];
@@ -61,19 +49,19 @@ static int32_t compile_regex(Compiler *c, int32_t source,
   return i;
 }
 
-static bool formats_assert(const Compiler *c) {
+static bool formats_assert(const compile_State *c) {
   const tree_Resource *r =
       tree_resource(c->t, tree_node(c->t, c->node)->resource);
   return c->formats || (r->dialect.vocabulary & VOCABULARY_ASSERTION) != 0;
 }
 
-static void emit_string(Compiler *c) {
+static void emit_string(compile_State *c) {
   const tree_Keyword *k;
-  emit_count(c, KEYWORD_MAX_LENGTH, CODE_MAX_LENGTH);
-  emit_count(c, KEYWORD_MIN_LENGTH, CODE_MIN_LENGTH);
+  compile_count(c, KEYWORD_MAX_LENGTH, CODE_MAX_LENGTH);
+  compile_count(c, KEYWORD_MIN_LENGTH, CODE_MIN_LENGTH);
   if ((k = c->k[KEYWORD_PATTERN]) != NULL) {
     int32_t regex = compile_regex(c, k->value, KEYWORD_PATTERN);
-    schema_Op *op = emit(c, CODE_PATTERN, KEYWORD_PATTERN);
+    schema_Op *op = compile_op(c, CODE_PATTERN, KEYWORD_PATTERN);
     op->a = regex;
     op->b = k->value;
   }
@@ -82,18 +70,19 @@ static void emit_string(Compiler *c) {
     const char *name = tree_text(c->L, c->t, k->value, &len);
     format_Check check = format_find(name, len);
     if (check != NULL) {
-      schema_Op *op = emit(c, CODE_FORMAT, KEYWORD_FORMAT);
+      schema_Op *op = compile_op(c, CODE_FORMAT, KEYWORD_FORMAT);
       op->u.format = check;
       op->a = k->value;
     }
   }
 }
 
-static void emit_bound(Compiler *c, schema_KeywordId id, schema_Code code) {
+static void emit_bound(compile_State *c, schema_KeywordId id,
+                       schema_Code code) {
   const tree_Keyword *k = c->k[id];
   schema_Op *op;
   if (k == NULL) return;
-  op = emit(c, code, id);
+  op = compile_op(c, code, id);
   if (k->number.is_integer) {
     op->flag = INTEGER_BOUND;
     op->u.i = k->number.i;
@@ -102,7 +91,7 @@ static void emit_bound(Compiler *c, schema_KeywordId id, schema_Code code) {
   }
 }
 
-static void emit_number_format(Compiler *c) {
+static void emit_number_format(compile_State *c) {
   static const char *const names[] = {"int32", "int64", "float", NULL};
   const tree_Keyword *k = c->k[KEYWORD_FORMAT];
   const char *name;
@@ -112,14 +101,14 @@ static void emit_number_format(Compiler *c) {
   name = tree_text(c->L, c->t, k->value, &len);
   for (i = 0; names[i] != NULL; i++) {
     if (strcmp(names[i], name) == 0) {
-      schema_Op *op = emit(c, CODE_NUMBER_FORMAT, KEYWORD_FORMAT);
+      schema_Op *op = compile_op(c, CODE_NUMBER_FORMAT, KEYWORD_FORMAT);
       op->a = k->value;
       op->b = i;
     }
   }
 }
 
-static void emit_number(Compiler *c) {
+static void emit_number(compile_State *c) {
   uint8_t draft =
       tree_resource(c->t, tree_node(c->t, c->node)->resource)->dialect.draft;
   const tree_Keyword *above = c->k[KEYWORD_EXCLUSIVE_MINIMUM];
@@ -139,241 +128,47 @@ static void emit_number(Compiler *c) {
   emit_number_format(c);
 }
 
-static void emit_items(Compiler *c) {
+static void emit_items(compile_State *c) {
   const tree_Keyword *items = c->k[KEYWORD_ITEMS];
   const tree_Keyword *tuple = c->k[KEYWORD_PREFIX_ITEMS];
-  int32_t rest = only_child(c, KEYWORD_ITEMS), first = 0;
+  int32_t rest = compile_only_child(c, KEYWORD_ITEMS), first = 0;
   schema_Op *op;
   if (items != NULL && items->flag) {
     tuple = items;
-    rest = only_child(c, KEYWORD_ADDITIONAL_ITEMS);
+    rest = compile_only_child(c, KEYWORD_ADDITIONAL_ITEMS);
   }
   if (tuple == NULL && rest < 0) return;
   if (tuple != NULL) first = add_links(c, tuple);
   program_node(c->s, c->node)->items = (int32_t)c->s->ops.count;
-  op = emit(c, CODE_ITEMS,
-            tuple == items && items != NULL ? KEYWORD_ADDITIONAL_ITEMS
-                                            : KEYWORD_ITEMS);
+  op = compile_op(c, CODE_ITEMS,
+                  tuple == items && items != NULL ? KEYWORD_ADDITIONAL_ITEMS
+                                                  : KEYWORD_ITEMS);
   op->a = first;
   op->b = tuple == NULL ? 0 : tuple->count;
   op->c = rest;
 }
 
-static void emit_array(Compiler *c) {
+static void emit_array(compile_State *c) {
   const tree_Keyword *least = c->k[KEYWORD_MIN_CONTAINS];
   const tree_Keyword *most = c->k[KEYWORD_MAX_CONTAINS];
   uint8_t draft =
       tree_resource(c->t, tree_node(c->t, c->node)->resource)->dialect.draft;
-  emit_count(c, KEYWORD_MIN_ITEMS, CODE_MIN_ITEMS);
-  emit_count(c, KEYWORD_MAX_ITEMS, CODE_MAX_ITEMS);
+  compile_count(c, KEYWORD_MIN_ITEMS, CODE_MIN_ITEMS);
+  compile_count(c, KEYWORD_MAX_ITEMS, CODE_MAX_ITEMS);
   emit_items(c);
   if (c->k[KEYWORD_CONTAINS] != NULL) {
-    schema_Op *op = emit(c, CODE_CONTAINS, KEYWORD_CONTAINS);
-    op->a = only_child(c, KEYWORD_CONTAINS);
+    schema_Op *op = compile_op(c, CODE_CONTAINS, KEYWORD_CONTAINS);
+    op->a = compile_only_child(c, KEYWORD_CONTAINS);
     op->b = least == NULL ? 1 : (int32_t)least->number.i;
     op->c = most == NULL ? -1 : (int32_t)most->number.i;
     op->flag = draft == DRAFT_2020; /* what it matches counts as evaluated */
   }
   if (c->k[KEYWORD_UNIQUE_ITEMS] != NULL && c->k[KEYWORD_UNIQUE_ITEMS]->flag)
-    emit(c, CODE_UNIQUE_ITEMS, KEYWORD_UNIQUE_ITEMS);
-}
-
-static bool is_required(const Compiler *c, int32_t key) {
-  const tree_Keyword *k = c->k[KEYWORD_REQUIRED];
-  int32_t i;
-  for (i = 0; k != NULL && i < k->count; i++) {
-    if (tree_child(c->t, k->first + i)->key == key) return true;
-  }
-  return false;
-}
-
-/* A string's bytes lie as far from its address as those of all others: so it is
-** where strings are one block of memory, but no rule of Lua. */
-static void check_address(Compiler *c, const char *name, int32_t key) {
-  schema_Schema *s = c->s;
-  uintptr_t offset;
-  ops_rawgeti(c->L, c->t->constants, (size_t)key);
-  offset = (uintptr_t)name - (uintptr_t)lua_topointer(c->L, -1);
-  lua_pop(c->L, 1);
-  if (s->properties.count == 1) {
-    s->name_offset = (ptrdiff_t)offset;
-    s->by_address = true;
-  } else if (s->name_offset != (ptrdiff_t)offset) {
-    s->by_address = false;
-  }
-}
-
-static void add_property(Compiler *c, int32_t key, int32_t node, bool required,
-                         bool declared) {
-  schema_Schema *s = c->s;
-  schema_Property *p =
-      program_property(s, schema_vector_add(c->L, &s->alloc, &s->properties,
-                                            sizeof(schema_Property), 1));
-  p->name = tree_text(c->L, c->t, key, &p->len);
-  check_address(c, p->name, key);
-  p->key = key;
-  p->node = node;
-  p->required = required;
-  p->declared = declared;
-}
-
-static void add_declared(Compiler *c, bool required) {
-  const tree_Keyword *k = c->k[KEYWORD_PROPERTIES];
-  int32_t i;
-  for (i = 0; k != NULL && i < k->count; i++) {
-    const tree_Child *child = tree_child(c->t, k->first + i);
-    if (is_required(c, child->key) == required)
-      add_property(c, child->key, child->node, required, true);
-  }
-}
-
-/* Names that only `required` has. */
-static void add_undeclared(Compiler *c, int32_t first) {
-  const tree_Keyword *k = c->k[KEYWORD_REQUIRED];
-  int32_t i, j;
-  for (i = 0; k != NULL && i < k->count; i++) {
-    int32_t key = tree_child(c->t, k->first + i)->key;
-    for (j = first; j < (int32_t)c->s->properties.count; j++) {
-      if (program_property(c->s, j)->key == key) break;
-    }
-    if (j == (int32_t)c->s->properties.count)
-      add_property(c, key, c->true_node, true, false);
-  }
-}
-
-/* Puts the names into the slots; returns how many found theirs taken. */
-static int32_t fill_slots(const schema_Schema *s, const schema_Object *object) {
-  int32_t *slots = program_slot(s, object->slots);
-  int32_t i, taken = 0;
-  memset(slots, 0, ((size_t)object->mask + 1) * sizeof(*slots));
-  for (i = 0; i < object->count; i++) {
-    const schema_Property *p = program_property(s, object->first + i);
-    uint32_t at = program_slot_of(object, program_address_of(s, p->name));
-    taken += slots[at] != 0;
-    while (slots[at] != 0) at = (at + 1) & object->mask;
-    slots[at] = i + 1;
-  }
-  return taken;
-}
-
-/* Addresses differ from run to run, so the factor is looked for. */
-static void add_slots(Compiler *c, schema_Object *object) {
-  schema_Schema *s = c->s;
-  uint32_t size = 4;
-  int32_t i;
-  while (size < (uint32_t)object->count * 2) size *= 2;
-  if (object->count <= FEW_NAMES) size *= 2;
-  object->slots =
-      schema_vector_add(c->L, &s->alloc, &s->slots, sizeof(int32_t), size);
-  object->mask = size - 1;
-  object->factor = UINT64_C(0x9E3779B97F4A7C15);
-  for (i = 0; fill_slots(s, object) > 0 && i < MANY_FACTORS &&
-              object->count <= FEW_NAMES;
-       i++)
-    object->factor = object->factor * UINT64_C(6364136223846793005) + 2;
-  for (i = 0; i < object->count; i++) {
-    if (program_property(s, object->first + i)->len > PROGRAM_INTERNED)
-      object->long_names = 1;
-  }
-}
-
-static void add_patterns(Compiler *c, schema_Object *object) {
-  const tree_Keyword *k = c->k[KEYWORD_PATTERN_PROPERTIES];
-  schema_Schema *s = c->s;
-  int32_t i;
-  if (k == NULL) return;
-  object->pattern = schema_vector_add(c->L, &s->alloc, &s->patterns,
-                                      sizeof(schema_Pattern), (size_t)k->count);
-  object->patterns = k->count;
-  for (i = 0; i < k->count; i++) {
-    const tree_Child *child = tree_child(c->t, k->first + i);
-    int32_t regex = compile_regex(c, child->key, KEYWORD_PATTERN_PROPERTIES);
-    schema_Pattern *pattern = program_pattern(s, object->pattern + i);
-    pattern->regex = regex;
-    pattern->node = child->node;
-    pattern->source = child->key;
-  }
-}
-
-static bool is_true(const Compiler *c, int32_t node) {
-  const tree_Node *n = tree_node(c->t, node);
-  return n->boolean == 1 || (n->boolean == 0 && n->first < 0);
-}
-
-static bool has_children(const Compiler *c, schema_KeywordId id) {
-  return c->k[id] != NULL && c->k[id]->count > 0;
-}
-
-static void emit_members(Compiler *c) {
-  schema_Schema *s = c->s;
-  schema_Object object;
-  int32_t i, additional = only_child(c, KEYWORD_ADDITIONAL_PROPERTIES);
-  if (!has_children(c, KEYWORD_PROPERTIES) && c->k[KEYWORD_REQUIRED] == NULL &&
-      !has_children(c, KEYWORD_PATTERN_PROPERTIES) && additional < 0)
-    return;
-  memset(&object, 0, sizeof(object));
-  object.first = (int32_t)s->properties.count;
-  add_declared(c, true);
-  add_undeclared(c, object.first);
-  object.required = (int32_t)s->properties.count - object.first;
-  add_declared(c, false);
-  object.count = (int32_t)s->properties.count - object.first;
-  object.additional = additional;
-  object.open = c->k[KEYWORD_PROPERTIES] == NULL &&
-                c->k[KEYWORD_PATTERN_PROPERTIES] == NULL;
-  add_slots(c, &object);
-  add_patterns(c, &object);
-  object.whole =
-      object.patterns > 0 || (additional >= 0 && !is_true(c, additional));
-  i = schema_vector_add(c->L, &s->alloc, &s->objects, sizeof(object), 1);
-  *program_object(s, i) = object;
-  program_node(s, c->node)->object = i;
-  emit(c, CODE_MEMBERS, KEYWORD_PROPERTIES)->a = i;
-}
-
-static void emit_dependent_names(Compiler *c, schema_KeywordId id,
-                                 const tree_Child *child) {
-  schema_Schema *s = c->s;
-  int32_t first = schema_vector_add(c->L, &s->alloc, &s->links, sizeof(int32_t),
-                                    (size_t)child->count);
-  schema_Op *op = emit(c, CODE_DEPENDENT_REQUIRED, id);
-  int32_t i;
-  op->a = first;
-  op->b = child->count;
-  op->c = child->key;
-  for (i = 0; i < child->count; i++)
-    *program_link(s, first + i) = tree_child(c->t, child->first + i)->key;
-}
-
-static void emit_dependencies(Compiler *c, schema_KeywordId id) {
-  const tree_Keyword *k = c->k[id];
-  int32_t i;
-  for (i = 0; k != NULL && i < k->count; i++) {
-    const tree_Child *child = tree_child(c->t, k->first + i);
-    if (child->node < 0) {
-      emit_dependent_names(c, id, child);
-    } else {
-      schema_Op *op = emit(c, CODE_DEPENDENT_SCHEMA, id);
-      op->a = child->node;
-      op->c = child->key;
-    }
-  }
-}
-
-static void emit_object(Compiler *c) {
-  emit_count(c, KEYWORD_MIN_PROPERTIES, CODE_MIN_PROPERTIES);
-  emit_count(c, KEYWORD_MAX_PROPERTIES, CODE_MAX_PROPERTIES);
-  emit_members(c);
-  if (c->k[KEYWORD_PROPERTY_NAMES] != NULL)
-    emit(c, CODE_PROPERTY_NAMES, KEYWORD_PROPERTY_NAMES)->a =
-        only_child(c, KEYWORD_PROPERTY_NAMES);
-  emit_dependencies(c, KEYWORD_DEPENDENT_REQUIRED);
-  emit_dependencies(c, KEYWORD_DEPENDENT_SCHEMAS);
-  emit_dependencies(c, KEYWORD_DEPENDENCIES);
+    compile_op(c, CODE_UNIQUE_ITEMS, KEYWORD_UNIQUE_ITEMS);
 }
 
 /* The constant at `value` as a member; returns its index. */
-static void set_member(Compiler *c, int32_t index, int32_t value) {
+static void set_member(compile_State *c, int32_t index, int32_t value) {
   static const uint8_t types[] = {TYPE_NULL,
                                   TYPE_BOOLEAN,
                                   TYPE_NUMBER,
@@ -393,7 +188,7 @@ static void set_member(Compiler *c, int32_t index, int32_t value) {
   lua_pop(c->L, 1);
 }
 
-static void emit_members_of(Compiler *c, schema_KeywordId id) {
+static void emit_members_of(compile_State *c, schema_KeywordId id) {
   const tree_Keyword *k = c->k[id];
   schema_Schema *s = c->s;
   int32_t i, first, count;
@@ -406,12 +201,13 @@ static void emit_members_of(Compiler *c, schema_KeywordId id) {
     set_member(c, first + i,
                id == KEYWORD_ENUM ? tree_child(c->t, k->first + i)->key
                                   : k->value);
-  op = emit(c, id == KEYWORD_ENUM ? CODE_ENUM : CODE_CONST, id);
+  op = compile_op(c, id == KEYWORD_ENUM ? CODE_ENUM : CODE_CONST, id);
   op->a = first;
   op->b = count;
 }
 
-static void emit_union(Compiler *c, schema_KeywordId id, schema_Code code) {
+static void emit_union(compile_State *c, schema_KeywordId id,
+                       schema_Code code) {
   const tree_Keyword *k = c->k[id];
   schema_Schema *s = c->s;
   int32_t i, first;
@@ -422,10 +218,10 @@ static void emit_union(Compiler *c, schema_KeywordId id, schema_Code code) {
   program_union(s, i)->count = k->count;
   if (c->k[KEYWORD_DISCRIMINATOR] != NULL)
     compile_hints(c->L, s, c->t, i, c->k[KEYWORD_DISCRIMINATOR]->value);
-  emit(c, code, id)->a = i;
+  compile_op(c, code, id)->a = i;
 }
 
-static bool is_dynamic(const Compiler *c, int32_t node, int32_t name) {
+static bool is_dynamic(const compile_State *c, int32_t node, int32_t name) {
   int32_t i;
   for (i = 0; i < (int32_t)c->t->anchors.count; i++) {
     const tree_DynamicAnchor *anchor = tree_anchor(c->t, i);
@@ -434,8 +230,8 @@ static bool is_dynamic(const Compiler *c, int32_t node, int32_t name) {
   return false;
 }
 
-static void emit_reference(Compiler *c, schema_KeywordId id) {
-  int32_t target = only_child(c, id), name = 0;
+static void emit_reference(compile_State *c, schema_KeywordId id) {
+  int32_t target = compile_only_child(c, id), name = 0;
   schema_Op *op;
   if (target < 0) return;
   if (id == KEYWORD_DYNAMIC_REF) {
@@ -446,27 +242,27 @@ static void emit_reference(Compiler *c, schema_KeywordId id) {
     else id = KEYWORD_REF;
   }
   if (id != KEYWORD_REF && is_dynamic(c, target, name)) {
-    op = emit(c, CODE_DYNAMIC, id);
+    op = compile_op(c, CODE_DYNAMIC, id);
     op->b = name;
     c->s->has_dynamic = true;
   } else {
-    op = emit(c, CODE_CALL, id);
+    op = compile_op(c, CODE_CALL, id);
     op->b = -1;
   }
   op->a = target;
 }
 
-static void emit_all_of(Compiler *c) {
+static void emit_all_of(compile_State *c) {
   const tree_Keyword *k = c->k[KEYWORD_ALL_OF];
   int32_t i;
   for (i = 0; k != NULL && i < k->count; i++) {
-    schema_Op *op = emit(c, CODE_CALL, KEYWORD_ALL_OF);
+    schema_Op *op = compile_op(c, CODE_CALL, KEYWORD_ALL_OF);
     op->a = tree_child(c->t, k->first + i)->node;
     op->b = i;
   }
 }
 
-static void emit_every(Compiler *c) {
+static void emit_every(compile_State *c) {
   emit_members_of(c, KEYWORD_CONST);
   emit_members_of(c, KEYWORD_ENUM);
   emit_reference(c, KEYWORD_REF);
@@ -476,23 +272,24 @@ static void emit_every(Compiler *c) {
   emit_union(c, KEYWORD_ANY_OF, CODE_ANY_OF);
   emit_union(c, KEYWORD_ONE_OF, CODE_ONE_OF);
   if (c->k[KEYWORD_NOT] != NULL)
-    emit(c, CODE_NOT, KEYWORD_NOT)->a = only_child(c, KEYWORD_NOT);
+    compile_op(c, CODE_NOT, KEYWORD_NOT)->a =
+        compile_only_child(c, KEYWORD_NOT);
   if (c->k[KEYWORD_IF] != NULL) {
-    schema_Op *op = emit(c, CODE_IF, KEYWORD_IF);
-    op->a = only_child(c, KEYWORD_IF);
-    op->b = only_child(c, KEYWORD_THEN);
-    op->c = only_child(c, KEYWORD_ELSE);
+    schema_Op *op = compile_op(c, CODE_IF, KEYWORD_IF);
+    op->a = compile_only_child(c, KEYWORD_IF);
+    op->b = compile_only_child(c, KEYWORD_THEN);
+    op->c = compile_only_child(c, KEYWORD_ELSE);
   }
   /* last: they ask what the others have looked at */
   if (c->k[KEYWORD_UNEVALUATED_ITEMS] != NULL)
-    emit(c, CODE_UNEVALUATED_ITEMS, KEYWORD_UNEVALUATED_ITEMS)->a =
-        only_child(c, KEYWORD_UNEVALUATED_ITEMS);
+    compile_op(c, CODE_UNEVALUATED_ITEMS, KEYWORD_UNEVALUATED_ITEMS)->a =
+        compile_only_child(c, KEYWORD_UNEVALUATED_ITEMS);
   if (c->k[KEYWORD_UNEVALUATED_PROPERTIES] != NULL)
-    emit(c, CODE_UNEVALUATED_PROPERTIES, KEYWORD_UNEVALUATED_PROPERTIES)->a =
-        only_child(c, KEYWORD_UNEVALUATED_PROPERTIES);
+    compile_op(c, CODE_UNEVALUATED_PROPERTIES, KEYWORD_UNEVALUATED_PROPERTIES)
+        ->a = compile_only_child(c, KEYWORD_UNEVALUATED_PROPERTIES);
 }
 
-static uint16_t type_mask(const Compiler *c) {
+static uint16_t type_mask(const compile_State *c) {
   const tree_Keyword *type = c->k[KEYWORD_TYPE];
   const tree_Keyword *nullable = c->k[KEYWORD_NULLABLE];
   uint16_t mask = type == NULL ? TYPE_ANY : type->mask;
@@ -535,7 +332,7 @@ static bool has_merging(const schema_Schema *s, const schema_Node *n) {
   return false;
 }
 
-static void compile_node(Compiler *c, int32_t node) {
+static void compile_node(compile_State *c, int32_t node) {
   const tree_Node *from = tree_node(c->t, node);
   schema_Node *to = program_node(c->s, node); /* nodes do not grow here */
   schema_Vector *ops = &c->s->ops;
@@ -556,7 +353,7 @@ static void compile_node(Compiler *c, int32_t node) {
   to->arrays = (int32_t)ops->count;
   emit_array(c);
   to->objects = (int32_t)ops->count;
-  emit_object(c);
+  compile_object(c);
   to->every = (int32_t)ops->count;
   emit_every(c);
   to->end = (int32_t)ops->count;
@@ -567,7 +364,7 @@ static void compile_node(Compiler *c, int32_t node) {
     to->default_value = c->k[KEYWORD_DEFAULT]->value;
 }
 
-static void copy_anchors(Compiler *c) {
+static void copy_anchors(compile_State *c) {
   schema_Schema *s = c->s;
   size_t n = c->t->anchors.count, i;
   schema_vector_add(c->L, &s->alloc, &s->dynamics, sizeof(schema_Dynamic), n);
@@ -582,7 +379,7 @@ static void copy_anchors(Compiler *c) {
 
 void compile_program(lua_State *L, schema_Schema *s, tree_Tree *t, int32_t root,
                      bool formats) {
-  Compiler c;
+  compile_State c;
   int32_t i, n = (int32_t)t->nodes.count;
   schema_Node *last;
   memset(&c, 0, sizeof(c));
