@@ -1,3 +1,4 @@
+local changes = require("operations.from_mcp.changes")
 local eventually = require("spec.support.eventually")
 local is_running = require("spec.support.running")
 local operations = require("operations")
@@ -210,6 +211,34 @@ describe("a client of an MCP server", function()
     assert(client:set_roots({ "file:///two" }))
     assert.equal(1, #support.heard(client, "notifications/roots/list_changed"))
     assert.equal("file:///two", assert(client:call("ask_roots")).data.result.roots[1].uri)
+  end)
+
+  it("leaves what the program has registered itself, whatever the server's list becomes", function()
+    client = support.connect("legacy")
+    local registry = operations.registry()
+    assert(registry:register({ namespace = "spec", name = "mine", handler = function()
+      return "the program's"
+    end }))
+    assert(client:register(registry))
+    local function tool(description)
+      return { namespace = "spec", name = "mine", description = description, handler = function()
+        return "the server's"
+      end, _meta = { source = "mcp", server = "spec" } }
+    end
+    local other = tool()
+    other.name = "other"
+    for _, difference in ipairs({
+      { added = { tool(), other }, removed = {}, changed = {} },
+      { added = {}, removed = {}, changed = { tool("new") } },
+      { added = {}, removed = { tool("new") }, changed = {} },
+    }) do
+      changes.apply(registry, difference)
+      assert.equal("the program's", assert(registry:execute("spec.mine")).data)
+      assert.equal("the server's", assert(registry:execute("spec.other")).data)
+    end
+    assert(changes.apply(registry, { added = {}, removed = {}, changed = { other } }))
+    assert(changes.apply(registry, { added = {}, removed = { other }, changed = {} }))
+    assert.is_nil(registry:get("spec.other"))
   end)
 
   it("keeps a registry in step with the server's list", function()

@@ -347,6 +347,19 @@ describe("an MCP server over HTTP", function()
     assert.is_nil((err.message .. json.encode(err.details)):find("secret", 1, true))
   end)
 
+  it("may open the stream of 2024-11-05, and never say where to", function()
+    local client, err = from_mcp.connect("spec", { url = server.url .. "/mcp/silent/k0", verdict = "events",
+      connect_timeout = 50 })
+    assert.is_nil(client)
+    assert.equal("TIMEOUT", err.code)
+  end)
+
+  it("that is none is the client's error", function()
+    local client, err = from_mcp.connect("spec", { url = server.url .. "/status/404" })
+    assert.is_nil(client)
+    assert.equal("HTTP_404", err.code)
+  end)
+
   it("out of reach is the client's error", function()
     local client, _, err = connect("", { url = "http://127.0.0.1:" .. test_server.free_port() .. "/mcp" })
     assert.is_nil(client)

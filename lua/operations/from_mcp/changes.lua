@@ -50,6 +50,13 @@ function changes.is_none(found)
   return #found.added + #found.removed + #found.changed == 0
 end
 
+-- Is the operation of this id the server's, and not another that the program has registered under it?
+local function is_ours(registry, id, definition)
+  local spec = registry:get_spec(id)
+  local meta = spec and spec._meta
+  return meta ~= nil and meta.source == "mcp" and meta.server == definition._meta.server
+end
+
 --- Brings a registry up to date. What it does not take costs the others nothing.
 ---@param registry operations.Registry
 ---@param found operations.mcp.Changes
@@ -57,12 +64,16 @@ end
 ---@return operations.Error? err  the first
 function changes.apply(registry, found)
   for _, definition in ipairs(found.removed) do
-    registry:unregister(definition.namespace .. "." .. definition.name)
+    local id = definition.namespace .. "." .. definition.name
+    if is_ours(registry, id, definition) then
+      registry:unregister(id)
+    end
   end
   local problem
   for _, list in ipairs({ found.added, found.changed }) do
     for _, definition in ipairs(list) do
-      local id, err = registry:register(definition, { replace = list == found.changed })
+      local replace = is_ours(registry, definition.namespace .. "." .. definition.name, definition)
+      local id, err = registry:register(definition, { replace = replace })
       problem = problem or not id and err or nil
     end
   end

@@ -43,12 +43,7 @@ local function listen(self, reader, stream)
     { kind = "closed", cause = err }))
 end
 
---- Opens the stream and waits until it says where to.
----@param config operations.mcp.Config
----@param listeners operations.mcp.LinkEvents
----@return operations.mcp.Events?
----@return operations.Error? err
-function events.open(config, listeners)
+local function open(_, config, listeners)
   local stream, err = open_stream(config)
   if not stream then
     return nil, err
@@ -68,6 +63,15 @@ function events.open(config, listeners)
   end
   self._reader = task.detach(listen, self, reader, stream)
   return self
+end
+
+--- Opens the stream and waits until it says where to.
+---@param config operations.mcp.Config
+---@param listeners operations.mcp.LinkEvents
+---@return operations.mcp.Events?
+---@return operations.Error? err
+function events.open(config, listeners)
+  return timing.within(config.connect_timeout, config.connect_timeout, open, config, listeners)
 end
 
 function Events:speak(_, version)

@@ -106,7 +106,7 @@ local function start(self)
     end
   end
   local ok, err = handshake.run(self)
-  if not ok then
+  if not ok and self._link then
     self._link:close()
     self._link = nil
   end

@@ -249,7 +249,12 @@ local function reply_to(message)
 end
 
 local function get()
-  if kind == "sse" then
+  if kind == "silent" then
+    stream()
+    ngx.print(":\n\n")
+    ngx.flush(true)
+    ngx.sleep(30)
+  elseif kind == "sse" then
     stream()
     event("/mcp/sse/" .. key, nil, "endpoint")
     for _ = 1, 2000 do
