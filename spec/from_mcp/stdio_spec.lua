@@ -170,7 +170,7 @@ describe("an MCP server over stdio that says what makes no sense", function()
     ['{"jsonrpc":"2.0","id":$id}'] = "neither a result nor an error",
     ['{"jsonrpc":"1.0","id":$id,"result":{"content":[]}}'] = "JSON-RPC 2.0",
     ['{"jsonrpc":"2.0","id":$id,"result":{"content":[}}'] = "malformed response: JSON",
-    ['{"jsonrpc":"2.0","id":$id,"result":{"content":"x"}}'] = "/content: expected array, got string",
+    ['{"jsonrpc":"2.0","id":$id,"result":{"content":"x"}}'] = "/content: expected array or null, got string",
     ['{"jsonrpc":"2.0","id":null,"error":{"code":-32700,"message":"what?"}}'] = "what?",
     ['{"jsonrpc":"2.0","id":$id,"result":{"content":[' .. ("["):rep(600) .. ("]"):rep(600) .. "]}}"] = "nested deeper",
     ['{"jsonrpc":"2.0","id":$id,"result":{"x":"' .. ("x"):rep(100000) .. '"}}'] = "more than the 100000 allowed",
@@ -190,6 +190,7 @@ describe("an MCP server over stdio that says what makes no sense", function()
     ["another's answer"] = '{"jsonrpc":"2.0","id":77777,"result":{}}\n'
       .. '{"jsonrpc":"2.0","id":$id,"result":{"content":[]}}',
     ["nothing but what is structured"] = '{"jsonrpc":"2.0","id":$id,"result":{"structuredContent":[]}}',
+    ["members that are null"] = '{"jsonrpc":"2.0","id":$id,"result":{"content":null,"isError":null,"_meta":null}}',
     ["its answer twice"] = ('{"jsonrpc":"2.0","id":$id,"result":{"content":[]}}\n'):rep(2),
     ["progress of nothing"] = '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":5}}\n'
       .. '{"jsonrpc":"2.0","id":$id,"result":{"content":[]}}',
@@ -197,7 +198,10 @@ describe("an MCP server over stdio that says what makes no sense", function()
     ["what is no UTF-8"] = '{"jsonrpc":"2.0","id":$id,"result":{"structuredContent":["$bad\\ud800"],"content":[]}}',
   }) do
     it("is understood with " .. name, function()
-      local data = assert(say(text)).data
+      local envelope = assert(say(text))
+      local data, meta = envelope.data, envelope.meta
+      assert.is_nil(meta._meta)
+      assert.is_false(meta.isError)
       assert.same(name == "what is no UTF-8" and { "\239\191\189\239\191\189" } or {}, data)
     end)
   end

@@ -59,7 +59,8 @@ local function take_over(self, state)
   self._self.modern, self._self.version = state.modern, state.version
   if state.result then -- else nobody asked what the server can do
     self.known, self.capabilities = true, type(result.capabilities) == "table" and result.capabilities or {}
-    self.server, self.instructions = requests.server_of(result), result.instructions
+    self.server = requests.server_of(result)
+    self.instructions = type(result.instructions) == "string" and result.instructions or nil
   end
   self._link:speak(state.modern, state.version)
   verdicts.keep(self._config, state.modern and "modern" or self._link.verdict or "legacy")

@@ -52,7 +52,8 @@ function result.of_tool(value, options)
     data = blocks
   end
   return { data = data, meta = {
-    source = "mcp", isError = is_error, content = blocks, structuredContent = structured, _meta = value._meta,
+    source = "mcp", isError = is_error, content = blocks, structuredContent = structured,
+    _meta = value._meta ~= core.null and value._meta or nil,
   } }
 end
 

@@ -30,7 +30,10 @@ local results = {
   ["prompts/list"] = page("prompts", objects),
   ["tools/call"] = {
     type = "object",
-    properties = { content = objects, isError = { type = "boolean" }, _meta = { type = "object" } },
+    properties = { -- null, as some servers write what they leave out, is harmless here
+      content = { type = { "array", "null" }, items = { type = "object" } }, isError = { type = { "boolean", "null" } },
+      _meta = { type = { "object", "null" } },
+    },
   },
   ["resources/read"] = { type = "object", required = { "contents" }, properties = { contents = objects } },
   ["prompts/get"] = { type = "object", required = { "messages" }, properties = { messages = objects } },
