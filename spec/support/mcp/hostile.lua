@@ -50,7 +50,7 @@ end
 
 function calls.endless(id)
   put(('{"jsonrpc":"2.0","id":%s,"result":{"content":[{"type":"text","text":"'):format(id))
-  for _ = 1, 64 do
+  for _ = 1, 128 do
     put(("x"):rep(1024 * 1024))
   end
   put('"}]}}\n')
