@@ -225,7 +225,7 @@ if ngx.req.get_method() == "GET" then
   count("listened")
   return refuse(tonumber(args.get or 405))
 elseif ngx.req.get_method() == "DELETE" or not id then
-  if args.told == "never" and method then
+  if args.told == "never" and method == "notifications/roots/list_changed" then
     ngx.sleep(30)
   end
   return refuse(method and tonumber(args.told) or 202)
