@@ -41,7 +41,7 @@ local function next_params(session, params, result, method)
     all[key] = value
   end
   all.requestState, all.inputResponses = result.requestState, nil
-  if result.inputRequests ~= nil then
+  if result.inputRequests ~= nil and result.inputRequests ~= core.null then
     if core.kind(result.inputRequests) ~= "object" then
       return invalid(method, "/inputRequests: an object expected")
     end
@@ -85,7 +85,8 @@ end
 ---@return boolean
 function rounds.is_over(session, reply)
   return reply.error == nil
-    and (not session.modern or reply.result.resultType == nil or reply.result.resultType == "complete")
+    and (not session.modern or reply.result.resultType == nil or reply.result.resultType == "complete"
+      or reply.result.resultType == core.null)
 end
 
 --- Goes on with a request until it has its result.

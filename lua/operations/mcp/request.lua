@@ -75,7 +75,11 @@ end
 ---@return table? info
 function request.server_of(result)
   local meta = result and type(result._meta) == "table" and result._meta or {}
-  return result and result.serverInfo or meta[PREFIX .. "serverInfo"]
+  local info = result and result.serverInfo
+  if info == nil or info == core.null then
+    info = meta[PREFIX .. "serverInfo"]
+  end
+  return info ~= core.null and info or nil
 end
 
 return request

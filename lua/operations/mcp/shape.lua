@@ -8,6 +8,7 @@ local shape = {}
 local text = { type = "string" }
 local objects = { type = "array", items = { type = "object" } }
 local cursor = { type = { "string", "null" } }
+local optional = { type = { "object", "null" } } -- null, as some servers write what they leave out, is harmless
 
 local function page(key, items)
   return { type = "object", required = { key }, properties = { [key] = items, nextCursor = cursor } }
@@ -17,12 +18,12 @@ local results = {
   ["initialize"] = {
     type = "object",
     required = { "protocolVersion", "capabilities" },
-    properties = { protocolVersion = text, capabilities = { type = "object" }, serverInfo = { type = "object" } },
+    properties = { protocolVersion = text, capabilities = { type = "object" }, serverInfo = optional },
   },
   ["server/discover"] = {
     type = "object",
     required = { "supportedVersions" },
-    properties = { supportedVersions = { type = "array", items = text }, capabilities = { type = "object" } },
+    properties = { supportedVersions = { type = "array", items = text }, capabilities = optional },
   },
   ["tools/list"] = page("tools", { type = "array" }), -- each tool is judged by itself
   ["resources/list"] = page("resources", objects),
@@ -30,9 +31,9 @@ local results = {
   ["prompts/list"] = page("prompts", objects),
   ["tools/call"] = {
     type = "object",
-    properties = { -- null, as some servers write what they leave out, is harmless here
+    properties = {
       content = { type = { "array", "null" }, items = { type = "object" } }, isError = { type = { "boolean", "null" } },
-      _meta = { type = { "object", "null" } },
+      _meta = optional,
     },
   },
   ["resources/read"] = { type = "object", required = { "contents" }, properties = { contents = objects } },

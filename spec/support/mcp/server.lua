@@ -2,7 +2,8 @@
 ---
 --- It waits in `io.read` and answers in order, except where a tool says otherwise. The tool `heard` gives everything
 --- that the client sent, as it came. Options: `silent=METHOD` (never answers it), `exit=METHOD` (ends at it),
---- `version=X` (what initialize answers), `tools=N` (more tools, on pages of 2), `cursor=loop`.
+--- `version=X` (what initialize answers), `tools=N` (more tools, on pages of 2), `cursor=loop`, `nulls=yes` (null where
+--- something may be left out).
 local json = require("operations.json")
 
 local MODERN, LEGACY = "2026-07-28", "2025-11-25"
@@ -152,7 +153,7 @@ end
 
 tool("input", {}, function(arguments, params)
   local answers = params.inputResponses
-  if not answers then
+  if not answers and params.requestState ~= "alone" then
     return { resultType = "input_required", requestState = arguments.state, inputRequests = arguments.requests }
   end
   return structured({ answers = answers, state = params.requestState })
@@ -226,8 +227,8 @@ methods["initialize"] = function(params)
     return nil, { code = -32022, message = "no handshake here", data = { supported = array({ MODERN }) } }
   end
   return {
-    protocolVersion = options.version or params.protocolVersion, capabilities = capabilities, serverInfo = server,
-    instructions = "Be kind",
+    protocolVersion = options.version or params.protocolVersion, capabilities = capabilities,
+    serverInfo = options.nulls and json.null or server, instructions = "Be kind",
   }
 end
 
@@ -236,7 +237,7 @@ methods["server/discover"] = function()
     return nil, { code = -32601, message = "Method not found" }
   end
   return { resultType = "complete", supportedVersions = array({ MODERN, LEGACY }), capabilities = capabilities,
-    instructions = "Be kind" }
+    serverInfo = options.nulls and json.null, instructions = "Be kind" }
 end
 
 methods["ping"] = function()
@@ -291,7 +292,7 @@ methods["resources/unsubscribe"] = methods["ping"]
 
 function handle(message)
   local method = message.method
-  if options.exit == method then
+  if method and options.exit == method then
     os.exit(3)
   elseif method == "notifications/cancelled" then
     cancelled[#cancelled + 1] = message.params
@@ -304,7 +305,7 @@ function handle(message)
   local result, failure = methods[method](message.params or {}, message.id)
   if result then
     if era ~= "legacy" and method ~= "initialize" then
-      result.resultType = result.resultType or "complete"
+      result.resultType = result.resultType or options.nulls and json.null or "complete"
     end
     send({ id = message.id, result = result })
   elseif failure then
