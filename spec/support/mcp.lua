@@ -37,7 +37,7 @@ function support.connect(era, more)
   return assert(from_mcp.connect("spec", support.config(era, more)))
 end
 
---- The requests of a method that the server heard.
+--- The requests of a method that the server heard; nil: the answers.
 function support.heard(client, method)
   local list = {}
   for _, message in ipairs(assert(client:call("heard")).data) do

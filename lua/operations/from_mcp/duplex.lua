@@ -18,6 +18,7 @@ local duplex = {}
 ---@class operations.mcp.LinkEvents
 ---@field message fun(message: operations.mcp.Message, kind: "request"|"notification")
 ---@field noise fun(what: string, text?: string)  what came is no message, or nobody's
+---@field refused fun(answer: operations.mcp.Message)  it was sent as a request: what is to be answered
 ---@field closed fun(err: operations.Error)
 
 ---@class operations.mcp.Duplex
@@ -69,6 +70,10 @@ function Duplex:accept(value)
     self._events.message(value, kind)
   elseif core.kind(value) ~= "object" or value.method ~= nil or not self.pending:fail(value.id, malformed(problem)) then
     self._events.noise("no message: " .. problem)
+    local refusal = message.refusal(value, problem)
+    if refusal then
+      self._events.refused(refusal)
+    end
   end
 end
 

@@ -59,6 +59,11 @@ function Session:_connect(kind)
         self._incoming:request(value, link, self.client)
       end
     end,
+    refused = function(answer)
+      if not self.modern then
+        link:send(answer)
+      end
+    end,
     noise = function(what, text)
       self.noise = (self.noise or 0) + 1
       self._events.log("debug", what, text)

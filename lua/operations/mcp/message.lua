@@ -158,6 +158,19 @@ function message.kind(value)
   return not problem and "answer" or nil, problem
 end
 
+--- The answer to what was sent as a request but is none; nil when it is to have none. A request without an id that can
+--- be repeated would be answered with null: whoever sends much of it would get as much that answers nothing.
+---@param value any
+---@param problem string  as `kind` told it
+---@return operations.mcp.Message?
+function message.refusal(value, problem)
+  if core.kind(value) ~= "object" or value.method == nil or present(value.result) or present(value.error) then
+    return nil
+  elseif type(value.id) == "string" or type(value.id) == "number" then
+    return message.failure(value.id, message.codes.INVALID_REQUEST, "Invalid Request: " .. problem)
+  end
+end
+
 --- The id under which a request was sent, whichever way the peer spells it: 2 and "2" are the same.
 ---@param id any
 ---@return operations.mcp.Id?
