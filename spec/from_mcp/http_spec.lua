@@ -326,6 +326,20 @@ describe("an MCP server over HTTP", function()
     assert.equal("hi", text_of(client:call("echo", { message = "hi" })))
   end)
 
+  it("of the transport of 2024-11-05 may ask in one breath with saying where to", function()
+    local client, hear = connect("", { url = ("%s/mcp/sse/k%d?early=yes"):format(server.url, last + 1),
+      verdict = "events" })
+    assert.equal("hi", text_of(client:call("echo", { message = "hi" })))
+    local answered
+    eventually(function()
+      for _, heard in ipairs(hear("POST")) do
+        answered = answered or heard.body.id == "early" and heard.body
+      end
+      return answered
+    end)
+    assert.same({}, answered.result)
+  end)
+
   it("may have an IPv6 address", function()
     local interfaces = io.open("/proc/net/if_inet6")
     if not (interfaces and interfaces:read("*a"):find("^0+1 ") ) then

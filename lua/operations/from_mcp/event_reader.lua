@@ -11,6 +11,8 @@ local SHORTEST = 50
 ---@field last_id string  of the last event, "" when there was none with an id
 ---@field retry? integer  ms, as the server asked
 ---@field events integer  so far
+---@field _parser? operations.SseParser  of the connection that it had enough of: there may be more of it
+---@field _stream? operations.HttpStream  the connection
 local EventReader = {}
 EventReader.__index = EventReader
 
@@ -32,17 +34,23 @@ local function hand_over(self, parser, on_event)
   end
 end
 
---- Reads one connection.
+--- Reads one connection, or goes on with it behind the event that was enough.
 ---@param stream operations.HttpStream
 ---@param on_event fun(event: string, data: string): boolean?  false: enough
 ---@return boolean ended  false: it had enough
 ---@return operations.Error? err  what ended the connection, when it was no proper end
 function EventReader:run(stream, on_event)
-  local parser = sse.parser(nil, { max_event = self._max, last_event_id = self.last_id })
+  local parser = self._stream == stream and self._parser
+  if not parser then
+    parser = sse.parser(nil, { max_event = self._max, last_event_id = self.last_id })
+  elseif hand_over(self, parser, on_event) == false then
+    return false
+  end
   while true do
     local chunk, err = stream:read()
     local fed, too_large = parser:feed(chunk or "\n\n") -- a last event without its blank line is one too
     if hand_over(self, parser, on_event) == false then
+      self._parser, self._stream = parser, stream
       return false
     elseif not chunk then
       self.retry, self.last_id = parser:retry() or self.retry, parser:last_event_id() or self.last_id

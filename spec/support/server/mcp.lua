@@ -256,7 +256,12 @@ local function get()
     ngx.sleep(30)
   elseif kind == "sse" then
     stream()
-    event("/mcp/sse/" .. key, nil, "endpoint")
+    if args.early then -- in one chunk with what comes next
+      ngx.print("event: endpoint\ndata: /mcp/sse/", key, "\n\n")
+      event({ jsonrpc = "2.0", id = "early", method = "ping" }, nil, "message")
+    else
+      event("/mcp/sse/" .. key, nil, "endpoint")
+    end
     for _ = 1, 2000 do
       local out = notes:lpop("mcp.out." .. key)
       if out then
@@ -288,7 +293,7 @@ elseif method ~= "POST" then
 end
 local message = cjson.decode(body)
 if kind == "sse" then
-  local result = message.id and methods[message.method](message)
+  local result = message.method and message.id and methods[message.method](message)
   ngx.status = 202
   if result then
     notes:rpush("mcp.out." .. key, cjson.encode({ jsonrpc = "2.0", id = message.id, result = result }))
