@@ -278,6 +278,27 @@ describe("the end of an MCP server over stdio", function()
     assert.equal("ABORTED", err.code)
   end)
 
+  for name, case in pairs({
+    shell = { [[echo starting; echo "x: 1: y: not found"]], ":\n  starting\n  x: 1: y: not found" },
+    Lua = { [[printf 'lua5.4: a.lua:1: boom\nstack traceback:\n\t[C]: in function \047error\047\n\t[C]: in ?\n']],
+      ":\n  lua5.4: a.lua:1: boom\n  stack traceback:" },
+    Node = { [[printf '/a.js:1\nthrow new Error("boom")\n^\n\nError: boom\n    at Object (/a.js:1:7) {\n']]
+      .. [[; printf '  code: 1\n}\n'; printf '\nNode.js v20.1.0\n']],
+      ':\n  /a.js:1\n  throw new Error("boom")\n  ^\n  Error: boom\n  }\n  Node.js v20.1.0' },
+    Python = { [[printf 'Traceback (most recent call last):\n  File "a.py", line 1\n    boom()\nValueError: boom\n']],
+      ":\n  Traceback (most recent call last):\n  ValueError: boom" },
+    talkative = { [[for i in 1 2 3 4 5 6 7 8 9; do printf '%d%099d\n' $i 0; done; echo because]],
+      ":" .. ("\n  %d" .. ("0"):rep(99)):rep(4):format(6, 7, 8, 9) .. "\n  because" },
+    endless = { [[printf '%0900d\n' 0]], ": " .. ("0"):rep(500) }, indented = { "echo '  why'; echo", ":   why" },
+  }) do
+    it("tells the cause, without the places it came by: " .. name, function()
+      local _, err = operations.from_mcp.connect("gone", { command = "sh", args = { "-c",
+        "{ " .. case[1] .. "; } >&2; exit 1" } })
+      local said = err.message:gsub("^sh: the server ended[^:]*", "")
+      assert.equal(case[2], said)
+    end)
+  end
+
   it("before the handshake is the error of connect", function()
     local client, err = operations.from_mcp.connect("gone", { command = "sh", args = { "-c", "echo why >&2; exit 9" } })
     assert.is_nil(client)

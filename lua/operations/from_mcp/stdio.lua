@@ -11,7 +11,7 @@ local stdio = {}
 
 -- How far apart the two signs of an end, the last bytes and the exit, may be, ms.
 local APART = 250
--- How much of a server's last line the error of its end repeats, bytes.
+-- How much of what a server said last the error of its end repeats, bytes.
 local LAST_WORDS = 500
 
 ---@class operations.mcp.Stdio : operations.mcp.Duplex
@@ -26,20 +26,37 @@ local function how_it_ended(how)
   return how.signal and ("was ended by signal %d"):format(how.signal) or "ended"
 end
 
--- The last line that says something; of a long one, its beginning.
-local function last_words(log)
-  local said
+-- What a log's lines say. How a program came to an error (Lua, Node, Python, Java) is indented, and is left out.
+local function lines_of(log)
+  local said, indented = {}, nil
   for line in log:gmatch("[^\n]+") do
-    said = line:find("%S") and line or said
+    if line:find("^%S") then
+      said[#said + 1] = line
+    elseif line:find("%S") then
+      indented = line
+    end
   end
-  return said and said:sub(1, LAST_WORDS)
+  return said[1] and said or { indented }
+end
+
+-- The last lines, each below the one before, or the one that there is: of a long one, its beginning.
+local function last_words(log)
+  local said, size = lines_of(log), 0
+  local first = #said + 1
+  while first > 1 and size + #said[first - 1] <= LAST_WORDS do
+    first = first - 1
+    size = size + #said[first]
+  end
+  if first < #said then
+    return ":\n  " .. table.concat(said, "\n  ", first)
+  end
+  return said[1] and ": " .. said[#said]:sub(1, LAST_WORDS) or ""
 end
 
 local function end_error(self)
   local how, log = self._end, self._child:stderr()
-  local said = last_words(log)
   return errors.new("EXECUTION_ERROR",
-    ("%s: the server %s%s"):format(self._command, how_it_ended(how), said and ": " .. said or ""),
+    ("%s: the server %s%s"):format(self._command, how_it_ended(how), last_words(log)),
     { kind = "closed", command = self._command, code = how and how.code, signal = how and how.signal, stderr = log })
 end
 
