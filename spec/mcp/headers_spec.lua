@@ -43,6 +43,17 @@ describe("the headers of a request", function()
     assert.is_nil((headers.mirrored({ properties = { a = { type = "string" } } })))
   end)
 
+  for number, text in pairs({
+    [12.0] = "12", [-3] = "-3", [0] = "0", [1e20] = "100000000000000000000", [-1.5e21] = "-1500000000000000000000",
+    [2 ^ 53] = "9007199254740992", [2 ^ 63] = "9223372036854776000", [0.5] = false,
+  }) do
+    it(("mirror an integer in decimal digits: %g"):format(number), function()
+      local request = message.request(1, "tools/call", { name = "x", arguments = { n = number } })
+      local list = headers.of(request, "x", { { header = "N", path = { "n" } } })
+      assert.equal(text or nil, list["Mcp-Param-N"])
+    end)
+  end
+
   for problem, properties in pairs({
     ["no name of a header"] = { a = { type = "string", ["x-mcp-header"] = "My Region" } },
     ["no string, integer or boolean"] = { a = { type = "number", ["x-mcp-header"] = "A" } },

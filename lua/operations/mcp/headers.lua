@@ -22,6 +22,16 @@ function headers.encode(value)
   return value
 end
 
+-- An integer in decimal digits: those of its text in JSON, without that one's exponent.
+local function digits(value)
+  local text = json.encode(value)
+  local whole, fraction, exponent = text:match("^(-?%d+)%.?(%d*)e%+?(%d+)$")
+  if not exponent then
+    return text
+  end
+  return whole .. fraction .. ("0"):rep(tonumber(exponent) - #fraction)
+end
+
 -- The text of an argument; nil when there is nothing to mirror.
 local function text_of(value)
   if type(value) == "string" then
@@ -29,7 +39,7 @@ local function text_of(value)
   elseif type(value) == "boolean" then
     return tostring(value)
   elseif type(value) == "number" and value % 1 == 0 then
-    return (json.encode(value))
+    return digits(value)
   end
 end
 
