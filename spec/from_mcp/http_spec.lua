@@ -281,6 +281,14 @@ describe("an MCP server over HTTP", function()
     assert.equal(2, #hear("tools/list"))
   end)
 
+  it("is asked again for a list that changed while it was on its way, however long that says it is fresh", function()
+    local client, hear = connect("era=modern", { stream = false })
+    for _ = 1, 2 do
+      assert.equal("p", assert(client:request("prompts/list")).prompts[1].name)
+    end
+    assert.equal(2, #hear("prompts/list"))
+  end)
+
   it("is asked again for what took input to get, however long that says it is fresh", function()
     local asked = 0
     local client = connect("era=modern&ttl=60000", { elicitation = function()

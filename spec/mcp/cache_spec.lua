@@ -36,6 +36,19 @@ describe("a cache of results", function()
     assert.is_nil(kept:find("prompts/list"))
   end)
 
+  it("keeps nothing that was asked for before its method, or everything, was forgotten", function()
+    for _, forgotten in ipairs({ "tools/list", false }) do
+      local generation = kept:generation("tools/list")
+      kept:forget(forgotten or nil)
+      kept:keep("tools/list", nil, { ttlMs = 50 }, generation)
+      assert.is_nil(kept:find("tools/list"))
+    end
+    local generation = kept:generation("tools/list")
+    kept:forget("prompts/list")
+    kept:keep("tools/list", nil, { ttlMs = 50 }, generation)
+    assert.is_table(kept:find("tools/list"))
+  end)
+
   it("does not grow without end", function()
     for i = 1, 1000 do
       kept:keep("resources/read", { uri = tostring(i) }, { ttlMs = 50 })

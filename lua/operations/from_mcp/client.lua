@@ -201,9 +201,10 @@ function Client:request(method, params, options)
   if kept then
     return kept
   end
+  local generation = self._cache:generation(method)
   local value, err, in_rounds = self._session:request(method, params, options)
   if value and self._session.modern and not in_rounds then
-    self._cache:keep(method, params, value)
+    self._cache:keep(method, params, value, generation)
   end
   return value, err
 end

@@ -19,7 +19,7 @@ Cache.__index = Cache
 ---@param now fun(): number  ms
 ---@return operations.mcp.Cache
 function cache.new(now)
-  return setmetatable({ _now = now, _entries = {}, _count = 0, _bytes = 0 }, Cache)
+  return setmetatable({ _now = now, _entries = {}, _count = 0, _bytes = 0, _forgotten = {}, _times = 0 }, Cache)
 end
 
 local function key_of(method, params)
@@ -48,13 +48,24 @@ function Cache:find(method, params)
   end
 end
 
---- Keeps a result as long as it says. One that took input to get is the caller's alone.
+--- How often the results of a method were forgotten.
+---@param method string
+---@return integer
+function Cache:generation(method)
+  return self._times + (self._forgotten[method] or 0)
+end
+
+--- Keeps a result as long as it says. One that took input to get is the caller's alone; one that was asked for before
+--- such results were forgotten may be as old as those.
 ---@param method string
 ---@param params? table
 ---@param result table
-function Cache:keep(method, params, result)
+---@param generation? integer  of the method, when the result was asked for
+function Cache:keep(method, params, result, generation)
   local ttl = result.ttlMs
-  if not cacheable[method] or type(ttl) ~= "number" or not (ttl > 0 and ttl < 2 ^ 53) then
+  if generation and generation ~= self:generation(method) then
+    return
+  elseif not cacheable[method] or type(ttl) ~= "number" or not (ttl > 0 and ttl < 2 ^ 53) then
     return
   end
   local key, text = key_of(method, params), json.encode(result)
@@ -71,6 +82,11 @@ end
 --- Forgets the results of a method, or of all.
 ---@param method? string
 function Cache:forget(method)
+  if method then
+    self._forgotten[method] = (self._forgotten[method] or 0) + 1
+  else
+    self._times = self._times + 1
+  end
   for key in pairs(self._entries) do
     if not method or key:sub(1, #method + 1) == method .. "\0" then
       forget(self, key)

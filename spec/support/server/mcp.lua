@@ -196,6 +196,15 @@ methods["tools/list"] = function()
   return { tools = list, ttlMs = tonumber(args.ttl), cacheScope = args.ttl and "private" }
 end
 
+-- The list changes while it is on its way.
+methods["prompts/list"] = function(message)
+  stream()
+  event({ jsonrpc = "2.0", method = "notifications/prompts/list_changed" })
+  event({ jsonrpc = "2.0", id = message.id, result = {
+    resultType = "complete", prompts = { { name = "p" } }, ttlMs = 60000, cacheScope = "private",
+  } })
+end
+
 methods["tools/call"] = function(message)
   local call = tool[message.params.name]
   if not call then
