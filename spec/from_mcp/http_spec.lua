@@ -10,7 +10,7 @@ describe("an MCP server over HTTP", function()
   local clients, last = {}, 0
 
   lazy_setup(function()
-    server = test_server.start()
+    server = test_server.start({ directives = "lua_check_client_abort on;" })
   end)
 
   lazy_teardown(function()
@@ -360,6 +360,49 @@ describe("an MCP server over HTTP", function()
     assert.equal("hi", text_of(client:call("echo", { message = "hi" })))
     client:close()
     other:stop()
+  end)
+
+  for _, case in ipairs({
+    { path = "", query = "era=legacy&session=yes&held=yes" }, { path = "", query = "era=modern&held=yes" },
+    { path = "sse/", query = "held=yes", verdict = "events", quiet = true },
+  }) do
+    it("sees its stream end when a client that nobody closed is collected: " .. case.path .. case.query, function()
+      local told, hear = case.quiet, nil
+      local function use()
+        local client
+        client, hear = connect("", {
+          url = ("%s/mcp/%sk%d?%s"):format(server.url, case.path, last + 1, case.query), verdict = case.verdict,
+          on_log = function()
+            told = true
+          end,
+        })
+        clients = {}
+        assert.equal("hi", text_of(client:call("echo", { message = "hi" })))
+        eventually(function()
+          return told
+        end)
+        assert.is_true(client:has("tools")) -- held until here
+      end
+      use()
+      eventually(function()
+        collectgarbage()
+        return hear("END")[1]
+      end)
+    end)
+  end
+
+  it("listens to a client that somebody has, whatever is collected", function()
+    local told = 0
+    local client = connect("era=legacy&stream=yes")
+    client:on_change(function()
+      told = told + 1
+    end)
+    collectgarbage()
+    collectgarbage()
+    assert(client:call("changed"))
+    eventually(function()
+      return told == 1
+    end)
   end)
 
   it("takes no user in its URL, and its password is not told", function()

@@ -11,7 +11,9 @@ local methods = require("operations.from_mcp.methods")
 local offer = require("operations.from_mcp.offer")
 local result = require("operations.mcp.result")
 local sessions = require("operations.from_mcp.session")
+local scheduler = require("operations.scheduler")
 local single_flight = require("operations.single_flight")
+local task = require("operations.task")
 local tasks = require("operations.from_mcp.tasks")
 
 local client = {}
@@ -36,6 +38,8 @@ function Client:_tell(listeners, ...)
     end
   end
 end
+
+local function nothing() end
 
 -- What the server says by itself.
 local notified = {}
@@ -63,23 +67,43 @@ notified["notifications/resources/updated"] = function(self, params)
   self:_tell({ self._watched[params.uri] }, params.uri, params)
 end
 
-local function new_session(self, config, open)
+-- What the server's streams bring; they do not keep the client.
+local function new_session(name, owner, config, open)
   return sessions.new(config, open, {
+    owner = owner,
     notified = function(method, params)
-      if notified[method] then
-        notified[method](self, params)
+      local self = owner.client
+      if self then
+        (notified[method] or nothing)(self, params)
+        self:_tell(self._listeners, method, params)
       end
-      self:_tell(self._listeners, method, params)
     end,
     log = function(level, text, details)
-      config.log(level, ("%s: %s"):format(self.name, text), details)
+      config.log(level, ("%s: %s"):format(name, text), details)
     end,
     restarted = function()
-      self._cache:forget()
-      self:_resume()
-      self:_refresh_later()
+      local self = owner.client
+      if self then
+        self._cache:forget()
+        self:_resume()
+        self:_refresh_later()
+      end
     end,
   })
+end
+
+local function shut(session)
+  listening.stop(session)
+  session:close()
+end
+
+-- Ends what listens for a client that nobody has any more. A child process ends by itself then.
+local function when_dropped(session)
+  return scheduler.finalizer(function()
+    if not session._ended then
+      task.detach(shut, session)
+    end
+  end)
 end
 
 local function begin(self)
@@ -104,8 +128,8 @@ function client.connect(name, config, open)
     name = name, operations = {}, problems = {}, _config = config, _plans = {}, _listeners = {}, _watched = {},
     _followers = {}, _cache = cache.new(sessions.now), _refreshing = single_flight.new(),
   }, Client)
-  self._session = new_session(self, config, open)
-  self._session.client = self
+  self._session = new_session(name, setmetatable({ client = self }, { __mode = "v" }), config, open)
+  self._sentinel = config.url and when_dropped(self._session)
   local returned, ok, err = pcall(begin, self)
   if not (returned and ok) then
     self:close()
@@ -217,12 +241,12 @@ function Client:ping()
   return value and true, err
 end
 
---- Ends the connection, and the server when it is a child process. Closing twice does nothing.
+--- Ends the connection, and the server when it is a child process; a client that is dropped is closed when it is
+--- collected. Closing twice does nothing.
 function Client:close()
   if not self._closed then
     self._closed = true
-    listening.stop(self)
-    self._session:close()
+    shut(self._session)
   end
 end
 

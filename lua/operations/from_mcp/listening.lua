@@ -10,30 +10,30 @@ local listening = {}
 local PAUSE, LONGEST = 500, 30000
 
 -- Endings after which asking again makes no sense.
-local function is_final(client, err)
+local function is_final(session, err)
   local details = err and err.details or {}
-  return client._closed or details.rpcCode ~= nil or details.kind == "closed" -- the next connection is listened to anew
+  return session._ended or details.rpcCode ~= nil or details.kind == "closed" -- the next connection is listened to anew
 end
 
-local function run(client, filter)
+local function run(session, filter, missed)
   local failures = 0
   while failures < limits.reconnects do
     local began = scheduler.host().now()
-    local _, err = client._session:request("subscriptions/listen", { notifications = filter },
-      { timeout = client._config.max_timeout, attached = true })
-    if is_final(client, err) then
+    local _, err = session:request("subscriptions/listen", { notifications = filter },
+      { timeout = session._config.max_timeout, attached = true })
+    if is_final(session, err) then
       return
     end
     failures = scheduler.host().now() - began > LONGEST and 1 or failures + 1
     task.sleep(math.min(PAUSE * 2 ^ (failures - 1), LONGEST) / 1000)
-    client:_refresh_later() -- nobody said what changed meanwhile
+    missed()
   end
 end
 
-local function filter_of(client, uris)
+local function filter_of(session, uris)
   local filter = { resourceSubscriptions = uris[1] and uris or nil }
   for _, name in ipairs({ "tools", "prompts", "resources" }) do
-    local capability = client._session.capabilities[name]
+    local capability = session.capabilities[name]
     if type(capability) == "table" and capability.listChanged == true then
       filter[name .. "ListChanged"] = true
     end
@@ -42,21 +42,22 @@ local function filter_of(client, uris)
 end
 
 --- Begins to listen, or listens for something else from here on.
----@param client operations.mcp.Client
+---@param session operations.mcp.Session
 ---@param uris string[]  resources that are watched
-function listening.start(client, uris)
-  listening.stop(client)
-  local filter = filter_of(client, uris)
-  if filter and client._config.stream ~= false then
-    client._listening = task.detach(run, client, filter)
+---@param missed fun()  told when it is listened to again: nobody said what changed meanwhile
+function listening.start(session, uris, missed)
+  listening.stop(session)
+  local filter = filter_of(session, uris)
+  if filter and session._config.stream ~= false then
+    session._listening = task.detach(run, session, filter, missed)
   end
 end
 
----@param client operations.mcp.Client
-function listening.stop(client)
-  if client._listening then
-    client._listening:cancel("no longer listened to")
-    client._listening = nil
+---@param session operations.mcp.Session
+function listening.stop(session)
+  if session._listening then
+    session._listening:cancel("no longer listened to")
+    session._listening = nil
   end
 end
 

@@ -50,6 +50,17 @@ local function uris_of(watched)
   return list
 end
 
+-- Begins to listen to a server of the modern era, or listens for something else from here on.
+local function listen(self)
+  local owner = self._session.owner
+  listening.start(self._session, uris_of(self._watched), function()
+    local client = owner.client
+    if client then
+      client:_refresh_later()
+    end
+  end)
+end
+
 --- Has a function told when a resource changes.
 ---@param uri string
 ---@param fn fun(uri: string, params: table)
@@ -61,7 +72,7 @@ function methods:subscribe(uri, fn)
   local is_new = self._watched[uri] == nil
   self._watched[uri] = fn
   if self._session.modern then
-    listening.start(self, uris_of(self._watched))
+    listen(self)
     return true
   end
   local result, err = true, nil
@@ -82,7 +93,7 @@ function methods:unsubscribe(uri)
   end
   self._watched[uri] = nil
   if self._session.modern then
-    listening.start(self, uris_of(self._watched))
+    listen(self)
     return true
   end
   local result, err = self:request("resources/unsubscribe", { uri = uri })
@@ -101,7 +112,8 @@ function methods:set_roots(roots)
   if self._session.modern then
     return true
   end
-  return self._session:notify("notifications/roots/list_changed")
+  local ok, err = self._session:notify("notifications/roots/list_changed") -- no tail call: who waits holds the client
+  return ok, err
 end
 
 -- A server that ends over what is asked of each connection is not to be started for that again.
@@ -113,7 +125,7 @@ function methods._resume(self)
   local config, session = self._config, self._session
   if session.modern then
     if session.known or config.stream then
-      listening.start(self, uris_of(self._watched))
+      listen(self)
     end
     return
   end

@@ -25,7 +25,7 @@ local function responses_to(session, requests, method)
       return invalid(method, ("/inputRequests/%s: a request expected"):format(key))
     end
     local result, failure = answers.to(session._config, request.method, request.params or {},
-      { client = session.client, requestId = key })
+      { client = session.owner.client, requestId = key })
     if not result then
       return nil, message.error_of(failure, method .. ": the server's " .. request.method, { kind = "input" })
     end

@@ -21,10 +21,12 @@ local none = {}
 ---@field capabilities table  the server's; empty when it was not asked
 ---@field server? table  what it says about itself
 ---@field instructions? string
+---@field owner { client: operations.mcp.Client? }  whose it is; weak, so that what listens does not keep it
 local Session = {}
 Session.__index = Session
 
 ---@class operations.mcp.SessionEvents
+---@field owner { client: operations.mcp.Client? }  weak
 ---@field notified fun(method: string, params: table)
 ---@field log fun(level: string, text: string, details: any)
 ---@field restarted fun()
@@ -37,7 +39,7 @@ Session.__index = Session
 function session.new(config, open, events)
   return setmetatable({
     _config = config, _open = open, _events = events, _incoming = incoming.new(config, events.notified),
-    _starting = single_flight.new(), _link = nil, _ended = false,
+    _starting = single_flight.new(), _link = nil, _ended = false, owner = events.owner,
     modern = false, capabilities = {}, longest = config.max_timeout,
     _self = {
       client = config.client or requests.client, capabilities = answers.capabilities(config),
@@ -55,8 +57,8 @@ function Session:_connect(kind)
         self._incoming:notification(value, link)
       elseif self.modern then
         self._events.log("warn", "a request from a server of the modern era: " .. value.method)
-      else
-        self._incoming:request(value, link, self.client)
+      elseif self.owner.client then -- else its end is near
+        self._incoming:request(value, link, self.owner.client)
       end
     end,
     refused = function(answer)

@@ -53,6 +53,19 @@ local function text(value)
   return { content = { { type = "text", text = value } } }
 end
 
+-- A stream that says one thing and then nothing, until the client closes it, which is noted.
+local function hold()
+  assert(ngx.on_abort(function()
+    notes:rpush("mcp.heard." .. key, cjson.encode({ method = "END" }))
+    ngx.exit(499)
+  end))
+  stream()
+  if kind ~= "sse" then
+    event({ jsonrpc = "2.0", method = "notifications/message", params = { level = "info", data = "here" } })
+    ngx.sleep(60)
+  end
+end
+
 -- Waits until the client has POSTed its answer to a request of ours.
 local function wait_for(name)
   for _ = 1, 1000 do
@@ -229,6 +242,9 @@ end
 methods["resources/subscribe"] = methods["ping"]
 
 methods["subscriptions/listen"] = function(message)
+  if args.held then
+    return hold()
+  end
   stream()
   local meta = { ["io.modelcontextprotocol/subscriptionId"] = message.id }
   event({ jsonrpc = "2.0", method = "notifications/subscriptions/acknowledged", params = { _meta = meta } })
@@ -258,6 +274,9 @@ local function reply_to(message)
 end
 
 local function get()
+  if args.held then
+    hold()
+  end
   if kind == "silent" then
     stream()
     ngx.print(":\n\n")
