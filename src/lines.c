@@ -89,12 +89,12 @@ static void skip(lines_Queue *q, size_t n) {
 
 /* Remembers the ends of a line that is too long, of which `len` bytes came. */
 static void drop(lines_Queue *q, const char *p, size_t len) {
-  size_t n = len < LINES_ENDS ? len : LINES_ENDS, kept = LINES_ENDS - n;
-  if (q->dropped == 0) {
-    memcpy(q->first, p, n);
-    q->first_len = n;
-    q->last_len = 0;
-  }
+  size_t n = len < LINES_ENDS ? len : LINES_ENDS, kept = LINES_ENDS - n, more;
+  if (q->dropped == 0) q->first_len = q->last_len = 0;
+  more = LINES_ENDS - q->first_len;
+  if (more > n) more = n;
+  memcpy(q->first + q->first_len, p, more);
+  q->first_len += more;
   if (kept > q->last_len) kept = q->last_len;
   memmove(q->last, q->last + q->last_len - kept, kept);
   memcpy(q->last + kept, p + len - n, n);

@@ -64,9 +64,8 @@ describe("the lines of a stream", function()
       assert.same({ "a", "b" }, lines)
       assert.equal(1, #dropped)
       assert.equal(#line + 1, dropped[1].size)
-      assert.equal('{"id":1,', dropped[1].first:sub(1, 8))
-      assert.equal(',"end":2}', dropped[1].last:sub(-9))
-      assert.is_true(#dropped[1].first <= 256 and #dropped[1].last <= 256)
+      assert.equal(line:sub(1, 256), dropped[1].first)
+      assert.equal(line:sub(-255), dropped[1].last)
     end
   end)
 
