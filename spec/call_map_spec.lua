@@ -1,6 +1,7 @@
 local connections = require("spec.transports.connections")
 local contract = require("spec.transports.contract")
 local errors = require("operations.error")
+local eventually = require("spec.support.eventually")
 local operations = require("operations")
 local task = require("operations.task")
 local wire = require("spec.support.wire")
@@ -78,6 +79,28 @@ describe("a call map", function()
     assert.equal(1, served:counted().refused)
   end)
 
+  it("answers who asks by the id of another's request, and lets them do nothing else to it", function()
+    local request
+    served:serve(function(one_request)
+      request = one_request
+    end)
+    local stranger, answers = {}, {}
+    function other.send(_, name, payload, peer)
+      answers[#answers + 1] = peer == stranger and name .. " " .. payload.code or name
+    end
+    local function from(peer, name, payload)
+      payload.requestId = "1"
+      other.receiver.event({ type = name, payload = payload }, peer)
+    end
+    from(other.peer, "call.requested", { operationId = "a.b", credit = 1 })
+    from(stranger, "call.requested", { operationId = "a.b" })
+    from(stranger, "call.credit", { n = 5 })
+    assert.same({ "call.error VALIDATION_ERROR" }, answers)
+    assert.equal(1, request.credit)
+    from(other.peer, "call.credit", { n = 5 })
+    assert.equal(6, request.credit)
+  end)
+
   it("can be served by hand: respond, emit_error, complete", function()
     local ids = {}
     served:serve(function(request)
@@ -129,6 +152,73 @@ describe("a call map", function()
     _, err = map:call("a.odd", { f = print })
     assert.equal("VALIDATION_ERROR", err.code)
     assert.equal(0, map:pending_count())
+  end)
+
+  it("tells the caller of a failure that cannot be sent", function()
+    local registry = operations.registry({ log = quiet })
+    for name, raised in pairs({ message = "caf\233", code = operations.error("C\233", "no"),
+      nothing = operations.error("", "no") }) do
+      registry:register({ namespace = "a", name = name, handler = function()
+        error(raised, 0)
+      end })
+    end
+    operations.call_handler(registry, served)
+    local _, err = map:call("a.message")
+    assert.equal("EXECUTION_ERROR", err.code)
+    assert.matches("^a%.message: the error cannot be sent: .*UTF%-8", err.message)
+    _, err = map:call("a.code")
+    assert.equal("EXECUTION_ERROR", err.code)
+    _, err = map:call("a.nothing")
+    assert.same({ "UNKNOWN_ERROR", "no" }, { err.code, err.message })
+  end)
+
+  it("aborts for whatever reason, be it none that can be sent", function()
+    local started, ended = 0, 0
+    local registry = operations.registry({ log = quiet })
+    registry:register({ namespace = "a", name = "slow", handler = function()
+      started = started + 1
+      local _, raised = pcall(operations.sleep, 60)
+      ended = ended + 1
+      error(raised, 0)
+    end })
+    operations.call_handler(registry, served)
+    for i, reason in ipairs({ "caf\233", ("x"):rep(100000) }) do
+      operations.run(function()
+        local call = operations.spawn(function()
+          return map:call("a.slow", nil, { requestId = "r" .. i })
+        end)
+        eventually(function()
+          return started == i
+        end)
+        map:abort("r" .. i, reason)
+        assert.equal(reason, select(2, call:wait()).message)
+        eventually(function()
+          return ended == i
+        end)
+      end)
+    end
+  end)
+
+  it("answers a request that is none, as far as it says which", function()
+    operations.call_handler(operations.registry({ log = quiet }), served)
+    for _, wrong in ipairs({ { identity = { id = "x" } }, { metadata = { 1, 2 } }, { parentRequestId = "" },
+      { idleTimeout = -1 } }) do
+      local _, err = map:call("a.b", nil, wrong)
+      assert.same({ "VALIDATION_ERROR", false, false }, { err.code, err.retryable, err.mayHaveRun })
+      assert.matches("/" .. next(wrong), err.message)
+    end
+    assert.equal("VALIDATION_ERROR", select(2, map:call("")).code)
+    assert.equal(5, served:counted().refused)
+  end)
+
+  it("waits for as long as it takes when that is what is said", function()
+    local registry = operations.registry({ log = quiet })
+    registry:register({ namespace = "a", name = "deadline", handler = function(_, context)
+      return { none = context.deadline == nil }
+    end })
+    operations.call_handler(registry, served)
+    assert.is_true(map:call("a.deadline", nil, { timeout = math.huge }).data.none)
+    assert.is_true(map:call("a.deadline", nil, { deadline = math.huge }).data.none)
   end)
 
   it("drops events that came twice, and ends a subscription of which one is missing", function()
@@ -338,6 +428,17 @@ describe("a call map", function()
     assert.has_error(function()
       map:call("a.b", nil, { retries = 1 })
     end, "bad option 'retries' to 'call' (unknown)")
+    for _, id in ipairs({ "", ("x"):rep(257) }) do
+      assert.has_error(function()
+        map:call("a.b", nil, { requestId = id })
+      end, ("bad option 'requestId' to 'call' (1 to 256 characters expected, got %s)"):format(id))
+    end
+    for _, window in ipairs({ 0, -1, 1.5 }) do
+      assert.has_error(function()
+        map:subscribe("a.b", nil, { window = window })
+      end, ("bad option 'window' to 'subscribe' (a whole number from 1 on expected, got %s)"):format(window))
+    end
+    assert.equal("UNAVAILABLE", select(2, map:call("a.b", nil, { requestId = ("\195\164"):rep(256) })).code)
   end)
 
   it("aborts what it serves when the peer is lost", function()

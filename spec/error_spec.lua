@@ -67,11 +67,34 @@ describe("what a handler raised becomes an error object:", function()
     assert.same({ "EXECUTION_ERROR", "disk full" }, { from("disk full") })
   end)
 
+  it("a value that cannot be read or printed is told by its type", function()
+    local function fail() error("no access") end
+    for _, failure in ipairs({ setmetatable({}, { __tostring = fail }), setmetatable({}, { __index = fail }) }) do
+      local err, expected = errors.from(failure, schemas)
+      assert.equal("UNKNOWN_ERROR", err.code)
+      assert.equal(failure, err.details.raw)
+      assert.is_false(expected)
+    end
+    assert.equal("a table whose __tostring fails", errors.text(setmetatable({}, { __tostring = fail })))
+  end)
+
   it("a table with code and message is taken at its word", function()
     local err = errors.from({ code = "TEAPOT", message = "short", details = { 1 } })
     assert.is_true(operations.is_error(err))
     assert.equal("TEAPOT", err.code)
     assert.same({ 1 }, err.details)
+  end)
+
+  it("whether somebody foresaw it is told", function()
+    local declared = {
+      "NOT_FOUND", "NOT_FOUND: task 7", { code = "TEAPOT", message = "short" }, operations.error("X", "y"),
+    }
+    for _, failure in ipairs(declared) do
+      assert.is_true((select(2, errors.from(failure, schemas))))
+    end
+    for _, failure in ipairs({ "disk full", 42, { code = "TEAPOT" }, false }) do
+      assert.is_false((select(2, errors.from(failure, schemas))))
+    end
   end)
 
   it("anything else is an UNKNOWN_ERROR that keeps the value", function()

@@ -57,6 +57,17 @@ describe("http", function()
       assert.same({ "a", "b" }, seen.headers["x-many"])
     end)
 
+    it("sends the values of one header in their order, and every digit of a number", function()
+      local large = rawget(math, "maxinteger")
+      local seen = echo({ headers = {
+        ["X-Many"] = { "c", "a", "b" }, ["X-Large"] = large or 2 ^ 53, ["X-Half"] = 0.5, ["X-Huge"] = 1e300,
+      } })
+      assert.same({ "c", "a", "b" }, seen.headers["x-many"])
+      assert.equal(large and "9223372036854775807" or "9007199254740992", seen.headers["x-large"])
+      assert.equal("0.5", seen.headers["x-half"])
+      assert.equal("1e+300", seen.headers["x-huge"])
+    end)
+
     it("sends nothing of the request before, whatever that was", function()
       local requests = {
         { method = "GET", body = "" },
@@ -144,10 +155,14 @@ describe("http", function()
     it("joins repeated headers, keeps cookies apart, unfolds lines", function()
       local headers = get("/raw/repeated").headers
       assert.equal("a, b", headers["x-many"])
-      assert.same({ "a=1; Path=/", "b=2" }, headers.setCookie)
+      assert.same({ "a=1; Path=/", "b=2", "c=3; Path=/c" }, headers.setCookie)
       assert.equal("one two", headers["x-folded"])
       assert.equal("", headers["x-none"])
       assert.is_nil(headers["set-cookie"])
+    end)
+
+    it("takes a bare CR for a blank, not for what ends a line elsewhere", function()
+      assert.equal("a X-B: b", get("/raw/bare_cr").headers["x-a"])
     end)
 
     it("keeps the last head only, and no trailers", function()
@@ -194,6 +209,12 @@ describe("http", function()
       assert.equal("tab\tis fine", echo({ headers = { ["X-A"] = "tab\tis fine" } }).headers["x-a"])
     end)
 
+    it("numbers that are none", function()
+      for _, value in ipairs({ 1 / 0, -1 / 0, 0 / 0 }) do
+        assert.matches("'X%-A' is no finite number", refused({ headers = { ["X-A"] = value } }))
+      end
+    end)
+
     it("header names that are no tokens", function()
       for _, name in ipairs({ "", "X A", "X:A", "X\r\nA", "X\0", "(x)", "\195\164" }) do
         assert.matches("is no token", refused({ headers = { [name] = "v" } }))
@@ -227,6 +248,11 @@ describe("http", function()
     end)
 
     it("wrong types, by raising with the option's name", function()
+      for name, value in pairs({ jar = {}, credentials = { 5 }, query_credentials = { {} } }) do
+        assert.error_matches(function()
+          get("/echo", { [name] = value })
+        end, "bad option '" .. name .. "'")
+      end
       assert.error_matches(function()
         http.request("http://h/")
       end, "bad argument #1 'options' %(table expected, got string%)")

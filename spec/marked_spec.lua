@@ -37,4 +37,45 @@ describe("an empty table", function()
     end
     assert.is_false(marked.concerns(nil))
   end)
+
+  it("is marked on a copy, however deep it lies", function()
+    local schema = {
+      type = "object",
+      properties = { rows = { type = "array", items = { ["$ref"] = "#/$defs/row" } }, rest = { type = "object" } },
+      ["$defs"] = { row = { allOf = { { properties = { list = { type = "array" } } }, true } } },
+    }
+    local value = { rows = { { list = {}, other = {} }, { list = { 1 } } }, rest = { a = {} } }
+    local new = marked.value(value, schema, schema)
+    assert.equal(core.array_mt, getmetatable(new.rows[1].list))
+    assert.is_nil(getmetatable(new.rows[1].other))
+    assert.is_nil(getmetatable(value.rows[1].list))
+    assert(new.rows[2] == value.rows[2] and new.rest == value.rest)
+  end)
+
+  it("keeps the mark that it has", function()
+    local schema, list = object_of({ type = "array" }), setmetatable({}, core.object_mt)
+    assert.equal(list, marked.value({ list = list }, schema, schema).list)
+  end)
+
+  it("does not come to be where there is nothing to mark", function()
+    local schema, value = object_of({ type = "array" }), { a = "b" }
+    assert.equal(value, marked.value(value, schema, schema))
+    assert.equal("text", marked.value("text", schema, schema))
+    assert.equal(core.array_mt, getmetatable(marked.value({}, { type = "array" }, {})))
+    for _, boolean in ipairs({ true, false }) do
+      local list = { list = {} }
+      assert.equal(list, marked.value(list, boolean, {}))
+      assert.equal(list, marked.value(list, object_of(boolean), {}))
+      assert.equal(list, marked.value(list, object_of({ type = "object", items = boolean }), {}))
+    end
+  end)
+
+  it("is left alone where references go in a circle, or nowhere", function()
+    local circle = object_of({ ["$ref"] = "#/$defs/a" }, { a = { anyOf = { { ["$ref"] = "#/$defs/a" } } } })
+    local chain = object_of({ ["$ref"] = "#/$defs/a" }, { a = { ["$ref"] = "#/$defs/a" } })
+    local nowhere = object_of({ ["$ref"] = "#/$defs/b" })
+    for _, schema in ipairs({ circle, chain, nowhere }) do
+      assert.is_false(marks(schema, { list = {} }))
+    end
+  end)
 end)

@@ -297,6 +297,16 @@ describe("a handler that fails", function()
   end)
 end)
 
+describe("a handler's envelope", function()
+  it("is read without its metamethods", function()
+    local hostile = { __index = function() error("asked") end }
+    local meta = setmetatable({ source = "http", statusCode = 204 }, hostile)
+    local given = setmetatable({ meta = meta }, hostile)
+    local output = { handler = function() return given end, outputSchema = { type = "string" } }
+    assert.equal(given, answer(output))
+  end)
+end)
+
 describe("middleware", function()
   it("wraps every handler, the first one outermost", function()
     local order = {}
@@ -310,6 +320,24 @@ describe("middleware", function()
     end
     assert.equal(1, answer({ handler = function() return 1 end }, nil, { middleware = { note("x"), note("y") } }).data)
     assert.same({ "x b", "y b" }, order)
+  end)
+
+  it("that raises or gives no function leaves the registry as it was", function()
+    for message, wrap in pairs({
+      ["not today"] = function() error("not today") end,
+      ["middleware [1] has to return a function for a.b, not a nil"] = function() end,
+    }) do
+      local registry = operations.registry({ middleware = { function(handler, spec)
+        return spec.name == "b" and wrap() or spec.name ~= "b" and handler or nil
+      end } })
+      local good = { namespace = "a", name = "a", handler = print }
+      local bad = { namespace = "a", name = "b", handler = print }
+      local ok, raised = pcall(registry.register, registry, bad)
+      assert.is_false(ok)
+      assert.matches(message, raised, 1, true)
+      assert.is_false((pcall(registry.register_all, registry, { good, bad })))
+      assert.same({}, (registry:list()))
+    end
   end)
 end)
 

@@ -1,3 +1,4 @@
+local members = require("operations.members")
 local operations = require("operations")
 
 local function echo(input)
@@ -5,11 +6,7 @@ local function echo(input)
 end
 
 local function definition(fields)
-  local result = { namespace = "task", name = "create", handler = echo }
-  for key, value in pairs(fields or {}) do
-    result[key] = value
-  end
-  return result
+  return members.merged({ namespace = "task", name = "create", handler = echo }, fields)
 end
 
 describe("a registry", function()
@@ -109,8 +106,11 @@ describe("a registry", function()
   end)
 
   it("forgets an operation", function()
-    assert(registry:register(definition()))
+    assert(registry:register_all({ definition({ name = "a" }), definition(), definition({ name = "b" }) }))
     assert.is_true(registry:unregister("task.create"))
+    assert.equal("a", registry:list()[1].name)
+    assert.equal("b", registry:list()[2].name)
+    assert.equal(2, #registry:specs())
     assert.is_false(registry:unregister("task.create"))
     assert.is_nil(registry:get("task.create"))
     assert.equal("OPERATION_NOT_FOUND", select(2, registry:execute("task.create")).code)

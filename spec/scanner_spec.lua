@@ -90,7 +90,7 @@ describe("the scanner", function()
   end)
 
   it("refuses a path that is no string", function()
-    assert.error_matches(function() scanner.scan(nil) end, "^scanner%.scan: expected a path, got nil")
+    assert.error_matches(function() scanner.scan(nil) end, "bad argument #1 to 'scan' %(string expected, got nil%)")
   end)
 
   it("loads one file", function()
@@ -124,6 +124,10 @@ describe("a file that gives no definition", function()
     assert.matches("got an empty table", problem("a.lua"))
     write("a.lua", "return { helper = print }")
     assert.matches('a table with the key "helper"', problem("a.lua"))
+    for key, text in pairs({ ["0"] = "0", ["-1"] = "-1", ["1.5"] = "1.5", ["3"] = "3" }) do
+      write("a.lua", ("return { { namespace = 'n', name = 'x', handler = print }, [%s] = 1 }"):format(key))
+      assert.matches(('a table with the key "%s"'):format(text:gsub("%p", "%%%0")), problem("a.lua"))
+    end
   end)
 
   it("is reported with the field that is wrong", function()

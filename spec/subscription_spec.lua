@@ -1,4 +1,5 @@
 local core = require("operations.core")
+local members = require("operations.members")
 local operations = require("operations")
 
 local logged
@@ -10,10 +11,9 @@ local function subscribe(handler, fields, given, input)
       logged[#logged + 1] = message
     end,
   })
-  local definition = { namespace = "a", name = "watch", type = "subscription", handler = handler }
-  for key, value in pairs(fields or {}) do
-    definition[key] = value
-  end
+  local definition = members.merged({
+    namespace = "a", name = "watch", type = "subscription", handler = handler,
+  }, fields)
   assert(registry:register(definition))
   return registry:subscribe("a.watch", input, given)
 end
@@ -202,6 +202,35 @@ describe("the end of a subscription runs the cleanup once:", function()
     stream:close()
     assert.same({ "still" }, cleaned)
     assert.matches("in cleanup", logged[1], 1, true)
+  end)
+
+  it("even when what was raised cannot be printed, and the log fails", function()
+    local failure = setmetatable({}, { __tostring = function() error("not printable") end })
+    local stream = subscribe(function(_, context)
+      context.defer(function() cleaned[#cleaned + 1] = "still" end)
+      context.defer(function()
+        context.log = error
+        error(failure)
+      end)
+      error(failure)
+    end)
+    local _, err = stream:next()
+    assert.equal(failure, err.details.raw)
+    assert.same({ "still" }, cleaned)
+    assert.is_nil((stream:next()))
+  end)
+
+  it("with what a cleanup defers itself", function()
+    local stream = subscribe(function(_, context)
+      context.defer(function() cleaned[#cleaned + 1] = "first" end)
+      context.defer(function()
+        context.defer(function() cleaned[#cleaned + 1] = "deferred last" end)
+      end)
+      coroutine.yield(1)
+    end)
+    stream:next()
+    stream:close()
+    assert.same({ "deferred last", "first" }, cleaned)
   end)
 
   if coroutine.close then -- luacheck: ignore 143

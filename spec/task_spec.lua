@@ -173,6 +173,11 @@ describe("task", function()
         error(nil)
       end):wait()
       assert.equal("UNKNOWN_ERROR", err.code)
+      local failure = setmetatable({}, { __tostring = function() error("not printable") end })
+      _, err = task.spawn(function()
+        error(failure)
+      end):wait()
+      assert.equal(failure, err.details.raw)
     end)
 
     it("gives every waiter the results, at once and later", function()
@@ -264,6 +269,29 @@ describe("task", function()
       end)
       assert.equal(1, calls)
       assert.equal("ABORTED: enough", tostring(caught))
+    end)
+
+    it("reaches the end of a long chain of tasks, each spawned by the one before", function()
+      local left, ended = 12000, 0
+      local function chain()
+        left = left - 1
+        if left > 0 then
+          task.spawn(chain)
+        else
+          task.sleep(3600)
+        end
+        ended = ended + 1
+      end
+      local first = task.spawn(chain)
+      task.run(function()
+        while left > 0 do
+          task.sleep(0)
+        end
+        first:cancel("enough")
+        local _, err = first:wait()
+        assert.is_nil(err)
+      end)
+      assert.equal(11999, ended)
     end)
 
     it("raises ABORTED again in a task that caught it and waits again", function()

@@ -123,6 +123,34 @@ describe("misuse of the type builder", function()
     assert.equal('T.number: option "minimum": expected a number, got NaN', complaint(T.number, { minimum = 0 / 0 }))
   end)
 
+  it("names the form that the option must have", function()
+    local wrong = {
+      { T.string, "minLength", "a whole number of at least 0", { -1, 1.5, "1" } },
+      { T.array, "uniqueItems", "a boolean", { 1, "true" } },
+      { T.string, "examples", "a list", { "x", { a = 1 } } },
+      { T.object, "patternProperties", "a table of schemas by name", { 1, { T.string() }, { a = "string" } } },
+      { T.object, "dependentRequired", "a table", { true } },
+      { T.object, "additionalProperties", "a schema", { "no" } },
+    }
+    for _, case in ipairs(wrong) do
+      for _, value in ipairs(case[4]) do
+        local options = { [case[2]] = value }
+        local given = case[1] == T.string and { options } or { {}, options }
+        local text = complaint(case[1], given[1], given[2])
+        assert(text:find(('option "%s": expected %s, got '):format(case[2], case[3]), 1, true), text)
+      end
+    end
+  end)
+
+  it("takes the forms that an option may have", function()
+    assert.same({ type = "string", minLength = 0, examples = {} }, T.string({ minLength = 0, examples = {} }))
+    assert.same({ type = "array", uniqueItems = false, contains = true },
+      T.array(nil, { uniqueItems = false, contains = true }))
+    local patterns = { ["^x"] = T.string(), ["^y"] = true }
+    assert.same(patterns, T.object({}, { patternProperties = patterns }).patternProperties)
+    assert.same({}, T.object({}, { patternProperties = {} }).patternProperties)
+  end)
+
   it("refuses an optional schema anywhere but in an object", function()
     assert.matches("T%.array: argument 1: .*only a property of T%.object", complaint(T.array, T.optional(T.string())))
     assert.matches("T%.any_of: schema 2: .*only a property", complaint(T.any_of, { true, T.optional(true) }))

@@ -1,5 +1,7 @@
 #include "access.h"
 
+#include <inttypes.h>
+#include <stdio.h>
 #include <stdlib.h>
 
 /* Pushes raw t[key]; nil when the value at `t` is no table. */
@@ -149,15 +151,37 @@ static bool any_resource_lists(lua_State *L, const char *prefix, int action) {
   return false;
 }
 
+/* Replaces the id on top, a string or a number, by its text; false when it is
+** none.  7.0 is the resource 7, as JSON Schema has it. */
+static bool id_to_text(lua_State *L) {
+  char text[24];
+  int64_t n;
+  switch (lua_type(L, -1)) {
+  case LUA_TSTRING: return true;
+  case LUA_TNUMBER: break;
+  default: return false;
+  }
+  if (value_is_integer(L, -1, &n)) {
+    snprintf(text, sizeof(text), "%" PRId64, n);
+    lua_pushstring(L, text);
+    lua_replace(L, -2);
+  }
+  return true;
+}
+
 /* Pushes the resource key the rules and the input name, "type:id"; nil when the
-** input names none. */
+** input names none.  All bytes of the id count, a NUL too. */
 static void push_resource_key(lua_State *L, int rules, int input,
                               const char *type) {
   push_field(L, rules, "resourceId");
   push_pointed(L, input, lua_tostring(L, -1));
-  if (lua_type(L, -1) == LUA_TSTRING || lua_type(L, -1) == LUA_TNUMBER)
-    lua_pushfstring(L, "%s:%s", type, lua_tostring(L, -1));
-  else lua_pushnil(L);
+  if (id_to_text(L)) {
+    lua_pushfstring(L, "%s:", type);
+    lua_insert(L, -2);
+    lua_concat(L, 2);
+  } else {
+    lua_pushnil(L);
+  }
 }
 
 static bool allows_resource(lua_State *L, int rules, int identity, int input) {

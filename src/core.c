@@ -29,10 +29,13 @@ void core_setfuncs(lua_State *L, const luaL_Reg *funcs) {
   ops_setfuncs(L, funcs, 1);
 }
 
-void core_newtype(lua_State *L, const char *name, const luaL_Reg *methods,
-                  const luaL_Reg *meta) {
+void core_new_type(lua_State *L, const char *name, const luaL_Reg *methods,
+                   lua_CFunction gc) {
   luaL_newmetatable(L, name);
-  if (meta != NULL) core_setfuncs(L, meta);
+  if (gc != NULL) {
+    lua_pushcfunction(L, gc);
+    lua_setfield(L, -2, "__gc");
+  }
   if (methods != NULL) {
     lua_newtable(L);
     core_setfuncs(L, methods);
@@ -272,7 +275,9 @@ static const void *open_mark(lua_State *L, core_State *core, int key,
 static int core_open(lua_State *L) {
   core_State *core = core_state(L);
   lua_newtable(L);
-  core_newtype(L, ERROR_NAME, NULL, error_meta);
+  luaL_newmetatable(L, ERROR_NAME);
+  core_setfuncs(L, error_meta);
+  lua_pop(L, 1);
   core->error_mt = open_mark(L, core, KEY_ERROR_MT, ERROR_NAME, "error_mt");
   core->array_mt =
       open_mark(L, core, KEY_ARRAY_MT, "operations.array", "array_mt");
@@ -288,6 +293,7 @@ static int core_open(lua_State *L) {
   sse_open(L);
   envelopes_open(L);
   url_open(L);
+  fields_open(L);
   schema_open(L);
   envelope_open(L);
   operation_open(L);

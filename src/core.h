@@ -31,11 +31,10 @@ ops_Alloc core_alloc(lua_State *L);
 ** its upvalue 1. */
 void core_setfuncs(lua_State *L, const luaL_Reg *funcs);
 
-/* Makes metatable `name` with `methods` (may be NULL) as its __index and
-** `meta` as its metamethods; leaves the stack as it was.  All functions get the
-** core state as upvalue 1. */
-void core_newtype(lua_State *L, const char *name, const luaL_Reg *methods,
-                  const luaL_Reg *meta);
+/* Makes a type of userdata: its methods, each with the core state as upvalue 1,
+** and what the collector calls; both may be NULL. */
+void core_new_type(lua_State *L, const char *name, const luaL_Reg *methods,
+                   lua_CFunction gc);
 
 /* Pushes array_mt, object_mt or error_mt. */
 void core_push_array_mt(lua_State *L);
@@ -122,6 +121,7 @@ void json_open(lua_State *L);
 void sse_open(lua_State *L);
 void envelopes_open(lua_State *L);
 void url_open(lua_State *L);
+void fields_open(lua_State *L);
 void schema_open(lua_State *L);
 void envelope_open(lua_State *L);
 void operation_open(lua_State *L);

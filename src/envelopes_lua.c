@@ -403,9 +403,7 @@ static const luaL_Reg reader_methods[] = {
     {"retry", reader_retry}, {NULL, NULL},
 };
 
-static const luaL_Reg reader_meta[] = {{"__gc", reader_gc}, {NULL, NULL}};
-
 void envelopes_open(lua_State *L) {
-  core_newtype(L, READER_TYPE, reader_methods, reader_meta);
+  core_new_type(L, READER_TYPE, reader_methods, reader_gc);
   core_setfuncs(L, reader_functions);
 }

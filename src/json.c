@@ -78,9 +78,11 @@ static void advance(json_Reader *r, const char *p) {
 }
 
 /* Every failure ends here; returns NULL for the caller to return. */
-static const char *end_at(json_Reader *r, const char *p, json_Status status) {
+static const char *end_at(json_Reader *r, const char *p, json_Status status,
+                          const char *message) {
   advance(r, p);
   r->status = status;
+  snprintf(r->error.message, JSON_MAX_MESSAGE, "%s", message);
   r->error.offset = r->base;
   r->error.line = r->line;
   r->error.column = r->column;
@@ -88,29 +90,26 @@ static const char *end_at(json_Reader *r, const char *p, json_Status status) {
 }
 
 static const char *fail(json_Reader *r, const char *p, const char *message) {
-  snprintf(r->error.message, JSON_MAX_MESSAGE, "%s", message);
-  return end_at(r, p, JSON_INVALID);
+  return end_at(r, p, JSON_INVALID, message);
 }
 
 static const char *out_of_memory(json_Reader *r, const char *p) {
-  snprintf(r->error.message, JSON_MAX_MESSAGE, "not enough memory");
-  return end_at(r, p, JSON_MEMORY);
+  return end_at(r, p, JSON_MEMORY, "not enough memory");
 }
 
 static const char *stopped(json_Reader *r, const char *p) {
-  snprintf(r->error.message, JSON_MAX_MESSAGE, "stopped");
-  return end_at(r, p, JSON_STOPPED);
+  return end_at(r, p, JSON_STOPPED, "stopped");
 }
 
 static const char *fail_expected(json_Reader *r, const char *p,
                                  const char *end) {
-  char got[24];
+  char got[24], message[JSON_MAX_MESSAGE];
   if (p == end) snprintf(got, sizeof(got), "the end of the text");
   else if (*p > 0x20 && *p < 0x7F) snprintf(got, sizeof(got), "'%c'", *p);
   else snprintf(got, sizeof(got), "byte 0x%02X", (unsigned char)*p);
-  snprintf(r->error.message, JSON_MAX_MESSAGE, "expected %s, got %s",
-           expected[r->expect], got);
-  return end_at(r, p, JSON_INVALID);
+  snprintf(message, sizeof(message), "expected %s, got %s", expected[r->expect],
+           got);
+  return fail(r, p, message);
 }
 
 /* --- tokens cut by the end of a piece ------------------------------------ */
@@ -202,9 +201,8 @@ static const char *scan_exponent(Number *n, const char *p, const char *end) {
   int exponent = 0;
   if (p < end && (*p == '-' || *p == '+')) p++;
   if (!is_digit(p, end)) return NULL;
-  for (; is_digit(p, end); p++) {
+  for (; is_digit(p, end); p++)
     if (exponent < 100000000) exponent = exponent * 10 + (*p - '0');
-  }
   n->exponent += negative ? -exponent : exponent;
   return p;
 }
@@ -228,8 +226,7 @@ static const char *emit_number(json_Reader *r, const Number *n, const char *p,
   double value =
       json_parse_double(n->mantissa, exponent, n->exact, p, (size_t)(end - p));
   if (isinf(value)) return fail(r, p, "number out of range");
-  if (!r->on->number(r->ud, *p == '-' ? -value : value)) return stopped(r, p);
-  return end;
+  return r->on->number(r->ud, *p == '-' ? -value : value) ? end : stopped(r, p);
 }
 
 static const char *fail_number(json_Reader *r, const char *p, const char *s,
@@ -302,12 +299,11 @@ static const char *read_unicode(json_Reader *r, const char *p,
   const char *s = read_unit(r, p, end, &c);
   if (s == NULL || s == cut) return s;
   if (c >= 0xD800 && c <= 0xDFFF) {
-    const char *second = s;
     if (c > 0xDBFF) return fail(r, p, "low surrogate without a high one");
     if (end - s < 2 && (s == end || *s == '\\')) return cut;
     if (s[0] != '\\' || s[1] != 'u')
       return fail(r, p, "high surrogate without a low one");
-    s = read_unit(r, second, end, &low);
+    s = read_unit(r, s, end, &low);
     if (s == NULL || s == cut) return s;
     if (low < 0xDC00 || low > 0xDFFF)
       return fail(r, p, "high surrogate without a low one");
@@ -404,15 +400,15 @@ static const char *open_level(json_Reader *r, const char *p, bool object) {
   size_t level = r->depth;
   unsigned char bit = (unsigned char)(1u << level % 8);
   if (level >= r->max_depth) {
-    snprintf(r->error.message, JSON_MAX_MESSAGE,
-             "nested deeper than %zu levels", r->max_depth);
-    return end_at(r, p, JSON_INVALID);
+    char message[JSON_MAX_MESSAGE];
+    snprintf(message, sizeof(message), "nested deeper than %zu levels",
+             r->max_depth);
+    return fail(r, p, message);
   }
-  if (level >= JSON_INLINE_DEPTH && level % 8 == 0) {
-    if (r->nest.len <= (level - JSON_INLINE_DEPTH) / 8 &&
-        !buffer_add_char(&r->nest, 0))
-      return out_of_memory(r, p);
-  }
+  if (level >= JSON_INLINE_DEPTH && level % 8 == 0 &&
+      r->nest.len <= (level - JSON_INLINE_DEPTH) / 8 &&
+      !buffer_add_char(&r->nest, 0))
+    return out_of_memory(r, p);
   if (object) *level_byte(r, level) |= bit;
   else *level_byte(r, level) &= (unsigned char)~bit;
   if (!(object ? r->on->begin_object : r->on->begin_array)(r->ud))
@@ -469,18 +465,9 @@ static const char *read_value(json_Reader *r, const char *p, const char *end) {
   case 't':
   case 'f':
   case 'n': return read_word(r, p, end);
-  case '-':
-  case '0':
-  case '1':
-  case '2':
-  case '3':
-  case '4':
-  case '5':
-  case '6':
-  case '7':
-  case '8':
-  case '9': return read_number(r, p, end);
-  default: return fail_expected(r, p, end);
+  default:
+    if (*p == '-' || is_digit(p, end)) return read_number(r, p, end);
+    return fail_expected(r, p, end);
   }
 }
 
@@ -576,9 +563,9 @@ static bool feed(json_Reader *r, const char *p, const char *end) {
 }
 
 static json_Status fail_size(json_Reader *r, const char *p) {
-  snprintf(r->error.message, JSON_MAX_MESSAGE, "longer than %zu bytes",
-           r->max_size);
-  end_at(r, p, JSON_INVALID);
+  char message[JSON_MAX_MESSAGE];
+  snprintf(message, sizeof(message), "longer than %zu bytes", r->max_size);
+  fail(r, p, message);
   return r->status;
 }
 

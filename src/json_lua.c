@@ -447,11 +447,9 @@ void json_open(lua_State *L) {
       {"finish", decoder_finish},
       {NULL, NULL},
   };
-  static const luaL_Reg decoder_meta[] = {{"__gc", decoder_gc}, {NULL, NULL}};
-  static const luaL_Reg lines_meta[] = {{"__gc", lines_gc}, {NULL, NULL}};
   strings_open(L);
   core_setfuncs(L, functions);
-  core_newtype(L, DECODER_TYPE, decoder_methods, decoder_meta);
-  core_newtype(L, LINES_TYPE, NULL, lines_meta);
+  core_new_type(L, DECODER_TYPE, decoder_methods, decoder_gc);
+  core_new_type(L, LINES_TYPE, NULL, lines_gc);
   walk_open(L);
 }

@@ -32,8 +32,7 @@ static int text_gc(lua_State *L) {
 }
 
 void walk_open(lua_State *L) {
-  static const luaL_Reg meta[] = {{"__gc", text_gc}, {NULL, NULL}};
-  core_newtype(L, WALK_TYPE, NULL, meta);
+  core_new_type(L, WALK_TYPE, NULL, text_gc);
 }
 
 /* A buffer within the C stack does not grow. */

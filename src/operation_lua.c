@@ -15,6 +15,24 @@ enum { UP_ID = 2, UP_SCHEMA, UP_MODE, UP_ACCESS = UP_MODE, UP_KEYS };
 
 #define KEYS lua_upvalueindex(UP_KEYS)
 
+/* Pushes a copy of the array t[key], which is nobody else's; nil when there is
+** none. */
+static void push_copy(lua_State *L, int t, const char *key) {
+  size_t i, n;
+  lua_pushstring(L, key);
+  lua_rawget(L, t);
+  if (lua_type(L, -1) != LUA_TTABLE) return;
+  n = ops_rawlen(L, -1);
+  lua_createtable(L, (int)n, 0);
+  core_push_array_mt(L);
+  lua_setmetatable(L, -2);
+  for (i = 1; i <= n; i++) {
+    ops_rawgeti(L, -2, i);
+    ops_rawseti(L, -2, i);
+  }
+  lua_remove(L, -2);
+}
+
 static void push_denied(lua_State *L, int reason) {
   const char *id = lua_tostring(L, lua_upvalueindex(UP_ID));
   const char *why = lua_tostring(L, reason);
@@ -23,8 +41,7 @@ static void push_denied(lua_State *L, int reason) {
   details = lua_gettop(L);
   lua_pushvalue(L, lua_upvalueindex(UP_ID));
   lua_setfield(L, details, "operationId");
-  lua_pushliteral(L, "requiredScopes");
-  lua_rawget(L, lua_upvalueindex(UP_ACCESS));
+  push_copy(L, lua_upvalueindex(UP_ACCESS), "requiredScopes");
   lua_setfield(L, details, "requiredScopes");
   lua_pushfstring(L, "%s %s", id, why);
   message = lua_gettop(L);
@@ -113,10 +130,16 @@ static void normalize(lua_State *L, int data, int mode, bool changes) {
   lua_insert(L, top + 2);
 }
 
+/* Handlers' tables may have metamethods: none is called. */
+static void push_raw(lua_State *L, int t, const char *key) {
+  lua_pushstring(L, key);
+  lua_rawget(L, t);
+}
+
 /* Is the meta at the top an error's of a tool (MCP)?  Its data is no output. */
 static bool is_tool_error(lua_State *L) {
   bool is;
-  lua_getfield(L, -1, "isError");
+  push_raw(L, lua_gettop(L), "isError");
   is = lua_toboolean(L, -1);
   lua_pop(L, 1);
   return is;
@@ -130,9 +153,9 @@ static int finish_by_schema(lua_State *L, bool is_envelope) {
   bool changes = lua_toboolean(L, 2);
   if (is_envelope) {
     bool passes;
-    lua_getfield(L, 1, "meta");
+    push_raw(L, 1, "meta");
     passes = is_tool_error(L);
-    lua_getfield(L, 1, "data");
+    push_raw(L, 1, "data");
     if (passes || lua_isnil(L, 4)) {
       lua_settop(L, 1);
       return 1;
@@ -234,6 +257,6 @@ static const luaL_Reg operation_functions[] = {
 };
 
 void operation_open(lua_State *L) {
-  core_newtype(L, TRUST_TYPE, NULL, NULL);
+  core_new_type(L, TRUST_TYPE, NULL, NULL);
   core_setfuncs(L, operation_functions);
 }

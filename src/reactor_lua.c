@@ -93,11 +93,13 @@ static int reactor_lua_flush(lua_State *L) {
   return 0;
 }
 
-/* reactor:hold(): what streams send is gathered, small pieces in one write,
-** until release, step or flush */
+/* reactor:hold() -> boolean: what streams send is gathered, small pieces in one
+** write, until release, step or flush; is anything in flight? */
 static int reactor_lua_hold(lua_State *L) {
-  reactor_hold(reactor_check(L));
-  return 0;
+  reactor_Reactor *r = to_reactor(L);
+  reactor_hold(r);
+  lua_pushboolean(L, r->active_count > 0);
+  return 1;
 }
 
 /* reactor:release(): sends what was gathered */

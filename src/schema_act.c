@@ -44,8 +44,7 @@ static bool limit_number(schema_Bounds *bounds, const schema_Op *op,
                          uint16_t types) {
   if (op->code == CODE_MULTIPLE_OF) return false;
   if (op->code == CODE_NUMBER_FORMAT) return limit_format(bounds, op->b, types);
-  limit_doubles(bounds, op,
-                op->flag & INTEGER_BOUND ? (double)op->u.i : op->u.d);
+  limit_doubles(bounds, op, program_bound(op));
   return true;
 }
 

@@ -509,11 +509,10 @@ static bool cast_typed(cast_Machine *c, int32_t node, int slot, int t,
   bool fits;
   node = program_node(c->m.s, node)->target;
   if (c->m.too_deep) return false;
-  if (c->m.depth >= CAST_MAX_DEPTH ||
-      !ops_checkstack(c->m.L, 2 * CAST_PAIRS + 16)) {
-    c->m.too_deep = true;
-    return false;
-  }
+  c->m.left -= CAST_STEPS;
+  if (c->m.depth >= CAST_MAX_DEPTH || !check_step(&c->m) ||
+      !ops_checkstack(c->m.L, 2 * CAST_PAIRS + 16))
+    return check_too_deep(&c->m);
   scope.outer = c->m.scope;
   scope.resource = program_node(c->m.s, node)->resource;
   if (c->m.s->has_dynamic) c->m.scope = &scope;

@@ -8,6 +8,7 @@
 #include "schema_check.h"
 
 #define CAST_MAX_DEPTH 512 /* nodes within nodes */
+#define CAST_STEPS 3       /* what a node takes, as check_step counts */
 #define CAST_PAIRS                                                             \
   PROGRAM_FEW         /* members on the stack until they are stored            \
                        */

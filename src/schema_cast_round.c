@@ -51,7 +51,7 @@ static void start_again(cast_Machine *c, int slot, int v) {
 /* With less done: 1 fills in nothing, 2 strips nothing either. */
 static bool cast_less(cast_Machine *c, int slot, int v, int keep) {
   c->keep = keep;
-  c->m.too_deep = false;
+  check_resume(&c->m);
   start_again(c, slot, v);
   return cast_until_stable(c, slot);
 }
@@ -120,7 +120,7 @@ bool cast_value(lua_State *L, int schema, int v, int mode, bool changes) {
     lua_setmetatable(L, -2);
     c.changes = slot + 1;
   }
-  check_start(&c.m, L, schema);
+  check_start(&c.m, L, schema, v);
   if (mode == SCHEMA_FORCE) {
     c.hints = lua_gettop(L) + 1;
     lua_settop(L, c.hints + 1);

@@ -162,7 +162,7 @@ static void gather(cast_Machine *c, cast_Views *views, int32_t node, int slot,
     return;
   }
   if (views->count >= CAST_VIEWS || depth > CAST_VIEWS) {
-    c->m.too_deep = true; /* more than a sane schema has: leave the value */
+    check_too_deep(&c->m); /* more than a sane schema has: leave the value */
     return;
   }
   views->nodes[views->count] = node;
@@ -491,10 +491,8 @@ int32_t cast_only_branch(cast_Machine *c, const schema_Node *n, int slot,
 bool cast_merged(cast_Machine *c, const int32_t *nodes, int count, int slot) {
   bool ok;
   if (c->m.too_deep) return false;
-  if (c->m.depth >= CAST_MAX_DEPTH || !ops_checkstack(c->m.L, 32)) {
-    c->m.too_deep = true;
-    return false;
-  }
+  if (c->m.depth >= CAST_MAX_DEPTH || !ops_checkstack(c->m.L, 32))
+    return check_too_deep(&c->m);
   c->m.depth++;
   c->merging++;
   ok = cast_by_views(c, nodes, count, slot);

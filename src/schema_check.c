@@ -3,6 +3,7 @@
 
 #include <math.h>
 
+#define CHECK_COUNT_DEPTH 256
 #define LEFT_BLOCK 16 /* slots that a loop leaves behind before it pops */
 
 void check_start_root(check_Machine *m, lua_State *L, const schema_Schema *s,
@@ -15,19 +16,45 @@ void check_start_root(check_Machine *m, lua_State *L, const schema_Schema *s,
   m->top = top;
   m->room = room;
   m->depth = 0;
-  m->too_deep = false;
+  m->too_deep = m->extended = false;
+  m->left = CHECK_STEPS;
   if (s->keyless) return;
   ops_getuservalue(L, schema);
   m->constants = m->top = top + 1;
 }
 
-void check_start(check_Machine *m, lua_State *L, int schema) {
+void check_start(check_Machine *m, lua_State *L, int schema, int value) {
   int top = lua_gettop(L);
   check_start_root(m, L, (const schema_Schema *)lua_touserdata(L, schema),
                    schema, top, 0);
+  m->value = value;
   if (m->constants != 0) return;
   ops_getuservalue(L, schema);
   m->constants = m->top = top + 1;
+}
+
+/* `n`, and how many values stand in the one at `v`: CHECK_VALUES at the most,
+** for one may contain itself. */
+static int64_t count_values(lua_State *L, int v, int depth, int64_t n) {
+  if (lua_type(L, v) != LUA_TTABLE || depth > CHECK_COUNT_DEPTH ||
+      !ops_checkstack(L, 4))
+    return n;
+  lua_pushnil(L);
+  while (lua_next(L, v)) {
+    if (++n < CHECK_VALUES) n = count_values(L, lua_gettop(L), depth + 1, n);
+    lua_pop(L, 1);
+    if (n < CHECK_VALUES) continue;
+    lua_pop(L, 1);
+    return n;
+  }
+  return n;
+}
+
+bool check_go_on(check_Machine *m) {
+  if (m->too_deep || m->extended) return check_too_deep(m);
+  m->extended = true;
+  m->left = count_values(m->L, m->value, 0, 0) * CHECK_VALUE_STEPS;
+  return m->left > 0;
 }
 
 static bool check_table(check_Machine *m, const schema_Node *n, int v, int t);
@@ -548,5 +575,6 @@ bool check_value(check_Machine *m, int32_t node, int v) {
 }
 
 bool check_root(check_Machine *m, int v, int t) {
+  m->value = v;
   return check_here(m, program_target(m->s, m->s->root), v, t) && !m->too_deep;
 }

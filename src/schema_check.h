@@ -16,7 +16,10 @@
 #define COLD
 #endif
 
-#define CHECK_MAX_DEPTH 1536 /* nodes within nodes, as the C stack bears */
+#define CHECK_MAX_DEPTH 1536  /* nodes within nodes, as the C stack bears */
+#define CHECK_STEPS 4000000   /* that any value may take, */
+#define CHECK_VALUE_STEPS 64  /* and so many more for each value within, */
+#define CHECK_VALUES 10000000 /* of which this many count */
 
 /* The resources entered, the current one first ($dynamicRef looks there). */
 typedef struct check_Scope {
@@ -33,15 +36,38 @@ typedef struct check_Machine {
   int top;       /* height of the Lua stack, kept so that nobody need ask */
   int room;      /* up to here the stack may grow unasked */
   int depth;
-  bool too_deep; /* a limit was reached: the answer is no */
+  bool too_deep; /* a limit was reached: the answer is no, nothing goes on */
+  bool extended; /* the size of the value was taken into account */
+  int value;     /* stack index of the outermost value */
+  int64_t left;  /* steps until a limit is reached, none when one was */
+  int64_t kept;  /* `left` when one was reached */
 } check_Machine;
 
 #define CHECK_STACK_BLOCK 32 /* slots asked for in advance */
 
 /* A limit was reached. */
 static inline bool check_too_deep(check_Machine *m) {
+  if (m->too_deep) return false;
   m->too_deep = true;
+  m->kept = m->left;
+  m->left = 0;
   return false;
+}
+
+/* Goes on after a limit was reached, with another part. */
+static inline void check_resume(check_Machine *m) {
+  if (!m->too_deep) return;
+  m->too_deep = false;
+  m->left = m->kept;
+}
+
+/* No step is left: takes the size of the value into account, once. */
+COLD bool check_go_on(check_Machine *m);
+
+/* Before what may ask the same of the same value once more: a schema could do
+** so over and over, twice as often with each level. */
+static inline bool check_step(check_Machine *m) {
+  return --m->left > 0 || check_go_on(m);
 }
 
 /* Room for `n` more values above m->top: asked for in blocks. */
@@ -52,8 +78,9 @@ static inline bool check_reserve(check_Machine *m, int n) {
   return true;
 }
 
-/* Pushes the constants of the schema at index `schema`. */
-void check_start(check_Machine *m, lua_State *L, int schema);
+/* Pushes the constants of the schema at index `schema`.  `value` stays where it
+** is. */
+void check_start(check_Machine *m, lua_State *L, int schema, int value);
 
 /* The same of schema `s`, for check_root alone, which may do without them.
 ** `top` is the height of the stack, which may grow up to `room` unasked. */

@@ -154,7 +154,8 @@ static bool check_member(check_Machine *m, const schema_Object *object, int key,
     if (match < 0) return check_too_deep(m);
     if (match == 0) continue;
     known = true;
-    if (!check_inner(m, pattern->node, key + 1, t)) return false;
+    if (!check_step(m) || !check_inner(m, pattern->node, key + 1, t))
+      return false;
   }
   return known || object->additional < 0 ||
          check_inner(m, object->additional, key + 1, t);
@@ -188,7 +189,7 @@ static bool check_array_op(check_Machine *m, const schema_Op *op, int v,
   case CODE_MIN_ITEMS: return n >= op->u.n;
   case CODE_MAX_ITEMS: return n <= op->u.n;
   case CODE_ITEMS: return check_items(m, op, v, n);
-  case CODE_CONTAINS: return check_contains(m, op, v);
+  case CODE_CONTAINS: return check_step(m) && check_contains(m, op, v);
   default:
     twins = schema_find_twins(m->L, m->core, v, n, &first, &second);
     check_forget_room(m);
@@ -204,12 +205,14 @@ static bool check_object_op(check_Machine *m, const schema_Op *op, int v) {
   case CODE_PROPERTY_NAMES: return check_property_names(m, op->a, v);
   case CODE_DEPENDENT_REQUIRED: return check_dependent_required(m, op, v);
   default:
-    return !check_has_key(m, v, op->c) || check_inner(m, op->a, v, LUA_TTABLE);
+    return !check_has_key(m, v, op->c) ||
+           (check_step(m) && check_inner(m, op->a, v, LUA_TTABLE));
   }
 }
 
 static bool check_every_op(check_Machine *m, const schema_Node *n,
                            const schema_Op *op, int v, int t, uint16_t type) {
+  if (!check_step(m)) return false;
   switch (op->code) {
   case CODE_ENUM:
   case CODE_CONST: return check_enum(m, op, v, type);

@@ -190,10 +190,9 @@ static bool fill(Filler *f, int32_t node, int v) {
   int32_t i;
   if (!n->fills || lua_type(f->m.L, v) != LUA_TTABLE || f->m.too_deep)
     return false;
-  if (f->depth >= FILL_MAX_DEPTH || !ops_checkstack(f->m.L, 16)) {
-    f->m.too_deep = true; /* stop: a cycle would never end */
-    return false;
-  }
+  if (f->depth >= FILL_MAX_DEPTH || !check_step(&f->m) ||
+      !ops_checkstack(f->m.L, 16))
+    return check_too_deep(&f->m); /* stop: a cycle would never end */
   type = schema_type_of(f->m.L, f->m.core, v, LUA_TTABLE, n->types);
   scope.outer = f->m.scope;
   scope.resource = n->resource;
@@ -216,7 +215,7 @@ bool fill_value(lua_State *L, int schema, int v) {
     return false;
   slot = lua_gettop(L);
   memset(&f, 0, sizeof(f));
-  check_start(&f.m, L, schema);
+  check_start(&f.m, L, schema, v);
   copied = fill(&f, s->root, slot);
   lua_settop(L, slot);
   if (!f.m.too_deep) return copied;

@@ -3,6 +3,10 @@
 
 #include <stdlib.h>
 
+/* As check_step counts: what one issue takes, and a look for some. */
+#define ISSUE_STEPS 1000
+#define LOOK_STEPS 10
+
 static const schema_Location *location_of(const void *schema, int32_t node) {
   return &program_node((const schema_Schema *)schema, node)->location;
 }
@@ -10,6 +14,7 @@ static const schema_Location *location_of(const void *schema, int32_t node) {
 void issue_add(issue_List *list, int32_t node, schema_KeywordId keyword) {
   lua_State *L = list->m.L;
   int message = lua_gettop(L) - 1;
+  list->m.left -= ISSUE_STEPS;
   if (list->count < list->limit) {
     lua_createtable(L, 0, 5);
     schema_push_path(L, list->at);
@@ -34,10 +39,11 @@ void issue_add(issue_List *list, int32_t node, schema_KeywordId keyword) {
 static void collect_at(issue_List *list, int32_t node, int v, const char *name,
                        size_t len, size_t index, int member) {
   lua_State *L = list->m.L;
+  int t = lua_type(L, member);
   schema_Step step;
-  if (program_node(list->m.s, node)->accepts_all &&
-      schema_type_of(L, list->m.core, member, lua_type(L, member), TYPE_ANY) !=
-          0)
+  /* A table may be neither array nor object. */
+  if (program_node(list->m.s, node)->accepts_all && t != LUA_TTABLE &&
+      schema_type_of(L, list->m.core, member, t, TYPE_ANY) != 0)
     return;
   step.outer = list->at;
   step.table = lua_topointer(L, v);
@@ -45,7 +51,7 @@ static void collect_at(issue_List *list, int32_t node, int v, const char *name,
   step.len = len;
   step.index = index;
   list->at = &step;
-  issue_collect(list, node, member, lua_type(L, member));
+  issue_collect(list, node, member, t);
   list->at = step.outer;
 }
 
@@ -391,12 +397,32 @@ static bool contains_itself(const issue_List *list, int v) {
   return false;
 }
 
+/* One limit that was reached is no reason not to look further; another is. */
+static bool takes_step(issue_List *list, int32_t node) {
+  check_resume(&list->m);
+  list->m.left -= LOOK_STEPS;
+  if (check_step(&list->m)) return true;
+  add_plain(list, node, "takes too many steps to check");
+  list->limit = list->count;
+  return false;
+}
+
+void issue_collect_all(issue_List *list, int v) {
+  int32_t root = list->m.s->root;
+  issue_collect(list, root, v, lua_type(list->m.L, v));
+  /* Whose limits are reached within `not` fits as far as can be seen. */
+  if (list->count == 0)
+    add_plain(
+        list, root,
+        "cannot be checked within the limits of depth, steps and patterns");
+}
+
 void issue_collect(issue_List *list, int32_t node, int v, int t) {
   lua_State *L = list->m.L;
   const schema_Node *n = program_node(list->m.s, node);
   uint16_t type = schema_type_of(L, list->m.core, v, t, n->types);
   check_Scope scope;
-  if (list->count >= list->limit) return;
+  if (list->count >= list->limit || !takes_step(list, node)) return;
   if ((type & n->types) == 0) {
     add_misfit(list, node, v);
   } else if (type == TYPE_ARRAY && value_array_length(L, v) < 0) {

@@ -19,6 +19,10 @@ typedef struct issue_List {
 /* Adds what does not fit at `v`, of Lua type `t`. */
 void issue_collect(issue_List *list, int32_t node, int v, int t);
 
+/* Adds what does not fit the whole schema, of a value that does not conform:
+** there is at least one issue. */
+void issue_collect_all(issue_List *list, int v);
+
 /* Adds an issue of `keyword` in `node`.  Its message, a string, and its params,
 ** a table or nil, are on top of the stack and are popped. */
 void issue_add(issue_List *list, int32_t node, schema_KeywordId keyword);

@@ -87,10 +87,7 @@ static bool knows(check_Machine *m, int32_t node, const Question *q,
   check_Scope scope;
   int32_t i;
   bool known = false;
-  if (m->depth >= CHECK_MAX_DEPTH) {
-    m->too_deep = true;
-    return false;
-  }
+  if (m->depth >= CHECK_MAX_DEPTH || !check_step(m)) return check_too_deep(m);
   m->depth++;
   scope.outer = m->scope;
   scope.resource = n->resource;

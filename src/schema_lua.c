@@ -37,9 +37,9 @@ void schema_push_issues(lua_State *L, int schema, int value) {
   core_push_array_mt(L);
   lua_setmetatable(L, -2);
   list.issues = lua_gettop(L);
-  check_start(&list.m, L, schema);
+  check_start(&list.m, L, schema, value);
   list.limit = list.m.s->issue_limit;
-  issue_collect(&list, list.m.s->root, value, lua_type(L, value));
+  issue_collect_all(&list, value);
   lua_settop(L, list.issues);
 }
 

@@ -79,7 +79,7 @@ static bool try_bound(make_Maker *m, const schema_Op *op) {
   double d;
   int step;
   if (op->code < CODE_MINIMUM || op->code > CODE_MULTIPLE_OF) return false;
-  d = op->flag & INTEGER_BOUND ? (double)op->u.i : op->u.d;
+  d = program_bound(op);
   if (op->flag & INTEGER_BOUND && op->code != CODE_MULTIPLE_OF) {
     core_push_integer(m->c->m.L, op->u.i);
     if (make_keep(m)) return true;
@@ -102,13 +102,13 @@ static bool try_multiple_of(make_Maker *m, const schema_Op *op) {
   double unit;
   int i;
   if (op->code != CODE_MULTIPLE_OF) return false;
-  unit = op->flag & INTEGER_BOUND ? (double)op->u.i : op->u.d;
+  unit = program_bound(op);
   for (i = 0; i < m->views.count; i++) {
     const schema_Node *n = program_node(m->c->m.s, m->views.nodes[i]);
     int32_t j;
     for (j = n->numbers; j < n->arrays; j++) {
       const schema_Op *bound = program_op(m->c->m.s, j);
-      double d = bound->flag & INTEGER_BOUND ? (double)bound->u.i : bound->u.d;
+      double d = program_bound(bound);
       if (bound->code > CODE_BELOW) continue;
       if (try_number(m, ceil(d / unit) * unit) ||
           try_number(m, floor(d / unit) * unit) ||
@@ -125,13 +125,13 @@ static bool try_middle(make_Maker *m, const schema_Op *op) {
   double d;
   int i;
   if (op->code < CODE_MINIMUM || op->code > CODE_BELOW) return false;
-  d = op->flag & INTEGER_BOUND ? (double)op->u.i : op->u.d;
+  d = program_bound(op);
   for (i = 0; i < m->views.count; i++) {
     const schema_Node *n = program_node(m->c->m.s, m->views.nodes[i]);
     int32_t j;
     for (j = n->numbers; j < n->arrays; j++) {
       const schema_Op *other = program_op(m->c->m.s, j);
-      double e = other->flag & INTEGER_BOUND ? (double)other->u.i : other->u.d;
+      double e = program_bound(other);
       if (other->code <= CODE_BELOW && try_number(m, (d + e) / 2)) return true;
     }
   }

@@ -174,6 +174,19 @@ static void describe_bound(lua_State *L, const schema_Op *op, int v,
   wrap(L, op->code == CODE_MULTIPLE_OF ? "multipleOf" : "limit");
 }
 
+/* "expected a string of format date, got \"x\"", by the name in a constant. */
+static void describe_named(issue_List *list, int32_t name, int v,
+                           const char *phrase, const char *field) {
+  lua_State *L = list->m.L;
+  ops_rawgeti(L, list->m.constants, (size_t)name);
+  issue_push_value(L, list->m.core, v);
+  lua_pushfstring(L, "expected a %s %s, got %s", phrase, lua_tostring(L, -2),
+                  lua_tostring(L, -1));
+  lua_insert(L, -3);
+  lua_pop(L, 1);
+  wrap(L, field);
+}
+
 static void describe_string(issue_List *list, const schema_Op *op, int v) {
   lua_State *L = list->m.L;
   size_t len, n;
@@ -187,23 +200,9 @@ static void describe_string(issue_List *list, const schema_Op *op, int v) {
     describe_count(L, "most", "character", plural(op->u.n), op->u.n, n);
     break;
   case CODE_PATTERN:
-    ops_rawgeti(L, list->m.constants, (size_t)op->b);
-    issue_push_value(L, list->m.core, v);
-    lua_pushfstring(L, "expected a string that matches %s, got %s",
-                    lua_tostring(L, -2), lua_tostring(L, -1));
-    lua_insert(L, -3);
-    lua_pop(L, 1);
-    wrap(L, "pattern");
+    describe_named(list, op->b, v, "string that matches", "pattern");
     break;
-  default:
-    ops_rawgeti(L, list->m.constants, (size_t)op->a);
-    issue_push_value(L, list->m.core, v);
-    lua_pushfstring(L, "expected a string of format %s, got %s",
-                    lua_tostring(L, -2), lua_tostring(L, -1));
-    lua_insert(L, -3);
-    lua_pop(L, 1);
-    wrap(L, "format");
-    break;
+  default: describe_named(list, op->a, v, "string of format", "format"); break;
   }
 }
 
@@ -217,15 +216,7 @@ static void describe_number(issue_List *list, const schema_Op *op, int v) {
   case CODE_MULTIPLE_OF:
     describe_bound(L, op, v, "that is a multiple of");
     break;
-  default:
-    ops_rawgeti(L, list->m.constants, (size_t)op->a);
-    issue_push_value(L, list->m.core, v);
-    lua_pushfstring(L, "expected a number of format %s, got %s",
-                    lua_tostring(L, -2), lua_tostring(L, -1));
-    lua_insert(L, -3);
-    lua_pop(L, 1);
-    wrap(L, "format");
-    break;
+  default: describe_named(list, op->a, v, "number of format", "format"); break;
   }
 }
 

@@ -66,8 +66,7 @@ static int program_gc(lua_State *L) {
 }
 
 void program_open(lua_State *L, const luaL_Reg *methods) {
-  static const luaL_Reg meta[] = {{"__gc", program_gc}, {NULL, NULL}};
-  core_newtype(L, SCHEMA_NAME, methods, meta);
+  core_new_type(L, SCHEMA_NAME, methods, program_gc);
 }
 
 static const schema_Property *find_long(const schema_Schema *s,

@@ -249,6 +249,11 @@ struct schema_Schema {
 /* Marks the userdata: its metatable would be two more things to fetch. */
 extern const char program_kind[];
 
+/* The bound of an instruction for numbers. */
+static inline double program_bound(const schema_Op *op) {
+  return op->flag & INTEGER_BOUND ? (double)op->u.i : op->u.d;
+}
+
 /* The schema at stack index `i`, or NULL when there is none. */
 static inline schema_Schema *program_to(lua_State *L, int i) {
   schema_Schema *s = (schema_Schema *)lua_touserdata(L, i);

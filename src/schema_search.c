@@ -129,7 +129,7 @@ static void push_pattern_sample(cast_Machine *c, int32_t source) {
 
 /* What is at an instruction's bound, and beyond it. */
 static void read_op(cast_Machine *c, const schema_Op *op) {
-  double d = op->flag & INTEGER_BOUND ? (double)op->u.i : op->u.d;
+  double d = program_bound(op);
   switch (op->code) {
   case CODE_CONST:
   case CODE_ENUM: add_members(c, op); break;

@@ -58,17 +58,25 @@ static bool is_list(lua_State *L, const tree_Tree *t) {
          (kind == VALUE_ARRAY && value_array_length(L, -1) >= 0);
 }
 
-static void read_array(lua_State *L, tree_Tree *t, int32_t node,
-                       int32_t keyword, int depth) {
-  size_t n, i;
-  int32_t first;
+/* Makes room for the items of the list on top of the stack; returns how many
+** there are, 0 when it is none, which is an issue. */
+static size_t add_items(lua_State *L, tree_Tree *t, int32_t node,
+                        int32_t keyword, const char *what, int32_t *first) {
+  size_t n;
   if (!is_list(L, t)) {
-    expected(L, t, node, keyword, "an array of schemas");
-    return;
+    expected(L, t, node, keyword, what);
+    return 0;
   }
   n = ops_rawlen(L, -1);
-  first = add_children(L, t, n);
-  set_range(t, keyword, first, n);
+  *first = add_children(L, t, n);
+  set_range(t, keyword, *first, n);
+  return n;
+}
+
+static void read_array(lua_State *L, tree_Tree *t, int32_t node,
+                       int32_t keyword, int depth) {
+  int32_t first = 0;
+  size_t n = add_items(L, t, node, keyword, "an array of schemas", &first), i;
   for (i = 0; i < n; i++) {
     int32_t parsed;
     ops_rawgeti(L, -1, i + 1);
@@ -264,15 +272,8 @@ static void read_type(lua_State *L, tree_Tree *t, int32_t node,
 
 static void read_list(lua_State *L, tree_Tree *t, int32_t node,
                       int32_t keyword) {
-  size_t i, n;
-  int32_t first;
-  if (!is_list(L, t)) {
-    expected(L, t, node, keyword, "an array");
-    return;
-  }
-  n = ops_rawlen(L, -1);
-  first = add_children(L, t, n);
-  set_range(t, keyword, first, n);
+  int32_t first = 0;
+  size_t n = add_items(L, t, node, keyword, "an array", &first), i;
   for (i = 0; i < n; i++) {
     int32_t value;
     ops_rawgeti(L, -1, i + 1);

@@ -235,12 +235,7 @@ static const luaL_Reg sse_methods[] = {
     {NULL, NULL},
 };
 
-static const luaL_Reg sse_meta[] = {
-    {"__gc", sse_gc},
-    {NULL, NULL},
-};
-
 void sse_open(lua_State *L) {
-  core_newtype(L, SSE_TYPE, sse_methods, sse_meta);
+  core_new_type(L, SSE_TYPE, sse_methods, sse_gc);
   core_setfuncs(L, sse_functions);
 }

@@ -48,11 +48,19 @@ static const char *phase_of(const http_Transfer *t) {
   return connected > 0 ? "total" : "connect";
 }
 
-/* One code stands for a lost connection, bad chunks and what a TLS server says
-** when it is too late for a handshake to fail. */
-static const char *kind_of_loss(const char *message) {
-  if (strstr(message, "chunk") != NULL) return "protocol";
-  return strstr(message, " alert ") != NULL ? "tls" : "reset";
+/* Did a proxy refuse to connect us?  Nothing was sent to the server then. */
+static bool is_refused(const http_Transfer *t) {
+  long status = 0;
+  curl_easy_getinfo(t->easy->curl, CURLINFO_HTTP_CONNECTCODE, &status);
+  return status >= 300;
+}
+
+/* One code stands for a lost connection, bad chunks, what a TLS server says
+** when it is too late for a handshake to fail, and what a proxy refuses. */
+static const char *kind_of_loss(const http_Transfer *t) {
+  if (strstr(t->message, "chunk") != NULL) return "protocol";
+  if (is_refused(t)) return "connect";
+  return strstr(t->message, " alert ") != NULL ? "tls" : "reset";
 }
 
 /* curl's words for a header line of more than 100 KiB: out of memory. */
@@ -99,12 +107,15 @@ void http_judge(http_Transfer *t, CURLcode code) {
     memcpy(t->message, t->easy->message, sizeof(t->message));
   if (is_long_line(t, code)) {
     http_fail(t, "size", "a line of the headers is larger than allowed");
+  } else if (code == CURLE_WRITE_ERROR) { /* not by us, so by its decoder */
+    http_fail(t, "encoding",
+              "the compressed body cannot be decoded to its end");
   } else if (code != CURLE_OK) {
     t->kind = http_kind_of(code);
     if (code == CURLE_OPERATION_TIMEDOUT) t->phase = phase_of(t);
     if (t->message[0] == '\0' && t->reason == NULL)
       t->reason = curl_easy_strerror(code);
-    if (code == CURLE_RECV_ERROR) t->kind = kind_of_loss(t->message);
+    if (code == CURLE_RECV_ERROR) t->kind = kind_of_loss(t);
     if (code == CURLE_PARTIAL_FILE && !t->head_complete) t->kind = "reset";
     if (is_stale(t, code)) t->phase = "reused";
   } else if (t->coding.kind != CODING_NONE && !coding_whole(&t->coding)) {

@@ -1,3 +1,4 @@
+#include "fields.h"
 #include "transfer_http.h"
 
 #include <ctype.h>
@@ -23,64 +24,36 @@ static bool is_blank(char c) {
   return c == ' ' || c == '\t';
 }
 
-static void trim(const char **p, size_t *length) {
-  while (*length > 0 && isspace((unsigned char)(*p)[*length - 1])) --*length;
-  while (*length > 0 && is_blank(**p)) ++*p, --*length;
+/* Remembers where the value of Content-Type is, if that is one line. */
+static void note_type(http_Transfer *t, const char *line,
+                      const fields_Field *field) {
+  bool first = t->type == 0;
+  if (field->folded ? first : field->name_len != 12) return;
+  if (!field->folded && strncasecmp(field->name, "content-type", 12) != 0)
+    return;
+  t->type = t->head.len + (size_t)(field->value - line);
+  t->type_len = first ? field->value_len : 0;
 }
 
-/* Reads a line; false when there is no colon in it. */
-static bool read_field(const char *line, size_t length, http_Field *field) {
-  const char *stop = memchr(line, '\n', length), *colon;
-  if (stop == NULL) stop = line + length;
-  field->folded = is_blank(*line);
-  colon = memchr(line, ':', (size_t)(stop - line));
-  if (colon == NULL && !field->folded) return false;
-  field->name = line;
-  field->name_len = field->folded ? 0 : (size_t)(colon - line);
-  field->value = field->folded ? line : colon + 1;
-  field->value_len = (size_t)(stop - field->value);
-  trim(&field->value, &field->value_len);
-  trim(&field->name, &field->name_len);
-  return true;
+/* RFC 9110, 5.5: a CR within a value may be a line's end to others. */
+static void without_cr(char *value, size_t length) {
+  char *cr = value, *end = value + length;
+  while ((cr = memchr(cr, '\r', (size_t)(end - cr))) != NULL) *cr++ = ' ';
 }
 
-/* A field as a head keeps it: this, then name and value.  What has no name
-** goes on with the value of the field before. */
-typedef struct Record {
-  uint32_t name_len, value_len;
-} Record;
-
-static bool keep_field(http_Transfer *t, const http_Field *field) {
-  Record record = {(uint32_t)field->name_len, (uint32_t)field->value_len};
-  size_t i, size = sizeof(record) + field->name_len + field->value_len;
-  char *p;
+/* Keeps a line, with an end. */
+static bool keep_line(http_Transfer *t, const char *line,
+                      const fields_Field *field) {
+  size_t size = (size_t)(field->value + field->value_len - line);
   if (field->name_len == 0 && (!field->folded || t->head.len == 0)) return true;
-  if (t->head.capacity == 0 && size <= USUAL_HEAD)
+  note_type(t, line, field);
+  if (t->head.capacity == 0 && size < USUAL_HEAD)
     (void)buffer_grow(&t->head, USUAL_HEAD); /* at once, not step by step */
-  if (!buffer_reserve(&t->head, size))
+  if (size == 0) size = 1; /* the blank that says that it goes on */
+  if (!buffer_add(&t->head, line, size) || !buffer_add_char(&t->head, '\n'))
     return fail(t, "memory", "not enough memory for the headers");
-  p = t->head.data + t->head.len;
-  memcpy(p, &record, sizeof(record));
-  p += sizeof(record);
-  for (i = 0; i < field->name_len; i++) {
-    char c = field->name[i];
-    *p++ = c >= 'A' && c <= 'Z' ? (char)(c | 0x20) : c;
-  }
-  memcpy(p, field->value, field->value_len);
-  t->head.len += size;
-  return true;
-}
-
-bool http_next_field(const char **p, const char *end, http_Field *field) {
-  Record record;
-  if (*p == end) return false;
-  memcpy(&record, *p, sizeof(record));
-  field->folded = record.name_len == 0;
-  field->name_len = record.name_len;
-  field->value_len = record.value_len;
-  field->name = *p + sizeof(record);
-  field->value = field->name + field->name_len;
-  *p = field->value + field->value_len;
+  without_cr(t->head.data + t->head.len - 1 - field->value_len,
+             field->value_len);
   return true;
 }
 
@@ -100,7 +73,7 @@ static int64_t read_length(const char **p, const char *end) {
 
 /* RFC 9112, 6.3: a list of equal lengths stands for one of them; answers with
 ** two different ones are not to be trusted. */
-static bool check_length(http_Transfer *t, const http_Field *field) {
+static bool check_length(http_Transfer *t, const fields_Field *field) {
   const char *p = field->value, *end = p + field->value_len;
   do {
     int64_t length = read_length(&p, end);
@@ -117,6 +90,7 @@ static bool begin_block(http_Transfer *t, const char *line, size_t length) {
   const char *space = memchr(line, ' ', length);
   t->status = space != NULL ? atoi(space + 1) : 0;
   t->head.len = t->head_bytes = 0;
+  t->type = t->type_len = 0;
   t->length = -1;
   t->chunked = false;
   t->coding.kind = CODING_NONE;
@@ -150,7 +124,7 @@ static void end_block(http_Transfer *t) {
 }
 
 /* What it says of the body. */
-static bool heed(http_Transfer *t, const http_Field *field) {
+static bool heed(http_Transfer *t, const fields_Field *field) {
   switch (field->name_len) { /* most are none of these */
   case 14:
     return !is(field->name, 14, "content-length") || check_length(t, field);
@@ -167,14 +141,14 @@ static bool heed(http_Transfer *t, const http_Field *field) {
 }
 
 static bool take_field(http_Transfer *t, const char *line, size_t length) {
-  http_Field field;
-  bool whole = read_field(line, length, &field);
+  fields_Field field;
+  bool whole = fields_read(line, length, &field);
   if (whole && !heed(t, &field)) return false;
   t->head_bytes += length;
   if (t->head_bytes > t->max_headers)
     return fail_size(t, "the headers are larger than max_headers",
                      t->max_headers);
-  return !whole || keep_field(t, &field);
+  return !whole || keep_line(t, line, &field);
 }
 
 /* Not part of the head, but of its limit. */

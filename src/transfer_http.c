@@ -24,11 +24,13 @@ struct http_Pool {
   reactor_Reactor *reactor;
   reactor_Time due; /* when curl wants to be called */
   reactor_OnReady on_ready;
+  size_t running; /* transfers */
 };
 
 /* curl's part of a reactor. */
 typedef struct http_Engine {
   http_Pool pools[POOLS];
+  http_Sockets sockets;
   size_t idle_count;
   http_Easy *idle[MAX_IDLE_EASY]; /* for the next */
 } http_Engine;
@@ -65,7 +67,10 @@ static curl_socket_t on_open_socket(void *ud, curlsocktype purpose,
   fd = socket(address->family, address->socktype | SOCK_CLOEXEC,
               address->protocol);
   if (fd < 0) return CURL_SOCKET_BAD;
-  if (reactor_opened(t->op.reactor, fd)) return fd;
+  if (reactor_opened(t->op.reactor, fd)) {
+    http_socket_opened(t, fd);
+    return fd;
+  }
   close(fd);
   return CURL_SOCKET_BAD;
 }
@@ -75,13 +80,48 @@ static int on_close_socket(void *ud, curl_socket_t fd) {
   return close(fd);
 }
 
+static http_Sockets *sockets_of(const http_Transfer *t) {
+  return &engine_of(t->op.reactor)->sockets;
+}
+
+/* May others' answers be on their way over the transfer's connection? */
+static bool is_among_others(const http_Transfer *t, int port) {
+  return t->shared && t->pool->running > 1 &&
+         !http_sockets_is_single(sockets_of(t), port);
+}
+
+/* Did the server say something on a connection that nobody used? */
+static bool is_unasked(http_Transfer *t, int port) {
+  long opened = 0;
+  curl_easy_getinfo(t->easy->curl, CURLINFO_NUM_CONNECTS, &opened);
+  if (opened == 0)
+    return !is_among_others(t, port) &&
+           http_sockets_unasked(sockets_of(t), port);
+  http_sockets_add(sockets_of(t), t, port);
+  t->port = port;
+  return false;
+}
+
+/* The first answer on a connection says whether it could carry more. */
+static void learn_version(const http_Transfer *t) {
+  long version = CURL_HTTP_VERSION_2_0;
+  if (t->port == 0 || !t->shared) return;
+  curl_easy_getinfo(t->easy->curl, CURLINFO_HTTP_VERSION, &version);
+  http_sockets_set_single(sockets_of(t), t->port,
+                          version <= CURL_HTTP_VERSION_1_1);
+}
+
 /* Before a request is sent. One that must not be sent twice goes over another
 ** connection only when nothing of it went over the first. */
 static int on_request(void *ud, char *ip, char *local_ip, int port,
                       int local_port) {
   http_Transfer *t = transfer_of(ud);
   long before = t->requested;
-  (void)ip, (void)local_ip, (void)port, (void)local_port;
+  (void)ip, (void)local_ip, (void)port;
+  if (is_unasked(t, local_port)) {
+    t->unasked = true;
+    return CURL_PREREQFUNC_ABORT;
+  }
   curl_easy_getinfo(t->easy->curl, CURLINFO_REQUEST_SIZE, &t->requested);
   if (!t->once || before < 0 || t->requested <= before)
     return CURL_PREREQFUNC_OK;
@@ -133,11 +173,18 @@ static void drop_easy(reactor_Reactor *r, http_Easy *easy) {
   ops_free(&r->alloc, easy, sizeof(*easy));
 }
 
+static void count(http_Transfer *t, bool counted) {
+  if (counted && !t->counted) t->pool->running++;
+  if (!counted && t->counted) t->pool->running--;
+  t->counted = counted;
+}
+
 void http_release(http_Transfer *t) {
   reactor_Reactor *r = t->op.reactor;
   http_Engine *engine = engine_of(r);
   reactor_timer_unset(r, &t->op.timer);
   if (t->easy != NULL) {
+    count(t, false);
     curl_multi_remove_handle(t->pool->multi, t->easy->curl);
     t->easy->transfer = NULL;
     if (t->special || engine->idle_count == MAX_IDLE_EASY)
@@ -151,6 +198,7 @@ void http_release(http_Transfer *t) {
 http_Easy *http_take(http_Transfer *t) {
   http_Easy *easy = t->easy;
   reactor_timer_unset(t->op.reactor, &t->op.timer);
+  count(t, false);
   easy->transfer = NULL;
   t->easy = NULL;
   return easy;
@@ -181,7 +229,21 @@ static void join(http_Transfer *t) {
   t->stream = false;
 }
 
+/* Nothing was sent: the request goes over a connection of its own. */
+static bool renew(http_Transfer *t) {
+  CURL *curl = t->easy->curl;
+  if (!t->unasked || t->kind != NULL) return false;
+  t->unasked = false;
+  curl_multi_remove_handle(t->pool->multi, curl); /* which closes the other */
+  curl_easy_setopt(curl, CURLOPT_FRESH_CONNECT, 1L);
+  t->easy->fresh = 1;
+  if (curl_multi_add_handle(t->pool->multi, curl) == CURLM_OK) return true;
+  http_fail(t, "memory", "libcurl refused the transfer");
+  return false;
+}
+
 static void end(http_Transfer *t, CURLcode code) {
+  if (renew(t)) return;
   if (t->on_connected != NULL && code == CURLE_OK) {
     t->on_connected(t);
     return;
@@ -249,6 +311,7 @@ static void on_idle(reactor_Op *op) {
 }
 
 void http_head_end(http_Transfer *t) {
+  learn_version(t);
   reactor_timer_unset(t->op.reactor, &t->op.timer);
   if (t->stream) t->deadline = REACTOR_NEVER;
   t->op.timer.on_due = on_idle;
@@ -355,6 +418,7 @@ static bool open_engine(reactor_Reactor *r) {
   engine = ops_alloc(&r->alloc, sizeof(*engine));
   if (engine == NULL) return false;
   memset(engine, 0, sizeof(*engine));
+  http_sockets_init(&engine->sockets);
   r->engine_data = engine;
   if (!open_pool(&engine->pools[POOL_REQUESTS], r, on_request_ready) ||
       !open_pool(&engine->pools[POOL_STREAMS], r, on_stream_ready)) {
@@ -455,6 +519,7 @@ bool http_start(reactor_Reactor *r, http_Transfer *t, const http_Request *q) {
                     (long)(MAX_IDLE_CONNECTIONS + r->active_count));
   if (curl_multi_add_handle(t->pool->multi, t->easy->curl) != CURLM_OK)
     return refuse(t, "memory", "libcurl refused the transfer");
+  count(t, true);
   return true;
 }
 

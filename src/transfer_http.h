@@ -48,6 +48,11 @@ typedef struct http_Request {
 typedef struct http_Transfer http_Transfer;
 typedef struct http_Pool http_Pool; /* some of the transfers of a reactor */
 
+/* Sockets of so many connections are known, and the last ones that a transfer
+** opened: curl tries several addresses at a time. */
+#define HTTP_SOCKETS 1024
+#define HTTP_OPENED 4
+
 /* URLs of up to this many bytes are parsed once for all requests in a row. */
 #define HTTP_KEPT_URL 512
 
@@ -71,7 +76,10 @@ struct http_Transfer {
   reactor_Op op;      /* first: a handle */
   http_Pool *pool;    /* where curl has it */
   http_Easy *easy;    /* NULL once it is over */
-  buffer_Buffer head; /* fields of the last block: http_next_field */
+  buffer_Buffer head; /* the lines of the last block that are fields */
+  /* Where in there the value of Content-Type is; no bytes: nowhere, or not in
+  ** one piece. */
+  size_t type, type_len;
   buffer_Buffer body; /* what came of it */
   size_t read, lent;  /* of that, to a stream's user */
   size_t head_bytes, trailers, max_headers;
@@ -90,7 +98,12 @@ struct http_Transfer {
   bool once;
   bool shared;    /* its connection may carry others at the same time */
   long requested; /* bytes, before the last try; -1: there was none */
+  bool counted;   /* among those of its pool that run */
+  bool unasked;   /* its connection has bytes that nobody asked for */
   bool special;   /* the easy handle is not like the others any more */
+  int opened[HTTP_OPENED]; /* sockets, for http_sockets_add */
+  size_t opened_count;
+  int port; /* of our end, of a connection that was opened for this; 0: none */
   coding_Check coding;
   double idle_timeout, first_byte;
   reactor_Time deadline;         /* of who waits; REACTOR_NEVER: none */
@@ -164,6 +177,30 @@ const char *http_reason(const http_Transfer *t);
 /* What curl calls for the next piece. */
 size_t http_on_read(char *bytes, size_t size, size_t n, void *ud);
 
+/* transfer_socket.c: what a server says on a connection where nobody asked.
+** It would be taken for the answer to the next request. */
+
+/* The sockets of connections by the port of our end, which is all that curl
+** tells before it sends a request.  What is forgotten of them, or wrong by now,
+** does no harm. */
+typedef struct http_Sockets {
+  int fds[HTTP_SOCKETS];     /* -1: none */
+  bool single[HTTP_SOCKETS]; /* HTTP/1: one request at a time */
+} http_Sockets;
+
+void http_sockets_init(http_Sockets *sockets);
+
+/* The transfer opened a socket; one of those is connected from a port. */
+void http_socket_opened(http_Transfer *t, int fd);
+void http_sockets_add(http_Sockets *sockets, const http_Transfer *t, int port);
+
+/* Does the connection carry one request at a time?  Said and asked. */
+void http_sockets_set_single(http_Sockets *sockets, int port, bool single);
+bool http_sockets_is_single(const http_Sockets *sockets, int port);
+
+/* Is there something to read on the connection, which was idle? */
+bool http_sockets_unasked(const http_Sockets *sockets, int port);
+
 /* transfer_address.c */
 
 /* Is it an address of the public internet (RFC 6890)? */
@@ -176,16 +213,5 @@ void http_head_end(http_Transfer *t);
 
 /* Takes one line in.  False when the transfer must end: kind is set. */
 bool http_head_line(http_Transfer *t, const char *line, size_t length);
-
-/* One field of a head. */
-typedef struct http_Field {
-  const char *name, *value; /* borrowed from the head; blanks trimmed */
-  size_t name_len, value_len;
-  bool folded; /* no name: the value goes on that of the field before */
-} http_Field;
-
-/* Reads the field of a head at *p, its name in lower case, and moves *p behind
-** it; false at the end.  Lines without a colon are none. */
-bool http_next_field(const char **p, const char *end, http_Field *field);
 
 #endif

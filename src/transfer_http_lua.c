@@ -5,80 +5,21 @@
 
 #include <stddef.h>
 
-#define MAX_NAME 256
-
 /* Bytes of a body; more than this is as good as not known. */
 #define MAX_UPLOAD 9007199254740992.0
 
-/* The head as Lua sees it */
+/* What it says */
 
-/* Adds a cookie to headers.setCookie: cookies cannot be joined. */
-static void add_cookie(lua_State *L, int headers, const http_Field *field) {
-  lua_getfield(L, headers, "setCookie");
-  if (lua_isnil(L, -1)) {
-    lua_pop(L, 1);
-    lua_createtable(L, 1, 0);
-    lua_pushvalue(L, -1);
-    lua_setfield(L, headers, "setCookie");
-  }
-  lua_pushlstring(L, field->value, field->value_len);
-  ops_rawseti(L, -2, ops_rawlen(L, -2) + 1);
-  lua_pop(L, 1);
-}
-
-/* headers[name] = value; joined to what is there, if something may be. */
-static void add_field(lua_State *L, int headers, const http_Field *field,
-                      bool first) {
-  lua_pushlstring(L, field->name, field->name_len);
-  if (!first) lua_pushvalue(L, -1);
-  if (first || ops_rawget(L, headers) == LUA_TNIL) {
-    if (!first) lua_pop(L, 1);
-    lua_pushlstring(L, field->value, field->value_len);
-  } else {
-    lua_pushstring(L, field->folded ? " " : ", ");
-    lua_pushlstring(L, field->value, field->value_len);
-    lua_concat(L, 3);
-  }
-  lua_rawset(L, headers);
-}
-
-static bool is_cookie(const http_Field *field) {
-  return field->name_len == 10 && memcmp(field->name, "set-cookie", 10) == 0;
-}
-
-/* A bit for the name: when it is new, the name is. */
-static uint64_t mark_of(const http_Field *field) {
-  size_t n = field->name_len;
-  unsigned sum = (unsigned char)field->name[n - 1] * 5u + (unsigned)n +
-                 (unsigned char)field->name[n / 2] * 3u;
-  return UINT64_C(1) << (sum & 63);
-}
-
-/* Pushes the status and the table of headers. */
+/* Pushes the status and the text of the head. */
 static void push_head(lua_State *L, const http_Transfer *t) {
-  const char *p = t->head.data, *end = p + t->head.len;
-  http_Field field, last = {0};
-  uint64_t seen = 0;
-  int headers;
   lua_pushinteger(L, t->status);
-  lua_createtable(L, 0, 8);
-  headers = lua_gettop(L);
-  while (t->head.len > 0 && http_next_field(&p, end, &field)) {
-    if (field.folded) {
-      field.name = last.name;
-      field.name_len = last.name_len;
-    }
-    if (field.name_len == 0) continue;
-    if (field.name_len > MAX_NAME) field.name_len = MAX_NAME;
-    last = field;
-    if (is_cookie(&field)) {
-      add_cookie(L, headers, &field);
-    } else {
-      uint64_t mark = mark_of(&field);
-      add_field(L, headers, &field, (seen & mark) == 0);
-      seen |= mark;
-    }
-  }
+  lua_pushlstring(L, t->head.len > 0 ? t->head.data : "", t->head.len);
+}
+
+/* Pushes the value of Content-Type; nil when it takes a closer look. */
+static void push_type(lua_State *L, const http_Transfer *t) {
+  if (t->type_len == 0) lua_pushnil(L);
+  else lua_pushlstring(L, t->head.data + t->type, t->type_len);
 }
 
 static void push_body(lua_State *L, const http_Transfer *t) {
@@ -102,9 +43,10 @@ static int push_event(lua_State *L, reactor_Op *op, reactor_Event event) {
     if (t->stream) return 0;
     push_head(L, t);
     push_body(L, t);
+    push_type(L, t);
     buffer_free(&t->head);
     buffer_free(&t->body);
-    return 3;
+    return 4;
   case REACTOR_ERROR:
     lua_pushstring(L, t->kind);
     push_reason(L, t);
@@ -302,10 +244,11 @@ static void read_request(lua_State *L, http_Request *q) {
 ** deadline, connect_timeout, first_byte_timeout, idle_timeout, keep_alive (ms),
 ** max_headers, max_body, window (bytes), stream, join, decode, public_only,
 ** once, fresh, ca_file, cert_file, key_file, key_password, proxy.  Says "done",
-** status, headers, body | "error", kind, message, phase; a stream says "head",
-** status, headers, then "data" whenever handle:read() has something, then
-** "done"; with `join`, "done" with all, as above, when a small answer is there
-** whole.  With `upload`, "want" asks for handle:write(). */
+** status, head (for core.http_fields), body, content type (nil when only the
+** head tells) | "error", kind, message, phase; a stream says "head", status,
+** head, then "data" whenever handle:read() has something, then "done"; with
+** `join`, "done" with all, as above, when a small answer is there whole.  With
+** `upload`, "want" asks for handle:write(). */
 static int transfer_lua_http(lua_State *L) {
   reactor_Reactor *r = reactor_check(L);
   http_Request q;

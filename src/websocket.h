@@ -24,10 +24,15 @@ typedef struct websocket_Codec {
   wslay_event_context_ptr wslay; /* NULL when closed */
   const uint8_t *fed;            /* borrowed during websocket_feed */
   size_t fed_left;
+  buffer_Buffer part;     /* what came of a message that is no control frame */
+  size_t max_message;     /* of its bytes */
+  bool control;           /* the frame that comes is a control frame */
   buffer_Buffer messages; /* came and were not taken */
   buffer_Buffer out;      /* bytes to send */
-  bool broken;            /* the peer broke the rules */
-  bool starved;           /* memory was out: the codec is of no use any more */
+  bool server;
+  uint16_t violation; /* the peer broke the rules: the code that tells it */
+  size_t answered;    /* bytes in the close frame that says something else */
+  bool starved;       /* memory was out: the codec is of no use any more */
   uint8_t masks[WEBSOCKET_MASKS];
   size_t masks_left;
 } websocket_Codec;

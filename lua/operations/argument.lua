@@ -16,6 +16,10 @@ function argument.expect(value, kind, position, name)
 end
 
 --- As `expect`, but nil will do.
+---@param value any
+---@param kind string
+---@param position integer
+---@param name string
 function argument.optional(value, kind, position, name)
   if value ~= nil and type(value) ~= kind then
     error(("bad argument #%d to '%s' (%s expected, got %s)"):format(position, name, kind, type(value)), 3)
@@ -46,6 +50,8 @@ end
 ---@param value any
 ---@param method string
 ---@param kind string  what was expected, in words: "call map"
+---@param position integer
+---@param name string  of the public function
 function argument.object(value, method, kind, position, name)
   local ok, found = pcall(function()
     return value[method]

@@ -13,7 +13,9 @@ local call_event = {}
 ---@field payload table  `requestId` and what its type has beside it
 ---@field id? string  the requestId again, as some peers send it
 
-local identifier = T.string({ minLength = 1, maxLength = 256 })
+local ID = 256 -- characters
+
+local identifier = T.string({ minLength = 1, maxLength = ID })
 local milliseconds = T.number({ minimum = 0 })
 local count = T.integer({ minimum = 1 })
 
@@ -56,6 +58,14 @@ for name, fields in pairs(payloads) do
   schemas[name] = assert(schema.compile(T.object(fields, { additionalProperties = true })))
 end
 
+--- May it be the id of a request?
+---@param id any
+---@return boolean
+function call_event.is_id(id)
+  -- Of UTF-8, the bytes that begin a character.
+  return type(id) == "string" and id ~= "" and (#id <= ID or select(2, id:gsub("[^\128-\191]", "")) <= ID)
+end
+
 local function invalid(message, details)
   return errors.new("VALIDATION_ERROR", message, details)
 end
@@ -89,12 +99,32 @@ end
 function call_event.failure(request_id, err)
   return {
     requestId = request_id,
-    code = err.code,
+    code = err.code ~= "" and err.code or "UNKNOWN_ERROR",
     message = err.message,
     details = err.details,
     retryable = err.retryable,
     mayHaveRun = err.mayHaveRun,
   }
+end
+
+local REASON = 4096 -- bytes
+
+--- Makes a `call.aborted` payload. A reason that cannot be sent is left out: that it is aborted must arrive.
+---@param request_id string
+---@param reason string
+---@return table
+function call_event.aborted(request_id, reason)
+  local fits = #reason <= REASON and (not reason:find("[\128-\255]") or json.encode(reason))
+  return { requestId = request_id, reason = fits and reason or nil }
+end
+
+--- The id of a request that cannot be understood, if that much can be: who made it waits for an answer.
+---@param event any
+---@return string?
+function call_event.id_of_request(event)
+  local payload = type(event) == "table" and event.type == "call.requested" and event.payload
+  local id = type(payload) == "table" and payload.requestId
+  return call_event.is_id(id) and id or nil
 end
 
 --- The error object that a `call.error` payload tells of.

@@ -2,12 +2,14 @@
 --- in, events out; knows no socket and no registry.
 local argument = require("operations.argument")
 local call_direct = require("operations.call_direct")
+local call_event = require("operations.call_event")
 local call_options = require("operations.call_options")
 local call_pending = require("operations.call_pending")
 local call_receiver = require("operations.call_receiver")
 local core = require("operations.core")
 local errors = require("operations.error")
 local limits = require("operations.limits")
+local log = require("operations.log")
 local task_deadlines = require("operations.task_deadlines")
 
 local call_map = {}
@@ -15,12 +17,6 @@ local call_map = {}
 ---@class operations.CallMap
 local CallMap = {}
 CallMap.__index = CallMap
-
-local function log_to_stderr(level, message)
-  if level == "warn" or level == "error" then
-    io.stderr:write("operations: ", level, ": ", message, "\n")
-  end
-end
 
 local function expire(entry)
   entry:expire()
@@ -38,7 +34,7 @@ function call_map.new(transport, options)
   argument.options(options or {}, { log = "function" }, "call_map")
   local self = setmetatable({
     _transport = transport or call_direct.loop(),
-    _log = options and options.log or log_to_stderr,
+    _log = options and options.log or log.to_stderr,
     _pending = {},
     _requests = {},
     _counted = { refused = 0, late = 0, duplicate = 0 },
@@ -201,7 +197,7 @@ function CallMap:abort(request_id, reason)
     entry:give_up(err)
   elseif found then
     found:abort(err)
-    found:send("call.aborted", { requestId = request_id, reason = err.message })
+    found:send("call.aborted", call_event.aborted(request_id, err.message))
   end
 end
 

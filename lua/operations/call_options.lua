@@ -1,5 +1,8 @@
 --- What a call can be told: the options of `call_map:call` and `:subscribe`, and the request that comes of them.
+local argument = require("operations.argument")
+local call_event = require("operations.call_event")
 local core = require("operations.core")
+local members = require("operations.members")
 local scheduler = require("operations.scheduler")
 
 local call_options = {}
@@ -26,16 +29,13 @@ local kinds = {
   resubscribe = "boolean",
 }
 
-local function check(options, name)
-  if type(options) ~= "table" then
-    error(("bad argument #3 to '%s' (table expected, got %s)"):format(name, type(options)), 4)
+local function fits(key, value)
+  if key == "requestId" then
+    return call_event.is_id(value), "1 to 256 characters"
+  elseif key == "window" then -- any number of them: math.huge
+    return value >= 1 and (value % 1 == 0 or value == math.huge), "a whole number from 1 on"
   end
-  for key, value in pairs(options) do
-    if type(value) ~= kinds[key] then
-      error(("bad option '%s' to '%s' (%s)"):format(tostring(key), name,
-        kinds[key] and ("%s expected, got %s"):format(kinds[key], type(value)) or "unknown"), 4)
-    end
-  end
+  return true
 end
 
 -- The earliest of the deadlines that this call has and those of what it is part of.
@@ -49,18 +49,14 @@ local function deadline_of(options, default, now)
   if timeout and (not deadline or now + timeout < deadline) then
     deadline = now + timeout
   end
-  return deadline
+  return deadline ~= math.huge and deadline or nil -- none, over a wire, too
 end
 
 local function metadata_of(options)
   if not options.traceparent then
     return options.metadata
   end
-  local metadata = { traceparent = options.traceparent }
-  for key, value in pairs(options.metadata or {}) do
-    metadata[key] = value
-  end
-  return metadata
+  return members.merged({ traceparent = options.traceparent }, options.metadata)
 end
 
 --- The payload of the `call.requested` event.
@@ -112,8 +108,15 @@ end
 function call_options.check(id, options, name)
   if type(id) ~= "string" then
     error(("bad argument #1 to '%s' (string expected, got %s)"):format(name, type(id)), 3)
-  elseif options ~= nil then
-    check(options, name)
+  elseif options ~= nil and type(options) ~= "table" then
+    error(("bad argument #3 to '%s' (table expected, got %s)"):format(name, type(options)), 3)
+  end
+  argument.options(options or none, kinds, name, 4)
+  for key, value in pairs(options or none) do
+    local ok, expected = fits(key, value)
+    if not ok then
+      error(("bad option '%s' to '%s' (%s expected, got %s)"):format(key, name, expected, tostring(value)), 3)
+    end
   end
 end
 

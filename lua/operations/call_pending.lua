@@ -1,4 +1,5 @@
 --- Requests that were made from here: what waits for their answers. The map hands in what arrived.
+local call_event = require("operations.call_event")
 local core = require("operations.core")
 local errors = require("operations.error")
 local scheduler = require("operations.scheduler")
@@ -39,7 +40,7 @@ end
 function Pending:give_up(err)
   if not self.ended then
     finish(self, err)
-    self.map._transport:send("call.aborted", { requestId = self.id, reason = tostring(err) })
+    self.map._transport:send("call.aborted", call_event.aborted(self.id, tostring(err)))
   end
 end
 

@@ -23,12 +23,23 @@ local function pending(self, payload)
   return found
 end
 
+-- Whoever made a request waits for an answer, also to one that cannot be understood.
+local function answer(self, id, err, peer)
+  err.retryable, err.mayHaveRun = false, false
+  self._transport:send("call.error", call_event.failure(id, err), peer)
+end
+
 local arrivals = {}
 
 arrivals["call.requested"] = function(self, payload, peer)
   local id = payload.requestId
-  if self._requests[id] then
-    return refuse(self, errors.new("VALIDATION_ERROR", ("call.requested: %s is being served already"):format(id)))
+  local there = self._requests[id]
+  if there then
+    local err = errors.new("VALIDATION_ERROR", ("call.requested: %s is being served already"):format(id))
+    if there.peer ~= peer then -- another's, who chose the same id
+      answer(self, id, err, peer)
+    end
+    return refuse(self, err)
   end
   local request = call_request.new(self, payload, peer)
   self._requests[id] = request
@@ -71,9 +82,9 @@ arrivals["call.aborted"] = function(self, payload)
   end
 end
 
-arrivals["call.credit"] = function(self, payload)
+arrivals["call.credit"] = function(self, payload, peer)
   local request = self._requests[payload.requestId]
-  if request then
+  if request and request.peer == peer then
     request:grant(payload.n)
   else
     self:_count("late")
@@ -132,6 +143,10 @@ function call_receiver.new(map)
     event = function(event, peer)
       local name, payload = check(event)
       if not name then
+        local id = call_event.id_of_request(event)
+        if id and not map._requests[id] then
+          answer(map, id, payload, peer)
+        end
         return refuse(map, payload)
       end
       return arrivals[name](map, payload, peer)

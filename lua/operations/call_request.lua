@@ -131,6 +131,19 @@ function Request:respond(envelope)
   return ok, err
 end
 
+-- What is left out of an error that cannot be sent, one thing after the other: the caller must hear that it failed.
+local without = {
+  function(payload)
+    payload.details = nil
+  end,
+  function(payload, self, problem)
+    payload.message = ("%s: the error cannot be sent: %s"):format(self.operationId, problem.message)
+  end,
+  function(payload)
+    payload.code = "EXECUTION_ERROR"
+  end,
+}
+
 --- Ends it with an error.
 ---@param err operations.Error
 ---@return boolean? ok
@@ -142,8 +155,11 @@ function Request:fail(err)
   finish(self)
   local payload = call_event.failure(self.id, err)
   local ok, problem = self:send("call.error", payload)
-  if not ok and problem.code == "VALIDATION_ERROR" then
-    payload.details = nil
+  for _, plainer in ipairs(without) do
+    if ok or problem.code ~= "VALIDATION_ERROR" then
+      break
+    end
+    plainer(payload, self, problem)
     ok, problem = self:send("call.error", payload)
   end
   return ok, problem

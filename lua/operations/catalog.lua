@@ -3,7 +3,7 @@ local argument = require("operations.argument")
 local core = require("operations.core")
 local errors = require("operations.error")
 local operation = require("operations.operation")
-local registry_options = require("operations.options")
+local registry_options = require("operations.registry_options")
 local specs = require("operations.spec")
 
 ---@class operations.Catalog
@@ -37,11 +37,11 @@ local function checked(self, definition, options)
   return result, id
 end
 
-local function put(self, id, result)
+local function put(self, id, made)
   if not self._operations[id] then
     self._order[#self._order + 1] = id
   end
-  self._operations[id] = operation.new(result, self._options)
+  self._operations[id] = made
 end
 
 --- Registers one operation. Its spec is copied; what was registered under the id before goes, handler and all.
@@ -56,7 +56,7 @@ function catalog:register(definition, options)
   if not result then
     return nil, id
   end
-  put(self, id, result)
+  put(self, id, operation.new(result, self._options))
   return id
 end
 
@@ -86,6 +86,9 @@ function catalog:register_all(definitions, options)
   if #issues > 0 then
     return nil, errors.new("VALIDATION_ERROR", ("%s: %s"):format(issues[1].path, issues[1].message), issues)
   end
+  for i, result in ipairs(results) do
+    results[i] = operation.new(result, self._options) -- middleware may raise: nothing has changed then
+  end
   for i, id in ipairs(ids) do
     put(self, id, results[i])
   end
@@ -107,6 +110,9 @@ function catalog:register_spec(spec, options)
 end
 
 --- The error of an id that leads nowhere.
+---@param id string
+---@param message string  a format, of the id
+---@return operations.Error
 function catalog.not_found(id, message)
   return errors.new("OPERATION_NOT_FOUND", message:format(id), { operationId = id })
 end
@@ -150,7 +156,8 @@ local function copy(spec, handler)
   for key, value in pairs(spec) do
     fields[key] = value
   end
-  fields.accessControl = fields.accessControl or { requiredScopes = setmetatable({}, core.array_mt) }
+  local access = fields.accessControl -- what is judged by is nobody else's
+  fields.accessControl = access and specs.copy(access) or { requiredScopes = setmetatable({}, core.array_mt) }
   return fields
 end
 

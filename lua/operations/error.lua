@@ -79,6 +79,28 @@ function errors.take_traceback(err)
   return traceback
 end
 
+--- `tostring`, also of what raises when it is asked.
+---@param value any
+---@return string
+function errors.text(value)
+  local ok, text = pcall(tostring, value)
+  return ok and tostring(text) or ("a %s whose __tostring fails"):format(type(value))
+end
+
+local function fields(failure)
+  return failure.code, failure.message, failure.details
+end
+
+-- Code, message and details of a table that has them, or nil; its metamethods may raise.
+local function coded(failure)
+  if type(failure) == "table" then
+    local ok, code, message, details = pcall(fields, failure)
+    if ok and type(code) == "string" and type(message) == "string" then
+      return code, message, details
+    end
+  end
+end
+
 local function unforeseen(err, traceback)
   tracebacks[err] = traceback
   return err, false
@@ -100,10 +122,12 @@ function errors.from(failure, schemas, traceback)
       return errors.new(code, message), true
     end
     return unforeseen(errors.new("EXECUTION_ERROR", failure), traceback)
-  elseif type(failure) == "table" and type(failure.code) == "string" and type(failure.message) == "string" then
-    return errors.new(failure.code, failure.message, failure.details), true
   end
-  return unforeseen(errors.new("UNKNOWN_ERROR", tostring(failure), { raw = failure }), traceback)
+  local code, message, details = coded(failure)
+  if code then
+    return errors.new(code, message, details), true
+  end
+  return unforeseen(errors.new("UNKNOWN_ERROR", errors.text(failure), { raw = failure }), traceback)
 end
 
 return errors

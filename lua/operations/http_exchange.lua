@@ -1,6 +1,8 @@
 --- One exchange of request and answer, without redirects and retries: suspends the running task until something comes.
+local core = require("operations.core")
 local http_failure = require("operations.http_failure")
 local http_stream = require("operations.http_stream")
+local members = require("operations.members")
 local scheduler = require("operations.scheduler")
 local task_wait = require("operations.task_wait")
 
@@ -71,7 +73,7 @@ local function begin_wait(wait, left)
   if handle then
     wait.handle = handle
   else
-    wait[1], wait[2], wait[3], wait[4], wait.done = "error", kind, why, nil, true
+    wait[1], wait[2], wait[3], wait[4], wait[5], wait.done = "error", kind, why, nil, nil, true
   end
 end
 
@@ -82,14 +84,14 @@ end
 local function new_wait()
   local wait = task_wait.new()
   wait.start, wait.cancel = begin_wait, cancel
-  wait.on_event = function(kind, a, b, c)
+  wait.on_event = function(kind, a, b, c, d)
     if wait.stream then
       return http_stream.on_event(wait.stream, kind, a, b, c) -- of a stream that was handed out, or soon will be
     elseif kind == "head" then
       local stream = http_stream.new(wait.request)
-      stream.status, stream.headers, stream._handle, wait.stream = a, b, wait.handle, stream
+      stream.status, stream.headers, stream._handle, wait.stream = a, core.http_fields(b), wait.handle, stream
     end
-    wait[1], wait[2], wait[3], wait[4] = kind, a, b, c
+    wait[1], wait[2], wait[3], wait[4], wait[5] = kind, a, b, c, d
     if not wait.done then
       task_wait.settle(wait)
     end
@@ -107,37 +109,39 @@ local function take_idle()
   return wait
 end
 
-local function take_wait(request)
-  local wait = request.wait
-  if not wait then
-    wait = take_idle()
-    if request.again then
-      request.wait = wait -- its handle is of no use to others
-    end
-  end
-  wait.request, wait.done, wait.task = request, false, nil
-  return wait
-end
-
 local function give_back(wait)
   wait[3], wait[4] = nil, nil
-  if not wait.request.wait and idle_count < MAX_IDLE then
+  if idle_count < MAX_IDLE then
     wait.request = nil
     idle_count = idle_count + 1
     idle[idle_count] = wait
   end
 end
 
--- Waits until something comes of a request; the wait, or nil and the error.
-local function wait_for(request)
-  local wait = take_wait(request)
+-- Waits until something comes of the request of a wait; nil, or the error.
+local function wait_for(wait)
+  wait.done, wait.task = false, nil
   local raised = scheduler.wait(wait)
   if raised ~= nil then
-    return nil, http_failure.interrupted(request, raised)
+    return http_failure.interrupted(wait.request, raised)
   elseif wait[1] == "error" then
-    return nil, failure(request, wait[2], wait[3], wait[4])
+    return failure(wait.request, wait[2], wait[3], wait[4])
+  end
+end
+
+-- Likewise, of any request: the wait, or nil and the error.
+local function send(request)
+  local wait = take_idle()
+  wait.request = request
+  local err = wait_for(wait)
+  if err then
+    return nil, err
   end
   return wait
+end
+
+local function stream_of(wait)
+  return wait.stream or http_stream.whole(wait.request.url, wait[2], wait[3], wait[4], wait[5])
 end
 
 --- Sends a request and waits for its whole answer.
@@ -148,11 +152,11 @@ function exchange.run(request)
   if request.source then
     return run_with_source(request)
   end
-  local wait, err = wait_for(request)
+  local wait, err = send(request)
   if not wait then
     return nil, err
   end
-  local response = { status = wait[2], headers = wait[3], body = wait[4], url = request.url }
+  local response = { status = wait[2], headers = core.http_fields(wait[3]), body = wait[4], url = request.url }
   give_back(wait)
   return response
 end
@@ -165,15 +169,39 @@ function exchange.open(request)
   if request.source then
     return open_with_source(request)
   end
-  local wait, err = wait_for(request)
+  local wait, err = send(request)
   if not wait then
     return nil, err
   end
-  local stream = wait.stream
-  if not stream then
-    stream = http_stream.whole(request.url, wait[2], wait[3], wait[4])
+  local stream = stream_of(wait)
+  if not wait.stream then
     give_back(wait)
   end
+  return stream
+end
+
+--- Makes a wait that sends a request again and again, with other bodies: its handle knows the rest.
+---@param request table  a stream's, without a body
+---@return operations.Wait
+function exchange.repeated(request)
+  local wait = new_wait()
+  wait.request = members.merged(request, { again = true })
+  return wait
+end
+
+--- Sends its request and waits for the head of the answer.
+---@param wait operations.Wait  of no more use unless the answer was there whole
+---@param body? string
+---@return operations.HttpStream?
+---@return operations.Error? err
+function exchange.again(wait, body)
+  wait.request.body = body
+  local err = wait_for(wait)
+  if err then
+    return nil, err
+  end
+  local stream = stream_of(wait)
+  wait.request.body, wait[3], wait[4] = nil, nil, nil
   return stream
 end
 

@@ -13,6 +13,7 @@ local http_failure = {}
 function http_failure.new(request, kind, text, phase)
   local code = kind == "timeout" and "TIMEOUT" or kind == "aborted" and "ABORTED" or "EXECUTION_ERROR"
   local shown = url.redact(request.url)
+  text = text:gsub("(%a[%w+.-]*://)[^%s/]*@", "%1") -- a proxy's password, in libcurl's words
   return errors.new(code, ("%s %s: %s"):format(request.method, shown, text), {
     kind = kind,
     phase = phase,

@@ -1,11 +1,13 @@
 --- A cookie jar (RFC 6265): takes what answers set, gives what the next request carries. Without a list of public
---- suffixes a jar belongs to one
---- service and one identity: do not share it.
+--- suffixes a jar belongs to one service and one identity: do not share it.
 local core = require("operations.core")
+local header_field = require("operations.header_field")
 local http_date = require("operations.http_date")
 local url = require("operations.url")
 
 local jar = {}
+
+local trim = header_field.trim
 
 local MAX_COOKIES = 300 -- of a jar; the oldest one goes
 local MAX_COOKIE = 4096 -- bytes of a name and its value
@@ -40,10 +42,6 @@ local function path_of(parsed)
   return parsed.path == "" and "/" or parsed.path
 end
 
-local function trim(text)
-  return (text:match("^[ \t]*(.-)[ \t]*$"))
-end
-
 -- 5.2: the last attribute of a name counts.
 local function read_attributes(text)
   local attributes = {}
@@ -66,7 +64,7 @@ end
 local function read_cookie(line, parsed, now)
   local pair, rest = line:match("^([^;]*)(.*)$")
   local name, value = pair:match("^([^=]+)=(.*)$")
-  if not name or trim(name) == "" or #pair > MAX_COOKIE or line:find("[%z\1-\8\10-\31\127]") then
+  if not name or trim(name) == "" or #pair > MAX_COOKIE or line:find(header_field.control) then
     return nil
   end
   local attributes = read_attributes(rest)
@@ -82,15 +80,26 @@ local function read_cookie(line, parsed, now)
   }
 end
 
--- RFC 6265bis, 4.1.3: names that promise something.
+-- RFC 6265bis, 5.7: names that promise something, in whatever case.
 local function keeps_promise(cookie, parsed)
-  local secure = cookie.secure and parsed.scheme == "https"
-  if cookie.name:find("^__Secure%-") then
+  local secure, name = cookie.secure and parsed.scheme == "https", cookie.name:lower()
+  if name:find("^__secure%-") then
     return secure
-  elseif cookie.name:find("^__Host%-") then
+  elseif name:find("^__host%-") then
     return secure and cookie.host_only and cookie.path == "/"
   end
   return parsed.scheme == "https" or not cookie.secure
+end
+
+-- RFC 6265bis, 5.7: would a cookie that came in the clear be sent instead of, or before, one that is secure?
+local function hides_secure(cookies, cookie, parsed)
+  for _, other in ipairs(parsed.scheme ~= "https" and cookies or {}) do
+    local is_near = domain_matches(other.domain, cookie.domain) or domain_matches(cookie.domain, other.domain)
+    if other.secure and other.name == cookie.name and is_near and path_matches(cookie.path, other.path) then
+      return true
+    end
+  end
+  return false
 end
 
 --- Takes the cookies in that an answer sets.
@@ -100,7 +109,8 @@ function Jar:store(from, lines)
   local parsed = url.parse(from)
   for _, line in ipairs(parsed and lines or {}) do
     local cookie = read_cookie(line, parsed, core.now())
-    if cookie and domain_matches(parsed.host, cookie.domain) and keeps_promise(cookie, parsed) then
+    if cookie and domain_matches(parsed.host, cookie.domain) and keeps_promise(cookie, parsed)
+      and not hides_secure(self._cookies, cookie, parsed) then
       self:_put(cookie)
     end
   end

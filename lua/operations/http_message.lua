@@ -1,5 +1,6 @@
 --- What an HTTP request must look like before libcurl sees it.
 local core = require("operations.core")
+local header_field = require("operations.header_field")
 local limits = require("operations.limits")
 local url = require("operations.url")
 local version = require("operations.version")
@@ -8,11 +9,7 @@ local message = {}
 
 local user_agent = "User-Agent: operations/" .. version
 
--- RFC 9110, 5.6.2: what names of headers and methods are made of.
-local token = "^[%w!#$%%&'*+.^_`|~-]+$"
-
--- A control character other than tab.
-local control = "[^%C\t]"
+local control, token = header_field.control, "^" .. header_field.token .. "$"
 
 -- RFC 9110, 9.2.2
 local idempotent = { GET = true, HEAD = true, OPTIONS = true, TRACE = true, PUT = true, DELETE = true, QUERY = true }
@@ -68,6 +65,14 @@ local function is_source(body)
   return kind == "function"
 end
 
+local function check_names(name, list)
+  for i = 1, list and #list or 0 do
+    if type(list[i]) ~= "string" then
+      error(("bad option '%s' (names expected, got %s)"):format(name, type(list[i])), 5)
+    end
+  end
+end
+
 -- Checks the options, and adds to the request those that the reactor takes.
 local function read_options(request, options)
   for name, value in pairs(options) do
@@ -82,12 +87,16 @@ local function read_options(request, options)
       request[name] = value
     end
   end
-  local body, proxy = options.body, options.proxy
+  local body, proxy, jar = options.body, options.proxy, options.jar
   if body ~= nil and type(body) ~= "string" and not is_source(body) then
     bad_type("body", "string, function or reader", body)
   elseif proxy ~= nil and proxy ~= false and type(proxy) ~= "string" then
     bad_type("proxy", "string or false", proxy)
+  elseif jar and not (jar.header and jar.store) then
+    bad_type("jar", "jar", jar)
   end
+  check_names("credentials", options.credentials)
+  check_names("query_credentials", options.query_credentials)
 end
 
 -- What is wrong with a URL that the core does not take for a plain one.
@@ -106,9 +115,19 @@ local function check_url(options)
   end
 end
 
+-- Integers in decimal, each digit of them.
+local function number_text(value)
+  if value >= -2 ^ 63 and value < 2 ^ 63 and value % 1 == 0 then
+    return ("%d"):format(value)
+  end
+  return tostring(value)
+end
+
 local function add_line(lines, name, value)
-  if type(value) == "number" then
-    value = value == math.floor(value) and ("%.0f"):format(value) or tostring(value)
+  if value ~= value or value == math.huge or value == -math.huge then
+    return ("the value of header '%s' is no finite number"):format(name)
+  elseif type(value) == "number" then
+    value = number_text(value)
   elseif type(value) ~= "string" then
     error(("bad header '%s' (string expected, got %s)"):format(name, type(value)), 6)
   end
@@ -119,10 +138,23 @@ local function add_line(lines, name, value)
   lines[#lines + 1] = value:find("%S") and name .. ": " .. value or name .. ";"
 end
 
+-- In a stable order. The values of one name keep theirs, which means something (RFC 9110, 5.3).
+local function sorted_names(headers)
+  local names = {}
+  for name in pairs(headers) do
+    if type(name) ~= "string" then
+      error(("bad option 'headers' (names expected as keys, got %s)"):format(type(name)), 5)
+    end
+    names[#names + 1] = name
+  end
+  if names[2] then
+    table.sort(names)
+  end
+  return names
+end
+
 local function add_header(lines, seen, name, value)
-  if type(name) ~= "string" then
-    error(("bad option 'headers' (names expected as keys, got %s)"):format(type(name)), 5)
-  elseif not name:find(token) then
+  if not name:find(token) then
     return ("the header name %q is no token"):format(name)
   end
   local lower = name:lower()
@@ -160,14 +192,12 @@ local function header_lines(options, method)
     return usual_lines, nothing
   end
   local lines, seen = { nil, nil, nil }, {} -- with room for some
-  for name, value in pairs(options.headers or seen) do
-    local problem = add_header(lines, seen, name, value)
+  local headers = options.headers or nothing
+  for _, name in ipairs(sorted_names(headers)) do
+    local problem = add_header(lines, seen, name, headers[name])
     if problem then
       return nil, nil, problem
     end
-  end
-  if lines[2] then
-    table.sort(lines)
   end
   if not seen["user-agent"] then
     lines[#lines + 1] = user_agent

@@ -2,16 +2,17 @@
 --- cookies.
 local exchange = require("operations.http_exchange")
 local http_failure = require("operations.http_failure")
+local members = require("operations.members")
 local message = require("operations.http_message")
 
 local http_prepared = {}
 
-local MAX_SPARE = 64 -- requests that are kept for later
+local MAX_SPARE = 64 -- waits that are kept for later
 
 ---@class operations.HttpPrepared
 ---@field _request table  as `http_message.prepare` makes it, without a body
 ---@field _problem? string  why it cannot be sent
----@field _spare table[]  copies that nobody uses
+---@field _spare operations.Wait[]  what sends it, and does not now
 local Prepared = {}
 Prepared.__index = Prepared
 
@@ -23,19 +24,9 @@ function http_prepared.new(options)
   return setmetatable({ _request = request, _problem = problem, _spare = {} }, Prepared)
 end
 
-local function copy(prepared)
-  local request = { again = true }
-  for key, value in pairs(prepared) do
-    request[key] = value
-  end
-  return request
-end
-
 -- Sends it over a connection of its own.
 local function open_fresh(self, body)
-  local request = copy(self._request)
-  request.again, request.fresh, request.body = nil, true, body
-  return exchange.open(request)
+  return exchange.open(members.merged(self._request, { fresh = true, body = body }))
 end
 
 --- Sends it with a body and waits for the head of the answer, as `http.open` does.
@@ -47,22 +38,21 @@ function Prepared:open(body)
     return nil, http_failure.new(self._request, "request", self._problem)
   end
   local spare = self._spare
-  local request = spare[#spare]
-  if request then
-    spare[#spare] = nil
+  local count = #spare
+  local wait = spare[count]
+  if wait then
+    spare[count] = nil
   else
-    request = copy(self._request)
+    wait = exchange.repeated(self._request)
   end
-  request.body = body
-  local stream, err = exchange.open(request)
+  local stream, err = exchange.again(wait, body)
   if not stream then
-    if not request.once and http_failure.is_stale(err) then
+    if not self._request.once and http_failure.is_stale(err) then
       return open_fresh(self, body)
     end
     return nil, err
-  elseif stream:is_whole() and #spare < MAX_SPARE then
-    request.body = nil
-    spare[#spare + 1] = request
+  elseif not wait.stream and #spare < MAX_SPARE then
+    spare[#spare + 1] = wait
   end
   return stream
 end

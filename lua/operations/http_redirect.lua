@@ -1,4 +1,5 @@
 --- Where an answer sends a request, and what becomes of it on the way (RFC 9110, 15.4).
+local members = require("operations.members")
 local message = require("operations.http_message")
 local url = require("operations.url")
 
@@ -65,7 +66,7 @@ end
 -- Where to, when that is allowed; or nil and the problem.
 local function destination(request, target)
   local from = url.parse(request.url)
-  local location = url.resolve(request.url, (target:gsub(" ", "%%20"))) -- which many servers forget
+  local location = url.resolve(request.url, (target:gsub("[ \128-\255]", url.encode))) -- which many servers forget
   local to = location and url.parse(location)
   if not to then
     return nil, "redirected to what is no URL"
@@ -86,10 +87,7 @@ function redirect.follow(request, status, target)
   if not location then
     return request, foreign
   end
-  local options = {}
-  for key, value in pairs(request.options) do
-    options[key] = value
-  end
+  local options = members.merged(request.options)
   options.url, options.timeout, options.userinfo = location, request.timeout, nil
   if becomes_get(status, request.method) then
     options.method, options.body, options.body_size = "GET", nil, nil

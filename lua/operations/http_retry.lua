@@ -1,6 +1,7 @@
 --- Which exchanges are worth another try, and when. No I/O.
 local core = require("operations.core")
 local http_date = require("operations.http_date")
+local members = require("operations.members")
 
 local retry = {}
 
@@ -16,8 +17,8 @@ local defaults = { attempts = 3, delay = 250, max_delay = 30000, jitter = 0.5 }
 -- Too early, too many, and the gateways' statuses: none says that the request itself is at fault.
 local statuses = { [408] = true, [425] = true, [429] = true, [502] = true, [503] = true, [504] = true }
 
--- Failures that another try may not meet again.
-local passing = { dns = true, connect = true, reset = true, truncated = true, timeout = true }
+--- Kinds of failures that another try may not meet again.
+retry.passing = { dns = true, connect = true, reset = true, truncated = true, timeout = true }
 
 local function check_number(policy, name, least, most)
   local value = policy[name]
@@ -37,10 +38,7 @@ function retry.policy(given)
   elseif given ~= true and type(given) ~= "table" then
     error(("bad option 'retry' (true or table expected, got %s)"):format(type(given)), 4)
   end
-  local policy = {}
-  for name, value in pairs(defaults) do
-    policy[name] = value
-  end
+  local policy = members.copy(defaults)
   policy.statuses = statuses
   for name, value in pairs(given ~= true and given or {}) do
     if name ~= "statuses" and not defaults[name] then
@@ -95,7 +93,7 @@ function retry.delay(policy, tries, answer, err)
   if tries >= policy.attempts then
     return nil
   elseif not answer then
-    return err and passing[err.details and err.details.kind] and retry.backoff(policy, tries) or nil
+    return err and retry.passing[err.details and err.details.kind] and retry.backoff(policy, tries) or nil
   elseif not policy.statuses[answer.status] then
     return nil
   end

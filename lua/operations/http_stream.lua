@@ -1,4 +1,5 @@
 --- Answers whose bodies are read as they come. Reading suspends the running task until something is there.
+local core = require("operations.core")
 local errors = require("operations.error")
 local http_failure = require("operations.http_failure")
 local scheduler = require("operations.scheduler")
@@ -13,9 +14,10 @@ local failure, interrupted = http_failure.new, http_failure.interrupted
 ---@class operations.HttpStream
 ---@field status integer
 ---@field headers table
+---@field content_type? string  as the headers have it, where that is known without reading them
 ---@field url string
 ---@field _request table
----@field _handle? operations.Handle  of the reactor; none when the answer was there whole
+---@field _handle operations.Handle|false|nil  of the reactor; none when the answer was there whole
 ---@field _body? string  what came all at once
 ---@field _wanted? boolean  the next piece of what is sent is asked for
 ---@field _ended? boolean
@@ -45,14 +47,29 @@ function http_stream.new(request)
   }, Stream)
 end
 
+-- A stream of an answer that was there whole: its headers are read when somebody asks for them.
+local Whole = { __name = Stream.__name }
+
+function Whole.__index(self, key)
+  if key == "headers" then
+    self.headers = core.http_fields(self._head)
+    return self.headers
+  end
+  return Stream[key]
+end
+
 --- Makes a stream of an answer that is there whole.
 ---@param url string
 ---@param status integer
----@param headers table
+---@param head string  the lines of its headers
 ---@param body string
+---@param content_type? string
 ---@return operations.HttpStream
-function http_stream.whole(url, status, headers, body)
-  return setmetatable({ status = status, headers = headers, url = url, _body = body, _ended = true }, Stream)
+function http_stream.whole(url, status, head, body, content_type)
+  return setmetatable({
+    status = status, content_type = content_type, url = url, _head = head, _body = body, _ended = true,
+    _handle = false, _wake = false,
+  }, Whole)
 end
 
 local function wake_reader(self)
@@ -68,13 +85,13 @@ end
 ---@param kind string
 function http_stream.on_event(self, kind, a, b, c)
   if kind == "head" then
-    self.status, self.headers = a, b
+    self.status, self.headers = a, core.http_fields(b)
   elseif kind == "want" then
     self._wanted = true
   elseif kind == "done" then
     self._ended = true
     if a then -- all at once
-      self.status, self.headers, self._body = a, b, c
+      self.status, self.headers, self._body = a, core.http_fields(b), c
     end
   elseif kind == "error" then
     self._ended, self._failure = true, failure(self._request, a, b, c)
@@ -165,12 +182,6 @@ local function take(self, method, max)
       return nil, err
     end
   end
-end
-
---- Was all of the answer there at once? The request is of no more use then.
----@return boolean
-function Stream:is_whole()
-  return self._handle == nil
 end
 
 --- The body of an answer that was there whole, if nothing of it was read yet.

@@ -46,6 +46,7 @@ return {
   redis_attempts = 5, -- workers that lose a request before it is a dead letter
   redis_queue = 10000, -- requests for one operation that wait or are worked on
   redis_retention = 600000, -- of an outcome that nobody has taken
+  redis_ages = 1e13, -- no record lives longer: Redis takes whole numbers, of not too many digits
   redis_dead = 10000, -- dead letters of one operation that are kept, about
   redis_batch = 64, -- requests that a worker takes at a time
   redis_check = 10000, -- after so long a caller asks what became of a call

@@ -1,4 +1,6 @@
 --- The `Link` header field (RFC 8288): what a resource says it is related to.
+local header_field = require("operations.header_field")
+
 local link_header = {}
 
 ---@class operations.Link
@@ -6,26 +8,9 @@ local link_header = {}
 ---@field relations table<string, true>  in lower case
 ---@field parameters table<string, string>  by name in lower case; of one that is there twice the first
 
--- A quoted string (RFC 9110, 5.6.4) from its opening quote: what it says, and where the text goes on.
-local function quoted(text, from)
-  local position, pieces = from + 1, {}
-  while true do
-    local chunk, mark, after = text:match('^([^"\\]*)(["\\])()', position)
-    if not chunk then
-      return nil
-    end
-    pieces[#pieces + 1] = chunk
-    if mark == '"' then
-      return table.concat(pieces), after
-    end
-    pieces[#pieces + 1] = text:sub(after, after)
-    position = after + 1
-  end
-end
-
 -- One parameter behind its semicolon: name, value and where the text goes on.
 local function parameter(text, from)
-  local name, after = text:match("^[ \t]*([%w!#$%%&'*+.^_`|~-]+)[ \t]*()", from)
+  local name, after = text:match("^[ \t]*(" .. header_field.token .. ")[ \t]*()", from)
   if not name then
     return nil, nil, from
   elseif text:sub(after, after) ~= "=" then
@@ -33,7 +18,7 @@ local function parameter(text, from)
   end
   after = text:match("^=[ \t]*()", after)
   if text:sub(after, after) == '"' then
-    local value, finish = quoted(text, after)
+    local value, finish = header_field.quoted(text, after)
     return name:lower(), value, finish
   end
   local value, finish = text:match("^([^%s;,]*)()", after)

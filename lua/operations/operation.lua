@@ -87,6 +87,9 @@ function Operation:set_handler(handler)
     local middleware = self.options.middleware
     for i = #middleware, 1, -1 do
       handler = middleware[i](handler, self.spec)
+      if type(handler) ~= "function" then
+        error(("middleware [%d] has to return a function for %s, not a %s"):format(i, self.id, type(handler)), 0)
+      end
     end
   end
   self.handler = handler
@@ -171,7 +174,7 @@ Operation.answer = answer
 function Operation:failure(failure, traceback)
   self:make()
   local err, expected = errors.from(failure, self.spec.errorSchemas)
-  local log = errors.take_traceback(err) or not expected and (traceback or tostring(failure))
+  local log = errors.take_traceback(err) or not expected and (traceback or errors.text(failure))
   if log then
     self.options.log("error", self.id .. ": " .. log)
   end
@@ -188,7 +191,7 @@ local function on_raise(raised)
   if errors.is_error(raised) then
     return raised
   end
-  return { raised = raised, traceback = debug.traceback(tostring(raised), 2) }
+  return { raised = raised, traceback = debug.traceback(errors.text(raised), 2) }
 end
 
 local function with_deadline(self, input, context, deadline)

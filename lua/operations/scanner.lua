@@ -1,4 +1,5 @@
 --- Finds operation definitions in a directory of Lua files. A file that gives none is reported, never passed over.
+local argument = require("operations.argument")
 local errors = require("operations.error")
 local system = require("operations.system")
 
@@ -126,19 +127,13 @@ function visit(found, path)
   end
 end
 
-local function check_path(name, path)
-  if type(path) ~= "string" then
-    error(("scanner.%s: expected a path, got %s"):format(name, type(path)), 3)
-  end
-end
-
 --- Loads every `.lua` file below a directory, in the order of their paths, and collects the definitions they return.
 --- The files are run, with the program's rights. Links are followed, each file and directory once.
 ---@param directory string
 ---@return table[]|nil definitions  nil when the directory cannot be read
 ---@return operations.ScanProblem[]|operations.Error problems
 function scanner.scan(directory)
-  check_path("scan", directory)
+  argument.expect(directory, "string", 1, "scan")
   local found = { definitions = {}, problems = {}, seen = {} }
   local _, identity = system.kind(directory)
   found.seen[identity] = true
@@ -154,7 +149,7 @@ end
 ---@return table[] definitions
 ---@return operations.ScanProblem[] problems
 function scanner.load(path)
-  check_path("load", path)
+  argument.expect(path, "string", 1, "load")
   local found = { definitions = {}, problems = {} }
   load_file(found, path)
   return found.definitions, found.problems

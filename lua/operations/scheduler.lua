@@ -248,19 +248,22 @@ function scheduler.interrupt(co, failure)
   return true
 end
 
---- Ends the wait that whatever runs in a coroutine is in, if any: `failure` is raised there.
----@param co thread?  nil: the program itself, outside of any
+--- Ends the wait that whatever runs on a strand is in, if any: `failure` is raised there.
+---@param strand operations.Strand
 ---@param failure any
-function scheduler.interrupt_wait(co, failure)
-  local strand = strands.main
-  if co then
-    strand = strands.known()[co] or {} -- nothing is known about one that never waited
-  end
+function scheduler.interrupt_strand(strand, failure)
   local task = strand.task
   local wait = task and task._wait or strand.inner
   if wait then
     fail(wait, failure)
   end
+end
+
+--- The same, of a coroutine; nothing is known about one that never waited.
+---@param co thread?  nil: the program itself, outside of any
+---@param failure any
+function scheduler.interrupt_wait(co, failure)
+  scheduler.interrupt_strand(co and (strands.known()[co] or {}) or strands.main, failure)
 end
 
 -- What a task does in a thread of the host.
@@ -272,7 +275,7 @@ local function run_in_thread(task)
   end
   strands.manage(coroutine.running(), task._strand)
   return task:_returned(xpcall(fn, function(raised)
-    task._traceback = debug.traceback(tostring(raised), 2)
+    task._traceback = debug.traceback(errors.text(raised), 2)
     return raised
   end, compat.unpack(start, 1, start.n)))
 end

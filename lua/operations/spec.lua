@@ -81,6 +81,7 @@ local function copy(value)
   end
   return setmetatable(new, getmetatable(value))
 end
+spec.copy = copy
 
 local function summary(issues)
   local more = #issues > 1 and (" (and %d more)"):format(#issues - 1) or ""

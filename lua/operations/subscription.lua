@@ -26,13 +26,19 @@ Subscription.__index = Subscription
 ---@field queue operations.EnvelopeQueue  events that are ready
 ---@field finished boolean  they are the consumer's as they are
 
+-- What the log raises stops no cleanup either.
+local function log_failed_cleanup(state, raised)
+  pcall(function()
+    state.context.log("error", ("%s: cleanup failed: %s"):format(state.operation.id, errors.text(raised)))
+  end)
+end
+
 local function run_deferred(state)
-  for i = #state.deferred, 1, -1 do
-    local fn = state.deferred[i]
-    state.deferred[i] = nil
-    local ok, raised = pcall(fn)
+  local deferred = state.deferred
+  while #deferred > 0 do -- each may defer more
+    local ok, raised = pcall(table.remove(deferred))
     if not ok then
-      state.context.log("error", ("%s: cleanup failed: %s"):format(state.operation.id, tostring(raised)))
+      log_failed_cleanup(state, raised)
     end
   end
 end
@@ -45,7 +51,7 @@ local function finish(state)
   state.ended, state.closing = true, true
   local ok, raised = compat.close(state.co)
   if not ok and raised ~= nil then
-    state.context.log("error", ("%s: cleanup failed: %s"):format(state.operation.id, tostring(raised)))
+    log_failed_cleanup(state, raised)
   end
   run_deferred(state)
 end
@@ -138,7 +144,7 @@ local function go_on(self, ok, event, value, failure)
     finish(state)
     return nil, errors.new("ABORTED", state.operation.id .. " was closed")
   elseif not ok then
-    return fail(state, event, debug.traceback(state.co, tostring(event)))
+    return fail(state, event, debug.traceback(state.co, errors.text(event)))
   elseif event == QUEUE then
     return open_queue(self, value)
   elseif event ~= RETURNED then

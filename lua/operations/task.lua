@@ -98,16 +98,41 @@ local function finish(self)
     end
   end
   if parent and parent._returned_already and not parent._eldest then
-    finish(parent)
+    return finish(parent) -- a tail call: a chain of tasks may be long
   end
 end
 
+local function call_off(self, reason)
+  task_tree.abort_tied(self)
+  if self._wait then
+    scheduler.fail(self._wait, reason)
+  end
+end
+
+-- The first of a task and its younger siblings that is to be cancelled still, marked as such.
+local function next_to_cancel(child, reason)
+  while child and (child._ended or child._aborted) do
+    child = child._younger
+  end
+  if child then
+    child._aborted = reason
+  end
+  return child
+end
+
+-- All below, each before its parent. Not by recursion: a chain of tasks may be long.
 local function cancel_children(self, reason)
-  local child = self._eldest
+  reason = errors.is_error(reason) and reason or errors.new("ABORTED", reason)
+  local child = next_to_cancel(self._eldest, reason)
   while child do
-    local younger = child._younger
-    child:cancel(reason)
-    child = younger
+    local below = next_to_cancel(child._eldest, reason)
+    while child and not below do
+      local parent, younger = child._parent, child._younger
+      call_off(child, reason)
+      below = next_to_cancel(younger, reason)
+      child = parent ~= self and parent or nil
+    end
+    child = below
   end
 end
 
@@ -123,7 +148,7 @@ function Task:_returned(ok, ...)
     if self._failure == nil then
       self._failure = errors.new("UNKNOWN_ERROR", "nil")
     end
-    self._traceback = self._traceback or debug.traceback(co, tostring(self._failure))
+    self._traceback = self._traceback or debug.traceback(co, errors.text(self._failure))
     cancel_children(self, "the task that spawned this one failed")
   end
   if not self._eldest then
@@ -178,10 +203,7 @@ function Task:cancel(reason)
   end
   self._aborted = reason
   cancel_children(self, reason)
-  task_tree.abort_tied(self)
-  if self._wait then
-    scheduler.fail(self._wait, reason)
-  end
+  call_off(self, reason)
 end
 
 --- Runs `fn(...)` as a task and waits for it and its children. Inside a task: as a child of it.
@@ -194,7 +216,7 @@ function task.run(fn, ...)
   local ok, raised = pcall(join, self)
   if not ok then
     -- Ctrl-C, or the caller was cancelled: cleanup of what runs comes first.
-    self:cancel(errors.is_error(raised) and raised or tostring(raised))
+    self:cancel(errors.is_error(raised) and raised or errors.text(raised))
     join(self, true)
     error(raised, 0)
   end

@@ -2,9 +2,10 @@
 --- What comes out is data, not a class: it can be printed as JSON, changed, or mixed with schemas written by hand.
 local core = require("operations.core")
 local marks = require("operations.marks")
+local members = require("operations.members")
 local type_options = require("operations.type_options")
 
-local apply, check, merged, misuse = type_options.apply, type_options.check, type_options.merged, type_options.misuse
+local apply, check, misuse = type_options.apply, type_options.check, type_options.misuse
 local optional_mt = type_options.optional_mt
 local array, object = marks.array, marks.object
 
@@ -20,7 +21,7 @@ local function copy_schema(name, argument, schema)
   elseif schema == false then
     return { ["not"] = object() }
   end
-  return setmetatable(merged(schema), getmetatable(schema))
+  return members.copy(schema)
 end
 
 local function schema_list(name, schemas)
@@ -82,7 +83,7 @@ end
 --- The schema of one property, and whether an object must have it.
 local function property(name, schema)
   if getmetatable(schema) == optional_mt then
-    return object(merged(schema)), false
+    return object(members.merged(schema)), false
   end
   check("object", ("property %q"):format(name), "schema", schema)
   return schema, schema == true or schema == false or schema.default == nil
@@ -157,7 +158,7 @@ function type_builder.enum(values, options)
   if #values == 0 then
     misuse("enum", "argument 1: expected at least one value")
   end
-  local schema = { type = common_type(values), enum = array(merged(values)) }
+  local schema = { type = common_type(values), enum = array(members.merged(values)) }
   return apply("enum", schema, options, type_options.annotations)
 end
 

@@ -1,5 +1,6 @@
 --- What the type builder accepts: the keywords of each type, the form of their values, and the complaints.
 local core = require("operations.core")
+local members = require("operations.members")
 
 local type_options = {}
 
@@ -46,43 +47,33 @@ local forms = {
   table = { function(value) return type(value) == "table" end, "a table" },
 }
 
-function type_options.merged(...)
-  local result = {}
-  for _, source in ipairs({ ... }) do
-    for key, value in pairs(source) do
-      result[key] = value
-    end
-  end
-  return result
-end
-
 type_options.annotations = {
   title = "string", description = "string", default = "any", examples = "list", deprecated = "boolean",
   readOnly = "boolean", writeOnly = "boolean", ["$id"] = "string", ["$schema"] = "string", ["$anchor"] = "string",
   ["$dynamicAnchor"] = "string", ["$comment"] = "string", ["$defs"] = "map",
 }
 
-type_options.string = type_options.merged(type_options.annotations, {
+type_options.string = members.merged(type_options.annotations, {
   minLength = "count", maxLength = "count", pattern = "string", format = "string", contentEncoding = "string",
   contentMediaType = "string", contentSchema = "schema",
 })
 
-type_options.number = type_options.merged(type_options.annotations, {
+type_options.number = members.merged(type_options.annotations, {
   minimum = "number", maximum = "number", exclusiveMinimum = "number", exclusiveMaximum = "number",
   multipleOf = "number", format = "string",
 })
 
-type_options.object = type_options.merged(type_options.annotations, {
+type_options.object = members.merged(type_options.annotations, {
   additionalProperties = "schema", patternProperties = "map", propertyNames = "schema", minProperties = "count",
   maxProperties = "count", dependentRequired = "table", dependentSchemas = "map", unevaluatedProperties = "schema",
 })
 
-type_options.array = type_options.merged(type_options.annotations, {
+type_options.array = members.merged(type_options.annotations, {
   minItems = "count", maxItems = "count", uniqueItems = "boolean", contains = "schema", minContains = "count",
   maxContains = "count", unevaluatedItems = "schema",
 })
 
-type_options.tuple = type_options.merged(type_options.array, { items = "schema" })
+type_options.tuple = members.merged(type_options.array, { items = "schema" })
 
 --- Functions of this chunk and of the type builder are not where the mistake is.
 local own_sources = {}
@@ -117,6 +108,12 @@ local function wanted(form, value)
   return ("expected %s, got %s"):format(forms[form][2], kind)
 end
 
+--- The value, when it is of a form; else raises.
+---@param name string  of the builder function
+---@param argument string  what the value is, for the message
+---@param form string  one of `forms`
+---@param value any
+---@return any value
 function type_options.check(name, argument, form, value)
   if not forms[form][1](value) then
     type_options.misuse(name, "%s: %s", argument, wanted(form, value))
@@ -141,6 +138,11 @@ local function unknown_option(name, allowed, key)
 end
 
 --- Copies checked `options` into `schema`. Keys that begin with "x-" are the user's own.
+---@param name string  of the builder function
+---@param schema table
+---@param options? table
+---@param allowed table<string, string>  form by keyword
+---@return table schema
 function type_options.apply(name, schema, options, allowed)
   if options ~= nil and (type(options) ~= "table" or getmetatable(options) == type_options.optional_mt) then
     type_options.misuse(name, "options: %s", wanted("table", options))

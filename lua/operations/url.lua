@@ -143,4 +143,12 @@ function url.redact(text)
   return (text:gsub("[?#].*$", ""):gsub("^(%a[%w+.-]*://)[^/]*@", "%1"))
 end
 
+--- What is no URL of the kind that was expected, as it may be shown: whatever may be a secret is cut out, be it written
+--- in the wrong place.
+---@param text string
+---@return string
+function url.redact_any(text)
+  return (url.redact((text:gsub("//.*@", "//"))))
+end
+
 return url

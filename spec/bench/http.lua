@@ -2,10 +2,8 @@
 --- bare libcurl multi, Node's undici and fetch, and with 500 idle streams open, beside itself without them.
 --- With the argument "streams": these alone.
 package.path = "./?.lua;" .. package.path
-local core = require("operations.core")
 local http = require("operations.http")
 local measure = require("spec.bench.measure")
-local task = require("operations.task")
 local test_server = require("spec.support.server")
 
 local SECONDS = 0.5 -- of one measurement
@@ -34,39 +32,15 @@ local function fetch(concurrency, url)
   return numbers("node spec/bench/http_peer.mjs fetch %s %d %g", url, concurrency, SECONDS)
 end
 
--- Requests from `concurrency` tasks for a while: requests per second and microseconds of CPU for each.
 local function ours(concurrency, url, seconds)
-  local count, start, cpu = 0, core.now(), os.clock()
-  local stop = start + (seconds or SECONDS) * 1000
-  task.run(function()
-    for _ = 1, concurrency do
-      task.spawn(function()
-        repeat
-          local response = assert(http.request({ url = url }))
-          assert(response.status == 200 and #response.body == 46)
-          count = count + 1
-        until core.now() >= stop
-      end)
-    end
+  return measure.rate(concurrency, seconds or SECONDS, function()
+    local response = assert(http.request({ url = url }))
+    assert(response.status == 200 and #response.body == 46)
   end)
-  return count / (core.now() - start) * 1000, (os.clock() - cpu) / count * 1e6
-end
-
--- The best of some runs, all peers taking turns.
-local function best(measures, concurrency, url)
-  local found = {}
-  for _ = 1, REPETITIONS do
-    for i, run in ipairs(measures) do
-      local rate, cpu = run(concurrency, url)
-      local result = found[i] or { rate = 0, cpu = math.huge }
-      found[i] = { rate = math.max(rate, result.rate), cpu = math.min(cpu, result.cpu) }
-    end
-  end
-  return found
 end
 
 local function compare(server, concurrency)
-  local found = best({ ours, native, undici, fetch }, concurrency, server.url .. "/small")
+  local found = measure.best(REPETITIONS, { ours, native, undici, fetch }, concurrency, server.url .. "/small")
   local names = { "operations", "libcurl multi in C", "Node undici", "Node fetch" }
   for i, result in ipairs(found) do
     local ratio = i > 1 and ("   ours %.2f times that"):format(found[1].rate / result.rate) or ""

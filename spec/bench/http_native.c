@@ -1,10 +1,12 @@
 /*
 ** http_native.c URL CONCURRENCY SECONDS - the floor: bare libcurl multi, easy
-** handles used again.  Prints requests per second and microseconds of CPU.
+** handles used again.  Prints requests per second, microseconds of CPU and
+** the most MB that were resident.
 */
 #include <curl/curl.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/resource.h>
 #include <time.h>
 
 static size_t swallow(char *bytes, size_t size, size_t n, void *ud) {
@@ -34,6 +36,7 @@ int main(int argc, char **argv) {
   size_t bytes = 0, count = 0;
   CURLM *multi = curl_multi_init();
   CURLMsg *message;
+  struct rusage usage;
   if (argc < 4) return 2;
   stop = start + atof(argv[3]);
   for (i = 0; i < concurrency; i++)
@@ -53,7 +56,8 @@ int main(int argc, char **argv) {
     if (running > 0) curl_multi_poll(multi, NULL, 0, 1000, NULL);
   }
   cpu = seconds(CLOCK_PROCESS_CPUTIME_ID);
-  printf("%.0f %.1f\n", (double)count / (seconds(CLOCK_MONOTONIC) - start),
-         cpu / (double)count * 1e6);
+  getrusage(RUSAGE_SELF, &usage);
+  printf("%.0f %.1f %.1f\n", (double)count / (seconds(CLOCK_MONOTONIC) - start),
+         cpu / (double)count * 1e6, (double)usage.ru_maxrss / 1024);
   return 0;
 }

@@ -3,7 +3,7 @@
 --- busy machine it says more than calls per second. Medians of ROUNDS, of the ratios too: what else the machine does is
 --- much the same for the two clients of a round. The servers do little more than read and write messages, as what they
 --- need for a call is in the calls per second of both clients: over stdio a C program, over HTTP nginx, connections are
---- kept.
+--- kept. What libcurl and the libraries it was built with take of the memory is told by a C program on it alone.
 local command = require("spec.support.command")
 local json = require("operations.json")
 local measure = require("spec.bench.measure")
@@ -12,10 +12,12 @@ local test_server = require("spec.support.server")
 
 local SECONDS, ROUNDS = tonumber(os.getenv("MCP_SECONDS")) or 1, 5
 local runtime = rawget(_G, "jit") and "luajit" or "lua5.4"
-local NATIVE = os.tmpname()
+local CC = "cc -O2 -std=c99 -D_GNU_SOURCE -Isrc -o %s "
+local NATIVE, CURL = os.tmpname(), os.tmpname()
 
-assert(os.execute(("cc -O2 -std=c99 -D_GNU_SOURCE -Isrc -o %s spec/bench/mcp_native.c src/json.c src/json_number.c "
-  .. "src/json_write.c src/lines.c src/buffer.c"):format(NATIVE)))
+assert(os.execute((CC .. "spec/bench/mcp_native.c src/json.c src/json_number.c src/json_write.c src/lines.c "
+  .. "src/buffer.c"):format(NATIVE)))
+assert(os.execute((CC .. "spec/bench/http_native.c -lcurl"):format(CURL)))
 
 -- Nobody asks whether the client is still there: nginx would have to look for each request.
 local LOCATION = "location = /mcp { lua_check_client_abort off; content_by_lua_file %s/spec/bench/mcp_http.lua; }"
@@ -75,10 +77,19 @@ local function compare(name, place)
     measure.median(values_of(ours, function(found) return found.share end))))
 end
 
+local function print_floor(url)
+  local pipe = assert(io.popen(("%s %s 32 %g"):format(CURL, url, SECONDS)))
+  local _, _, resident = pipe:read("*n", "*n", "*n")
+  pipe:close()
+  print(("%-8s %-30s %9.1f   of it, bare libcurl"):format("HTTP", "resident MB", resident))
+end
+
 operations.run(function()
   compare("stdio", { "stdio", NATIVE })
   local server = test_server.start({ directives = LOCATION:format(command.directory()) })
   compare("HTTP", { "http", server.url .. "/mcp" })
+  print_floor(server.url .. "/mcp")
   server:stop()
 end)
 os.remove(NATIVE)
+os.remove(CURL)

@@ -1,11 +1,10 @@
 --- Calls per second through an operation of an OpenAPI document, input checked and answer cast, beside the same
 --- requests bare and two clients of npm (openapi_calls_peer.mjs), against nginx on loopback.
 package.path = "./?.lua;" .. package.path
-local core = require("operations.core")
 local http = require("operations.http")
 local json = require("operations.json")
+local measure = require("spec.bench.measure")
 local operations = require("operations")
-local task = require("operations.task")
 local test_server = require("spec.support.server")
 
 local SECONDS = 0.5 -- of one measurement
@@ -25,23 +24,6 @@ local document = {
   } } },
 }
 
---- Calls per second of `fn` from several tasks for a while, and microseconds of CPU for each.
-local function rate(concurrency, fn)
-  local count, start, cpu = 0, core.now(), os.clock()
-  local stop = start + SECONDS * 1000
-  task.run(function()
-    for _ = 1, concurrency do
-      task.spawn(function()
-        repeat
-          fn()
-          count = count + 1
-        until core.now() >= stop
-      end)
-    end
-  end)
-  return count / (core.now() - start) * 1000, (os.clock() - cpu) / count * 1e6
-end
-
 local function peer(name, path, url)
   return function(concurrency)
     local command = "node spec/bench/openapi_calls_peer.mjs %s %s %s %d %g"
@@ -56,7 +38,7 @@ local function ours(url)
   local registry = operations.registry()
   assert(registry:register_all(assert(operations.from_openapi.document(document, { base_url = url }))))
   return function(concurrency)
-    return rate(concurrency, function()
+    return measure.rate(concurrency, SECONDS, function()
       assert(registry:execute("small.small", { done = true, limit = 20 }).data.id == 1)
     end)
   end
@@ -64,23 +46,10 @@ end
 
 local function bare(url)
   return function(concurrency)
-    return rate(concurrency, function()
+    return measure.rate(concurrency, SECONDS, function()
       assert(#http.request({ url = url .. "/small?done=true&limit=20" }).body == 46)
     end)
   end
-end
-
--- The best of some runs, all taking turns.
-local function best(measures, concurrency)
-  local found = {}
-  for _ = 1, REPETITIONS do
-    for i, measure in ipairs(measures) do
-      local calls, cpu = measure(concurrency)
-      local result = found[i] or { calls = 0, cpu = math.huge }
-      found[i] = { calls = math.max(calls, result.calls), cpu = math.min(cpu, result.cpu) }
-    end
-  end
-  return found
 end
 
 local server, path = test_server.start(), os.tmpname()
@@ -88,14 +57,14 @@ local file = assert(io.open(path, "w"))
 file:write(json.encode(document))
 file:close()
 local names = { "operations", "operations.http, bare", "swagger-client", "openapi-client-axios" }
-local measures = {
+local runs = {
   ours(server.url), bare(server.url), peer(names[3], path, server.url), peer(names[4], path, server.url),
 }
 for _, concurrency in ipairs({ 1, 64 }) do
-  local found = best(measures, concurrency)
+  local found = measure.best(REPETITIONS, runs, concurrency)
   for i, result in ipairs(found) do
     print(("%2d at a time  %-22s %6.0f calls/s %6.1f us CPU   ours %5.2f times that, in CPU %5.2f"):format(concurrency,
-      names[i], result.calls, result.cpu, found[1].calls / result.calls, result.cpu / found[1].cpu))
+      names[i], result.rate, result.cpu, found[1].rate / result.rate, result.cpu / found[1].cpu))
   end
 end
 os.remove(path)

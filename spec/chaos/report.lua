@@ -1,5 +1,6 @@
+local members = require("operations.members")
+
 --- What a history tells, in a few lines.
-local keys = require("spec.support.keys")
 
 local report = {}
 
@@ -9,7 +10,7 @@ end
 
 local function listed(counts)
   local list = {}
-  for _, key in ipairs(keys.sorted(counts)) do
+  for _, key in ipairs(members.names(counts)) do
     list[#list + 1] = counts[key] .. " " .. key
   end
   return #list > 0 and table.concat(list, ", ") or "none"

@@ -38,6 +38,13 @@ setup(function()
           context.defer(function() io.stderr:write("closed\n") end)
           for i = 1, input.to do coroutine.yield({ i = i }) end
         end },
+      { namespace = "t", name = "tools", type = "subscription",
+        handler = function()
+          for _, is_error in ipairs({ false, true, false }) do
+            coroutine.yield(operations.mcp_envelope(is_error and "bad" or "good", { isError = is_error,
+              content = { 1, { type = "text", text = "so it is" } } }))
+          end
+        end },
       { namespace = "t", name = "wait", type = "subscription",
         handler = function(_, context)
           context.defer(function() io.stderr:write("closed\n") end)
@@ -471,6 +478,15 @@ describe("operations watch", function()
     assert.equal('{"i":1}\n{"i":2}\n{"i":3}\n', result.out)
     assert.equal("closed\n", result.err)
     assert.equal(0, result.code)
+  end)
+
+  it("goes on after the event of a tool that failed, and tells the shell", function()
+    local result = run("watch t.tools")
+    assert.equal('"good"\n"bad"\n"good"\n', result.out)
+    assert.equal("operations: EXECUTION_ERROR: the tool failed: so it is\n", result.err)
+    assert.equal(8, result.code)
+    assert.equal(8, run("watch t.tools --limit 2").code)
+    assert.equal(0, run("watch t.tools --limit 1").code)
   end)
 
   it("stops after --limit events, closing", function()

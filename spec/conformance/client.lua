@@ -2,6 +2,7 @@
 --- and revision are in the environment.
 local auth = require("spec.conformance.auth")
 local json = require("operations.json")
+local members = require("operations.members")
 local operations = require("operations")
 
 local url = arg[1]
@@ -16,10 +17,9 @@ local pinned = {
 }
 
 local function connect(more)
-  local config = { url = url, version = pinned[scenario] and "2026-07-28" or version, timeout = 10000 }
-  for key, value in pairs(more or {}) do
-    config[key] = value
-  end
+  local config = members.merged({
+    url = url, version = pinned[scenario] and "2026-07-28" or version, timeout = 10000,
+  }, more)
   return assert(operations.from_mcp.connect("conformance", config))
 end
 

@@ -257,6 +257,38 @@ describe("a client of an MCP server", function()
     assert.same({ "notifications/tools/list_changed" }, heard)
   end)
 
+  it("lists again what changed while it was listed", function()
+    client = support.connect("legacy")
+    assert(client:call("grow_midway", { name = "sprout" }))
+    assert(client:refresh())
+    eventually(function()
+      for _, definition in ipairs(client.operations) do
+        if definition.name == "sprout" then
+          return true
+        end
+      end
+    end)
+  end)
+
+  it("lists no tools again because resources or prompts are others", function()
+    client = support.connect("legacy")
+    for _, what in ipairs({ "resources", "prompts" }) do
+      assert(client:call("say_raw", { text = ('{"jsonrpc":"2.0","method":"notifications/%s/list_changed"}'):format(what)
+        .. '\n{"jsonrpc":"2.0","id":$id,"result":{"content":[]}}' }))
+    end
+    assert(client:ping())
+    assert(client:ping())
+    assert.equal(1, #support.heard(client, "tools/list"))
+  end)
+
+  it("lists seldom for a server that says after every list that it has changed", function()
+    client = support.connect("legacy", { server = { "restless=yes" } })
+    for _ = 1, 100 do
+      assert(client:call("echo", { message = "hi" }))
+    end
+    assert.is_true(#support.heard(client, "tools/list") < 20) -- each a pause twice as long after the one before
+  end)
+
   it("reads lists page by page, and not for ever", function()
     client = support.connect("legacy", { server = { "tools=5" } })
     local pages = support.heard(client, "tools/list")
@@ -270,23 +302,75 @@ describe("a client of an MCP server", function()
     assert.is_truthy(told)
   end)
 
-  it("waits for tools that are tasks, and calls them off", function()
+  it("waits for tools that are tasks", function()
     client = support.connect("legacy")
     assert.equal(3, assert(client:call("research", { goal = "completed" })).data.polls)
     local _, err = client:call("research", { goal = "cancelled" })
     assert.equal("cancelled", err.details.status)
     assert.equal(1, assert(client:call("research", { goal = "completed", poll = "soon", polls = 1 })).data.polls)
+    assert.equal(client._session.longest, support.heard(client, "tools/call")[1].params.task.ttl)
+  end)
+
+  local function are_called_off(count)
+    local found = 0
+    for _, cancelled in ipairs(assert(client:call("cancelled")).data) do
+      found = found + (cancelled.task == "t1" and 1 or 0)
+    end
+    return found == count
+  end
+
+  it("hears the progress of a task for as long as it lives", function()
+    client = support.connect("legacy")
+    local seen = {}
+    local function see(progress)
+      seen[#seen + 1] = progress.progress
+    end
+    assert(client:call("research", { goal = "completed" }, { on_progress = see, meta = { mine = 1 } }))
+    assert.same({ 1, 2, 3 }, seen)
+    assert.equal(1, support.heard(client, "tools/call")[1].params._meta.mine)
+    assert.is_nil(next(client._session._incoming.reports))
+    assert(client:call("research", { goal = "completed" }))
+    assert.equal(3, #seen)
+  end)
+
+  it("calls tasks off that nobody waits for any more", function()
+    client = support.connect("legacy")
     local registry = operations.registry()
     assert(client:register(registry))
-    _, err = registry:execute("spec.research", { goal = "working" }, { timeout = 60 })
-    assert.equal("TIMEOUT", err.code)
-    eventually(function()
-      for _, cancelled in ipairs(assert(client:call("cancelled")).data) do
-        if cancelled.task == "t1" then
-          return true
-        end
-      end
+    for i, goal in ipairs({ "working", "input_required" }) do
+      local _, err = registry:execute("spec.research", { goal = goal }, { timeout = 60 })
+      assert.equal("TIMEOUT", err.code)
+      eventually(function()
+        return are_called_off(i)
+      end)
+    end
+    local before = #support.heard(client, "tasks/get")
+    local waiting = operations.spawn(function()
+      return client:call("research", { goal = "working" })
     end)
+    eventually(function()
+      return #support.heard(client, "tasks/get") > before
+    end)
+    waiting:cancel()
+    eventually(function()
+      return are_called_off(3)
+    end)
+  end)
+
+  it("waits for a task that is never done no longer than for any request", function()
+    client = support.connect("legacy")
+    client._session.longest = 50
+    local _, err = client:call("research", { goal = "working" })
+    assert.equal("TIMEOUT", err.code)
+    assert.matches("the server's task was not done in time", err.message)
+    eventually(function()
+      return are_called_off(1)
+    end)
+  end)
+
+  it("makes no task where the server has not said that it has any", function()
+    client = support.connect("legacy", { server = { "tasks=no" } })
+    assert.equal("no task", assert(client:call("research", { goal = "completed" })).data[1].text)
   end)
 
   it("takes the server's time to wait for what never comes as legacy", function()

@@ -36,7 +36,7 @@ describe("a connection on which messages go both ways", function()
           link:progress(1, { progress = 1 })
         end
         if answers then
-          link:receive('{"jsonrpc":"2.0","id":1,"result":{}}')
+          link:take({ jsonrpc = "2.0", id = 1, result = {} })
         end
       end)
       local answer, err = link:exchange(1, "x", nil, timeout, max, { on_progress = function()
@@ -49,7 +49,7 @@ describe("a connection on which messages go both ways", function()
   it("gives a request its time", function()
     assert.same({ "TIMEOUT", 500, 0 }, { ask(500, 9000, {}) })
     assert.equal(0, host.timers)
-    link:receive('{"jsonrpc":"2.0","id":1,"result":{}}')
+    link:take({ jsonrpc = "2.0", id = 1, result = {} })
     assert.same({ "an answer to nothing that waits" }, said)
   end)
 

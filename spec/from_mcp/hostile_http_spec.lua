@@ -1,5 +1,6 @@
 -- Servers over HTTP that behave badly (spec/support/server/hostile.lua): every call ends, and no other one is hurt.
 local eventually = require("spec.support.eventually")
+local members = require("operations.members")
 local operations = require("operations")
 local test_server = require("spec.support.server")
 
@@ -12,11 +13,10 @@ describe("a hostile MCP server over HTTP", function()
   local function connect(query, more)
     last = last + 1
     local key = "k" .. last
-    local config = { url = ("%s/hostile/%s?%s"):format(server.url, key, query), log = function() end, timeout = 20000,
-      stream = false, verdict = "legacy" }
-    for name, value in pairs(more or {}) do
-      config[name] = value
-    end
+    local config = members.merged({
+      url = ("%s/hostile/%s?%s"):format(server.url, key, query), log = function() end, timeout = 20000,
+      stream = false, verdict = "legacy",
+    }, more)
     return assert(operations.from_mcp.connect("hostile", config)), function(name)
       local noted = operations.http.request({ url = ("%s/note/hostile.%s.%s"):format(server.url, key, name) })
       return tonumber(noted.body)
@@ -139,7 +139,7 @@ describe("a hostile MCP server over HTTP", function()
 
   it("may say nothing to notifications: they are not waited for longer than a request", function()
     local calm = connect("told=never")
-    calm._config.timeout = 50
+    calm._session._config.timeout = 50
     assert.equal("TIMEOUT", select(2, calm._session:notify("notifications/roots/list_changed")).code)
     calm:close()
   end)

@@ -1,5 +1,6 @@
 local eventually = require("spec.support.eventually")
 local json = require("operations.json")
+local members = require("operations.members")
 local operations = require("operations")
 local test_server = require("spec.support.server")
 
@@ -28,10 +29,9 @@ describe("an MCP server over HTTP", function()
   local function connect(query, more)
     last = last + 1
     local key = "k" .. last
-    local config = { url = ("%s/mcp/%s?%s"):format(server.url, key, query), log = function() end, timeout = 5000 }
-    for name, value in pairs(more or {}) do
-      config[name] = value
-    end
+    local config = members.merged({
+      url = ("%s/mcp/%s?%s"):format(server.url, key, query), log = function() end, timeout = 5000,
+    }, more)
     local client, err = from_mcp.connect("spec", config)
     clients[#clients + 1] = client
     return client, function(what)
@@ -370,8 +370,12 @@ describe("an MCP server over HTTP", function()
       local told, hear = case.quiet, nil
       local function use()
         local client
+        local function refer() -- never called: LuaJIT's traces hold what was called when they were recorded
+          return client
+        end
         client, hear = connect("", {
           url = ("%s/mcp/%sk%d?%s"):format(server.url, case.path, last + 1, case.query), verdict = case.verdict,
+          sampling = refer, roots = refer, on_progress = refer, elicitation = { url = refer },
           on_log = function()
             told = true
           end,

@@ -21,4 +21,21 @@ describe("a server that writes null for what it leaves out", function()
     local data = assert(client:call("input", { state = "alone", requests = operations.null })).data
     assert.equal("alone", data.state)
   end)
+
+  it("has no state to be given back with it", function()
+    client = support.connect("modern", { roots = { "file:///x" } })
+    assert(client:call("input", { state = operations.null, requests = { a = { method = "roots/list" } } }))
+    local calls = support.heard(client, "tools/call")
+    assert.is_not_nil(calls[2].params.inputResponses)
+    assert.is_nil(calls[2].params.requestState)
+  end)
+
+  it("wants input and says nothing of it: that is malformed", function()
+    client = support.connect("modern")
+    for _, value in ipairs({ { requests = operations.null, state = operations.null }, {} }) do
+      local _, err = client:call("input", value)
+      assert.equal("malformed", err.details.kind)
+      assert.matches("neither inputRequests nor requestState", err.message)
+    end
+  end)
 end)

@@ -12,7 +12,7 @@ describe("the HTTP request that carries an MCP message", function()
   end)
 
   local function of(method, name, options)
-    return list:request(link, { method = method, params = { name = name } }, options or {})
+    return list:request(link, method, { name = name }, options or {})
   end
 
   it("is the same for messages that differ in their bodies only", function()
@@ -46,7 +46,7 @@ describe("the HTTP request that carries an MCP message", function()
   it("is made for each message that has arguments in its headers", function()
     local mirrored = { { header = "X", path = { "x" } } }
     for _, text in ipairs({ "a", "b" }) do
-      local request = list:request(link, { method = "tools/call", params = { name = "t", arguments = { x = text } } },
+      local request = list:request(link, "tools/call", { name = "t", arguments = { x = text } },
         { mirrored = mirrored })
       assert.equal(text, request.headers["Mcp-Param-X"])
     end

@@ -126,6 +126,16 @@ describe("a discriminator", function()
     assert.same({}, changes)
   end)
 
+  it("is done with schemas that are made of each other many times over", function()
+    local all = {}
+    for i = 1, 100 do
+      all[i] = ref("Cat")
+    end
+    local input = import({ Cat = { allOf = all, properties = { kind = { const = "a" } } }, Dog = { allOf = all } },
+      { type = "array", items = { oneOf = { ref("Dog") }, discriminator = { propertyName = "kind" } } })
+    assert.is_truthy(input)
+  end)
+
   it("that names no property, or leads nowhere, is passed over", function()
     for _, given in ipairs({ {}, { propertyName = 7 }, { propertyName = "kind", mapping = { a = 7, b = "#/no" } } }) do
       local input = import(pets, { anyOf = { ref("Cat"), ref("Dog") }, discriminator = given })

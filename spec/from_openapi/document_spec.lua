@@ -211,6 +211,16 @@ describe("a document from a URL", function()
     assert.equal(5, requests[1].timeout)
   end)
 
+  it("is where redirects led to: relative URLs of servers are so from there", function()
+    local doc = document({ operationId = "op" })
+    doc.servers = { { url = "/v2" } }
+    local reply = answer(doc)
+    reply.url = "https://docs.test/moved/openapi.json"
+    local list, _, requests = fetch(reply)
+    list[1].handler({}, {})
+    assert.equal("https://docs.test/v2/a", requests[2].url)
+  end)
+
   for server, expected in pairs({
     ["/v2"] = "https://api.test/v2/a", ["v2"] = "https://api.test/docs/v1/v2/a",
     ["../x/"] = "https://api.test/docs/x/a",

@@ -41,6 +41,11 @@ local function bare_cookie(text)
   return not text:find("[%z\1-\31\127;]") and text or nil
 end
 
+-- RFC 6265, 4.1.1: what a cookie's value may hold as it is.
+local function cookie_value(text)
+  return text:find("[^\33\35-\43\45-\58\60-\126]") == nil and not text:find("\\", 1, true) and text or encoded(text)
+end
+
 local function form_value(text)
   return (encoded(text):gsub("%%20", "+"))
 end
@@ -204,7 +209,7 @@ describe("a value that is meant to be more stays a value:", function()
       cookie = { type = "apiKey", ["in"] = "cookie", name = "key" },
       bearer = { type = "http", scheme = "bearer" },
     }
-    local wants = { header = header_value, query = encoded, cookie = encoded, bearer = header_value }
+    local wants = { header = header_value, query = encoded, cookie = cookie_value, bearer = header_value }
     for name in pairs(schemes) do
       local current
       local place = { { security = { { [name] = {} } } }, function() end, schemes = schemes }

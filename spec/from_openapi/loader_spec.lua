@@ -190,6 +190,12 @@ describe("a document with something broken", function()
     end)
   end
 
+  it("says that a method in upper case is left out", function()
+    local api = support.api({ paths = { ["/op"] = { GET = {}, post = {} } } })
+    assert.equal("post_op", names(api))
+    assert.matches("lower case", problem(api, "#/paths/~1op/GET").message, 1, true)
+  end)
+
   it("says that webhooks are no operations", function()
     local api = support.api({ webhooks = { x = { post = {} } } })
     assert.same({}, api.definitions)
@@ -244,6 +250,7 @@ end)
 describe("a document that cannot be used", function()
   for said, doc in pairs({
     ["Swagger 1.2"] = { swagger = "1.2" }, ["OpenAPI 4.0.0"] = { openapi = "4.0.0" }, ["no version"] = { a = 1 },
+    ["a version that is a number, not a string"] = { openapi = 3.1 },
   }) do
     it("is refused with what was found: " .. said, function()
       local list, err = operations.from_openapi.document(doc)

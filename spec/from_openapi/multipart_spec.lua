@@ -161,6 +161,7 @@ describe("a body of", function()
 
     for name, case in pairs({
       ["a file that is not there"] = { { path = "/nowhere/at all" }, "/body/file/path" },
+      ["what is made up as it is read"] = { { path = "/proc/self/status" }, "/body/file/path" },
       ["a directory"] = { { path = "/tmp" }, "/body/file/path" },
       ["two sources"] = { { path = "/x", data = "y" }, "/body/file" },
       ["no source"] = { { filename = "x" }, "/body/file" },

@@ -1,4 +1,5 @@
 -- OAuth 2 tokens in the requests of an API, against a real authorization server and a real API.
+local members = require("operations.members")
 local oauth = require("spec.support.oauth")
 local operations = require("operations")
 local support = require("spec.support.openapi")
@@ -37,10 +38,7 @@ describe("an OAuth 2 token in a request", function()
   end
 
   local function app(options)
-    local value = { client_id = "app", client_secret = "s3cret-of-app" }
-    for key, item in pairs(options or {}) do
-      value[key] = item
-    end
+    local value = members.merged({ client_id = "app", client_secret = "s3cret-of-app" }, options)
     return { auth = { oauth = value } }
   end
 

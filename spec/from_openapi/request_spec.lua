@@ -137,13 +137,20 @@ describe("the request of an operation", function()
     assert.equal('{"id":"x"}', request.body)
   end)
 
-  it("refuses header parameters that OpenAPI ignores, and reports them", function()
-    for _, name in ipairs({ "Accept", "content-type", "AUTHORIZATION" }) do
+  it("refuses header parameters that OpenAPI ignores, or the HTTP client sets, and reports them", function()
+    for _, name in ipairs({
+      "Accept", "content-type", "AUTHORIZATION", "Content-Length", "Transfer-Encoding", "accept-encoding",
+    }) do
       local request, err, api = call({ parameters = { { name = name, ["in"] = "header" } } }, { [name] = "x" })
       assert.is_nil(request)
       assert.equal("VALIDATION_ERROR", err.code)
       assert.equal(1, #api.report)
     end
+  end)
+
+  it("needs no length from its caller, whatever the document requires", function()
+    local parameter = { name = "Content-Length", ["in"] = "header", required = true, schema = { type = "integer" } }
+    assert.equal("http://api.test/op", (call({ parameters = { parameter } }, {})).url)
   end)
 end)
 
@@ -182,6 +189,8 @@ describe("the path of a request", function()
 
   it("sends what stands behind a question mark as the query, and no fragment", function()
     assert.equal("http://api.test/x?beta=true", url("/x?beta=true#Action=Run", {}))
+    assert.equal("http://api.test/x?a=1&b=2", url("/x?a=1&q={q}&b=2&{r}", {}))
+    assert.equal("http://api.test/x", url("/x?q={q}", {}))
   end)
 
   it("encodes what a path cannot hold", function()
@@ -262,8 +271,11 @@ describe("the body of a request", function()
   it("says where a value is that JSON cannot hold", function()
     local request, err = call({ requestBody = json_body }, { body = { a = { print } } }, { method = "post" })
     assert.is_nil(request)
-    assert.equal("/body", err.details[1].path)
-    assert.matches("/a/0", err.message, 1, true)
+    assert.equal("/body/a/0", err.details[1].path)
+    assert.is_nil(err.details[1].message:find("/a/0", 1, true))
+    request, err = call({ requestBody = json_body }, { body = 0 / 0 }, { method = "post" })
+    assert.is_nil(request)
+    assert.equal("VALIDATION_ERROR: /body: NaN is no JSON number", tostring(err))
   end)
 
   it("holds an empty table as the array that the schema says it is", function()

@@ -23,7 +23,8 @@ describe("a response", function()
     assert.equal("application/json; charset=utf-8", envelope.meta.headers["content-type"])
   end)
 
-  for _, media in ipairs({ "application/json", "APPLICATION/JSON ; q=1", "text/json", "application/problem+json",
+  for _, media in ipairs({ "application/json", "application/json, application/json",
+    "application/json,text/html", "APPLICATION/JSON ; q=1", "text/json", "application/problem+json",
     "application/vnd.api+json;v=2", "application/scim+json" }) do
     it("is JSON when it comes as " .. media, function()
       assert.same({ a = operations.null }, call(typed(media, '{"a":null}')).data)
@@ -96,6 +97,11 @@ describe("an HTTP error status", function()
     ["too long"] = typed("application/json", '{"error":{"code":7,"message":"too long"}}', 403),
     ["expired"] = typed("application/json", '{"error":"invalid_grant","error_description":"expired"}', 403),
     ["name is taken"] = typed("application/json", '{"errors":[{"detail":"name is taken"}]}', 403),
+    ["/body/items/0: field required"] = typed("application/json",
+      '{"detail":[{"loc":["body","items",0],"msg":"field required","type":"missing"}]}', 403),
+    ["name is short"] = typed("application/json", '{"errors":["name is short","and dull"]}', 403),
+    ["Missing token"] = typed("application/json", '{"Message":"Missing token"}', 403),
+    ["given first"] = typed("application/json", '{"message":"given first","errors":["second"]}', 403),
     ["plain words"] = typed("text/plain", "plain\n words", 403),
     ["{broken"] = typed("application/json", "{broken", 403),
   }) do

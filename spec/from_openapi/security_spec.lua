@@ -38,6 +38,18 @@ describe("the credentials of a request", function()
     assert.equal("c=1; session=a%3Bb", request.headers.Cookie)
   end)
 
+  it("stand in the cookie as a server once gave them, where they can", function()
+    for value, sent in pairs({ ["s%3Aa.b+/=="] = "s%3Aa.b+/==", ["a b"] = "a%20b", ["a,b"] = "a%2Cb" }) do
+      assert.equal("session=" .. sent, call({ { cookie = {} } }, { cookie = value }).headers.Cookie)
+    end
+  end)
+
+  it("stand in the cookie beside what the program configured", function()
+    local request = call({ { cookie = {} } }, { cookie = "k" }, { headers = { cookie = "a=1; b=2" } })
+    assert.equal("a=1; b=2; session=k", request.headers.Cookie)
+    assert.is_nil(request.headers.cookie)
+  end)
+
   it("are a bearer token for bearer schemes and OAuth 2", function()
     for _, name in ipairs({ "bearer", "oauth" }) do
       assert.equal("Bearer t", call({ { [name] = {} } }, { [name] = "t" }).headers.Authorization)
@@ -225,6 +237,16 @@ describe("no error tells a credential:", function()
       assert.is_nil(err.message:find(case[3], 1, true))
     end)
   end
+
+  it("not when a configured header holds them", function()
+    for name, value in pairs({ Authorization = "Bearer s3cret", cookie = "s3cret", ["X-Api-Key"] = "s3cret" }) do
+      local _, err = call(nil, nil, { headers = { [name] = value, ["X-Version"] = "said" } },
+        { status = 403, headers = { ["x-seen"] = value }, body = "he said s3cret" })
+      assert.equal("403 Forbidden: he said ***", err.message)
+      assert.equal("he said ***", err.details.body)
+      assert.is_nil(err.details.headers["x-seen"]:find("s3cret", 1, true))
+    end
+  end)
 
   it("but what is too short to be one stays", function()
     local _, err = call({ { key = {} } }, { key = "a" }, nil, { status = 404, headers = {}, body = "a small matter" })

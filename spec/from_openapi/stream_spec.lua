@@ -223,6 +223,13 @@ describe("a stream", function()
     assert.equal(failure, err)
   end)
 
+  it("may come with whatever status says success, as a POST's does", function()
+    local created = { ["201"] = { content = { ["text/event-stream"] = { schema = {} } } } }
+    local envelopes, err = collect(created, reply({ "data: 1\n\n" }, nil, 201))
+    assert.is_nil(err)
+    assert.equal(201, envelopes[1].meta.statusCode)
+  end)
+
   it("ends at once with status 204", function()
     local envelopes, err = collect(responses, reply({}, nil, 204))
     assert.same({}, envelopes)

@@ -1,13 +1,13 @@
+local members = require("operations.members")
 local openapi = require("spec.support.openapi")
 local operations = require("operations")
 
 --- The API of a Swagger document with one operation at /pets/{id}.
 local function api(operation, more, config, method)
   operation.operationId = "op"
-  local doc = { swagger = "2.0", host = "api.test", basePath = "/v1", schemes = { "http" }, info = { title = "Test" } }
-  for key, value in pairs(more or {}) do
-    doc[key] = value
-  end
+  local doc = members.merged({
+    swagger = "2.0", host = "api.test", basePath = "/v1", schemes = { "http" }, info = { title = "Test" },
+  }, more)
   operation.responses = operation.responses or {}
   doc.paths = { ["/pets/{id}"] = { parameters = { { ["$ref"] = "#/parameters/id" } }, [method or "post"] = operation } }
   doc.parameters = doc.parameters or {}
@@ -30,6 +30,13 @@ describe("an operation of Swagger 2.0", function()
     assert.equal("http://api.test/v1/pets/7", send(api({}), { id = 7 }).url)
     assert.equal("https://api.test/v1/pets/7", send(api({}, { schemes = { "http", "https", "wss" } }), { id = 7 }).url)
     assert.equal("https://api.test/v1/pets/7", send(api({ schemes = { "https" } }), { id = 7 }).url)
+  end)
+
+  it("goes to no other host, however host and base path are written", function()
+    for base, path in pairs({ v1 = "/v1", ["v1/"] = "/v1", ["//b.test/v1"] = "/b.test/v1", [""] = "", ["/"] = "" }) do
+      assert.equal("http://api.test" .. path .. "/pets/7", send(api({}, { basePath = base }), { id = 7 }).url)
+    end
+    assert.equal("http://api.test/v1/pets/7", send(api({}, { host = "https://api.test/" }), { id = 7 }).url)
   end)
 
   it("goes to where its document came from when that names no host", function()

@@ -1,4 +1,6 @@
+local eventually = require("spec.support.eventually")
 local http = require("operations.http")
+local members = require("operations.members")
 local task = require("operations.task")
 local test_server = require("spec.support.server")
 
@@ -14,19 +16,13 @@ describe("a connection that is kept and then lost", function()
   end)
 
   local function ask(path, given)
-    local options = { url = server.url .. path, timeout = 10000 }
-    for name, value in pairs(given or {}) do
-      options[name] = value
-    end
+    local options = members.merged({ url = server.url .. path, timeout = 10000 }, given)
     return http.request(options)
   end
 
   -- Takes the connection that is kept if it can, and keeps none.
   local function ask_once(path, given)
-    local options = { headers = { Connection = "close" } }
-    for name, value in pairs(given or {}) do
-      options[name] = value
-    end
+    local options = members.merged({ headers = { Connection = "close" } }, given)
     return ask(path, options)
   end
 
@@ -45,6 +41,20 @@ describe("a connection that is kept and then lost", function()
         assert(ask("/kept/closed"))
         task.sleep(0.05) -- until that has arrived
         assert.equal(tostring(i), assert(ask_once("/flaky?fail=0&key=" .. name:gsub(" ", ""), options)).body)
+      end
+    end)
+  end
+
+  for i, options in ipairs(methods) do
+    local name = options.method .. (options.body and " with a body" or "")
+    it("has nothing that came unasked taken for an answer: " .. name, function()
+      for n = 1, 3 do
+        local note = ("unasked%d.%d"):format(i, n)
+        assert.equal("ok", assert(ask("/fault/unasked?note=" .. note)).body)
+        assert.is_true(eventually(function()
+          return http.request({ url = server.other .. "/note/" .. note }).body == "said"
+        end))
+        assert.equal(tostring(n), assert(ask_once("/flaky?fail=0&key=unasked" .. i, options)).body)
       end
     end)
   end

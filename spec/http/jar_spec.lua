@@ -45,6 +45,22 @@ describe("a cookie jar", function()
     assert.is_nil(jar:header("http://a.test/"))
   end)
 
+  it("lets no cookie that came in the clear take the place of a secure one", function()
+    stores("https://a.test/login", "s=1; Secure; Path=/login", "t=1; Secure")
+    stores("http://a.test/", "s=2; Path=/login/en", "t=2; Domain=a.test", "u=2")
+    stores("http://sub.a.test/", "t=3; Domain=a.test")
+    assert.equal("s=1; t=1; u=2", jar:header("https://a.test/login/en"))
+    stores("http://a.test/", "s=3; Path=/", "__SECURE-a=1", "__host-b=1; Path=/")
+    assert.equal("s=1; t=1; u=2; s=3", jar:header("https://a.test/login/en"))
+  end)
+
+  it("takes names that promise something where the promise is kept", function()
+    stores("https://a.test/", "__Secure-a=1; Secure", "__Secure-b=1")
+    stores("https://a.test/x/", "__Host-c=1; Secure; Path=/", "__Host-d=1; Secure", "__Host-e=1; Path=/",
+      "__Host-f=1; Secure; Path=/; Domain=a.test")
+    assert.equal("__Secure-a=1; __Host-c=1", jar:header("https://a.test/x/"))
+  end)
+
   it("drops what is over", function()
     stores("http://a.test/", "a=1", "b=1; Max-Age=100", "c=1; Expires=Sun, 06 Nov 1994 08:49:37 GMT")
     assert.equal("a=1; b=1", jar:header("http://a.test/"))

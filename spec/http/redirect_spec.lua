@@ -58,6 +58,10 @@ describe("a redirect of a method other than GET", function()
     assert.equal("/echo/a%20b?c%20d/echo", send("GET", 302, { to = "/echo/a+b?c+d" }).uri)
   end)
 
+  it("encodes what of a Location is no ASCII", function()
+    assert.equal("/echo/%C3%BC?%E2%82%AC/echo", send("GET", 302, { to = "/echo/%C3%BC?%E2%82%AC" }).uri)
+  end)
+
   it("reports the last URL", function()
     local _, _, response = send("PUT", 308)
     assert.equal(server.url .. "/echo", response.url)

@@ -124,6 +124,41 @@ describe("a retry", function()
   end)
 end)
 
+describe("another try", function()
+  local policy = retry.policy(true)
+
+  it("may help after what passes by itself", function()
+    for _, status in ipairs({ 408, 425, 429, 502, 503, 504 }) do
+      assert.is_number(retry.delay(policy, 1, { status = status, headers = {} }))
+    end
+    for _, kind in ipairs({ "dns", "connect", "reset", "truncated", "timeout" }) do
+      assert.is_number(retry.delay(policy, 1, nil, { details = { kind = kind } }))
+    end
+  end)
+
+  it("cannot help after anything else", function()
+    for _, status in ipairs({ 200, 304, 400, 401, 404, 409, 500, 501, 505 }) do
+      assert.is_nil(retry.delay(policy, 1, { status = status, headers = {} }))
+    end
+    for _, kind in ipairs({ "tls", "size", "encoding", "protocol", "redirect", "request", "body", "aborted" }) do
+      assert.is_nil(retry.delay(policy, 1, nil, { details = { kind = kind } }))
+    end
+    assert.is_nil(retry.delay(policy, 1, nil, {}))
+  end)
+
+  it("is as the policy says, at its bounds too", function()
+    for _, given in ipairs({ { attempts = 1 }, { attempts = 100 }, { delay = 0 }, { jitter = 0 }, { jitter = 1 } }) do
+      assert.is_table(retry.policy(given))
+    end
+    assert.is_nil(retry.policy(nil))
+    assert.is_nil(retry.policy(false))
+    local own = retry.policy({ statuses = { 418 } })
+    assert.is_number(retry.delay(own, 2, { status = 418, headers = {} }))
+    assert.is_nil(retry.delay(own, 3, { status = 418, headers = {} }))
+    assert.is_nil(retry.delay(own, 1, { status = 503, headers = {} }))
+  end)
+end)
+
 describe("Retry-After", function()
   it("is seconds or a date", function()
     assert.equal(120000, http.retry_after({ ["retry-after"] = "120" }))

@@ -17,7 +17,7 @@ end
 
 describe("a stream of an answer that was there whole", function()
   local function whole(body)
-    return http_stream.whole("http://x/", 200, {}, body)
+    return http_stream.whole("http://x/", 200, "", body)
   end
 
   it("gives the body once, then its end", function()
@@ -161,6 +161,15 @@ describe("a subscription over HTTP", function()
     assert.matches('"title":"as asked"', err.details.body, 1, true)
     _, err = subscribe("/status/401"):next()
     assert.equal("HTTP_401", err.code)
+  end)
+
+  it("is an error with as much of the body as comes, when it is none and does not end", function()
+    local _, err = subscribe("/fault/stalled_error", { timeout = 500 }):next()
+    assert.equal("HTTP_500", err.code)
+    assert.equal("some", err.details.body)
+    _, err = subscribe("/fault/stalled_body", { timeout = 500 }):next()
+    assert.equal("response", err.details.kind)
+    assert.equal("some", err.details.body)
   end)
 
   it("holds a server back that sends without end, in flat memory", function()

@@ -1,14 +1,13 @@
 local core = require("operations.core")
 local headers = require("operations.mcp.headers")
-local message = require("operations.mcp.message")
 
 describe("the headers of a request", function()
   it("repeat its revision, method and name", function()
     assert.same({ ["MCP-Protocol-Version"] = "2026-07-28", ["Mcp-Method"] = "tools/call", ["Mcp-Name"] = "echo" },
-      headers.of(message.request(1, "tools/call", { name = "echo" }), "2026-07-28"))
-    assert.equal("memo://a", headers.of(message.request(1, "resources/read", { uri = "memo://a" }), "x")["Mcp-Name"])
-    assert.is_nil(headers.of(message.request(1, "tools/list", { name = "echo" }), "x")["Mcp-Name"])
-    assert.is_nil(headers.of(message.request(1, "ping"), "x")["Mcp-Name"])
+      headers.of("tools/call", { name = "echo" }, "2026-07-28"))
+    assert.equal("memo://a", headers.of("resources/read", { uri = "memo://a" }, "x")["Mcp-Name"])
+    assert.is_nil(headers.of("tools/list", { name = "echo" }, "x")["Mcp-Name"])
+    assert.is_nil(headers.of("ping", nil, "x")["Mcp-Name"])
   end)
 
   for value, encoded in pairs({
@@ -31,11 +30,11 @@ describe("the headers of a request", function()
       plain = { type = "string" },
       inner = { type = "object", properties = { deep = { type = "string", ["x-mcp-header"] = "Deep" } } },
     } }))
-    local request = message.request(1, "tools/call", { name = "x", arguments = {
+    local params = { name = "x", arguments = {
       region = "eu", level = 12, on = false, null = core.null, plain = "p", inner = { deep = "down" },
-    } })
+    } }
     local found = {}
-    for name, value in pairs(headers.of(request, "x", list)) do
+    for name, value in pairs(headers.of("tools/call", params, "x", list)) do
       found[name:match("^Mcp%-Param%-(.*)") or ""] = value
     end
     found[""] = nil
@@ -48,8 +47,8 @@ describe("the headers of a request", function()
     [2 ^ 53] = "9007199254740992", [2 ^ 63] = "9223372036854776000", [0.5] = false,
   }) do
     it(("mirror an integer in decimal digits: %g"):format(number), function()
-      local request = message.request(1, "tools/call", { name = "x", arguments = { n = number } })
-      local list = headers.of(request, "x", { { header = "N", path = { "n" } } })
+      local params = { name = "x", arguments = { n = number } }
+      local list = headers.of("tools/call", params, "x", { { header = "N", path = { "n" } } })
       assert.equal(text or nil, list["Mcp-Param-N"])
     end)
   end

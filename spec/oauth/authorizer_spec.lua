@@ -2,6 +2,7 @@ local authorizer = require("operations.oauth.authorizer")
 local core = require("operations.core")
 local form = require("operations.oauth.form")
 local json = require("operations.json")
+local members = require("operations.members")
 local oauth = require("spec.support.oauth")
 local store = require("operations.oauth.store")
 local task = require("operations.task")
@@ -866,10 +867,7 @@ describe("an authorizer", function()
       local other = new({ store = kept })
       other:headers(server.mcp)
       local record = kept.load("server " .. server.mcp)
-      local copy = {}
-      for name, value in pairs(record) do
-        copy[name] = value
-      end
+      local copy = members.merged(record)
       copy.token = { access_token = "theirs", expires_at = core.now() + 1e6 }
       kept.save("server " .. server.mcp, copy)
       assert.is_true(other:challenged({ status = 401, headers = {} }))

@@ -1,6 +1,6 @@
 --- Calls every operation of a document with an input made from its schema, several at a time.
 local instance = require("spec.support.instance")
-local keys = require("spec.support.keys")
+local members = require("operations.members")
 local operations = require("operations")
 local schema = require("operations.schema")
 
@@ -90,17 +90,14 @@ end
 local wrong = { integer = "1.5x", number = "x", boolean = "maybe" }
 
 local function with(map, key, value)
-  local copy = setmetatable({}, getmetatable(map))
-  for name, item in pairs(map) do
-    copy[name] = item
-  end
+  local copy = members.copy(map)
   copy[key] = value
   return copy
 end
 
 --- A copy with one value of the wrong type: a parameter or a property of the body. Nil when there is none to spoil.
 local function spoil(input, properties)
-  for _, key in ipairs(keys.sorted(input)) do
+  for _, key in ipairs(members.names(input)) do
     local property = type(properties[key]) == "table" and properties[key] or {}
     if wrong[property.type] then
       return with(input, key, wrong[property.type])

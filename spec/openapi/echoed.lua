@@ -2,7 +2,7 @@
 local calls = require("spec.openapi.calls")
 local document = require("spec.openapi.document")
 local json = require("operations.json")
-local keys = require("spec.support.keys")
+local members = require("operations.members")
 local operations = require("operations")
 
 local echoed = {}
@@ -34,7 +34,7 @@ end
 --- The parts that a multipart body should have, by name and text; objects are JSON.
 local function parts_of(body)
   local parts = json.decode("[]")
-  for _, name in ipairs(keys.sorted(body)) do
+  for _, name in ipairs(members.names(body)) do
     local value = body[name]
     for _, item in ipairs(getmetatable(value) == json.array_mt and value or { value }) do
       parts[#parts + 1] = { name = name, text = type(item) == "table" and document.text(item) or texts(item) }
@@ -98,7 +98,7 @@ local function check(entry, url, options, fail)
       or difference(definition, input, locations_of(root, definition), envelope.data) or nil
   end)
   local count = #definitions
-  for _, name in ipairs(keys.sorted(refused)) do
+  for _, name in ipairs(members.names(refused)) do
     count = count - 1
     fail(entry.name, name, refused[name]:sub(1, 1000))
   end

@@ -2,7 +2,7 @@
 --- Expected texts are written here once more, undecoded, from the tables "Style Values" and "Style Examples".
 local document = require("spec.openapi.document")
 local json = require("operations.json")
-local keys = require("spec.support.keys")
+local members = require("operations.members")
 local operations = require("operations")
 local server = require("spec.support.server")
 local url = require("operations.url")
@@ -21,7 +21,7 @@ local function flat(value, joint)
   for _, item in ipairs(value) do
     list[#list + 1] = item
   end
-  for _, name in ipairs(#value == 0 and keys.sorted(value) or {}) do
+  for _, name in ipairs(#value == 0 and members.names(value) or {}) do
     list[#list + 1] = joint and name .. joint .. value[name] or name
     list[#list + 1] = not joint and value[name] or nil
   end

@@ -45,21 +45,23 @@ hostile.refusals = {
 
 local mask = "\0\0\0\0"
 
--- Frames, and the code of the close frame that ends the connection, where it matters; messages may have 1,000 bytes.
+-- Frames, and the code of the close frame that ends the connection; messages may have 1,000 bytes.
 hostile.frames = {
   ["an unmasked frame"] = { "\129\1x", 1002 },
   ["a reserved bit"] = { "\193\129" .. mask .. "x", 1002 },
   ["a reserved opcode"] = { "\131\129" .. mask .. "x", 1002 },
   ["a stray continuation"] = { "\128\129" .. mask .. "x", 1002 },
-  ["a fragmented ping"] = { "\9\129" .. mask .. "x" },
-  ["a ping too long"] = { "\137\254\0\126" .. mask .. ("x"):rep(126) },
+  ["a fragmented ping"] = { "\9\129" .. mask .. "x", 1002 },
+  ["a ping too long"] = { "\137\254\0\126" .. mask .. ("x"):rep(126), 1002 },
   ["text that is no UTF-8"] = { "\129\130" .. mask .. "\192\128", 1007 },
   ["text that is no JSON"] = { "\129\130" .. mask .. "{]", 1007 },
   ["a binary message"] = { "\130\129" .. mask .. "x", 1003 },
   ["a message too long"] = { "\129\254\3\233" .. mask .. ("x"):rep(1001), 1009 },
   ["a length of 2^62"] = { "\129\255\64\0\0\0\0\0\0\0" .. mask .. "x", 1009 },
-  ["a length with the top bit set"] = { "\129\255\255\0\0\0\0\0\0\0" .. mask },
-  ["a close of one byte"] = { "\136\129" .. mask .. "x" },
+  ["a length with the top bit set"] = { "\129\255\255\0\0\0\0\0\0\0" .. mask, 1002 },
+  ["a close of one byte"] = { "\136\129" .. mask .. "x", 1002 },
+  ["a close whose reason is no UTF-8"] = { "\136\132" .. mask .. "\3\232\192\128", 1007 },
+  ["fragments of a message too long"] = { ("\1\129" .. mask .. "x") .. ("\0\129" .. mask .. "x"):rep(1000), 1009 },
   ["a close with a code that is not for the wire"] = { "\136\130" .. mask .. "\3\237", 1002 },
 }
 

@@ -3,7 +3,7 @@
 local core = require("operations.core")
 local instance_text = require("spec.support.instance_text")
 local json = require("operations.json")
-local keys = require("spec.support.keys")
+local members = require("operations.members")
 local schema_module = require("operations.schema")
 
 local instance = {}
@@ -86,10 +86,7 @@ local function all_of(a, b)
 end
 
 local function merge_maps(a, b)
-  local map = {}
-  for key, value in pairs(a) do
-    map[key] = value
-  end
+  local map = members.merged(a)
   for key, value in pairs(b) do
     map[key] = map[key] ~= nil and map[key] ~= value and all_of(map[key], value) or value
   end
@@ -104,10 +101,7 @@ local joins = {
 }
 
 local function merge(a, b)
-  local both = {}
-  for key, value in pairs(a) do
-    both[key] = value
-  end
+  local both = members.merged(a)
   for key, value in pairs(b) do
     if both[key] ~= nil and joins[key] then
       value = joins[key](both[key], value)
@@ -118,10 +112,7 @@ local function merge(a, b)
 end
 
 local function without_branches(schema)
-  local rest = {}
-  for key, value in pairs(schema) do
-    rest[key] = value
-  end
+  local rest = members.merged(schema)
   rest["$ref"], rest.allOf, rest.anyOf, rest.oneOf, rest["$defs"] = nil, nil, nil, nil, nil
   if rest.const ~= nil then
     rest.enum, rest.const = { rest.const }, nil
@@ -224,7 +215,7 @@ function makers.object(self, schema, _, depth)
     required[key] = true
   end
   local properties = schema.properties or {}
-  for _, key in ipairs(keys.sorted(merge_maps(properties, required))) do
+  for _, key in ipairs(members.names(merge_maps(properties, required))) do
     if properties[key] == nil then
       properties = merge_maps({ [key] = schema.additionalProperties == nil or schema.additionalProperties }, properties)
     end
@@ -235,7 +226,7 @@ function makers.object(self, schema, _, depth)
   end
   local extra = schema.additionalProperties
   local wanted = math.max(schema.minProperties or 0, type(extra) == "table" and self.optional and count == 0 and 1 or 0)
-  for _, key in ipairs(count < wanted and keys.sorted(properties) or {}) do
+  for _, key in ipairs(count < wanted and members.names(properties) or {}) do
     if object[key] == nil and count < wanted then
       object[key] = self:value(properties[key], 1, depth + 1)
       count = count + 1

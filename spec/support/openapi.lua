@@ -1,4 +1,5 @@
 --- An API without a network: definitions of a document, and the requests that their calls make.
+local members = require("operations.members")
 local operations = require("operations")
 
 local openapi = {}
@@ -11,14 +12,6 @@ local function defaults(doc)
   doc.info = doc.info or { title = "Test", version = "1.0.0" }
   doc.servers = doc.servers or { { url = "http://api.test" } }
   return doc
-end
-
-local function copy(t)
-  local new = {}
-  for key, value in pairs(t or {}) do
-    new[key] = value
-  end
-  return new
 end
 
 --- A stream that gives out `chunks`, one per read; an error object among them is a failed read.
@@ -56,7 +49,7 @@ function openapi.api(doc, config, reply)
     end
     return reply or { status = 200, headers = {}, body = "" }
   end
-  config = copy(config)
+  config = members.merged(config)
   config.eager = config.eager ~= false
   config.http = {
     request = answer,
@@ -82,7 +75,7 @@ end
 ---@return operations.Registry  its namespace is "api"
 ---@return table[] report
 function openapi.registry(doc, url, config)
-  config = copy(config)
+  config = members.merged(config)
   config.namespace, config.base_url = "api", url
   local list, report = operations.from_openapi.document(defaults(doc), config)
   local registry = operations.registry()
@@ -98,9 +91,9 @@ function openapi.one(operation, more)
   more = more or {}
   operation.operationId = operation.operationId or "op"
   operation.responses = operation.responses or {}
-  local item = copy(more.item)
+  local item = members.merged(more.item)
   item[more.method or "get"] = operation
-  local doc = copy(more.doc)
+  local doc = members.merged(more.doc)
   doc.paths = { [more.path or "/op"] = item }
   return doc
 end

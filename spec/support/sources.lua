@@ -46,6 +46,7 @@ local own_module = { reactor = true, redis = true, system = true, transfer = tru
 -- Files that several modules have each their own of; whether the one that they are named for has them as well.
 local shared = {
   { "src/buffer.c", named = true, "operations.reactor", "operations.transfer", "operations.websocket" },
+  { "src/fields.c", named = true, "operations.transfer" },
   { "src/reactor.c", named = true, "operations.transfer" },
   { "src/reactor_handle_lua.c", named = true, "operations.transfer" },
   { "src/reactor_option_lua.c", named = true, "operations.transfer" },

@@ -3,7 +3,7 @@
 local connections = require("spec.transports.connections")
 local endurance = require("spec.transports.endurance")
 local json = require("operations.json")
-local keys = require("spec.support.keys")
+local members = require("operations.members")
 local network = require("spec.support.network")
 local redis = require("spec.support.redis")
 
@@ -57,7 +57,7 @@ local function cut(transport, mode)
   assert.same({ "", 0 }, { result.err, result.code })
   local told = assert(json.decode(result.out))
   local failed = {}
-  for _, code in ipairs(keys.sorted(told.failed)) do
+  for _, code in ipairs(members.names(told.failed)) do
     failed[#failed + 1] = told.failed[code] .. " " .. code
   end
   say(transport .. " " .. mode, "cut for %d s: %s meanwhile; answered again after %.1f s; the stream: %s", SECONDS,

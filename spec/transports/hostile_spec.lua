@@ -133,6 +133,41 @@ describe("a process that shares a Redis", function()
     end)
   end)
 
+  it("cannot end or feed what another asked for, by asking with its id", function()
+    operations.run(function()
+      local transport, served, handler = serve()
+      local map = call_map(assert(operations.transports.redis(server.url)))
+      local refused = {}
+      local publish = raw_peer("thief", function(message)
+        refused[#refused + 1] = message.payload.code
+      end)
+      eventually(function()
+        return map:call("work.sleep", { seconds = 0 })
+      end)
+      local ticks = assert(map:subscribe("work.ticks", { n = 10 }, { requestId = "theirs", window = 2 }))
+      eventually(function()
+        return handler.active == 1
+      end)
+      local function forge(name, payload)
+        payload.requestId = "theirs"
+        publish(transport.id, (assert(json.encode({ type = name, payload = payload, from = "thief" }))))
+      end
+      forge("call.requested", { operationId = "work.ticks" })
+      forge("call.credit", { n = 1000 })
+      forge("call.aborted", {})
+      eventually(function()
+        return served:counted().refused == 2 and served:counted().late == 1
+      end)
+      assert.same({ "VALIDATION_ERROR" }, refused)
+      for i = 1, 10 do
+        assert.equal(i, assert(ticks:next()).data)
+      end
+      assert.is_nil(ticks:next())
+      map:close()
+      served:close()
+    end)
+  end)
+
   it("and asks on and on gets an answer to each request, while no more run than may", function()
     operations.run(function()
       local transport, map, handler = serve({ max_requests = 16 })

@@ -1,8 +1,10 @@
 local command = require("spec.support.command")
 local contract = require("spec.transports.contract")
+local core = require("operations.core")
 local eventually = require("spec.support.eventually")
 local json = require("operations.json")
 local limits = require("operations.limits")
+local members = require("operations.members")
 local operations = require("operations")
 local proxy = require("spec.support.proxy")
 local redis = require("spec.support.redis")
@@ -30,11 +32,7 @@ end)
 local LEASE, SHORT = 10000, { lease = 500 } -- ms
 
 local function options_of(options)
-  local given = { mode = "reliable", lease = LEASE }
-  for key, value in pairs(options or {}) do
-    given[key] = value
-  end
-  return given
+  return members.merged({ mode = "reliable", lease = LEASE }, options)
 end
 
 local function connect(options, url)
@@ -146,6 +144,20 @@ describe("a call map over Redis, reliable", function()
       over = true
       assert.equal("UNAVAILABLE", err.code)
       map:close()
+    end)
+  end)
+
+  it("takes any deadline", function()
+    operations.run(function()
+      local served, map = connect(), connect()
+      serve(served, "patient", function(_, context)
+        return { deadline = context.deadline ~= nil }
+      end)
+      for _, timeout in ipairs({ 0.5 + 60000, 1e15, 1e300, math.huge }) do
+        assert.equal(timeout ~= math.huge, assert(map:call("own.patient", nil, { timeout = timeout })).data.deadline)
+      end
+      map:close()
+      served:close()
     end)
   end)
 
@@ -424,6 +436,23 @@ describe("a call map over Redis, reliable", function()
       end)
     end))
 
+    it("and revives no more than the queue has room for; the others stay", within(function()
+      bury("own.dead", 5)
+      local narrow = assert(operations.transports.redis(server.url, { prefix = own.prefix, max_queue = 2 }))
+      for _, what in ipairs({ "own.dead", lettered:dead_letters()[5] }) do
+        local revived, err = narrow:revive_dead_letters(what)
+        assert.is_nil(revived)
+        assert.same({ "BUSY", true }, { err.code, err.retryable })
+        assert.equal(type(what) == "string" and 2 or 0, err.details.revived)
+        assert.matches("2 requests for 'own.dead' are queued", err.message)
+      end
+      assert.equal(3, #lettered:dead_letters())
+      assert.equal(2, ask(server.url, "XLEN", scripts.keys(own.prefix):queue("own.dead")))
+      narrow:close()
+      assert.equal(3, lettered:revive_dead_letters("own.dead"))
+      assert.same({}, lettered:dead_letters())
+    end))
+
     it("and does not queue twice what its caller gave again meanwhile", within(function()
       bury("own.dead", 1, { requestId = "again" })
       local keys = scripts.keys(own.prefix)
@@ -576,6 +605,32 @@ describe("a call map over Redis, reliable", function()
         return ask(server.url, "XLEN", "ops:{ops}:q:own.stale") == 0
       end)
       assert.equal(2, started)
+      map:close()
+      served:close()
+    end)
+  end)
+
+  it("counts the time that a request has by Redis' clock, whatever that of its caller says", function()
+    operations.run(function()
+      local served, map = connect(), connect()
+      local seen = {}
+      serve(served, "skewed", function(input, context)
+        seen[#seen + 1] = input.i
+        return { left = context.deadline - core.now() }
+      end)
+      assert(map:call("own.skewed", { i = 1 }))
+      for i, deadline in ipairs({ 1, core.now() + 864e5 }) do -- both a clock's fault
+        ask(server.url, "XADD", "ops:{ops}:q:own.skewed", "*", "i", "skewed" .. i, "f", "nobody", "p", json.encode({
+          operationId = "own.skewed", input = { i = i + 1 }, deadline = deadline, ttl = 60000 }))
+        local outcome
+        eventually(function()
+          outcome = ask(server.url, "GET", "ops:{ops}:r:skewed" .. i)
+          return outcome
+        end)
+        local left = json.decode(outcome).payload.output.data.left
+        assert.is_true(left > 0 and left <= 60000)
+      end
+      assert.same({ 1, 2, 3 }, seen)
       map:close()
       served:close()
     end)
@@ -747,7 +802,9 @@ describe("a call map over Redis, reliable", function()
       local bad = { "", "{", "[]", "1", "{}", '{"operationId":1}', '{"operationId":"own.strict","ttl":"x"}' }
       for i, text in ipairs(bad) do
         ask(server.url, "XADD", queue, "*", "i", "bad" .. i, "f", "nobody", "p", text)
+        ask(server.url, "XADD", queue, "*", "i", "\255" .. i, "f", "\255", "p", text)
       end
+      ask(server.url, "XADD", queue, "*", "i", "\255", "f", "nobody", "p", '{"operationId":"own.strict"}')
       ask(server.url, "XADD", queue, "*", "what", "ever")
       eventually(function()
         return ask(server.url, "XLEN", queue) == 0

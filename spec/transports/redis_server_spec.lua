@@ -1,4 +1,5 @@
 local eventually = require("spec.support.eventually")
+local members = require("operations.members")
 local operations = require("operations")
 local redis = require("spec.support.redis")
 local resp = require("operations.redis")
@@ -7,10 +8,7 @@ local streams = require("operations.stream")
 local function quiet() end
 
 local function connect(url, mode, options)
-  local given = { mode = mode }
-  for key, value in pairs(options or {}) do
-    given[key] = value
-  end
+  local given = members.merged({ mode = mode }, options)
   local transport, err = operations.transports.redis(url, given)
   return transport and operations.call_map(transport, { log = quiet }), err
 end

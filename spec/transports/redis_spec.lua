@@ -229,9 +229,12 @@ describe("a call map over Redis", function()
         stream:offer(resp.command("PUBLISH", "ops:node:" .. transport.id, text))
         stream:offer(resp.command("PUBLISH", "ops:nodes", text))
       end
+      stream:offer(resp.command("PUBLISH", "ops:nodes",
+        '{"node":"odd","version":{},"offers":[1,null,{},"odd.one",""]}'))
       eventually(function()
-        return map:counted().refused >= 7
+        return map:counted().refused >= 7 and map:offered()[2]
       end)
+      assert.same({ "", "odd.one" }, map:offered())
       map:close()
     end)
   end)
@@ -270,6 +273,18 @@ describe("a call map over Redis", function()
     end)
   end)
 
+  it("waits for who serves an operation no longer than the call may take", function()
+    local discovery = limits.discovery
+    limits.discovery = 3600000
+    operations.run(function()
+      local map = connect()
+      local _, err = map:call("nobody.serves", nil, { timeout = 50 })
+      assert.same({ "TIMEOUT", false }, { err.code, err.mayHaveRun })
+      map:close()
+    end)
+    limits.discovery = discovery
+  end)
+
   it("says why it cannot connect", function()
     operations.run(function()
       local _, err = operations.transports.redis("redis://127.0.0.1:1")
@@ -281,6 +296,15 @@ describe("a call map over Redis", function()
     assert.has_error(function()
       operations.transports.redis("http://127.0.0.1")
     end, "bad argument #1 to 'redis' (URL of redis or rediss expected, got http://127.0.0.1)")
+    for _, url in ipairs({ "reds://:secret@127.0.0.1", "redis://:secret@127.0.0.1:99999",
+      "redis://:secret@127.0.0.1/first", "redis://:sec/secret@127.0.0.1", "rediss//u:secret@127.0.0.1?a=secret" }) do
+      local ok, message = pcall(function()
+        operations.transports.redis(url)
+      end)
+      assert.is_false(ok)
+      assert.matches("redis_spec.lua:%d+: bad argument #1 to 'redis' %(.* expected, got ", message)
+      assert.is_nil(message:find("secret", 1, true))
+    end
     assert.has_error(function()
       operations.transports.redis(server.url, { vouch = true })
     end, "bad option 'vouch' to 'redis' (unknown)")

@@ -1,5 +1,6 @@
 local connections = require("spec.transports.connections")
 local contract = require("spec.transports.contract")
+local core = require("operations.core")
 local eventually = require("spec.support.eventually")
 local hostile = require("spec.support.hostile_websocket")
 local operations = require("operations")
@@ -16,6 +17,7 @@ end)
 
 local websocket = operations.transports.websocket
 local streams = require("operations.stream")
+local task = require("operations.task")
 
 local function registry()
   local served = operations.registry({ log = quiet })
@@ -93,6 +95,7 @@ describe("a WebSocket hub", function()
         local got = talk(hub.port, case[1])
         assert.equal("HTTP/1.1 " .. case[2], got:sub(1, 12))
       end
+      assert.matches("^HTTP/1%.1 400 ", talk(hub.port, (opening:gsub("/", "/a\n\27[forged]", 1)) .. "\r\n"))
       assert.equal(0, hub.connections)
     end)
   end)
@@ -120,6 +123,38 @@ describe("a WebSocket hub", function()
       assert.equal("ACCESS_DENIED", select(2, connect()).code)
     end)
   end)
+
+  for what, authorize in pairs({
+    ["that raises"] = function()
+      error("the secret of the database")
+    end,
+    ["that answers with no identity"] = function()
+      operations.sleep(0.01)
+      return true
+    end,
+  }) do
+    it("answers that an authoriser " .. what .. " failed, and tells of it here", function()
+      local told = {}
+      local previous = task.on_error
+      function task.on_error(_, traceback)
+        told[#told + 1] = traceback
+      end
+      local ok, raised = pcall(with_hub, { authorize = authorize }, function(hub, connect)
+        local got = talk(hub.port, opening .. "\r\n")
+        assert.matches("^HTTP/1%.1 500 ", got)
+        assert.is_nil(got:find("secret", 1, true))
+        local _, err = connect()
+        assert.same({ "TRANSPORT_LOST", "handshake" }, { err.code, err.details.kind })
+        eventually(function()
+          return #told >= 2
+        end)
+      end)
+      task.on_error = previous
+      assert(ok, raised)
+      assert.matches(what == "that raises" and "the secret" or "authorize: an identity expected, got boolean",
+        table.concat(told))
+    end)
+  end
 
   it("lets web pages of allowed origins in", function()
     with_hub({ origins = { "https://good.example" } }, function(hub)
@@ -186,6 +221,11 @@ describe("a WebSocket hub", function()
     assert.has_error(function()
       websocket("ws://127.0.0.1:1", { reconnect = 5 })
     end, "bad option 'reconnect' to 'websocket' (boolean or table expected, got number)")
+    local ok, message = pcall(function()
+      websocket("ws://127.0.0.1:1", { reconnect = { maxdelay = 5 } })
+    end)
+    assert.is_false(ok)
+    assert.matches("websocket_spec.lua:%d+: bad option 'maxdelay' to 'reconnect' %(unknown%)", message)
   end)
 
   it("refuses events that are none, and goes on", function()
@@ -237,7 +277,7 @@ describe("a WebSocket hub that closes", function()
 end)
 
 describe("a WebSocket spoke", function()
-  it("tells of a close in UTF-8, whatever its reason is", function()
+  it("takes no close whose reason is no UTF-8", function()
     local feed, lost
     local stream = { offer = function() end, linger = function() end, each_chunk = function(_, fn)
       feed = fn
@@ -250,7 +290,7 @@ describe("a WebSocket spoke", function()
     for byte in ("\136\4\3\233\192\128"):gmatch(".") do
       feed(byte)
     end
-    assert.equal("closed by the other side: 1001 ", lost.message)
+    assert.same({ "protocol", "the other side broke the rules of WebSocket" }, { lost.details.kind, lost.message })
   end)
 
   it("is closed also when no call map took it", function()
@@ -277,6 +317,12 @@ describe("a WebSocket spoke", function()
     assert.has_error(function()
       websocket("http://127.0.0.1")
     end, "bad argument #1 to 'websocket' (URL of ws or wss expected, got http://127.0.0.1)")
+    for _, url in ipairs({ "wsx://u:secret@127.0.0.1", "ws://127.0.0.1/a HTTP/1.1\r\nX: y", "ws://127.0.0.1:99999" }) do
+      local ok, message = pcall(websocket, url)
+      assert.is_false(ok)
+      assert.matches("bad argument #1 to 'websocket' %(URL of ws or wss expected", message)
+      assert.is_nil(message:find("secret", 1, true))
+    end
   end)
 
   it("connects again, and resubscribes what asks for it", function()
@@ -310,6 +356,27 @@ describe("a WebSocket spoke", function()
       assert.equal(1, last)
       assert.equal("nobody", map:call("a.who").data)
       ticks:close()
+      map:close()
+      hub:close()
+    end)
+  end)
+
+  it("connects again and again to what ends at once, with growing delays", function()
+    operations.run(function()
+      local times = {}
+      local hub = assert(operations.transports.websocket_hub({ log = quiet, on_connection = function(map)
+        times[#times + 1] = core.now()
+        operations.spawn(function()
+          map:close()
+        end)
+      end }))
+      local map = operations.call_map(assert(websocket("ws://127.0.0.1:" .. hub.port, {
+        reconnect = { delay = 20, jitter = 0 },
+      })), { log = quiet })
+      eventually(function()
+        return #times == 5
+      end)
+      assert.is_true(times[5] - times[1] >= 0.9 * (20 + 40 + 80 + 160), times[5] - times[1])
       map:close()
       hub:close()
     end)

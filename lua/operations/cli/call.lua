@@ -23,10 +23,9 @@ function call.run(parsed)
   output.progress("calling " .. asked.id)
   local envelope, err = asked.registry:execute(asked.id, asked.input, asked.context)
   if not envelope then
-    return invocation.fail(err)
+    return output.fail(err)
   end
-  invocation.print(envelope, parsed, nil)
-  return output.codes.OK
+  return invocation.print(envelope, parsed, nil)
 end
 
 return call

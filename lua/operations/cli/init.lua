@@ -33,8 +33,8 @@ local function help()
 
 Exit codes:
   0 done   1 unknown error   2 wrong usage   3 no such operation   4 access denied   5 invalid input   6 timeout
-  7 aborted   8 the handler failed   9 an error that the operation declares   10 HTTP status 4xx
-  11 other HTTP error status   12 a source could not be loaded   130 interrupted
+  7 aborted   8 the handler, or an MCP server's tool, failed   9 an error that the operation declares
+  10 HTTP status 4xx   11 other HTTP error status   12 a source could not be loaded   130 interrupted
 ]]
   return table.concat(lines)
 end
@@ -102,25 +102,13 @@ local function dispatch(argv)
   return run_command(name, command, argv)
 end
 
---- What an error that reached the top says to the shell.
-local function fail(err)
-  if err == output.closed then
-    return output.codes.OK
-  elseif output.is_interrupt(err) then
-    output.settle()
-    return output.codes.INTERRUPTED
-  end
-  output.failure(err)
-  return output.exit_code(err)
-end
-
 --- Runs the program.
 ---@param argv string[]  the arguments after the program's name
 ---@return integer code  for the shell; README.md has the table
 function cli.main(argv)
   system.survive_broken_pipes() -- `operations ... | head` is to clean up
   local ok, result = pcall(dispatch, argv)
-  local code = ok and result or fail(result)
+  local code = ok and result or output.fail(result)
   cleanup.run()
   output.settle()
   return code

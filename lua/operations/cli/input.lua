@@ -1,6 +1,7 @@
 --- Makes an operation's input of command line arguments.
 local core = require("operations.core")
 local json = require("operations.json")
+local json_pointer = require("operations.json_pointer")
 local marks = require("operations.marks")
 
 local input = {}
@@ -145,12 +146,12 @@ end
 --- Does a change at JSON Pointer `path` lie at or below one of the keys?
 local function concerns(path, texts)
   local token = path:match("^/([^/]*)")
-  local key = token and token:gsub("~1", "/"):gsub("~0", "~")
+  local key = token and json_pointer.unescape(token)
   return key and texts[key] and key
 end
 
 local function has_type_issue(schema, value, key)
-  local path = "/" .. key:gsub("~", "~0"):gsub("/", "~1")
+  local path = "/" .. json_pointer.escape(key)
   local _, issues = schema:check(value)
   for _, issue in ipairs(issues or {}) do
     if issue.path == path and issue.keyword == "type" then

@@ -60,10 +60,12 @@ local function context_of(options)
   return context
 end
 
---- Prints the data of an envelope, or all of it, as the options say.
+--- Prints the data of an envelope, or all of it, as the options say. That of a tool which failed (MCP: `isError`) is an
+--- answer too, but told to the shell.
 ---@param envelope operations.Envelope
 ---@param parsed operations.cli.Arguments
 ---@param pretty boolean|nil  what to do when they do not say; nil: pretty on a terminal
+---@return integer code
 function invocation.print(envelope, parsed, pretty)
   local value = envelope
   if not parsed.options.envelope then
@@ -76,6 +78,11 @@ function invocation.print(envelope, parsed, pretty)
     pretty = not parsed.options.compact
   end
   output.data(value, pretty)
+  if envelope.meta.isError then
+    output.tool_failure(envelope.meta.content)
+    return output.codes.EXECUTION_ERROR
+  end
+  return output.codes.OK
 end
 
 --- The operation's input schema, compiled; nil where it accepts everything.
@@ -129,18 +136,6 @@ function invocation.read(parsed)
     value = input.convert(value, texts, schema)
   end
   return { registry = registry, id = id, spec = spec, input = value, context = context }
-end
-
---- Reports an error object; returns its exit code.
----@param err any
----@return integer
-function invocation.fail(err)
-  if output.is_interrupt(err) then
-    output.settle()
-    return output.codes.INTERRUPTED
-  end
-  output.failure(err)
-  return output.exit_code(err)
 end
 
 return invocation

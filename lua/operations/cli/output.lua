@@ -143,6 +143,19 @@ function output.failure(err)
   end
 end
 
+--- Says that a tool failed: with its first text, when it has one.
+---@param content any[]  of its answer
+function output.tool_failure(content)
+  local said = ""
+  for _, block in ipairs(content) do
+    if type(block) == "table" and block.type == "text" and type(block.text) == "string" then
+      said = ": " .. block.text
+      break
+    end
+  end
+  output.complain("EXECUTION_ERROR: the tool failed%s", said)
+end
+
 --- The exit code for an error object.
 ---@param err any
 ---@return integer
@@ -164,6 +177,20 @@ end
 function output.is_interrupt(err)
   local text = type(err) == "table" and err.message or err
   return type(text) == "string" and text:find("interrupted!", 1, true) ~= nil
+end
+
+--- Reports what ended a command.
+---@param err any
+---@return integer code  for the shell
+function output.fail(err)
+  if err == output.closed then
+    return output.codes.OK
+  elseif output.is_interrupt(err) then
+    output.settle()
+    return output.codes.INTERRUPTED
+  end
+  output.failure(err)
+  return output.exit_code(err)
 end
 
 return output

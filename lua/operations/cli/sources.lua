@@ -1,4 +1,5 @@
 --- Fills a registry from what `--openapi`, `--lua`, `--mcp` and `--mcp-config` name.
+local members = require("operations.members")
 local operations = require("operations")
 local output = require("operations.cli.output")
 local scanner = require("operations.scanner")
@@ -53,15 +54,7 @@ local setters = {
 }
 
 local function new_config(general)
-  local config = { headers = {} }
-  for key, value in pairs(general) do
-    config[key] = value
-  end
-  config.headers = {}
-  for name, value in pairs(general.headers) do
-    config.headers[name] = value
-  end
-  return config
+  return members.merged(general, { headers = members.copy(general.headers) })
 end
 
 --- The sources in the order they were given: { kind, place, config }; or nil, message.
@@ -233,8 +226,7 @@ function sources.find(registry, id)
     err = operations.error("OPERATION_NOT_FOUND", ("no operation '%s'%s"):format(id,
       #near > 0 and "; did you mean " .. table.concat(near, " or ") .. "?" or ""))
   end
-  output.failure(err)
-  return nil, output.exit_code(err)
+  return nil, output.fail(err)
 end
 
 return sources

@@ -1,5 +1,6 @@
 --- The type of a JSON Schema in a few words, and what a value must satisfy beyond it.
 local json = require("operations.json")
+local json_pointer = require("operations.json_pointer")
 
 local type_text = {}
 
@@ -8,11 +9,8 @@ local MAX_WIDTH = 72
 
 --- Follows a local reference ("#/$defs/Task") in `root`; returns the schema and the reference's last name.
 local function resolve(root, reference)
-  local found = root
-  for token in reference:gmatch("/([^/]*)") do
-    found = type(found) == "table" and found[(token:gsub("~1", "/"):gsub("~0", "~"))] or nil
-  end
-  return reference:sub(1, 1) == "#" and found or nil, reference:match("([^/#]*)$")
+  local found = reference:sub(1, 1) == "#" and json_pointer.get(root, reference) or nil
+  return found, reference:match("([^/#]*)$")
 end
 
 --- The schema itself, or what its reference leads to.

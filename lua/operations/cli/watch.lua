@@ -16,18 +16,19 @@ for _, option in ipairs(invocation.options) do
   watch.options[#watch.options + 1] = option
 end
 
---- Prints events until there are no more, or `limit`; returns the exit code.
+--- Prints events until there are no more, or `limit`; returns the exit code, that of the last one which is no success.
 local function follow(subscription, parsed, limit)
-  local count = 0
+  local count, code = 0, output.codes.OK
   while count < limit do
     local envelope, err = subscription:next()
     if envelope == nil then
-      return err and invocation.fail(err) or output.codes.OK
+      return err and output.fail(err) or code
     end
-    invocation.print(envelope, parsed, false)
+    local printed = invocation.print(envelope, parsed, false)
+    code = printed ~= output.codes.OK and printed or code
     count = count + 1
   end
-  return output.codes.OK
+  return code
 end
 
 local function limit_of(parsed)
@@ -56,7 +57,7 @@ function watch.run(parsed)
   end
   local subscription, err = asked.registry:subscribe(asked.id, asked.input, asked.context)
   if not subscription then
-    return invocation.fail(err)
+    return output.fail(err)
   end
   output.progress("watching " .. asked.id .. " (Ctrl-C ends)")
   local ok, result = pcall(follow, subscription, parsed, limit)

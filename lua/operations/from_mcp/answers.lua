@@ -1,6 +1,8 @@
---- What the server asks of the client, and what the program's own functions answer: roots, sampling, elicitation.
+--- What the server asks of the client, and what the program's own functions answer: roots, sampling, elicitation. Until
+--- 2025-11-25 it is asked in requests, since then in the rounds of ours.
 local core = require("operations.core")
 local errors = require("operations.error")
+local members = require("operations.members")
 local message = require("operations.mcp.message")
 local schema = require("operations.schema")
 
@@ -12,10 +14,7 @@ local codes = message.codes
 ---@param config operations.mcp.Config
 ---@return table
 function answers.capabilities(config)
-  local capabilities = setmetatable({}, core.object_mt)
-  for name, value in pairs(config.capabilities or {}) do
-    capabilities[name] = value
-  end
+  local capabilities = setmetatable(members.merged(config.capabilities), core.object_mt)
   local function object()
     return setmetatable({}, core.object_mt)
   end

@@ -1,14 +1,15 @@
---- A connection to one MCP server, as the program sees it.
+--- One MCP server (2024-11-05 to 2026-07-28), as the program sees it.
 local argument = require("operations.argument")
 local cache = require("operations.mcp.cache")
 local core = require("operations.core")
 local errors = require("operations.error")
 local listening = require("operations.from_mcp.listening")
-local listing = require("operations.from_mcp.listing")
 local marked = require("operations.marked")
+local members = require("operations.members")
 local message = require("operations.mcp.message")
 local methods = require("operations.from_mcp.methods")
 local offer = require("operations.from_mcp.offer")
+local pages = require("operations.from_mcp.pages")
 local result = require("operations.mcp.result")
 local sessions = require("operations.from_mcp.session")
 local scheduler = require("operations.scheduler")
@@ -44,16 +45,18 @@ local function nothing() end
 -- What the server says by itself.
 local notified = {}
 
-for method, list in pairs({
-  ["notifications/tools/list_changed"] = "tools/list",
-  ["notifications/resources/list_changed"] = "resources/list",
-  ["notifications/prompts/list_changed"] = "prompts/list",
-}) do
-  notified[method] = function(self)
-    self._cache:forget(list)
-    self._cache:forget(list == "resources/list" and "resources/templates/list" or list)
-    self:_refresh_later()
-  end
+notified["notifications/tools/list_changed"] = function(self)
+  self._cache:forget("tools/list")
+  self:_refresh_later()
+end
+
+notified["notifications/resources/list_changed"] = function(self)
+  self._cache:forget("resources/list")
+  self._cache:forget("resources/templates/list")
+end
+
+notified["notifications/prompts/list_changed"] = function(self)
+  self._cache:forget("prompts/list")
 end
 
 notified["notifications/message"] = function(self, params)
@@ -79,7 +82,10 @@ local function new_session(name, owner, config, open)
       end
     end,
     log = function(level, text, details)
-      config.log(level, ("%s: %s"):format(name, text), details)
+      local self = owner.client
+      if self then
+        self._config.log(level, ("%s: %s"):format(name, text), details)
+      end
     end,
     restarted = function()
       local self = owner.client
@@ -156,7 +162,7 @@ end
 -- Calls
 
 function Client:_list(method, key, options)
-  return listing.all(function(params)
+  return pages.all(function(params)
     return self:request(method, params, options)
   end, key, function(problem)
     self._config.log("warn", ("%s: %s: %s"):format(self.name, method, problem))
@@ -165,14 +171,8 @@ end
 
 -- What the tool's plan, and the configuration, add to a caller's options.
 local function completed(self, plan, options)
-  local config, all = self._config, {}
-  for key, value in pairs(plan.options or {}) do
-    all[key] = value
-  end
-  for key, value in pairs(options or {}) do
-    all[key] = value
-  end
-  local on_progress = all.on_progress or config.on_progress
+  local all = members.merged(plan.options, options)
+  local on_progress = all.on_progress or self._config.on_progress
   if on_progress then
     all.on_progress = function(progress)
       self:_tell({ on_progress }, progress, { tool = plan.tool })

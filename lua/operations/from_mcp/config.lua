@@ -1,5 +1,7 @@
 --- The configuration of a connection: what there is, checked before anything is started.
 local limits = require("operations.limits")
+local members = require("operations.members")
+local log = require("operations.log")
 local revision = require("operations.mcp.revision")
 local task = require("operations.task")
 
@@ -25,7 +27,7 @@ local config = {}
 ---@field version? string  pins a revision; a modern one is used without asking
 ---@field verdict? "modern"|"legacy"|"events"  what an earlier negotiation found
 ---@field timeout? number  ms of one request; progress begins it anew
----@field max_timeout? number  ms, whatever the progress
+---@field max_timeout? number  ms, whatever the progress; of a tool that is a task, until it is done
 ---@field connect_timeout? number  ms
 ---@field probe_timeout? number  ms
 ---@field max_message? integer  bytes
@@ -90,16 +92,10 @@ local function check_place(given)
   end
 end
 
-local function log_to_stderr(level, text)
-  if level == "warn" or level == "error" then
-    io.stderr:write("operations: ", level, ": ", text, "\n")
-  end
-end
-
 -- The program's function, of which nobody is hurt when it raises.
-local function guarded(log)
+local function guarded(fn)
   return function(...)
-    local ok, raised = xpcall(log, debug.traceback, ...)
+    local ok, raised = xpcall(fn, debug.traceback, ...)
     if not ok then
       task.on_error(raised, raised)
     end
@@ -145,7 +141,26 @@ function config.check(name, given)
   copy.probe_timeout = given.probe_timeout or given.url and copy.connect_timeout or limits.mcp_probe_timeout
   copy.max_message = given.max_message or limits.body
   copy.output, copy.auth = given.output or "error", auth_of(given)
-  copy.log = guarded(given.log or log_to_stderr)
+  copy.log = guarded(given.log or log.to_stderr)
+  return copy
+end
+
+local functions = {
+  "roots", "sampling", "elicitation", "on_progress", "on_log", "log", "include", "exclude", "accessControl",
+}
+
+---@class operations.mcp.ConnectionConfig : operations.mcp.Config
+---@field has_answers boolean  the program has functions that answer the server's requests
+
+--- What a connection needs of a configuration: none of the program's functions. They may refer to the client, and a
+--- client that is dropped is to be collected while a stream of its is open.
+---@param self operations.mcp.Config  checked
+---@return operations.mcp.ConnectionConfig
+function config.of_connection(self)
+  local copy = members.merged(self, { has_answers = (self.roots or self.sampling or self.elicitation) ~= nil })
+  for _, key in ipairs(functions) do
+    copy[key] = nil
+  end
   return copy
 end
 

@@ -1,6 +1,6 @@
 --- A connection on which messages go both ways in any order: requests out wait for the answer with their id. What
 --- carries the bytes (a process, an event stream) adds `_write`, which may wait, and `_offer` and `_post`, which may
---- not; it calls `receive` and `lost`.
+--- not; it calls `take` and `lost`.
 local core = require("operations.core")
 local errors = require("operations.error")
 local message = require("operations.mcp.message")
@@ -46,7 +46,7 @@ end
 ---@param events operations.mcp.LinkEvents
 function duplex.init(self, events)
   local pending = pendings.new()
-  self.pending, self._events, self._decode, self.closed, self.expired = pending, events, message.decoder(), false, false
+  self.pending, self._events, self.closed, self.expired = pending, events, false, false
   self._deadlines = task_deadlines.new(pending.entries, function(entry)
     pending:fail(entry.id, errors.new("TIMEOUT", "no answer in time"))
   end)
@@ -98,13 +98,6 @@ function Duplex:take(value, err, text)
   for i = 1, #value do
     self:accept(value[i])
   end
-end
-
---- Takes a text that came.
----@param text string
-function Duplex:receive(text)
-  local value, err = self._decode(text)
-  self:take(value, err, text)
 end
 
 --- The connection is gone: whoever waits is told. What comes later says no more.
@@ -159,12 +152,12 @@ function Duplex:exchange(id, method, params, timeout, max, options)
   if not text then
     return nil, err
   end
-  local now = scheduler.host().now()
-  local entry = self.pending:open(id, timeout, now + max)
+  local now, entry = scheduler.host().now(), self.pending:open(id, timeout, max)
+  entry.last = now + max
   self._deadlines:watch(entry, now + (timeout < max and timeout or max))
   local sent = self:_offer(text)
   if not sent then
-    sent, err = timing.within(timeout, max, write, self, text)
+    sent, err = timing.within(entry, write, self, text)
   end
   if sent then
     err = follow(entry, options.on_progress)

@@ -16,6 +16,7 @@ local SHORTEST = 50
 local EventReader = {}
 EventReader.__index = EventReader
 
+--- One for a stream that has not been read yet.
 ---@param max integer  bytes of one event
 ---@return operations.mcp.EventReader
 function event_reader.new(max)

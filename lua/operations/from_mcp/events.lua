@@ -2,6 +2,7 @@
 local duplex = require("operations.from_mcp.duplex")
 local errors = require("operations.error")
 local event_reader = require("operations.from_mcp.event_reader")
+local message = require("operations.mcp.message")
 local requester = require("operations.from_mcp.requester")
 local task = require("operations.task")
 local timing = require("operations.from_mcp.timing")
@@ -32,9 +33,11 @@ end
 
 -- Reads the stream to its end, in a task of its own.
 local function listen(self, reader, stream)
+  local decode = message.decoder()
   local _, err = reader:run(stream, function(event, data)
     if event == "message" then
-      self:receive(data)
+      local value, problem = decode(data)
+      self:take(value, problem, data)
     end
     return not self.closed
   end)
@@ -71,7 +74,8 @@ end
 ---@return operations.mcp.Events?
 ---@return operations.Error? err
 function events.open(config, listeners)
-  return timing.within(config.connect_timeout, config.connect_timeout, open, config, listeners)
+  local timeout = config.connect_timeout
+  return timing.within({ timeout = timeout, max = timeout }, open, config, listeners)
 end
 
 function Events:speak(_, version)
@@ -95,7 +99,7 @@ end
 
 function Events:_write(text)
   local timeout = self._config.timeout
-  return timing.within(timeout, timeout, post, self, text)
+  return timing.within({ timeout = timeout, max = timeout }, post, self, text)
 end
 
 function Events:_post(text)

@@ -1,4 +1,5 @@
---- How a session begins: carries out what the negotiation asks for.
+--- How a session begins (`server/discover` in 2026-07-28, `initialize` before): carries out what the negotiation asks
+--- for.
 local message = require("operations.mcp.message")
 local negotiation = require("operations.mcp.negotiation")
 local requests = require("operations.mcp.request")

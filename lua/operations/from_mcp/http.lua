@@ -2,12 +2,12 @@
 --- sessions too, and a stream on which the server says things by itself.
 local duplex = require("operations.from_mcp.duplex")
 local errors = require("operations.error")
-local listener = require("operations.from_mcp.listener")
 local message = require("operations.mcp.message")
 local outgoing = require("operations.from_mcp.outgoing")
 local reply = require("operations.from_mcp.reply")
 local requester = require("operations.from_mcp.requester")
 local scheduler = require("operations.scheduler")
+local server_stream = require("operations.from_mcp.server_stream")
 local task = require("operations.task")
 local timing = require("operations.from_mcp.timing")
 
@@ -25,7 +25,9 @@ local Http = duplex.class()
 ---@param events operations.mcp.LinkEvents
 ---@return operations.mcp.Http
 function http.open(config, events)
-  return duplex.init(setmetatable({ _config = config, _modern = true, _outgoing = outgoing.new() }, Http), events)
+  return duplex.init(setmetatable({
+    _config = config, _modern = true, _outgoing = outgoing.new(), _decode = message.decoder(),
+  }, Http), events)
 end
 
 --- Which era and revision is spoken from here on; none: the handshake begins.
@@ -54,8 +56,8 @@ function Http:started()
   local config = self._config
   self.expired = false
   if config.stream ~= false and not self._listener then
-    self._listener = task.detach(listener.run, self)
-    if config.roots or config.sampling or config.elicitation then
+    self._listener = task.detach(server_stream.run, self)
+    if config.has_answers then
       wait_for_listener(self)
     end
   end
@@ -69,33 +71,23 @@ function Http:headers(accept)
   }
 end
 
-local function post(self, value, options)
-  local text, err = message.encode(value)
-  if not text then
-    return nil, err
-  end
-  local stream
-  local request = self._outgoing:request(self, value, options)
-  stream, err = requester.open(self._config, request, text)
-  return stream, err, request
-end
-
 local function answered_elsewhere()
   return errors.new("ABORTED", "the request was answered on another stream")
 end
 
 -- Ends what a request waits for that somebody else has answered, or failed.
 local function interrupt(entry)
-  scheduler.interrupt_wait(entry.co, entry.err or answered_elsewhere())
+  scheduler.interrupt_strand(entry.strand, entry.err or answered_elsewhere())
 end
 
-local function exchange(extend, self, request, entry, options)
-  local stream, err, http_request = post(self, request, options)
+local function exchange(extend, self, entry, text, method, params, options)
+  local request = self._outgoing:request(self, method, params, options)
+  local stream, err = requester.open(self._config, request, text)
   if stream then
-    if request.method == "initialize" then
+    if method == "initialize" then
       self._session = stream.headers["mcp-session-id"]
     end
-    err = reply.take(self, stream, request, entry, http_request, extend, options.on_progress)
+    err = reply.take(self, stream, method, entry, request, extend, options.on_progress)
   end
   return nil, err
 end
@@ -113,9 +105,13 @@ function Http:exchange(id, method, params, timeout, max, options)
   if self.closed then
     return nil, self.closed
   end
-  local entry, co, is_main = self.pending:open(id), coroutine.running()
-  entry.co, entry.wake = not is_main and co or nil, interrupt
-  local _, err = timing.within(timeout, max, exchange, self, message.request(id, method, params), entry, options)
+  local text, failure = message.request_text(id, method, params)
+  if not text then
+    return nil, failure
+  end
+  local entry = self.pending:open(id, timeout, max)
+  entry.wake = interrupt
+  local _, err = timing.within(entry, exchange, self, entry, text, method, params, options)
   if entry.answered then
     return entry.answer, entry.err
   end
@@ -164,8 +160,9 @@ function Http:progress(token, params)
   return entry ~= nil
 end
 
-local function deliver(_, self, value)
-  local stream, err, request = post(self, value, {})
+local function deliver(_, self, text, value)
+  local request = self._outgoing:request(self, value.method, value.params, {})
+  local stream, err = requester.open(self._config, request, text)
   if not stream then
     return nil, err
   elseif stream.status >= 200 and stream.status < 300 then
@@ -181,8 +178,12 @@ end
 ---@return true?
 ---@return operations.Error? err
 function Http:deliver(value)
+  local text, err = message.encode(value)
+  if not text then
+    return nil, err
+  end
   local timeout = self._config.timeout
-  return timing.within(timeout, timeout, deliver, self, value)
+  return timing.within({ timeout = timeout, max = timeout }, deliver, self, text, value)
 end
 
 --- The same, without waiting.
@@ -209,7 +210,7 @@ end
 -- Tells the server that the session is over; one that does not listen is left alone.
 local function delete_session(self)
   local request = { url = self._config.url, method = "DELETE", headers = self:headers() }
-  local stream = timing.within(DELETE_TIMEOUT, DELETE_TIMEOUT, function()
+  local stream = timing.within({ timeout = DELETE_TIMEOUT, max = DELETE_TIMEOUT }, function()
     return requester.open(self._config, request)
   end)
   if stream then

@@ -9,14 +9,15 @@ local incoming = {}
 ---@class operations.mcp.Incoming
 ---@field _running table<operations.mcp.Id, operations.Task>
 ---@field _count integer
+---@field reports table<string, table|false>  of progress, by the tokens of tasks: the last one that nobody has read
 local Incoming = {}
 Incoming.__index = Incoming
 
----@param config operations.mcp.Config
----@param notified fun(method: string, params: table)
+--- One for a session.
+---@param notified fun(method: string, params: table)  told of what is no request's own
 ---@return operations.mcp.Incoming
-function incoming.new(config, notified)
-  return setmetatable({ _config = config, _notified = notified, _running = {}, _count = 0 }, Incoming)
+function incoming.new(notified)
+  return setmetatable({ _notified = notified, _running = {}, _count = 0, reports = {} }, Incoming)
 end
 
 -- No longer under way; nil when it was not.
@@ -30,24 +31,25 @@ local function forget(self, id)
 end
 
 -- What is sent for a result or a failure: what JSON cannot say is a failure, too.
-local function reply_of(self, request, result, failure)
+local function reply_of(config, request, result, failure)
   local reply = result and message.result(request.id, result)
     or message.failure(request.id, failure.code, failure.message, failure.data)
   local text, err = message.encode(reply)
   if text then
     return reply
   end
-  self._config.log("error", ("%s: the program's answer cannot be sent: %s"):format(request.method, err.message))
+  config.log("error", ("%s: the program's answer cannot be sent: %s"):format(request.method, err.message))
   return message.failure(request.id, message.codes.INTERNAL_ERROR, request.method .. ": the client's answer is no JSON")
 end
 
 local function answer(self, request, link, client)
   local running = task.current()
-  local result, failure = answers.to(self._config, request.method, request.params or {},
+  local config = client._config
+  local result, failure = answers.to(config, request.method, request.params or {},
     { client = client, requestId = request.id })
   if self._running[request.id] == running then -- else it was called off
     forget(self, request.id)
-    link:send(reply_of(self, request, result, failure))
+    link:send(reply_of(config, request, result, failure))
   end
 end
 
@@ -70,7 +72,10 @@ end
 function Incoming:notification(notification, link)
   local method, params = notification.method, notification.params or {}
   if method == "notifications/progress" then
-    link:progress(params.progressToken, params)
+    local token = params.progressToken
+    if not link:progress(token, params) and self.reports[token] ~= nil then
+      self.reports[token] = params
+    end
   elseif method == "notifications/cancelled" then
     local running = params.requestId ~= nil and forget(self, params.requestId)
     if running then

@@ -1,5 +1,5 @@
---- What a server of the modern era says by itself: asked for in one request that stays open (`subscriptions/listen`),
---- and asked for again when it ends.
+--- What a server of the modern era says by itself: asked for in one request that stays open (`subscriptions/listen`,
+--- 2026-07-28), and asked for again when it ends.
 local limits = require("operations.limits")
 local scheduler = require("operations.scheduler")
 local task = require("operations.task")
@@ -53,6 +53,7 @@ function listening.start(session, uris, missed)
   end
 end
 
+--- Listens no longer; what was not listened to stays so.
 ---@param session operations.mcp.Session
 function listening.stop(session)
   if session._listening then

@@ -2,15 +2,19 @@
 local argument = require("operations.argument")
 local changes = require("operations.from_mcp.changes")
 local definitions = require("operations.from_mcp.definitions")
+local message = require("operations.mcp.message")
 local task = require("operations.task")
 
 ---@class operations.mcp.Client
 local offer = {}
 
+-- How long after a list news of the server wait to be listed, together, ms: twice as long each time there are some.
+local PAUSE, LONGEST = 50, 30000
+
 -- The list of a method that a server need not have.
 local function list_of(self, method, key, options)
   local items, err = self:_list(method, key, options)
-  if not items and err.details and err.details.rpcCode == -32601 then
+  if not items and err.details and err.details.rpcCode == message.codes.METHOD_NOT_FOUND then
     return {}
   end
   return items, err
@@ -46,6 +50,7 @@ end
 
 local function refresh(self, options)
   return self._refreshing:run(function()
+    self._stale = false -- what the server says from here on is news
     self._cache:forget("tools/list")
     local session = self._session
     self.server, self.instructions, self.version = session.server, session.instructions, session.version
@@ -57,26 +62,50 @@ local function refresh(self, options)
   end)
 end
 
---- Lists again what the server has; whoever follows is told of what changed.
+--- Lists again what the server has; whoever follows is told of what changed. Who asks while it is being listed gets
+--- that list.
 ---@return operations.mcp.Changes?
 ---@return operations.Error? err
 function offer:refresh()
   return refresh(self, {})
 end
 
--- The server says that its list changed; several times is once.
-function offer:_refresh_later()
-  if self._stale then
-    return
+local attached = { attached = true }
+
+-- Lists again if there is news; false when there is none, or nobody for it.
+local function catch_up(self)
+  if not self or self._closed then
+    return false
+  elseif not self._stale then
+    self._following = false
+    return false
   end
+  local returned, ok, err = pcall(refresh, self, attached)
+  if not returned then
+    self._following = false
+    error(ok, 0)
+  elseif not ok and not self._closed and not (err.details and err.details.kind == "closed") then
+    self._config.log("warn", ("%s: the list could not be read again: %s"):format(self.name, err.message))
+  end
+  return true
+end
+
+-- Between two lists, this does not keep the client.
+local function follow(owner)
+  local pause = PAUSE
+  while catch_up(owner.client) do
+    task.sleep(pause / 1000)
+    pause = math.min(2 * pause, LONGEST)
+  end
+end
+
+-- The server says that its list changed; several times is once. A list that is on its way then may be the old one.
+function offer:_refresh_later()
   self._stale = true
-  task.detach(function()
-    self._stale = false
-    local ok, err = refresh(self, { attached = true })
-    if not ok and not self._closed and not (err.details and err.details.kind == "closed") then
-      self._config.log("warn", ("%s: the list could not be read again: %s"):format(self.name, err.message))
-    end
-  end)
+  if not self._following then
+    self._following = true
+    task.detach(follow, self._session.owner)
+  end
 end
 
 --- Has a function told when the server's list changes.

@@ -17,29 +17,30 @@ function outgoing.new()
 end
 
 -- A call that does something may not be sent twice; whatever else there is may.
-local function is_repeatable(value, options)
-  return value.method ~= "tools/call" or options.repeatable == true
+local function is_repeatable(method, options)
+  return method ~= "tools/call" or options.repeatable == true
 end
 
-local function make(link, value, options)
+local function make(link, method, params, options)
   local all = link:headers()
-  if link._modern and value.method then
-    for name, content in pairs(headers.of(value, link._version, options.mirrored)) do
+  if link._modern and method then
+    for name, content in pairs(headers.of(method, params, link._version, options.mirrored)) do
       all[name] = content
     end
   end
   return {
-    url = link._config.url, method = "POST", headers = all, idempotent = is_repeatable(value, options),
+    url = link._config.url, method = "POST", headers = all, idempotent = is_repeatable(method, options),
     session = link._session, version = link._version,
   }
 end
 
 -- What the requests of a message and of others like it have in common; nil when arguments are among its headers.
-local function key_of(link, value, options)
-  if not (link._modern and value.method) then
-    return is_repeatable(value, options)
+local function key_of(link, method, params, options)
+  local again = is_repeatable(method, options)
+  if not (link._modern and method) then
+    return again
   elseif not options.mirrored then
-    return (is_repeatable(value, options) and "" or "once ") .. value.method .. " " .. (headers.name_of(value) or "")
+    return (again and "" or "once ") .. method .. " " .. (headers.name_of(method, params) or "")
   end
 end
 
@@ -57,19 +58,20 @@ end
 
 --- The request of a message.
 ---@param link operations.mcp.Http
----@param value operations.mcp.Message
+---@param method? string  none: it is an answer
+---@param params? table
 ---@param options operations.mcp.RequestOptions
 ---@return operations.mcp.HttpRequest
-function Outgoing:request(link, value, options)
-  local key = key_of(link, value, options)
+function Outgoing:request(link, method, params, options)
+  local key = key_of(link, method, params, options)
   if key == nil then
-    return make(link, value, options)
+    return make(link, method, params, options)
   end
   local kept = self._kept[key]
   if kept and kept.session == link._session and kept.version == link._version then
     return kept
   end
-  return keep(self, key, make(link, value, options))
+  return keep(self, key, make(link, method, params, options))
 end
 
 return outgoing

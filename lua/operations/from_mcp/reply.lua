@@ -32,9 +32,9 @@ local function resume(self, reader, failures)
   return stream, err
 end
 
-local function lost(request, cause)
+local function lost(method, cause)
   return errors.new("EXECUTION_ERROR",
-    ("%s: the stream ended without the answer%s"):format(request.method, cause and ": " .. cause.message or ""),
+    ("%s: the stream ended without the answer%s"):format(method, cause and ": " .. cause.message or ""),
     { kind = "lost", cause = cause })
 end
 
@@ -66,7 +66,7 @@ local function read_answer(self, stream, reader, entry, extend, on_progress)
 end
 
 -- Follows a stream of events to the answer, in the legacy era over several connections.
-local function follow(self, stream, request, entry, extend, on_progress)
+local function follow(self, stream, method, entry, extend, on_progress)
   local reader, failures, refusal = event_reader.new(self._config.max_message), 0, nil
   while true do
     local before, err = reader.events, refusal
@@ -78,11 +78,11 @@ local function follow(self, stream, request, entry, extend, on_progress)
       return err
     elseif self._modern or reader.last_id == "" or err and err.details.kind == "size"
       or failures > limits.reconnects then
-      return lost(request, err)
+      return lost(method, err)
     end
     stream, refusal = resume(self, reader, failures)
     if not stream and not is_over(entry, refusal) and refusal.details.statusCode then
-      return lost(request, refusal)
+      return lost(method, refusal)
     end
   end
 end
@@ -93,7 +93,7 @@ local function is_json(media, body)
 end
 
 -- Takes a body that is no stream: JSON, or what no server of the protocol says.
-local function read_body(self, stream, media, request, entry, http_request)
+local function read_body(self, stream, media, method, entry, request)
   local body, err = requester.body(stream, self._config.max_message)
   if not body then
     return err
@@ -109,41 +109,41 @@ local function read_body(self, stream, media, request, entry, http_request)
   end
   local details = { statusCode = stream.status, headers = stream.headers, body = body }
   if not is_success then
-    return requester.failure(http_request, stream, body)
+    return requester.failure(request, stream, body)
   elseif is_json(media, body) then
-    return protocol_error(("%s: the server answered something else: %s"):format(request.method,
+    return protocol_error(("%s: the server answered something else: %s"):format(method,
       body:gsub("%s+", " "):sub(1, 200)), details)
   end
-  return protocol_error(("%s: expected JSON or a stream of events, got content type %s: %s"):format(request.method,
+  return protocol_error(("%s: expected JSON or a stream of events, got content type %s: %s"):format(method,
     stream.headers["content-type"] or "none", body:gsub("%s+", " "):sub(1, 200)), details)
 end
 
 --- Takes the answer to a POST: the entry of the request is done then, or there is an error.
 ---@param self operations.mcp.Http
 ---@param stream operations.HttpStream
----@param request operations.mcp.Message
+---@param method string
 ---@param entry operations.mcp.Entry
----@param http_request operations.mcp.HttpRequest  what was POSTed
+---@param request operations.mcp.HttpRequest  what was POSTed
 ---@param extend fun()  has the request's time begin anew
 ---@param on_progress? fun(params: table)
 ---@return operations.Error? err
-function reply.take(self, stream, request, entry, http_request, extend, on_progress)
-  local status, session, media = stream.status, http_request.session, requester.media_type(stream)
+function reply.take(self, stream, method, entry, request, extend, on_progress)
+  local status, session, media = stream.status, request.session, requester.media_type(stream)
   if status == 404 and session then
     if self._session == session then
       self.expired, self._session = true, nil
     end
     stream:close()
-    return protocol_error(request.method .. ": the server has ended the session",
+    return protocol_error(method .. ": the server has ended the session",
       { kind = "session", statusCode = status })
   elseif status == 202 or status == 204 then
     stream:close()
-    return protocol_error(("%s: the request was answered with status %d and nothing else"):format(request.method,
+    return protocol_error(("%s: the request was answered with status %d and nothing else"):format(method,
       status), { statusCode = status })
   elseif status == 200 and media == "text/event-stream" then
-    return follow(self, stream, request, entry, extend, on_progress)
+    return follow(self, stream, method, entry, extend, on_progress)
   end
-  return read_body(self, stream, media, request, entry, http_request)
+  return read_body(self, stream, media, method, entry, request)
 end
 
 return reply

@@ -63,8 +63,10 @@ end
 
 -- Has a table what its copy has? Without the one there is none of the other.
 local function is_copy(copy, given)
-  if not (copy and given) then
-    return copy == given
+  if copy == given then
+    return true
+  elseif not (copy and given) then
+    return false
   end
   for name, value in next, given do
     if copy[name] ~= value then
@@ -158,7 +160,8 @@ end
 ---@return string?
 ---@return operations.Error? err  kind "size"
 function requester.body(stream, max)
-  local whole = stream.read_whole and stream:read_whole()
+  local read_whole = stream.read_whole
+  local whole = read_whole and read_whole(stream)
   if not whole then
     return read_all(stream, max)
   elseif #whole > max then
@@ -244,10 +247,10 @@ end
 local last_type, last_media
 
 --- A content type without its parameters, in lower case.
----@param stream { headers: table }
+---@param stream { headers: table, content_type: string? }
 ---@return string  "" when there is none
 function requester.media_type(stream)
-  local given = stream.headers["content-type"] or ""
+  local given = stream.content_type or stream.headers["content-type"] or ""
   if given ~= last_type then
     last_type, last_media = given, (given:match("^%s*([^;%s]*)") or ""):lower()
   end

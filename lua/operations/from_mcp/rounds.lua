@@ -4,6 +4,7 @@ local answers = require("operations.from_mcp.answers")
 local core = require("operations.core")
 local errors = require("operations.error")
 local limits = require("operations.limits")
+local members = require("operations.members")
 local message = require("operations.mcp.message")
 local revision = require("operations.mcp.revision")
 local task = require("operations.task")
@@ -19,13 +20,16 @@ end
 
 -- Answers what the server asks for, with the functions that answer requests of the legacy era.
 local function responses_to(session, requests, method)
-  local responses = setmetatable({}, core.object_mt)
+  local responses, client = setmetatable({}, core.object_mt), session.owner.client
+  if not client then
+    return nil, errors.new("ABORTED", method .. ": nobody has the client any more", { kind = "closed" })
+  end
   for key, request in pairs(requests) do
     if type(request) ~= "table" or type(request.method) ~= "string" then
       return invalid(method, ("/inputRequests/%s: a request expected"):format(key))
     end
-    local result, failure = answers.to(session._config, request.method, request.params or {},
-      { client = session.owner.client, requestId = key })
+    local result, failure = answers.to(client._config, request.method, request.params or {},
+      { client = client, requestId = key })
     if not result then
       return nil, message.error_of(failure, method .. ": the server's " .. request.method, { kind = "input" })
     end
@@ -34,18 +38,26 @@ local function responses_to(session, requests, method)
   return responses
 end
 
+-- A member of a result; null, as some servers write what they leave out, is none.
+local function member(result, key)
+  local value = result[key]
+  if value ~= core.null then
+    return value
+  end
+end
+
 -- The params of the next round: the first ones, with what was asked for. The state is the server's own business.
 local function next_params(session, params, result, method)
-  local all = {}
-  for key, value in pairs(params or {}) do
-    all[key] = value
+  local all, asked, state = members.merged(params), member(result, "inputRequests"), member(result, "requestState")
+  if asked == nil and state == nil then
+    return invalid(method, "/resultType: input_required with neither inputRequests nor requestState")
   end
-  all.requestState, all.inputResponses = result.requestState, nil
-  if result.inputRequests ~= nil and result.inputRequests ~= core.null then
-    if core.kind(result.inputRequests) ~= "object" then
+  all.requestState, all.inputResponses = state, nil
+  if asked ~= nil then
+    if core.kind(asked) ~= "object" then
       return invalid(method, "/inputRequests: an object expected")
     end
-    local responses, err = responses_to(session, result.inputRequests, method)
+    local responses, err = responses_to(session, asked, method)
     if not responses then
       return nil, err
     end

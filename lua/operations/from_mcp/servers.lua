@@ -3,6 +3,7 @@ local clients = require("operations.from_mcp.client")
 local config = require("operations.from_mcp.config")
 local errors = require("operations.error")
 local json = require("operations.json")
+local members = require("operations.members")
 local task_map = require("operations.task_map")
 
 local servers = {}
@@ -65,10 +66,7 @@ local taken_over = { "command", "args", "env", "cwd", "url", "headers", "timeout
 
 -- The configuration of an entry, with what counts for all.
 local function config_of(entry, common, namespace)
-  local own = { namespace = namespace }
-  for key, value in pairs(common) do
-    own[key] = value
-  end
+  local own = members.merged({ namespace = namespace }, common)
   for _, key in ipairs(taken_over) do
     if entry[key] ~= nil and entry[key] ~= json.null then
       own[key] = expand(entry[key])

@@ -1,6 +1,7 @@
 --- A session with one server, whatever carries it: finds out the era, sends requests and waits for their results,
 --- answers what the server asks meanwhile.
 local answers = require("operations.from_mcp.answers")
+local configs = require("operations.from_mcp.config")
 local errors = require("operations.error")
 local handshake = require("operations.from_mcp.handshake")
 local incoming = require("operations.from_mcp.incoming")
@@ -21,6 +22,8 @@ local none = {}
 ---@field capabilities table  the server's; empty when it was not asked
 ---@field server? table  what it says about itself
 ---@field instructions? string
+---@field longest number  ms that one request may take, whatever the progress
+---@field noise? integer  how often something came that was no message, or nobody's
 ---@field owner { client: operations.mcp.Client? }  whose it is; weak, so that what listens does not keep it
 local Session = {}
 Session.__index = Session
@@ -37,12 +40,13 @@ Session.__index = Session
 ---@param events operations.mcp.SessionEvents
 ---@return operations.mcp.Session
 function session.new(config, open, events)
+  local capabilities = answers.capabilities(config)
   return setmetatable({
-    _config = config, _open = open, _events = events, _incoming = incoming.new(config, events.notified),
+    _config = configs.of_connection(config), _open = open, _events = events, _incoming = incoming.new(events.notified),
     _starting = single_flight.new(), _link = nil, _ended = false, owner = events.owner,
     modern = false, capabilities = {}, longest = config.max_timeout,
     _self = {
-      client = config.client or requests.client, capabilities = answers.capabilities(config),
+      client = config.client or requests.client, capabilities = capabilities,
       log_level = config.log_level,
     },
   }, Session)

@@ -1,4 +1,4 @@
---- The stdio transport: a server that is a child process, one message on each line.
+--- The stdio transport (every revision): a server that is a child process, one message on each line.
 local duplex = require("operations.from_mcp.duplex")
 local errors = require("operations.error")
 local framing = require("operations.mcp.framing")

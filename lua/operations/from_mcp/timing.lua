@@ -6,14 +6,15 @@ local timing = {}
 
 -- What `within` does in a coroutine is the field `frame` of its strand.
 ---@class operations.mcp.Frame
----@field ms number
----@field max number
----@field last number  ms since the epoch: no later than this
+---@field timeout number  ms since it began, or since progress
+---@field max number  ms, whatever the progress
+---@field strand? operations.Strand  of the coroutine; set by `within`, as the rest is
+---@field last? number  ms since the epoch: no later than this
 ---@field outer? number  the deadline of the coroutine before
 
 -- Sets a coroutine's deadline, never later than the one that it had, or than the last.
 local function set(strand, frame, now)
-  local limit, last, outer = now + frame.ms, frame.last, frame.outer
+  local limit, last, outer = now + frame.timeout, frame.last, frame.outer
   if last < limit then
     limit = last
   end
@@ -35,16 +36,15 @@ local function finish(strand, before, outer, ok, ...)
   error((...), 0)
 end
 
---- Calls `fn(extend, ...)`, whose waits end with TIMEOUT when `ms` have passed since it began or since it called
---- `extend()`; in any case when `max` have.
----@param ms number
----@param max number
+--- Calls `fn(extend, ...)`, whose waits end with TIMEOUT when `timeout` has passed since it began or since it called
+--- `extend()`; in any case when `max` has.
+---@param frame operations.mcp.Frame  of this call alone
 ---@param fn fun(extend: fun(), ...): any
 ---@return any ...  what `fn` returned, or nil and the error object that it raised
-function timing.within(ms, max, fn, ...)
+function timing.within(frame, fn, ...)
   local strand, now = scheduler.here(), scheduler.host().now()
   local before, outer = strand.frame, strand.deadline
-  local frame = { ms = ms, max = max, last = now + max, outer = outer }
+  frame.strand, frame.last, frame.outer = strand, now + frame.max, outer
   strand.frame = frame
   set(strand, frame, now)
   return finish(strand, before, outer, pcall(fn, extend, ...))

@@ -15,12 +15,14 @@ local function key_of(config)
   return table.concat({ config.command, config.cwd or "", compat.unpack(config.args or {}) }, "\0")
 end
 
+--- What a server turned out to be of before, or what the configuration says.
 ---@param config operations.mcp.Config
 ---@return "modern"|"legacy"|"events"|nil
 function verdicts.find(config)
   return config.verdict or known[key_of(config)]
 end
 
+--- Remembers it.
 ---@param config operations.mcp.Config
 ---@param verdict "modern"|"legacy"|"events"
 function verdicts.keep(config, verdict)

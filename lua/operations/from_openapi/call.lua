@@ -1,12 +1,11 @@
 --- Carries out calls: the only part of the adapter that talks to an HTTP client.
 local credential = require("operations.from_openapi.credential")
-local redact = require("operations.from_openapi.redact")
 local request = require("operations.from_openapi.request")
 local response = require("operations.from_openapi.response")
 
 local call = {}
 
---- Makes the message of a call and its credentials.
+--- Makes the message of a call and its credentials, those of configured headers among them.
 ---@param plan operations.openapi.Plan
 ---@param input table
 ---@param context any
@@ -27,6 +26,9 @@ local function new_message(plan, input, context, address)
   message.jar, message.ca_file, message.proxy = plan.jar, plan.ca_file, plan.proxy
   message.credentials, message.query_credentials = plan.bound_headers, plan.bound_query
   credential.bind(message, credentials)
+  for _, made in ipairs(plan.configured) do
+    credentials[#credentials + 1] = made
+  end
   return message, credentials
 end
 
@@ -62,7 +64,7 @@ function call.exchange(plan, input, context, send, address)
     release(message)
     local is_refused = answer and answer.status == 401 and try == 1 and credential.refuse(credentials)
     if not is_refused or not is_repeatable(message) then
-      return answer, err and redact.error(err, credentials), credentials
+      return answer, err and credential.redact(err, credentials), credentials
     elseif answer.close then
       answer:close()
     end
@@ -83,7 +85,7 @@ function call.run(plan, input, context, address)
     return nil, err
   end
   local envelope, failure = response.outcome(reply, plan.redirects)
-  return envelope, failure and redact.error(failure, credentials), reply
+  return envelope, failure and credential.redact(failure, credentials), reply
 end
 
 return call

@@ -1,5 +1,6 @@
 --- The configuration of an import: what there is, checked before anything is read.
 local deep_object = require("operations.from_openapi.deep_object")
+local header_field = require("operations.header_field")
 local http = require("operations.http")
 local http_retry = require("operations.http_retry")
 local location = require("operations.from_openapi.location")
@@ -9,7 +10,7 @@ local config = {}
 
 ---@class operations.openapi.Config
 ---@field namespace? string  default: the document's title
----@field base_url? string  instead of the document's servers; `baseUrl` is understood too
+---@field base_url? string  instead of the document's servers
 ---@field server_variables? table<string, string>  instead of their defaults
 ---@field server? integer|string  which of several servers: its place in the list, its name (3.2), description or URL as
 ---  the document writes it; default 1
@@ -66,9 +67,9 @@ end
 
 local function check_headers(headers)
   for key, value in pairs(headers or {}) do
-    if type(key) ~= "string" or not key:find("^[A-Za-z0-9!#$%%&'*+.^_`|~-]+$") then
+    if not header_field.is_token(key) then
       wrong(2, "config.headers: %q is no header name", tostring(key))
-    elseif type(value) ~= "string" or value:find("[%z\1-\8\10-\31\127]") then
+    elseif type(value) ~= "string" or value:find(header_field.control) then
       wrong(2, "config.headers: the value of %s must be a string without control characters", key)
     end
   end

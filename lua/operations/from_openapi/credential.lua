@@ -3,6 +3,7 @@
 local base64 = require("operations.base64")
 local core = require("operations.core")
 local errors = require("operations.error")
+local secrets = require("operations.secrets")
 
 local credential = {}
 
@@ -165,6 +166,24 @@ function credential.make(steps, context)
   return list
 end
 
+--- An error without the credentials that its message or details quote: a URL's query, a server's answer.
+---@param err operations.Error
+---@param list operations.openapi.Credential[]
+---@return operations.Error
+function credential.redact(err, list)
+  local texts = {}
+  for _, made in ipairs(list) do
+    secrets.add(texts, made.value)
+    for _, text in pairs(made.secrets or {}) do
+      secrets.add(texts, text)
+    end
+  end
+  if #texts == 0 or not core.is_error(err) then
+    return err
+  end
+  return errors.new(err.code, secrets.hide(err.message, texts), secrets.hide(err.details, texts))
+end
+
 --- The server took none of these: those that can be had anew will be.
 ---@param list operations.openapi.Credential[]
 ---@return boolean any  is there such a one
@@ -188,6 +207,32 @@ function credential.bind(message, list)
       message.cert_file, message.key_file, message.key_password = made.cert_file, made.key_file, made.key_password
     end
   end
+end
+
+local telling = { "token", "secret", "password", "key" }
+
+-- Is a header of this name one for credentials, as far as its name tells?
+local function is_telling(name)
+  name = name:lower()
+  for _, word in ipairs(telling) do
+    if name:find(word, 1, true) then
+      return true
+    end
+  end
+  return name == "authorization" or name == "proxy-authorization" or name == "cookie"
+end
+
+--- Configured headers that hold credentials, to be kept out of errors as those are.
+---@param headers? table<string, string>
+---@return operations.openapi.Credential[]
+function credential.configured(headers)
+  local list = {}
+  for name, value in pairs(headers or {}) do
+    if is_telling(name) then
+      list[#list + 1] = { location = "header", name = name, value = value, secrets = { value:match("^%a+ +(.+)$") } }
+    end
+  end
+  return list
 end
 
 local authorization = { location = "header", name = "Authorization" }

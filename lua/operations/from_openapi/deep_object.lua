@@ -1,6 +1,7 @@
 --- Style `deepObject`: objects and arrays in a flat list of names, as name[key]. OpenAPI says nothing of what lies
 --- deeper than one key; servers expect name[key][key], and arrays in several ways.
 local core = require("operations.core")
+local members = require("operations.members")
 local style = require("operations.from_openapi.style")
 
 local deep_object = {}
@@ -34,17 +35,17 @@ deep_object.item_names = item_names
 
 -- Each member of an object or array: its name on the wire, its value and its JSON Pointer.
 local function deep_members(name, value, kind, arrays)
-  local members = {}
+  local list = {}
   if kind == "array" then
     for i = 1, #value do
-      members[i] = { item_names[arrays](name, i, value), value[i], "/" .. i - 1 }
+      list[i] = { item_names[arrays](name, i, value), value[i], "/" .. i - 1 }
     end
-    return members
+    return list
   end
-  for i, key in ipairs(style.names(value)) do
-    members[i] = { name .. "[" .. key .. "]", value[key], "/" .. key }
+  for i, key in ipairs(members.names(value)) do
+    list[i] = { name .. "[" .. key .. "]", value[key], "/" .. key }
   end
-  return members
+  return list
 end
 
 local function deep(name, value, encode, arrays, list)

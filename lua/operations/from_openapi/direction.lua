@@ -1,4 +1,6 @@
 --- Properties that travel one way only: `readOnly` ones are not sent, `writeOnly` ones do not come back.
+local members = require("operations.members")
+
 local direction = {}
 
 ---@alias operations.openapi.Direction
@@ -27,17 +29,6 @@ local function is_hidden(source, property, file, flag)
   return false
 end
 
---- A copy of a schema or a map of schemas, its mark kept; what it holds is shared.
----@param map table
----@return table
-function direction.copy(map)
-  local copy = setmetatable({}, getmetatable(map))
-  for key, value in pairs(map) do
-    copy[key] = value
-  end
-  return copy
-end
-
 --- Which properties are for the other direction only.
 ---@param source operations.openapi.Document
 ---@param properties table  as the document has them
@@ -59,7 +50,7 @@ end
 ---@param schema table  a copy that may be changed
 ---@param gone table<string, boolean>
 function direction.remove(schema, gone)
-  schema.properties = direction.copy(schema.properties)
+  schema.properties = members.copy(schema.properties)
   for key in pairs(gone) do
     schema.properties[key] = nil
   end

@@ -1,10 +1,9 @@
 --- `discriminator` as plain JSON Schema. In a union of references each alternative takes only the values of the
 --- property that name it. A schema that others extend by `allOf` is left open:
 --- an answer may be any of those, and must not lose what they add.
-local discriminator = {}
+local members = require("operations.members")
 
--- How deep a value of the property is looked for in what an alternative is made of.
-local MAX_DEPTH = 8
+local discriminator = {}
 
 local function follow(source, node, file)
   return source:follow({ node = node, file = file, pointer = "#" })
@@ -19,15 +18,20 @@ local function set_of(schema)
   return next(set) ~= nil and set or nil
 end
 
---- The values that a schema, or what it is made of by `allOf`, gives the property; nil where it gives none.
-local function values_of(source, node, file, name, depth)
-  local place = depth < MAX_DEPTH and follow(source, node, file)
+--- The values that a schema, or what it is made of by `allOf`, gives the property; nil where it gives none. Each schema
+--- is looked at once: in `seen` are those that were.
+local function values_of(source, node, file, name, seen)
+  local place = follow(source, node, file)
   node = place and type(place.node) == "table" and place.node or {}
+  if seen[node] then
+    return nil
+  end
+  seen[node] = true
   local property = type(node.properties) == "table" and node.properties[name]
   local target = property and follow(source, property, place.file)
   local set = target and type(target.node) == "table" and set_of(target.node)
   for _, part in ipairs(not set and type(node.allOf) == "table" and node.allOf or {}) do
-    set = set or values_of(source, part, place.file, name, depth + 1)
+    set = set or values_of(source, part, place.file, name, seen)
   end
   return set
 end
@@ -59,7 +63,7 @@ local function alternative(source, branch, name, mapping, file)
   if type(ref) ~= "string" then
     return branch
   end
-  local known, names = values_of(source, branch, file, name, 0), {}
+  local known, names = values_of(source, branch, file, name, {}), {}
   for _, value in ipairs(names_of(source, ref, mapping, file)) do
     names[#names + 1] = (not known or known[value]) and value or nil
   end
@@ -75,7 +79,7 @@ local function among(source, given, branches, file)
   if type(given) ~= "table" or given.mapping == nil then
     return given
   end
-  local refs, mapping, copy = {}, {}, {}
+  local refs, mapping, copy = {}, {}, members.merged(given)
   for _, branch in ipairs(branches) do
     local ref = type(branch) == "table" and branch["$ref"]
     local target = type(ref) == "string" and source:lookup(ref, file)
@@ -86,9 +90,6 @@ local function among(source, given, branches, file)
   for value, to in pairs(type(given.mapping) == "table" and given.mapping or {}) do
     local place = mapped(source, to, file)
     mapping[value] = place and refs[place.pointer]
-  end
-  for key, value in pairs(given) do
-    copy[key] = value
   end
   copy.mapping = next(mapping) ~= nil and mapping or nil
   return copy
@@ -105,10 +106,7 @@ function discriminator.apply(source, node, file)
   if type(name) ~= "string" then
     return node
   end
-  local copy = {}
-  for key, value in pairs(node) do
-    copy[key] = value
-  end
+  local copy = members.copy(node)
   local key = type(node.oneOf) == "table" and "oneOf" or type(node.anyOf) == "table" and "anyOf"
   if key then
     local mapping = type(given) == "table" and type(given.mapping) == "table" and given.mapping or {}
@@ -120,7 +118,7 @@ function discriminator.apply(source, node, file)
     copy.additionalProperties = true
   end
   copy.discriminator = among(source, given, key and node[key] or {}, file)
-  return setmetatable(copy, getmetatable(node))
+  return copy
 end
 
 return discriminator

@@ -1,6 +1,7 @@
 --- An OpenAPI document as a store of nodes: reads it, finds what a `$ref` points at, in the document itself or in
 --- files beside it.
 local identifiers = require("operations.from_openapi.identifiers")
+local json_pointer = require("operations.json_pointer")
 local location = require("operations.from_openapi.location")
 local text = require("operations.from_openapi.text")
 local url = require("operations.url")
@@ -85,44 +86,15 @@ local function load(self, where)
   return file, message
 end
 
-local function child_of(node, token)
-  if type(node) ~= "table" then
-    return nil
-  end
-  local child = node[token]
-  if child == nil and token:find("^%d+$") then
-    child = node[tonumber(token) + 1]
-  end
-  return child
-end
-
---- Follows a JSON Pointer (RFC 6901) from `node`.
----@param node any
----@param pointer string
----@return any
-function document.at(node, pointer)
-  for token in pointer:gmatch("/([^/]*)") do
-    node = child_of(node, (token:gsub("~1", "/"):gsub("~0", "~")))
-  end
-  return node
-end
-
---- Escapes one token of a JSON Pointer.
----@param token string|integer
----@return string
-function document.token(token)
-  return (tostring(token):gsub("~", "~0"):gsub("/", "~1"))
-end
-
 --- Where a JSON Pointer (RFC 6901) leads from the root of a file. What stands behind a `$ref` on the way is found too.
 local function descend(self, file, pointer)
   local place = { node = file.root, file = file, pointer = file.prefix .. "#" }
   for raw in pointer:gmatch("/([^/]*)") do
-    local token = raw:gsub("~1", "/"):gsub("~0", "~")
-    local node = child_of(place.node, token)
+    local token = json_pointer.unescape(raw)
+    local node = json_pointer.child(place.node, token)
     if node == nil then
       place = self:follow(place)
-      node = place and child_of(place.node, token)
+      node = place and json_pointer.child(place.node, token)
     end
     if node == nil then
       return nil, "points at nothing"
@@ -197,8 +169,8 @@ function Document:child(place, key)
   if node == nil or type(node) ~= "table" then
     return nil
   end
-  local token = type(key) == "number" and key - 1 or document.token(key)
-  local target, message = self:follow({ node = node, file = place.file, pointer = place.pointer .. "/" .. token })
+  local pointer = place.pointer .. "/" .. json_pointer.escape(key)
+  local target, message = self:follow({ node = node, file = place.file, pointer = pointer })
   if target and type(target.node) ~= "table" then
     return nil, ("$ref leads to a %s, expected an object"):format(type(target.node))
   end

@@ -16,9 +16,19 @@ local encoder = {}
 
 local kinds = {}
 
-function kinds.json(value, plan)
+-- The JSON text; or nil, what is wrong and where.
+local function json_text(value)
   local text, err = json.encode(value)
-  return text and { data = text, content_type = plan.content_type }, err and err.message
+  if text then
+    return text
+  end
+  local path = err.details.path
+  return nil, path == "" and err.message or err.message:sub(#path + #": " + 1), path
+end
+
+function kinds.json(value, plan)
+  local text, message, path = json_text(value)
+  return text and { data = text, content_type = plan.content_type }, message, path
 end
 
 function kinds.form(value, plan)
@@ -44,9 +54,9 @@ local function sequence(value, before, plan)
   end
   local texts = {}
   for i = 1, #value do
-    local text, err = json.encode(value[i])
+    local text, message, path = json_text(value[i])
     if not text then
-      return nil, err.message, "/" .. i - 1
+      return nil, message, "/" .. i - 1 .. path
     end
     texts[i] = before .. text .. "\n"
   end

@@ -1,5 +1,6 @@
 --- Reads what a document says about the properties of a form or multipart body: their Encoding Objects, and what
 --- follows from their schemas where it says nothing (OpenAPI 3.0.4, 3.1.1 and 3.2.0, "Encoding Object").
+local header_field = require("operations.header_field")
 local media = require("operations.from_openapi.media")
 
 local encoding = {}
@@ -139,7 +140,7 @@ end
 local function read_headers(build, place, field)
   local headers = build.source:child(place, "headers")
   for name in pairs(headers and headers.node or {}) do
-    if type(name) == "string" and name:find("^[A-Za-z0-9!#$%%&'*+.^_`|~-]+$") and name:lower() ~= "content-type" then
+    if header_field.is_token(name) and name:lower() ~= "content-type" then
       local default, required = header_default(build, headers, name)
       field.headers = field.headers or {}
       field.headers[name] = default

@@ -5,6 +5,7 @@ local direction = require("operations.from_openapi.direction")
 local encoding = require("operations.from_openapi.encoding")
 local file_value = require("operations.from_openapi.file_value")
 local keyword = require("operations.from_openapi.keyword")
+local members = require("operations.members")
 
 local file_schema = {}
 
@@ -50,7 +51,7 @@ end
 
 -- A schema without its properties, which are not to be converted as they are.
 local function converted(work, target)
-  local rest, branches = direction.copy(target.node), {}
+  local rest, branches = members.copy(target.node), {}
   if core.kind(rest.properties) == "object" then
     rest.properties = nil -- what is none is the converter's to report
   end
@@ -59,7 +60,7 @@ local function converted(work, target)
       branches[key], rest[key] = branches_of(work, target, key), nil
     end
   end
-  local schema = direction.copy(work.build.converter:convert(
+  local schema = members.copy(work.build.converter:convert(
     { node = rest, file = target.file, pointer = target.pointer }, work.way, work.used))
   for key, list in pairs(branches) do
     schema[key] = list

@@ -100,7 +100,8 @@ local function read_path(content, path)
     return "cannot be read: " .. message
   end
   local size = file:seek("end")
-  if not size or size < 0 or size >= 2 ^ 53 or not file:seek("set") then
+  -- what says that it is empty, and is not, is made up as it is read: /proc, devices
+  if not size or size < 0 or size >= 2 ^ 53 or not file:seek("set") or size == 0 and file:read(1) then
     file:close()
     return "cannot be read: it is no regular file"
   end

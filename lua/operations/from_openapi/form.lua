@@ -4,6 +4,7 @@ local core = require("operations.core")
 local deep_object = require("operations.from_openapi.deep_object")
 local json = require("operations.json")
 local media = require("operations.from_openapi.media")
+local members = require("operations.members")
 local style = require("operations.from_openapi.style")
 
 local form = {}
@@ -88,7 +89,7 @@ function form.text(fields, value)
     return nil, "expected an object, which is sent as a form", ""
   end
   local texts = {}
-  for _, name in ipairs(style.names(value)) do
+  for _, name in ipairs(members.names(value)) do
     local field = fields and fields[name] or plain_field
     local list, message, path = form.pairs(field, name, value[name], field.reserved and encode_reserved or style.encode)
     if not list then

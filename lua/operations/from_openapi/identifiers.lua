@@ -1,13 +1,10 @@
 --- Names that schemas have in 3.1 and later: `$id` makes one a resource of its own, which references inside of it are
 --- relative to; `$anchor` names a place in it. Collected when a reference needs them, which few documents' do.
+local json_pointer = require("operations.json_pointer")
 local limits = require("operations.limits")
 local location = require("operations.from_openapi.location")
 
 local identifiers = {}
-
-local function token(key)
-  return type(key) == "number" and key - 1 or (tostring(key):gsub("~", "~0"):gsub("/", "~1"))
-end
 
 --- The resource that a schema is: `file`, or its own when it has an `$id`.
 ---@param source operations.openapi.Document
@@ -38,7 +35,7 @@ local function visit(source, node, file, pointer, depth)
   end
   for key, child in pairs(node) do
     if type(child) == "table" and depth < limits.json_depth then
-      visit(source, child, file, pointer .. "/" .. token(key), depth + 1)
+      visit(source, child, file, pointer .. "/" .. json_pointer.escape(key), depth + 1)
     end
   end
 end

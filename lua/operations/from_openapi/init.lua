@@ -16,23 +16,12 @@
 local argument = require("operations.argument")
 local config = require("operations.from_openapi.config")
 local errors = require("operations.error")
-local fetch = require("operations.from_openapi.fetch")
 local loader = require("operations.from_openapi.loader")
 local location = require("operations.from_openapi.location")
 local text = require("operations.from_openapi.text")
 
 ---@class operations.from_openapi
 local from_openapi = {}
-
-local function read_file(path)
-  local file, message = io.open(path, "rb")
-  if not file then
-    return nil, message
-  end
-  local bytes, reason = file:read("*a")
-  file:close()
-  return bytes, reason and ("%s: %s"):format(path, reason)
-end
 
 --- How the document's `$ref`s are read: URLs when `config.remote_refs` says so, files when the document is one.
 local function reader(options, base, read)
@@ -41,8 +30,8 @@ local function reader(options, base, read)
       if not options.remote_refs then
         return nil, ("refers to %s; config.remote_refs = true would fetch it"):format(where)
       end
-      local bytes, err = fetch.text(where, base, options)
-      return bytes, err and "cannot be read: " .. err.message
+      local bytes, err = text.fetch(where, base, options)
+      return bytes, not bytes and "cannot be read: " .. err.message or nil
     elseif not read or where:find("^%a[%w+.-]+:") then
       return nil, ("refers to %s; only files may refer to other files"):format(where)
     end
@@ -70,7 +59,7 @@ end
 function from_openapi.file(path, options)
   argument.expect(path, "string", 1, "file")
   local checked = config.check(options)
-  local bytes, message = read_file(path)
+  local bytes, message = text.read(path)
   if not bytes then
     return nil, errors.new("EXECUTION_ERROR", message, { kind = "file", location = path })
   end
@@ -78,11 +67,11 @@ function from_openapi.file(path, options)
   if not root then
     return nil, err
   end
-  return loader.load(root, checked, path, reader(checked, nil, read_file))
+  return loader.load(root, checked, path, reader(checked, nil, text.read))
 end
 
---- Fetches a document; relative server URLs are resolved against its URL. What its `$ref`s name elsewhere is fetched
---- when `config.remote_refs` says so.
+--- Fetches a document; relative server URLs are resolved against its URL, after redirects. What its `$ref`s name
+--- elsewhere is fetched when `config.remote_refs` says so.
 ---@param address string  http or https
 ---@param options? operations.openapi.Config
 ---@return operations.Definition[]? definitions
@@ -92,16 +81,15 @@ function from_openapi.url(address, options)
     error("bad argument #1 to 'url' (an http or https URL expected)", 2)
   end
   local checked = config.check(options)
-  local bytes, err = fetch.text(address, address, checked)
+  local bytes, where = text.fetch(address, address, checked)
   if not bytes then
-    return nil, err
+    return nil, where
   end
-  local root
-  root, err = text.parse(bytes, address)
+  local root, err = text.parse(bytes, where)
   if not root then
     return nil, err
   end
-  return loader.load(root, checked, address, reader(checked, address))
+  return loader.load(root, checked, where, reader(checked, address))
 end
 
 return from_openapi

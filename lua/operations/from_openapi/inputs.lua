@@ -1,7 +1,9 @@
 --- What an operation takes: its parameters and its body, as one flat input object and as the plan of a request.
 local body = require("operations.from_openapi.body")
 local choice = require("operations.from_openapi.choice")
+local header_field = require("operations.header_field")
 local media = require("operations.from_openapi.media")
+local members = require("operations.members")
 local parameter = require("operations.from_openapi.parameter")
 
 local inputs = {}
@@ -9,14 +11,14 @@ local inputs = {}
 -- OpenAPI: parameters of these names are ignored; media types and security schemes say what they hold.
 local ignored_headers = { accept = true, ["content-type"] = true, authorization = true }
 
+-- The HTTP client knows these better than any caller: how long a body is, which codings it undoes.
+local own_headers = { ["content-length"] = true, ["transfer-encoding"] = true, ["accept-encoding"] = true }
+
 local function describe(schema, node)
   if type(node.description) ~= "string" and node.deprecated ~= true or schema == false then
     return schema
   end
-  local copy = {}
-  for key, value in pairs(type(schema) == "table" and schema or {}) do
-    copy[key] = value
-  end
+  local copy = members.merged(type(schema) == "table" and schema or nil)
   copy.description = type(node.description) == "string" and node.description or copy.description
   copy.deprecated = node.deprecated == true or copy.deprecated
   return copy
@@ -28,10 +30,12 @@ local function known(build, place)
     return nil, "the parameter has no name"
   elseif type(node["in"]) ~= "string" or not parameter.default_style(node["in"]) then
     return nil, ("the parameter %q has no known location (in: %s)"):format(node.name, tostring(node["in"]))
-  elseif node["in"] == "header" and not node.name:find("^[A-Za-z0-9!#$%%&'*+.^_`|~-]+$") then
+  elseif node["in"] == "header" and not header_field.is_token(node.name) then
     return nil, ("%q is no header name"):format(node.name)
   elseif node["in"] == "header" and ignored_headers[node.name:lower()] then
     return nil, ("the header parameter %q is ignored, as OpenAPI says"):format(node.name)
+  elseif node["in"] == "header" and own_headers[node.name:lower()] then
+    return nil, ("the header parameter %q is ignored: the HTTP client sets it"):format(node.name)
   elseif node["in"] == "path" and not build.template_names[node.name] then
     return nil, ("the path has no {%s}"):format(node.name)
   end

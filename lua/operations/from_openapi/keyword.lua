@@ -1,5 +1,6 @@
 --- What keywords of JSON Schema must hold. Documents get them wrong, and one wrong keyword must not cost the operation.
 local core = require("operations.core")
+local schema = require("operations.schema")
 
 local keyword = {}
 
@@ -107,6 +108,31 @@ local rules = {
 function keyword.expected(name, value)
   local rule = rules[name]
   return rule and rule(value)
+end
+
+-- What a schema says of a value without other schemas.
+local own_keywords = {
+  "type", "enum", "const", "format", "pattern", "minLength", "maxLength", "minimum", "maximum", "exclusiveMinimum",
+  "exclusiveMaximum", "multipleOf", "minItems", "maxItems", "uniqueItems", "minProperties", "maxProperties", "required",
+}
+
+--- Why the default of a schema does not fit that schema itself ("10" for an integer, null for a string, a value that
+--- its enum lacks); nil when it does, or nothing can be said. One that is filled in would have a call refused for what
+--- its caller never said.
+---@param definition table  as 2020-12
+---@param way operations.openapi.Direction  formats count in what is sent alone
+---@return string? message
+function keyword.default_misfit(definition, way)
+  local own = {}
+  for _, key in ipairs(own_keywords) do
+    own[key] = definition[key]
+  end
+  local compiled = schema.compile(own, { formats = way ~= "output" })
+  local ok, issues = true, nil
+  if compiled then
+    ok, issues = compiled:check(definition.default)
+  end
+  return not ok and issues[1].message or nil
 end
 
 return keyword

@@ -1,7 +1,8 @@
 --- OpenAPI's Link Objects as far as they lead to the next page: a link called "next" to the same operation.
 local core = require("operations.core")
-local document = require("operations.from_openapi.document")
 local json = require("operations.json")
+local json_pointer = require("operations.json_pointer")
+local members = require("operations.members")
 
 local links = {}
 
@@ -61,13 +62,6 @@ function links.read(build, operation, id, parameters)
   return plans
 end
 
-local function at(value, pointer)
-  if pointer == "" then
-    return value
-  end
-  return document.at(value, pointer)
-end
-
 -- Runtime expressions (OpenAPI 3.2.0, 4.20.4).
 local sources = {}
 
@@ -77,13 +71,13 @@ function sources.response(rest, exchange)
     return exchange.headers[name:lower()]
   end
   local pointer = rest:match("^body#?(.*)$")
-  return pointer and at(exchange.data, pointer)
+  return pointer and json_pointer.get(exchange.data, pointer)
 end
 
 function sources.request(rest, exchange)
   local pointer = rest:match("^body#?(.*)$")
   if pointer then
-    return at(exchange.input.body, pointer)
+    return json_pointer.get(exchange.input.body, pointer)
   end
   local key = key_of(exchange.parameters, rest)
   return key and exchange.input[key]
@@ -132,10 +126,7 @@ function links.next(plans, exchange)
   if not plan then
     return nil
   end
-  local input = {}
-  for key, value in pairs(exchange.input) do
-    input[key] = value
-  end
+  local input = members.merged(exchange.input)
   for key, value in pairs(plan.parameters) do
     local found = evaluate(value, exchange)
     if found == nil or found == core.null or found == "" then

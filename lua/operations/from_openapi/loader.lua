@@ -2,6 +2,8 @@
 local config = require("operations.from_openapi.config")
 local document = require("operations.from_openapi.document")
 local errors = require("operations.error")
+local header_field = require("operations.header_field")
+local json_pointer = require("operations.json_pointer")
 local locations = require("operations.from_openapi.location")
 local name = require("operations.from_openapi.name")
 local operation = require("operations.from_openapi.operation")
@@ -61,8 +63,7 @@ local function add_operation(shared, list, item, place, method, path)
   end
   local ok, result = pcall(operation.build, shared, item, place, info)
   if not ok then
-    local flaw = type(result) == "table" and result.pointer and result
-      or { pointer = place.pointer, message = "cannot be read: " .. tostring(result) }
+    local flaw = operation.flaw(result, place)
     return shared.report(flaw.pointer, flaw.message, info.operationId or info.name)
   end
   for _, definition in ipairs(result) do
@@ -73,23 +74,25 @@ local function add_operation(shared, list, item, place, method, path)
 end
 
 local function member(owner, key)
-  return { node = owner.node[key], file = owner.file, pointer = owner.pointer .. "/" .. document.token(key) }
+  return { node = owner.node[key], file = owner.file, pointer = owner.pointer .. "/" .. json_pointer.escape(key) }
 end
 
 local function add_path(shared, list, paths, path)
   local item, message = shared.source:follow(member(paths, path))
   if not item or type(item.node) ~= "table" then
-    return shared.report("#/paths/" .. document.token(path), message or "expected a path item")
+    return shared.report("#/paths/" .. json_pointer.escape(path), message or "expected a path item")
   end
   for _, method in ipairs(methods) do
     if item.node[method] ~= nil then
       add_operation(shared, list, item, member(item, method), method:upper(), path)
+    elseif item.node[method:upper()] ~= nil then
+      shared.report(item.pointer .. "/" .. method:upper(), "methods are written in lower case; it is left out")
     end
   end
   local more = item.node.additionalOperations
   for _, method in ipairs(type(more) == "table" and sorted_keys(more) or {}) do
     local owner = member(item, "additionalOperations")
-    if method:find("^[A-Za-z0-9!#$%%&'*+.^_`|~-]+$") then
+    if header_field.is_token(method) then
       add_operation(shared, list, item, member(owner, method), method, path)
     else
       shared.report(owner.pointer, ("%q is no HTTP method"):format(method))
@@ -105,7 +108,7 @@ local function add_paths(shared, list)
       if path:sub(1, 1) == "/" then
         add_path(shared, list, paths, path)
       elseif path:sub(1, 2) ~= "x-" then
-        shared.report(paths.pointer .. "/" .. document.token(path), "a path must begin with /")
+        shared.report(paths.pointer .. "/" .. json_pointer.escape(path), "a path must begin with /")
       end
     end
   elseif message or paths.node ~= nil then
@@ -131,7 +134,8 @@ local function check_version(root, location)
     return true
   end
   local found = root.swagger ~= nil and "Swagger " .. tostring(root.swagger)
-    or version ~= nil and "OpenAPI " .. tostring(version) or "no version"
+    or type(version) == "string" and "OpenAPI " .. version
+    or version ~= nil and ("a version that is a %s, not a string"):format(type(version)) or "no version"
   return nil, errors.new("EXECUTION_ERROR",
     ("%s: expected a document of OpenAPI 3.0, 3.1 or 3.2 or Swagger 2.0, found %s"):format(
       location or "document", found),

@@ -1,14 +1,15 @@
 --- Media types (RFC 9110, 8.3.1): which ones hold JSON, text, or a stream of values.
 local media = {}
 
---- The type without its parameters, in lower case: "application/json; charset=utf-8" is "application/json".
+--- The type without its parameters, in lower case: "application/json; charset=utf-8" is "application/json". Of several
+--- headers, joined by commas, the first counts.
 ---@param content_type any
 ---@return string essence  "" when there is none
 function media.essence(content_type)
   if type(content_type) ~= "string" then
     return ""
   end
-  return (content_type:match("^%s*([^;%s]*)") or ""):lower()
+  return (content_type:match("^%s*([^;,%s]*)") or ""):lower()
 end
 
 --- The `charset` parameter in lower case.

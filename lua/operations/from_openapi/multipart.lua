@@ -1,8 +1,8 @@
 --- The bytes of a multipart body (RFC 2046, 5.1; RFC 7578; names as the HTML standard's 4.10.21.8 escapes them): one
 --- string, or a source that is read while it is sent.
 local core = require("operations.core")
+local members = require("operations.members")
 local part = require("operations.from_openapi.part")
-local style = require("operations.from_openapi.style")
 
 local multipart = {}
 
@@ -22,7 +22,7 @@ local function head_of(one)
   if one.content_type then
     lines[#lines + 1] = "Content-Type: " .. one.content_type
   end
-  local names = style.names(one.headers or {})
+  local names = members.names(one.headers or {})
   for _, name in ipairs(names) do
     lines[#lines + 1] = name .. ": " .. one.headers[name]
   end

@@ -77,6 +77,15 @@ local function read(shared, item, place, info)
   return { input = input, output = output, plan = plan.new(build, item, place, info, input, output) }
 end
 
+--- What is to be reported of an error that reading a place raised.
+---@param raised any
+---@param place operations.openapi.Place
+---@return { pointer: string, message: string }
+function operation.flaw(raised, place)
+  return type(raised) == "table" and raised.pointer and raised
+    or { pointer = place.pointer, message = "cannot be read: " .. tostring(raised) }
+end
+
 --- Calls `read` once, when first asked. What makes the operation impossible is reported, and raised every time.
 local function on_need(shared, item, place, method, path)
   local parts, message
@@ -87,8 +96,7 @@ local function on_need(shared, item, place, method, path)
       if ok then
         parts = result
       else
-        local flaw = type(result) == "table" and result.pointer and result
-          or { pointer = place.pointer, message = "cannot be read: " .. tostring(result) }
+        local flaw = operation.flaw(result, place)
         shared.report(flaw.pointer, flaw.message, info.operationId or info.name)
         message = flaw.pointer .. ": " .. flaw.message
       end

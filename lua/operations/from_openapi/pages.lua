@@ -8,6 +8,7 @@ local json = require("operations.json")
 local limits = require("operations.limits")
 local link_header = require("operations.link_header")
 local links = require("operations.from_openapi.links")
+local members = require("operations.members")
 local url = require("operations.url")
 
 local pages = {}
@@ -37,10 +38,7 @@ end
 
 -- The plan for another origin: nothing that is meant for this one.
 local function stranger(plan)
-  local copy = {}
-  for key, value in pairs(plan) do
-    copy[key] = value
-  end
+  local copy = members.copy(plan)
   copy.security, copy.parameters, copy.headers, copy.body, copy.jar = {}, {}, nil, nil, nil
   return copy
 end

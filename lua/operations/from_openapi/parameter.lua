@@ -3,6 +3,7 @@
 local core = require("operations.core")
 local deep_object = require("operations.from_openapi.deep_object")
 local form = require("operations.from_openapi.form")
+local header_field = require("operations.header_field")
 local json = require("operations.json")
 local media_types = require("operations.from_openapi.media")
 local style = require("operations.from_openapi.style")
@@ -48,18 +49,15 @@ end
 
 local is_scalar = { string = true, number = true, integer = true, boolean = true }
 
--- Tabs may stand inside a field value (RFC 9110, 5.5), other control characters may not.
-local CONTROL = "[%z\1-\8\10-\31\127]"
-
 --- Checks a header field's value and takes the blanks around it away.
 ---@param value string
 ---@return string? value
 ---@return string? message
 function parameter.header_value(value)
-  if value:find(CONTROL) then
+  if value:find(header_field.control) then
     return nil, "must not hold control characters (CR, LF, NUL)"
   end
-  return (value:match("^[ \t]*(.-)[ \t]*$"))
+  return header_field.trim(value)
 end
 
 local finish = {}

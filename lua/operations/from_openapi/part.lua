@@ -3,7 +3,9 @@ local core = require("operations.core")
 local encoding = require("operations.from_openapi.encoding")
 local file_value = require("operations.from_openapi.file_value")
 local form = require("operations.from_openapi.form")
+local header_field = require("operations.header_field")
 local json = require("operations.json")
+local members = require("operations.members")
 local style = require("operations.from_openapi.style")
 
 local part = {}
@@ -22,24 +24,13 @@ local function text_part(name, text, field)
   }
 end
 
-local function merged(defaults, given)
-  local headers = {}
-  for key, value in pairs(defaults or {}) do
-    headers[key] = value
-  end
-  for key, value in pairs(given or {}) do
-    headers[key] = value
-  end
-  return headers
-end
-
 local function file_part(name, value, field, options)
   local content, message, path = file_value.content(value, options.files)
   if not content then
     return nil, message, path
   end
   return {
-    name = name, content = content, is_file = true, headers = merged(field.headers, content.headers),
+    name = name, content = content, is_file = true, headers = members.merged(field.headers, content.headers),
     content_type = content.content_type or field.content_type or field.default_type or "application/octet-stream",
   }
 end
@@ -104,9 +95,9 @@ local function check_headers(made, required)
     end
   end
   for name, value in pairs(made.headers or {}) do
-    if type(name) ~= "string" or not name:find("^[A-Za-z0-9!#$%%&'*+.^_`|~-]+$") then
+    if not header_field.is_token(name) then
       return ("%q is no header name"):format(tostring(name))
-    elseif type(value) ~= "string" or value:find("[%z\1-\8\10-\31\127]") then
+    elseif type(value) ~= "string" or value:find(header_field.control) then
       return ("the header %s must be a string without control characters"):format(name)
     end
   end
@@ -165,7 +156,7 @@ function part.value(fields, value, options)
     return nil, "expected an object, each of its properties being a part", ""
   end
   local parts = {}
-  for _, name in ipairs(style.names(value)) do
+  for _, name in ipairs(members.names(value)) do
     local first, field = #parts + 1, fields[name] or no_field
     local message, path = add_property(parts, name, value[name], field, options)
     for i = first, message and 0 or #parts do

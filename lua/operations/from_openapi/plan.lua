@@ -2,6 +2,7 @@
 local credential = require("operations.from_openapi.credential")
 local links = require("operations.from_openapi.links")
 local location = require("operations.from_openapi.location")
+local members = require("operations.members")
 local security = require("operations.from_openapi.security")
 local server = require("operations.from_openapi.server")
 
@@ -61,6 +62,7 @@ function plan.new(build, item, place, info, input, output)
     segments = build.segments, query = build.query, parameters = input.parameters, keys = keys_of(input),
     body = input.body, input_schema = input.schema, headers = options.headers, redirects = output.redirects,
     security = steps, bound_headers = bound_headers, bound_query = bound_query,
+    configured = credential.configured(options.headers),
     timeout = options.timeout, max_body = options.max_body, max_event = options.max_event, http = options.http,
     idle_timeout = options.idle_timeout, reconnect = options.reconnect, done = options.done, retry = options.retry,
     next_page = options.next_page, links = links.read(build, place, info.operationId, input.parameters),
@@ -74,10 +76,7 @@ end
 ---@param is_json? boolean  of streams: events are JSON
 ---@return operations.openapi.Plan
 function plan.accepting(base, accept, is_json)
-  local copy = {}
-  for key, value in pairs(base) do
-    copy[key] = value
-  end
+  local copy = members.copy(base)
   copy.accept, copy.json = accept, is_json
   return copy
 end

@@ -1,5 +1,6 @@
 --- When a stream of server-sent events is opened again (WHATWG HTML, 9.2.3), and when no more.
 local limits = require("operations.limits")
+local members = require("operations.members")
 local retry = require("operations.http_retry")
 
 local reconnect = {}
@@ -15,8 +16,6 @@ local defaults = { attempts = limits.reconnects, delay = 1000, max_delay = 30000
 -- 204 ends a stream; of the others, only these say that it is a matter of time.
 local statuses = { [408] = true, [425] = true, [429] = true, [500] = true, [502] = true, [503] = true, [504] = true }
 
-local passing = { dns = true, connect = true, reset = true, truncated = true, timeout = true }
-
 --- Fills a policy in; the problem when it is none.
 ---@param given boolean|operations.openapi.Reconnect|nil
 ---@return operations.openapi.Reconnect?
@@ -25,10 +24,7 @@ function reconnect.policy(given)
   if not given then
     return nil
   end
-  local policy = {}
-  for name, value in pairs(defaults) do
-    policy[name] = value
-  end
+  local policy = members.copy(defaults)
   for name, value in pairs(given ~= true and given or {}) do
     if not defaults[name] then
       return nil, ("there is no option %q"):format(tostring(name))
@@ -49,7 +45,7 @@ local function may_heal(err)
   if details.statusCode and details.kind == nil then
     return statuses[details.statusCode] == true
   end
-  return passing[details.kind] == true and details.phase ~= "deadline"
+  return retry.passing[details.kind] == true and details.phase ~= "deadline"
 end
 
 --- How long to wait for the next connection, or nil when there shall be none.

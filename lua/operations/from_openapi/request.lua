@@ -4,6 +4,7 @@ local core = require("operations.core")
 local body = require("operations.from_openapi.body")
 local choice = require("operations.from_openapi.choice")
 local errors = require("operations.error")
+local json_pointer = require("operations.json_pointer")
 local limits = require("operations.limits")
 local parameter = require("operations.from_openapi.parameter")
 local style = require("operations.from_openapi.style")
@@ -36,7 +37,7 @@ local function invalid(path, keyword, message)
 end
 
 local function pointer(key)
-  return "/" .. tostring(key):gsub("~", "~0"):gsub("/", "~1")
+  return "/" .. json_pointer.escape(key)
 end
 
 --- Header fields under their own spelling, told apart without regard to case; the last one set counts.
@@ -98,13 +99,26 @@ local function new_parts(plan)
   return { path = {}, keys = {}, query = query, querystring = query, cookie = {}, headers = {}, names = {} }
 end
 
+-- RFC 6265, 5.4: there is one Cookie header at most; what is there already stays.
+local function add_cookies(parts)
+  if #parts.cookie > 0 then
+    local given, pairs_of_ours = parts.headers[parts.names.cookie], table.concat(parts.cookie, "; ")
+    set_header(parts.headers, parts.names, "Cookie", given and given .. "; " .. pairs_of_ours or pairs_of_ours)
+  end
+end
+
+-- A cookie's value is sent as the server once gave it, where it can be one (RFC 6265, 4.1.1).
+local function cookie_text(value)
+  return value:find('[%c ",;\\\128-\255]') and style.encode(value) or value
+end
+
 local function add_credentials(parts, credentials)
   for _, credential in ipairs(credentials) do
     if credential.location == "header" then
       set_header(parts.headers, parts.names, credential.name, credential.value)
     elseif parts[credential.location] then
-      table.insert(parts[credential.location],
-        style.encode(credential.name) .. "=" .. style.encode(credential.value))
+      local encode = credential.location == "cookie" and cookie_text or style.encode
+      table.insert(parts[credential.location], style.encode(credential.name) .. "=" .. encode(credential.value))
     end
   end
 end
@@ -165,9 +179,7 @@ local function fill(plan, input, credentials, parts)
     return err
   end
   add_credentials(parts, credentials)
-  if #parts.cookie > 0 then
-    set_header(parts.headers, parts.names, "Cookie", table.concat(parts.cookie, "; "))
-  end
+  add_cookies(parts)
 end
 
 --- Makes the request of one call.

@@ -78,6 +78,27 @@ local function first_text(body, ...)
   end
 end
 
+-- The part of an error's body that says what is wrong; of several errors the first, unless something is said of all.
+local function innermost(body)
+  local list = type(body.errors) == "table" and body.errors or body.detail
+  local first = type(list) == "table" and list[1]
+  if type(body.error) == "table" then
+    return body.error
+  elseif not first or first_text(body, "title", "detail", "message") then
+    return body
+  end
+  return type(first) == "table" and first or type(first) == "string" and { message = first } or body
+end
+
+-- Where the input is wrong, as FastAPI tells it: ["body", "items", 0].
+local function place_of(inner)
+  local names = {}
+  for i, name in ipairs(type(inner.loc) == "table" and inner.loc or names) do
+    names[i] = tostring(name)
+  end
+  return names[1] and "/" .. table.concat(names, "/")
+end
+
 --- What an error's body says for people: problem details (RFC 9457), or the fields that APIs use for it.
 local function excerpt(body)
   if type(body) == "string" then
@@ -85,15 +106,10 @@ local function excerpt(body)
   elseif type(body) ~= "table" then
     return ""
   end
-  local inner = body
-  if type(body.error) == "table" then
-    inner = body.error
-  elseif type(body.errors) == "table" and type(body.errors[1]) == "table" then
-    inner = first_text(body, "title", "detail", "message") and body or body.errors[1]
-  end
-  local title = first_text(inner, "title")
-  local text = first_text(inner, "detail", "message", "error_description", "error", "description", "reason")
-    or first_text(body, "message", "error_description")
+  local inner = innermost(body)
+  local title = first_text(inner, "title") or place_of(inner)
+  local text = first_text(inner, "detail", "message", "msg", "Message", "error_description", "error", "description",
+    "reason") or first_text(body, "message", "error_description")
   if title and text and title ~= text then
     text = title .. ": " .. text
   end

@@ -1,13 +1,13 @@
 --- The schemas of a document as JSON Schema 2020-12 that stands alone: every `$ref` points into the schema's own
 --- `$defs`, which hold what it uses and no more. Components are converted once, on first use, and shared.
 local core = require("operations.core")
-local default = require("operations.from_openapi.default")
 local definitions = require("operations.from_openapi.definitions")
 local dialect = require("operations.from_openapi.dialect")
 local direction = require("operations.from_openapi.direction")
 local discriminator = require("operations.from_openapi.discriminator")
 local identifiers = require("operations.from_openapi.identifiers")
 local keyword = require("operations.from_openapi.keyword")
+local members = require("operations.members")
 local name = require("operations.from_openapi.name")
 
 local schema = {}
@@ -44,6 +44,8 @@ function Converter:reporting(report)
 end
 
 --- The name of a schema in `$defs`, the same in every operation.
+---@param pointer string
+---@return string
 function Converter:name(pointer)
   local given = self.names[pointer]
   if not given then
@@ -71,7 +73,7 @@ local function walk_each(self, schemas, state)
   for key, value in pairs(schemas) do
     local new = self:walk(value, state)
     if new ~= value then
-      copy = copy or direction.copy(schemas)
+      copy = copy or members.copy(schemas)
       copy[key] = new
     end
   end
@@ -122,7 +124,7 @@ function change.discriminator(self, value, state)
   elseif type(value) ~= "table" or value.mapping == nil then
     return value
   end
-  local copy = direction.copy(value)
+  local copy = members.copy(value)
   copy.mapping = {}
   for name_of_branch, ref in pairs(value.mapping) do
     copy.mapping[name_of_branch] = self:reference(ref, state)
@@ -144,12 +146,12 @@ end
 
 --- Takes out a default that does not fit its own schema, and reports it.
 function Converter:with_default(node, state)
-  local message = node.default ~= nil and default.misfit(node, state.way)
+  local message = node.default ~= nil and keyword.default_misfit(node, state.way)
   if not message then
     return node
   end
   self.report(state.pointer, ("default: %s; it is ignored"):format(message))
-  local copy = direction.copy(node)
+  local copy = members.copy(node)
   copy.default = nil
   return copy
 end
@@ -160,21 +162,21 @@ function Converter:members(original, state)
   local copy = node ~= original and node or nil
   local source = node
   if dialect.is_old(node, self.old) then
-    copy = direction.copy(node)
+    copy = members.copy(node)
     dialect.convert(copy, self.old)
-    source = direction.copy(copy)
+    source = members.copy(copy)
   end
   for key, value in pairs(source) do
     local new = self:member(key, value, state)
     if new ~= value then
-      copy = copy or direction.copy(node)
+      copy = copy or members.copy(node)
       copy[key] = new
     end
   end
   local properties = (copy or node).properties
   local gone = properties and direction.gone(self.source, node.properties, state.file, state.way)
   if gone then
-    copy = copy or direction.copy(node)
+    copy = copy or members.copy(node)
     direction.remove(copy, gone)
   end
   return self:with_default(copy or node, state)
@@ -205,6 +207,9 @@ function Converter:walk(node, state)
 end
 
 --- The converted schema of a place that others refer to, with the places it refers to itself.
+---@param place operations.openapi.Place
+---@param way operations.openapi.Direction
+---@return { schema: table|boolean, used: table<string, operations.openapi.Place> }
 function Converter:entry(place, way)
   local entries = self.entries[way]
   local entry = entries[place.pointer]
@@ -254,12 +259,9 @@ function Converter:complete(body, used, way)
   if not defs then
     return body
   end
-  local whole = {}
-  for key, value in pairs(body) do
-    whole[key] = value
-  end
+  local whole = members.copy(body)
   whole["$defs"] = defs
-  return setmetatable(whole, getmetatable(body))
+  return whole
 end
 
 return schema

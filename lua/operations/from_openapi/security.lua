@@ -1,7 +1,8 @@
 --- Which credentials go with a request: the operation's security requirement picks among those that are configured.
 --- Requirements are alternatives; within one, all schemes count.
-local document = require("operations.from_openapi.document")
+local json_pointer = require("operations.json_pointer")
 local location = require("operations.from_openapi.location")
+local members = require("operations.members")
 local token = require("operations.oauth.token")
 
 local security = {}
@@ -110,19 +111,10 @@ local function new_step(name, kind, scheme, value, scopes, options)
   return step
 end
 
-local function sorted_names(requirement)
-  local names = {}
-  for name in pairs(requirement) do
-    names[#names + 1] = tostring(name)
-  end
-  table.sort(names)
-  return names
-end
-
 --- One requirement as steps, or nil when something for it is not configured.
 local function steps_of(requirement, schemes, options)
   local steps = {}
-  for _, name in ipairs(sorted_names(requirement)) do
+  for _, name in ipairs(members.names(requirement)) do
     local scheme = schemes[name]
     local kind, value = kind_of(scheme), configured(options.auth, name, scheme)
     if not kind or value == nil then
@@ -173,12 +165,12 @@ end
 ---@return { pointer: string, message: string }[]
 function security.problems(schemes, auth)
   local list = {}
-  for _, name in ipairs(sorted_names(auth and not security.is_simple(auth) and auth or {})) do
+  for _, name in ipairs(members.names(auth and not security.is_simple(auth) and auth or {})) do
     local scheme = schemes[name]
     if not scheme then
       list[#list + 1] = { pointer = "", message = ("config.auth names %q, which is not here"):format(name) }
     elseif not kind_of(scheme) then
-      list[#list + 1] = { pointer = "/" .. document.token(name),
+      list[#list + 1] = { pointer = "/" .. json_pointer.escape(name),
         message = ("credentials of type %s are not supported; none is sent"):format(
           scheme.type == "http" and "http " .. tostring(scheme.scheme) or tostring(scheme.type)) }
     end

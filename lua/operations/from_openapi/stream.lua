@@ -1,21 +1,36 @@
 --- Handlers of streams: opens the connection, has its body read, opens it again where that was asked for.
 local call = require("operations.from_openapi.call")
+local core = require("operations.core")
+local credential = require("operations.from_openapi.credential")
 local limits = require("operations.limits")
 local media = require("operations.from_openapi.media")
-local reader = require("operations.from_openapi.reader")
 local reconnect = require("operations.from_openapi.reconnect")
-local redact = require("operations.from_openapi.redact")
 local response = require("operations.from_openapi.response")
+local subscription = require("operations.subscription")
 local task = require("operations.task")
 
 local stream = {}
 
-local function rest(read)
-  local pieces, size = {}, 0
+---@class operations.openapi.Connection
+---@field read fun(): string?, operations.Error?  the next piece of the body
+---@field lend fun(): string|lightuserdata|nil, integer|operations.Error|nil  likewise, perhaps only where it lies
+---@field reply { status: integer, headers: table }
+---@field plan operations.openapi.Plan
+---@field context operations.Context
+---@field id? string  the last event id, committed
+---@field wait? integer  ms until a reconnection, as the server wants it
+---@field told? boolean  something came
+
+-- As much of a body as comes: what it is about was said by the head.
+local function rest(connection)
+  local pieces, size, source = {}, 0, connection.source
+  if source.linger then -- no stream: it is over in time, or never
+    source:linger(connection.plan.timeout or limits.idle_timeout)
+  end
   while size <= limits.body do
-    local chunk, err = read()
+    local chunk = connection.read()
     if not chunk then
-      return table.concat(pieces), err
+      return table.concat(pieces)
     end
     pieces[#pieces + 1] = chunk
     size = size + #chunk
@@ -26,11 +41,7 @@ end
 --- What is no stream: an error status, or another kind of body.
 local function refuse(connection)
   local reply = connection.reply
-  local body, err = rest(connection.read)
-  if err then
-    return false, err
-  end
-  local whole = { status = reply.status, headers = reply.headers, body = body }
+  local whole = { status = reply.status, headers = reply.headers, body = rest(connection) }
   if not response.is_success(reply.status) then
     return false, response.failure(whole)
   end
@@ -38,7 +49,47 @@ local function refuse(connection)
   return false, response.unreadable(whole, ("expected a stream, got content type %s"):format(content_type))
 end
 
+-- Tells what waits in the queue.
+local function emit(connection, queue)
+  if queue[2] then
+    connection.told = true
+    subscription.emit_queue(connection.context, queue)
+  end
+end
+
+--- Reads a body to its end: pieces in, envelopes out, each as soon as its bytes are there. What should be JSON and is
+--- not (some APIs end with "[DONE]") stays a string, so that nothing is lost; the pipeline warns that it does not fit
+--- the schema.
+---@param connection operations.openapi.Connection
+---@param kind "events"|"lines"|"sequence"  server-sent events; NDJSON, JSON lines; JSON text sequences (RFC 7464)
+---@return boolean finished  the stream said that it is over
+---@return operations.Error? err
+local function read_body(connection, kind)
+  local plan = connection.plan
+  local meta = core.http_envelope(nil, response.meta(connection.reply)).meta
+  local items = core.envelope_reader(kind, meta, plan.max_event or limits.event, plan.json or kind ~= "events",
+    plan.done, connection.id)
+  local queue = items:queue()
+  while true do
+    local bytes, size = connection.lend()
+    if not bytes then
+      if not size then
+        items:finish()
+        emit(connection, queue)
+      end
+      return false, size
+    end
+    local more, problem = items:feed(bytes, size)
+    connection.id, connection.wait = items:last_event_id(), items:retry() or connection.wait
+    emit(connection, queue)
+    if not more then
+      return not problem, problem
+    end
+  end
+end
+
 --- Reads one connection to its end.
+---@param connection operations.openapi.Connection
 ---@return boolean finished  there is nothing more to come, ever
 ---@return operations.Error? err
 local function run(connection)
@@ -46,11 +97,11 @@ local function run(connection)
   local kind = media.stream_kind(media.essence(reply.headers["content-type"]))
   if reply.status == 204 then
     return true -- 9.2.3 of the HTML standard
-  elseif reply.status ~= 200 or not kind then
+  elseif not response.is_success(reply.status) or not kind then
     return refuse(connection)
   end
   connection.is_events = kind == "events"
-  return reader.run(connection, kind)
+  return read_body(connection, kind)
 end
 
 local function prepare(message, plan, connection)
@@ -79,16 +130,16 @@ local function connect(plan, input, context, connection)
   connection.source, connection.reply = source, { status = source.status, headers = source.headers }
   function connection.read()
     local chunk, problem = source:read()
-    return chunk, problem and redact.error(problem, credentials)
+    return chunk, problem and credential.redact(problem, credentials)
   end
   function connection.lend()
     local address, size = (source.lend or source.read)(source)
-    return address, address and size or size and redact.error(size, credentials)
+    return address, address and size or size and credential.redact(size, credentials)
   end
   local finished, failure = run(connection)
   source:close()
   connection.source = nil
-  return finished, failure and redact.error(failure, credentials)
+  return finished, failure and credential.redact(failure, credentials)
 end
 
 -- Opens the stream until it is over; nil, or what ended it.

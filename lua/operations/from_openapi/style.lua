@@ -1,6 +1,7 @@
 --- OpenAPI's parameter styles as expressions of RFC 6570: a value in, text out.
 local core = require("operations.core")
 local json = require("operations.json")
+local members = require("operations.members")
 local url = require("operations.url")
 
 local style = {}
@@ -27,6 +28,8 @@ function style.plain(text)
 end
 
 --- As `encode`, but leaves reserved characters and existing triplets; `&`, `#` and a bare `%` would end the value.
+---@param text string
+---@return string
 function style.encode_reserved(text)
   local encoded = text:gsub("[^A-Za-z0-9%-._~:/?%[%]@!$'()*+,;=%%]", url.encode)
   return (encoded:gsub("%%(%x?%x?)", function(digits)
@@ -35,6 +38,8 @@ function style.encode_reserved(text)
 end
 
 --- How names are encoded beside values: wholly, unless nothing is.
+---@param encode fun(text: string): string  of the values
+---@return fun(text: string): string
 function style.name_encoder(encode)
   return encode == style.plain and style.plain or style.encode
 end
@@ -69,6 +74,9 @@ local function number_text(value)
 end
 
 --- The text of one value; what the styles say nothing about (an array in an array) is sent as its JSON.
+---@param value any
+---@return string? text
+---@return string? message  why it cannot be sent
 function style.value_text(value)
   local kind = core.kind(value)
   if kind == "string" then
@@ -82,18 +90,6 @@ function style.value_text(value)
     return text, err and err.message
   end
   return nil, "a " .. kind .. " cannot be sent"
-end
-
---- The keys of an object, in order: how its members are written.
----@param map table
----@return string[]
-function style.names(map)
-  local keys = {}
-  for key in pairs(map) do
-    keys[#keys + 1] = tostring(key)
-  end
-  table.sort(keys)
-  return keys
 end
 
 --- The items of an array, encoded; null ones are undefined in RFC 6570's sense and left out.
@@ -114,7 +110,7 @@ end
 --- The members of an object as { key, text, key, text, ... }, encoded, in the order of their keys.
 local function map_texts(map, encode)
   local texts, encode_name = {}, style.name_encoder(encode)
-  for _, key in ipairs(style.names(map)) do
+  for _, key in ipairs(members.names(map)) do
     if map[key] ~= core.null then
       local text, message = style.value_text(map[key])
       if not text then

@@ -2,6 +2,7 @@
 --- operation is rewritten when it is reached: `body` and `formData` parameters into a request body, `consumes` and
 --- `produces` into media types, `collectionFormat` into a style.
 local location = require("operations.from_openapi.location")
+local members = require("operations.members")
 local parameters = require("operations.from_openapi.swagger_parameter")
 
 local swagger = {}
@@ -23,14 +24,15 @@ end
 
 --- Where the API is: TLS first where both are offered. Without a host it is where the document came from.
 local function servers_of(root, schemes)
-  local path = type(root.basePath) == "string" and root.basePath or "/"
+  local path = type(root.basePath) == "string" and root.basePath:gsub("^/*", "/") or "/" -- else it would end the host
   if type(root.host) ~= "string" then
     return { { url = path } }
   end
+  local host = root.host:gsub("^%a[%w+.-]*://", ""):gsub("/+$", "") -- a URL, in some documents
   local servers = {}
   for _, scheme in ipairs(strings(schemes, { "https" })) do
     if scheme == "https" or scheme == "http" then
-      table.insert(servers, scheme == "https" and 1 or #servers + 1, { url = scheme .. "://" .. root.host .. path })
+      table.insert(servers, scheme == "https" and 1 or #servers + 1, { url = scheme .. "://" .. host .. path })
     end
   end
   return servers
@@ -58,10 +60,7 @@ function swagger.document(root, from)
   for key, node in pairs(type(root.securityDefinitions) == "table" and root.securityDefinitions or {}) do
     schemes[key] = type(node) == "table" and scheme_of(node) or nil
   end
-  local copy = {}
-  for key, value in pairs(root) do
-    copy[key] = value
-  end
+  local copy = members.merged(root)
   local is_known = type(root.host) == "string" or from and location.is_url(from)
   copy.swagger, copy.openapi, copy.components = nil, "3.0.4", { securitySchemes = schemes }
   copy.servers = is_known and servers_of(root, root.schemes) or nil

@@ -1,18 +1,18 @@
 --- Path templates: what a path of the document is made of, and the path of a request (RFC 3986, 3.3).
+local url = require("operations.url")
+
 local template = {}
 
 -- What a literal part of a path template may hold as it is (RFC 3986, 3.3, and existing triplets).
 local function literal(text)
-  return (text:gsub("[^A-Za-z0-9%-._~!$&'()*+,;=:@%%]", function(byte)
-    return ("%%%02X"):format(byte:byte())
-  end))
+  return (text:gsub("[^A-Za-z0-9%-._~!$&'()*+,;=:@%%]", url.encode))
 end
 
 --- Splits a path template into segments of literal texts and names: { { "/users/" }, ... } as { text } or { name = }.
 ---@param path string
 ---@return table[][] segments
 ---@return string[] names  in order; also a set
----@return string? query  behind "?"; a fragment is dropped
+---@return string? query  behind "?", without templates: parameters are written by themselves; no fragment
 function template.read(path)
   local route, query = path:gsub("#.*$", ""):match("^([^?]*)%??(.*)$")
   local segments, names = {}, {}
@@ -32,7 +32,11 @@ function template.read(path)
     end
     segments[#segments + 1] = parts
   end
-  return segments, names, query ~= "" and query or nil
+  local pairs_of_query = {}
+  for pair in query:gmatch("[^&]+") do
+    pairs_of_query[#pairs_of_query + 1] = not pair:find("{[^{}]*}") and pair or nil
+  end
+  return segments, names, pairs_of_query[1] and table.concat(pairs_of_query, "&")
 end
 
 --- A segment that is empty, "." or ".." (encoded, or before a ";", too) would be another path.

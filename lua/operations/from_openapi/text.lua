@@ -1,9 +1,58 @@
---- The text of a document as a table: JSON, or YAML.
+--- The text of a document: from a file or over HTTP, and as a table (JSON or YAML).
 local errors = require("operations.error")
 local json = require("operations.json")
+local limits = require("operations.limits")
+local response = require("operations.from_openapi.response")
+local url = require("operations.url")
 local yaml = require("operations.from_openapi.yaml")
 
 local text = {}
+
+--- The text of a file.
+---@param path string
+---@return string? text
+---@return string? message
+function text.read(path)
+  local file, message = io.open(path, "rb")
+  if not file then
+    return nil, message
+  end
+  local bytes, reason = file:read("*a")
+  file:close()
+  return bytes, reason and ("%s: %s"):format(path, reason)
+end
+
+local function headers_for(address, base, config)
+  local headers, names = { Accept = "application/json, application/yaml;q=0.9, */*;q=0.5" }, {}
+  local own = base and url.parse(base)
+  if own and url.origin(own) == url.origin(url.parse(address)) then
+    for name, value in pairs(config.headers or {}) do
+      headers[name], names[#names + 1] = value, name
+    end
+  end
+  return headers, names
+end
+
+--- The text at an address. Credentials are for the API, so they are not sent for its document; `config.headers` go to
+--- the document's own origin only.
+---@param address string
+---@param base string?  the URL of the document, if it has one
+---@param config operations.openapi.Config
+---@return string? text
+---@return string|operations.Error where  the URL that gave it, after redirects; the error when there is no text
+function text.fetch(address, base, config)
+  local headers, names = headers_for(address, base, config)
+  local reply, err = config.http.request({
+    method = "GET", url = address, headers = headers, timeout = config.timeout, credentials = names,
+    max_body = limits.document, jar = config.jar, ca_file = config.ca_file, proxy = config.proxy,
+  })
+  if not reply then
+    return nil, err
+  elseif not response.is_success(reply.status) then
+    return nil, response.failure(reply)
+  end
+  return reply.body or "", reply.url or address
+end
 
 --- JSON begins with a bracket, and so does YAML in flow style, which is read when the name says so.
 local function read(bytes, from)

@@ -13,9 +13,7 @@ local plain = {
 local function run(poll)
   local done, more = poll()
   while not done do
-    if reactor_loop.active() then
-      reactor_loop.step(more and 0 or -1, nil, true)
-    elseif not more then
+    if not reactor_loop.step(more and 0 or -1, nil, true) and not more then
       error("deadlock: every task waits, and nothing is left that could wake one", 0)
     end
     done, more = poll()

@@ -72,22 +72,23 @@ end
 --- Waits up to `timeout` ms (-1: until something happens) and hands out what happened.
 ---@param timeout integer
 ---@param limit? integer  of events; what is left is still there
----@param gather? boolean  from here on what is sent goes together, at the next step or at the end of `gather`
----@return integer happened  how many
+---@param gather? boolean  from here on what is sent goes together, at the next step or at the end of `gather`; does
+---  nothing where nothing can happen any more
+---@return integer? happened  how many; nil: nothing can
 function reactor_loop.step(timeout, limit, gather)
   local count, r = 0, reactor
   if not r then
-    return 0
-  elseif gather then
-    r:hold()
+    return not gather and 0 or nil
+  elseif gather and not r:hold() then
+    return nil
   end
   r:step(timeout)
   while count ~= limit do
-    local on_event, kind, a, b, c = r:next_for()
+    local on_event, kind, a, b, c, d = r:next_for()
     if not kind then
       break
     elseif on_event then
-      on_event(kind, a, b, c)
+      on_event(kind, a, b, c, d)
     end
     count = count + 1
   end

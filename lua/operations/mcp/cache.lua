@@ -16,7 +16,8 @@ local cacheable = {
 local Cache = {}
 Cache.__index = Cache
 
----@param now fun(): number  ms
+--- An empty one.
+---@param now fun(): number  ms since the epoch
 ---@return operations.mcp.Cache
 function cache.new(now)
   return setmetatable({ _now = now, _entries = {}, _count = 0, _bytes = 0, _forgotten = {}, _times = 0 }, Cache)

@@ -1,4 +1,5 @@
---- Messages of a byte stream, one on each line (stdio). Bytes in, messages out; an endless line costs no memory.
+--- Messages of a byte stream, one on each line (stdio, every revision). Bytes in, messages out; an endless line costs
+--- no memory.
 local core = require("operations.core")
 local repair = require("operations.mcp.repair")
 

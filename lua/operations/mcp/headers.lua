@@ -54,23 +54,25 @@ local function value_at(arguments, path)
 end
 
 --- The parameter of a request that says what it is about.
----@param request operations.mcp.Message
+---@param method string
+---@param params? table
 ---@return string?
-function headers.name_of(request)
-  local name = request.params and request.params[named_by[request.method]]
+function headers.name_of(method, params)
+  local name = params and params[named_by[method]]
   return type(name) == "string" and name or nil
 end
 
 --- The headers of a request of the modern era.
----@param request operations.mcp.Message
+---@param method string
+---@param params? table
 ---@param version string
 ---@param mirrored? operations.mcp.Mirrored[]  the arguments of a tool that have headers of their own
 ---@return table<string, string>
-function headers.of(request, version, mirrored)
-  local name, arguments = headers.name_of(request), request.params and request.params.arguments
+function headers.of(method, params, version, mirrored)
+  local name, arguments = headers.name_of(method, params), params and params.arguments
   local list = {
     ["MCP-Protocol-Version"] = version,
-    ["Mcp-Method"] = request.method,
+    ["Mcp-Method"] = method,
     ["Mcp-Name"] = name and headers.encode(name),
   }
   for _, parameter in ipairs(mirrored or {}) do

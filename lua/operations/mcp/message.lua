@@ -1,10 +1,19 @@
---- JSON-RPC 2.0 messages as MCP uses them: tables in, text out, and back. No I/O.
+--- JSON-RPC 2.0 messages as MCP uses them (2024-11-05 to 2026-07-28): tables in, text out, and back. No I/O, as in
+--- all of `operations.mcp`.
+---
+--- | files                                | what they are about                                                   |
+--- |--------------------------------------|-----------------------------------------------------------------------|
+--- | message, framing, repair, pending    | messages, whoever sends them: read, judged, written, waited for       |
+--- | revision, headers                    | the revisions and their eras; what HTTP repeats of a message          |
+--- | request, negotiation                 | what a client says of itself, and how it finds out what is spoken     |
+--- | shape, result, tool, cache           | what a client makes of results and of lists of tools                  |
 local core = require("operations.core")
 local errors = require("operations.error")
 local json = require("operations.json")
+local members = require("operations.members")
 local repair = require("operations.mcp.repair")
 
-local message = { VERSION = "2.0" }
+local message = {}
 
 --- Codes of JSON-RPC errors that one of the two eras of MCP gives a meaning.
 message.codes = {
@@ -30,6 +39,10 @@ message.codes = {
 ---@field result? any
 ---@field error? { code: integer, message: string, data: any }
 
+--- A request.
+---@param id operations.mcp.Id  none that the sender has used before
+---@param method string
+---@param params? table
 ---@return operations.mcp.Message
 function message.request(id, method, params)
   return { jsonrpc = "2.0", id = id, method = method, params = params }
@@ -45,16 +58,27 @@ function message.request_text(id, method, params)
   return core.json_members("jsonrpc", "2.0", "id", id, "method", method, "params", params)
 end
 
+--- A notification: nothing answers it.
+---@param method string
+---@param params? table
 ---@return operations.mcp.Message
 function message.notification(method, params)
   return { jsonrpc = "2.0", method = method, params = params }
 end
 
+--- The answer to a request.
+---@param id operations.mcp.Id  the request's
+---@param result table  an object, marked when it may be empty
 ---@return operations.mcp.Message
 function message.result(id, result)
   return { jsonrpc = "2.0", id = id, result = result }
 end
 
+--- The answer to a request that failed.
+---@param id operations.mcp.Id|nil  the request's; nil, which is sent as null, when it could not be read
+---@param code integer  of `message.codes`, or one's own
+---@param text string  for people: one sentence
+---@param data? any  for programs
 ---@return operations.mcp.Message
 function message.failure(id, code, text, data)
   return { jsonrpc = "2.0", id = id == nil and core.null or id, error = { code = code, message = text, data = data } }
@@ -188,11 +212,8 @@ end
 ---@param details? table  more for programs
 ---@return operations.Error  code "MCP_<number>", details { rpcCode, data, ... }
 function message.error_of(failure, what, details)
-  local all = { rpcCode = failure.code, data = failure.data }
-  for key, value in pairs(details or {}) do
-    all[key] = value
-  end
-  return errors.new(("MCP_%d"):format(failure.code), ("%s: %s"):format(what, failure.message), all)
+  return errors.new(("MCP_%d"):format(failure.code), ("%s: %s"):format(what, failure.message),
+    members.merged({ rpcCode = failure.code, data = failure.data }, details))
 end
 
 return message

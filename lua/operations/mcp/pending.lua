@@ -17,9 +17,10 @@ Pending.__index = Pending
 ---@field err? operations.Error
 ---@field done boolean  nobody waits in it; as of `operations.Wait`
 ---@field wake? fun(entry: operations.mcp.Entry)  called when it is answered, and on progress
+---@field timeout number  ms since it was sent, or since a report of progress
+---@field max number  ms, whatever the progress
 ---@field limit? number  when its time is up, ms since the epoch
----@field timeout? number  how far a report of progress puts that off, ms
----@field last? number  but no further than this, ms since the epoch
+---@field last? number  how far progress can put that off, ms since the epoch
 ---@field progress? table  params of the report that nobody has read yet
 
 ---@return operations.mcp.Pending
@@ -36,13 +37,13 @@ end
 
 --- Notes a request that is about to be sent.
 ---@param id integer
----@param timeout? number  how far a report of progress puts its limit off, ms
----@param last? number  but no further than this, ms since the epoch
+---@param timeout number  ms, begun anew by progress
+---@param max number  ms, whatever the progress
 ---@return operations.mcp.Entry
-function Pending:open(id, timeout, last)
+function Pending:open(id, timeout, max)
   local entry = { -- with room for what comes, also when it is waited for
-    id = id, answered = false, timeout = timeout, last = last, limit = last, done = true, answer = nil, err = nil,
-    wake = nil, task = nil,
+    id = id, answered = false, timeout = timeout, max = max, done = true, last = nil, answer = nil, err = nil,
+    wake = nil, task = nil, limit = nil,
   }
   self.entries[id] = entry
   self._count = self._count + 1

@@ -1,4 +1,5 @@
---- What requests say about themselves: in the modern era all of it, in the legacy one only what was asked for.
+--- What requests say about themselves: in the modern era (2026-07-28, `_meta`) all of it, in the legacy one only what
+--- was asked for.
 local core = require("operations.core")
 local version = require("operations.version")
 
@@ -36,7 +37,7 @@ local function meta_of(self, extras, token)
     meta[PREFIX .. "clientInfo"] = self.client
     meta[PREFIX .. "logLevel"] = self.log_level
   end
-  meta.progressToken, meta.traceparent = token, extras.traceparent
+  meta.progressToken, meta.traceparent = token or meta.progressToken, extras.traceparent
   return next(meta) ~= nil and meta or nil
 end
 
@@ -62,17 +63,17 @@ function request.params(self, params, extras, token)
   return all
 end
 
---- The params of `initialize`.
+--- The params of `initialize` (until 2025-11-25).
 ---@param self operations.mcp.Self
----@param protocol string
+---@param protocol string  the revision that is asked for
 ---@return table
 function request.initialize(self, protocol)
   return { protocolVersion = protocol, capabilities = self.capabilities or object(), clientInfo = self.client }
 end
 
---- What a server said about itself, wherever its revision has it say so.
----@param result? table
----@return table? info
+--- What a server said about itself (`Implementation`), wherever its revision has it say so.
+---@param result? table  of `initialize`, or of any request of the modern era
+---@return table? info  { name, version, title?, ... }
 function request.server_of(result)
   local meta = result and type(result._meta) == "table" and result._meta or {}
   local info = result and result.serverInfo

@@ -1,4 +1,4 @@
---- Results of MCP's calls as envelopes and errors.
+--- Results of MCP's calls (`CallToolResult` and others, 2024-11-05 to 2026-07-28) as envelopes and errors.
 local core = require("operations.core")
 local errors = require("operations.error")
 local json = require("operations.json")

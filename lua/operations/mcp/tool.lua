@@ -1,4 +1,4 @@
---- Tools of an MCP server as specs of operations.
+--- Tools of an MCP server (`Tool`, 2024-11-05 to 2026-07-28) as specs of operations.
 local core = require("operations.core")
 local schema = require("operations.schema")
 

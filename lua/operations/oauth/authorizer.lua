@@ -1,11 +1,11 @@
 --- The client's side of MCP authorization (revision 2026-07-28; those before it as far as they agree): puts tokens on
 --- requests to one server, and gets them when the server asks for them.
-local authorizer_options = require("operations.oauth.authorizer_options")
 local challenge = require("operations.oauth.challenge")
 local core = require("operations.core")
 local endpoint = require("operations.oauth.endpoint")
 local limits = require("operations.limits")
 local login = require("operations.oauth.login")
+local oauth_options = require("operations.oauth.options")
 local place = require("operations.oauth.place")
 local scope = require("operations.oauth.scope")
 local single_flight = require("operations.single_flight")
@@ -217,7 +217,7 @@ end
 ---@param given operations.oauth.AuthorizerOptions
 ---@return operations.oauth.Authorizer
 function authorizer.new(given)
-  local options, problem = authorizer_options.check(given)
+  local options, problem = oauth_options.authorizer(given)
   if problem then
     error("authorizer: " .. problem, 2)
   end

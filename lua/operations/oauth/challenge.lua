@@ -1,5 +1,7 @@
 --- The challenges of a WWW-Authenticate header (RFC 9110, 11.6.1): schemes with a token or with parameters, several in
 --- one field or in several fields joined by commas.
+local header_field = require("operations.header_field")
+
 local challenge = {}
 
 ---@class operations.oauth.Challenge
@@ -7,24 +9,8 @@ local challenge = {}
 ---@field token? string  of the form token68
 ---@field params table<string, string>  names in lower case; of one that is there twice, the first
 
--- RFC 9110, 5.6.2 and 11.2
-local TOKEN = "[%w!#$%%&'*+.^_`|~-]+"
-local TOKEN68 = "[%w._~+/-]+=*"
-
--- A quoted string that begins at `position`: its value and where it ends; nil when it does not end.
-local function quoted(text, position)
-  local pieces, at = {}, position + 1
-  while true do
-    local plain, stop = text:match('^([^"\\]*)()', at)
-    pieces[#pieces + 1] = plain
-    if text:sub(stop, stop) == '"' then
-      return table.concat(pieces), stop + 1
-    elseif stop >= #text then
-      return nil
-    end
-    pieces[#pieces + 1], at = text:sub(stop + 1, stop + 1), stop + 2
-  end
-end
+local TOKEN = header_field.token
+local TOKEN68 = "[%w._~+/-]+=*" -- RFC 9110, 11.2
 
 -- The elements between the commas that stand in no quoted string. One whose quotes do not end is dropped.
 local function elements(text)
@@ -33,16 +19,16 @@ local function elements(text)
     local mark = text:match('[",]()', at)
     at = mark and mark - 1 or #text + 1
     if text:sub(at, at) == '"' then
-      local _, stop = quoted(text, at)
+      local _, stop = header_field.quoted(text, at)
       at = stop
     else
-      list[#list + 1] = text:sub(from, at - 1):match("^[ \t]*(.-)[ \t]*$")
+      list[#list + 1] = header_field.trim(text:sub(from, at - 1))
       at = at + 1
       from = at
     end
   end
   if at and from < at then
-    list[#list + 1] = text:sub(from):match("^[ \t]*(.-)[ \t]*$")
+    list[#list + 1] = header_field.trim(text:sub(from))
   end
   return list
 end
@@ -55,7 +41,7 @@ local function parameter(text, position)
   end
   local value, stop
   if text:sub(at, at) == '"' then
-    value, stop = quoted(text, at)
+    value, stop = header_field.quoted(text, at)
   else
     value, stop = text:match("^(" .. TOKEN .. ")()", at)
   end

@@ -5,6 +5,7 @@ local form = require("operations.oauth.form")
 local json = require("operations.json")
 local limits = require("operations.limits")
 local operations_http = require("operations.http")
+local secrets = require("operations.secrets")
 local url = require("operations.url")
 
 local endpoint = {}
@@ -50,17 +51,10 @@ end
 
 --- A server's words as an error may repeat them: short, on one line, without the secrets that were sent.
 ---@param text string
----@param secrets? string[]
+---@param hidden? string[]
 ---@return string
-function endpoint.quote(text, secrets)
-  for _, secret in ipairs(secrets or {}) do
-    local from, to = text:find(secret, 1, true)
-    while from do
-      text = text:sub(1, from - 1) .. "***" .. text:sub(to + 1)
-      from, to = text:find(secret, from + 3, true)
-    end
-  end
-  text = text:gsub("%c+", " ")
+function endpoint.quote(text, hidden)
+  text = secrets.hide(text, hidden or {}):gsub("%c+", " ")
   if #text > TEXT then
     text = text:sub(1, TEXT):gsub("[\128-\191]*$", "") .. "..."
   end
@@ -73,15 +67,15 @@ local quote = endpoint.quote
 ---@param address string
 ---@param answer { error: any, error_description: any, error_uri: any }
 ---@param status? integer
----@param secrets? string[]  what was sent and must not be repeated
+---@param hidden? string[]  what was sent and must not be repeated
 ---@return operations.Error
-function endpoint.refusal(address, answer, status, secrets)
-  local code = quote(tostring(answer.error), secrets)
-  local description = type(answer.error_description) == "string" and quote(answer.error_description, secrets)
+function endpoint.refusal(address, answer, status, hidden)
+  local code = quote(tostring(answer.error), hidden)
+  local description = type(answer.error_description) == "string" and quote(answer.error_description, hidden)
   return endpoint.failure(("%s: %s%s"):format(url.redact(address), code, description and ": " .. description or ""), {
     error = code,
     description = description or nil,
-    uri = type(answer.error_uri) == "string" and quote(answer.error_uri, secrets) or nil,
+    uri = type(answer.error_uri) == "string" and quote(answer.error_uri, hidden) or nil,
     statusCode = status,
   })
 end

@@ -1,4 +1,5 @@
 --- The fields that OAuth sends in bodies and queries (application/x-www-form-urlencoded).
+local members = require("operations.members")
 local url = require("operations.url")
 
 local form = {}
@@ -7,12 +8,8 @@ local form = {}
 ---@param fields table<string, string|string[]>
 ---@return string
 function form.encode(fields)
-  local names, texts = {}, {}
-  for name in pairs(fields) do
-    names[#names + 1] = name
-  end
-  table.sort(names)
-  for _, name in ipairs(names) do
+  local texts = {}
+  for _, name in ipairs(members.names(fields)) do
     local value = fields[name]
     for _, item in ipairs(type(value) == "table" and value or { value }) do
       texts[#texts + 1] = url.encode(name) .. "=" .. url.encode(item)

@@ -2,6 +2,8 @@
 local client = require("operations.oauth.client")
 local core = require("operations.core")
 local endpoint = require("operations.oauth.endpoint")
+local members = require("operations.members")
+local secrets = require("operations.secrets")
 local url = require("operations.url")
 
 local grant = {}
@@ -51,26 +53,16 @@ local public = {
   subject_token_type = true, requested_token_type = true, client_assertion_type = true,
 }
 
--- Shorter texts are no secrets, and would be found everywhere.
-local SHORTEST = 4
-
-local function add_secret(secrets, value)
-  if type(value) == "string" and #value >= SHORTEST then
-    secrets[#secrets + 1] = value
-    secrets[#secrets + 1] = url.encode(value)
-  end
-end
-
 -- The values that no error may repeat.
 local function secrets_of(who, fields)
-  local secrets = {}
-  add_secret(secrets, who.client_secret)
+  local list = {}
+  secrets.add(list, who.client_secret)
   for name, value in pairs(fields) do
     if not public[name] then
-      add_secret(secrets, value)
+      secrets.add(list, value)
     end
   end
-  return secrets
+  return list
 end
 
 --- Asks for a token.
@@ -82,10 +74,7 @@ end
 ---@return operations.Error? err  `details.kind` is "oauth" for what the server said, with its `details.error` such as
 ---  "invalid_grant"; else that of the HTTP client
 function grant.request(address, who, fields, transport)
-  local headers, sent = {}, {}
-  for name, value in pairs(fields) do
-    sent[name] = value
-  end
+  local headers, sent = {}, members.merged(fields)
   local ok, err = client.authenticate(who, sent, headers)
   if not ok then
     return nil, err or endpoint.failure("the client's own proof failed")

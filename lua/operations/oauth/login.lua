@@ -3,6 +3,7 @@
 local authorization = require("operations.oauth.authorization")
 local endpoint = require("operations.oauth.endpoint")
 local grant = require("operations.oauth.grant")
+local members = require("operations.members")
 local metadata = require("operations.oauth.metadata")
 local registration = require("operations.oauth.registration")
 local scope = require("operations.oauth.scope")
@@ -73,10 +74,7 @@ local function own_grant(options, server, client, record)
   if given == nil then
     return nil, err or endpoint.failure("the option 'grant' gave none", { error = "login_required" })
   end
-  local fields = { resource = record.resource, scope = record.scope }
-  for name, value in pairs(given) do
-    fields[name] = value
-  end
+  local fields = members.merged({ resource = record.resource, scope = record.scope }, given)
   return request(options, server, client, fields)
 end
 
@@ -84,6 +82,17 @@ end
 local function scope_of(options, server, wanted)
   local offline = wanted and options.open and metadata.contains(server.scopes, "offline_access")
   return offline and scope.union(wanted, "offline_access") or wanted
+end
+
+-- Who gives out tokens, and who we are there.
+local function parties(options, issuer)
+  local server, err = metadata.server(issuer, options)
+  if not server then
+    return nil, nil, err
+  end
+  local client
+  client, err = registration.client(options, server)
+  return client and server, client, err
 end
 
 --- Gets a first token, or one for other scopes.
@@ -99,13 +108,8 @@ function login.begin(options, issuer, resource, wanted)
     return nil, endpoint.failure(("%s wants a user to log in, and there is no way to a browser (option 'open')"):format(
       url.redact(issuer)), { error = "login_required" })
   end
-  local server, err = metadata.server(issuer, options)
+  local server, client, err = parties(options, issuer)
   if not server then
-    return nil, err
-  end
-  local client
-  client, err = registration.client(options, server)
-  if not client then
     return nil, err
   end
   local record = {
@@ -125,13 +129,8 @@ end
 ---@return operations.oauth.Token?
 ---@return operations.Error? err
 function login.refresh(options, record)
-  local server, err = metadata.server(record.issuer, options)
+  local server, client, err = parties(options, record.issuer)
   if not server then
-    return nil, err
-  end
-  local client
-  client, err = registration.client(options, server)
-  if not client then
     return nil, err
   elseif client.client_id ~= record.client_id then
     return nil, endpoint.failure("the refresh token belongs to another client", { error = "invalid_grant" })

@@ -5,6 +5,7 @@ local core = require("operations.core")
 local endpoint = require("operations.oauth.endpoint")
 local grant = require("operations.oauth.grant")
 local limits = require("operations.limits")
+local members = require("operations.members")
 local options = require("operations.oauth.options")
 local single_flight = require("operations.single_flight")
 
@@ -45,10 +46,7 @@ function token.is_fresh(held)
 end
 
 local function fields_of(self, held)
-  local fields = {}
-  for name, value in pairs(self.params or {}) do
-    fields[name] = value
-  end
+  local fields = members.merged(self.params)
   fields.scope, fields.resource = options.scope(self.scope), self.resource
   if self.refresh_token then
     fields.grant_type, fields.refresh_token = "refresh_token", held and held.refresh_token or self.refresh_token

@@ -42,9 +42,14 @@ local option_kinds = {
 }
 
 local function address_of(url, options)
-  local parsed = urls.parse(url)
+  local parsed, expected = urls.parse(url), nil
   if not parsed or parsed.scheme ~= "redis" and parsed.scheme ~= "rediss" then
-    error(("bad argument #1 to 'redis' (URL of redis or rediss expected, got %s)"):format(url), 3)
+    expected = "URL of redis or rediss"
+  elseif not parsed.path:find("^/?%d*$") or tonumber(parsed.port or 0) > 65535 then
+    expected = "redis://user:password@host:port/database, with %2F and the like in a password,"
+  end
+  if expected then
+    error(("bad argument #1 to 'redis' (%s expected, got %s)"):format(expected, urls.redact_any(url)), 3)
   end
   local user, password = (parsed.userinfo or ""):match("^([^:]*):?(.*)$")
   local address = { tls = parsed.scheme == "rediss", host = (parsed.host:gsub("^%[(.*)%]$", "%1")),
@@ -188,7 +193,7 @@ end
 --- Who asks by the same `requestId` gets the new outcome.
 ---@param what string|operations.DeadLetter  the operation, or a letter
 ---@return integer? count  how many there were
----@return operations.Error? err
+---@return operations.Error? err  BUSY: the queue has no room for all; details.revived, how many are queued again
 function Redis:revive_dead_letters(what)
   return self._letters:revive(what)
 end
@@ -249,6 +254,7 @@ function redis.connect(url, options)
   end
   local address = address_of(url, options)
   local prefix = options.prefix or "ops"
+  address.key = scripts.keys(prefix):any()
   local presence = presences.new(prefix)
   local self = setmetatable({
     id = presence.id, reconnects = true, _presence = presence, _prefix = prefix, _options = options,
@@ -272,7 +278,8 @@ function redis.connect(url, options)
   if not self._commands then
     return nil, err
   end
-  self._letters = letters.new(self._commands, scripts.keys(prefix), options.retention or limits.redis_retention)
+  self._letters = letters.new(self._commands, scripts.keys(prefix), options.retention or limits.redis_retention,
+    options.max_queue or limits.redis_queue)
   self._subscriber, err = link.connect(address, {
     channels = { presence:channel(self.id), presence.common },
     ready = ready,

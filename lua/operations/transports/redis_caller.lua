@@ -51,7 +51,8 @@ function redis_caller.new(options)
     add = function(words, n, call)
       local payload = call.payload
       words[n + 1], words[n + 2] = payload.requestId, call.text
-      words[n + 3], words[n + 4] = math.floor((payload.ttl or 0) + options.retention), call.again and "1" or "0"
+      words[n + 3] = math.floor(math.min((payload.ttl or 0) + options.retention, limits.redis_ages))
+      words[n + 4] = call.again and "1" or "0"
       return n + 4
     end,
     answered = function(call, reply, err)
@@ -284,7 +285,7 @@ function Caller:close()
   self:tidy()
   for id, call in pairs(self._calls) do
     call.accepted = true -- at least it will be, before it is taken back
-    self:abort({ requestId = id, reason = "the caller has left" })
+    self:abort(call_event.aborted(id, "the caller has left"))
   end
 end
 

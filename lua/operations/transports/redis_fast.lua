@@ -43,6 +43,24 @@ local function is_end(name, payload)
   return ends[name] or name == "call.responded" and payload.seq == nil
 end
 
+local function peer_of(self, node)
+  local peer = node.peer
+  if not peer then
+    peer = { node = node, vouches = self._vouches }
+    node.peer = peer
+  end
+  return peer
+end
+
+-- Only what is served, and by whom it was asked for, may be aborted by them.
+local function take_request(self, event, node, id)
+  local before = node.serving[id]
+  node.serving[id] = true
+  if self._receiver.event(event, peer_of(self, node)) == false then
+    node.serving[id] = before
+  end
+end
+
 --- Takes an event that came.
 ---@param event table
 ---@param payload table
@@ -51,7 +69,7 @@ function Fast:take(event, payload)
   local node, id = nodes:hear(event.from, core.now()), payload.requestId
   if type(id) == "string" then
     if event.type == "call.requested" then
-      node.serving[id] = true
+      return take_request(self, event, node, id)
     elseif event.type == "call.aborted" and node.serving[id] then
       node.serving[id] = nil
     elseif nodes:of(id) ~= node and event.type ~= "call.credit" then
@@ -60,12 +78,7 @@ function Fast:take(event, payload)
       nodes:release(id)
     end
   end
-  local peer = node.peer
-  if not peer then
-    peer = { node = node, vouches = self._vouches }
-    node.peer = peer
-  end
-  self._receiver.event(event, peer)
+  self._receiver.event(event, peer_of(self, node))
 end
 
 local function encode(self, name, payload)
@@ -166,7 +179,7 @@ function Fast:request(payload)
   if not text then
     return nil, err
   end
-  local node, failure = self._presence:find(operation)
+  local node, failure = self._presence:find(operation, payload.deadline)
   if failure then
     return nil, failure
   elseif not node then

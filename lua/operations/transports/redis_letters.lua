@@ -1,5 +1,6 @@
 --- The dead letters of mode `reliable`, requests that no worker survived: what there is, and what is to become of it.
 local argument = require("operations.argument")
+local errors = require("operations.error")
 local json = require("operations.json")
 local limits = require("operations.limits")
 local scripts = require("operations.transports.redis_scripts")
@@ -21,15 +22,17 @@ local LISTED = 100 -- unless said
 ---@field _link operations.RedisLink
 ---@field _keys operations.RedisKeys
 ---@field _retention number
+---@field _max_queue integer
 local Letters = {}
 Letters.__index = Letters
 
 ---@param link operations.RedisLink
 ---@param keys operations.RedisKeys
 ---@param retention number  ms
+---@param max_queue integer
 ---@return operations.RedisLetters
-function redis_letters.new(link, keys, retention)
-  return setmetatable({ _link = link, _keys = keys, _retention = retention }, Letters)
+function redis_letters.new(link, keys, retention, max_queue)
+  return setmetatable({ _link = link, _keys = keys, _retention = retention, _max_queue = max_queue }, Letters)
 end
 
 local function letter_of(operation, entry)
@@ -89,21 +92,34 @@ local function run(self, script, operation, keys, words)
   return script:call(self._link, 2 + #keys, all)
 end
 
--- Those from one id to another, as many as fit in one step: how many there were, and the last one's id.
+-- Those for which there is no room stay what they are.
+local function full(self, operation)
+  local err = errors.new("BUSY", ("%d requests for '%s' are queued, no more are accepted"):format(self._max_queue,
+    operation), {})
+  err.retryable = true
+  return err
+end
+
+-- Those from one id to another, as many as fit in one step: how many there were, why no more of them were, and the last
+-- one's id.
 local function revive_batch(self, operation, from, to)
   local entries, err = self._link:call("XRANGE", self._keys:dead(operation), from, to, "COUNT", limits.redis_batch)
   if not entries or #entries == 0 then
     return 0, err
   end
-  local keys, words = { self._keys:queue(operation) }, {}
+  local keys, words = { self._keys:queue(operation) }, { self._max_queue }
   for i, entry in ipairs(entries) do
     local letter = letter_of(operation, entry)
     keys[i + 1] = self._keys:record(letter.requestId)
-    words[2 * i - 1], words[2 * i] = entry[1], math.floor((letter.payload and letter.payload.ttl or 0)
-      + self._retention)
+    local ttl = letter.payload and tonumber(letter.payload.ttl) or 0
+    words[2 * i] = entry[1]
+    words[2 * i + 1] = math.floor(math.min(ttl + self._retention, limits.redis_ages))
   end
-  local count, problem = run(self, scripts.revive, operation, keys, words)
-  return count, problem, entries[#entries][1]
+  local reply, problem = run(self, scripts.revive, operation, keys, words)
+  if not reply then
+    return 0, problem
+  end
+  return reply[1], reply[2] == 1 and full(self, operation) or nil, entries[#entries][1]
 end
 
 -- The operation, and the letter's id where it is about one; misuse is told of two levels up.
@@ -123,10 +139,10 @@ local function newest_of(self, operation)
 end
 
 --- Queues those of an operation again, or one: each has as many attempts and as much time as at first, and what comes
---- of it is the outcome of its request.
+--- of it is the outcome of its request. Those that the queue has no room for stay.
 ---@param what string|operations.DeadLetter
 ---@return integer? count  how many there were
----@return operations.Error? err
+---@return operations.Error? err  BUSY: there is no room for all; details.revived, how many are queued again
 function Letters:revive(what)
   local operation, id = subject(what, "revive_dead_letters")
   local newest, err = id, nil
@@ -142,6 +158,9 @@ function Letters:revive(what)
       break
     end
     from = "(" .. last
+  end
+  if err and err.code == "BUSY" and err.details then
+    err.details.revived = total
   end
   if err then
     return nil, err

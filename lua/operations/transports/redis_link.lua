@@ -1,8 +1,10 @@
 --- One connection to Redis that is there again when it was lost: commands are pipelined, each has its answer, and what
 --- is published comes to whoever subscribed. It has exactly one owner.
 local compat = require("operations.compat")
+local core = require("operations.core")
 local errors = require("operations.error")
 local limits = require("operations.limits")
+local refusals = require("operations.transports.redis_refusal")
 local resp = require("operations.redis")
 local scheduler = require("operations.scheduler")
 local streams = require("operations.stream")
@@ -42,20 +44,6 @@ local function lost(self, err)
   end
 end
 
--- What the errors of Redis are here. Where it cannot serve us now, another connection may find one that can.
-local codes = {
-  NOAUTH = "ACCESS_DENIED", WRONGPASS = "ACCESS_DENIED", NOPERM = "ACCESS_DENIED", OOM = "BUSY",
-  LOADING = "TRANSPORT_LOST", MASTERDOWN = "TRANSPORT_LOST", READONLY = "TRANSPORT_LOST",
-  CLUSTERDOWN = "TRANSPORT_LOST",
-}
-
-local function refusal(message)
-  local code = codes[message:match("^%u+")] or "EXECUTION_ERROR"
-  local err = errors.new(code, "Redis: " .. message, { kind = "redis" })
-  err.retryable = code == "TRANSPORT_LOST" or code == "BUSY" or nil
-  return err
-end
-
 -- What comes on a link that subscribes; true where it ends the answer to a command.
 local pushed = {}
 
@@ -77,18 +65,30 @@ local function take(self, reply)
     return
   end
   local first = self._first
+  if first > self._last then -- from now on, every answer would be taken for that of another command
+    return lost(self, failure("protocol", "Redis answered what it was not asked"))
+  end
   local waiting, subject = self._waiting[first], self._subjects[first]
   self._waiting[first], self._subjects[first] = nil, nil
   self._first = first + 1
   if plain or not reply.err then
     return waiting and waiting(reply, nil, subject)
   end
-  local err = refusal(reply.err)
+  local err = refusals.error(reply.err)
   if waiting then
     waiting(nil, err, subject)
   end
   if err.code == "TRANSPORT_LOST" then
     lost(self, err)
+  end
+end
+
+local function take_all(self, stream, replies)
+  for i = 1, #replies do
+    take(self, replies[i])
+    if stream ~= self._stream then
+      return
+    end
   end
 end
 
@@ -103,11 +103,10 @@ local function on_bytes(self, stream, bytes, err)
   if not replies then
     return lost(self, failure("protocol", "not an answer of Redis: " .. problem))
   end
-  for i = 1, #replies do
-    take(self, replies[i])
-    if stream ~= self._stream then
-      return
-    end
+  -- One of another kind than its command has must end the connection, not the program.
+  local ok, raised = pcall(take_all, self, stream, replies)
+  if not ok and stream == self._stream then
+    lost(self, failure("protocol", "an answer of Redis makes no sense: " .. tostring(raised)))
   end
 end
 
@@ -174,9 +173,14 @@ function Link:call(...)
   return reply, err
 end
 
--- Connects, says who we are; true, or nil and why.
-local function connect(self)
-  local at = self._address
+-- Is it this node of a cluster that has our keys? Who may use no keys at all is content with any.
+local function has_key(self, key)
+  local _, err = self:call("GET", key)
+  return err == nil or err.code == "ACCESS_DENIED" or nil, err
+end
+
+-- Connects to a node, says who we are; true, or nil and why.
+local function connect_to(self, at)
   local stream, err = streams.connect(at.host, at.port, at)
   if not stream then
     return nil, err
@@ -196,6 +200,9 @@ local function connect(self)
   if ok then
     ok, err = self:call("PING") -- it may be there and not be ready
   end
+  if ok and at.key then
+    ok, err = has_key(self, at.key)
+  end
   if ok and self._channels then
     self._unconfirmed = #self._channels
     ok, err = self:call("SUBSCRIBE", compat.unpack(self._channels))
@@ -211,28 +218,53 @@ local function connect(self)
   return true
 end
 
+local HOPS = 4 -- of a cluster that is being changed
+
+-- The same, wherever in a cluster the keys are.
+local function connect(self)
+  local at = self._address
+  local ok, err = connect_to(self, at)
+  for _ = 1, HOPS do
+    local moved = not ok and type(err.details) == "table" and err.details.moved
+    if not moved then
+      break
+    end
+    at = refusals.elsewhere(at, moved)
+    ok, err = connect_to(self, at)
+  end
+  if not ok and at ~= self._address then
+    err = refusals.unreached(err, at, at.key)
+  end
+  return ok, err
+end
+
+local function await_loss(self)
+  scheduler.await(function(wake)
+    self._wake = wake
+    if not self._stream then
+      wake()
+    end
+  end)
+end
+
 -- Keeps it connected until it is closed.
 local function keep(self)
-  local failures = 0
+  local failures, since = 0, core.now()
   while not self._closed do
-    local ok, err = self._stream ~= nil, nil
+    local ok = self._stream ~= nil
     if not ok then
-      ok, err = connect(self)
+      ok = connect(self)
+      since = core.now()
       if ok then
-        failures = 0
         self._on_ready(self)
       end
     end
     if ok then
-      scheduler.await(function(wake)
-        self._wake = wake
-        if not self._stream then
-          wake()
-        end
-      end)
-    else
-      failures = failures + 1
-      self._err = err
+      await_loss(self)
+    end
+    -- One that is lost again at once is no better than none.
+    failures = core.now() - since < limits.reconnect_max_delay and failures + 1 or 0
+    if failures > 0 and not self._closed then
       local delay = math.min(limits.reconnect_delay * 2 ^ (failures - 1), limits.reconnect_max_delay)
       task.sleep(delay * (1 + 0.25 * math.random()) / 1000)
     end
@@ -245,6 +277,7 @@ end
 ---@field user? string
 ---@field password? string
 ---@field database? integer
+---@field key? string  of those that the node must have
 
 ---@class operations.RedisLinkEvents
 ---@field ready fun(link: operations.RedisLink)  whenever it is connected; may wait

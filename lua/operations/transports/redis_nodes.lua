@@ -39,7 +39,9 @@ function Nodes:hear(id, now, version, offers)
   if offers then
     node.version, node.offers = version, {}
     for _, offered in ipairs(offers) do
-      node.offers[offered] = true
+      if type(offered) == "string" then
+        node.offers[offered] = true
+      end
     end
   end
   return node, version ~= nil and node.version ~= version

@@ -186,20 +186,27 @@ end
 
 --- A process that serves an operation. Waits a moment for one, and asks again and again meanwhile.
 ---@param operation string
+---@param deadline? number  ms, for the wait
 ---@return operations.RedisNode?
 ---@return operations.Error? err  of the wait
-function Presence:find(operation)
+function Presence:find(operation, deadline)
   local node, stop = self.nodes:pick(operation), core.now() + limits.discovery
+  stop = deadline and math.min(stop, deadline) or stop
   while not node and core.now() < stop do
     self:ask()
     local failure = scheduler.try_await(function(wake)
       self._seekers[#self._seekers + 1] = wake
-      return scheduler.host().timer(limits.discovery / 5, wake)
+      return scheduler.host().timer(math.min(limits.discovery / 5, stop - core.now()), wake)
     end)
     if failure ~= nil then
       return nil, (errors.from(failure))
     end
     node = self.nodes:pick(operation)
+  end
+  if not node and stop == deadline then
+    local late = errors.new("TIMEOUT", ("nobody who serves '%s' was found before the deadline"):format(operation))
+    late.mayHaveRun = false
+    return nil, late
   end
   return node
 end

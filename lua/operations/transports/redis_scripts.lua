@@ -35,6 +35,11 @@ function Keys:dead(operation)
   return self._prefix .. "dead:" .. operation
 end
 
+--- One that nothing is kept under: who has it in a cluster has them all.
+function Keys:any()
+  return self._prefix .. "any"
+end
+
 --- The operations that have dead letters.
 function Keys:dead_operations()
   return self._prefix .. "dead"
@@ -145,19 +150,25 @@ redis.call("SET", KEYS[2], ARGV[3], "PX", ARGV[4])
 redis.call("PUBLISH", ARGV[5], ARGV[3])
 return 1]])
 
---- Dead letters, the operations with such, queue, records | operation; of each letter: its id, how long its record
---- lives (ms). Queues them again, where their requests are not queued yet. Answers with how many there were.
+--- Dead letters, the operations with such, queue, records | operation, longest queue; of each letter: its id, how long
+--- its record lives (ms). Queues them again, where their requests are not queued yet, while there is room. Answers with
+--- how many there were, and 1 when there was no room for more.
 redis_scripts.revive = script([=[
-local count = 0
+local count, room, full = 0, tonumber(ARGV[2]) - redis.call("XLEN", KEYS[3]), 0
 for i = 4, #KEYS do
-  local id, kept = ARGV[2 * i - 6], ARGV[2 * i - 5]
+  local id, kept = ARGV[2 * i - 5], ARGV[2 * i - 4]
   local letter = redis.call("XRANGE", KEYS[1], id, id)[1]
   if letter then
     local fields, known = {}, redis.call("GET", KEYS[i])
     for j = 1, #letter[2], 2 do fields[letter[2][j]] = letter[2][j + 1] end
-    if not known or string.sub(known, 1, 1) == "{" then
+    local queued = known and string.sub(known, 1, 1) ~= "{"
+    if not queued and room <= 0 then
+      full = 1
+      break
+    elseif not queued then
       local entry = redis.call("XADD", KEYS[3], "*", "i", fields.i, "f", fields.f, "p", fields.p, "a", "revived")
       redis.call("SET", KEYS[i], entry, "PX", kept)
+      room = room - 1
     end
     count = count + redis.call("XDEL", KEYS[1], id)
   end
@@ -166,7 +177,7 @@ if redis.call("XLEN", KEYS[1]) == 0 then
   redis.call("UNLINK", KEYS[1])
   redis.call("SREM", KEYS[2], ARGV[1])
 end
-return count]=])
+return { count, full }]=])
 
 --- Dead letters, the operations with such | operation, a letter's id or nothing. Answers with how many there were.
 redis_scripts.drop = script([[

@@ -6,9 +6,9 @@ local call_event = require("operations.call_event")
 local core = require("operations.core")
 local errors = require("operations.error")
 local json = require("operations.json")
+local leases = require("operations.transports.redis_leases")
 local limits = require("operations.limits")
 local readers = require("operations.transports.redis_reader")
-local scheduler = require("operations.scheduler")
 local scripts = require("operations.transports.redis_scripts")
 
 local redis_worker = {}
@@ -24,7 +24,7 @@ local redis_worker = {}
 ---@field started? boolean
 ---@field outcome? string  the event
 
-local ended
+local ended, free, late, start_waiting, take
 
 ---@class operations.RedisWorker
 local Worker = {}
@@ -37,7 +37,7 @@ Worker.__index = Worker
 function redis_worker.new(options)
   local self = setmetatable({
     _link = options.link, _address = options.address, _keys = options.keys, _presence = options.presence,
-    _receiver = options.receiver, _lease = options.lease, _attempts = options.attempts,
+    _receiver = options.receiver, _attempts = options.attempts,
     _retention = options.retention, _vouches = options.vouches, _max_message = options.max_message,
     _jobs = {}, _waiting = {}, _operations = {}, _ahead = 0,
   }, Worker)
@@ -48,6 +48,14 @@ function redis_worker.new(options)
       return n + 3
     end,
     answered = function(...) ended(self, ...) end,
+  })
+  self._leases = leases.new({
+    link = options.link, keys = options.keys, consumer = options.presence.id, lease = options.lease, jobs = self._jobs,
+    operations = function() return self._operations end,
+    room = function() return free(self) end,
+    take = function(...) take(self, ...) end,
+    taken = function() start_waiting(self) end,
+    lost = function(job) late(self, job) end,
   })
   return self
 end
@@ -61,7 +69,7 @@ end
 
 local function nothing() end
 
-local function late(self, job)
+function late(self, job)
   self._receiver.deliver("call.aborted", { requestId = job.id, reason = "its lease ran out: another has it" }, {})
 end
 
@@ -81,13 +89,6 @@ local function finish(self, job)
   self._outcomes:add(self._keys:queue(job.operation), self._keys:record(job.id), job)
 end
 
--- Lets others have a request at once.
-local function release(self, job)
-  self._jobs[job.id] = nil
-  scripts.release:send(self._link, nothing, 1, { self._keys:queue(job.operation), self._presence.id,
-    self._lease + limits.redis_forget, job.entry, job.deliveries - (job.started and 0 or 1) })
-end
-
 --- Ends a job with an event of its request. One that is aborted because this process leaves is for others to run.
 ---@param job operations.RedisJob
 ---@param name string
@@ -96,7 +97,7 @@ end
 ---@return operations.Error? err
 function Worker:finish(job, name, payload)
   if name == "call.aborted" and #self._receiver.offers() == 0 then
-    release(self, job)
+    self._leases:release(job)
     return true
   end
   local streams = payload.seq ~= nil
@@ -119,17 +120,36 @@ local function refuse(self, job, code, message)
   self:finish(job, "call.error", call_event.failure(job.id, errors.new(code, message)))
 end
 
+-- An id that is no UTF-8 can be in no answer; the job gets another one. True when it had such.
+local function rename(self, job)
+  local id = job.id
+  if json.encode(id) then
+    return false
+  end
+  job.id = core.random_id()
+  if self._jobs[id] == job then
+    self._jobs[id], self._jobs[job.id] = nil, job
+  end
+  return true
+end
+
 local function start(self, job)
   local payload = #job.text <= self._max_message and json.decode(job.text)
+  -- What callers of ours give is said twice, and was read.
+  if (type(payload) ~= "table" or payload.requestId ~= job.id) and rename(self, job) then
+    payload = nil
+  end
   if type(payload) ~= "table" then
     return refuse(self, job, "VALIDATION_ERROR", "the request is no JSON object, or too long")
   end
   job.started = true
-  if type(payload.ttl) == "number" then -- it waited
+  payload.requestId = job.id
+  if type(payload.ttl) == "number" then -- it waited, by Redis' clock; the deadline is by that of the caller
     local queued = core.now() + self._ahead - tonumber(job.entry:match("^%d+"))
-    payload.ttl = math.max(0, payload.ttl - math.max(0, queued))
+    payload.ttl, payload.deadline = math.max(0, payload.ttl - math.max(0, queued)), nil
+  elseif job.revived then
+    payload.deadline = nil
   end
-  payload.requestId, payload.deadline = job.id, not job.revived and payload.deadline or nil
   local taken = self._receiver.event({ type = "call.requested", payload = payload }, { job = job,
     attempt = job.attempt, vouches = self._vouches })
   if taken == false then
@@ -141,7 +161,7 @@ local function room(self, wake)
   return self._receiver.room and self._receiver.room(wake) or 0
 end
 
-local function start_waiting(self)
+function start_waiting(self)
   local waiting = self._waiting
   while waiting[1] and room(self) > 0 do
     local job = table.remove(waiting, 1)
@@ -152,6 +172,7 @@ local function start_waiting(self)
 end
 
 local function bury(self, job)
+  rename(self, job)
   local message = ("no worker survived it, %d tried"):format(self._attempts)
   local err = errors.new("POISON", message, { attempts = self._attempts })
   err.retryable, err.mayHaveRun = false, true
@@ -180,7 +201,7 @@ local setters = {
 }
 
 -- An entry that was read or taken over.
-local function take(self, operation, entry, deliveries)
+function take(self, operation, entry, deliveries)
   local job = { id = "", entry = entry[1], operation = operation, from = "", text = "", attempt = deliveries,
     deliveries = deliveries, started = nil, outcome = nil }
   local fields = entry[2]
@@ -201,66 +222,8 @@ local function take(self, operation, entry, deliveries)
   table.insert(self._waiting, job)
 end
 
-local function free(self)
+function free(self)
   return math.min(limits.redis_batch, room(self) - #self._waiting)
-end
-
--- Has the leases of what we work on begin anew.
-local function renew(self)
-  local by_operation, by_entry = {}, {}
-  for _, job in pairs(self._jobs) do
-    local list = by_operation[job.operation] or { self._keys:queue(job.operation), self._presence.id }
-    by_operation[job.operation], by_entry[job.entry] = list, job
-    list[#list + 1] = job.entry
-  end
-  for _, words in pairs(by_operation) do
-    scripts.renew:send(self._link, function(lost)
-      for _, entry in ipairs(lost or {}) do
-        local job = by_entry[entry]
-        if job.entry == entry and self._jobs[job.id] == job and not job.outcome then
-          self._jobs[job.id] = nil
-          late(self, job)
-        end
-      end
-    end, 1, words)
-  end
-end
-
--- Takes over what others let lie.
-local function claim(self, operation, from)
-  local count = free(self)
-  if count <= 0 then
-    return
-  end
-  scripts.claim:send(self._link, function(reply)
-    if not reply then
-      return
-    end
-    for _, entry in ipairs(reply[2]) do
-      take(self, operation, entry, entry[3])
-    end
-    start_waiting(self)
-    if reply[1] ~= "0-0" then
-      claim(self, operation, reply[1])
-    end
-  end, 1, { self._keys:queue(operation), self._presence.id, self._lease, from, count })
-end
-
-local function keep_leases(self)
-  self._timer = scheduler.host().timer(self._lease / 3 * (0.8 + 0.4 * math.random()), function()
-    if self._link.connected then
-      self:look_after()
-    end
-    keep_leases(self)
-  end)
-end
-
---- Renews our leases, takes over what others let lie.
-function Worker:look_after()
-  renew(self)
-  for _, operation in ipairs(self._operations) do
-    claim(self, operation, "0-0")
-  end
 end
 
 -- What waits for room here, and is not offered any more, is for others.
@@ -269,7 +232,7 @@ local function release_waiting(self, offered)
     local job = self._waiting[i]
     if not offered[job.operation] then
       table.remove(self._waiting, i)
-      release(self, job)
+      self._leases:release(job)
     end
   end
 end
@@ -294,11 +257,16 @@ function Worker:serve(offered)
         end
         return 0
       end, take = function(...) take(self, ...) end })
-    keep_leases(self)
+    self._leases:keep()
   end
   if self._reader then
     self._reader:serve(operations)
   end
+end
+
+--- Renews our leases, takes over what others let lie.
+function Worker:look_after()
+  self._leases:look_after()
 end
 
 --- How far Redis' clock is before ours.
@@ -335,11 +303,11 @@ function Worker:close()
   self._outcomes:flush()
   for _, job in pairs(self._jobs) do
     if not job.outcome then
-      release(self, job)
+      self._leases:release(job)
     end
   end
+  self._leases:close()
   if self._reader then
-    self._timer()
     self._reader:close()
   end
 end

@@ -68,15 +68,25 @@ local option_kinds = {
 }
 
 local reconnect_defaults = { delay = 100, max_delay = 30000, jitter = 0.25 }
+local reconnect_kinds = { delay = "number", max_delay = "number", jitter = "number" }
 
+-- Misuse is told of two levels up.
 local function policy_of(given)
   if not given then
     return nil
   end
-  return setmetatable(given == true and {} or given, { __index = reconnect_defaults })
+  local policy = {}
+  if given ~= true then
+    argument.options(given, reconnect_kinds, "reconnect", 4)
+  end
+  for name, default in pairs(reconnect_defaults) do
+    policy[name] = given ~= true and given[name] or default
+  end
+  return policy
 end
 
 local function adopt(self, stream, rest)
+  self._since = core.now()
   local mine = connection.new(stream, false, self.peer, self._options)
   mine.on_end = function(err)
     self:_lost(err)
@@ -86,9 +96,10 @@ local function adopt(self, stream, rest)
   mine:start(rest)
 end
 
--- Tries until it is connected again, or closed.
+-- Tries until it is connected again, or closed. One that is lost again at once is no better than none.
 local function reconnect(self)
-  local policy, failures = self._reconnect, 0
+  local policy = self._reconnect
+  local failures = core.now() - self._since < policy.max_delay and self._failures or 0
   while not self._closed do
     local delay = math.min(policy.delay * 2 ^ failures, policy.max_delay) * (1 + policy.jitter * math.random())
     task.sleep(delay / 1000)
@@ -97,6 +108,7 @@ local function reconnect(self)
     end
     local stream, err, rest = open(self._parsed, self._options)
     if stream and not self._closed then
+      self._failures = failures + 1
       adopt(self, stream, rest)
       self._receiver.ready()
       return
@@ -155,11 +167,13 @@ function websocket.connect(url, options)
   argument.expect(url, "string", 1, "websocket")
   argument.optional(options, "table", 2, "websocket")
   local parsed = urls.parse(url)
-  if not parsed or parsed.scheme ~= "ws" and parsed.scheme ~= "wss" then
-    error(("bad argument #1 to 'websocket' (URL of ws or wss expected, got %s)"):format(url), 2)
+  if not parsed or parsed.scheme ~= "ws" and parsed.scheme ~= "wss" or url:find("[%c ]")
+    or tonumber(parsed.port or 0) > 65535 then
+    error(("bad argument #1 to 'websocket' (URL of ws or wss expected, got %s)"):format(urls.redact_any(url)), 2)
   end
   options = options or {}
   argument.options(options, option_kinds, "websocket")
+  local policy = policy_of(options.reconnect)
   if options.token and options.token:find("[%c ]") then
     error("bad option 'token' to 'websocket' (no blanks or control characters expected)", 2)
   end
@@ -168,8 +182,8 @@ function websocket.connect(url, options)
     return nil, err
   end
   return setmetatable({
-    peer = {}, _parsed = parsed, _options = options, _stream = stream, _rest = rest,
-    _reconnect = policy_of(options.reconnect), reconnects = options.reconnect and true or nil,
+    peer = {}, _failures = 0, _parsed = parsed, _options = options, _stream = stream, _rest = rest,
+    _reconnect = policy, reconnects = options.reconnect and true or nil,
   }, Spoke)
 end
 

@@ -68,11 +68,7 @@ function messages.binary(self)
 end
 
 function messages.close(self, payload)
-  local code, reason = payload:match("^(%d+) (.*)$")
-  if not json.encode(reason) then
-    reason = "" -- no UTF-8; wslay lets some through that comes in pieces
-  end
-  self._closing = ("closed by the other side: %s %s"):format(code, reason)
+  self._closing = "closed by the other side: " .. payload -- its code and its reason
 end
 
 -- A ping was answered already; that anything comes is what counts.

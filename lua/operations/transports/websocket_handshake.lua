@@ -134,7 +134,7 @@ function websocket_handshake.read_request(bytes, protocol)
     return nil, problem and 400 or nil, problem
   end
   local headers = head.headers
-  local path = head.first:match("^GET (/[^ ]*) HTTP/1%.1$")
+  local path = head.first:match("^GET (/[^%c ]*) HTTP/1%.1$")
   if not path then
     return nil, 400, "GET of a path in HTTP/1.1 expected"
   elseif not lists(headers.upgrade, "websocket") or not lists(headers.connection, "upgrade") then
@@ -167,7 +167,7 @@ function websocket_handshake.accept(request, protocol)
 end
 
 local phrases = { [400] = "Bad Request", [401] = "Unauthorized", [403] = "Forbidden", [426] = "Upgrade Required",
-  [503] = "Service Unavailable" }
+  [500] = "Internal Server Error", [503] = "Service Unavailable" }
 
 --- The server's refusal.
 ---@param status integer

@@ -59,6 +59,23 @@ local function may_come_from(self, origin)
   return false
 end
 
+-- Who the authoriser says it is. Its mistakes are told of here, not to who connects.
+local function authorized(authorize, request)
+  local function report(raised)
+    task.on_error(raised, debug.traceback("authorize: " .. tostring(raised)))
+  end
+  local ok, identity, reason = xpcall(authorize, report, request)
+  if ok and identity and type(identity) ~= "table" then
+    ok = report(("an identity expected, got %s"):format(type(identity)))
+  end
+  if not ok then
+    return nil, 500, "the authorization failed"
+  elseif not identity then
+    return nil, 401, type(reason) == "string" and reason or "not authorized"
+  end
+  return { identity = identity }
+end
+
 -- Who it is; nil, status and reason when it may not connect.
 local function identify(self, request)
   local authorize = self._options.authorize
@@ -67,11 +84,7 @@ local function identify(self, request)
   elseif not authorize then
     return {}
   end
-  local identity, reason = authorize(request)
-  if not identity then
-    return nil, 401, type(reason) == "string" and reason or "not authorized"
-  end
-  return { identity = identity }
+  return authorized(authorize, request)
 end
 
 local function serve(self, stream, peer, request)

@@ -3,7 +3,8 @@
 --- It waits in `io.read` and answers in order, except where a tool says otherwise. The tool `heard` gives everything
 --- that the client sent, as it came. Options: `silent=METHOD` (never answers it), `exit=METHOD` (ends at it),
 --- `version=X` (what initialize answers), `tools=N` (more tools, on pages of 2), `cursor=loop`, `nulls=yes` (null where
---- something may be left out).
+--- something may be left out), `restless=yes` (says after every list that it has changed),
+--- `tasks=no` (does not declare that it has tasks).
 local json = require("operations.json")
 
 local MODERN, LEGACY = "2026-07-28", "2025-11-25"
@@ -172,16 +173,34 @@ tool("grow", {}, function(arguments)
   return text("grown")
 end)
 
+-- The list changes while it is on its way.
+tool("grow_midway", {}, function(arguments)
+  local list = methods["tools/list"]
+  methods["tools/list"] = function(params)
+    local old = list(params)
+    methods["tools/list"] = list
+    tool(arguments.name, {}, function()
+      return text("new")
+    end)
+    notify("notifications/tools/list_changed")
+    return old
+  end
+  return text("will grow")
+end)
+
 tool("research", { execution = { taskSupport = "required" } }, function(arguments, params)
   local task = { taskId = "t1", status = "working", pollInterval = arguments.poll or 10, ttl = 60000, polls = 0,
     goal = arguments.goal }
   methods["tasks/get"] = function()
     task.polls = task.polls + 1
     task.status = task.polls >= (arguments.polls or 3) and task.goal or "working"
+    if params._meta and params._meta.progressToken then
+      notify("notifications/progress", { progressToken = params._meta.progressToken, progress = task.polls })
+    end
     return task
   end
   methods["tasks/result"] = function()
-    return structured({ polls = task.polls })
+    return task.goal == "completed" and structured({ polls = task.polls }) or nil
   end
   methods["tasks/cancel"] = function()
     cancelled[#cancelled + 1] = { task = "t1" }
@@ -220,6 +239,7 @@ end
 local capabilities = {
   tools = { listChanged = true }, resources = { subscribe = true, listChanged = true }, prompts = object,
   logging = object, completions = object,
+  tasks = not options.tasks and { cancel = object, requests = { tools = { call = object } } } or nil,
 }
 local server = { name = "spec-server", version = "1.0.0" }
 methods["initialize"] = function(params)
@@ -308,6 +328,9 @@ function handle(message)
       result.resultType = result.resultType or options.nulls and json.null or "complete"
     end
     send({ id = message.id, result = result })
+    if options.restless and method == "tools/list" then
+      notify("notifications/tools/list_changed")
+    end
   elseif failure then
     send({ id = message.id, error = failure })
   end

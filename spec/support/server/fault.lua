@@ -1,5 +1,5 @@
 -- /fault/NAME: a server that is broken or hostile, on the bare socket; what takes its time or never ends is here, what
--- is said at once is in raw.lua. Ends when the client goes.
+-- is said at once is in raw.lua. Ends when the client goes. /fault/unasked notes under `note` when it said something.
 local socket = assert(ngx.req.socket(true))
 local ok = "HTTP/1.1 200 OK\r\nConnection: close\r\n"
 
@@ -38,6 +38,17 @@ local faults = {
   end,
   stalled_body = function()
     socket:send(ok .. "Content-Length: 100\r\n\r\nsome")
+    stall()
+  end,
+  unasked = function()
+    socket:send("HTTP/1.1 200 OK\r\nContent-Length: 2\r\n\r\nok")
+    ngx.sleep(0.02)
+    socket:send("HTTP/1.1 200 OK\r\nContent-Length: 4\r\n\r\nevil")
+    ngx.shared.notes:set(ngx.var.arg_note, "said")
+    stall()
+  end,
+  stalled_error = function()
+    socket:send("HTTP/1.1 500 Internal Server Error\r\nContent-Length: 100\r\n\r\nsome")
     stall()
   end,
   dripping_body = function()

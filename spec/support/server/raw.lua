@@ -37,7 +37,8 @@ local answers = {
   informing = ("HTTP/1.1 102 Processing\r\n\r\n"):rep(50) .. closing .. "Content-Length: 2\r\n\r\nok",
   repeated = closing
     .. "X-Many: a\r\nx-many:   b  \r\nSet-Cookie: a=1; Path=/\r\nSet-Cookie: b=2\r\n"
-    .. "X-Folded: one\r\n  two\r\nX-None:\r\nContent-Length: 2\r\n\r\nok",
+    .. "X-Folded: one\r\n  two\r\nX-None:\r\nSet-Cookie: c=3;\r\n  Path=/c\r\nContent-Length: 2\r\n\r\nok",
+  bare_cr = closing .. "X-A: a\rX-B: b\r\nContent-Length: 2\r\n\r\nok",
   big_headers = closing .. ("X-Filler: " .. ("x"):rep(1000) .. "\r\n"):rep(90) .. "Content-Length: 2\r\n\r\nok",
   unknown_encoding = closing .. "Content-Encoding: rot13\r\nContent-Length: 5\r\n\r\nuryyb",
   equal_lengths = closing .. "Content-Length: 5\r\nContent-Length: 5\r\n\r\nhello",
@@ -89,6 +90,9 @@ local generated = {
   end,
   cut_gzip = function()
     return gzipped(tonumber(ngx.req.get_uri_args().cut or 20))
+  end,
+  two_of_gzip = function()
+    return closing .. "Content-Encoding: gzip\r\n\r\n" .. gzip() .. gzip()
   end,
   bomb = function()
     local file = io.popen("head -c 33554432 /dev/zero | gzip -c")

@@ -1,7 +1,8 @@
 --- What a registry can be told when it is made.
 local argument = require("operations.argument")
+local log = require("operations.log")
 
-local options = {}
+local registry_options = {}
 
 ---@class operations.RegistryOptions
 ---@field normalize? "cast"|"force"|"off"  what happens to handlers' results, default "cast"
@@ -9,12 +10,6 @@ local options = {}
 ---@field on_change? fun(operationId: string, changes: table[])  told of every change that casting made
 ---@field log? fun(level: string, message: string, details: any)  default: warnings and errors to stderr
 ---@field middleware? (fun(handler: function, spec: operations.Spec): function)[]  wrapped around every handler
-
-local function log_to_stderr(level, message)
-  if level == "warn" or level == "error" then
-    io.stderr:write("operations: ", level, ": ", message, "\n")
-  end
-end
 
 local function first_line(warning)
   local issue = warning.issues[1] or warning.changes[1]
@@ -40,19 +35,19 @@ end
 --- Checks what was given and fills in the defaults.
 ---@param given? operations.RegistryOptions
 ---@return operations.RegistryOptions
-function options.new(given)
+function registry_options.new(given)
   given = given == nil and {} or given
   check(given)
-  local log = given.log or log_to_stderr
+  local write = given.log or log.to_stderr
   return {
     normalize = given.normalize or "cast",
-    log = log,
+    log = write,
     on_warning = given.on_warning or function(warning)
-      log("warn", first_line(warning), warning)
+      write("warn", first_line(warning), warning)
     end,
     on_change = given.on_change,
     middleware = given.middleware or {},
   }
 end
 
-return options
+return registry_options

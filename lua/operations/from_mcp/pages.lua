@@ -2,7 +2,7 @@
 local core = require("operations.core")
 local limits = require("operations.limits")
 
-local listing = {}
+local pages = {}
 
 --- Asks for all pages. A cursor is opaque, "" is one too; no cursor, or null, is the end. A server that gives the same
 --- cursor twice, or does not come to an end, is told of and asked no further.
@@ -11,7 +11,7 @@ local listing = {}
 ---@param report fun(problem: string)
 ---@return table[]? items
 ---@return operations.Error? err
-function listing.all(request, key, report)
+function pages.all(request, key, report)
   local items, seen, cursor = setmetatable({}, core.array_mt), {}, nil
   for _ = 1, limits.mcp_pages do
     local page, err = request({ cursor = cursor })
@@ -34,4 +34,4 @@ function listing.all(request, key, report)
   return items
 end
 
-return listing
+return pages

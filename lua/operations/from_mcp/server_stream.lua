@@ -1,10 +1,11 @@
---- The stream on which a legacy server says things by itself: opened with GET, opened again when it ends.
+--- The stream on which a legacy server says things by itself (Streamable HTTP, 2025-03-26 to 2025-11-25): opened with
+--- GET, opened again when it ends.
 local event_reader = require("operations.from_mcp.event_reader")
 local limits = require("operations.limits")
 local requester = require("operations.from_mcp.requester")
 local task = require("operations.task")
 
-local listener = {}
+local server_stream = {}
 
 -- Opens the stream; nil when there is none to be had, or not now.
 local function open(link, reader)
@@ -22,7 +23,7 @@ end
 
 --- Listens until the link is closed or expired, the server has no such stream, or it fails too often in a row.
 ---@param link operations.mcp.Http
-function listener.run(link)
+function server_stream.run(link)
   local reader, failures = event_reader.new(link._config.max_message), 0
   while not link.closed and not link.expired and failures < limits.reconnects do
     local stream, _, never = open(link, reader)
@@ -48,4 +49,4 @@ function listener.run(link)
   link._listener = nil
 end
 
-return listener
+return server_stream

@@ -1,0 +1,44 @@
+--- JSON Pointers (RFC 6901): paths into a value.
+local json_pointer = {}
+
+--- A key as a token of a pointer.
+---@param key any  of an array its index, from 1
+---@return string
+function json_pointer.escape(key)
+  return type(key) == "number" and tostring(key - 1) or (tostring(key):gsub("~", "~0"):gsub("/", "~1"))
+end
+
+--- What a token says.
+---@param token string
+---@return string
+function json_pointer.unescape(token)
+  return (token:gsub("~1", "/"):gsub("~0", "~"))
+end
+
+--- The member of an object, or the item of an array, that a token names.
+---@param node any
+---@param token string  unescaped
+---@return any
+function json_pointer.child(node, token)
+  if type(node) ~= "table" then
+    return nil
+  end
+  local child = node[token]
+  if child == nil and token:find("^%d+$") then
+    child = node[tonumber(token) + 1]
+  end
+  return child
+end
+
+--- What a pointer leads to from `node`.
+---@param node any
+---@param pointer string
+---@return any  nil when there is nothing
+function json_pointer.get(node, pointer)
+  for token in pointer:gmatch("/([^/]*)") do
+    node = json_pointer.child(node, json_pointer.unescape(token))
+  end
+  return node
+end
+
+return json_pointer

@@ -1,0 +1,23 @@
+local members = require("operations.members")
+local operations = require("operations")
+
+describe("members", function()
+  it("are merged, the last one counts", function()
+    local first = { a = 1, b = 1 }
+    assert.same({ a = 1, b = 2, c = 3 }, members.merged(first, nil, { b = 2 }, { c = 3 }))
+    assert.same({ a = 1, b = 1 }, first)
+    assert.same({}, members.merged(nil))
+  end)
+
+  it("are copied with the mark", function()
+    local list = operations.array({ {} })
+    local copy = members.copy(list)
+    assert.equal(operations.array_mt, getmetatable(copy))
+    assert.is_true(copy ~= list and copy[1] == list[1])
+    assert.is_nil(getmetatable(members.merged(list)))
+  end)
+
+  it("have names, in order", function()
+    assert.same({ "2", "a", "b" }, members.names({ b = 1, a = 2, [2] = 3 }))
+  end)
+end)

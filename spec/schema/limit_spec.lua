@@ -1,0 +1,100 @@
+--- Schemas and values that would take for ever: each of these doubles what is to do with every level.
+local operations = require("operations")
+local schema = require("operations.schema")
+
+local LEVELS = 60
+
+-- Each definition asks the next one twice of the same value; the last one is `last`.
+local function doubling(keyword, last)
+  local definitions = { ["n" .. LEVELS + 1] = last }
+  for i = 1, LEVELS do
+    local following = { ["$ref"] = "#/$defs/n" .. i + 1 }
+    definitions["n" .. i] = { [keyword] = { following, following } }
+  end
+  return { ["$defs"] = definitions, ["$ref"] = "#/$defs/n1" }
+end
+
+local function nested(innermost)
+  local value = innermost
+  for _ = 1, LEVELS do
+    value = { a = value }
+  end
+  return value
+end
+
+local self = { ["$ref"] = "#" }
+
+describe("what would take for ever is refused,", function()
+  local function refused(definition, value)
+    local compiled = assert(schema.compile(definition))
+    local ok, issues = compiled:check(value)
+    assert.is_false(ok)
+    assert.is_true(#issues >= 1)
+    assert.equal(value, (compiled:cast(value)))
+    assert.equal(value, (compiled:cast(value, "force")))
+    assert.equal(value, compiled:fill(value))
+    return issues
+  end
+
+  it("of alternatives that no value fits", function()
+    local issues = refused(doubling("anyOf", { type = "string" }), 1)
+    assert.equal("takes too many steps to check", issues[1].message)
+  end)
+
+  it("of alternatives that are the schema itself", function()
+    refused({ anyOf = { self, self } }, 1)
+  end)
+
+  it("of parts that every value fits, also where none should", function()
+    refused(doubling("allOf", { type = "integer" }), 1)
+    local definition = doubling("oneOf", { type = "string" })
+    definition["not"], definition["$ref"] = { ["$ref"] = definition["$ref"] }, nil
+    local issues = refused(definition, 1)
+    assert.equal("cannot be checked within the limits of depth, steps and patterns", issues[1].message)
+  end)
+
+  it("of members by name and by pattern", function()
+    refused({ type = "object", properties = { a = self }, patternProperties = { ["^a"] = self } }, nested({}))
+  end)
+
+  it("of unions within unions", function()
+    local function branch(missing)
+      return { type = "object", properties = { a = self }, required = { missing } }
+    end
+    refused({ anyOf = { branch("y"), branch("z") } }, nested({}))
+  end)
+end)
+
+describe("a limit that was reached", function()
+  local definition = { ["not"] = { pattern = "^(a+)+\\1$" } }
+  local backtracking = ("a"):rep(40) .. "b"
+
+  it("says so in the call's error and in the warning", function()
+    local warnings = {}
+    local registry = operations.registry({ on_warning = function(warning) warnings[#warnings + 1] = warning end })
+    assert(registry:register({ namespace = "a", name = "b", inputSchema = definition, handler = print }))
+    assert(registry:register({ namespace = "a", name = "c", outputSchema = definition, handler = function()
+      return backtracking
+    end }))
+    local _, err = registry:execute("a.b", backtracking)
+    assert.equal("VALIDATION_ERROR", err.code)
+    assert.equal("cannot be checked within the limits of depth, steps and patterns", err.details[1].message)
+    assert.equal(backtracking, assert(registry:execute("a.c")).data)
+    assert.equal("cannot be checked within the limits of depth, steps and patterns", warnings[1].issues[1].message)
+  end)
+
+  it("is none for large values", function()
+    local text = { type = "string", allOf = { { minLength = 1 }, { maxLength = 9 } } }
+    local item = { anyOf = { text, { type = "null" } } }
+    local compiled = assert(schema.compile({ items = item }))
+    local list = {}
+    for i = 1, 1000000 do
+      list[i] = "x"
+    end
+    assert.is_true(compiled:check(list))
+    list[#list] = "0123456789"
+    local ok, issues = compiled:check(list)
+    assert.is_false(ok)
+    assert.equal("/999999", issues[1].path)
+  end)
+end)

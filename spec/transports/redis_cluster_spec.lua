@@ -1,0 +1,179 @@
+--- A Redis Cluster of two nodes: the keys of a prefix are on one of them.
+local eventually = require("spec.support.eventually")
+local operations = require("operations")
+local redis = require("spec.support.redis")
+local resp = require("operations.redis")
+local scripts = require("operations.transports.redis_scripts")
+local streams = require("operations.stream")
+
+local function quiet() end
+
+local directory, nodes
+
+-- Asks a node; an answer of it.
+local function ask(node, ...)
+  local reader, reply = resp.reader(), nil
+  local stream = assert(streams.connect("127.0.0.1", node.port))
+  stream:each_chunk(function(bytes)
+    for _, came in ipairs(bytes and reader:feed(bytes) or {}) do
+      reply = came
+    end
+  end)
+  stream:offer(resp.command(...))
+  eventually(function()
+    return reply ~= nil
+  end)
+  stream:close()
+  return reply
+end
+
+local function start_node(name)
+  local bus = redis.free_port()
+  local node = redis.start(nil, nil, ("--cluster-enabled yes --dir '%s' --cluster-config-file '%s' --cluster-port %d")
+    :format(directory, name, bus))
+  node.bus = bus
+  return node
+end
+
+setup(function()
+  directory = os.tmpname()
+  os.remove(directory)
+  os.execute("mkdir " .. directory)
+  nodes = { start_node("one"), start_node("two") }
+  operations.run(function()
+    nodes[1].id, nodes[2].id = ask(nodes[1], "CLUSTER", "MYID"), ask(nodes[2], "CLUSTER", "MYID")
+    assert.equal("OK", ask(nodes[1], "CLUSTER", "ADDSLOTSRANGE", 0, 8191))
+    assert.equal("OK", ask(nodes[2], "CLUSTER", "ADDSLOTSRANGE", 8192, 16383))
+    assert.equal("OK", ask(nodes[1], "CLUSTER", "MEET", "127.0.0.1", nodes[2].port, nodes[2].bus))
+    for _, node in ipairs(nodes) do
+      eventually(function()
+        return ask(node, "CLUSTER", "INFO"):find("cluster_state:ok", 1, true)
+      end)
+    end
+  end)
+end)
+
+teardown(function()
+  for _, node in ipairs(nodes) do
+    node.stop()
+  end
+  os.execute("rm -r " .. directory)
+end)
+
+-- The slot of a prefix, the node that has it, and the other one.
+local function places(prefix)
+  local slot = ask(nodes[1], "CLUSTER", "KEYSLOT", scripts.keys(prefix):any())
+  if slot < 8192 then
+    return slot, nodes[1], nodes[2]
+  end
+  return slot, nodes[2], nodes[1]
+end
+
+local function connect(node, mode, prefix)
+  return operations.call_map(assert(operations.transports.redis(node.url, { mode = mode, prefix = prefix })),
+    { log = quiet })
+end
+
+local function serve(map)
+  local registry = operations.registry({ log = quiet })
+  registry:register({ namespace = "a", name = "echo", handler = function(input)
+    return input
+  end })
+  registry:register({ namespace = "a", name = "ticks", type = "subscription", handler = function()
+    coroutine.yield(1)
+    coroutine.yield(2)
+  end })
+  return operations.call_handler(registry, map)
+end
+
+for _, mode in ipairs({ "fast", "reliable" }) do
+  describe("over a Redis Cluster, " .. mode .. ",", function()
+    it("processes meet on the node that has the keys, whichever each connects to", function()
+      operations.run(function()
+        local _, owner, other = places("ops")
+        for _, pair in ipairs({ { owner, other }, { other, owner }, { other, other } }) do
+          local served, map = connect(pair[1], mode), connect(pair[2], mode)
+          serve(served)
+          for i = 1, 3 do
+            assert.equal(i, assert(map:call("a.echo", { i })).data[1])
+          end
+          local ticks = assert(map:subscribe("a.ticks"))
+          assert.equal(1, assert(ticks:next()).data)
+          assert.equal(2, assert(ticks:next()).data)
+          assert.is_nil(ticks:next())
+          map:close()
+          served:close()
+        end
+      end)
+    end)
+  end)
+end
+
+describe("over a Redis Cluster, reliable,", function()
+  it("calls wait while the keys are moved to another node, and go on there", function()
+    operations.run(function()
+      local slot, owner, other = places("moved")
+      local served, map = connect(owner, "reliable", "moved"), connect(owner, "reliable", "moved")
+      serve(served)
+      assert(map:call("a.echo"))
+      -- What is there is not taken along: as if that had been lost on the way.
+      ask(other, "CLUSTER", "SETSLOT", slot, "IMPORTING", owner.id)
+      ask(owner, "CLUSTER", "SETSLOT", slot, "MIGRATING", other.id)
+      local call = operations.spawn(function()
+        return map:call("a.echo", { "moved" })
+      end)
+      local _, err = operations.transports.redis(owner.url, { mode = "reliable", prefix = "moved" })
+      assert.same({ "TRANSPORT_LOST", true }, { err.code, err.retryable })
+      assert.matches("ASK .*it goes on when they are there", err.message)
+      for _, key in ipairs(ask(owner, "CLUSTER", "GETKEYSINSLOT", slot, 100)) do
+        ask(owner, "UNLINK", key)
+      end
+      for _, node in ipairs({ other, owner }) do
+        assert.equal("OK", ask(node, "CLUSTER", "SETSLOT", slot, "NODE", other.id))
+      end
+      assert.same({ "moved" }, assert(call:wait()).data)
+      assert.is_true(ask(other, "EXISTS", scripts.keys("moved"):queue("a.echo")) == 1)
+      map:close()
+      served:close()
+    end)
+  end)
+
+  it("the error names a node that cannot be reached", function()
+    operations.run(function()
+      local listener
+      listener = assert(streams.listen("127.0.0.1", 0, function(stream)
+        local reader = resp.reader()
+        stream:each_chunk(function(bytes)
+          for _, command in ipairs(bytes and reader:feed(bytes) or {}) do
+            stream:offer(command[1] == "PING" and "+PONG\r\n" or "-MOVED 7 127.0.0.1:1\r\n")
+          end
+        end)
+      end))
+      local transport, err = operations.transports.redis("redis://:secret@127.0.0.1:" .. listener.port)
+      assert.is_nil(transport)
+      assert.equal("TRANSPORT_LOST", err.code)
+      assert.matches("Redis Cluster has the keys like 'ops:{ops}:any' on 127.0.0.1:1,", err.message, 1, true)
+      assert.is_nil(err.message:find("secret", 1, true))
+      listener:close()
+    end)
+  end)
+
+  it("nodes that send from one to another for ever are left", function()
+    operations.run(function()
+      local asked, listener = 0, nil
+      listener = assert(streams.listen("127.0.0.1", 0, function(stream)
+        local reader = resp.reader()
+        stream:each_chunk(function(bytes)
+          for _, command in ipairs(bytes and reader:feed(bytes) or {}) do
+            asked = asked + (command[1] == "GET" and 1 or 0)
+            stream:offer(command[1] == "PING" and "+PONG\r\n" or ("-MOVED 7 :%d\r\n"):format(listener.port))
+          end
+        end)
+      end))
+      local _, err = operations.transports.redis("redis://127.0.0.1:" .. listener.port)
+      assert.matches("MOVED", err.message)
+      assert.is_true(asked < 10)
+      listener:close()
+    end)
+  end)
+end)
