@@ -156,10 +156,11 @@ describe("a reactor", function()
   end)
 
   it("does not wait when asked not to", function()
-    reactor:timer(60000)
+    local handle = reactor:timer(60000)
     reactor:step(0)
     assert.is_nil((reactor:next()))
     assert.equal(1, reactor:inflight())
+    handle:cancel()
   end)
 
   describe("with timers", function()

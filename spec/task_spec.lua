@@ -551,9 +551,10 @@ describe("task", function()
       local cancelled = false
       task.run(function()
         task.await(function(wake)
-          host.timer(10, wake)
+          local stop = host.timer(10, wake)
           return function()
             cancelled = true
+            stop()
           end
         end)
       end)

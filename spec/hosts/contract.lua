@@ -41,14 +41,15 @@ return function(name, busted)
     end)
 
     it("runs timers in the order of their times", function()
-      local order = {}
+      local order, held = {}, {}
       for _, ms in ipairs({ 60, 20, 40 }) do
-        host.timer(ms, function()
+        held[ms] = host.timer(ms, function()
           order[#order + 1] = ms
         end)
       end
       task.sleep(0.08)
       assert.same({ 20, 40, 60 }, order)
+      held[20]() -- does nothing any more
     end)
 
     it("stops a timer that nobody waits for any more", function()
@@ -58,6 +59,17 @@ return function(name, busted)
       end)
       stop()
       task.sleep(0.03)
+      assert.is_false(fired)
+    end)
+
+    it("drops a timer with what stops it", function()
+      local fired = false
+      host.timer(20, function()
+        fired = true
+      end)
+      collectgarbage()
+      collectgarbage()
+      task.sleep(0.04)
       assert.is_false(fired)
     end)
 

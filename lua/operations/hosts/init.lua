@@ -7,7 +7,8 @@ local hosts = {}
 ---@class operations.Host
 ---@field name string
 ---@field now fun(): integer  ms since the epoch
----@field timer fun(ms: number, fn: fun()): fun()  calls `fn` once, later; returns what stops it
+---@field timer fun(ms: number, fn: fun()): fun()  calls `fn` once, later; returns what stops it, by being called or,
+---sooner or later, dropped: who waits holds it
 ---@field block? fun(poll: fun(): boolean, boolean)  lets things happen until `poll()` is true; its second result says
 ---that more can run at once
 ---@field schedule? fun(turn: operations.Turn)  has the host's loop call `turn` soon, and again while it returns true;

@@ -59,7 +59,7 @@ end
 --- A one-shot timer.
 ---@param ms number
 ---@param fn fun()
----@return fun() stop
+---@return fun() stop  dropping it stops as well
 function reactor_loop.timer(ms, fn)
   local handle = get():timer(ms, function()
     fn()
