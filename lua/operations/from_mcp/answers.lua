@@ -52,15 +52,13 @@ local function completed(form, content)
   if type(form) ~= "table" then
     return content
   end
-  local filled = {}
+  local defaults = {}
   for name, property in pairs(type(form.properties) == "table" and form.properties or {}) do
     if type(property) == "table" then
-      filled[name] = property.default
+      defaults[name] = property.default
     end
   end
-  for name, value in pairs(content or {}) do
-    filled[name] = value
-  end
+  local filled = members.merged(defaults, content)
   local compiled = schema.compile(form)
   if compiled then
     local ok, issues = compiled:check(filled)

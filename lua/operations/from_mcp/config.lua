@@ -108,10 +108,7 @@ local function auth_of(given)
   if auth == nil or auth.challenged then
     return auth
   end
-  local options = { http = given.http, ca_file = given.ca_file, proxy = given.proxy }
-  for key, value in pairs(auth) do
-    options[key] = value
-  end
+  local options = members.merged({ http = given.http, ca_file = given.ca_file, proxy = given.proxy }, auth)
   local authorizer = require("operations.oauth.authorizer") -- where nobody logs in it is not needed
   local ok, made = pcall(authorizer.new, options)
   if not ok then

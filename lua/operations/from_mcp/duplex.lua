@@ -3,6 +3,7 @@
 --- not; it calls `take` and `lost`.
 local core = require("operations.core")
 local errors = require("operations.error")
+local members = require("operations.members")
 local message = require("operations.mcp.message")
 local pendings = require("operations.mcp.pending")
 local repair = require("operations.mcp.repair")
@@ -33,10 +34,7 @@ duplex.methods = Duplex
 --- Makes a kind of connection: it has all the methods, to be added to.
 ---@return table class
 function duplex.class()
-  local class = {}
-  for name, method in pairs(Duplex) do
-    class[name] = method
-  end
+  local class = members.merged(Duplex)
   class.__index = class
   return class
 end

@@ -1,5 +1,6 @@
 --- The HTTP requests that carry messages (Streamable HTTP), all but their bodies: what they are made of seldom changes.
 local headers = require("operations.mcp.headers")
+local members = require("operations.members")
 
 local outgoing = {}
 
@@ -22,14 +23,10 @@ local function is_repeatable(method, options)
 end
 
 local function make(link, method, params, options)
-  local all = link:headers()
-  if link._modern and method then
-    for name, content in pairs(headers.of(method, params, link._version, options.mirrored)) do
-      all[name] = content
-    end
-  end
+  local own = link._modern and method and headers.of(method, params, link._version, options.mirrored) or nil
   return {
-    url = link._config.url, method = "POST", headers = all, idempotent = is_repeatable(method, options),
+    url = link._config.url, method = "POST", headers = members.merged(link:headers(), own),
+    idempotent = is_repeatable(method, options),
     session = link._session, version = link._version,
   }
 end

@@ -4,6 +4,7 @@ local errors = require("operations.error")
 local http = require("operations.http")
 local http_prepared = require("operations.http_prepared")
 local json = require("operations.json")
+local members = require("operations.members")
 local timing = require("operations.from_mcp.timing")
 local url = require("operations.url")
 
@@ -34,24 +35,13 @@ local Foreign = {}
 Foreign.__index = Foreign
 
 function Foreign:open(body)
-  local options = { body = body }
-  for key, value in pairs(self._options) do
-    options[key] = value
-  end
-  return self._http.open(options)
-end
-
-local function add(all, more)
-  for name, value in pairs(more or {}) do
-    all[name] = value
-  end
-  return all
+  return self._http.open(members.merged({ body = body }, self._options))
 end
 
 local function sender_of(config, request, credentials)
   local options = {
     url = request.url, method = request.method, redirects = 0, idempotent = request.idempotent,
-    headers = add(add(add({}, config.headers), request.headers), credentials),
+    headers = members.merged(config.headers, request.headers, credentials),
     connect_timeout = math.min(config.connect_timeout, http.limits.connect_timeout),
     first_byte_timeout = config.max_timeout, ca_file = config.ca_file, proxy = config.proxy,
   }
@@ -82,7 +72,7 @@ local function is_copy(copy, given)
 end
 
 local function copy_of(given)
-  return given and add({}, given)
+  return given and members.merged(given)
 end
 
 -- Sends a request once. What is sent besides the body is made when it was not yet, or is not the same any more.

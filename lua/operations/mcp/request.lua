@@ -1,6 +1,7 @@
 --- What requests say about themselves: in the modern era (2026-07-28, `_meta`) all of it, in the legacy one only what
 --- was asked for.
 local core = require("operations.core")
+local members = require("operations.members")
 local version = require("operations.version")
 
 local request = {}
@@ -27,10 +28,7 @@ end
 
 -- `_meta`; nil when it would be empty.
 local function meta_of(self, extras, token)
-  local meta = {}
-  for key, value in pairs(extras.meta or {}) do
-    meta[key] = value
-  end
+  local meta = members.merged(extras.meta)
   if self.modern then
     meta[PREFIX .. "protocolVersion"] = self.version
     meta[PREFIX .. "clientCapabilities"] = self.capabilities
@@ -55,12 +53,7 @@ function request.params(self, params, extras, token)
   if not meta then
     return params
   end
-  local all = {}
-  for key, value in pairs(params or {}) do
-    all[key] = value
-  end
-  all._meta = meta
-  return all
+  return members.merged(params, { _meta = meta })
 end
 
 --- The params of `initialize` (until 2025-11-25).
