@@ -161,6 +161,19 @@ describe("a client of an MCP server", function()
     assert.is_nil(support.heard(client, "tools/call")[2].params._meta)
   end)
 
+  it("says what it has to beside the _meta of a request's params", function()
+    for _, era in ipairs({ "modern", "legacy" }) do
+      client = support.connect(era)
+      local params = { name = "echo", arguments = { message = "x" }, _meta = { mine = 1, traceparent = "its own" } }
+      assert(client:request("tools/call", params, { meta = { more = 2 } }))
+      local meta = support.heard(client, "tools/call")[1].params._meta
+      assert.same({ 1, 2, "its own" }, { meta.mine, meta.more, meta.traceparent })
+      assert.equal(era == "modern" and "2026-07-28" or nil, meta["io.modelcontextprotocol/protocolVersion"])
+      assert.same({ mine = 1, traceparent = "its own" }, params._meta)
+      client:close()
+    end
+  end)
+
   it("hears progress through the context of a call, too", function()
     client = support.connect("legacy")
     local registry, seen = operations.registry(), 0

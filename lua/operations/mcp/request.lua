@@ -27,19 +27,20 @@ end
 ---@field meta? table  further keys of `_meta`
 
 -- `_meta`; nil when it would be empty.
-local function meta_of(self, extras, token)
-  local meta = members.merged(extras.meta)
+local function meta_of(self, given, extras, token)
+  local meta = members.merged(type(given) == "table" and given or nil, extras.meta)
   if self.modern then
     meta[PREFIX .. "protocolVersion"] = self.version
     meta[PREFIX .. "clientCapabilities"] = self.capabilities
     meta[PREFIX .. "clientInfo"] = self.client
     meta[PREFIX .. "logLevel"] = self.log_level
   end
-  meta.progressToken, meta.traceparent = token or meta.progressToken, extras.traceparent
+  meta.progressToken, meta.traceparent = token or meta.progressToken, extras.traceparent or meta.traceparent
   return next(meta) ~= nil and meta or nil
 end
 
---- The params of a request with what it says about itself; the ones given are not changed.
+--- The params of a request with what it says about itself, beside the `_meta` that they have; the ones given are not
+--- changed.
 ---@param self operations.mcp.Self
 ---@param params? table
 ---@param extras operations.mcp.Extras
@@ -49,7 +50,7 @@ function request.params(self, params, extras, token)
   if not (self.modern or token or extras.traceparent or extras.meta) then
     return params
   end
-  local meta = meta_of(self, extras, token)
+  local meta = meta_of(self, params and params._meta, extras, token)
   if not meta then
     return params
   end
