@@ -23,15 +23,17 @@ describe("a checked argument", function()
 
   it("may be an option, which is known and of its type", function()
     local function greet_with(options)
-      argument.options(options, { mark = "string", loud = "boolean or number" }, "greet")
+      argument.options(options, { mark = "string", loud = "boolean or number", voice = "string or false" }, "greet")
     end
     greet_with({})
     greet_with({ mark = "!" })
     greet_with({ loud = true })
     greet_with({ loud = 2 })
+    greet_with({ voice = false })
     for message, options in pairs({
       ["argument_spec.lua:%d+: bad option 'mark' to 'greet' %(string expected, got number%)"] = { mark = 1 },
       ["bad option 'loud' to 'greet' %(boolean or number expected, got string%)"] = { loud = "2" },
+      ["bad option 'voice' to 'greet' %(string or false expected, got boolean%)"] = { voice = true },
       ["argument_spec.lua:%d+: bad option 'marks' to 'greet' %(unknown%)"] = { marks = "!" },
     }) do
       local _, raised = pcall(function()

@@ -26,20 +26,25 @@ function argument.optional(value, kind, position, name)
   end
 end
 
-local function is_kind(found, kinds)
-  return found == kinds or kinds ~= nil and (" or " .. kinds .. " or "):find(" or " .. found .. " or ", 1, true) ~= nil
+local function is_kind(value, kinds)
+  local found = type(value)
+  if found == kinds or not kinds then
+    return kinds ~= nil
+  end
+  local list = " or " .. kinds .. " or "
+  return list:find(" or " .. found .. " or ", 1, true) or value == false and list:find(" or false or ", 1, true)
 end
 
 --- Raises "bad option 'key' to 'name' (...)" for an option that has another Lua type than `kinds` says, or that it does
 --- not know.
 ---@param options table
----@param kinds table<string, string>  "number", "boolean or table"
+---@param kinds table<string, string>  "number", "boolean or table", "string or false"
 ---@param name string  of the public function
 ---@param level? integer  as of `error`, where that is not the caller of who calls this; default 3
 function argument.options(options, kinds, name, level)
   for key, value in pairs(options) do
     local kind = kinds[key]
-    if not is_kind(type(value), kind) then
+    if not is_kind(value, kind) then
       local what = kind and ("%s expected, got %s"):format(kind, type(value)) or "unknown"
       error(("bad option '%s' to '%s' (%s)"):format(tostring(key), name, what), level or 3)
     end

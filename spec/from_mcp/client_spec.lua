@@ -439,9 +439,11 @@ end)
 describe("a configuration", function()
   for message, config in pairs({
     ["either command or url"] = {}, ["either command or url "] = { command = "x", url = "http://x" },
-    ["no option \"comand\""] = { comand = "x" }, ["config.args: table expected"] = { command = "x", args = "y" },
+    ["'comand' to 'from_mcp' (unknown)"] = { comand = "x" },
+    ["'args' to 'from_mcp' (table expected, got string)"] = { command = "x", args = "y" },
     ["no \"new\""] = { command = "x", era = "new" }, ["no revision"] = { command = "x", version = "1999-01-01" },
-    ["http or https URL"] = { url = "ftp://x" }, ["above 0"] = { command = "x", timeout = 0 },
+    ["http or https URL expected, got \"ftp://x\""] = { url = "ftp://a:secret@x" },
+    ["above 0"] = { command = "x", timeout = 0 },
   }) do
     it("that is wrong raises: " .. message, function()
       local ok, raised = pcall(operations.from_mcp.connect, "x", config)

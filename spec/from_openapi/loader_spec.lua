@@ -269,8 +269,9 @@ end)
 
 describe("the configuration", function()
   for said, config in pairs({
-    ['there is no option "basUrl"'] = { basUrl = "x" },
-    ["config.timeout: unexpected string"] = { timeout = "5" },
+    ["bad option 'basUrl' to 'from_openapi' (unknown)"] = { basUrl = "x" },
+    ["bad option 'timeout' to 'from_openapi' (number expected, got string)"] = { timeout = "5" },
+    ["bad option 'proxy' to 'from_openapi' (string or false expected, got boolean)"] = { proxy = true },
     ["config.base_url is no absolute http or https URL"] = { base_url = "localhost" },
     ["config.base_url must not hold a user name or password"] = { base_url = "http://u:p@x" },
     ['"a b" is no header name'] = { headers = { ["a b"] = "x" } },

@@ -1039,8 +1039,8 @@ describe("an authorizer", function()
 
   it("refuses options that cannot work, where they were written", function()
     for problem, options in pairs({
-      ["there is no option \"scopes\""] = { scopes = "a" },
-      ["open: unexpected string"] = { open = "xdg-open" },
+      ["bad option 'scopes' to 'authorizer' (unknown)"] = { scopes = "a" },
+      ["bad option 'open' to 'authorizer' (function expected, got string)"] = { open = "xdg-open" },
       ["grant: there is no \"implicit\""] = { grant = "implicit" },
       ["client: client_credentials need one"] = { grant = "client_credentials" },
       ["redirect_uri: it is no absolute URL"] = { open = print },

@@ -334,8 +334,8 @@ describe("a source of tokens", function()
 
   it("refuses options that cannot work, where they were written", function()
     for problem, options in pairs({
-      ["there is no option \"clientId\""] = { clientId = "x" },
-      ["client_secret: unexpected number"] = { client_secret = 1 },
+      ["bad option 'clientId' to 'token.source' (unknown)"] = { clientId = "x" },
+      ["bad option 'client_secret' to 'token.source' (string expected, got number)"] = { client_secret = 1 },
       ["client_auth: there is no method \"basic\""] = { client_auth = "basic" },
       ["token_endpoint: it is neither https nor on this machine"] = { token_endpoint = "http://as.test/token" },
       ["token_endpoint: it is no absolute URL"] = { token_endpoint = "/token" },

@@ -1,9 +1,11 @@
 --- The configuration of a connection: what there is, checked before anything is started.
+local argument = require("operations.argument")
 local limits = require("operations.limits")
-local members = require("operations.members")
 local log = require("operations.log")
+local members = require("operations.members")
 local revision = require("operations.mcp.revision")
 local task = require("operations.task")
+local url = require("operations.url")
 
 local config = {}
 
@@ -51,12 +53,12 @@ local config = {}
 local kinds = {
   command = "string", args = "table", env = "table", env_allow = "table", cwd = "string", on_stderr = "function",
   stop = "table", restart = "boolean", url = "string", headers = "table", auth = "table", ca_file = "string",
-  proxy = "string false", stream = "boolean", era = "string", version = "string", verdict = "string",
+  proxy = "string or false", stream = "boolean", era = "string", version = "string", verdict = "string",
   timeout = "number", max_timeout = "number", connect_timeout = "number", probe_timeout = "number",
-  max_message = "number", client = "table", capabilities = "table", roots = "table function", sampling = "function",
-  elicitation = "function table", on_progress = "function", on_log = "function", log_level = "string",
-  log = "function", namespace = "string", accessControl = "table function", include = "table function",
-  exclude = "table function", output = "string", retry = "boolean", http = "table",
+  max_message = "number", client = "table", capabilities = "table", roots = "table or function", sampling = "function",
+  elicitation = "function or table", on_progress = "function", on_log = "function", log_level = "string",
+  log = "function", namespace = "string", accessControl = "table or function", include = "table or function",
+  exclude = "table or function", output = "string", retry = "boolean", http = "table",
 }
 
 local choices = {
@@ -70,12 +72,7 @@ local function wrong(text, ...)
 end
 
 local function check_value(key, value)
-  local kind = kinds[key]
-  if not kind then
-    wrong("config: there is no option %q", tostring(key))
-  elseif not kind:find(type(value), 1, true) and not (value == false and kind:find("false", 1, true)) then
-    wrong("config.%s: %s expected, got %s", key, kind, type(value))
-  elseif type(value) == "number" and (value ~= value or value <= 0) then
+  if type(value) == "number" and (value ~= value or value <= 0) then
     wrong("config.%s: a number above 0 expected, got %s", key, tostring(value))
   elseif choices[key] and not choices[key][value] then
     wrong("config.%s: there is no %q", key, value)
@@ -86,7 +83,7 @@ local function check_place(given)
   if (given.command == nil) == (given.url == nil) then
     wrong("config: either command or url expected")
   elseif given.url and not given.url:find("^https?://[^/]") then
-    wrong("config.url: an http or https URL expected, got %q", given.url)
+    wrong("config.url: an http or https URL expected, got %q", url.redact_any(given.url))
   elseif given.version and not revision.is_known(given.version) then
     wrong("config.version: there is no revision %q", given.version)
   end
@@ -112,7 +109,7 @@ local function auth_of(given)
   local authorizer = require("operations.oauth.authorizer") -- where nobody logs in it is not needed
   local ok, made = pcall(authorizer.new, options)
   if not ok then
-    wrong("config.auth: %s", (tostring(made):gsub("^.-authorizer: ", "")))
+    wrong("config.auth: %s", (tostring(made):gsub("^authorizer: ", "")))
   end
   return made
 end
@@ -122,15 +119,12 @@ end
 ---@param given operations.mcp.Config
 ---@return operations.mcp.Config  a copy with its defaults
 function config.check(name, given)
-  if type(given) ~= "table" then
-    wrong("config: table expected, got %s", type(given))
-  end
-  local copy = {}
+  argument.options(given, kinds, "from_mcp", 4)
   for key, value in pairs(given) do
     check_value(key, value)
-    copy[key] = value
   end
   check_place(given)
+  local copy = members.merged(given)
   copy.name, copy.namespace = name, given.namespace or (name:gsub("[%s%c]+", "_"))
   copy.timeout = given.timeout or limits.mcp_timeout
   copy.max_timeout = math.max(given.max_timeout or limits.mcp_max_timeout, copy.timeout)

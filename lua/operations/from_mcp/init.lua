@@ -43,6 +43,7 @@ end
 ---@return operations.Error? err  EXECUTION_ERROR, TIMEOUT, ABORTED, MCP_<code>
 function from_mcp.connect(name, options)
   argument.expect(name, "string", 1, "connect")
+  argument.expect(options, "table", 2, "connect")
   local checked = config.check(name, options)
   return clients.connect(name, checked, open)
 end

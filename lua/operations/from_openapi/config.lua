@@ -1,9 +1,11 @@
 --- The configuration of an import: what there is, checked before anything is read.
+local argument = require("operations.argument")
 local deep_object = require("operations.from_openapi.deep_object")
 local header_field = require("operations.header_field")
 local http = require("operations.http")
 local http_retry = require("operations.http_retry")
 local location = require("operations.from_openapi.location")
+local members = require("operations.members")
 local reconnect = require("operations.from_openapi.reconnect")
 
 local config = {}
@@ -47,17 +49,13 @@ local config = {}
 ---@field http? table  HTTP client: `request(message)`, `open(message)`; default `operations.http`
 
 local kinds = {
-  namespace = { string = true }, base_url = { string = true },
-  server_variables = { table = true }, server = { number = true, string = true },
-  content_types = { table = true }, deep_arrays = { string = true }, files = { boolean = true },
-  next_page = { ["function"] = true },
-  auth = { table = true }, headers = { table = true }, timeout = { number = true }, max_body = { number = true },
-  max_event = { number = true }, accessControl = { table = true, ["function"] = true },
-  include = { table = true, ["function"] = true }, exclude = { table = true, ["function"] = true },
-  eager = { boolean = true }, remote_refs = { boolean = true }, http = { table = true },
-  idle_timeout = { number = true }, retry = { boolean = true, table = true },
-  reconnect = { boolean = true, table = true }, done = { string = true }, jar = { table = true },
-  ca_file = { string = true }, proxy = { string = true, boolean = true }, encoded_slashes = { boolean = true },
+  namespace = "string", base_url = "string", server_variables = "table", server = "number or string",
+  content_types = "table", deep_arrays = "string", files = "boolean", next_page = "function", auth = "table",
+  headers = "table", timeout = "number", max_body = "number", max_event = "number",
+  accessControl = "table or function", include = "table or function", exclude = "table or function",
+  eager = "boolean", remote_refs = "boolean", http = "table", idle_timeout = "number", retry = "boolean or table",
+  reconnect = "boolean or table", done = "string", jar = "table", ca_file = "string", proxy = "string or false",
+  encoded_slashes = "boolean",
 }
 
 --- Raises at the caller of `from_openapi.file` and the like.
@@ -82,15 +80,8 @@ function config.check(given)
   if given ~= nil and type(given) ~= "table" then
     wrong(1, "config: expected a table, got %s", type(given))
   end
-  local copy = {}
-  for key, value in pairs(given or {}) do
-    if not kinds[key] then
-      wrong(1, "config: there is no option %q", tostring(key))
-    elseif not kinds[key][type(value)] then
-      wrong(1, "config.%s: unexpected %s", key, type(value))
-    end
-    copy[key] = value
-  end
+  local copy = members.merged(given)
+  argument.options(copy, kinds, "from_openapi", 4)
   check_headers(copy.headers)
   copy.http = copy.http or http
   http_retry.policy(copy.retry)
@@ -98,8 +89,6 @@ function config.check(given)
   copy.reconnect, problem = reconnect.policy(copy.reconnect)
   if problem then
     wrong(1, "config.reconnect: %s", problem)
-  elseif copy.proxy == true then
-    wrong(1, "config.proxy: unexpected true")
   elseif copy.deep_arrays and not deep_object.item_names[copy.deep_arrays] then
     wrong(1, "config.deep_arrays: expected brackets, indices or repeat, got %q", copy.deep_arrays)
   end

@@ -1,46 +1,36 @@
 --- What the makers of this adapter are told: options are copied and checked; a wrong one is misuse and raises.
+local argument = require("operations.argument")
 local client = require("operations.oauth.client")
 local endpoint = require("operations.oauth.endpoint")
+local members = require("operations.members")
 local store = require("operations.oauth.store")
 local url = require("operations.url")
 
 local options = {}
 
 local transport = {
-  http = { table = true }, timeout = { number = true }, ca_file = { string = true },
-  proxy = { string = true, boolean = true }, public_only = { boolean = true },
+  http = "table", timeout = "number", ca_file = "string", proxy = "string or false", public_only = "boolean",
 }
 
 --- Copies options and checks their names and types, those of the transport among them.
 ---@param name string  of the maker, for messages
 ---@param given any
----@param kinds table<string, table<string, true>>  option -> types
+---@param kinds table<string, string>  as of `argument.options`
 ---@param needed string[]
 ---@param depth? integer  of calls between the maker and this
 ---@return table copy
 function options.check(name, given, kinds, needed, depth)
-  local function wrong(message, ...)
-    error((name .. ": " .. message):format(...), 4 + (depth or 0))
-  end
+  local level = 3 + (depth or 0)
   if type(given) ~= "table" then
-    wrong("options: expected a table, got %s", type(given))
+    error(("bad argument #1 to '%s' (table expected, got %s)"):format(name, type(given)), level)
   end
-  local copy = {}
-  for key, value in pairs(given) do
-    local expected = kinds[key] or transport[key]
-    if not expected then
-      wrong("there is no option %q", tostring(key))
-    elseif not expected[type(value)] then
-      wrong("%s: unexpected %s", key, type(value))
-    end
-    copy[key] = value
-  end
+  argument.options(given, members.merged(transport, kinds), name, level + 1)
   for _, key in ipairs(needed) do
-    if copy[key] == nil then
-      wrong("the option %q is missing", key)
+    if given[key] == nil then
+      error(("bad option '%s' to '%s' (missing)"):format(key, name), level)
     end
   end
-  return copy
+  return members.merged(given)
 end
 
 --- Scopes as one text.
@@ -66,10 +56,9 @@ end
 ---@field store? operations.oauth.Store  default: in memory
 
 local authorizer_kinds = {
-  open = { ["function"] = true }, redirect_uri = { string = true },
-  client = { table = true, ["function"] = true }, client_metadata_url = { string = true },
-  client_name = { string = true }, client_uri = { string = true }, grant = { string = true, ["function"] = true },
-  scope = { string = true, table = true }, store = { table = true },
+  open = "function", redirect_uri = "string", client = "table or function", client_metadata_url = "string",
+  client_name = "string", client_uri = "string", grant = "string or function", scope = "string or table",
+  store = "table",
 }
 
 local function is_document_url(text)

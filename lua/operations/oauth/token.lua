@@ -28,10 +28,9 @@ Source.__index = Source
 Source.__name = "operations.oauth.token_source"
 
 local kinds = {
-  token_endpoint = { string = true }, client_id = { string = true }, client_secret = { string = true },
-  client_auth = { string = true, ["function"] = true }, refresh_token = { string = true },
-  scope = { string = true, table = true }, resource = { string = true, table = true }, params = { table = true },
-  on_token = { ["function"] = true },
+  token_endpoint = "string", client_id = "string", client_secret = "string", client_auth = "string or function",
+  refresh_token = "string", scope = "string or table", resource = "string or table", params = "table",
+  on_token = "function",
 }
 
 --- Is the token good for a request that is sent now?
