@@ -84,6 +84,12 @@ describe("a URL", function()
   it("shows no secrets when redacted", function()
     assert.equal("http://h/p", url.redact("http://user:pass@h/p?key=1#f"))
     assert.equal("http://h/@p", url.redact("http://h/@p"))
+    for given, shown in pairs({
+      ["http://user:pa/ss@h/p?key=1"] = "http://h/p", ["user:pass@h:6379"] = "h:6379", ["redis:user:pa@ss@h"] = "h",
+      ["http://h/p"] = "http://h/p", ["h?key=1"] = "h", [""] = "",
+    }) do
+      assert.equal(shown, url.redact_any(given))
+    end
   end)
 
   it("encodes all but unreserved characters", function()

@@ -148,7 +148,8 @@ end
 ---@param text string
 ---@return string
 function url.redact_any(text)
-  return (url.redact((text:gsub("//.*@", "//"))))
+  local scheme, rest = text:match("^(%a[%w+.-]*://)(.*)$")
+  return (scheme or "") .. url.redact((rest or text):match("([^@]*)$"))
 end
 
 return url
