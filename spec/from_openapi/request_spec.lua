@@ -94,6 +94,16 @@ describe("the request of an operation", function()
       assert.equal("#/paths/~1op/get/parameters/0", api.report[1].pointer)
     end)
 
+    it("keeps out of the way of a parameter that is called so itself", function()
+      local three = { operation.parameters[1], operation.parameters[2], { name = "query.id", ["in"] = "query" } }
+      for _, parameters in ipairs({ three, { three[3], three[2], three[1] } }) do
+        local request = call({ parameters = parameters },
+          { ["query.query.id"] = 1, ["header.id"] = 2, ["query.id"] = 3 })
+        assert.same({ "1", "3" }, { request.url:match("[?&]id=(%d)"), request.url:match("[?&]query%.id=(%d)") })
+        assert.equal("2", request.headers.id)
+      end
+    end)
+
     it("refuses the bare name", function()
       local request, err = call(operation, { id = 1 })
       assert.is_nil(request)

@@ -131,7 +131,8 @@ local function plan_parameter(build, place, key)
   }
 end
 
---- Names used in two locations, and `body` and `contentType` beside a body, get their location in front.
+--- Names used in two locations, and `body` and `contentType` beside a body, get their location in front; once more
+--- where a parameter is really called that.
 local function keys_of(build, list, request_body)
   local uses, keys = {}, {}
   if request_body then
@@ -144,7 +145,10 @@ local function keys_of(build, list, request_body)
     local name, location = place.node.name, place.node["in"]
     keys[i] = name
     if uses[name] > 1 then
-      keys[i] = location .. "." .. name
+      repeat
+        keys[i] = location .. "." .. keys[i]
+      until not uses[keys[i]]
+      uses[keys[i]] = 1
       build.report(place.pointer, ("the name %q is used twice; the input calls this one %q"):format(name, keys[i]))
     end
   end
