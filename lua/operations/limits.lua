@@ -13,6 +13,7 @@ return {
   idle_timeout = 60000, -- between two pieces of a whole answer; a stream may be silent
   keep_alive = 60000, -- how long an idle connection is kept
   reconnects = 10, -- of a stream, in a row without an event
+  reconnect_wait = 300000, -- that a server can ask for before a stream is opened again; what is longer would silence it
   window = 256 * 1024, -- unread bytes at which a stream's sender is held back
   send_queue = 1024 * 1024, -- unsent bytes at which a byte stream takes no more
   line = 16 * 1024 * 1024, -- of a process's stdout, when it is read by lines

@@ -369,6 +369,18 @@ describe("the time until a stream is opened again", function()
     assert.equal(7000, reconnect.delay(policy, {}, 1, busy))
   end)
 
+  it("is five minutes at the most, whatever the server says", function()
+    assert.equal(300000, reconnect.delay(policy, { wait = 2 ^ 53 }, 1))
+    local busy = operations.error("HTTP_503", "busy", { statusCode = 503, headers = { ["retry-after"] = "99999" } })
+    assert.equal(300000, reconnect.delay(policy, {}, 1, busy))
+  end)
+
+  it("is a number after however many failures", function()
+    local patient = reconnect.policy({ attempts = math.huge, delay = 0, max_delay = 500, jitter = 0 })
+    assert.equal(0, reconnect.delay(patient, {}, 2000))
+    assert.equal(500, reconnect.delay(patient, { wait = 1 }, 2000))
+  end)
+
   it("is made longer by chance, by a quarter at most", function()
     for _ = 1, 100 do
       local delay = reconnect.delay(reconnect.policy({ delay = 100 }), {}, 0)

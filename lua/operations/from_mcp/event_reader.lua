@@ -63,11 +63,11 @@ function EventReader:run(stream, on_event)
   end
 end
 
---- How long to wait before the stream is opened again.
+--- How long to wait before the stream is opened again: as long as the server asks for, up to five minutes.
 ---@param failures integer  in a row
 ---@return number ms
 function EventReader:delay(failures)
-  local asked = self.retry or 1000
+  local asked = math.min(self.retry or 1000, limits.reconnect_wait)
   return math.max(SHORTEST, asked, math.min(asked * 2 ^ (failures - 1), limits.first_byte_timeout))
 end
 

@@ -8,7 +8,7 @@ local reconnect = {}
 ---@class operations.openapi.Reconnect
 ---@field attempts? integer  connections in a row that bring no event, default 10
 ---@field delay? number  ms before the first one when the server names no time, default 1000; doubles each time
----@field max_delay? number  ms, default 30000
+---@field max_delay? number  ms, default 30000; a server that asks for more gets up to five minutes
 ---@field jitter? number  how much longer chance may make a delay: 0.25 is up to a quarter
 
 local defaults = { attempts = limits.reconnects, delay = 1000, max_delay = 30000, jitter = 0.25 }
@@ -48,6 +48,12 @@ local function may_heal(err)
   return retry.passing[details.kind] == true and details.phase ~= "deadline"
 end
 
+-- What the server asks for: in its stream, or with the status that refuses us.
+local function asked_for(connection, err)
+  local headers = err and err.details.headers
+  return math.min(math.max(connection.wait or 0, headers and retry.after(headers) or 0), limits.reconnect_wait)
+end
+
 --- How long to wait for the next connection, or nil when there shall be none.
 ---@param policy operations.openapi.Reconnect
 ---@param connection operations.openapi.Connection
@@ -58,10 +64,9 @@ function reconnect.delay(policy, connection, failures, err)
   if failures > policy.attempts or not may_heal(err) then
     return nil
   end
-  local base = connection.wait or policy.delay
-  local delay = math.max(math.min(base * 2 ^ math.max(failures - 1, 0), policy.max_delay), connection.wait or 0)
-  local asked = err and err.details.headers and retry.after(err.details.headers)
-  return math.max(delay, asked or 0) * (1 + policy.jitter * math.random())
+  local doubled = (connection.wait or policy.delay) * 2 ^ math.min(math.max(failures - 1, 0), 50)
+  local delay = math.max(math.min(doubled, policy.max_delay), asked_for(connection, err))
+  return delay * (1 + policy.jitter * math.random())
 end
 
 return reconnect
