@@ -1,5 +1,6 @@
 local connections = require("spec.transports.connections")
 local contract = require("spec.transports.contract")
+local core = require("operations.core")
 local errors = require("operations.error")
 local eventually = require("spec.support.eventually")
 local operations = require("operations")
@@ -34,6 +35,20 @@ describe("a call map", function()
 
   after_each(function()
     map:close()
+  end)
+
+  it("goes by the time that a request has left, not by its caller's clock", function()
+    local seen = {}
+    served:serve(function(request)
+      seen[#seen + 1] = request.deadline - core.now()
+    end)
+    for i, deadline in ipairs({ 1, core.now() + 864e5 }) do
+      one:inject({ type = "call.requested", payload = { requestId = "skewed" .. i, operationId = "a.b",
+        deadline = deadline, ttl = 60000 } })
+      assert.is_true(seen[i] > 0 and seen[i] <= 60000)
+    end
+    one:inject({ type = "call.requested", payload = { requestId = "old", operationId = "a.b", deadline = 1 } })
+    assert.is_true(seen[3] < 0) -- from who knows no ttl
   end)
 
   it("refuses events that are none, logs and counts them", function()

@@ -92,6 +92,13 @@ function call_event.check(event)
   return name, payload
 end
 
+--- The `ttl` of a request that is sent now.
+---@param deadline? number  ms since the epoch
+---@return number? ms  that are left
+function call_event.ttl(deadline)
+  return deadline and math.max(0, deadline - core.now())
+end
+
 --- Makes the `call.error` payload of an error object.
 ---@param request_id string
 ---@param err operations.Error

@@ -68,16 +68,16 @@ end
 function call_options.request(id, input, options, default)
   local now = core.now()
   local deadline = deadline_of(options or none, default, now)
-  local left = deadline and deadline - now
   local payload = {
     requestId = options and options.requestId or random_id(), operationId = id, input = input,
-    deadline = deadline, ttl = left and left < 0 and 0 or left,
+    deadline = deadline, ttl = deadline and math.max(0, deadline - now),
   }
   if input == nil then
     payload.input = {}
   end
   if options then
-    payload.parentRequestId, payload.idleTimeout = options.parentRequestId, options.idleTimeout
+    payload.parentRequestId = options.parentRequestId
+    payload.idleTimeout = options.idleTimeout ~= math.huge and options.idleTimeout or nil
     payload.identity, payload.metadata = options.identity, metadata_of(options)
   end
   return payload

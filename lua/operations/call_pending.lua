@@ -199,7 +199,7 @@ function Stream:restart()
   self.id, self.seq, self.consumed = core.random_id(), 0, 0
   payload.requestId = self.id
   payload.credit = math.max(1, self.window - (self.last - self.first + 1))
-  payload.ttl = self.deadline and math.max(0, self.deadline - core.now())
+  payload.ttl = call_event.ttl(self.deadline)
   return payload
 end
 

@@ -27,11 +27,10 @@ local call_request = {}
 local Request = {}
 Request.__index = Request
 
--- Clocks differ between machines: what is left when it was sent counts beside the absolute deadline.
+-- Clocks differ between machines: what was left when it was sent counts, where that is said. It is not long on its way,
+-- and a caller whose time is up aborts it.
 local function deadline_of(payload)
-  local deadline, ttl = payload.deadline, payload.ttl
-  local limit = ttl and core.now() + ttl
-  return limit and (not deadline or limit < deadline) and limit or deadline
+  return payload.ttl and core.now() + payload.ttl or payload.deadline
 end
 
 ---@param map operations.CallMap

@@ -196,13 +196,13 @@ function answered(self, call, reply, err)
 end
 
 function post(self, call)
-  local payload, keys, now = call.payload, self._keys, core.now()
-  payload.ttl = payload.deadline and math.max(0, payload.deadline - now)
+  local payload, keys = call.payload, self._keys
+  payload.ttl = call_event.ttl(payload.deadline)
   local text, err = call_event.encode(payload, self._max_message)
   if not text then
     return nil, err
   end
-  call.text, call.asked, call.again, call.sent = text, now, call.sent, true
+  call.text, call.asked, call.again, call.sent = text, core.now(), call.sent, true
   self._submissions:add(keys:queue(payload.operationId), keys:record(payload.requestId), call)
   return true
 end

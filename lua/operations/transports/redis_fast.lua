@@ -158,6 +158,7 @@ function Fast:_reassign(message)
     if nodes:of(id) == node then
       nodes:release(id)
       node.offers, node.version = {}, -1
+      payload.ttl = call_event.ttl(payload.deadline)
       local other, text = nodes:pick(operation), encode(self, "call.requested", payload)
       if other and text then
         assign(self, other, payload, text)

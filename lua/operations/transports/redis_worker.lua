@@ -144,9 +144,9 @@ local function start(self, job)
   end
   job.started = true
   payload.requestId = job.id
-  if type(payload.ttl) == "number" then -- it waited, by Redis' clock; the deadline is by that of the caller
+  if type(payload.ttl) == "number" then -- it waited, by Redis' clock
     local queued = core.now() + self._ahead - tonumber(job.entry:match("^%d+"))
-    payload.ttl, payload.deadline = math.max(0, payload.ttl - math.max(0, queued)), nil
+    payload.ttl = math.max(0, payload.ttl - math.max(0, queued))
   elseif job.revived then
     payload.deadline = nil
   end
