@@ -234,6 +234,16 @@ describe("a call map", function()
     operations.call_handler(registry, served)
     assert.is_true(map:call("a.deadline", nil, { timeout = math.huge }).data.none)
     assert.is_true(map:call("a.deadline", nil, { deadline = math.huge }).data.none)
+    registry:register({ namespace = "a", name = "count", type = "subscription", handler = function()
+      for i = 1, 100 do
+        coroutine.yield(i)
+      end
+    end })
+    local last
+    for envelope in assert(map:subscribe("a.count", nil, { window = math.huge, idleTimeout = math.huge })) do
+      last = envelope.data
+    end
+    assert.equal(100, last)
   end)
 
   it("drops events that came twice, and ends a subscription of which one is missing", function()
@@ -452,6 +462,13 @@ describe("a call map", function()
       assert.has_error(function()
         map:subscribe("a.b", nil, { window = window })
       end, ("bad option 'window' to 'subscribe' (a whole number from 1 on expected, got %s)"):format(window))
+    end
+    for _, option in ipairs({ "timeout", "deadline", "idleTimeout" }) do
+      for _, value in ipairs({ 0 / 0, -math.huge }) do
+        assert.has_error(function()
+          map:call("a.b", nil, { [option] = value })
+        end, ("bad option '%s' to 'call' (a number expected, got %s)"):format(option, value))
+      end
     end
     assert.equal("UNAVAILABLE", select(2, map:call("a.b", nil, { requestId = ("\195\164"):rep(256) })).code)
   end)

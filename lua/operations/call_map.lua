@@ -14,6 +14,8 @@ local task_deadlines = require("operations.task_deadlines")
 
 local call_map = {}
 
+local MOST = 2 ^ 31 -- events of a window; as good as any number of them, which JSON could not say
+
 ---@class operations.CallMap
 local CallMap = {}
 CallMap.__index = CallMap
@@ -126,7 +128,7 @@ end
 function CallMap:subscribe(id, input, options)
   call_options.check(id, options, "subscribe")
   local payload = call_options.request(id, input, options)
-  payload.credit = options and options.window or limits.unconsumed_events
+  payload.credit = math.min(options and options.window or limits.unconsumed_events, MOST)
   local entry = call_pending.subscription(self, payload, options and options.resubscribe)
   send(self, payload, entry, options)
   if entry.err and not entry.ran then

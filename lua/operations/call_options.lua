@@ -34,6 +34,8 @@ local function fits(key, value)
     return call_event.is_id(value), "1 to 256 characters"
   elseif key == "window" then -- any number of them: math.huge
     return value >= 1 and (value % 1 == 0 or value == math.huge), "a whole number from 1 on"
+  elseif kinds[key] == "number" then -- NaN would be the time of all who wait
+    return value > -math.huge, "a number"
   end
   return true
 end
