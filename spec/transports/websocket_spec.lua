@@ -124,35 +124,41 @@ describe("a WebSocket hub", function()
     end)
   end)
 
-  for what, authorize in pairs({
-    ["that raises"] = function()
-      error("the secret of the database")
-    end,
-    ["that answers with no identity"] = function()
+  local function raise()
+    error("the secret of the database")
+  end
+
+  for what, options in pairs({
+    ["an authoriser that raises"] = { authorize = raise },
+    ["an authoriser that answers with no identity"] = { authorize = function()
       operations.sleep(0.01)
       return true
-    end,
+    end },
+    ["an on_connection that raises"] = { on_connection = raise, max_connections = 1 },
   }) do
-    it("answers that an authoriser " .. what .. " failed, and tells of it here", function()
+    it("answers that " .. what .. " failed, and tells of it here", function()
       local told = {}
       local previous = task.on_error
       function task.on_error(_, traceback)
         told[#told + 1] = traceback
       end
-      local ok, raised = pcall(with_hub, { authorize = authorize }, function(hub, connect)
+      local ok, raised = pcall(with_hub, options, function(hub, connect)
         local got = talk(hub.port, opening .. "\r\n")
         assert.matches("^HTTP/1%.1 500 ", got)
         assert.is_nil(got:find("secret", 1, true))
         local _, err = connect()
         assert.same({ "TRANSPORT_LOST", "handshake" }, { err.code, err.details.kind })
+        assert.matches("500", err.message, 1, true)
+        assert.equal(0, hub.connections)
         eventually(function()
           return #told >= 2
         end)
       end)
       task.on_error = previous
       assert(ok, raised)
-      assert.matches(what == "that raises" and "the secret" or "authorize: an identity expected, got boolean",
-        table.concat(told))
+      assert.matches(options.on_connection and "on_connection: .-the secret"
+        or options.authorize == raise and "authorize: .-the secret"
+        or "authorize: an identity expected, got boolean", table.concat(told))
     end)
   end
 

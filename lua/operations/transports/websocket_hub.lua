@@ -5,6 +5,7 @@ local call_handler = require("operations.call_handler")
 local call_map = require("operations.call_map")
 local connection = require("operations.transports.websocket_connection")
 local core = require("operations.core")
+local errors = require("operations.error")
 local handshake = require("operations.transports.websocket_handshake")
 local limits = require("operations.limits")
 local scheduler = require("operations.scheduler")
@@ -59,14 +60,22 @@ local function may_come_from(self, origin)
   return false
 end
 
--- Who the authoriser says it is. Its mistakes are told of here, not to who connects.
+local function report(name, raised)
+  task.on_error(raised, debug.traceback(name .. ": " .. errors.text(raised)))
+end
+
+-- Calls a function of the options. Its mistakes are told of here, not to who connects.
+local function call(name, fn, ...)
+  return xpcall(fn, function(raised)
+    report(name, raised)
+  end, ...)
+end
+
+-- Who the authoriser says it is.
 local function authorized(authorize, request)
-  local function report(raised)
-    task.on_error(raised, debug.traceback("authorize: " .. tostring(raised)))
-  end
-  local ok, identity, reason = xpcall(authorize, report, request)
+  local ok, identity, reason = call("authorize", authorize, request)
   if ok and identity and type(identity) ~= "table" then
-    ok = report(("an identity expected, got %s"):format(type(identity)))
+    ok = report("authorize", ("an identity expected, got %s"):format(type(identity)))
   end
   if not ok then
     return nil, 500, "the authorization failed"
@@ -98,8 +107,9 @@ local function serve(self, stream, peer, request)
   if options.registry then
     self._handlers[map] = call_handler.new(options.registry, map, { max_requests = options.max_requests })
   end
-  if options.on_connection then
-    options.on_connection(map, peer)
+  if options.on_connection and not call("on_connection", options.on_connection, map, peer) then
+    refuse(stream, 500, "the connection failed")
+    return map:close()
   end
   stream:offer(handshake.accept(request, begin.protocol), true)
   transport:start(request.rest)
