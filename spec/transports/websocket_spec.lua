@@ -227,11 +227,17 @@ describe("a WebSocket hub", function()
     assert.has_error(function()
       websocket("ws://127.0.0.1:1", { reconnect = 5 })
     end, "bad option 'reconnect' to 'websocket' (boolean or table expected, got number)")
-    local ok, message = pcall(function()
-      websocket("ws://127.0.0.1:1", { reconnect = { maxdelay = 5 } })
-    end)
-    assert.is_false(ok)
-    assert.matches("websocket_spec.lua:%d+: bad option 'maxdelay' to 'reconnect' %(unknown%)", message)
+    for problem, policy in pairs({
+      ["'maxdelay' to 'reconnect' %(unknown%)"] = { maxdelay = 5 },
+      ["'delay' to 'reconnect' %(a number from 0 expected, got %-1%)"] = { delay = -1 },
+      ["'jitter' to 'reconnect' %(a number from 0 expected, got %-?nan%)"] = { jitter = 0 / 0 },
+    }) do
+      local ok, message = pcall(function()
+        websocket("ws://127.0.0.1:1", { reconnect = policy })
+      end)
+      assert.is_false(ok)
+      assert.matches("websocket_spec.lua:%d+: bad option " .. problem, message)
+    end
   end)
 
   it("refuses events that are none, and goes on", function()

@@ -80,7 +80,11 @@ local function policy_of(given)
     argument.options(given, reconnect_kinds, "reconnect", 4)
   end
   for name, default in pairs(reconnect_defaults) do
-    policy[name] = given ~= true and given[name] or default
+    local value = given ~= true and given[name] or default
+    if value ~= value or value < 0 then
+      error(("bad option '%s' to 'reconnect' (a number from 0 expected, got %s)"):format(name, value), 3)
+    end
+    policy[name] = value
   end
   return policy
 end
@@ -101,8 +105,8 @@ local function reconnect(self)
   local policy = self._reconnect
   local failures = core.now() - self._since < policy.max_delay and self._failures or 0
   while not self._closed do
-    local delay = math.min(policy.delay * 2 ^ failures, policy.max_delay) * (1 + policy.jitter * math.random())
-    task.sleep(delay / 1000)
+    local delay = math.min(policy.delay * 2 ^ math.min(failures, 50), policy.max_delay)
+    task.sleep(delay * (1 + policy.jitter * math.random()) / 1000)
     if self._closed then
       return
     end
