@@ -75,6 +75,17 @@ describe("a call map over Redis", function()
     end)
   end)
 
+  it("keeps nothing of a search for somebody who serves an operation", function()
+    operations.run(function()
+      local map = connect()
+      for _ = 1, 3 do
+        assert.is_nil(map:call("work.nobody", nil, { timeout = 150 }))
+      end
+      assert.same({}, map._transport._presence._seekers)
+      map:close()
+    end)
+  end)
+
   it("tells the caller that the worker was killed", function()
     operations.run(function()
       local worker, map = start_worker(), connect()

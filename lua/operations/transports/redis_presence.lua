@@ -184,6 +184,23 @@ function Presence:forget()
   self.nodes = nodes.new()
 end
 
+-- Waits until others say what they offer, for so many ms at most; nil, or what interrupted.
+local function await_offers(self, ms)
+  local mine
+  local failure = scheduler.try_await(function(wake)
+    mine = wake
+    table.insert(self._seekers, wake)
+    return scheduler.host().timer(ms, wake)
+  end)
+  for i, wake in ipairs(self._seekers) do
+    if wake == mine then
+      table.remove(self._seekers, i)
+      break
+    end
+  end
+  return failure
+end
+
 --- A process that serves an operation. Waits a moment for one, and asks again and again meanwhile.
 ---@param operation string
 ---@param deadline? number  ms, for the wait
@@ -194,10 +211,7 @@ function Presence:find(operation, deadline)
   stop = deadline and math.min(stop, deadline) or stop
   while not node and core.now() < stop do
     self:ask()
-    local failure = scheduler.try_await(function(wake)
-      self._seekers[#self._seekers + 1] = wake
-      return scheduler.host().timer(math.min(limits.discovery / 5, stop - core.now()), wake)
-    end)
+    local failure = await_offers(self, math.min(limits.discovery / 5, stop - core.now()))
     if failure ~= nil then
       return nil, (errors.from(failure))
     end
