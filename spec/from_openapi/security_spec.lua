@@ -239,7 +239,10 @@ describe("no error tells a credential:", function()
   end
 
   it("not when a configured header holds them", function()
-    for name, value in pairs({ Authorization = "Bearer s3cret", cookie = "s3cret", ["X-Api-Key"] = "s3cret" }) do
+    for name, value in pairs({
+      Authorization = "Bearer s3cret", cookie = "s3cret", ["X-Api-Key"] = "s3cret", ["X-Auth"] = "s3cret",
+      ["X-Session-Id"] = "s3cret",
+    }) do
       local _, err = call(nil, nil, { headers = { [name] = value, ["X-Version"] = "said" } },
         { status = 403, headers = { ["x-seen"] = value }, body = "he said s3cret" })
       assert.equal("403 Forbidden: he said ***", err.message)

@@ -209,17 +209,16 @@ function credential.bind(message, list)
   end
 end
 
-local telling = { "token", "secret", "password", "key" }
+local telling = { "auth", "cookie", "credential", "key", "password", "secret", "session", "signature", "token" }
 
 -- Is a header of this name one for credentials, as far as its name tells?
 local function is_telling(name)
-  name = name:lower()
   for _, word in ipairs(telling) do
-    if name:find(word, 1, true) then
+    if name:lower():find(word, 1, true) then
       return true
     end
   end
-  return name == "authorization" or name == "proxy-authorization" or name == "cookie"
+  return false
 end
 
 --- Configured headers that hold credentials, to be kept out of errors as those are.
