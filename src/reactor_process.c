@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/epoll.h>
+#include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
 #include <unistd.h>
@@ -14,6 +15,10 @@
 #define KEPT_CAPACITY CHUNK /* of an empty queue */
 #define POLL_MS 20.0        /* for the end of a process without a pidfd */
 #define LAST_WAIT_MS 20     /* for a killed process, when all is closed */
+
+#ifndef RWF_NOSIGNAL
+#define RWF_NOSIGNAL 0x100 /* Linux 6.18 */
+#endif
 
 /* Queues */
 
@@ -144,8 +149,8 @@ void process_end(process_Process *p, int number) {
 
 /* stdin */
 
-/* As write, for a pipe that may have no reader: SIGPIPE does not get out. */
-static ssize_t write_quietly(int fd, const char *bytes, size_t length) {
+/* As write, while SIGPIPE does not get out. */
+static ssize_t write_masked(int fd, const char *bytes, size_t length) {
   static const struct timespec at_once = {0, 0};
   sigset_t pipe_signal, before, waiting;
   ssize_t n;
@@ -167,6 +172,20 @@ static ssize_t write_quietly(int fd, const char *bytes, size_t length) {
   return n;
 }
 
+/* As write, for a pipe that may have no reader: the kernel keeps SIGPIPE to
+** itself, or we do, with three calls in place of one. */
+static ssize_t write_quietly(process_Process *p) {
+  const char *bytes = p->input.bytes.data + p->input.start;
+  struct iovec piece = {(void *)bytes, unread(&p->input)};
+  ssize_t n = 0;
+  if (!p->masks) {
+    do n = pwritev2(p->child.in, &piece, 1, -1, RWF_NOSIGNAL);
+    while (n < 0 && errno == EINTR);
+    p->masks = n < 0 && errno != EAGAIN && errno != EPIPE;
+  }
+  return p->masks ? write_masked(p->child.in, bytes, piece.iov_len) : n;
+}
+
 static void finish_input(process_Process *p) {
   drop(p->op.reactor, &p->child.in);
   queue_free(&p->input);
@@ -179,8 +198,7 @@ static void flush(process_Process *p) {
   bool had = p->child.in >= 0;
   ssize_t n = 0;
   while (unread(&p->input) > 0 && n >= 0) {
-    n = write_quietly(p->child.in, p->input.bytes.data + p->input.start,
-                      unread(&p->input));
+    n = write_quietly(p);
     if (n > 0) queue_take(&p->input, (size_t)n);
   }
   if (n < 0 && errno != EAGAIN) finish_input(p);
