@@ -27,10 +27,12 @@ local call_request = {}
 local Request = {}
 Request.__index = Request
 
--- Clocks differ between machines: what was left when it was sent counts, where that is said. It is not long on its way,
--- and a caller whose time is up aborts it.
+-- What is left when it was sent counts beside the absolute deadline: a caller's clock that is ahead gives no more time,
+-- and a receiver that stood still for long starts nothing that nobody waits for.
 local function deadline_of(payload)
-  return payload.ttl and core.now() + payload.ttl or payload.deadline
+  local deadline, ttl = payload.deadline, payload.ttl
+  local limit = ttl and core.now() + ttl
+  return limit and (not deadline or limit < deadline) and limit or deadline
 end
 
 ---@param map operations.CallMap

@@ -144,9 +144,9 @@ local function start(self, job)
   end
   job.started = true
   payload.requestId = job.id
-  if type(payload.ttl) == "number" then -- it waited, by Redis' clock
+  if type(payload.ttl) == "number" then -- it waited, by Redis' clock; the deadline is by that of the caller
     local queued = core.now() + self._ahead - tonumber(job.entry:match("^%d+"))
-    payload.ttl = math.max(0, payload.ttl - math.max(0, queued))
+    payload.ttl, payload.deadline = math.max(0, payload.ttl - math.max(0, queued)), nil
   elseif job.revived then
     payload.deadline = nil
   end
