@@ -10,6 +10,7 @@ local hosts = require("operations.hosts")
 ---@field managed? boolean  run by the scheduler, which understands its yields
 ---@field root? boolean  a task's own coroutine
 ---@field inner? operations.Wait  what a generator waits for
+---@field carried? boolean  who resumes it sleeps for it (nginx)
 
 ---@type table<thread, operations.Strand>
 local own_strands = setmetatable({}, { __mode = "k" })

@@ -49,6 +49,12 @@ local function sleep_on(semaphore)
   end
 end
 
+local function sleep_until_over(wait)
+  repeat
+    sleep_on(wait.semaphore)
+  until wait.done or wait.broken
+end
+
 -- Ends all waits, or those of tasks that belong to no request.
 local function break_waits(why, homeless_only)
   for wait in pairs(parked) do
@@ -237,9 +243,7 @@ function openresty.park(wait)
   attend()
   wait.semaphore, wait.unpark = take_semaphore(), unpark
   parked[wait] = true
-  repeat
-    sleep_on(wait.semaphore)
-  until wait.done or wait.broken
+  request.sleep(wait, sleep_until_over)
   parked[wait], wait.unpark = nil, nil
   if wait.broken then
     error("cannot wait: " .. wait.broken, 0)
