@@ -13,7 +13,7 @@ operations.run(function()
   print(titles[1], titles[2]) --> Read the design	Water the plants
 
   -- A deadline reaches everything that the call waits for.
-  local slow = assert(registry:subscribe("tasks.watch", { seconds = 60 }, { timeout = 100 }))
+  local slow = assert(registry:subscribe("tasks.watch", { seconds = 60 }, { timeout = 1000 }))
   local count = 0
   local envelope, err = slow:next()
   while envelope do

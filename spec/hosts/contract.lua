@@ -41,12 +41,15 @@ return function(name, busted)
     end)
 
     it("runs timers in the order of their times", function()
-      local order, held = {}, {}
-      for _, ms in ipairs({ 60, 20, 40 }) do
-        held[ms] = host.timer(ms, function()
-          order[#order + 1] = ms
-        end)
-      end
+      local order, held, begun
+      repeat
+        order, held, begun = {}, {}, core.now()
+        for _, ms in ipairs({ 60, 20, 40 }) do
+          held[ms] = host.timer(ms, function()
+            order[#order + 1] = ms
+          end)
+        end
+      until core.now() - begun < 15 -- together, or the first is due first
       task.sleep(0.08)
       assert.same({ 20, 40, 60 }, order)
       held[20]() -- does nothing any more
@@ -198,23 +201,21 @@ return function(name, busted)
     end)
 
     it("does HTTP in tasks, streams beside requests", function()
-      local order = {}
       task.run(function()
-        task.spawn(function()
-          local stream = assert(http.open({ url = server.url .. "/sse?count=5&delay=0.03" }))
-          for chunk in stream.read, stream do
-            for _ in chunk:gmatch("\n\n") do
-              order[#order + 1] = "event"
-            end
-          end
+        local stream = assert(http.open({ url = server.url .. "/sse?count=1000&delay=0.02" }))
+        assert.matches("data", stream:read())
+        local request = task.spawn(function()
+          local response = http.request({ url = server.url .. "/slow?head=0.05" })
+          stream:close()
+          return response
         end)
-        task.spawn(function()
-          assert.equal(200, http.request({ url = server.url .. "/slow?head=0.07" }).status)
-          order[#order + 1] = "answer"
-        end)
+        local pieces = 0
+        while stream:read() do
+          pieces = pieces + 1
+        end
+        assert.is_true(pieces > 0 and pieces < 999)
+        assert.equal(200, request:wait().status)
       end)
-      assert.equal(6, #order)
-      assert.is_true(order[1] == "event" and order[6] == "event")
     end)
 
     it("does HTTP outside of any task", function()
@@ -352,30 +353,31 @@ return function(name, busted)
       local functions = {}
       for i = 1, 50 do
         functions[i] = function()
-          return http.request({ url = server.url .. "/slow?head=0.1" }).status
+          return http.request({ url = server.url .. "/slow?head=60" }).status
         end
       end
-      local before = host.now()
-      local statuses = assert(task.all(functions))
-      local during = ticks
+      functions[51] = function()
+        local before = ticks
+        while ticks < before + 5 do
+          task.sleep(0.005)
+        end
+        return nil, operations.error("ENOUGH", "it ticked")
+      end
+      assert.equal("ENOUGH", select(2, task.all(functions)).code)
       stop()
-      assert.equal(50, #statuses)
-      assert.is_true(during >= 5, during .. " ticks")
-      assert.is_true(host.now() - before < 50 * 100)
     end)
 
     it("hands on the events of a stream as they come", function()
-      local arrived, first = 0, nil
+      local arrived, key = 0, "events-" .. name
       local parser = operations.sse_parser(function()
         arrived = arrived + 1
-        first = first or core.now()
       end)
-      local stream = assert(http.open({ url = server.url .. "/sse?count=5&delay=0.1" }))
-      for chunk in function() return stream:read() end do
-        parser:feed(chunk)
+      local stream = assert(http.open({ url = server.url .. "/sse?count=1000&delay=0.1&note=" .. key }))
+      while arrived < 5 do
+        parser:feed(assert(stream:read()))
       end
-      assert.equal(5, arrived)
-      assert.is_true(core.now() - first >= 50, "all came at once")
+      assert.equal("none", http.request({ url = server.url .. "/note/" .. key }).body) -- more are to come
+      stream:close()
     end)
 
     it("runs operations that wait, subscriptions that wait between events and calls among them", function()
@@ -430,7 +432,7 @@ return function(name, busted)
           task.sleep(60)
         end,
       }))
-      local ticks = assert(registry:subscribe("clock.ticks", nil, { timeout = 500 }))
+      local ticks = assert(registry:subscribe("clock.ticks", nil, { timeout = 2000 }))
       assert.equal(1, ticks:next().data)
       assert.equal("TIMEOUT", select(2, ticks:next()).code)
       assert.equal(1, cleaned)

@@ -109,6 +109,28 @@ for _, mode in ipairs({ "fast", "reliable" }) do
   end)
 end
 
+-- Runs `fn(url)` with a node that has no keys: `elsewhere(command, port)` says where they are.
+local function with_node(elsewhere, fn)
+  operations.run(function()
+    local held, listener = {}, nil
+    listener = assert(streams.listen("127.0.0.1", 0, function(stream)
+      local reader = resp.reader()
+      held[#held + 1] = stream -- dropped, it is closed
+      stream:each_chunk(function(bytes)
+        for _, command in ipairs(bytes and reader:feed(bytes) or {}) do
+          stream:offer(command[1] == "PING" and "+PONG\r\n"
+            or ("-MOVED 7 %s\r\n"):format(elsewhere(command[1], listener.port)))
+        end
+      end)
+    end))
+    fn("redis://127.0.0.1:" .. listener.port)
+    listener:close()
+    for _, stream in ipairs(held) do
+      stream:close()
+    end
+  end)
+end
+
 describe("over a Redis Cluster, reliable,", function()
   it("calls wait while the keys are moved to another node, and go on there", function()
     operations.run(function()
@@ -139,41 +161,26 @@ describe("over a Redis Cluster, reliable,", function()
   end)
 
   it("the error names a node that cannot be reached", function()
-    operations.run(function()
-      local listener
-      listener = assert(streams.listen("127.0.0.1", 0, function(stream)
-        local reader = resp.reader()
-        stream:each_chunk(function(bytes)
-          for _, command in ipairs(bytes and reader:feed(bytes) or {}) do
-            stream:offer(command[1] == "PING" and "+PONG\r\n" or "-MOVED 7 127.0.0.1:1\r\n")
-          end
-        end)
-      end))
-      local transport, err = operations.transports.redis("redis://:secret@127.0.0.1:" .. listener.port)
+    with_node(function()
+      return "127.0.0.1:1"
+    end, function(url)
+      local transport, err = operations.transports.redis((url:gsub("//", "//:secret@")))
       assert.is_nil(transport)
       assert.equal("TRANSPORT_LOST", err.code)
       assert.matches("Redis Cluster has the keys like 'ops:{ops}:any' on 127.0.0.1:1,", err.message, 1, true)
       assert.is_nil(err.message:find("secret", 1, true))
-      listener:close()
     end)
   end)
 
   it("nodes that send from one to another for ever are left", function()
-    operations.run(function()
-      local asked, listener = 0, nil
-      listener = assert(streams.listen("127.0.0.1", 0, function(stream)
-        local reader = resp.reader()
-        stream:each_chunk(function(bytes)
-          for _, command in ipairs(bytes and reader:feed(bytes) or {}) do
-            asked = asked + (command[1] == "GET" and 1 or 0)
-            stream:offer(command[1] == "PING" and "+PONG\r\n" or ("-MOVED 7 :%d\r\n"):format(listener.port))
-          end
-        end)
-      end))
-      local _, err = operations.transports.redis("redis://127.0.0.1:" .. listener.port)
+    local asked = 0
+    with_node(function(command, port)
+      asked = asked + (command == "GET" and 1 or 0)
+      return ":" .. port
+    end, function(url)
+      local _, err = operations.transports.redis(url)
       assert.matches("MOVED", err.message)
       assert.is_true(asked < 10)
-      listener:close()
     end)
   end)
 end)

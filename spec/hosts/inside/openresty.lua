@@ -5,6 +5,7 @@ local faults = require("spec.http.fault_contract")
 local ffi = require("ffi")
 local hosts = require("operations.hosts")
 local process = require("operations.process")
+local system = require("operations.system")
 local task = require("operations.task")
 
 local detected = hosts.current().name
@@ -54,7 +55,9 @@ describe("the OpenResty host", function()
   end)
 
   it("says why it cannot wait when it cannot make a relay", function()
-    ngx.sleep(2) -- the pump ends
+    repeat
+      ngx.sleep(0.05)
+    until #system.list("/proc/self/task") == 1 -- the pump has ended
     local before = os.getenv("TMPDIR")
     ffi.C.setenv("TMPDIR", "/nowhere", 1)
     local ok, raised = pcall(task.sleep, 0.01)
