@@ -168,6 +168,7 @@ build = {
     ["operations.cli.call"] = "lua/operations/cli/call.lua",
     ["operations.cli.cleanup"] = "lua/operations/cli/cleanup.lua",
     ["operations.cli.describe"] = "lua/operations/cli/describe.lua",
+    ["operations.cli.host"] = "lua/operations/cli/host.lua",
     ["operations.cli"] = "lua/operations/cli/init.lua",
     ["operations.cli.input"] = "lua/operations/cli/input.lua",
     ["operations.cli.invocation"] = "lua/operations/cli/invocation.lua",

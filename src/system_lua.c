@@ -1,8 +1,8 @@
 /*
 ** system_lua.c - operations.system: what Lua's own library lacks of the
 ** operating system and the scanner, the command line and stores of secrets
-** need.  Reads directories and file kinds, writes private files; keeps nothing
-** open.
+** need.  Reads directories and file kinds, writes private files, has signals
+** end a program in order; keeps nothing open.
 */
 #include <dirent.h>
 #include <errno.h>
@@ -13,6 +13,7 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <sys/stat.h>
+#include <sys/time.h>
 #include <unistd.h>
 
 #include "compat.h"
@@ -193,6 +194,142 @@ static int system_survive_broken_pipes(lua_State *L) {
   return 0;
 }
 
+/* Interruption: of the process, as signals are, so there is one of it. */
+
+#define INTERRUPTION_NAME "operations.system.interruption"
+#define ALARM_US 100000
+#define PATIENCE 10 /* alarms */
+
+static const int ending_signals[] = {SIGINT, SIGTERM, SIGHUP};
+#define ENDING_SIGNALS (sizeof(ending_signals) / sizeof(*ending_signals))
+
+static struct {
+  lua_State *L;                 /* its main thread; NULL: nothing to raise in */
+  volatile sig_atomic_t caught; /* and not raised yet */
+  volatile sig_atomic_t alarms; /* since then; -1 until the first */
+  volatile sig_atomic_t raised;
+  bool held;
+} interruption;
+
+static void end_by(int number) {
+  (void)signal(number, SIG_DFL);
+  (void)raise(number);
+}
+
+static int raise_caught(lua_State *L) {
+  interruption.raised = interruption.caught;
+  interruption.caught = 0;
+  lua_pushliteral(L, "interrupted!");
+  return lua_error(L);
+}
+
+/* LuaJIT calls it in any coroutine, Lua 5.4 in the main thread alone. */
+static void raise_anywhere(lua_State *L, lua_Debug *ar) {
+  (void)ar;
+  if (L != interruption.L || interruption.held) return;
+  lua_sethook(L, NULL, 0, 0);
+  if (interruption.caught != 0) (void)raise_caught(L);
+}
+
+static void set_alarm(void) {
+  struct itimerval once = {{0, 0}, {0, ALARM_US}};
+  (void)setitimer(ITIMER_REAL, &once, NULL);
+}
+
+/* timeout(1) tells a process and then its group: what comes twice at once is
+** one signal.  One that comes while Lua does not get to raise the first, as in
+** a loop of C, ends the process. */
+static void on_ending_signal(int number) {
+  if (interruption.L == NULL || interruption.alarms < 0) return;
+  if (interruption.caught == 0) {
+    interruption.caught = number;
+    interruption.alarms = -1;
+    set_alarm();
+  } else if (interruption.alarms >= PATIENCE) {
+    end_by(number);
+  }
+}
+
+/* It also wakes a wait that began just after the signal had come. */
+static void on_alarm(int number) {
+  (void)number;
+  interruption.alarms++;
+  if (interruption.L == NULL || interruption.caught == 0) return;
+  if (!interruption.held)
+    lua_sethook(interruption.L, raise_anywhere,
+                LUA_MASKCALL | LUA_MASKRET | LUA_MASKCOUNT, 1);
+  set_alarm();
+}
+
+/* The alarm leaves what waits in C, so that Lua gets to raise. */
+static void handle(int number, void (*handler)(int)) {
+  struct sigaction action, before;
+  memset(&action, 0, sizeof(action));
+  action.sa_handler = handler;
+  action.sa_flags = number == SIGALRM ? 0 : SA_RESTART;
+  (void)sigfillset(&action.sa_mask);
+  if (sigaction(number, NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+    (void)sigaction(number, &action, NULL); /* nohup is heeded */
+}
+
+/* interruption:__gc(): the state is closed.  Shells tell a program that a
+** signal has ended from one that ended by itself, and leave their loops. */
+static int interruption_gc(lua_State *L) {
+  int number = interruption.raised;
+  size_t i;
+  (void)L;
+  interruption.L = NULL;
+  for (i = 0; i < ENDING_SIGNALS; i++) handle(ending_signals[i], SIG_DFL);
+  if (number == 0) return 0;
+  (void)fflush(NULL);
+  end_by(number);
+  return 0;
+}
+
+/* system.catch_signals(): from here on INT, TERM and HUP wait to be raised in
+** this, the main thread; where that takes long they are raised anywhere in it.
+** One that was raised ends the process when the state is closed. */
+static int system_catch_signals(lua_State *L) {
+  size_t i;
+  if (interruption.L != NULL) return 0;
+  lua_newuserdata(L, 1);
+  if (luaL_newmetatable(L, INTERRUPTION_NAME)) {
+    lua_pushcfunction(L, interruption_gc);
+    lua_setfield(L, -2, "__gc");
+  }
+  lua_setmetatable(L, -2);
+  ops_rawsetp(L, LUA_REGISTRYINDEX, &interruption);
+  interruption.L = L;
+  handle(SIGALRM, on_alarm);
+  for (i = 0; i < ENDING_SIGNALS; i++)
+    handle(ending_signals[i], on_ending_signal);
+  return 0;
+}
+
+/* system.hold_signals(fn, ...) -> what `fn(...)` returns; meanwhile they are
+** raised by `raise_signal` only. */
+static int system_hold_signals(lua_State *L) {
+  bool before = interruption.held;
+  int status;
+  luaL_checkany(L, 1);
+  interruption.held = true;
+  status = lua_pcall(L, lua_gettop(L) - 1, LUA_MULTRET, 0);
+  interruption.held = before;
+  return status == 0 ? lua_gettop(L) : lua_error(L);
+}
+
+/* system.raise_signal(): raises "interrupted!" when one was caught. */
+static int system_raise_signal(lua_State *L) {
+  return interruption.caught != 0 ? raise_caught(L) : 0;
+}
+
+/* system.interrupted() -> the number of the signal that was raised | nil */
+static int system_interrupted(lua_State *L) {
+  if (interruption.raised == 0) lua_pushnil(L);
+  else lua_pushinteger(L, interruption.raised);
+  return 1;
+}
+
 static const luaL_Reg system_functions[] = {
     {"list", system_list},
     {"kind", system_kind},
@@ -200,6 +337,10 @@ static const luaL_Reg system_functions[] = {
     {"write_private", system_write_private},
     {"make_private_directory", system_make_private_directory},
     {"survive_broken_pipes", system_survive_broken_pipes},
+    {"catch_signals", system_catch_signals},
+    {"hold_signals", system_hold_signals},
+    {"raise_signal", system_raise_signal},
+    {"interrupted", system_interrupted},
     {NULL, NULL},
 };
 

@@ -30,7 +30,7 @@ setup(function()
         end },
       { namespace = "t", name = "misfit", outputSchema = T.object({ n = T.integer() }),
         handler = function() return { n = "x" } end },
-      { namespace = "t", name = "crash", handler = function() error("out of order", 0) end },
+      { namespace = "t", name = "crash", handler = function(input) error(input.text or "out of order", 0) end },
       { namespace = "t", name = "logs", handler = function(_, context) context.log("info", "hello") end },
       { namespace = "t", name = "function", handler = function() return { f = print } end },
       { namespace = "t", name = "count", type = "subscription", inputSchema = T.object({ to = T.integer() }),
@@ -533,6 +533,32 @@ describe("Ctrl-C", function()
 
   it("ends a call", function()
     assert.same({ out = "begun\n", err = "", code = 130 }, interrupt("call t.sleep"))
+  end)
+
+  it("ends a program that waits for its input", function()
+    local result = command.run(([[
+      directory=$(mktemp -d); mkfifo $directory/fifo
+      LD_PRELOAD=$SANITIZER %s lua/operations/cli/main.lua call t.any @$directory/fifo --lua %s & pid=$!
+      exec 3>$directory/fifo # has been opened by both
+      kill -INT $pid; wait $pid; code=$?
+      rm -r $directory; exit $code]]):format(command.interpreter(), operations_file))
+    assert.same({ out = "", err = "", code = 130 }, result)
+  end)
+
+  it("is no error that has such a text", function()
+    local result = run("call t.crash text=interrupted!")
+    assert.equal("operations: EXECUTION_ERROR: interrupted!\n", result.err)
+    assert.equal(8, result.code)
+  end)
+
+  it("is what the program has died of, as is TERM and HUP", function()
+    for number, name in pairs({ "HUP", "INT", [15] = "TERM" }) do
+      local child = command.start("lua/operations/cli/main.lua", "watch", "t.wait", "--lua", operations_file)
+      assert.equal('"begun"', child:read_line())
+      os.execute(("kill -%s %d"):format(name, child.pid))
+      assert.same({ signal = number }, child:wait())
+      assert.equal("closed", child:stderr())
+    end
   end)
 end)
 

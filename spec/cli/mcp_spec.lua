@@ -76,6 +76,22 @@ describe("--mcp", function()
   end)
 end)
 
+describe("Ctrl-C", function()
+  it("is enough for a server that does not want to end, when it comes again", function()
+    local words = ("sh -c 'trap \"\" TERM; echo begun >&2; %s; while :; do sleep 1; done'"):format(
+      server():gsub('"', '\\"'))
+    local result = command.run(([[
+      directory=$(mktemp -d)
+      { LD_PRELOAD=$SANITIZER sh -c 'echo $$ >'$directory'/pid; exec "$@"' sh %s lua/operations/cli/main.lua \
+          call mcp.never --verbose --namespace mcp --mcp "%s" 2>$directory/err; echo $? >$directory/code; } &
+      until grep -q begun $directory/err; do sleep 0.02; done
+      until [ -s $directory/code ]; do kill -INT $(cat $directory/pid) 2>/dev/null; sleep 0.2; done
+      cat $directory/code; rm -r $directory]]):format(command.interpreter(), words:gsub('["\\]', "\\%0")))
+    assert.equal("130\n", result.out)
+    assert.equal(0, left(words))
+  end)
+end)
+
 describe("--mcp-config", function()
   it("takes the servers of a file, and tells those that fail", function()
     local path = os.tmpname()

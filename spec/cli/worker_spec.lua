@@ -65,7 +65,7 @@ describe("operations worker", function()
       sleep 0.5; kill -INT $worker; wait $watching; echo "watch $?"]])
     assert.matches("{\"left\":3}\n{\"left\":2}\n{\"left\":1}\n", result.out, 1, true)
     assert.matches("\nwatch 0\n", result.out, 1, true)
-    assert.same({ code = 130 }, result.worker)
+    assert.same({ signal = 2 }, result.worker)
   end)
 
   it("validates at the caller, and says what is not there", function()

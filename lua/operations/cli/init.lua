@@ -1,6 +1,8 @@
 --- The command line program: finds the command, runs it, and turns what happened into an exit code.
 local arguments = require("operations.cli.arguments")
 local cleanup = require("operations.cli.cleanup")
+local host = require("operations.cli.host")
+local hosts = require("operations.hosts")
 local output = require("operations.cli.output")
 local system = require("operations.system")
 
@@ -102,16 +104,23 @@ local function dispatch(argv)
   return run_command(name, command, argv)
 end
 
+-- Who interrupts this as well wants no more time to be given to what is ended.
+local function clean_up(code)
+  local ok, raised = pcall(cleanup.run)
+  return ok and code or clean_up(output.fail(raised))
+end
+
 --- Runs the program.
 ---@param argv string[]  the arguments after the program's name
 ---@return integer code  for the shell; README.md has the table
 function cli.main(argv)
   system.survive_broken_pipes() -- `operations ... | head` is to clean up
+  hosts.use(host)
   local ok, result = pcall(dispatch, argv)
-  local code = ok and result or output.fail(result)
-  cleanup.run()
+  local code = clean_up(ok and result or output.fail(result))
   output.settle()
-  return code
+  local signal = system.interrupted()
+  return signal and 128 + signal or code
 end
 
 return cli

@@ -171,21 +171,13 @@ function output.exit_code(err)
   return known and known ~= output.codes.OK and known or output.codes.OPERATION_CODE
 end
 
---- Was this error (or what a handler made of it) the interpreter's answer to Ctrl-C?
----@param err any
----@return boolean
-function output.is_interrupt(err)
-  local text = type(err) == "table" and err.message or err
-  return type(text) == "string" and text:find("interrupted!", 1, true) ~= nil
-end
-
 --- Reports what ended a command.
 ---@param err any
 ---@return integer code  for the shell
 function output.fail(err)
   if err == output.closed then
     return output.codes.OK
-  elseif output.is_interrupt(err) then
+  elseif system.interrupted() then
     output.settle()
     return output.codes.INTERRUPTED
   end

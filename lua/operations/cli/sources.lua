@@ -129,7 +129,7 @@ end
 local function logger(verbose)
   return function(level, message)
     local serious = level == "warn" or level == "error"
-    if output.is_interrupt(message) then
+    if system.interrupted() and message:find("interrupted!", 1, true) then
       return
     elseif verbose or serious and not message:find("\nstack traceback:", 1, true) then
       output.complain("%s: %s", level, message)
@@ -160,7 +160,7 @@ end
 local function register(registry, source, options)
   local definitions, err = load[source.kind](source, options.verbose, registry, options.reliable)
   if not definitions then
-    if output.is_interrupt(err) then
+    if system.interrupted() then
       error(err, 0)
     elseif err then
       output.complain("cannot load %s", source.place)

@@ -3,6 +3,7 @@ local errors = require("operations.error")
 local operations = require("operations")
 local output = require("operations.cli.output")
 local sources = require("operations.cli.sources")
+local system = require("operations.system")
 
 local worker = {
   usage = "operations worker --redis URL SOURCES",
@@ -31,7 +32,7 @@ end
 local function serve(map, registry, max_requests, grace)
   local handler = operations.call_handler(registry, map, { max_requests = max_requests })
   local ok, raised = pcall(operations.sleep, math.huge)
-  if not ok and output.is_interrupt(raised) then
+  if not ok and system.interrupted() then
     handler:drain(grace * 1000)
   end
   map:close()
