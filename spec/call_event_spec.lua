@@ -1,4 +1,5 @@
 local call_event = require("operations.call_event")
+local core = require("operations.core")
 local json = require("operations.json")
 
 local LIMIT = 1000 -- bytes
@@ -26,6 +27,22 @@ describe("an event of the call protocol", function()
     assert.equal("/metadata/list/1", nan_at({ type = "call.requested", payload = { metadata = bad } }))
     assert.equal("/list/1", nan_at({ type = "call.responded", payload = { output = { data = bad } } }))
     assert.equal("/output/meta/list/1", nan_at({ type = "call.responded", payload = { output = { meta = bad } } }))
+  end)
+
+  it("says how much time is left", function()
+    assert.is_nil(call_event.ttl(nil))
+    assert.equal(0, call_event.ttl(1))
+    local left = call_event.ttl(core.now() + 60000)
+    assert.is_true(left > 0 and left <= 60000)
+  end)
+
+  it("tells why a request is aborted, where that can be told", function()
+    for _, reason in ipairs({ "no more", "caf\195\169", ("x"):rep(4096) }) do
+      assert.same({ requestId = "1", reason = reason }, call_event.aborted("1", reason))
+    end
+    for _, reason in ipairs({ "caf\233", ("x"):rep(4097) }) do
+      assert.same({ requestId = "1" }, call_event.aborted("1", reason))
+    end
   end)
 
   it("is not longer than may be", function()
