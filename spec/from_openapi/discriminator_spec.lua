@@ -56,15 +56,23 @@ describe("a discriminator", function()
     assert.is_true(input:check({ body = { kind = "Dog" } }))
   end)
 
-  it("leaves alternatives alone whose property has other values", function()
+  it("leaves alternatives alone whose property has other values, of their own or of a part", function()
     local function fixed(value)
       return { type = "object", required = { "kind" }, properties = { kind = { const = value } } }
     end
-    local input = import({ Cat = fixed("c"), Dog = fixed("d") },
-      { oneOf = { ref("Cat"), ref("Dog"), { type = "null" } }, discriminator = { propertyName = "kind" } })
-    assert.is_true(input:check({ body = { kind = "d" } }))
-    assert.is_true(input:check({ body = operations.null }))
-    assert.is_false(input:check({ body = { kind = "Dog" } }))
+    local whole = { Cat = fixed("c"), Dog = fixed("d") }
+    local parts = {
+      C = fixed("c"), D = fixed("d"),
+      Cat = { allOf = { { type = "object" }, ref("C") } }, Dog = { allOf = { ref("D") } },
+    }
+    for _, schemas in ipairs({ whole, parts }) do
+      local input = import(schemas,
+        { oneOf = { ref("Cat"), ref("Dog"), { type = "null" } }, discriminator = { propertyName = "kind" } })
+      assert.is_true(input:check({ body = { kind = "c" } }))
+      assert.is_true(input:check({ body = { kind = "d" } }))
+      assert.is_true(input:check({ body = operations.null }))
+      assert.is_false(input:check({ body = { kind = "Dog" } }))
+    end
   end)
 
   it("may be left out where the schemas allow that", function()
@@ -129,11 +137,10 @@ describe("a discriminator", function()
   it("is done with schemas that are made of each other many times over", function()
     local all = {}
     for i = 1, 100 do
-      all[i] = ref("Cat")
+      all[i] = ref(i % 2 == 0 and "Cat" or "Dog")
     end
-    local input = import({ Cat = { allOf = all, properties = { kind = { const = "a" } } }, Dog = { allOf = all } },
+    import({ Cat = { allOf = all }, Dog = { allOf = all } },
       { type = "array", items = { oneOf = { ref("Dog") }, discriminator = { propertyName = "kind" } } })
-    assert.is_truthy(input)
   end)
 
   it("that names no property, or leads nowhere, is passed over", function()

@@ -102,6 +102,11 @@ describe("the request of an operation", function()
         assert.same({ "1", "3" }, { request.url:match("[?&]id=(%d)"), request.url:match("[?&]query%.id=(%d)") })
         assert.equal("2", request.headers.id)
       end
+      local four = { three[1], three[2], three[3], { name = "query.id", ["in"] = "header" } }
+      local request = call({ parameters = four },
+        { ["query.query.id"] = 1, ["header.id"] = 2, ["query.query.query.id"] = 3, ["header.query.id"] = 4 })
+      assert.same({ "1", "3" }, { request.url:match("[?&]id=(%d)"), request.url:match("[?&]query%.id=(%d)") })
+      assert.same({ "2", "4" }, { request.headers.id, request.headers["query.id"] })
     end)
 
     it("refuses the bare name", function()
