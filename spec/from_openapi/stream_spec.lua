@@ -215,6 +215,29 @@ describe("a stream", function()
     assert.matches("application/json", err.message, 1, true)
   end)
 
+  it("that is none is not waited for longer than for an answer", function()
+    local lingered
+    local refusal = reply({}, "text/plain", 503)
+    function refusal.linger(_, ms)
+      lingered = ms
+    end
+    collect(responses, refusal)
+    assert.equal(60000, lingered)
+    collect(responses, refusal, { timeout = 5000 })
+    assert.equal(5000, lingered)
+  end)
+
+  it("tells no credentials in its errors", function()
+    for _, answer in ipairs({
+      reply({ operations.error("EXECUTION_ERROR", "lost: s3cret", { kind = "reset" }) }),
+      reply({ "s3cret" }, "text/plain", 403), reply({ "s3cret" }, "text/plain"),
+    }) do
+      local _, err = collect(responses, answer, { headers = { ["X-Api-Key"] = "s3cret" } })
+      assert.matches("%*%*%*", operations.json.encode({ err.message, err.details }))
+      assert.is_nil(operations.json.encode({ err.message, err.details }):find("s3cret", 1, true))
+    end
+  end)
+
   it("that cannot be opened is the client's error", function()
     local failure = operations.error("EXECUTION_ERROR", "no route", { kind = "connect" })
     local _, err = collect(responses, function()

@@ -20,6 +20,7 @@ local function stream_of(reply, log)
   return {
     status = reply.status or 200,
     headers = reply.headers or {},
+    linger = reply.linger,
     read = function()
       position = position + 1
       local chunk = (reply.chunks or {})[position]

@@ -12,8 +12,7 @@ local task = require("operations.task")
 local stream = {}
 
 ---@class operations.openapi.Connection
----@field read fun(): string?, operations.Error?  the next piece of the body
----@field lend fun(): string|lightuserdata|nil, integer|operations.Error|nil  likewise, perhaps only where it lies
+---@field source? operations.HttpStream  while it is open
 ---@field reply { status: integer, headers: table }
 ---@field plan operations.openapi.Plan
 ---@field context operations.Context
@@ -28,7 +27,7 @@ local function rest(connection)
     source:linger(connection.plan.timeout or limits.idle_timeout)
   end
   while size <= limits.body do
-    local chunk = connection.read()
+    local chunk = source:read()
     if not chunk then
       return table.concat(pieces)
     end
@@ -69,9 +68,10 @@ local function read_body(connection, kind)
   local meta = core.http_envelope(nil, response.meta(connection.reply)).meta
   local items = core.envelope_reader(kind, meta, plan.max_event or limits.event, plan.json or kind ~= "events",
     plan.done, connection.id)
-  local queue = items:queue()
+  local queue, source = items:queue(), connection.source
+  local lend = source.lend or source.read
   while true do
-    local bytes, size = connection.lend()
+    local bytes, size = lend(source)
     if not bytes then
       if not size then
         items:finish()
@@ -128,14 +128,6 @@ local function connect(plan, input, context, connection)
     return false, err, credentials == nil
   end
   connection.source, connection.reply = source, { status = source.status, headers = source.headers }
-  function connection.read()
-    local chunk, problem = source:read()
-    return chunk, problem and credential.redact(problem, credentials)
-  end
-  function connection.lend()
-    local address, size = (source.lend or source.read)(source)
-    return address, address and size or size and credential.redact(size, credentials)
-  end
   local finished, failure = run(connection)
   source:close()
   connection.source = nil
