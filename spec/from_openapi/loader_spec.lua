@@ -78,6 +78,13 @@ describe("a definition of a document", function()
     end
   end)
 
+  it("has a path that begins with a slash", function()
+    local api = support.api({ paths = { ["a~"] = { get = {} }, ["x-note"] = {}, ["/b"] = { get = {} } } })
+    assert.equal(1, #api.definitions)
+    assert.equal(1, #api.report)
+    assert.equal("a path must begin with /", problem(api, "#/paths/a~0").message)
+  end)
+
   it("may have a method of its own (3.2)", function()
     local item = { additionalOperations = { COPY = { operationId = "copy" }, ["A B"] = {} } }
     local api = support.api({ openapi = "3.2.0", paths = { ["/a"] = item } })
