@@ -45,13 +45,14 @@ function redis_refusal.elsewhere(address, moved)
   return there
 end
 
---- Makes the failure to reach a node that another one told of understood.
+--- The failure to reach a node that another one told of, as it can be understood.
 ---@param err operations.Error
----@param prefix_key string  a key
+---@param at operations.RedisAddress  of that node
+---@param key string  one that it has
 ---@return operations.Error
-function redis_refusal.unreached(err, at, prefix_key)
+function redis_refusal.unreached(err, at, key)
   local told = ("Redis Cluster has the keys like '%s' on %s:%d, which every process that uses them must reach: %s")
-    :format(prefix_key, at.host, at.port, err.message)
+    :format(key, at.host, at.port, err.message)
   local failure = errors.new(err.code, told, err.details)
   failure.retryable = err.retryable
   return failure
