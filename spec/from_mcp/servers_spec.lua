@@ -104,6 +104,7 @@ describe("the name of a server", function()
     ["lua5.4 'my tools/tasks_mcp.lua' x"] = "tasks", ["./server"] = "server",
     ["node /opt/node_modules/@acme/files-mcp/dist/index.js stdio"] = "files",
     ["env A=b C=d npx -y weather"] = "weather",
+    ["perl tools/notes.pl"] = "notes", ["python3.13 -u weather.py"] = "weather", ["uv run server-time"] = "time",
     ["lua5.4"] = "lua5.4", ["lua5.4 main.lua"] = "main",
   }) do
     it("is told by its command: " .. line, function()

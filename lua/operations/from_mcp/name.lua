@@ -5,8 +5,8 @@ local name = {}
 
 -- Programs that run others: what counts is the first argument that is no option.
 local runners = {
-  env = true, npx = true, bunx = true, uvx = true, pnpx = true, node = true, bun = true, deno = true, lua = true,
-  ["lua5.4"] = true, luajit = true, python = true, python3 = true, sh = true,
+  env = true, npx = true, bunx = true, uvx = true, pipx = true, pnpx = true, node = true, bun = true, deno = true,
+  tsx = true, uv = true, run = true, lua = true, luajit = true, python = true, perl = true, ruby = true, sh = true,
 }
 
 local function clean(text)
@@ -40,7 +40,8 @@ function name.of_command(words)
   local named = words[1]
   for _, word in ipairs(words) do
     local is_option = word:find("^%-") or word:find("^[%w_]+=")
-    if not is_option and not runners[word:match("([^/]+)$") or word] then
+    local program = (word:match("([^/]+)$") or word):gsub("[%d.]+$", "") -- python3.13
+    if not is_option and not runners[program] then
       named = word
       break
     end
