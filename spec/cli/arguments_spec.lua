@@ -45,7 +45,7 @@ describe("command line arguments", function()
   end)
 
   it("are refused when they are wrong, by name", function()
-    assert.same({ nil, "unknown option --jsno" }, { parse("--jsno") })
+    assert.same({ nil, "unknown option --jso (did you mean --json?)" }, { parse("--jso") })
     assert.same({ nil, "unknown option -x" }, { parse("-x") })
     assert.same({ nil, "--json takes no value" }, { parse("--json=yes") })
     assert.same({ nil, "--limit needs a value: N" }, { parse("--limit") })

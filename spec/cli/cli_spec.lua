@@ -274,6 +274,11 @@ describe("the exit code", function()
       ["call t.any a:=x"] = "a: ",
       ["call t.any '{'"] = "input: ",
       ["call t.any @/nowhere"] = "/nowhere: No such file",
+      ["call t.any a:=@"] = "expected a file behind @",
+      ["call t.any - <&-"] = "standard input: ",
+      ["call t.any --timout 1"] = "unknown option %-%-timout %(did you mean %-%-timeout%?%)",
+      ["cal"] = "no command \"cal\" %(did you mean call%?%); see operations %-%-help",
+      ["help cal"] = "no command \"cal\" %(did you mean call%?%)",
       ["call t.any '[1]' a=1"] = "no object",
       ["call t.any --timeout 0"] = "%-%-timeout: expected a number",
       ["call t.any --identity 1"] = "%-%-identity: expected a JSON object",
@@ -302,6 +307,19 @@ describe("the exit code", function()
 end)
 
 describe("sources", function()
+  it("are told without what may be a secret of theirs", function()
+    for _, source in ipairs({
+      "--openapi 'http://u:hidden@127.0.0.1:1/x'", "--openapi 'http://127.0.0.1:1/x?key=hidden'",
+      "--mcp 'http://127.0.0.1:1/x?key=hidden'", "--mcp 'false --token hidden'", "--mcp \"false 'hidden\"",
+      "--websocket 'ws://u:hidden@127.0.0.1:1'", "--redis 'redis://u:hid/hidden@127.0.0.1:1'",
+    }) do
+      local result = command.run("operations list --verbose " .. source)
+      assert.equal(12, result.code, source)
+      assert.matches("cannot load %l", result.err)
+      assert.is_nil(result.err:find("hidden", 1, true), result.err)
+    end
+  end)
+
   it("that cannot be loaded end with 12 and the reason", function()
     local result = command.run("operations list --lua /nowhere")
     assert.equal(12, result.code)
@@ -472,6 +490,18 @@ Errors:
   end)
 end)
 
+describe("a terminal", function()
+  it("is not steered by data or details", function()
+    local arguments = "call t.%s text=$(printf '\\302\\2332J\\177') --pretty"
+    local shown = command.run(("script -qec 'LD_PRELOAD=$SANITIZER %s lua/operations/cli/main.lua %s --lua %s' /dev/null"):format(
+      command.interpreter(), arguments:format("any"):gsub("'", "\""), operations_file))
+    assert.matches('"text": "\\u009b2J\\u007f"', shown.out, 1, true)
+    assert.equal('{"text":"\194\1552J\127"}\n', run("call t.any text=$(printf '\\302\\2332J\\177')").out)
+    local failed = run([[call t.fail code=BROKEN details:='{"k":"'$(printf '\302\2332J')'"}']])
+    assert.equal('operations: BROKEN: as asked\n  {"k":"\\u009b2J"}\n', failed.err)
+  end)
+end)
+
 describe("operations watch", function()
   it("prints a line per event and closes the subscription", function()
     local result = run("watch t.count to=3")
@@ -563,6 +593,14 @@ describe("Ctrl-C", function()
 end)
 
 describe("help and version", function()
+  it("fits in 80 columns", function()
+    for _, name in ipairs({ "", "list", "describe", "call", "watch", "worker" }) do
+      for line in command.run("operations " .. name .. " --help").out:gmatch("[^\n]+") do
+        assert.is_true(#line <= 80, line)
+      end
+    end
+  end)
+
   it("is there for everything", function()
     for arguments, text in pairs({
       ["--help"] = "Usage: operations COMMAND",

@@ -82,7 +82,7 @@ describe("Ctrl-C", function()
       server():gsub('"', '\\"'))
     local result = command.run(([[
       directory=$(mktemp -d)
-      { LD_PRELOAD=$SANITIZER sh -c 'echo $$ >'$directory'/pid; exec "$@"' sh %s lua/operations/cli/main.lua \
+      { sh -c 'echo $$ >'$directory'/pid; LD_PRELOAD=$SANITIZER exec "$@"' sh %s lua/operations/cli/main.lua \
           call mcp.never --verbose --namespace mcp --mcp "%s" 2>$directory/err; echo $? >$directory/code; } &
       until grep -q begun $directory/err; do sleep 0.02; done
       until [ -s $directory/code ]; do kill -INT $(cat $directory/pid) 2>/dev/null; sleep 0.2; done
@@ -106,5 +106,17 @@ describe("--mcp-config", function()
     assert.matches("bad: no%-such%-program", result.err)
     result = command.run("operations list --mcp-config /no/such/file")
     assert.equal(12, result.code)
+  end)
+
+  it("is a source that could not be loaded where no server of it could", function()
+    local path = os.tmpname()
+    local file = assert(io.open(path, "w"))
+    file:write('{"mcpServers":{"a":{"command":"no-such-program"},"b":{"commnad":"c"}}}')
+    file:close()
+    local result = command.run("operations list --mcp-config " .. path)
+    os.remove(path)
+    assert.equal(12, result.code)
+    assert.matches("operations: a: no-such-program: cannot start (command): No such file", result.err, 1, true)
+    assert.matches("operations: b: config: either command or url expected\n", result.err, 1, true)
   end)
 end)

@@ -1,4 +1,6 @@
 --- Reads command line arguments by a table of options, and prints that table as help.
+local suggestion = require("operations.cli.suggestion")
+
 local arguments = {}
 
 ---@class operations.cli.Option
@@ -20,6 +22,14 @@ local function find(options, name)
   end
 end
 
+local function names_of(options)
+  local names = {}
+  for i, option in ipairs(options) do
+    names[i] = option.name
+  end
+  return names
+end
+
 local function add(parsed, option, value)
   local key = option.name:gsub("^%-+", "")
   parsed.order[#parsed.order + 1] = { name = key, value = value }
@@ -37,7 +47,7 @@ local function take_option(parsed, options, argv, i)
   name = name or (argv[i] == "-h" and "--help") or argv[i]
   local option = find(options, name)
   if not option then
-    return nil, ("unknown option %s"):format(name)
+    return nil, ("unknown option %s%s"):format(name, suggestion.behind(name, names_of(options)))
   elseif not option.value then
     if value then
       return nil, ("%s takes no value"):format(name)

@@ -4,6 +4,7 @@ local cleanup = require("operations.cli.cleanup")
 local host = require("operations.cli.host")
 local hosts = require("operations.hosts")
 local output = require("operations.cli.output")
+local suggestion = require("operations.cli.suggestion")
 local system = require("operations.system")
 
 local cli = {}
@@ -25,7 +26,7 @@ local general = {
 local function help()
   local lines = {
     "Usage: operations COMMAND [ARGUMENTS] [OPTIONS]\n\nCalls, from the shell, what has an OpenAPI document, is a tool "
-      .. "of an MCP server, runs in other processes or is written in Lua.\n\nCommands:\n",
+      .. "of an MCP\nserver, runs in other processes or is written in Lua.\n\nCommands:\n",
   }
   for _, command in ipairs(commands) do
     lines[#lines + 1] = ("  %-9s %s\n"):format(command[1], command[2])
@@ -34,11 +35,25 @@ local function help()
   lines[#lines + 1] = [[
 
 Exit codes:
-  0 done   1 unknown error   2 wrong usage   3 no such operation   4 access denied   5 invalid input   6 timeout
-  7 aborted   8 the handler, or an MCP server's tool, failed   9 an error that the operation declares
-  10 HTTP status 4xx   11 other HTTP error status   12 a source could not be loaded   130 interrupted
+  0  done                   7  aborted
+  1  unknown error          8  the handler, or an MCP server's tool, failed
+  2  wrong usage            9  an error that the operation declares
+  3  no such operation     10  HTTP status 4xx
+  4  access denied         11  other HTTP error status
+  5  invalid input         12  a source could not be loaded
+  6  timeout              130  interrupted
 ]]
   return table.concat(lines)
+end
+
+local function joined(...)
+  local all = {}
+  for _, list in ipairs({ ... }) do
+    for _, option in ipairs(list) do
+      all[#all + 1] = option
+    end
+  end
+  return all
 end
 
 local function command_help(command)
@@ -46,7 +61,7 @@ local function command_help(command)
   return table.concat({
     "Usage: ", command.usage, "\n\n", command.summary, "\n\n", command.notes and command.notes .. "\n" or "",
     "Sources:\n", arguments.help(sources.options), "\n", sources.help, "\nOptions:\n",
-    arguments.help(command.options), arguments.help({ general[1] }),
+    arguments.help(joined(command.options, { general[1] })),
   })
 end
 
@@ -58,23 +73,22 @@ local function find(name)
   end
 end
 
-local function all_options(command)
-  local all = { general[1] }
-  for _, list in ipairs({ command.options, require("operations.cli.sources").options }) do
-    for _, option in ipairs(list) do
-      all[#all + 1] = option
-    end
-  end
-  return all
-end
-
 local function usage(format, ...)
   output.complain(format, ...)
   return output.codes.USAGE
 end
 
+local function no_command(name)
+  local names = {}
+  for i, command in ipairs(commands) do
+    names[i] = command[1]
+  end
+  return usage("no command %q%s; see operations --help", name, suggestion.behind(name, names))
+end
+
 local function run_command(name, command, argv)
-  local parsed, message = arguments.parse(argv, all_options(command), 2)
+  local sources = require("operations.cli.sources")
+  local parsed, message = arguments.parse(argv, joined({ general[1] }, command.options, sources.options), 2)
   if not parsed then
     return usage("%s; see operations %s --help", message, name)
   elseif parsed.options.help then
@@ -88,6 +102,9 @@ local function dispatch(argv)
   local name = argv[1]
   if name == "--help" or name == "-h" or name == "help" then
     local command = argv[2] and find(argv[2])
+    if name == "help" and argv[2] and not command then
+      return no_command(argv[2])
+    end
     output.text(command and command_help(command) or help())
     return output.codes.OK
   elseif name == "--version" then
@@ -99,7 +116,7 @@ local function dispatch(argv)
   end
   local command = find(name)
   if not command then
-    return usage("no command %q; see operations --help", name)
+    return no_command(name)
   end
   return run_command(name, command, argv)
 end

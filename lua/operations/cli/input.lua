@@ -8,8 +8,9 @@ local input = {}
 
 input.help = [[
 Input (any mix; later arguments win):
-  key=value   a string, or what the input schema wants there if nothing is lost by it
-              ("12" for an integer becomes 12); a key that is repeated or wants a list makes one
+  key=value   a string, or what the input schema wants there if nothing is lost
+              by it ("12" for an integer becomes 12); a key that is repeated or
+              wants a list makes one
   key:=json   JSON: count:=3, tags:='["a","b"]'; key:=@file reads it from a file
   @file       JSON from a file
   -           JSON from standard input
@@ -29,7 +30,7 @@ local function read(path)
   if path ~= "-" then
     file:close()
   end
-  return text, message and ("%s: %s"):format(path, message)
+  return text, message and ("%s: %s"):format(path == "-" and "standard input" or path, message)
 end
 
 local function decode(text, origin)
@@ -41,6 +42,9 @@ local function decode(text, origin)
 end
 
 local function decode_file(path)
+  if path == "" then
+    return nil, "expected a file behind @"
+  end
   local text, message = read(path)
   if not text then
     return nil, message

@@ -45,7 +45,7 @@ local function config_of(source, log, verbose)
   end
   local words = names.words(source.place)
   if not words or not words[1] then
-    return nil, ("--mcp: expected a command or a URL, got %q"):format(source.place)
+    return nil, "--mcp: expected a command or a URL, every quote of it closed"
   end
   local name = given.namespace or names.of_command(words)
   config.command, config.args = table.remove(words, 1), words
@@ -53,7 +53,7 @@ local function config_of(source, log, verbose)
 end
 
 --- The operations of one server.
----@param source { place: string, config: table }
+---@param source { place: string, shown: string, config: table }
 ---@param log fun(level: string, message: string)
 ---@param verbose boolean
 ---@return operations.Definition[]?
@@ -63,7 +63,7 @@ function mcp_sources.server(source, log, verbose)
   if not config then
     return nil, name
   end
-  output.progress("connecting to " .. source.place)
+  output.progress("connecting to " .. source.shown)
   local client, err = from_mcp.connect(name, config)
   if not client then
     return nil, err
@@ -74,7 +74,7 @@ function mcp_sources.server(source, log, verbose)
   return client.operations
 end
 
---- The operations of the servers that a file lists; what fails is told and passed over.
+--- The operations of the servers that a file lists; what fails is told and passed over, unless all do.
 ---@param source { place: string }
 ---@param log fun(level: string, message: string)
 ---@param verbose boolean
@@ -93,6 +93,9 @@ function mcp_sources.file(source, log, verbose)
   end)
   for _, problem in ipairs(servers.problems) do
     output.complain("%s: %s", problem.name, problem.message)
+  end
+  if #servers.problems > 0 and next(servers.clients) == nil then
+    return nil
   end
   return servers.operations
 end

@@ -43,6 +43,13 @@ local function plain(text)
   return (text:gsub("\194[\128-\159]", "?"))
 end
 
+-- The same for JSON, where these characters are in strings only: there they can be written otherwise.
+local function plain_json(text)
+  return (text:gsub("\127", "\\u007f"):gsub("\194([\128-\159])", function(byte)
+    return ("\\u%04x"):format(byte:byte())
+  end))
+end
+
 local progress_shown = false
 
 --- Shows what is going on, when a person watches; the next thing on stderr wipes it.
@@ -82,7 +89,7 @@ function output.data(value, pretty)
     error(err, 0)
   end
   output.settle()
-  write(text .. "\n")
+  write((system.is_terminal(STDOUT) and plain_json(text) or text) .. "\n")
 end
 
 ---@param format string
@@ -139,7 +146,7 @@ function output.failure(err)
       io.stderr:write("  ", plain(body), "\n")
     end
   elseif next(details) ~= nil then
-    io.stderr:write("  ", json.encode(details, { sort_keys = true }) or "(details are no JSON)", "\n")
+    io.stderr:write("  ", plain_json(json.encode(details, { sort_keys = true }) or "(details are no JSON)"), "\n")
   end
 end
 

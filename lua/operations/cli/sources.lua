@@ -5,6 +5,7 @@ local output = require("operations.cli.output")
 local scanner = require("operations.scanner")
 local suggestion = require("operations.cli.suggestion")
 local system = require("operations.system")
+local url = require("operations.url")
 
 local sources = {}
 
@@ -15,7 +16,7 @@ sources.options = {
   { name = "--mcp", value = "COMMAND|URL", many = true, help = "the tools of an MCP server" },
   { name = "--mcp-config", value = "FILE", many = true, help = "the MCP servers that a file lists (mcp.json)" },
   { name = "--redis", value = "URL", many = true, help = "what other processes on this Redis serve" },
-  { name = "--reliable", help = "Redis: calls wait in a queue, and survive the worker that runs them" },
+  { name = "--reliable", help = "Redis: calls wait in a queue and outlive workers" },
   { name = "--websocket", value = "URL", many = true, help = "what a hub serves (ws://, wss://)" },
   { name = "--namespace", value = "NAME", many = true, help = "OpenAPI, MCP: namespace of the operations" },
   { name = "--base-url", value = "URL", many = true, help = "OpenAPI: where the API is, instead of its servers" },
@@ -24,11 +25,14 @@ sources.options = {
   { name = "--api-key", value = "KEY", many = true, help = "OpenAPI: API key, sent where the document says" },
   { name = "--header", value = "'NAME: VALUE'", many = true, help = "OpenAPI, MCP: a header of every request" },
   { name = "--remote-refs", many = true, help = "OpenAPI: fetch what $refs name by URL" },
-  { name = "--verbose", help = "everything that is logged, on stderr, and all that a document's schemas lack" },
+  { name = "--verbose", help = "all that is logged, and all that documents lack" },
 }
 
-sources.help = "An option of an API or server counts for the --openapi or --mcp before it, or for all when there is "
-  .. "none.\nAn MCP server is called after its package or host: `npx -y @acme/server-files` offers `files.read`, ...\n"
+sources.help = [[
+An option of an API or server counts for the --openapi or --mcp before it, or
+for all when there is none. An MCP server is called after its package or host:
+`npx -y @acme/server-files` offers `files.read`, ...
+]]
 
 --- How each option changes the configuration of an OpenAPI document; returns a message when it is wrong.
 local setters = {
@@ -57,7 +61,15 @@ local function new_config(general)
   return members.merged(general, { headers = members.copy(general.headers) })
 end
 
---- The sources in the order they were given: { kind, place, config }; or nil, message.
+-- What messages call a place: passwords and tokens travel in URLs and command lines.
+local function shown(kind, place)
+  if place:find("^%a[%w+.-]*://") then
+    return place:find("^https?:") and url.redact(place) or url.redact_any(place)
+  end
+  return kind == "mcp" and place:match("%S+") or place
+end
+
+--- The sources in the order they were given: { kind, place, shown, config }; or nil, message.
 local function plan(order)
   local token = os.getenv("OPERATIONS_BEARER")
   local current = { headers = {}, auth = token and { type = "bearer", token = token } or nil }
@@ -65,9 +77,11 @@ local function plan(order)
   for _, option in ipairs(order) do
     if option.name == "openapi" or option.name == "mcp" or option.name == "websocket" then
       current = new_config(general)
-      list[#list + 1] = { kind = option.name, place = option.value, config = current }
+      list[#list + 1] = {
+        kind = option.name, place = option.value, shown = shown(option.name, option.value), config = current,
+      }
     elseif option.name == "lua" or option.name == "mcp-config" or option.name == "redis" then
-      list[#list + 1] = { kind = option.name, place = option.value }
+      list[#list + 1] = { kind = option.name, place = option.value, shown = shown(option.name, option.value) }
     elseif setters[option.name] then
       local message = setters[option.name](current, option.value)
       if message then
@@ -82,12 +96,12 @@ local load = {}
 
 local function tell_report(source, report, verbose)
   if #report > 0 and not verbose then
-    output.complain("%s: %s not taken over (--verbose tells more)", source.place,
+    output.complain("%s: %s not taken over (--verbose tells more)", source.shown,
       #report == 1 and "one part was" or #report .. " parts were")
     return
   end
   for _, problem in ipairs(report) do
-    output.complain("%s%s: %s", source.place, problem.pointer, problem.message)
+    output.complain("%s%s: %s", source.shown, problem.pointer, problem.message)
   end
 end
 
@@ -96,7 +110,7 @@ function load.openapi(source, verbose)
   local from_openapi = operations.from_openapi
   local is_url = source.place:find("^https?://") ~= nil
   if is_url then
-    output.progress("loading " .. source.place)
+    output.progress("loading " .. source.shown)
   end
   source.config.eager = verbose or nil
   local ok, definitions, report = pcall(is_url and from_openapi.url or from_openapi.file, source.place, source.config)
@@ -163,7 +177,7 @@ local function register(registry, source, options)
     if system.interrupted() then
       error(err, 0)
     elseif err then
-      output.complain("cannot load %s", source.place)
+      output.complain("cannot load %s", source.shown)
       output.failure(err)
     end
     return false
@@ -171,7 +185,7 @@ local function register(registry, source, options)
   for _, definition in ipairs(definitions) do
     local id, reason = registry:register(definition)
     if not id then
-      output.complain("%s:", source.place)
+      output.complain("%s:", source.shown)
       output.failure(reason)
       return false
     end

@@ -1,4 +1,4 @@
---- What somebody may have meant by the id of an operation that is not there.
+--- What somebody may have meant by the id of an operation, or another word, that is not there.
 local suggestion = {}
 
 local MOST = 3 -- suggestions
@@ -33,6 +33,21 @@ local function edits(a, b)
     end
   end
   return row[#b] <= most and row[#b] or MOST_EDITS + 1
+end
+
+--- The word that is nearest to `text`, in brackets behind it; "" when none is near.
+---@param text string
+---@param words string[]
+---@return string
+function suggestion.behind(text, words)
+  local best, least = nil, MOST_EDITS + 1
+  for _, word in ipairs(words) do
+    local distance = edits(plain(text), plain(word))
+    if distance < least then
+      best, least = word, distance
+    end
+  end
+  return best and (" (did you mean %s?)"):format(best) or ""
 end
 
 --- The ids among specs that are nearest to `id`: the same name elsewhere or written otherwise, or a letter or two off.
