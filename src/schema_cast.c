@@ -304,7 +304,7 @@ void cast_mark_empty(cast_Machine *c, int slot, int out, uint16_t types) {
   if (lua_next(L, out)) {
     lua_pop(L, 2);
   } else if ((types & TYPE_ARRAY) == 0 ||
-             value_mark(L, c->m.core, slot) == MARK_OBJECT) {
+             value_kind(L, c->m.core, slot) == VALUE_OBJECT) {
     core_push_object_mt(L);
     lua_setmetatable(L, out);
   }

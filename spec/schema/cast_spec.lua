@@ -386,3 +386,13 @@ describe("forcing", function()
     assert.is_false(fits)
   end)
 end)
+  it("leaves an object that loses its last member an object", function()
+    local definition = { enum = { operations.array({}), { [""] = "" } }, minItems = 1,
+      patternProperties = { ["^a"] = true } }
+    local once, _, fits = cast(definition, operations.array({}), "force")
+    assert.equal('{"":""}', text(once))
+    assert.is_true(fits)
+    assert.equal('{"":""}', text((cast(definition, once, "force"))))
+    assert.equal('{"a":{}}', text((cast({ additionalProperties = { properties = { b = true } } }, { a = { c = 1 } }))))
+  end)
+
