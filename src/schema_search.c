@@ -235,7 +235,7 @@ static void push_hint(Search *s, size_t i) {
   lua_remove(L, -2);
 }
 
-/* A copy of the table at `base`, or an empty one. */
+/* A copy of the table at `base`, or an empty one (0). */
 static void push_base(Search *s, int base, bool array) {
   lua_State *L = s->c->m.L;
   if (base != 0) {
@@ -316,6 +316,22 @@ static bool try_objects(Search *s, int base) {
   return false;
 }
 
+/* The same in a hint that is a table itself. */
+static bool try_within_hint(Search *s, size_t hint) {
+  lua_State *L = s->c->m.L;
+  int base = lua_gettop(L) + 1;
+  push_hint(s, hint);
+  if (lua_type(L, base) == LUA_TTABLE) {
+    bool array = value_kind(L, s->c->m.core, base) == VALUE_ARRAY;
+    if (try_within(s, base, array)) {
+      lua_remove(L, base);
+      return true;
+    }
+  }
+  lua_settop(L, base - 1);
+  return false;
+}
+
 bool cast_search(cast_Machine *c, const int32_t *nodes, int count, int base) {
   lua_State *L = c->m.L;
   Search s = {c, nodes, count};
@@ -330,6 +346,9 @@ bool cast_search(cast_Machine *c, const int32_t *nodes, int count, int base) {
   }
   if (base != 0 && try_within(&s, base, array)) return true;
   if (base != 0 && !array && try_objects(&s, base)) return true;
-  return try_within(&s, 0, true) || try_within(&s, 0, false) ||
-         try_objects(&s, 0);
+  if (try_objects(&s, 0)) return true;
+  for (i = 1; i <= n && c->searched < SEARCH_BUDGET; i++) {
+    if (try_within_hint(&s, i)) return true;
+  }
+  return false;
 }

@@ -327,6 +327,8 @@ describe("forcing", function()
     ["what must not be"] = { { ["not"] = { type = { "null", "object", "array" } } }, {}, '""' },
     ["what must not be, or two members"] = { { oneOf = { { required = { "x" } }, {},
       { ["not"] = { required = { "a", "b" } } } } }, { c = 1 }, '{"a":null,"b":null,"c":1}' },
+    ["what each branch but one must refuse"] = { { oneOf = { { items = { additionalProperties = { type = "array" } } },
+      {}, { maxItems = 2 } } }, operations.object({}), '[1,{"property1":1},{"property1":1}]' },
     ["by the branch of an if"] = { { type = "object", required = { "k" }, properties = { k = { enum = { "a", "b" } } },
       ["if"] = { properties = { k = { const = "a" } } }, ["then"] = { required = { "x" } } }, {}, '{"k":"b"}' },
   }) do
