@@ -132,7 +132,7 @@ bool cast_push_missing(cast_Machine *c, const schema_Property *p, bool *fits) {
       *fits = false;
   } else if (!p->required) {
     return false;
-  } else if (!c->force || !cast_create(c, &node, 1, 0)) {
+  } else if (!c->force || !cast_create(c, &node, 1)) {
     *fits = false;
     return false;
   }

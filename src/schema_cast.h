@@ -24,6 +24,7 @@ typedef struct cast_Machine {
   int searched; /* values tried by cast_search, all in all */
   int hints;    /* stack index of what cast_search tries, nil until then; the
                    names of members stand above it */
+  int known;    /* stack index of what cast_create made, by node */
   int trials;   /* casts within casts, to find a branch */
   int merging;  /* merged casts within merged casts */
   int room;     /* up to here the stack may grow unasked */
@@ -112,7 +113,7 @@ bool cast_repair(cast_Machine *c, const int32_t *nodes, int count, int slot);
 
 /* Pushes a value that conforms to all nodes; false and nothing pushed when none
 ** is found. */
-bool cast_create(cast_Machine *c, const int32_t *nodes, int count, int depth);
+bool cast_create(cast_Machine *c, const int32_t *nodes, int count);
 
 /* The last resort: pushes a value that conforms, found by trying whatever the
 ** schema mentions, alone and within the table at `base` (0: none); false and

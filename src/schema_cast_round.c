@@ -122,7 +122,9 @@ bool cast_value(lua_State *L, int schema, int v, int mode, bool changes) {
   }
   check_start(&c.m, L, schema, v);
   if (mode == SCHEMA_FORCE) {
-    c.hints = lua_gettop(L) + 1;
+    lua_newtable(L);
+    c.known = lua_gettop(L);
+    c.hints = c.known + 1;
     lua_settop(L, c.hints + 1);
   }
   fits = cast_by_mode(&c, slot, v, mode);

@@ -308,7 +308,7 @@ static void add_missing(cast_Machine *c, const cast_Views *views, int out,
       fill_push_default(L, c->m.s, c->m.constants, constant);
       cast_slot_by(c, verdict.nodes, verdict.count, top + 2);
     } else {
-      found = cast_create(c, verdict.nodes, verdict.count, 0);
+      found = cast_create(c, verdict.nodes, verdict.count);
     }
     if (found) {
       cast_record(c, "defaulted", 0, top + 2);

@@ -139,7 +139,7 @@ bool cast_repair(cast_Machine *c, const int32_t *nodes, int count, int slot) {
   m.count = count;
   for (i = 0; i < count; i++) make_view(&m, nodes[i], 0);
   if (mend(&m, slot)) return true;
-  if (cast_create(c, nodes, count, 0) || search(&m, slot)) {
+  if (cast_create(c, nodes, count) || search(&m, slot)) {
     cast_record(c, "replaced", slot, lua_gettop(L));
     lua_replace(L, slot);
     lua_settop(L, top);

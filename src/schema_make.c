@@ -524,6 +524,25 @@ static bool make(cast_Machine *c, const int32_t *nodes, int count, int depth,
          try_branches(&m) || try_anything(&m);
 }
 
-bool cast_create(cast_Machine *c, const int32_t *nodes, int count, int depth) {
-  return make(c, nodes, count, depth, 0);
+/* What was made for the first of the nodes before, if it conforms to all of
+** them: many values may miss the same schema. */
+static bool push_known(cast_Machine *c, const int32_t *nodes, int count) {
+  lua_State *L = c->m.L;
+  int known = lua_gettop(L) + 1;
+  ops_rawgeti(L, c->known, (size_t)nodes[0] + 1);
+  fill_push_copy(L, c->m.core, known);
+  lua_remove(L, known);
+  if (!lua_isnil(L, known) && cast_conforms(c, nodes, count, known))
+    return true;
+  lua_pop(L, 1);
+  return false;
+}
+
+bool cast_create(cast_Machine *c, const int32_t *nodes, int count) {
+  lua_State *L = c->m.L;
+  if (push_known(c, nodes, count)) return true;
+  if (!make(c, nodes, count, 0, 0)) return false;
+  fill_push_copy(L, c->m.core, lua_gettop(L));
+  ops_rawseti(L, c->known, (size_t)nodes[0] + 1);
+  return true;
 }

@@ -348,6 +348,23 @@ describe("forcing", function()
     assert.same({ { path = "/n/1", kind = "replaced", old = "x", new = 0 } }, changes)
   end)
 
+  it("replaces each of many misfits, and nothing else", function()
+    for name, definition in pairs({
+      ["a const"] = { oneOf = { { const = "a" }, { const = operations.array({ "a" }) } } },
+      ["an object"] = { type = "object", required = { "a" }, properties = { a = { type = "string", pattern = "^x" } } },
+    }) do
+      local misfits = operations.array({})
+      for i = 1, 3000 do
+        misfits[i] = i
+      end
+      local result, changes, fits = cast({ items = definition }, misfits, "force")
+      assert.is_true(fits, name)
+      assert.equal(3000, #changes, name)
+      assert.equal(3000, #result, name)
+      assert.is_false(rawequal(result[1], result[2]) and type(result[1]) == "table", name)
+    end
+  end)
+
   it("leaves a value that no value could replace", function()
     local impossible = { type = "object", properties = { a = false }, required = { "a" } }
     local result, _, fits = cast(impossible, { a = 1 }, "force")
@@ -373,6 +390,16 @@ describe("forcing", function()
     assert.equal(text(once), text((cast(definition, once, "force"))))
   end)
 
+  it("leaves an object that loses its last member an object", function()
+    local definition = { enum = { operations.array({}), { [""] = "" } }, minItems = 1,
+      patternProperties = { ["^a"] = true } }
+    local once, _, fits = cast(definition, operations.array({}), "force")
+    assert.equal('{"":""}', text(once))
+    assert.is_true(fits)
+    assert.equal('{"":""}', text((cast(definition, once, "force"))))
+    assert.equal('{"a":{}}', text((cast({ additionalProperties = { properties = { b = true } } }, { a = { c = 1 } }))))
+  end)
+
   it("forces where defaults would go on without end", function()
     local definition = { ["$ref"] = "#/$defs/x", allOf = { { maxProperties = 0 } },
       ["$defs"] = { x = { properties = { a = { ["$ref"] = "#/$defs/x", default = operations.object({}) } } } } }
@@ -388,13 +415,3 @@ describe("forcing", function()
     assert.is_false(fits)
   end)
 end)
-  it("leaves an object that loses its last member an object", function()
-    local definition = { enum = { operations.array({}), { [""] = "" } }, minItems = 1,
-      patternProperties = { ["^a"] = true } }
-    local once, _, fits = cast(definition, operations.array({}), "force")
-    assert.equal('{"":""}', text(once))
-    assert.is_true(fits)
-    assert.equal('{"":""}', text((cast(definition, once, "force"))))
-    assert.equal('{"a":{}}', text((cast({ additionalProperties = { properties = { b = true } } }, { a = { c = 1 } }))))
-  end)
-
