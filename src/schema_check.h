@@ -20,6 +20,7 @@
 #define CHECK_STEPS 4000000   /* that any value may take, */
 #define CHECK_VALUE_STEPS 64  /* and so many more for each value within, */
 #define CHECK_VALUES 10000000 /* of which this many count */
+#define CHECK_STEP_ITEMS 16   /* to walk over so many takes a step's time */
 
 /* The resources entered, the current one first ($dynamicRef looks there). */
 typedef struct check_Scope {

@@ -254,6 +254,7 @@ static bool check_array(check_Machine *m, const schema_Node *n, int v) {
   }
   return true;
 }
+  m->left -= length / CHECK_STEP_ITEMS;
 
 static bool check_kind(check_Machine *m, const schema_Node *n, int v,
                        uint16_t type) {

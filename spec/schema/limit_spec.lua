@@ -5,9 +5,10 @@ local schema = require("operations.schema")
 local LEVELS = 60
 
 -- Each definition asks the next one twice of the same value; the last one is `last`.
-local function doubling(keyword, last)
-  local definitions = { ["n" .. LEVELS + 1] = last }
-  for i = 1, LEVELS do
+local function doubling(keyword, last, levels)
+  levels = levels or LEVELS
+  local definitions = { ["n" .. levels + 1] = last }
+  for i = 1, levels do
     local following = { ["$ref"] = "#/$defs/n" .. i + 1 }
     definitions["n" .. i] = { [keyword] = { following, following } }
   end
@@ -51,6 +52,16 @@ describe("what would take for ever is refused,", function()
     definition["not"], definition["$ref"] = { ["$ref"] = definition["$ref"] }, nil
     local issues = refused(definition, 1)
     assert.equal("cannot be checked within the limits of depth, steps and patterns", issues[1].message)
+  end)
+
+  it("of alternatives for a long array, which each of them walks over", function()
+    local compiled = assert(schema.compile(doubling("anyOf", { type = "string" }, 16)))
+    local list = operations.array({})
+    for i = 1, 1000 do
+      list[i] = i
+    end
+    local _, issues = compiled:check(list)
+    assert.equal("takes too many steps to check", issues[1].message)
   end)
 
   it("of members by name and by pattern", function()
