@@ -108,8 +108,9 @@ static bool gather_fitting(cast_Machine *c, cast_Views *views,
 static void gather_union(cast_Machine *c, cast_Views *views,
                          const schema_Op *op, int slot, bool weak, int depth) {
   const schema_Union *u = program_union(c->m.s, op->a);
-  int32_t branch = check_tagged_branch(&c->m, u, slot);
-  if (branch < 0) {
+  int32_t branch = u->member >= 0 ? check_const_branch(&c->m, u, slot)
+                                  : check_tagged_branch(&c->m, u, slot);
+  if (branch < 0 && u->member < 0) {
     c->chosen = true;
     branch = check_hinted_branch(&c->m, u, slot);
     if (gather_fitting(c, views, op, slot, weak, depth, branch)) return;

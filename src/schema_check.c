@@ -386,6 +386,13 @@ int32_t check_tagged_branch(check_Machine *m, const schema_Union *u, int v) {
   return tag == NULL ? -1 : tag->branch;
 }
 
+int32_t check_const_branch(check_Machine *m, const schema_Union *u, int v) {
+  uint16_t type = schema_type_of(m->L, m->core, v, lua_type(m->L, v), TYPE_ANY);
+  int32_t found =
+      check_find_member(m, u->member, u->member + u->count, v, type);
+  return found < 0 ? -1 : found - u->member;
+}
+
 int32_t check_hinted_branch(check_Machine *m, const schema_Union *u, int v) {
   const schema_Tag *tag;
   if (u->hint_key == 0 || lua_type(m->L, v) != LUA_TTABLE) return -1;
@@ -406,6 +413,15 @@ static bool check_branches(check_Machine *m, const schema_Union *u, bool any_of,
   return matches == 1;
 }
 
+/* The same where all branches are consts. */
+static bool check_consts(check_Machine *m, const schema_Union *u, bool any_of,
+                         int v, uint16_t type) {
+  int32_t end = u->member + u->count;
+  int32_t found = check_find_member(m, u->member, end, v, type);
+  return found >= 0 &&
+         (any_of || check_find_member(m, found + 1, end, v, type) < 0);
+}
+
 /* The branch of a tag, which takes objects. */
 static HOT bool check_tagged(check_Machine *m, const schema_Tag *tag, int v) {
   const schema_Object *shape = tag->check->shape;
@@ -418,12 +434,14 @@ bool check_union(check_Machine *m, const schema_Op *op, int v, int t,
                  uint16_t type) {
   const schema_Union *u = program_union(m->s, op->a);
   const schema_Tag *tag = NULL;
+  bool any_of = op->code == CODE_ANY_OF;
+  if (u->member >= 0) return check_consts(m, u, any_of, v, type);
   if (u->key != 0 && type == TYPE_OBJECT) {
     tag = find_tag(m, u, v);
     m->top++;
   }
   return tag != NULL ? check_tagged(m, tag, v)
-                     : check_branches(m, u, op->code == CODE_ANY_OF, v, t);
+                     : check_branches(m, u, any_of, v, t);
 }
 
 /* The only branch of a node's union that takes values of Lua type `t`. */

@@ -159,8 +159,16 @@ bool check_unevaluated_items(check_Machine *m, int32_t node,
 /* The branch that the discriminating property of the value names, or -1. */
 int32_t check_tagged_branch(check_Machine *m, const schema_Union *u, int v);
 
+/* The first of a union of consts that the value is, or -1. */
+int32_t check_const_branch(check_Machine *m, const schema_Union *u, int v);
+
 /* The branch that OpenAPI's discriminator says was meant, or -1. */
 int32_t check_hinted_branch(check_Machine *m, const schema_Union *u, int v);
+
+/* The first of the members from `first` to before `end` that the value is, or
+** -1; `type` is the value's TYPE_ bit. */
+int32_t check_find_member(check_Machine *m, int32_t first, int32_t end, int v,
+                          uint16_t type);
 
 /* How often CODE_CONTAINS matches; stops after `enough`. */
 size_t check_count_contained(check_Machine *m, const schema_Op *op, int v,

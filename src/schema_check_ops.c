@@ -8,6 +8,8 @@
 #include <float.h>
 #include <math.h>
 
+#define FEW_MEMBERS 8 /* so many are compared without a hash */
+
 size_t check_count_members(lua_State *L, int v) {
   size_t n = 0;
   lua_pushnil(L);
@@ -87,15 +89,17 @@ static bool check_if(check_Machine *m, const schema_Op *op, int v, int t) {
   return node < 0 || check_inner(m, node, v, t);
 }
 
-static bool check_enum(check_Machine *m, const schema_Op *op, int v,
-                       uint16_t type) {
-  const schema_Member *member = program_member(m->s, op->a);
-  int32_t i;
-  for (i = 0; i < op->b; i++) {
-    if (schema_is_member(m->L, m->core, m->constants, member + i, v, type))
-      return true;
+int32_t check_find_member(check_Machine *m, int32_t first, int32_t end, int v,
+                          uint16_t type) {
+  bool many = end - first > FEW_MEMBERS;
+  uint64_t hash = many ? schema_hash(m->L, m->core, v) : 0;
+  for (; first < end; first++) {
+    const schema_Member *member = program_member(m->s, first);
+    if ((!many || member->hash == hash) &&
+        schema_is_member(m->L, m->core, m->constants, member, v, type))
+      return first;
   }
-  return false;
+  return -1;
 }
 
 static bool check_dependent_required(check_Machine *m, const schema_Op *op,
@@ -215,7 +219,8 @@ static bool check_every_op(check_Machine *m, const schema_Node *n,
   if (!check_step(m)) return false;
   switch (op->code) {
   case CODE_ENUM:
-  case CODE_CONST: return check_enum(m, op, v, type);
+  case CODE_CONST:
+    return check_find_member(m, op->a, op->a + op->b, v, type) >= 0;
   case CODE_CALL: return check_inner(m, op->a, v, t);
   case CODE_DYNAMIC: return check_inner(m, check_dynamic(m, op), v, t);
   case CODE_ANY_OF:
@@ -249,12 +254,12 @@ static bool check_array(check_Machine *m, const schema_Node *n, int v) {
   ptrdiff_t length = n->items < 0 ? schema_sequence_length(m->L, v)
                                   : value_glance_length(m->L, v);
   if (length < 0) return false;
+  m->left -= length / CHECK_STEP_ITEMS;
   for (; op < end; op++) {
     if (!check_array_op(m, op, v, (size_t)length)) return false;
   }
   return true;
 }
-  m->left -= length / CHECK_STEP_ITEMS;
 
 static bool check_kind(check_Machine *m, const schema_Node *n, int v,
                        uint16_t type) {

@@ -1,5 +1,6 @@
 #include "schema_compile.h"
 #include "schema_compile_state.h"
+#include "schema_value.h"
 
 schema_Op *compile_op(compile_State *c, schema_Code code, schema_KeywordId id) {
   schema_Schema *s = c->s;
@@ -185,6 +186,7 @@ static void set_member(compile_State *c, int32_t index, int32_t value) {
     m->text = lua_tolstring(c->L, -1, &m->len);
     m->address = lua_topointer(c->L, -1);
   }
+  m->hash = schema_hash(c->L, c->t->core, -1);
   lua_pop(c->L, 1);
 }
 
@@ -216,6 +218,7 @@ static void emit_union(compile_State *c, schema_KeywordId id,
   i = schema_vector_add(c->L, &s->alloc, &s->unions, sizeof(schema_Union), 1);
   program_union(s, i)->first = first;
   program_union(s, i)->count = k->count;
+  program_union(s, i)->member = -1;
   if (c->k[KEYWORD_DISCRIMINATOR] != NULL)
     compile_hints(c->L, s, c->t, i, c->k[KEYWORD_DISCRIMINATOR]->value);
   compile_op(c, code, id)->a = i;

@@ -121,6 +121,7 @@ typedef struct schema_Member {
   const char *text; /* strings: borrowed from the constants, else NULL */
   size_t len;
   const void *address; /* strings: lua_topointer */
+  uint64_t hash;       /* schema_hash */
   int32_t value;       /* constant */
   uint8_t type;        /* TYPE_... */
 } schema_Member;
@@ -208,6 +209,7 @@ enum {
 /* Tags decide; hints only say which branch was meant. */
 typedef struct schema_Union {
   int32_t first, count; /* links: nodes */
+  int32_t member;       /* of a union of consts: the first of theirs; or -1 */
   int32_t key;          /* constant: the property that tells them apart, 0 */
   int32_t tag, tags;    /* first and count of the tags */
   int32_t hint_key;     /* constant: what OpenAPI's discriminator names, 0 */

@@ -117,10 +117,36 @@ static void find_key(lua_State *L, schema_Schema *s, schema_Union *u) {
   }
 }
 
+/* The only value that `node` accepts, where it says no more than that: the
+** index of the member; or -1. */
+static int32_t only_member(const schema_Schema *s, int32_t node) {
+  const schema_Node *n = program_node(s, compile_target(s, node));
+  const schema_Op *op = program_op(s, n->strings);
+  bool only = n->end == n->strings + 1 && n->every == n->strings &&
+              (op->code == CODE_CONST || op->code == CODE_ENUM) && op->b == 1;
+  return only && (program_member(s, op->a)->type & n->types) ? op->a : -1;
+}
+
+/* Unions of consts are lists of members. */
+static void find_members(lua_State *L, schema_Schema *s, schema_Union *u) {
+  int32_t i, first;
+  for (i = 0; i < u->count; i++) {
+    if (only_member(s, *program_link(s, u->first + i)) < 0) return;
+  }
+  first = schema_vector_add(L, &s->alloc, &s->members, sizeof(schema_Member),
+                            (size_t)u->count);
+  for (i = 0; i < u->count; i++)
+    *program_member(s, first + i) =
+        *program_member(s, only_member(s, *program_link(s, u->first + i)));
+  u->member = first;
+}
+
 void compile_unions(lua_State *L, schema_Schema *s) {
   int32_t i;
-  for (i = 0; i < (int32_t)s->unions.count; i++)
+  for (i = 0; i < (int32_t)s->unions.count; i++) {
     find_key(L, s, program_union(s, i));
+    find_members(L, s, program_union(s, i));
+  }
 }
 
 /* The default of a node, its own or by `$ref` and `allOf`; 0 when none. */

@@ -195,7 +195,7 @@ static uint64_t hash_table(lua_State *L, const core_State *core, int depth) {
   return sum;
 }
 
-/* Of the value on top of the stack; equal values have equal hashes. */
+/* Of the value on top of the stack. */
 static uint64_t hash_value(lua_State *L, const core_State *core, int depth) {
   lua_Number d;
   uint64_t bits;
@@ -211,6 +211,14 @@ static uint64_t hash_value(lua_State *L, const core_State *core, int depth) {
   case LUA_TTABLE: return hash_table(L, core, depth);
   default: return 5;
   }
+}
+
+uint64_t schema_hash(lua_State *L, const core_State *core, int i) {
+  uint64_t hash;
+  lua_pushvalue(L, i);
+  hash = hash_value(L, core, 0);
+  lua_pop(L, 1);
+  return hash;
 }
 
 static int by_hash(const void *a, const void *b) {

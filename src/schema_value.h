@@ -24,6 +24,9 @@ ptrdiff_t schema_sequence_length(lua_State *L, int i);
 ** equal. */
 bool schema_equal(lua_State *L, const core_State *core, int a, int b);
 
+/* Equal values have equal hashes. */
+uint64_t schema_hash(lua_State *L, const core_State *core, int i);
+
 /* Is the value at `i`, with TYPE_ bit `type`, the enum member? */
 bool schema_is_member(lua_State *L, const core_State *core, int constants,
                       const schema_Member *member, int i, uint16_t type);

@@ -94,6 +94,28 @@ describe("a limit that was reached", function()
     assert.equal("cannot be checked within the limits of depth, steps and patterns", warnings[1].issues[1].message)
   end)
 
+  it("is none for many values of which each is one of many consts", function()
+    local consts, list = {}, operations.array({})
+    for i = 1, 4000 do
+      consts[i] = { const = "c" .. i }
+    end
+    for i = 1, 2000 do
+      list[i] = "c" .. i * 2
+    end
+    for _, keyword in ipairs({ "anyOf", "oneOf" }) do
+      local compiled = assert(schema.compile({ items = { [keyword] = consts } }))
+      assert.is_true(compiled:check(list))
+      assert.same({ compiled:cast(list, "force") }, { list, operations.array({}) })
+      list[1000] = "c0"
+      local ok, issues = compiled:check(list)
+      assert.is_false(ok)
+      assert.equal("/999", issues[1].path)
+      assert.same({ { path = "/999", kind = "replaced", old = "c0", new = "c1" } },
+        (select(2, compiled:cast(list, "force"))))
+      list[1000] = "c2000"
+    end
+  end)
+
   it("is none for large values", function()
     local text = { type = "string", allOf = { { minLength = 1 }, { maxLength = 9 } } }
     local item = { anyOf = { text, { type = "null" } } }
