@@ -493,8 +493,9 @@ end)
 describe("a terminal", function()
   it("is not steered by data or details", function()
     local arguments = "call t.%s text=$(printf '\\302\\2332J\\177') --pretty"
-    local shown = command.run(("script -qec 'LD_PRELOAD=$SANITIZER %s lua/operations/cli/main.lua %s --lua %s' /dev/null"):format(
-      command.interpreter(), arguments:format("any"):gsub("'", "\""), operations_file))
+    local line = "script -qec 'LD_PRELOAD=$SANITIZER %s lua/operations/cli/main.lua %s --lua %s' /dev/null"
+    local shown = command.run(line:format(command.interpreter(), arguments:format("any"):gsub("'", "\""),
+      operations_file))
     assert.matches('"text": "\\u009b2J\\u007f"', shown.out, 1, true)
     assert.equal('{"text":"\194\1552J\127"}\n', run("call t.any text=$(printf '\\302\\2332J\\177')").out)
     local failed = run([[call t.fail code=BROKEN details:='{"k":"'$(printf '\302\2332J')'"}']])
