@@ -53,8 +53,9 @@ describe("a login from the terminal", function()
       all[#all + 1] = last
       last = line:gsub("\r", ""):gsub("^.*\27%[K", "")
       local url = last:match("^  (http%S+)$")
-      if url then
-        run:write((answer(url) or "") .. "\n")
+      local typed = url and answer(url) or ""
+      if url and way == "paste" then
+        run:write(typed .. "\n")
       end
     end
   end

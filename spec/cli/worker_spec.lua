@@ -61,8 +61,9 @@ describe("operations worker", function()
 
   it("lets what runs end when it is interrupted", function()
     local result = with_worker([[
-      operations watch demo.countdown from=3 pause=0.2 --redis $url & watching=$!
-      sleep 0.5; kill -INT $worker; wait $watching; echo "watch $?"]])
+      seen=$(mktemp); operations watch demo.countdown from=3 pause=0.5 --redis $url >$seen & watching=$!
+      until grep -q left $seen; do sleep 0.05; done
+      kill -INT $worker; wait $watching; code=$?; cat $seen; rm $seen; echo "watch $code"]])
     assert.matches("{\"left\":3}\n{\"left\":2}\n{\"left\":1}\n", result.out, 1, true)
     assert.matches("\nwatch 0\n", result.out, 1, true)
     assert.same({ signal = 2 }, result.worker)

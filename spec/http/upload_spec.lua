@@ -107,10 +107,10 @@ describe("a request body that comes piece by piece", function()
     local response = assert(send(function()
       turn = turn + 1
       if turn < 4 then
-        task.sleep(0.06)
+        task.sleep(0.7)
         return "x"
       end
-    end, { first_byte_timeout = 100 }, "/upload"))
+    end, { first_byte_timeout = 2000 }, "/upload"))
     assert.equal("3", response.body)
   end)
 

@@ -1,5 +1,6 @@
 --- A Redis of our own on a free port.
 local eventually = require("spec.support.eventually")
+local limits = require("operations.limits")
 local operations = require("operations")
 local streams = require("operations.stream")
 
@@ -58,12 +59,14 @@ end
 ---@param teardown function  busted's
 ---@return { port: integer, url: string }  known once it is there
 function redis.around(setup, teardown)
-  local known, server = {}, nil
+  local known, server, discovery = {}, nil, limits.discovery
   setup(function()
+    limits.discovery = 2000 -- processes of a loaded machine take their time to answer
     server = redis.start()
     known.port, known.url = server.port, server.url
   end)
   teardown(function()
+    limits.discovery = discovery
     server.stop()
   end)
   return known
