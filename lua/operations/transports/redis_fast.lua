@@ -1,7 +1,6 @@
 --- Mode `fast`: a request is published to one of those who serve the operation, at most once; its events are published
 --- to who made it. What one turn of the program has for the same process goes as one message, which costs less.
 local call_event = require("operations.call_event")
-local core = require("operations.core")
 local errors = require("operations.error")
 local task_pool = require("operations.task_pool")
 
@@ -66,7 +65,7 @@ end
 ---@param payload table
 function Fast:take(event, payload)
   local nodes = self._presence.nodes
-  local node, id = nodes:hear(event.from, core.now()), payload.requestId
+  local node, id = nodes:hear(event.from), payload.requestId
   if type(id) == "string" then
     if event.type == "call.requested" then
       return take_request(self, event, node, id)

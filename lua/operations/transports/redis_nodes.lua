@@ -4,7 +4,7 @@ local redis_nodes = {}
 
 ---@class operations.RedisNode
 ---@field id string
----@field seen number  ms, when it last said something
+---@field silence integer  how often it was looked after since it last said something
 ---@field version integer  of what it offers; -1: not known yet
 ---@field offers table<string, boolean>  operation ids
 ---@field requests table<string, boolean>  of ours that it works on, by id
@@ -24,18 +24,17 @@ end
 
 --- Takes note of what a process says of itself.
 ---@param id string
----@param now number  ms
 ---@param version? integer
 ---@param offers? string[]
 ---@return operations.RedisNode
 ---@return boolean outdated  what it offers has changed, and it did not say what it is
-function Nodes:hear(id, now, version, offers)
+function Nodes:hear(id, version, offers)
   local node = self.by_id[id]
   if not node then
     node = { id = id, version = -1, offers = {}, requests = {}, load = 0, serving = {} }
     self.by_id[id] = node
   end
-  node.seen = now
+  node.silence = 0
   if offers then
     node.version, node.offers = version, {}
     for _, offered in ipairs(offers) do

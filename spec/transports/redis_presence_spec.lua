@@ -1,0 +1,51 @@
+--- Who shares a Redis, as one of them sees it, which is told so by a clock that stands still.
+local core = require("operations.core")
+local fake_host = require("spec.support.fake_host")
+local hosts = require("operations.hosts")
+local limits = require("operations.limits")
+local presences = require("operations.transports.redis_presence")
+
+describe("the presence of a process on Redis", function()
+  local now, host, lost, presence = core.now, nil, nil, nil
+
+  before_each(function()
+    host, lost = fake_host.new(), {}
+    core.now = host.now
+    hosts.use(host)
+    presence = presences.new("spec")
+    presence:begin({ connected = true, post = function() end }, {
+      deliver = function(_, payload)
+        lost[#lost + 1] = payload.code
+      end,
+    })
+    presence:hear({ node = "other", version = 1, offers = { "a.b" } })
+    presence.nodes:assign("request", presence:find("a.b"))
+  end)
+
+  after_each(function()
+    presence:leave()
+    core.now = now
+    hosts.use("plain")
+  end)
+
+  it("ends with what it says", function()
+    for _ = 1, 20 do
+      host.advance(limits.presence)
+      presence:hear({ node = "other", version = 1 })
+    end
+    assert.same({}, lost)
+    host.advance(5 * limits.presence)
+    assert.same({ "WORKER_LOST" }, lost)
+  end)
+
+  it("does not end because we are held up ourselves", function()
+    core.now = function()
+      return host.now() + 100 * limits.presence
+    end
+    host.advance(limits.presence)
+    assert.same({}, lost)
+    presence:hear({ node = "other", version = 1 })
+    host.advance(limits.presence)
+    assert.same({}, lost)
+  end)
+end)
