@@ -1,5 +1,6 @@
 -- Run inside Neovim by spec/from_mcp/plugin_spec.lua: uses the example plugin, prints what a user sees.
 local json = require("operations.json")
+local operations = require("operations")
 local ticker = require("spec.support.ticker")
 
 local server = { command = "luajit", args = { "spec/support/mcp/server.lua", "legacy" },
@@ -10,6 +11,17 @@ file:write(json.encode({ mcpServers = { spec = server } }))
 file:close()
 vim.g.mcp_config = path
 dofile("examples/neovim/plugin/mcp.lua")
+
+local loads, load = 0, operations.from_mcp.load
+operations.from_mcp.load = function(...)
+  loads = loads + 1
+  return load(...)
+end
+
+local notified
+vim.notify = function(text)
+  notified = text
+end
 
 local function say(...)
   io.stdout:write(table.concat({ ... }, " "), "\n")
@@ -31,8 +43,23 @@ local function run(command)
   return table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, true), "\n"), ticks
 end
 
+-- What a command that fails tells the user, once it does.
+local function failure()
+  vim.wait(20000, function()
+    return notified ~= nil
+  end, 1)
+  local text = notified
+  notified = nil
+  return text
+end
+
+vim.cmd("McpCall spec.nothing") -- while the servers start
 local tools = run("McpTools")
 say(tools:match("spec%.echo[^\n]*"))
+say(failure(), loads)
+vim.cmd('McpCall spec.fail {"why": "not today"}')
+say(failure())
+say((run("McpCall spec.resources.list"):match('"resources": %b[]'):gsub("%s+", " ")))
 local text, ticks = run('McpCall spec.steps {"count": 3, "pause": 0.1}')
 say(text, ticks > 5 and "ticked" or "stood still")
 os.remove(path)

@@ -2,21 +2,29 @@
 ---   :McpTools                           lists them
 ---   :McpCall everything.echo {"message": "hi"}
 --- `vim.g.mcp_config` is the file, by default mcp.json in the current directory. To try it:
----   nvim --cmd "set rtp+=examples/neovim"
+---   eval "$(make luapath LUA=luajit)"; nvim --cmd "set rtp+=examples/neovim"
 local json = require("operations.json")
 local operations = require("operations")
 
-local servers, registry
+local connecting, servers, registry
 
--- Starts the servers, once; the first command waits for them, not the editor.
+local function start_servers()
+  servers = assert(operations.from_mcp.load(vim.g.mcp_config or "mcp.json", { log = function() end }))
+  registry = operations.registry()
+  assert(servers:register(registry))
+  for _, problem in ipairs(servers.problems) do
+    vim.notify(problem.name .. ": " .. problem.message, vim.log.levels.WARN)
+  end
+  return true
+end
+
+-- Starts the servers, once; the first commands wait for them, not the editor. After a failure the next one tries again.
 local function connect()
-  if not servers then
-    servers = assert(operations.from_mcp.load(vim.g.mcp_config or "mcp.json", { log = function() end }))
-    registry = operations.registry()
-    assert(servers:register(registry))
-    for _, problem in ipairs(servers.problems) do
-      vim.notify(problem.name .. ": " .. problem.message, vim.log.levels.WARN)
-    end
+  connecting = connecting or operations.spawn(start_servers)
+  local ok, err = connecting:wait()
+  if not ok then
+    connecting = nil
+    error(err, 0)
   end
 end
 
@@ -40,11 +48,18 @@ end
 local function call_tool(words)
   local id, given = words:match("^(%S+)%s*(.*)$")
   local input = given == "" and {} or assert(json.decode(given))
-  local lines = {}
-  for _, block in ipairs(assert(registry:execute(id, input)).meta.content) do
-    lines[#lines + 1] = block.text or ("[%s]"):format(block.type)
+  local envelope, lines = assert(registry:execute(id, input)), {}
+  for _, block in ipairs(envelope.meta.content) do
+    lines[#lines + 1] = block.text or ("[%s]"):format(block.uri or block.type)
   end
-  return table.concat(lines, "\n")
+  if #lines == 0 then
+    lines[1] = assert(json.encode(envelope.data, { indent = 2, sort_keys = true }))
+  end
+  local text = table.concat(lines, "\n")
+  if envelope.meta.isError then
+    error(text, 0)
+  end
+  return text
 end
 
 -- A command whose work is a task: it may wait, the editor does not.
