@@ -58,6 +58,12 @@ describe("--mcp", function()
     assert.matches("expected a command or a URL", result.err)
   end)
 
+  it("gives a server that says nothing no more time than there is", function()
+    local result = command.run("operations call mcp.echo --timeout 0.1 --mcp \"sh -c 'cat >/dev/null'\"")
+    assert.matches("operations: TIMEOUT: ", result.err, 1, true)
+    assert.equal(12, result.code)
+  end)
+
   it("lets no server steer the terminal", function()
     local words, escape = server(), [[\u001b[31;1mred\u001b[0m \u001b]0;title\u0007 \u009bx\u007f]]
     local error_of = [[{"jsonrpc":"2.0","id":$id,"error":{"code":-1,"message":"]] .. escape .. [["}}]]

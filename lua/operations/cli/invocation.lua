@@ -5,6 +5,7 @@ local json = require("operations.json")
 local operations = require("operations")
 local output = require("operations.cli.output")
 local sources = require("operations.cli.sources")
+local task = require("operations.task")
 
 local invocation = {}
 
@@ -50,7 +51,7 @@ local function context_of(options)
     if not seconds or seconds <= 0 or seconds ~= seconds or seconds == math.huge then
       return nil, ("--timeout: expected a number of seconds above 0, got %q"):format(options.timeout)
     end
-    context.timeout = math.ceil(seconds * 1000)
+    context.deadline = core.now() + math.ceil(seconds * 1000)
   end
   local message
   context.identity, message = identity_of(options)
@@ -122,7 +123,9 @@ function invocation.read(parsed)
   if value == nil then
     return usage("%s", texts)
   end
+  task.deadline(context.deadline) -- it counts for sources too
   local registry, code = sources.registry(parsed)
+  task.deadline(nil)
   if not registry then
     return nil, code
   end
