@@ -322,6 +322,7 @@ describe("an authorizer", function()
         ["https://a:b@as.test/x"] = "it contains a user name or password",
         ["file:///etc/passwd"] = "it is no absolute URL",
         ["https://as.test/a b"] = "it is no absolute URL",
+        ["https://as.test/\194\1552J"] = "it is no absolute URL", -- terminals obey
       }) do
         local auth = new()
         auth:headers(server.mcp)

@@ -25,7 +25,7 @@ local TEXT = 300 -- bytes of a server's words that an error repeats
 ---@param remote? boolean  as of the transport
 ---@return string? problem
 function endpoint.problem(text, remote)
-  local parsed = type(text) == "string" and not text:find("[%c ]") and url.parse(text)
+  local parsed = type(text) == "string" and not text:find("[%c \128-\255]") and url.parse(text)
   if not parsed or parsed.host == "" then
     return "it is no absolute URL"
   elseif parsed.userinfo then
