@@ -446,6 +446,16 @@ Errors:
 ]], text)
   end)
 
+  it("say once where they are when they say nothing else", function()
+    local path = document .. ".bare.json"
+    local file = assert(io.open(path, "w"))
+    file:write('{"openapi":"3.1.0","paths":{"/a":{"get":{"operationId":"op"}}}}')
+    file:close()
+    local described = command.run("operations describe api.op --openapi " .. path)
+    os.remove(path)
+    assert.matches("^api.op  query  [^\n]*\nGET /a\n\nInput:\n", described.out)
+  end)
+
   it("that cannot be called are described as such", function()
     local path = document .. ".bad.json"
     local file = assert(io.open(path, "w"))

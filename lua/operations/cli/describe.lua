@@ -42,10 +42,11 @@ local function text(spec)
   local id = spec.namespace .. "." .. spec.name
   local meta = type(spec._meta) == "table" and spec._meta or {}
   local parts = { ("%s  %s  %s%s\n"):format(id, spec.type, spec.version, meta.deprecated and "  deprecated" or "") }
-  if type(meta.method) == "string" and type(meta.path) == "string" then
-    parts[1] = parts[1] .. meta.method .. " " .. meta.path .. "\n"
+  local endpoint = type(meta.method) == "string" and type(meta.path) == "string" and meta.method .. " " .. meta.path
+  if endpoint then
+    parts[1] = parts[1] .. endpoint .. "\n"
   end
-  local description = spec.description or ""
+  local description = spec.description ~= endpoint and spec.description or ""
   if spec.title and spec.title ~= description then
     parts[#parts + 1] = spec.title .. "\n"
   end
