@@ -9,6 +9,8 @@ local reactor_loop = require("operations.hosts.reactor")
 local request = require("operations.hosts.openresty_request")
 local semaphores = require("ngx.semaphore")
 
+local sleep_on = request.sleep_on
+
 -- Events handed out at once; waits that may be served without a turn of nginx's loop, which other requests need.
 local EVENTS, INLINE = 32, 32
 -- Bytes that come without work, 250 ms apart, before the pump ends.
@@ -37,22 +39,6 @@ local openresty = {
 local function take_semaphore()
   local semaphore = table.remove(free)
   return semaphore or assert(semaphores.new(0))
-end
-
-local function sleep_on(semaphore)
-  local ok, err
-  repeat
-    ok, err = semaphore:wait(FOREVER / 1000)
-  until ok or err ~= "timeout"
-  if not ok then
-    error(("cannot wait here (%s): use ngx.timer.at or operations.spawn"):format(err), 0)
-  end
-end
-
-local function sleep_until_over(wait)
-  repeat
-    sleep_on(wait.semaphore)
-  until wait.done or wait.broken
 end
 
 -- Ends all waits, or those of tasks that belong to no request.
@@ -243,7 +229,10 @@ function openresty.park(wait)
   attend()
   wait.semaphore, wait.unpark = take_semaphore(), unpark
   parked[wait] = true
-  request.sleep(wait, sleep_until_over)
+  local sleep = request.sleeper()
+  repeat
+    sleep(wait.semaphore)
+  until wait.done or wait.broken
   parked[wait], wait.unpark = nil, nil
   if wait.broken then
     error("cannot wait: " .. wait.broken, 0)

@@ -38,22 +38,36 @@ local function follow(co)
   strands[co] = strand
 end
 
--- What a coroutine yields, before its wait, to have that waited for by what resumes it.
+local FOREVER = 1000000 -- seconds
+
+--- Has the running light thread sleep until a semaphore is posted.
+---@param semaphore table
+function request.sleep_on(semaphore)
+  local ok, err
+  repeat
+    ok, err = semaphore:wait(FOREVER)
+  until ok or err ~= "timeout"
+  if not ok then
+    error(("cannot wait here (%s): use ngx.timer.at or operations.spawn"):format(err), 0)
+  end
+end
+
+-- What a coroutine yields to have what resumes it sleep.
 local WAITING = {}
 
---- Sleeps until a wait is done or broken. nginx calls off what a light thread sleeps on when it kills it, but not what
---- a coroutine does that runs in one, and crashes then: so that one sleeps in the light thread.
----@param wait operations.Wait
----@param sleep fun(wait: operations.Wait)
-function request.sleep(wait, sleep)
-  local strand = request.strands()[coroutine.running()]
-  if not (strand and strand.carried) then
-    return sleep(wait)
-  end
-  local raised = coroutine.yield(WAITING, wait, sleep)
+local function pass_on(semaphore)
+  local raised = coroutine.yield(WAITING, semaphore)
   if raised ~= nil then
     error(raised, 0)
   end
+end
+
+--- How the running coroutine sleeps on a semaphore. nginx calls off what a light thread sleeps on when it kills it, but
+--- not what a coroutine does that runs in one, and crashes then: its light thread sleeps for it.
+---@return fun(semaphore: table)
+function request.sleeper()
+  local strand = request.strands()[coroutine.running()]
+  return strand and strand.carried and pass_on or request.sleep_on
 end
 
 local function results(ok, ...)
@@ -74,11 +88,11 @@ local create, resume = coroutine.create, coroutine.resume
 
 -- While it runs, nginx does not keep a coroutine from being collected, but crashes: `co` stays on this stack.
 local function carry(co, ...)
-  local ok, tag, wait, sleep = ...
+  local ok, tag, semaphore = ...
   if not ok or tag ~= WAITING then
     return ...
   end
-  return carry(co, resume(co, slept(pcall(request.sleep, wait, sleep))))
+  return carry(co, resume(co, slept(pcall(request.sleeper(), semaphore))))
 end
 
 -- luacheck: ignore 122
