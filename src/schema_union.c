@@ -124,7 +124,7 @@ static int32_t only_member(const schema_Schema *s, int32_t node) {
   const schema_Op *op = program_op(s, n->strings);
   bool only = n->end == n->strings + 1 && n->every == n->strings &&
               (op->code == CODE_CONST || op->code == CODE_ENUM) && op->b == 1;
-  return only && (program_member(s, op->a)->type & n->types) ? op->a : -1;
+  return only && (program_member(s, op->a)->type & ~n->types) == 0 ? op->a : -1;
 }
 
 /* Unions of consts are lists of members. */

@@ -17,6 +17,33 @@ describe("checking a value", function()
     assert.is_true(valid({ minLength = 2, maxLength = 8 }, "abcdefgh"))
   end)
 
+  it("takes one of several consts, each of its type", function()
+    for _, keyword in ipairs({ "anyOf", "oneOf" }) do
+      local function fits(value, ...)
+        return valid({ [keyword] = { ... } }, value)
+      end
+      assert.is_false(fits(19.99, { const = 1 }, { const = 19.99, type = "integer" }))
+      assert.is_true(fits(19.99, { const = 1 }, { const = 19.99, type = "number" }))
+      assert.is_true(fits(1.0, { const = 1, type = "integer" }, { const = "1" }))
+      assert.is_false(fits("1", { const = 1 }, { const = "1", type = { "number", "null" } }))
+      assert.is_false(fits(true, { const = 1 }, { const = "true" }))
+      assert.is_true(fits({}, { const = array({}) }, { const = 1 }))
+      assert.is_false(fits(array({}), { const = setmetatable({}, json.object_mt) }, { const = json.null }))
+      assert.equal(keyword == "anyOf", fits({ a = 1 }, { const = { a = 1 } }, { const = 2 }, { const = { a = 1.0 } }))
+    end
+  end)
+
+  it("takes the same members of a long enum as of a short one", function()
+    local members = array({ 1, "1", true, json.null, array({ 1, array({}) }), { a = array({ 0.5 }) }, "b", "c", 2.5 })
+    for _, value in ipairs({ 1.0, "1", true, json.null, { 1, {} }, { a = { 0.5 } }, "c", 2.5 }) do
+      assert.is_true(valid({ enum = members }, value))
+    end
+    local object = setmetatable({}, json.object_mt)
+    for _, value in ipairs({ 0, "true", false, array({ 1 }), array({ 1, object }), { a = { 0.25 } }, "d", 2 }) do
+      assert.is_false(valid({ enum = members }, value))
+    end
+  end)
+
   it("decides multiples on decimals", function()
     assert.is_true(valid({ multipleOf = 0.01 }, 19.99))
     assert.is_true(valid({ multipleOf = 0.0001 }, 0.0075))
