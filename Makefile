@@ -61,10 +61,11 @@ $(MODULES)/websocket.so: LIBRARIES = -lwslay
 $(MODULES)/redis.so: $(REDIS_OBJ)
 $(MODULES)/redis.so: LIBRARIES = -lhiredis
 
+# A module stays loaded: LuaJIT unloads it while finalizers still run that call it.
 $(MODULES)/%.so:
 	@mkdir -p $(@D)
 	@echo "  $(CC) $@"
-	@$(CC) $(LIBFLAG) $(LDFLAGS) -o $@ $^ $(LIBRARIES)
+	@$(CC) $(LIBFLAG) -Wl,-z,nodelete $(LDFLAGS) -o $@ $^ $(LIBRARIES)
 
 # The command line program runs compiled Lua: parsing would double the time that it takes to start.
 COMPILED = $(patsubst lua/%,$(BUILD)/lua/%,$(shell find lua -name '*.lua'))

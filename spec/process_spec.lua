@@ -576,6 +576,15 @@ describe("the end of a process", function()
     assert.is_nil(state_of(pid))
   end)
 
+  it("is unknown to who still asks when it was dropped, as a finalizer may", function()
+    for _, method in ipairs({ "wait", "stop" }) do
+      local child = spawn({ "sleep", "1000" })
+      child._handle:cancel() -- as if collected
+      assert.same({ unknown = true }, child[method](child))
+      expect_gone(child.pid)
+    end
+  end)
+
   -- Plain Lua cannot fork.
   local ffi = jit and require("ffi") -- luacheck: ignore 113
   if ffi then

@@ -1,4 +1,5 @@
 local core = require("operations.core")
+local eventually = require("spec.support.eventually")
 local members = require("operations.members")
 local operations = require("operations")
 
@@ -45,6 +46,16 @@ describe("a subscription", function()
       assert(envelope.data.i == n)
     end
     assert.equal(100000, n)
+  end)
+
+  it("delivers what is equal to everything", function()
+    local value = setmetatable({}, { __eq = function() return true end })
+    local stream = subscribe(function()
+      coroutine.yield(value)
+      return nil
+    end)
+    assert.is_true(rawequal(value, stream:next().data))
+    assert.is_nil((stream:next()))
   end)
 
   it("takes context.emit for a yield", function()
@@ -180,6 +191,50 @@ describe("the end of a subscription runs the cleanup once:", function()
     collectgarbage()
     collectgarbage()
     assert.same({ "second", "first" }, cleaned)
+  end)
+
+  it("when it is collected, and waits in there, in a task and outside", function()
+    local function abandon()
+      local stream = subscribe(function(_, context)
+        context.defer(function()
+          cleaned[#cleaned + 1] = "begun"
+          operations.sleep(0)
+          cleaned[#cleaned + 1] = "waited"
+        end)
+        coroutine.yield(1)
+      end)
+      stream:next()
+    end
+    local function is_cleaned()
+      collectgarbage()
+      return #cleaned == 2
+    end
+    abandon()
+    eventually(is_cleaned)
+    assert.same({ "begun", "waited" }, cleaned)
+    cleaned = {}
+    operations.run(function()
+      operations.run(abandon) -- in a stack that is gone
+      eventually(is_cleaned)
+    end)
+    assert.same({ "begun", "waited" }, cleaned)
+  end)
+
+  it("when the host fails while the handler waits, which is raised", function()
+    local host = require("spec.support.fake_host").new()
+    operations.use_host(host)
+    local stream = subscribe(function(_, context)
+      context.defer(function() cleaned[#cleaned + 1] = "once" end)
+      require("operations.task").await(function() end)
+    end)
+    local ok, raised = pcall(stream.next, stream)
+    operations.use_host("plain")
+    assert.is_false(ok)
+    assert.matches("deadlock", raised)
+    assert.same({ "once" }, cleaned)
+    assert.is_nil((stream:next()))
+    stream:close()
+    assert.same({ "once" }, cleaned)
   end)
 
   it("when the deadline passes between two events", function()

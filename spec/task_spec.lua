@@ -89,6 +89,105 @@ describe("task", function()
     end)
   end)
 
+  -- Equal to everything that may be compared with it.
+  local function obliging()
+    return setmetatable({}, { __eq = function() return true end })
+  end
+
+  it("passes on what is equal to everything: values that tasks return and generators yield", function()
+    local value = obliging()
+    assert.is_true(rawequal(value, (task.run(function() return value end))))
+    task.run(function()
+      local co = coroutine.create(function() coroutine.yield(value) end)
+      assert.is_true(rawequal(value, (select(2, task.resume(co)))))
+    end)
+    local child
+    task.run(function()
+      child = task.spawn(function()
+        pcall(task.sleep, 1)
+        error(value)
+      end)
+      task.sleep(0)
+      child:cancel()
+    end)
+    assert.is_true(rawequal(value, select(2, child:wait()).details.raw))
+  end)
+
+  it("waits inside of what a C function calls, too, and no other wait ends with that one", function()
+    local function slow(a, b)
+      task.sleep(0.01)
+      return a < b
+    end
+    local list, order, before = { 3, 1, 2 }, {}, host.now()
+    task.run(function()
+      task.spawn(function()
+        task.sleep(0.005)
+        order[#order + 1] = "other"
+      end)
+      table.sort(list, slow)
+      order[#order + 1] = "sorted"
+      task.sleep(1)
+    end)
+    assert.same({ 1, 2, 3 }, list)
+    assert.same({ "other", "sorted" }, order)
+    assert.is_true(host.now() - before >= 1010)
+    assert.equal(0, host.timers)
+  end)
+
+  it("is cancelled inside of what a C function calls", function()
+    local failure
+    task.run(function()
+      local child = task.spawn(function()
+        string.gsub("x", "x", function()
+          failure = select(2, pcall(task.sleep, 10))
+        end)
+      end)
+      task.spawn(function()
+        task.sleep(1)
+        child:cancel()
+      end)
+      child:wait()
+    end)
+    assert.equal("ABORTED", failure.code)
+    assert.equal(0, host.timers)
+  end)
+
+  describe("begin", function()
+    it("runs a function at once, and on when it has waited, apart from who calls", function()
+      local seen = {}
+      task.run(function()
+        local caller = task.current()
+        string.gsub("x", "x", function() -- as a finalizer may be called
+          task.begin(function(a)
+            assert.are_not.equal(caller, task.current())
+            seen[#seen + 1] = a
+            task.sleep(1)
+            seen[#seen + 1] = "waited"
+          end, "begun")
+        end)
+        assert.equal(caller, task.current())
+        assert.same({ "begun" }, seen)
+        task.sleep(2)
+      end)
+      assert.same({ "begun", "waited" }, seen)
+    end)
+
+    it("waits for its end where nothing else does", function()
+      local seen = {}
+      task.begin(function()
+        task.sleep(1)
+        seen[#seen + 1] = "waited"
+      end)
+      assert.same({ "waited" }, seen)
+    end)
+
+    it("reports what the function raises", function()
+      task.begin(error, "oops")
+      collect()
+      assert.equal("oops", logged[1].raised)
+    end)
+  end)
+
   describe("spawn", function()
     it("runs tasks in the order they became ready", function()
       local order = {}

@@ -189,6 +189,12 @@ static int handle_cancel(lua_State *L) {
   return 0;
 }
 
+/* handle:cancelled() -> boolean; or collected, or its reactor closed */
+static int handle_cancelled(lua_State *L) {
+  lua_pushboolean(L, reactor_check_handle(L)->reactor == NULL);
+  return 1;
+}
+
 /* handle:owner() -> the value given when it was started, or nil */
 static int handle_owner(lua_State *L) {
   reactor_check_handle(L);
@@ -217,7 +223,11 @@ static const luaL_Reg reactor_methods[] = {
 };
 
 static const luaL_Reg handle_methods[] = {
-    {"cancel", handle_cancel}, {"owner", handle_owner}, {NULL, NULL}};
+    {"cancel", handle_cancel},
+    {"cancelled", handle_cancelled},
+    {"owner", handle_owner},
+    {NULL, NULL},
+};
 
 LUALIB_API int luaopen_operations_reactor(lua_State *L);
 

@@ -8,6 +8,10 @@ compat.pack = table.pack or function(...)
   return { n = select("#", ...), ... }
 end
 
+--- Can the running coroutine yield here?
+---@type fun(): boolean
+compat.yieldable = coroutine.isyieldable
+
 local close, status = coroutine.close, coroutine.status
 
 --- Closes a coroutine if it is suspended: its to-be-closed variables run (5.4; LuaJIT has none, and nginx's functions

@@ -14,7 +14,7 @@ local KILL_GRACE = 5000
 ---@class operations.ProcessEnd
 ---@field code? integer  what it exited with
 ---@field signal? integer  what killed it
----@field unknown? boolean  something else in this program (nginx) took the answer
+---@field unknown? boolean  something else in this program (nginx) took the answer, or the process was dropped
 
 ---@class operations.Process
 ---@field pid integer
@@ -58,9 +58,26 @@ local function wait_for(self, event)
   return raised
 end
 
+local function on_exit(self, kind, value)
+  self._end = { [kind] = kind == "unknown" or value }
+  if self._stop_killer then
+    self._stop_killer()
+  end
+  wake_all(self, "exit")
+end
+
+-- A finalizer may ask about a process whose handle was collected with what held both: it was killed then, and its end
+-- is told to nobody.
+local function has_ended(self)
+  if not self._end and self._handle:cancelled() then
+    on_exit(self, "unknown")
+  end
+  return self._end ~= nil
+end
+
 -- Waits up to `ms` for the end, whatever becomes of the task.
 local function ends_within(self, ms)
-  if not self._end then
+  if not has_ended(self) then
     local stop
     scheduler.await(function(wake)
       stop = scheduler.host().timer(ms, wake)
@@ -68,15 +85,7 @@ local function ends_within(self, ms)
     end, true)
     stop()
   end
-  return self._end ~= nil
-end
-
-local function on_exit(self, kind, value)
-  self._end = { [kind] = kind == "unknown" or value }
-  if self._stop_killer then
-    self._stop_killer()
-  end
-  wake_all(self, "exit")
+  return has_ended(self)
 end
 
 -- Hands over what is there of stdout; false once, at its end.
@@ -242,7 +251,7 @@ end
 ---@return operations.ProcessEnd?
 ---@return operations.Error? err  ABORTED, TIMEOUT
 function Process:wait()
-  while not self._end do
+  while not has_ended(self) do
     local err = wait_for(self, "exit")
     if err then
       return nil, err

@@ -7,14 +7,16 @@ local run_queue = require("operations.task_queue")
 local strands = require("operations.task_strand")
 local task_wait = require("operations.task_wait")
 
-local fail, here, yield = task_wait.fail, strands.here, coroutine.yield
+local fail, here = task_wait.fail, strands.here
+local yield, yieldable = coroutine.yield, compat.yieldable
 
 local scheduler = {
   host = hosts.current, fail = fail, here = here, deadline = strands.deadline, deadline_of = strands.deadline_of,
 }
 
--- What a coroutine yields, before its wait, to say "I wait" rather than "here is a value".
-local WAITING = {}
+-- What a coroutine yields, before its wait, to say "I wait" rather than "here is a value". No table: those that
+-- programs yield and return may have an `__eq`, which would be asked.
+local function WAITING() end
 
 local function timed_out()
   return errors.new("TIMEOUT", "the deadline passed")
@@ -40,6 +42,12 @@ local function interruption(strand)
   return nil, deadline, left
 end
 
+--- Does nothing run but what calls this: no task, and nobody who drives the loop, which stands still?
+---@return boolean
+function scheduler.is_idle()
+  return here() == strands.main and not strands.main.inner and not hosts.runs_by_itself()
+end
+
 --- Was the running task cancelled, or did the running coroutine's deadline pass?
 ---@return boolean
 function scheduler.cancelled()
@@ -56,7 +64,8 @@ end
 scheduler.ready = ready
 task_wait.ready = ready
 
--- Runs the host's loop until `wait` is done. An error in between is the host's own, or the user's Ctrl-C.
+-- Runs the host's loop until `wait` is done. An error in between is the host's own, or the user's Ctrl-C; true and the
+-- error then.
 local function drive(wait, strand)
   local saved, outer = strands.current, strand.inner
   strand.inner = wait
@@ -67,32 +76,40 @@ local function drive(wait, strand)
   strands.current, strand.inner = saved, outer
   if not ok then
     fail(wait, raised)
-    error(raised, 0)
+    return true, raised
   end
 end
 
--- Has the host suspend the thread that runs.
+-- Has the host suspend the thread that runs; true and the error when it cannot.
 local function park(wait, strand)
   strand.inner = wait
   local ok, raised = pcall(hosts.current().park, wait)
   strand.inner = nil
   if not ok then
     fail(wait, raised)
-    error(raised, 0)
+    return true, raised
   end
 end
 
--- Waits until `wait` is done: lets whoever runs this coroutine go on meanwhile, or drives the loop.
+-- Waits until `wait` is done: lets whoever runs this coroutine go on meanwhile, or drives the loop where that cannot be
+-- told, also inside of what a C function calls (`table.sort`, `string.gsub`, `require`). True and the error when the
+-- host failed.
 local function suspend(wait, strand)
   if (hosts.chosen or hosts.current()).park then
-    park(wait, strand)
-  elseif strand == strands.current and strand.managed then
+    return park(wait, strand)
+  elseif strand == strands.current and strand.managed and yieldable() then
     if strand.root then
       wait.task = strand.task
     end
     yield(WAITING, wait)
   else
-    drive(wait, strand)
+    return drive(wait, strand)
+  end
+end
+
+local function check(broken, raised)
+  if broken then
+    error(raised, 0)
   end
 end
 
@@ -115,16 +132,20 @@ local function wait_interruptibly(wait, strand, deadline)
     set_deadline(wait, deadline)
   end
   if not task then
-    return suspend(wait, strand)
+    return check(suspend(wait, strand))
   end
+  local broken, raised
   local previous = task._wait
   task._wait = wait
   if task._aborted then
     fail(wait, task._aborted)
   else
-    suspend(wait, strand)
+    broken, raised = suspend(wait, strand)
   end
   task._wait = previous
+  if broken then
+    error(raised, 0)
+  end
 end
 
 --- Waits for a wait that the caller made (of `task_wait.new`, or a table that has its fields).
@@ -160,7 +181,7 @@ end
 local function wait_shielded(wait, arm)
   wait.cancel = arm(task_wait.waker(wait)) or nothing
   if not wait.done then
-    suspend(wait, here())
+    check(suspend(wait, here()))
   end
   return wait
 end
@@ -210,8 +231,11 @@ local function resumed(co, strand, saved, ...)
     return ...
   end
   strand.inner = wait
-  suspend(wait, strand.outer)
+  local broken, raised = suspend(wait, strand.outer)
   strand.inner = nil
+  if broken then
+    return nil, raised
+  end
   strands.current = strand
   return resumed(co, strand, saved, coroutine.resume(co))
 end
@@ -219,7 +243,7 @@ end
 --- Resumes a generator coroutine as `coroutine.resume` does. Waits made inside suspend the surrounding task (or drive
 --- the loop when there is none); it returns when `co` yields a value, ends or fails.
 ---@param co thread
----@return boolean ok
+---@return boolean? ok  nil: the host failed while it waited; `co` is as it was
 ---@return any ...
 function scheduler.resume(co, ...)
   local outer = here()
@@ -328,6 +352,17 @@ local function run(task)
   end
   strands.current = task._strand
   return ran(task, coroutine.resume(task._co, compat.unpack(start, 1, start.n)))
+end
+
+--- Starts a task apart from what runs now, and runs it at once until it waits. Where tasks are no threads of the host.
+---@param task operations.Task
+---@param fn function
+function scheduler.begin(task, fn)
+  local saved = strands.current
+  task._co = coroutine.create(fn)
+  strands.manage(task._co, task._strand)
+  run(task)
+  strands.current = saved
 end
 
 --- Runs the tasks that are ready now, in the order they became so.

@@ -5,6 +5,7 @@ local compat = require("operations.compat")
 local core = require("operations.core")
 local errors = require("operations.error")
 local scheduler = require("operations.scheduler")
+local task = require("operations.task")
 
 local subscription = {}
 
@@ -56,8 +57,10 @@ local function finish(state)
   run_deferred(state)
 end
 
--- What the coroutine returns before its handler's results, and yields before a queue: tells both from an event.
-local RETURNED, QUEUE = {}, {}
+-- What the coroutine returns before its handler's results, and yields before a queue: tells both from an event. No
+-- tables: an event may have an `__eq`, which would be asked.
+local function RETURNED() end
+local function QUEUE() end
 
 --- Envelopes that are ready, of an HTTP answer: at [1] the place that was taken last, behind the last envelope
 --- false. `objects` says that the data of all is an unmarked table without [1].
@@ -101,7 +104,9 @@ function subscription.new(operation, input, context, deadline)
     _state = state,
     _ready = EMPTY, -- the state's queue, when there is nothing else to look at
     _sentinel = scheduler.finalizer(function()
-      finish(state)
+      if not state.ended then
+        task.begin(finish, state) -- cleanup may wait
+      end
     end),
   }, Subscription)
 end
@@ -136,13 +141,17 @@ local function open_queue(self, queue)
   return next_event(self)
 end
 
---- Takes up what the handler's coroutine did: yielded a value, returned (value, failure) or raised.
+--- Takes up what the handler's coroutine did: yielded a value, returned (value, failure) or raised; or that the host
+--- failed while it waited.
 local function go_on(self, ok, event, value, failure)
   local state = self._state
   state.running = false
   if state.closing then
     finish(state)
     return nil, errors.new("ABORTED", state.operation.id .. " was closed")
+  elseif ok == nil then
+    finish(state)
+    error(event, 0)
   elseif not ok then
     return fail(state, event, debug.traceback(state.co, errors.text(event)))
   elseif event == QUEUE then

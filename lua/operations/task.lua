@@ -163,8 +163,7 @@ function Task:is_clean()
 end
 
 -- Waits until the task has ended.
-local function join(self, shielded)
-  task_failure.observe(self)
+local function wait_for_end(self, shielded)
   if not self._ended then
     scheduler.await(function(wake)
       local wakes = self._wakes or {}
@@ -178,6 +177,11 @@ local function join(self, shielded)
   end
 end
 
+local function join(self, shielded)
+  task_failure.observe(self)
+  wait_for_end(self, shielded)
+end
+
 --- Waits until the task and its children have ended.
 ---@return any ...  what its function returned, or nil and an error object when it raised
 function Task:wait()
@@ -189,6 +193,23 @@ function Task:wait()
     return nil, (errors.from(self._failure, nil, self._traceback))
   end
   return compat.unpack(self._results, 1, self._results.n)
+end
+
+--- Runs `fn(...)` as a task of nobody, at once until it waits: what a finalizer does, wherever that was called. Waits
+--- for its end only where nothing else would, at the end of a plain program for one.
+---@param fn function
+---@param ... any
+function task.begin(fn, ...)
+  if hosts.current().spawn then
+    fn(...) -- its finalizers run in a thread already
+    return
+  end
+  local self = new(nil, ...)
+  task_tree.adopt(nil, self)
+  scheduler.begin(self, fn)
+  if scheduler.is_idle() then
+    pcall(wait_for_end, self, true)
+  end
 end
 
 --- Cancels the task and its children: what each waits for is called off and raises an ABORTED error object there, as

@@ -8,7 +8,7 @@ local task_failure = {}
 ---@param parent operations.Task?
 ---@param report fun(raised: any, traceback: string)
 function task_failure.watch(self, parent, report)
-  if self._observed or self._aborted and self._failure == self._aborted then
+  if self._observed or self._aborted and rawequal(self._failure, self._aborted) then
     return
   end
   local failure, traceback, done = self._failure, self._traceback, false

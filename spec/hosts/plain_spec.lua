@@ -74,6 +74,26 @@ describe("the plain host", function()
     ]]))
   end)
 
+  it("lets a program end with a subscription that nobody closed, whose cleanup waits", function()
+    assert.equal("1\nstopped\nwaited\nlast words\n", printed([[
+      local operations = require("operations")
+      local registry = operations.registry()
+      registry:register({ namespace = "a", name = "watch", type = "subscription", handler = function(_, context)
+        local child = assert(operations.process.spawn({ "cat" }))
+        context.defer(function()
+          assert(child:stop())
+          print("stopped")
+          operations.sleep(0)
+          print("waited")
+          print(assert(operations.process.spawn({ "echo", "last words" })):read_line())
+        end)
+        coroutine.yield(1)
+      end })
+      subscription = registry:subscribe("a.watch")
+      print(subscription:next().data)
+    ]]))
+  end)
+
   it("lets Ctrl-C through, after the tasks' cleanup", function()
     if _VERSION ~= "Lua 5.4" then
       return -- what luajit does with the signal is its own

@@ -77,6 +77,12 @@ function hosts.use(host)
   hosts.chosen = host
 end
 
+--- Does its loop run on when nobody waits?
+---@return boolean
+function hosts.runs_by_itself()
+  return hosts.current().schedule ~= nothing
+end
+
 --- The host in use; the first call detects it.
 ---@return operations.Host
 function hosts.current()
