@@ -539,6 +539,7 @@ describe("a reactor", function()
     local pid = ffi.C.fork()
     if pid == 0 then
       local usable = reactor:usable()
+      handle:cancel()
       reactor:close()
       ffi.C._exit(usable and 1 or 0)
     end

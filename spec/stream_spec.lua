@@ -246,6 +246,25 @@ describe("a reactor that gathers", function()
     ours:release()
   end)
 
+  it("is at work while something is to be sent, also to who sends no more", function()
+    ours:release()
+    sending:finish_sending()
+    repeat
+      theirs:step(100)
+    until theirs:inflight() == 1 -- the listener
+    local sent, got = 0, 0
+    while receiving:transmit(("x"):rep(100000)) == "sent" do
+      sent = sent + 100000
+    end
+    assert.equal(2, theirs:inflight())
+    repeat
+      ours:step(10)
+      got = got + #(sending:receive() or "")
+      theirs:step(0)
+    until got == sent
+    assert.equal(1, theirs:inflight())
+  end)
+
   it("sends it when a stream is dropped", function()
     sending:transmit("one")
     sending:cancel()

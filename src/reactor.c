@@ -42,10 +42,7 @@ void reactor_close(reactor_Reactor *r) {
   bool forked = !is_mine(r);
   reactor_Op *op;
   if (r->epoll < 0) return;
-  while ((op = r->ops) != NULL) {
-    if (forked) op->stop = NULL;
-    reactor_stop(op);
-  }
+  while ((op = r->ops) != NULL) reactor_stop(op);
   if (r->engine != NULL && !forked) r->engine->close(r);
   r->engine = NULL;
   if (r->on_close != NULL) r->on_close(r, forked);
@@ -65,20 +62,19 @@ void reactor_close(reactor_Reactor *r) {
 
 /* Ops and what they say */
 
+void reactor_set_active(reactor_Op *op, bool active) {
+  if (op->active && !active) op->reactor->active_count--;
+  if (!op->active && active) op->reactor->active_count++;
+  op->active = active;
+}
+
 void reactor_start(reactor_Reactor *r, reactor_Op *op) {
   op->reactor = r;
   op->previous = NULL;
   op->next = r->ops;
   if (r->ops != NULL) r->ops->previous = op;
   r->ops = op;
-  op->active = true;
-  r->active_count++;
-}
-
-static void rest(reactor_Op *op) {
-  if (!op->active) return;
-  op->active = false;
-  op->reactor->active_count--;
+  reactor_set_active(op, true);
 }
 
 static void unlink_ready(reactor_Reactor *r, reactor_Op *op) {
@@ -106,7 +102,7 @@ void reactor_stop(reactor_Op *op) {
   reactor_Reactor *r = op->reactor;
   if (r == NULL) return;
   if (op->stop != NULL) op->stop(op);
-  rest(op);
+  reactor_set_active(op, false);
   unlink_held(r, op);
   unlink_ready(r, op);
   op->pending = 0;
@@ -128,7 +124,7 @@ static void queue_ready(reactor_Reactor *r, reactor_Op *op) {
 void reactor_say(reactor_Op *op, reactor_Event event, bool last) {
   op->pending |= event;
   if (!op->ready) queue_ready(op->reactor, op);
-  if (last) rest(op);
+  if (last) reactor_set_active(op, false);
 }
 
 reactor_Op *reactor_ready(reactor_Reactor *r) {

@@ -48,7 +48,7 @@ struct reactor_Op {
   unsigned pending;             /* reactor_Event bits not yet pulled */
   bool ready;                   /* in the ready queue */
   bool active;                  /* can still say something new */
-  void (*stop)(reactor_Op *op); /* lets go of everything it uses */
+  void (*stop)(reactor_Op *op); /* lets go of everything it uses; see usable */
   reactor_Timer timer;
   reactor_Op *held_next;
   bool held; /* on_release is to be called */
@@ -101,7 +101,7 @@ struct reactor_Reactor {
 bool reactor_init(reactor_Reactor *r, ops_Alloc alloc);
 
 /* Stops every op, closes every descriptor.  May be called twice.  In a forked
-** child only forgets: the sockets belong to the parent. */
+** child ops only forget, and close copies: the rest belongs to the parent. */
 void reactor_close(reactor_Reactor *r);
 
 /* Is it open, in the process that opened it? */
@@ -123,6 +123,9 @@ void reactor_stop(reactor_Op *op);
 
 /* The op says `event`; it is the last one when `last`. */
 void reactor_say(reactor_Op *op, reactor_Event event, bool last);
+
+/* Can it still say something new?  For those that can again. */
+void reactor_set_active(reactor_Op *op, bool active);
 
 /* Until the next release, what goes out in small pieces is gathered: the op's
 ** on_release is called then, and by every step and flush.  False when nothing

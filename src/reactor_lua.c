@@ -189,9 +189,11 @@ static int handle_cancel(lua_State *L) {
   return 0;
 }
 
-/* handle:cancelled() -> boolean; or collected, or its reactor closed */
+/* handle:cancelled() -> boolean; or collected, its reactor closed, or of the
+** process that this one was forked from: it says nothing more */
 static int handle_cancelled(lua_State *L) {
-  lua_pushboolean(L, reactor_check_handle(L)->reactor == NULL);
+  const reactor_Reactor *r = reactor_check_handle(L)->reactor;
+  lua_pushboolean(L, r == NULL || !reactor_usable(r));
   return 1;
 }
 

@@ -70,10 +70,16 @@ static void drop(reactor_Reactor *r, int *fd) {
   *fd = -1;
 }
 
-/* Nothing more to say?  A writer that waits is told that it waits in vain. */
+/* Nothing more to say?  What it was sent may still be taken, by another process
+** that has its stdin. */
 static bool is_over(const process_Process *p) {
   return p->end != PROCESS_RUNS && p->child.out < 0 && p->child.err < 0 &&
-         !p->refused;
+         unread(&p->input) == 0;
+}
+
+/* Is it of this process, or of the one that this was forked from? */
+static bool is_ours(const process_Process *p) {
+  return p->op.reactor != NULL && reactor_usable(p->op.reactor);
 }
 
 static void say(process_Process *p, reactor_Event event) {
@@ -104,6 +110,7 @@ static void note_end(process_Process *p, const siginfo_t *info, int state) {
 }
 
 static bool read_log(process_Process *p);
+static void release_input(process_Process *p);
 
 /* Takes note of the end, if it came.  The number of a process is ours until it
 ** is reaped: what is left of its group is killed before. */
@@ -118,6 +125,7 @@ static void observe(process_Process *p) {
   note_end(p, &info, state);
   while (p->child.err >= 0 && p->log.len < MAX_LOG && read_log(p)) {
   } /* its last words are said before its end */
+  release_input(p);
   drop(p->op.reactor, &p->child.pidfd);
   reactor_timer_unset(p->op.reactor, &p->op.timer);
   say(p, REACTOR_EXIT);
@@ -141,7 +149,7 @@ static void on_due(reactor_Op *op) {
 
 void process_end(process_Process *p, int number) {
   siginfo_t info;
-  if (p->op.reactor == NULL || p->end != PROCESS_RUNS) return;
+  if (!is_ours(p) || p->end != PROCESS_RUNS) return;
   p->ending = true;
   if (number != 0 && ask(p->child.pid, &info, WNOWAIT) >= 0)
     signal_group(p->child.pid, number);
@@ -191,6 +199,14 @@ static void finish_input(process_Process *p) {
   queue_free(&p->input);
 }
 
+/* Nobody will read it: a handle may be kept long after its process ended. */
+static void release_input(process_Process *p) {
+  struct pollfd reader = {0};
+  if (p->child.in < 0 || unread(&p->input) > 0) return;
+  reader.fd = p->child.in;
+  if (poll(&reader, 1, 0) == 1 && reader.revents & POLLERR) finish_input(p);
+}
+
 static void on_input(reactor_Reactor *r, int fd, uint32_t events);
 
 /* Writes what the pipe takes; says so when nobody will read the rest. */
@@ -209,6 +225,7 @@ static void flush(process_Process *p) {
     p->refused = false;
     say(p, REACTOR_DRAIN);
   }
+  if (is_over(p)) reactor_set_active(&p->op, false);
 }
 
 bool process_is_lost(const process_Process *p) {
@@ -227,7 +244,7 @@ static void on_release(reactor_Op *op) {
 
 process_Sent process_send(process_Process *p, const char *bytes, size_t length,
                           const char *more, size_t more_length) {
-  if (p->child.in < 0 || p->closing) return PROCESS_CLOSED;
+  if (p->child.in < 0 || p->closing || !is_ours(p)) return PROCESS_CLOSED;
   if (unread(&p->input) >= p->options.queue) {
     p->refused = true;
     return PROCESS_FULL;
@@ -235,6 +252,7 @@ process_Sent process_send(process_Process *p, const char *bytes, size_t length,
   if (!queue_reserve(&p->input, length + more_length)) return PROCESS_MEMORY;
   buffer_add(&p->input.bytes, bytes, length);
   buffer_add(&p->input.bytes, more, more_length);
+  reactor_set_active(&p->op, true);
   if (unread(&p->input) < GATHERED && reactor_hold_op(&p->op))
     return PROCESS_SENT;
   flush(p);
@@ -244,7 +262,8 @@ process_Sent process_send(process_Process *p, const char *bytes, size_t length,
 void process_close_input(process_Process *p) {
   if (p->child.in < 0) return;
   p->closing = true;
-  flush(p);
+  if (is_ours(p)) flush(p);
+  else finish_input(p); /* our copy of it */
 }
 
 /* stdout */
@@ -282,6 +301,7 @@ static void on_output(reactor_Reactor *r, int fd, uint32_t events) {
   if (n == 0 && !p->starved) return;
   if (n < 0) {
     drop(r, &p->child.out);
+    if (unread(&p->output) == 0) queue_free(&p->output);
     ask_later(p);
   }
   watch_output(p);
@@ -290,7 +310,7 @@ static void on_output(reactor_Reactor *r, int fd, uint32_t events) {
 
 /* Whoever reads sees to it that reading goes on, once there is memory again. */
 static bool feed(process_Process *p) {
-  if (!p->starved || p->child.out < 0) return true;
+  if (!p->starved || p->child.out < 0 || !is_ours(p)) return true;
   p->starved = !queue_reserve(&p->output, CHUNK);
   watch_output(p);
   return !p->starved;
@@ -302,7 +322,7 @@ process_Got process_chunk(process_Process *p, process_Text *text) {
   p->lines = false;
   if (text->whole > 0) return PROCESS_GOT;
   if (!feed(p)) return PROCESS_STARVED;
-  return p->child.out < 0 ? PROCESS_OVER : PROCESS_WAIT;
+  return p->child.out < 0 || !is_ours(p) ? PROCESS_OVER : PROCESS_WAIT;
 }
 
 static bool ends_with_return(const process_Text *text) {
@@ -319,7 +339,7 @@ process_Got process_line(process_Process *p, process_Text *text) {
     text->whole = text->length + 1;
   }
   if (text->length > p->options.max_line) return PROCESS_TOO_LONG;
-  if (end == NULL && p->child.out >= 0) {
+  if (end == NULL && p->child.out >= 0 && is_ours(p)) {
     p->scanned = text->whole;
     p->lines = true;
     if (!feed(p)) return PROCESS_STARVED;
@@ -333,7 +353,8 @@ process_Got process_line(process_Process *p, process_Text *text) {
 void process_take(process_Process *p, size_t whole) {
   queue_take(&p->output, whole);
   p->scanned = 0;
-  if (p->op.reactor != NULL) watch_output(p);
+  if (p->child.out < 0 && unread(&p->output) == 0) queue_free(&p->output);
+  if (is_ours(p)) watch_output(p);
 }
 
 /* stderr */
@@ -368,7 +389,7 @@ static void on_log(reactor_Reactor *r, int fd, uint32_t events) {
 void process_log_pulled(process_Process *p) {
   p->log.len = 0;
   if (p->child.err < 0) buffer_free(&p->log);
-  if (p->op.reactor != NULL) watch_log(p);
+  if (is_ours(p)) watch_log(p);
 }
 
 /* Dropped processes */

@@ -27,6 +27,7 @@ static void watch(stream_Stream *s) {
   if (s->fd < 0) return;
   if (!s->over && s->in.len < s->window) want |= EPOLLIN;
   if (unsent(s) > 0) want |= EPOLLOUT;
+  if (s->over) reactor_set_active(&s->op, unsent(s) > 0);
   r->sources[s->fd].op = &s->op;
   (void)reactor_watch(r, s->fd, want, on_ready); /* has its place */
 }
@@ -37,13 +38,18 @@ static void drop(stream_Stream *s) {
   s->fd = -1;
   s->over = true;
   if (fd < 0) return;
-  if (s->layer != NULL) {
+  if (s->layer != NULL && reactor_usable(r)) {
     r->sources[fd].op = NULL; /* till it is closed nobody watches it */
     s->layer->close(s);
     return;
   }
   if (reactor_usable(r)) reactor_closing(r, fd);
   close(fd);
+}
+
+/* Is it open, in the process that opened it? */
+static bool is_open(const stream_Stream *s) {
+  return s->fd >= 0 && reactor_usable(s->op.reactor);
 }
 
 static void lose(stream_Stream *s, const char *reason) {
@@ -141,14 +147,14 @@ void stream_drained(stream_Stream *s) {
   bool held = s->in.len >= s->window;
   s->in.len = 0;
   if (s->in.capacity > 2 * CHUNK) buffer_free(&s->in);
-  if (s->fd < 0 || !held) return;
+  if (!held || !is_open(s)) return;
   fill(s);
   watch(s);
 }
 
 stream_Sent stream_send(stream_Stream *s, const char *bytes, size_t length,
                         bool urgent) {
-  if (s->fd < 0 || s->closing) return STREAM_CLOSED;
+  if (s->closing || !is_open(s)) return STREAM_CLOSED;
   if (!urgent && unsent(s) >= s->queue) {
     s->refused = true;
     return STREAM_FULL;
@@ -159,6 +165,7 @@ stream_Sent stream_send(stream_Stream *s, const char *bytes, size_t length,
     s->taken = 0;
   }
   if (!buffer_add(&s->out, bytes, length)) return STREAM_MEMORY;
+  reactor_set_active(&s->op, true);
   if (unsent(s) < GATHERED && reactor_hold_op(&s->op)) return STREAM_SENT;
   flush(s);
   watch(s);
@@ -166,7 +173,7 @@ stream_Sent stream_send(stream_Stream *s, const char *bytes, size_t length,
 }
 
 void stream_finish(stream_Stream *s) {
-  if (s->fd < 0 || s->closing) return;
+  if (s->closing || !is_open(s)) return;
   s->closing = true;
   flush(s);
   watch(s);
@@ -176,7 +183,7 @@ void stream_finish(stream_Stream *s) {
 
 static void stop(reactor_Op *op) {
   stream_Stream *s = (stream_Stream *)op;
-  if (op->held && s->fd >= 0 && reactor_usable(op->reactor))
+  if (op->held && is_open(s))
     (void)transmit(s, s->out.data + s->taken, unsent(s));
   drop(s);
   buffer_free(&s->in);

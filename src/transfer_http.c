@@ -217,7 +217,8 @@ void http_free(http_Transfer *t) {
 
 static void stop(reactor_Op *op) {
   http_Transfer *t = (http_Transfer *)op;
-  http_release(t);
+  /* A forked child must not end a connection that it only has a copy of. */
+  if (reactor_usable(op->reactor)) http_release(t);
   http_free(t);
 }
 

@@ -15,12 +15,12 @@ describe("the plain host", function()
   end)
 
   -- What a program of its own prints.
-  local function printed(program)
+  local function printed(program, before)
     local i = -1
     while arg[i - 1] do
       i = i - 1
     end
-    local pipe = io.popen(("%s -e '%s'"):format(arg[i] or "lua5.4", program:gsub("\n", " ")))
+    local pipe = io.popen(("%s %s -e '%s'"):format(before or "", arg[i] or "lua5.4", (program:gsub("\n", " "))))
     local answer = pipe:read("*a")
     pipe:close()
     return answer
@@ -72,6 +72,26 @@ describe("the plain host", function()
       end
       print("fine")
     ]]))
+  end)
+
+  it("says why it cannot wait when descriptors have run out, and waits once there are some", function()
+    assert.equal("fine\n", printed([[
+      local operations = require("operations")
+      local sleep = operations.sleep
+      require("operations.hosts.plain")
+      require("operations.reactor")
+      local files = {}
+      repeat
+        files[#files + 1] = io.open("/dev/null")
+        local another = io.open("/dev/null")
+        files[#files + 1] = another
+      until not another
+      local ok, why = pcall(sleep, 0)
+      assert(not ok and why:find("cannot wait for anything: epoll_create1: ", 1, true), why)
+      files[1]:close()
+      sleep(0)
+      print("fine")
+    ]], "ulimit -n 64;"))
   end)
 
   it("lets a program end with a subscription that nobody closed, whose cleanup waits", function()

@@ -20,7 +20,11 @@ local usual = {
 local function get()
   if not reactor or not reactor:usable() then
     -- Not above: programs that never wait do without.
-    reactor = require("operations.reactor").new(usual)
+    local made, why = require("operations.reactor").new(usual)
+    if not made then
+      error("cannot wait for anything: " .. why, 0)
+    end
+    reactor = made
   end
   return reactor
 end
