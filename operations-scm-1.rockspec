@@ -346,6 +346,7 @@ build = {
     ["operations.task_strand"] = "lua/operations/task_strand.lua",
     ["operations.task_tree"] = "lua/operations/task_tree.lua",
     ["operations.task_wait"] = "lua/operations/task_wait.lua",
+    ["operations.task_waiters"] = "lua/operations/task_waiters.lua",
     ["operations.transports"] = "lua/operations/transports/init.lua",
     ["operations.transports.redis"] = "lua/operations/transports/redis.lua",
     ["operations.transports.redis_batch"] = "lua/operations/transports/redis_batch.lua",

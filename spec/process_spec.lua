@@ -139,6 +139,7 @@ describe("process.spawn", function()
       ["table expected, got nil"] = false,
       ["[1]: string expected, got nil"] = {},
       ["[1]: the command is empty"] = { "" },
+      ["[2]: string expected, got nil"] = { "cat", nil, "file" },
       ["[2]: contains a NUL"] = { "cat", "a\0b" },
       ["[2]: string expected, got number"] = { "cat", 1 },
       ["unknown option 'dir'"] = { "cat", dir = "/" },

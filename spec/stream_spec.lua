@@ -1,3 +1,4 @@
+local eventually = require("spec.support.eventually")
 local operations = require("operations")
 local scheduler = require("operations.scheduler")
 local stream = require("operations.stream")
@@ -123,6 +124,38 @@ describe("a byte stream", function()
         operations.sleep(0.001)
       end
       listener:close()
+    end)
+  end)
+
+  it("keeps nothing of those who wanted to write and gave up", function()
+    local accepted
+    with(function(of)
+      accepted = of
+    end, function(of)
+      assert.is_true(of:offer(("x"):rep(20000000))) -- more than anybody on the way takes
+      for _ = 1, 3 do
+        local writer = operations.spawn(of.write, of, "y")
+        operations.sleep(0)
+        assert.equal(1, #of._writers)
+        writer:cancel()
+        assert.equal("ABORTED", select(2, writer:wait()).code)
+        assert.equal(0, #of._writers)
+      end
+      local writers = {}
+      for i = 1, 3 do
+        writers[i] = operations.spawn(of.write, of, tostring(i))
+      end
+      operations.sleep(0)
+      writers[2]:cancel()
+      operations.spawn(function()
+        for i = 1, 3, 2 do
+          assert(writers[i]:wait())
+        end
+        of:finish()
+      end)
+      eventually(function() return accepted end)
+      assert.equal("13", read_all(accepted):match("^x*(.*)$"))
+      accepted:close()
     end)
   end)
 

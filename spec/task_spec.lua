@@ -605,6 +605,12 @@ describe("task", function()
       end)
     end)
 
+    it("is a number", function()
+      assert.error_matches(function()
+        task.deadline(0 / 0)
+      end, "bad argument #1 to 'deadline' %(number expected, got NaN%)")
+    end)
+
     it("that has passed lets nothing wait, and counts as cancelled", function()
       task.run(function()
         task.deadline(host.now() - 1)
@@ -812,6 +818,25 @@ describe("task", function()
       task.sleep(1)
       collect()
       assert.equal(1, #logged)
+    end)
+
+    it("keeps nobody from running when the log fails", function()
+      task.on_error = function()
+        error("no log")
+      end
+      local stderr, said = io.stderr, {}
+      io.stderr = { write = function(_, ...) said[#said + 1] = table.concat({ ... }) end } -- luacheck: ignore 122
+      local result = task.run(function()
+        local child = task.spawn(function()
+          task.spawn(error, "oops")
+          return "fine"
+        end)
+        return child:wait()
+      end)
+      io.stderr = stderr -- luacheck: ignore 122
+      assert.equal("fine", result)
+      assert.equal(1, #said)
+      assert.matches("on_error failed: .*no log.*oops", said[1])
     end)
 
     it("is not logged when somebody asks later", function()

@@ -7,8 +7,8 @@ local process_child = require("operations.process_child")
 local process_log = require("operations.process_log")
 local process_options = require("operations.process_options")
 local scheduler = require("operations.scheduler")
-local task = require("operations.task")
 local task_tree = require("operations.task_tree")
+local task_wait = require("operations.task_wait")
 
 ---@class operations.process
 local process = { inherited = process_options.inherited }
@@ -35,7 +35,7 @@ local function log_of(options)
   return process_log.new(options.stderr_lines or limits.stderr_lines, on_line and function(line)
     local ok, raised = xpcall(on_line, debug.traceback, line)
     if not ok then
-      task.on_error(raised, raised)
+      task_wait.on_error(raised, raised)
     end
   end)
 end

@@ -3,6 +3,7 @@ local argument = require("operations.argument")
 local errors = require("operations.error")
 local limits = require("operations.limits")
 local scheduler = require("operations.scheduler")
+local waiters = require("operations.task_waiters")
 
 local process_child = {}
 
@@ -31,20 +32,11 @@ end
 local function wake_all(self, event)
   local waiting = self._waiting[event]
   self._waiting[event] = {}
-  for i = 1, #waiting do
-    if waiting[i] then
-      waiting[i]()
-    end
-  end
+  waiters.wake(waiting)
 end
 
 local function queue_up(self, event, wake)
-  local waiting = self._waiting[event]
-  local i = #waiting + 1
-  waiting[i] = wake
-  return function()
-    waiting[i] = false
-  end
+  return waiters.add(self._waiting[event], wake)
 end
 
 -- Waits for an event; nil, or what interrupted. What is no error object is the host's own, and raised.
@@ -135,8 +127,7 @@ process_child.failure = failure
 -- Streams
 
 local function read_by(self, method)
-  local waiting = self._waiting.data
-  if waiting[#waiting] then
+  if #self._waiting.data > 0 then
     error("another task is reading from this process already", 3)
   end
   while true do

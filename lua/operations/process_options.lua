@@ -30,9 +30,10 @@ local function check_kinds(options)
   if type(options) ~= "table" then
     fail("table expected, got %s", type(options))
   end
+  local count = 0
   for name, value in pairs(options) do
     if type(name) == "number" then
-      check_text(value, ("[%s]"):format(name))
+      count = count + 1
     elseif not kinds[name] then
       fail("unknown option '%s'", tostring(name))
     elseif type(value) ~= kinds[name] then
@@ -40,6 +41,9 @@ local function check_kinds(options)
     elseif kinds[name] == "number" and (value ~= value or value < (name == "stderr_lines" and 0 or 1)) then
       fail("%s: %s is too small", name, tostring(value))
     end
+  end
+  for i = 1, count do -- one that is missing would take those behind it along
+    check_text(options[i], ("[%d]"):format(i))
   end
   if check_text(options[1], "[1]") == "" then
     fail("[1]: the command is empty")

@@ -4,6 +4,7 @@ local argument = require("operations.argument")
 local errors = require("operations.error")
 local limits = require("operations.limits")
 local scheduler = require("operations.scheduler")
+local waiters = require("operations.task_waiters")
 
 local stream = {}
 
@@ -36,15 +37,19 @@ local function tell(self, bytes, err)
   end
 end
 
+local function wake_writers(self)
+  local writers = self._writers
+  if writers then
+    self._writers = nil
+    waiters.wake(writers)
+  end
+end
+
 -- The end is told once, when there is somebody to tell.
 local function end_with(self, err)
   self._ended, self._err = true, err
   tell(self, nil, err)
-  local wake = self._drained
-  if wake then
-    self._drained = nil
-    wake()
-  end
+  wake_writers(self)
 end
 
 local function hand_over(self)
@@ -59,11 +64,7 @@ local function on_event(self, event, kind, message)
   if event == "data" then
     hand_over(self)
   elseif event == "drain" then
-    local wake = self._drained
-    self._drained = nil
-    if wake then
-      wake()
-    end
+    wake_writers(self)
   elseif event == "done" then
     hand_over(self)
     end_with(self)
@@ -119,14 +120,9 @@ function Stream:write(bytes)
     return true
   end
   while sent == "full" do
-    local others = self._drained
     local raised = scheduler.try_await(function(wake)
-      self._drained = function()
-        wake()
-        if others then
-          others()
-        end
-      end
+      self._writers = self._writers or {}
+      return waiters.add(self._writers, wake)
     end)
     if raised ~= nil then
       return nil, (errors.from(raised))

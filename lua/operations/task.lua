@@ -8,6 +8,7 @@ local scheduler = require("operations.scheduler")
 local task_failure = require("operations.task_failure")
 local task_tree = require("operations.task_tree")
 local task_wait = require("operations.task_wait")
+local waiters = require("operations.task_waiters")
 
 local task = {
   await = scheduler.await,
@@ -80,6 +81,14 @@ function task.current()
   return scheduler.here().task
 end
 
+-- What `task.on_error` raises itself must not keep others from running.
+local function report(raised, traceback)
+  local ok, why = pcall(task.on_error, raised, traceback)
+  if not ok then
+    io.stderr:write("operations: on_error failed: ", errors.text(why), "\n", traceback, "\n")
+  end
+end
+
 local function finish(self)
   local parent = self._parent
   self._ended = true
@@ -87,15 +96,13 @@ local function finish(self)
   task_failure.report_children(self)
   if self._failure ~= nil then
     task_failure.watch(self, parent, function(raised, traceback)
-      task.on_error(raised, errors.traceback(raised) or traceback)
+      report(raised, errors.traceback(raised) or traceback)
     end)
   end
   local wakes = self._wakes
-  self._wakes = nil
-  for i = 1, wakes and #wakes or 0 do
-    if wakes[i] then
-      wakes[i]()
-    end
+  if wakes then
+    self._wakes = nil
+    waiters.wake(wakes)
   end
   if parent and parent._returned_already and not parent._eldest then
     return finish(parent) -- a tail call: a chain of tasks may be long
@@ -166,13 +173,8 @@ end
 local function wait_for_end(self, shielded)
   if not self._ended then
     scheduler.await(function(wake)
-      local wakes = self._wakes or {}
-      local i = #wakes + 1
-      self._wakes = wakes
-      wakes[i] = wake
-      return function()
-        wakes[i] = false
-      end
+      self._wakes = self._wakes or {}
+      return waiters.add(self._wakes, wake)
     end, shielded)
   end
 end
@@ -331,8 +333,6 @@ function task.on_error(_, traceback)
   io.stderr:write("operations: ", traceback, "\n")
 end
 
-function task_wait.on_error(raised, traceback)
-  task.on_error(raised, traceback)
-end
+task_wait.on_error = report
 
 return task

@@ -79,6 +79,9 @@ end
 ---@return number? previous
 function strands.deadline(deadline)
   argument.optional(deadline, "number", 1, "deadline")
+  if deadline ~= deadline then
+    error("bad argument #1 to 'deadline' (number expected, got NaN)", 2)
+  end
   local strand = here()
   local previous = strand.deadline
   strand.deadline = deadline

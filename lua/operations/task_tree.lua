@@ -10,10 +10,11 @@ local roots = {} -- luacheck: ignore 241 (held, never read)
 ---@param held boolean  by whoever runs it
 function task_tree.adopt(parent, self, held)
   if not parent then
+    self._depth = 0
     roots[self] = not held or nil
     return
   end
-  self._parent, self._aborted = parent, parent._aborted
+  self._parent, self._aborted, self._depth = parent, parent._aborted, parent._depth + 1
   self._older = parent._youngest
   if self._older then
     self._older._younger = self
@@ -65,13 +66,10 @@ end
 ---@param inner operations.Task?
 ---@return boolean
 function task_tree.encloses(self, inner)
-  while inner do
-    if inner == self then
-      return true
-    end
+  while inner and inner._depth > self._depth do
     inner = inner._parent
   end
-  return false
+  return inner == self
 end
 
 return task_tree
