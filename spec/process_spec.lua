@@ -506,9 +506,18 @@ describe("process:stop", function()
   end)
 
   it("refuses what is no time", function()
-    assert.error_matches(function()
-      spawn({ "cat" }):stop({ close = "soon" })
-    end, "bad option 'close' to 'stop' %(number of ms expected, got string%)")
+    for text, options in pairs({
+      ["'close' to 'stop' (number expected, got string)"] = { close = "soon" },
+      ["'term' to 'stop' (number of ms expected, got NaN)"] = { term = 0 / 0 },
+      ["'after' to 'stop' (unknown)"] = { after = 1 },
+    }) do
+      local child = spawn({ "cat" })
+      local ok, raised = pcall(child.stop, child, options)
+      assert.is_false(ok)
+      assert.is_truthy(raised:find(text, 1, true), raised)
+      assert(child:write("still there\n"))
+      assert.equal("still there", child:read_line())
+    end
   end)
 
   it("may be called twice, and after the end", function()

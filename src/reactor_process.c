@@ -14,7 +14,7 @@
 #define MAX_LOG CHUNK
 #define KEPT_CAPACITY CHUNK /* of an empty queue */
 #define POLL_MS 20.0        /* for the end of a process without a pidfd */
-#define LAST_WAIT_MS 20     /* for a killed process, when all is closed */
+#define LAST_WAIT_MS 1000   /* for killed processes, when all is closed */
 
 #ifndef RWF_NOSIGNAL
 #define RWF_NOSIGNAL 0x100 /* Linux 6.18 */
@@ -394,15 +394,23 @@ void process_log_pulled(process_Process *p) {
 
 /* Dropped processes */
 
-/* Reaps those that have ended; waits up to `ms` for each of the others. */
+/* How many ms of them are left; where nothing tells of the end, few. */
+static int wait_for(const process_Orphan *orphan, reactor_Time until) {
+  reactor_Time now = reactor_now();
+  double left = until > now ? (double)(until - now) / 1e6 : 0;
+  return (int)(orphan->pidfd < 0 && left > POLL_MS ? POLL_MS : left);
+}
+
+/* Reaps those that have ended; waits up to `ms`, in all, for the others. */
 static void reap(reactor_Reactor *r, int ms) {
+  reactor_Time until = ms > 0 ? reactor_after(ms) : 0;
   process_Orphan **link = &r->orphans, *orphan;
   while ((orphan = *link) != NULL) {
     struct pollfd waited = {0};
     siginfo_t info;
     waited.fd = orphan->pidfd;
     waited.events = POLLIN;
-    if (ms > 0) (void)poll(&waited, 1, ms);
+    if (ms > 0) (void)poll(&waited, 1, wait_for(orphan, until));
     if (ask(orphan->pid, &info, 0) == 0 && ms == 0) {
       link = &orphan->next;
       continue;

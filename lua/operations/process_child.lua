@@ -251,6 +251,8 @@ function Process:wait()
   return self._end
 end
 
+local stop_options = { close = "number", term = "number" }
+
 --- Ends the process: closes its stdin, sends SIGTERM to its group, then SIGKILL, with time in between. Waits for the
 --- end, also in a task that was cancelled. What is left of the group goes with the process.
 ---@param options? { close?: number, term?: number }  ms
@@ -259,9 +261,10 @@ end
 function Process:stop(options)
   argument.optional(options, "table", 1, "stop")
   options = options or {}
-  for _, name in ipairs({ "close", "term" }) do
-    if options[name] ~= nil and type(options[name]) ~= "number" then
-      error(("bad option '%s' to 'stop' (number of ms expected, got %s)"):format(name, type(options[name])), 2)
+  argument.options(options, stop_options, "stop")
+  for name, ms in pairs(options) do
+    if ms ~= ms then
+      error(("bad option '%s' to 'stop' (number of ms expected, got NaN)"):format(name), 2)
     end
   end
   if not self._end then
