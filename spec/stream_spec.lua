@@ -212,12 +212,6 @@ describe("a byte stream", function()
         stream.connect("127.0.0.1", port)
       end, ("bad argument #2 to 'connect' (port expected, got %s)"):format(port))
     end
-    assert.has_error(function()
-      stream.connect("127.0.0.1", 80, { timeout = 1 })
-    end, "bad option 'timeout' to 'connect' (unknown)")
-    assert.has_error(function()
-      stream.connect("127.0.0.1", 80, { tls = "yes" })
-    end, "bad option 'tls' to 'connect' (boolean expected, got string)")
   end)
 end)
 

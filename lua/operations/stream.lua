@@ -177,11 +177,6 @@ function Stream:linger(ms)
   end)
 end
 
-local kinds = {
-  tls = "boolean", ca_file = "string", cert_file = "string", key_file = "string", key_password = "string",
-  proxy = "string", public_only = "boolean", connect_timeout = "number",
-}
-
 local function settings(host, port, options)
   local authority = host:find(":", 1, true) and "[" .. host .. "]" or host
   return {
@@ -234,7 +229,6 @@ function stream.connect(host, port, options)
   check_port(port, "connect")
   argument.optional(options, "table", 3, "connect")
   options = options or {}
-  argument.options(options, kinds, "connect")
   local self = setmetatable({}, Stream)
   local raised, event, kind, message = scheduler.try_await(function(wake)
     return start(self, settings(host, port, options), wake)
