@@ -24,6 +24,7 @@ local redis = {}
 ---@field user? string  instead of the URL's
 ---@field password? string
 ---@field max_message? integer  bytes of a request or an answer, default 16 MiB
+---@field proxy? string  URL; default: none, whatever the environment says
 ---@field lease? number  ms, `reliable`: a worker that is not heard of for so long has lost its requests; default 5,000
 ---@field attempts? integer  `reliable`: workers that may lose a request before it is a dead letter, default 5
 ---@field max_queue? integer  `reliable`: requests for one operation, further ones are refused; default 10,000
