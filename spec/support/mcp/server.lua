@@ -4,7 +4,7 @@
 --- that the client sent, as it came. Options: `silent=METHOD` (never answers it), `exit=METHOD` (ends at it),
 --- `version=X` (what initialize answers), `tools=N` (more tools, on pages of 2), `cursor=loop`, `nulls=yes` (null where
 --- something may be left out), `restless=yes` (says after every list that it has changed),
---- `tasks=no` (does not declare that it has tasks).
+--- `tasks=no` (does not declare that it has tasks), `tasks=others` (of other requests), `tasks=kept` (not called off).
 local json = require("operations.json")
 
 local MODERN, LEGACY = "2026-07-28", "2025-11-25"
@@ -236,10 +236,13 @@ local function page(params)
   return { tools = list, nextCursor = options.cursor == "loop" and "at0" or more }
 end
 
+local calls = { tools = { call = object } }
+local tasks = { others = { cancel = object, requests = { tools = object } }, kept = { requests = calls } }
+
 local capabilities = {
   tools = { listChanged = true }, resources = { subscribe = true, listChanged = true }, prompts = object,
   logging = object, completions = object,
-  tasks = not options.tasks and { cancel = object, requests = { tools = { call = object } } } or nil,
+  tasks = options.tasks and tasks[options.tasks] or not options.tasks and { cancel = object, requests = calls } or nil,
 }
 local server = { name = "spec-server", version = "1.0.0" }
 methods["initialize"] = function(params)
