@@ -208,6 +208,7 @@ describe("Redis over TLS", function()
       assert.is_nil((connect(url, "fast", options)))
       options.cert_file, options.key_file = directory .. "/server.pem", directory .. "/server.key"
       use(url, "fast", options)
+      ask(server.port, "CONFIG SET tls-auth-clients optional") -- as it was
     end)
   end)
 end)

@@ -21,6 +21,7 @@ assert(registry:register({
   end,
 }))
 for envelope in assert(registry:subscribe("events.follow", { url = ngx.req.get_uri_args().url })) do
-  ngx.say(envelope.data)
-  ngx.flush(true)
+  if not (ngx.say(envelope.data) and ngx.flush(true)) then
+    break
+  end
 end
