@@ -1,9 +1,10 @@
 --- Single HTTP requests of a transport: what the configuration adds to each, its credentials, redirects that stay at
 --- the origin, and bodies read whole.
 local errors = require("operations.error")
-local http = require("operations.http")
 local http_prepared = require("operations.http_prepared")
+local http_retry = require("operations.http_retry")
 local json = require("operations.json")
+local limits = require("operations.limits")
 local members = require("operations.members")
 local timing = require("operations.from_mcp.timing")
 local url = require("operations.url")
@@ -42,10 +43,10 @@ local function sender_of(config, request, credentials)
   local options = {
     url = request.url, method = request.method, redirects = 0, idempotent = request.idempotent,
     headers = members.merged(config.headers, request.headers, credentials),
-    connect_timeout = math.min(config.connect_timeout, http.limits.connect_timeout),
+    connect_timeout = math.min(config.connect_timeout, limits.connect_timeout),
     first_byte_timeout = config.max_timeout, ca_file = config.ca_file, proxy = config.proxy,
   }
-  if config.http and config.http ~= http then
+  if config.http and config.http ~= package.loaded["operations.http"] then -- most programs do without all of it
     return setmetatable({ _http = config.http, _options = options }, Foreign)
   end
   return http_prepared.new(options)
@@ -229,7 +230,7 @@ function requester.failure(request, stream, body)
   return errors.new("HTTP_" .. stream.status, ("%s %s: status %d%s"):format(request.method, url.redact(request.url),
     stream.status, said ~= "" and ": " .. said or ""), {
     kind = "status", statusCode = stream.status, headers = stream.headers, body = body,
-    retryAfter = http.retry_after(stream.headers),
+    retryAfter = http_retry.after(stream.headers),
   })
 end
 
