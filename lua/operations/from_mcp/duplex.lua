@@ -90,12 +90,8 @@ end
 function Duplex:take(value, err, text)
   if err then
     return self:_misread(err, text)
-  elseif core.kind(value) ~= "array" then
-    return self:accept(value)
   end
-  for i = 1, #value do
-    self:accept(value[i])
-  end
+  message.each(value, self.accept, self)
 end
 
 --- The connection is gone: whoever waits is told. What comes later says no more.

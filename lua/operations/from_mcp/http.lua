@@ -139,13 +139,7 @@ function Http:receive(text, entry, status)
     end
     return
   end
-  if type(decoded) == "table" and decoded.jsonrpc ~= nil then
-    accept(self, decoded, entry)
-  else
-    message.each(decoded, function(_, value)
-      accept(self, value, entry)
-    end)
-  end
+  message.each(decoded, accept, self, entry)
   if entry and entry.answer then
     entry.answer.status = status
   end

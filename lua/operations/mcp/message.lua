@@ -104,14 +104,15 @@ end
 
 --- Calls `take` with each message of a value: itself, or what a batch holds.
 ---@param value any
----@param take fun(subject: any, value: any)
+---@param take fun(subject: any, value: any, more: any)
 ---@param subject any
-function message.each(value, take, subject)
-  if core.kind(value) ~= "array" then
-    return take(subject, value)
+---@param more? any
+function message.each(value, take, subject, more)
+  if type(value) ~= "table" or value.jsonrpc ~= nil or core.kind(value) ~= "array" then
+    return take(subject, value, more)
   end
   for i = 1, #value do
-    take(subject, value[i])
+    take(subject, value[i], more)
   end
 end
 
