@@ -313,22 +313,6 @@ describe("a process", function()
     end)
   end)
 
-  it("that is over has a function told of what it will not read", function()
-    task.run(function()
-      local child, told = shell("exit"), nil
-      read_all(child)
-      child:wait()
-      task.await(function(wake)
-        child:on_unread(function()
-          told = true
-          wake()
-        end)
-        child:write(("x"):rep(5000)) -- too much to be held back: at once
-      end)
-      assert.is_true(told)
-    end)
-  end)
-
   it("that ends frees whoever waits to write", function()
     local child = shell("sleep 0.05", { queue = 1000 })
     local ok, err

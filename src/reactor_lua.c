@@ -94,12 +94,11 @@ static int reactor_lua_flush(lua_State *L) {
 }
 
 /* reactor:hold() -> boolean: what streams send is gathered, small pieces in one
-** write, until release, step or flush; is there anything left to be pulled, now
-** or later? */
+** write, until release, step or flush; is anything in flight? */
 static int reactor_lua_hold(lua_State *L) {
   reactor_Reactor *r = to_reactor(L);
   reactor_hold(r);
-  lua_pushboolean(L, r->active_count > 0 || reactor_ready(r) != NULL);
+  lua_pushboolean(L, r->active_count > 0);
   return 1;
 }
 
