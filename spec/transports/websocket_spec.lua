@@ -100,6 +100,25 @@ describe("a WebSocket hub", function()
     end)
   end)
 
+  it("keeps nothing of connections that are over", function()
+    local maps = setmetatable({}, { __mode = "k" })
+    with_hub({ registry = registry(), on_connection = function(map)
+      maps[map] = true
+    end }, function(hub, connect)
+      for _ = 1, 10 do
+        connect():close()
+      end
+      eventually(function()
+        collectgarbage()
+        local left = 0
+        for _ in pairs(maps) do
+          left = left + 1
+        end
+        return hub.connections == 0 and left < 5
+      end)
+    end)
+  end)
+
   it("does not wait for ever for a handshake", function()
     with_hub({ handshake_timeout = 50 }, function(hub)
       assert.equal("", talk(hub.port, "GET / HTTP/1.1\r\n"))

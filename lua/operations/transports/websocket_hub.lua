@@ -102,7 +102,7 @@ local function serve(self, stream, peer, request)
   local map = call_map.new(transport, { log = options.log })
   self._maps[map], self.connections = transport, self.connections + 1
   transport.on_end = function()
-    self._maps[map], self.connections = nil, self.connections - 1
+    self._maps[map], self._handlers[map], self.connections = nil, nil, self.connections - 1
   end
   if options.registry then
     self._handlers[map] = call_handler.new(options.registry, map, { max_requests = options.max_requests })
@@ -185,7 +185,7 @@ function websocket_hub.listen(options)
   argument.options(options, option_kinds, "websocket_hub")
   local self = setmetatable({
     connections = 0, _options = options, _waiting = 0, _streams = {}, _maps = {},
-    _handlers = setmetatable({}, { __mode = "k" }),
+    _handlers = {},
   }, Hub)
   if options.port == false then
     return self
