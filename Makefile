@@ -30,10 +30,14 @@ TRANSFER_OBJ = $(TRANSFER_SRC:src/%.c=$(BUILD)/%.o) \
 SYSTEM_OBJ = $(SYSTEM_SRC:src/%.c=$(BUILD)/%.o)
 WEBSOCKET_OBJ = $(WEBSOCKET_SRC:src/%.c=$(BUILD)/%.o) $(BUILD)/buffer.o $(BUILD)/sha1.o
 REDIS_OBJ = $(REDIS_SRC:src/%.c=$(BUILD)/%.o) $(BUILD)/sha1.o
-# Modules that are built where their library is.
-header = $(wildcard /usr/include/$(1) /usr/local/include/$(1))
-OPTIONAL = $(if $(call header,wslay/wslay.h),$(MODULES)/websocket.so) \
-  $(if $(call header,hiredis/read.h),$(MODULES)/redis.so)
+# Modules that are built where their library's headers are.  CURL_INCDIR, CURL_LIBDIR, and so for PCRE2, WSLAY and
+# HIREDIS, say where a library is that the compiler does not find by itself.
+header = $(wildcard $(addsuffix /$(2),$($(1)_INCDIR) /usr/include /usr/local/include))
+OPTIONAL = $(if $(call header,WSLAY,wslay/wslay.h),$(MODULES)/websocket.so) \
+  $(if $(call header,HIREDIS,hiredis/read.h),$(MODULES)/redis.so)
+LIBRARY_DIRS = CURL PCRE2 WSLAY HIREDIS
+LIBRARY_CFLAGS = $(foreach name,$(LIBRARY_DIRS),$(addprefix -I,$($(name)_INCDIR)))
+LIBRARY_LDFLAGS = $(foreach name,$(LIBRARY_DIRS),$(addprefix -L,$($(name)_LIBDIR)))
 
 LUA_PATH_BUILT = $(CURDIR)/lua/?.lua;$(CURDIR)/lua/?/init.lua;
 LUA_CPATH_BUILT = $(CURDIR)/$(BUILD)/?.so;
@@ -45,8 +49,10 @@ BUSTED = $(ENVIRONMENT) $(LUA) /usr/bin/busted $(BUSTED_FLAGS)
 
 .DEFAULT_GOAL := all
 
-.PHONY: all
-all: $(MODULES)/core.so $(MODULES)/reactor.so $(MODULES)/transfer.so $(MODULES)/system.so $(OPTIONAL) $(BUILD)/bin/operations ## build the C modules for $(LUA)
+.PHONY: all modules
+all: modules $(BUILD)/bin/operations ## build the C modules for $(LUA)
+
+modules: $(MODULES)/core.so $(MODULES)/reactor.so $(MODULES)/transfer.so $(MODULES)/system.so $(OPTIONAL)
 
 LIBRARIES =
 $(MODULES)/core.so: $(CORE_OBJ)
@@ -65,7 +71,7 @@ $(MODULES)/redis.so: LIBRARIES = -lhiredis
 $(MODULES)/%.so:
 	@mkdir -p $(@D)
 	@echo "  $(CC) $@"
-	@$(CC) $(LIBFLAG) -Wl,-z,nodelete $(LDFLAGS) -o $@ $^ $(LIBRARIES)
+	@$(CC) $(LIBFLAG) -Wl,-z,nodelete $(LDFLAGS) $(LIBRARY_LDFLAGS) -o $@ $^ $(LIBRARIES)
 
 # The command line program runs compiled Lua: parsing would double the time that it takes to start.
 COMPILED = $(patsubst lua/%,$(BUILD)/lua/%,$(shell find lua -name '*.lua'))
@@ -88,7 +94,7 @@ $(BUILD)/bin/operations: Makefile $(COMPILED)
 $(BUILD)/%.o: src/%.c
 	@mkdir -p $(@D)
 	@echo "  $(CC) $@"
-	@$(CC) $(CSTD) $(WARN) $(CFLAGS) -fPIC -I$(LUA_INCDIR) -MMD -MP -c -o $@ $<
+	@$(CC) $(CSTD) $(WARN) $(CFLAGS) -fPIC -I$(LUA_INCDIR) $(LIBRARY_CFLAGS) -MMD -MP -c -o $@ $<
 
 -include $(wildcard $(BUILD)/*.d)
 
@@ -316,11 +322,7 @@ lint: dependencies-lint ## clang-format, clang-tidy, luacheck, the rockspec
 	@printf '%s\n' $(wildcard src/*.c spec/native/*.c) | \
 	  xargs -n 8 -P "$$(nproc)" sh -c 'clang-tidy --quiet "$$@" -- $(CSTD) -I$(LUA_INCDIR) -Isrc 2>/dev/null' clang-tidy
 	luacheck --quiet lua spec examples
-	for rockspec in *.rockspec; do luarocks --lua-version 5.4 lint $$rockspec || exit 1; done
-
-.PHONY: rockspec
-rockspec: ## write the rockspec's list of modules
-	@lua5.4 spec/support/rockspec.lua
+	luarocks --lua-version 5.4 lint $(wildcard *.rockspec)
 
 # Names and places as LuaRocks passes them.
 PREFIX ?= /usr/local
@@ -330,11 +332,15 @@ INST_LIBDIR ?= $(PREFIX)/lib/lua/$(LUA_VERSION)
 INST_LUADIR ?= $(PREFIX)/share/lua/$(LUA_VERSION)
 INST_COMPILED = $(INST_LIBDIR)/operations/compiled
 
-.PHONY: install
-install: all ## install for $(LUA) under PREFIX, DESTDIR in front of it
-	@install -d "$(DESTDIR)$(INST_BINDIR)" "$(DESTDIR)$(INST_LIBDIR)/operations"
+.PHONY: install-modules
+install-modules: modules # what require finds; LuaRocks installs the program itself
+	@install -d "$(DESTDIR)$(INST_LIBDIR)/operations"
 	install -m 755 $(MODULES)/*.so "$(DESTDIR)$(INST_LIBDIR)/operations"
 	@cd lua && find . -name '*.lua' -exec install -D -m 644 {} "$(call absolute,$(DESTDIR)$(INST_LUADIR))/{}" ';'
+
+.PHONY: install
+install: all install-modules ## install for $(LUA) under PREFIX, DESTDIR in front of it
+	@install -d "$(DESTDIR)$(INST_BINDIR)"
 	@cd $(BUILD)/lua && find . -name '*.lua' -exec install -D -m 644 {} "$(call absolute,$(DESTDIR)$(INST_COMPILED))/{}" ';'
 	@$(call program,$(INST_COMPILED)/?.lua;$(INST_COMPILED)/?/init.lua;$(INST_LUADIR)/?.lua;$(INST_LUADIR)/?/init.lua;,$(INST_LIBDIR)/?.so;,$(INST_COMPILED)) \
 	  >"$(DESTDIR)$(INST_BINDIR)/operations"
