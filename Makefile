@@ -15,21 +15,20 @@ RUNTIME = $(notdir $(LUA))
 BUILD = build/$(RUNTIME)$(VARIANT)
 MODULES = $(BUILD)/operations
 
-REACTOR_SRC = $(wildcard src/reactor*.c)
-TRANSFER_SRC = $(wildcard src/transfer*.c)
-SYSTEM_SRC = src/system_lua.c
-WEBSOCKET_SRC = $(wildcard src/websocket*.c)
-REDIS_SRC = src/redis_lua.c
-SHA1_SRC = src/sha1.c
-CORE_SRC = $(filter-out $(REACTOR_SRC) $(TRANSFER_SRC) $(SYSTEM_SRC) $(WEBSOCKET_SRC) $(REDIS_SRC) $(SHA1_SRC),$(wildcard src/*.c))
-CORE_OBJ = $(CORE_SRC:src/%.c=$(BUILD)/%.o)
-REACTOR_OBJ = $(REACTOR_SRC:src/%.c=$(BUILD)/%.o) $(BUILD)/buffer.o
-# The reactor's functions that transfers call: modules do not see each other's.
-TRANSFER_OBJ = $(TRANSFER_SRC:src/%.c=$(BUILD)/%.o) \
-  $(addprefix $(BUILD)/,reactor.o reactor_timer.o reactor_stream.o reactor_handle_lua.o reactor_option_lua.o buffer.o fields.o)
-SYSTEM_OBJ = $(SYSTEM_SRC:src/%.c=$(BUILD)/%.o)
-WEBSOCKET_OBJ = $(WEBSOCKET_SRC:src/%.c=$(BUILD)/%.o) $(BUILD)/buffer.o $(BUILD)/sha1.o
-REDIS_OBJ = $(REDIS_SRC:src/%.c=$(BUILD)/%.o) $(BUILD)/sha1.o
+# Each C module is some rooms of src/ (one folder each), and the files of others that it needs: modules do not see each
+# other's functions.
+CORE_ROOMS = base json sse regex format http value schema schema/program schema/compile schema/check schema/issue schema/cast \
+  streams registry core
+SOURCES = $(wildcard src/*/*.c src/*/*/*.c)
+room = $(patsubst src/%.c,$(BUILD)/%.o,$(foreach name,$(1),$(wildcard src/$(name)/*.c)))
+objects = $(addprefix $(BUILD)/,$(addsuffix .o,$(1)))
+CORE_OBJ = $(call room,$(CORE_ROOMS))
+REACTOR_OBJ = $(call room,reactor) $(call objects,base/buffer)
+TRANSFER_OBJ = $(call room,transfer) $(call objects,base/buffer http/fields \
+  $(addprefix reactor/,reactor timer stream handle_lua option_lua))
+SYSTEM_OBJ = $(call room,system)
+WEBSOCKET_OBJ = $(call room,websocket) $(call objects,base/buffer base/sha1)
+REDIS_OBJ = $(call room,redis) $(call objects,base/sha1)
 # Modules that are built where their library's headers are.  CURL_INCDIR, CURL_LIBDIR, and so for PCRE2, WSLAY and
 # HIREDIS, say where a library is that the compiler does not find by itself.
 header = $(wildcard $(addsuffix /$(2),$($(1)_INCDIR) /usr/include /usr/local/include))
@@ -94,9 +93,9 @@ $(BUILD)/bin/operations: Makefile $(COMPILED)
 $(BUILD)/%.o: src/%.c
 	@mkdir -p $(@D)
 	@echo "  $(CC) $@"
-	@$(CC) $(CSTD) $(WARN) $(CFLAGS) -fPIC -I$(LUA_INCDIR) $(LIBRARY_CFLAGS) -MMD -MP -c -o $@ $<
+	@$(CC) $(CSTD) $(WARN) $(CFLAGS) -fPIC -Isrc -I$(LUA_INCDIR) $(LIBRARY_CFLAGS) -MMD -MP -c -o $@ $<
 
--include $(wildcard $(BUILD)/*.d)
+-include $(SOURCES:src/%.c=$(BUILD)/%.d)
 
 .PHONY: dependencies
 dependencies: # installs what is missing (apt, as root) or prints the command
@@ -165,7 +164,7 @@ FUZZERS = $(sort $(patsubst spec/native/fuzz_%.c,%,$(wildcard spec/native/fuzz_*
 # An empty vector's NULL plus 0 is NULL, here as in C++ and the next C.
 FUZZ_SKIPS = -fno-sanitize=pointer-overflow
 FUZZ_FLAGS = -std=gnu99 -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=undefined -I/usr/include/lua5.4 -Isrc
-FUZZ_OBJ = $(CORE_SRC:src/%.c=build/fuzz/%.o)
+FUZZ_OBJ = $(CORE_OBJ:$(BUILD)/%=build/fuzz/%)
 
 .PHONY: fuzz
 fuzz: dependencies-fuzz $(FUZZERS:%=fuzz-%) ## run every fuzzer for FUZZ_SECONDS (60) each
@@ -192,7 +191,7 @@ build/fuzz/%.o: src/%.c
 	@echo "  clang $@"
 	@clang $(FUZZ_FLAGS) -D_GNU_SOURCE -fsanitize=fuzzer-no-link,address,undefined $(FUZZ_SKIPS) -MMD -MP -c -o $@ $<
 
--include $(wildcard build/fuzz/*.d)
+-include $(FUZZ_OBJ:.o=.d)
 
 COVERAGE = build/lua5.4-coverage
 
@@ -312,14 +311,14 @@ build/npm/node_modules: Makefile
 format: ## lay out the C files
 	clang-format -i $(C_FILES)
 
-C_FILES = $(wildcard src/*.c src/*.h spec/native/*.c spec/native/*.h)
+C_FILES = $(SOURCES) $(wildcard src/*/*.h src/*/*/*.h spec/native/*.c spec/native/*.h)
 
 .PHONY: lint
 lint: dependencies-lint ## clang-format, clang-tidy, luacheck, the rockspec
 	@echo clang-format
 	@clang-format --dry-run -Werror $(C_FILES)
 	@echo clang-tidy
-	@printf '%s\n' $(wildcard src/*.c spec/native/*.c) | \
+	@printf '%s\n' $(SOURCES) $(wildcard spec/native/*.c) | \
 	  xargs -n 8 -P "$$(nproc)" sh -c 'clang-tidy --quiet "$$@" -- $(CSTD) -I$(LUA_INCDIR) -Isrc 2>/dev/null' clang-tidy
 	luacheck --quiet lua spec examples
 	luarocks --lua-version 5.4 lint $(wildcard *.rockspec)

@@ -15,8 +15,8 @@ local runtime = rawget(_G, "jit") and "luajit" or "lua5.4"
 local CC = "cc -O2 -std=c99 -D_GNU_SOURCE -Isrc -o %s "
 local NATIVE, CURL = os.tmpname(), os.tmpname()
 
-assert(os.execute((CC .. "spec/bench/mcp_native.c src/json.c src/json_number.c src/json_write.c src/lines.c "
-  .. "src/buffer.c"):format(NATIVE)))
+assert(os.execute((CC .. "spec/bench/mcp_native.c src/json/json.c src/json/number.c src/json/write.c src/base/lines.c "
+  .. "src/base/buffer.c"):format(NATIVE)))
 assert(os.execute((CC .. "spec/bench/http_native.c -lcurl"):format(CURL)))
 
 -- Nobody asks whether the client is still there: nginx would have to look for each request.

@@ -7,9 +7,9 @@
 #include <stdlib.h>
 #include <unistd.h>
 
-#include "json.h"
-#include "json_write.h"
-#include "lines.h"
+#include "json/json.h"
+#include "json/write.h"
+#include "base/lines.h"
 
 #define MAX_BYTES (1 << 26)
 

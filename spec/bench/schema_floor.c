@@ -2,7 +2,7 @@
 ** schema_floor.c - what no check through the C API can be faster than: bare
 ** walks over a value that look at the type of each part and nothing else.
 */
-#include "../../src/compat.h"
+#include "lua/compat.h"
 
 /* Where the tables of a value are and which keys they have. */
 typedef struct Plan {

@@ -12,7 +12,7 @@ local floor
 local function load_walks()
   local path = DIRECTORY .. (rawget(_G, "jit") and "luajit" or "lua") .. "_schema_floor.so"
   assert(os.execute("mkdir -p " .. DIRECTORY))
-  assert(os.execute(("cc -std=c99 -O2 -fPIC -shared -I%s -o %s spec/bench/schema_floor.c"):format(INCLUDE, path)))
+  assert(os.execute(("cc -std=c99 -O2 -fPIC -shared -Isrc -I%s -o %s spec/bench/schema_floor.c"):format(INCLUDE, path)))
   return assert(package.loadlib("./" .. path, "luaopen_schema_floor"))()
 end
 

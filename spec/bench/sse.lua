@@ -97,7 +97,7 @@ end
 
 assert(os.execute("mkdir -p " .. DIRECTORY))
 assert(os.execute("cc -std=c99 -O2 -Isrc -o " .. DIRECTORY
-  .. "sse_native spec/bench/sse_native.c src/sse.c src/utf8_repair.c src/buffer.c"))
+  .. "sse_native spec/bench/sse_native.c src/sse/sse.c src/base/utf8_repair.c src/base/buffer.c"))
 
 local function report(name, chunk, rate, peer)
   print(("%-28s %3d KiB %12.0f /s  peer %12.0f /s  ratio %.2f"):format(name, chunk / 1024, rate, peer, rate / peer))

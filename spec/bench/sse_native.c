@@ -7,7 +7,7 @@
 #include <stdlib.h>
 #include <time.h>
 
-#include "sse.h"
+#include "sse/sse.h"
 
 #define PASSES 11
 

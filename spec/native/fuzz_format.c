@@ -6,7 +6,7 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "format.h"
+#include "format/format.h"
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
 

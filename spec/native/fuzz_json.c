@@ -7,8 +7,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "json.h"
-#include "json_write.h"
+#include "json/json.h"
+#include "json/write.h"
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
 

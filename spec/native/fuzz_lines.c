@@ -7,7 +7,7 @@
 */
 #include <stdlib.h>
 
-#include "lines.h"
+#include "base/lines.h"
 
 #define MAX_RECORD (1 << 24)
 

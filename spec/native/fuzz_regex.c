@@ -9,8 +9,8 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "regex.h"
-#include "regex_parse.h"
+#include "regex/regex.h"
+#include "regex/parse.h"
 
 int LLVMFuzzerTestOneInput(const unsigned char *data, size_t size);
 

@@ -6,9 +6,9 @@
 */
 #include <stdlib.h>
 
-#include "buffer.h"
-#include "sse.h"
-#include "utf8_repair.h"
+#include "base/buffer.h"
+#include "sse/sse.h"
+#include "base/utf8_repair.h"
 
 #define MAX_RECORD (1 << 24)
 

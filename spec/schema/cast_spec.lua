@@ -116,8 +116,8 @@ describe("casting", function()
     assert.equal(0.1, number)
     assert.equal("1.5e-9", written)
     assert.is_true(multiple)
-    for _, file in ipairs({ "schema_convert", "schema_value" }) do
-      local source = assert(io.open("src/" .. file .. ".c", "rb"))
+    for _, file in ipairs({ "cast/convert", "program/value" }) do
+      local source = assert(io.open("src/schema/" .. file .. ".c", "rb"))
       local code = source:read("*a")
       source:close()
       assert.is_nil(code:find("strtod", 1, true) or code:find("printf", 1, true) or code:find("ato[fi]"))

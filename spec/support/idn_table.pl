@@ -1,6 +1,6 @@
 #!/usr/bin/env perl
-# Writes src/format_idn_table.h from the Unicode tables that come with Perl:
-#   perl spec/support/idn_table.pl > src/format_idn_table.h
+# Writes src/format/idn_table.h from the Unicode tables that come with Perl:
+#   perl spec/support/idn_table.pl > src/format/idn_table.h
 # What a code point may do in a host name is derived as RFC 5892, sections 2 and
 # 3, says; bidi classes, joining types and scripts serve RFC 5893 and the
 # contextual rules of RFC 5892, appendix A.

@@ -1,0 +1,46 @@
+/*
+** buffer.h - a growing run of bytes with a ceiling given at birth.  No Lua.
+*/
+#ifndef OPERATIONS_BUFFER_H
+#define OPERATIONS_BUFFER_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <string.h>
+
+#include "base/alloc.h"
+
+typedef struct buffer_Buffer {
+  ops_Alloc alloc;
+  char *data; /* owned; NULL until the first byte */
+  size_t len, capacity;
+  size_t max; /* bytes; growth beyond it fails */
+} buffer_Buffer;
+
+void buffer_init(buffer_Buffer *b, ops_Alloc alloc, size_t max);
+
+/* Gives all memory back; the buffer can be used again. */
+void buffer_free(buffer_Buffer *b);
+
+/* Makes room for `extra` more bytes.  False, and nothing changes, when that
+** passes the ceiling or memory is out. */
+bool buffer_grow(buffer_Buffer *b, size_t extra);
+
+static inline bool buffer_reserve(buffer_Buffer *b, size_t extra) {
+  return b->capacity - b->len >= extra || buffer_grow(b, extra);
+}
+
+static inline bool buffer_add(buffer_Buffer *b, const void *p, size_t n) {
+  if (!buffer_reserve(b, n)) return false;
+  if (n > 0) memcpy(b->data + b->len, p, n);
+  b->len += n;
+  return true;
+}
+
+static inline bool buffer_add_char(buffer_Buffer *b, char c) {
+  if (!buffer_reserve(b, 1)) return false;
+  b->data[b->len++] = c;
+  return true;
+}
+
+#endif

@@ -1,0 +1,339 @@
+#include "reactor/reactor.h"
+
+#include "base/fork_page.h"
+
+#include <errno.h>
+#include <limits.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/timerfd.h>
+#include <unistd.h>
+
+/* Descriptors taken in by one step: few, so that what answers lead to is sent
+** while who answers is busy with the rest. */
+#define BATCH 16
+#define MIN_SOURCES 64
+
+/* What epoll remembers of the timerfd. */
+#define TIMER_TAG UINT64_MAX
+
+bool reactor_init(reactor_Reactor *r, ops_Alloc alloc) {
+  memset(r, 0, sizeof(*r));
+  r->alloc = alloc;
+  r->pid = getpid();
+  r->timerfd = -1;
+  r->armed = REACTOR_NEVER;
+  r->epoll = epoll_create1(EPOLL_CLOEXEC);
+  if (r->epoll < 0) return false;
+  r->mine = (char *)fork_page_new();
+  if (r->mine != NULL) *r->mine = 1;
+  return true;
+}
+
+static bool is_mine(const reactor_Reactor *r) {
+  return r->mine != NULL ? *r->mine != 0 : r->pid == getpid();
+}
+
+bool reactor_usable(const reactor_Reactor *r) {
+  return r->epoll >= 0 && is_mine(r);
+}
+
+void reactor_close(reactor_Reactor *r) {
+  bool forked = !is_mine(r);
+  reactor_Op *op;
+  if (r->epoll < 0) return;
+  while ((op = r->ops) != NULL) reactor_stop(op);
+  if (r->engine != NULL && !forked) r->engine->close(r);
+  r->engine = NULL;
+  if (r->on_close != NULL) r->on_close(r, forked);
+  close(r->epoll);
+  if (r->timerfd >= 0) close(r->timerfd);
+  r->epoll = r->timerfd = -1;
+  fork_page_free(r->mine);
+  r->mine = NULL;
+  ops_free(&r->alloc, r->sources, r->source_count * sizeof(*r->sources));
+  ops_free(&r->alloc, r->dirty, r->source_count * sizeof(*r->dirty));
+  ops_free(&r->alloc, r->heap, r->heap_capacity * sizeof(void *));
+  r->sources = NULL;
+  r->dirty = NULL;
+  r->heap = NULL;
+  r->source_count = r->dirty_count = r->timer_count = r->heap_capacity = 0;
+}
+
+/* Ops and what they say */
+
+void reactor_set_active(reactor_Op *op, bool active) {
+  if (op->active && !active) op->reactor->active_count--;
+  if (!op->active && active) op->reactor->active_count++;
+  op->active = active;
+}
+
+void reactor_start(reactor_Reactor *r, reactor_Op *op) {
+  op->reactor = r;
+  op->previous = NULL;
+  op->next = r->ops;
+  if (r->ops != NULL) r->ops->previous = op;
+  r->ops = op;
+  reactor_set_active(op, true);
+}
+
+static void unlink_ready(reactor_Reactor *r, reactor_Op *op) {
+  reactor_Op **link = &r->ready_first, *before = NULL;
+  if (!op->ready) return;
+  while (*link != op) {
+    before = *link;
+    link = &before->ready_next;
+  }
+  *link = op->ready_next;
+  if (r->ready_last == op) r->ready_last = before;
+  op->ready = false;
+  op->ready_next = NULL;
+}
+
+static void unlink_held(reactor_Reactor *r, reactor_Op *op) {
+  reactor_Op **link = &r->held;
+  if (!op->held) return;
+  while (*link != op) link = &(*link)->held_next;
+  *link = op->held_next;
+  op->held = false;
+}
+
+void reactor_stop(reactor_Op *op) {
+  reactor_Reactor *r = op->reactor;
+  if (r == NULL) return;
+  if (op->stop != NULL) op->stop(op);
+  reactor_set_active(op, false);
+  unlink_held(r, op);
+  unlink_ready(r, op);
+  op->pending = 0;
+  if (op->previous != NULL) op->previous->next = op->next;
+  else r->ops = op->next;
+  if (op->next != NULL) op->next->previous = op->previous;
+  op->previous = op->next = NULL;
+  op->reactor = NULL;
+}
+
+static void queue_ready(reactor_Reactor *r, reactor_Op *op) {
+  op->ready = true;
+  op->ready_next = NULL;
+  if (r->ready_last != NULL) r->ready_last->ready_next = op;
+  else r->ready_first = op;
+  r->ready_last = op;
+}
+
+void reactor_say(reactor_Op *op, reactor_Event event, bool last) {
+  op->pending |= event;
+  if (!op->ready) queue_ready(op->reactor, op);
+  if (last) reactor_set_active(op, false);
+}
+
+reactor_Op *reactor_ready(reactor_Reactor *r) {
+  return r->ready_first;
+}
+
+void reactor_pulled(reactor_Op *op, reactor_Event event) {
+  op->pending &= ~(unsigned)event;
+  unlink_ready(op->reactor, op);
+  if (op->pending != 0) queue_ready(op->reactor, op);
+}
+
+/* Gathering */
+
+void reactor_hold(reactor_Reactor *r) {
+  r->holding = true;
+}
+
+bool reactor_hold_op(reactor_Op *op) {
+  reactor_Reactor *r = op->reactor;
+  if (!r->holding) return false;
+  if (op->held) return true;
+  op->held = true;
+  op->held_next = r->held;
+  r->held = op;
+  return true;
+}
+
+static void release_held(reactor_Reactor *r) {
+  reactor_Op *op;
+  while ((op = r->held) != NULL) {
+    r->held = op->held_next;
+    op->held = false;
+    op->on_release(op);
+  }
+}
+
+void reactor_release(reactor_Reactor *r) {
+  r->holding = false;
+  release_held(r);
+}
+
+/* Descriptors */
+
+static bool reserve_sources(reactor_Reactor *r, int fd) {
+  size_t old = r->source_count, count = old > 0 ? old : MIN_SOURCES;
+  void *sources, *dirty;
+  if ((size_t)fd < old) return true;
+  while (count <= (size_t)fd) count *= 2;
+  dirty = ops_alloc(&r->alloc, count * sizeof(*r->dirty));
+  if (dirty == NULL) return false;
+  sources = ops_realloc(&r->alloc, r->sources, old * sizeof(*r->sources),
+                        count * sizeof(*r->sources));
+  if (sources == NULL) {
+    ops_free(&r->alloc, dirty, count * sizeof(*r->dirty));
+    return false;
+  }
+  r->sources = sources;
+  memset(r->sources + old, 0, (count - old) * sizeof(*r->sources));
+  if (r->dirty_count > 0)
+    memcpy(dirty, r->dirty, r->dirty_count * sizeof(*r->dirty));
+  ops_free(&r->alloc, r->dirty, old * sizeof(*r->dirty));
+  r->dirty = dirty;
+  r->source_count = count;
+  return true;
+}
+
+static void apply(reactor_Reactor *r, int fd) {
+  reactor_Source *source = &r->sources[fd];
+  struct epoll_event event;
+  if (source->want == source->have) return;
+  memset(&event, 0, sizeof(event));
+  event.events = source->want;
+  event.data.u64 = (uint64_t)source->generation << 32 | (uint32_t)fd;
+  if (source->want == 0) epoll_ctl(r->epoll, EPOLL_CTL_DEL, fd, NULL);
+  else if (source->have == 0) epoll_ctl(r->epoll, EPOLL_CTL_ADD, fd, &event);
+  else epoll_ctl(r->epoll, EPOLL_CTL_MOD, fd, &event);
+  source->have = source->want;
+}
+
+static void apply_all(reactor_Reactor *r) {
+  size_t i;
+  for (i = 0; i < r->dirty_count; i++) {
+    r->sources[r->dirty[i]].dirty = false;
+    apply(r, r->dirty[i]);
+  }
+  r->dirty_count = 0;
+}
+
+/* Interest is only noted here: curl drops and renews it with every request on
+** a kept connection, and most of it cancels out before the next wait. */
+bool reactor_watch(reactor_Reactor *r, int fd, uint32_t want,
+                   reactor_OnReady on_ready) {
+  reactor_Source *source;
+  if (!reserve_sources(r, fd)) return false;
+  source = &r->sources[fd];
+  source->want = want;
+  source->on_ready = on_ready;
+  if (want == 0 && !source->ours) {
+    apply(r, fd); /* it may be closed behind our back at any moment */
+    source->generation++;
+    return true;
+  }
+  if (!source->dirty) {
+    source->dirty = true;
+    r->dirty[r->dirty_count++] = fd;
+  }
+  return true;
+}
+
+bool reactor_opened(reactor_Reactor *r, int fd) {
+  if (!reserve_sources(r, fd)) return false;
+  r->sources[fd].ours = true;
+  return true;
+}
+
+void reactor_closing(reactor_Reactor *r, int fd) {
+  reactor_Source *source;
+  if ((size_t)fd >= r->source_count) return;
+  source = &r->sources[fd];
+  source->want = 0;
+  apply(r, fd);
+  source->ours = false;
+  source->op = NULL;
+  source->generation++;
+}
+
+/* Waiting */
+
+static reactor_Time next_due(const reactor_Reactor *r) {
+  reactor_Time timers = reactor_timers_due(r);
+  reactor_Time engine = r->engine ? r->engine->due(r) : REACTOR_NEVER;
+  return timers < engine ? timers : engine;
+}
+
+static void run_due(reactor_Reactor *r) {
+  reactor_Time now = reactor_now();
+  reactor_timers_run(r, now);
+  if (r->engine != NULL) r->engine->run(r, now);
+}
+
+/* epoll's timeout: until the next timer, rounded up to its milliseconds. */
+static int wait_ms(const reactor_Reactor *r, int timeout_ms) {
+  reactor_Time due = next_due(r), now, ms;
+  if (r->ready_first != NULL) return 0;
+  if (due == REACTOR_NEVER || timeout_ms == 0) return timeout_ms;
+  now = reactor_now();
+  ms = due > now ? (due - now + 999999) / 1000000 : 0;
+  if (timeout_ms >= 0 && (reactor_Time)timeout_ms < ms) return timeout_ms;
+  return ms > INT_MAX ? INT_MAX : (int)ms;
+}
+
+static void read_timer(reactor_Reactor *r) {
+  uint64_t expirations;
+  r->armed = REACTOR_NEVER;
+  while (read(r->timerfd, &expirations, sizeof(expirations)) < 0 &&
+         errno == EINTR) {
+  }
+}
+
+static void take(reactor_Reactor *r, const struct epoll_event *event) {
+  uint64_t tag = event->data.u64;
+  int fd = (int)(uint32_t)tag;
+  reactor_Source *source;
+  if (tag == TIMER_TAG) {
+    read_timer(r);
+    return;
+  }
+  if ((size_t)fd >= r->source_count) return;
+  source = &r->sources[fd];
+  if (source->generation != (uint32_t)(tag >> 32) || source->want == 0) return;
+  source->on_ready(r, fd, event->events);
+}
+
+void reactor_step(reactor_Reactor *r, int timeout_ms) {
+  struct epoll_event events[BATCH];
+  int i, n;
+  release_held(r);
+  run_due(r);
+  apply_all(r);
+  n = epoll_wait(r->epoll, events, BATCH, wait_ms(r, timeout_ms));
+  for (i = 0; i < n; i++) take(r, &events[i]);
+  run_due(r);
+}
+
+static bool open_timer(reactor_Reactor *r) {
+  struct epoll_event event;
+  if (r->timerfd >= 0) return true;
+  r->timerfd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
+  if (r->timerfd < 0) return false;
+  memset(&event, 0, sizeof(event));
+  event.events = EPOLLIN;
+  event.data.u64 = TIMER_TAG;
+  return epoll_ctl(r->epoll, EPOLL_CTL_ADD, r->timerfd, &event) == 0;
+}
+
+bool reactor_flush(reactor_Reactor *r, bool soon) {
+  reactor_Time due;
+  struct itimerspec spec;
+  release_held(r);
+  due = soon || r->ready_first != NULL ? 1 : next_due(r);
+  apply_all(r);
+  if (due >= r->armed) return true; /* an early alarm costs one empty step */
+  if (!open_timer(r)) return false;
+  memset(&spec, 0, sizeof(spec));
+  spec.it_value.tv_sec = (time_t)(due / 1000000000u);
+  spec.it_value.tv_nsec = (long)(due % 1000000000u);
+  if (timerfd_settime(r->timerfd, TFD_TIMER_ABSTIME, &spec, NULL) != 0)
+    return false;
+  r->armed = due;
+  return true;
+}

@@ -1,0 +1,173 @@
+/*
+** reactor.h - one epoll set, one timer heap, one queue of what happened.
+** Passive and single-threaded; never calls Lua and includes none of it.
+*/
+#ifndef OPERATIONS_REACTOR_H
+#define OPERATIONS_REACTOR_H
+
+#include <stdbool.h>
+#include <stddef.h>
+#include <stdint.h>
+#include <sys/types.h>
+
+#include "base/alloc.h"
+
+typedef struct reactor_Reactor reactor_Reactor;
+typedef struct reactor_Op reactor_Op;
+
+/* Nanoseconds of the monotonic clock; REACTOR_NEVER is no time at all. */
+typedef uint64_t reactor_Time;
+#define REACTOR_NEVER UINT64_MAX
+
+/* What an op has to say; bits, said in this order. */
+typedef enum reactor_Event {
+  REACTOR_HEAD = 1,
+  REACTOR_DATA = 2,
+  REACTOR_DONE = 4,
+  REACTOR_ERROR = 8,
+  REACTOR_TIMER = 16,
+  REACTOR_LOG = 32,   /* a process wrote to its stderr */
+  REACTOR_DRAIN = 64, /* a process took what it was sent, or never will */
+  REACTOR_EXIT = 128,
+  REACTOR_WANT = 256 /* the next piece of a body to send */
+} reactor_Event;
+
+typedef struct reactor_Timer {
+  reactor_Time due;
+  size_t slot; /* in the heap, counted from 1; 0 when not set */
+  void (*on_due)(reactor_Op *op);
+  reactor_Op *op;
+} reactor_Timer;
+
+/* One thing under way: the first field of what a handle holds. The handle owns
+** it; the reactor only links it. */
+struct reactor_Op {
+  reactor_Reactor *reactor; /* NULL when stopped or never started */
+  reactor_Op *previous, *next;
+  reactor_Op *ready_next;
+  unsigned pending;             /* reactor_Event bits not yet pulled */
+  bool ready;                   /* in the ready queue */
+  bool active;                  /* can still say something new */
+  void (*stop)(reactor_Op *op); /* lets go of everything it uses; see usable */
+  reactor_Timer timer;
+  reactor_Op *held_next;
+  bool held; /* on_release is to be called */
+  void (*on_release)(reactor_Op *op);
+  const void *face; /* for who holds the op; nothing here looks at it */
+};
+
+/* Who wants to know about a descriptor. */
+typedef void (*reactor_OnReady)(reactor_Reactor *r, int fd, uint32_t events);
+
+typedef struct reactor_Source {
+  uint32_t want, have; /* epoll events */
+  uint32_t generation; /* of this descriptor number */
+  bool dirty;
+  bool ours; /* we hear of its closing before it happens */
+  reactor_OnReady on_ready;
+  reactor_Op *op; /* for on_ready; NULL where a library knows by itself */
+} reactor_Source;
+
+/* A library with timers and descriptors of its own that runs in here: curl. */
+typedef struct reactor_Engine {
+  reactor_Time (*due)(const reactor_Reactor *r);
+  void (*run)(reactor_Reactor *r, reactor_Time now);
+  void (*close)(reactor_Reactor *r);
+} reactor_Engine;
+
+struct reactor_Reactor {
+  ops_Alloc alloc;
+  pid_t pid;
+  char *mine; /* not zero in the process that opened it; or NULL: ask for pid */
+  int epoll, timerfd;      /* -1 when closed, -1 until somebody polls `epoll` */
+  reactor_Time armed;      /* of the timerfd */
+  reactor_Source *sources; /* by descriptor */
+  int *dirty;              /* descriptors whose want may differ from have */
+  size_t source_count, dirty_count;
+  reactor_Timer **heap;
+  size_t timer_count, heap_capacity;
+  reactor_Op *ops;
+  reactor_Op *ready_first, *ready_last;
+  reactor_Op *held;
+  bool holding; /* between reactor_hold and reactor_release */
+  size_t active_count;
+  const reactor_Engine *engine; /* NULL until first needed */
+  void *engine_data;
+  void (*on_close)(reactor_Reactor *r, bool forked); /* or NULL */
+  struct process_Orphan *orphans; /* processes that nobody holds any more */
+};
+
+/* Opens the epoll set.  False with errno set. */
+bool reactor_init(reactor_Reactor *r, ops_Alloc alloc);
+
+/* Stops every op, closes every descriptor.  May be called twice.  In a forked
+** child ops only forget, and close copies: the rest belongs to the parent. */
+void reactor_close(reactor_Reactor *r);
+
+/* Is it open, in the process that opened it? */
+bool reactor_usable(const reactor_Reactor *r);
+
+/* Waits up to timeout_ms (-1: without limit) for something to happen and takes
+** it in; returns early on a signal.  Waits for nothing while events are
+** pending. */
+void reactor_step(reactor_Reactor *r, int timeout_ms);
+
+/* Makes `epoll` readable whenever a step has something to do (`soon`: at once):
+** to be called before somebody else's loop polls it.  False when out of
+** descriptors. */
+bool reactor_flush(reactor_Reactor *r, bool soon);
+
+/* Links an op that starts; unlinks one that is stopped. */
+void reactor_start(reactor_Reactor *r, reactor_Op *op);
+void reactor_stop(reactor_Op *op);
+
+/* The op says `event`; it is the last one when `last`. */
+void reactor_say(reactor_Op *op, reactor_Event event, bool last);
+
+/* Can it still say something new?  For those that can again. */
+void reactor_set_active(reactor_Op *op, bool active);
+
+/* Until the next release, what goes out in small pieces is gathered: the op's
+** on_release is called then, and by every step and flush.  False when nothing
+** is gathered now: the op has to see to it at once. */
+void reactor_hold(reactor_Reactor *r);
+bool reactor_hold_op(reactor_Op *op);
+void reactor_release(reactor_Reactor *r);
+
+/* The next op with something to say, or NULL; stays first in the queue. */
+reactor_Op *reactor_ready(reactor_Reactor *r);
+
+/* `event` of the first ready op was pulled. */
+void reactor_pulled(reactor_Op *op, reactor_Event event);
+
+/* Interest in a descriptor; applied by the next step or flush.  False when out
+** of memory. */
+bool reactor_watch(reactor_Reactor *r, int fd, uint32_t want,
+                   reactor_OnReady on_ready);
+
+/* A descriptor was opened by us, or is about to be closed. */
+bool reactor_opened(reactor_Reactor *r, int fd);
+void reactor_closing(reactor_Reactor *r, int fd);
+
+/* reactor/timer.c */
+
+reactor_Time reactor_now(void);
+
+/* `ms` from now, saturating; negative or NaN is now. */
+reactor_Time reactor_after(double ms);
+
+/* Sets a timer; false when out of memory. */
+bool reactor_timer_set(reactor_Reactor *r, reactor_Timer *timer,
+                       reactor_Time due);
+void reactor_timer_unset(reactor_Reactor *r, reactor_Timer *timer);
+
+/* Calls on_due of every timer whose time has come. */
+void reactor_timers_run(reactor_Reactor *r, reactor_Time now);
+
+/* When the first timer is due. */
+reactor_Time reactor_timers_due(const reactor_Reactor *r);
+
+/* An op that says REACTOR_TIMER once. */
+bool reactor_timer_start(reactor_Reactor *r, reactor_Op *op, double ms);
+
+#endif

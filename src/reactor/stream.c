@@ -1,0 +1,318 @@
+#include "reactor/stream.h"
+
+#include <arpa/inet.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <netdb.h>
+#include <netinet/tcp.h>
+#include <stdio.h>
+#include <string.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define CHUNK 65536
+#define GATHERED 4096         /* bytes that wait for more */
+#define ACCEPT_PAUSE_MS 100.0 /* when descriptors or memory have run out */
+
+static void on_ready(reactor_Reactor *r, int fd, uint32_t events);
+
+static size_t unsent(const stream_Stream *s) {
+  return s->out.len - s->taken;
+}
+
+static void watch(stream_Stream *s) {
+  reactor_Reactor *r = s->op.reactor;
+  uint32_t want = 0;
+  if (s->fd < 0) return;
+  if (!s->over && s->in.len < s->window) want |= EPOLLIN;
+  if (unsent(s) > 0) want |= EPOLLOUT;
+  if (s->over) reactor_set_active(&s->op, unsent(s) > 0);
+  r->sources[s->fd].op = &s->op;
+  (void)reactor_watch(r, s->fd, want, on_ready); /* has its place */
+}
+
+static void drop(stream_Stream *s) {
+  reactor_Reactor *r = s->op.reactor;
+  int fd = s->fd;
+  s->fd = -1;
+  s->over = true;
+  if (fd < 0) return;
+  if (s->layer != NULL && reactor_usable(r)) {
+    r->sources[fd].op = NULL; /* till it is closed nobody watches it */
+    s->layer->close(s);
+    return;
+  }
+  if (reactor_usable(r)) reactor_closing(r, fd);
+  close(fd);
+}
+
+/* Is it open, in the process that opened it? */
+static bool is_open(const stream_Stream *s) {
+  return s->fd >= 0 && reactor_usable(s->op.reactor);
+}
+
+static void lose(stream_Stream *s, const char *reason) {
+  s->reason = reason;
+  drop(s);
+  reactor_say(&s->op, REACTOR_ERROR, true);
+}
+
+static ssize_t receive(stream_Stream *s, char *bytes, size_t room) {
+  if (s->layer != NULL) return s->layer->receive(s, bytes, room);
+  return recv(s->fd, bytes, room, 0);
+}
+
+static ssize_t transmit(stream_Stream *s, const char *bytes, size_t length) {
+  if (s->layer != NULL) return s->layer->transmit(s, bytes, length);
+  return send(s->fd, bytes, length, MSG_NOSIGNAL);
+}
+
+/* Reads once; true when there may be more at once: a layer is read until it has
+** none. */
+static bool read_once(stream_Stream *s) {
+  buffer_Buffer *body = &s->in;
+  ssize_t n;
+  if (!buffer_reserve(body, CHUNK)) {
+    lose(s, "not enough memory for what came");
+    return false;
+  }
+  do n = receive(s, body->data + body->len, CHUNK);
+  while (n < 0 && errno == EINTR);
+  if (n > 0) {
+    body->len += (size_t)n;
+    return s->layer != NULL || n == CHUNK;
+  }
+  if (n == 0) {
+    s->over = true;
+    reactor_say(&s->op, REACTOR_DONE, unsent(s) == 0);
+  } else if (errno != EAGAIN) {
+    lose(s, strerror(errno));
+  }
+  return false;
+}
+
+static void fill(stream_Stream *s) {
+  size_t before = s->in.len;
+  while (!s->over && s->in.len < s->window && read_once(s)) {
+  }
+  if (s->in.len > before)
+    reactor_say(&s->op, REACTOR_DATA, s->over && unsent(s) == 0);
+}
+
+static void flush(stream_Stream *s) {
+  buffer_Buffer *out = &s->out;
+  ssize_t n = 0;
+  while (unsent(s) > 0 && n >= 0) {
+    n = transmit(s, out->data + s->taken, unsent(s));
+    if (n > 0) s->taken += (size_t)n;
+    else if (errno == EINTR) n = 0;
+  }
+  if (unsent(s) == 0) {
+    out->len = s->taken = 0;
+    if (out->capacity > CHUNK) buffer_free(out);
+    if (s->closing && s->fd >= 0) (void)shutdown(s->fd, SHUT_WR);
+  } else if (n < 0 && errno != EAGAIN) {
+    lose(s, strerror(errno));
+  }
+}
+
+static void tell_drained(stream_Stream *s) {
+  if (!s->refused || unsent(s) >= s->queue) return;
+  s->refused = false;
+  reactor_say(&s->op, REACTOR_DRAIN, false);
+}
+
+static void on_ready(reactor_Reactor *r, int fd, uint32_t events) {
+  stream_Stream *s = (stream_Stream *)r->sources[fd].op;
+  if (events & EPOLLOUT) flush(s);
+  if (s->fd >= 0 && events & (EPOLLIN | EPOLLHUP | EPOLLERR)) fill(s);
+  tell_drained(s);
+  watch(s);
+}
+
+static void on_release(reactor_Op *op) {
+  stream_Stream *s = (stream_Stream *)op;
+  flush(s);
+  tell_drained(s);
+  watch(s);
+}
+
+size_t stream_unread(const stream_Stream *s, const char **bytes) {
+  *bytes = s->in.len > 0 ? s->in.data : "";
+  return s->in.len;
+}
+
+void stream_drained(stream_Stream *s) {
+  bool held = s->in.len >= s->window;
+  s->in.len = 0;
+  if (s->in.capacity > 2 * CHUNK) buffer_free(&s->in);
+  if (!held || !is_open(s)) return;
+  fill(s);
+  watch(s);
+}
+
+stream_Sent stream_send(stream_Stream *s, const char *bytes, size_t length,
+                        bool urgent) {
+  if (s->closing || !is_open(s)) return STREAM_CLOSED;
+  if (!urgent && unsent(s) >= s->queue) {
+    s->refused = true;
+    return STREAM_FULL;
+  }
+  if (s->taken > 0 && s->taken >= unsent(s)) {
+    memmove(s->out.data, s->out.data + s->taken, unsent(s));
+    s->out.len -= s->taken;
+    s->taken = 0;
+  }
+  if (!buffer_add(&s->out, bytes, length)) return STREAM_MEMORY;
+  reactor_set_active(&s->op, true);
+  if (unsent(s) < GATHERED && reactor_hold_op(&s->op)) return STREAM_SENT;
+  flush(s);
+  watch(s);
+  return s->fd >= 0 ? STREAM_SENT : STREAM_CLOSED;
+}
+
+void stream_finish(stream_Stream *s) {
+  if (s->closing || !is_open(s)) return;
+  s->closing = true;
+  flush(s);
+  watch(s);
+}
+
+/* Beginning and end */
+
+static void stop(reactor_Op *op) {
+  stream_Stream *s = (stream_Stream *)op;
+  if (op->held && is_open(s))
+    (void)transmit(s, s->out.data + s->taken, unsent(s));
+  drop(s);
+  buffer_free(&s->in);
+  buffer_free(&s->out);
+}
+
+void stream_begin(stream_Stream *s, int fd) {
+  ops_Alloc alloc = s->op.reactor->alloc;
+  int on = 1;
+  buffer_init(&s->in, alloc, SIZE_MAX / 2);
+  buffer_init(&s->out, alloc, SIZE_MAX / 2);
+  s->fd = fd;
+  s->op.stop = stop;
+  s->op.on_release = on_release;
+  (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
+  if (s->layer != NULL) fill(s);
+  watch(s);
+}
+
+/* Listening */
+
+static void on_somebody(reactor_Reactor *r, int fd, uint32_t events) {
+  stream_Listener *l = (stream_Listener *)r->sources[fd].op;
+  (void)events;
+  (void)reactor_watch(r, fd, 0, on_somebody); /* till nobody is left */
+  reactor_say(&l->op, REACTOR_DATA, false);
+}
+
+static void listen_on(reactor_Op *op) {
+  stream_Listener *l = (stream_Listener *)op;
+  op->reactor->sources[l->fd].op = op;
+  (void)reactor_watch(op->reactor, l->fd, EPOLLIN, on_somebody);
+}
+
+static void stop_listening(reactor_Op *op) {
+  stream_Listener *l = (stream_Listener *)op;
+  reactor_timer_unset(op->reactor, &op->timer);
+  if (reactor_usable(op->reactor)) reactor_closing(op->reactor, l->fd);
+  close(l->fd);
+  l->fd = -1;
+}
+
+static struct addrinfo *numeric(const char *host, int port) {
+  struct addrinfo hints, *found = NULL;
+  char service[16];
+  memset(&hints, 0, sizeof(hints));
+  hints.ai_socktype = SOCK_STREAM;
+  hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE;
+  snprintf(service, sizeof(service), "%d", port);
+  if (getaddrinfo(host, service, &hints, &found) == 0) return found;
+  errno = EINVAL;
+  return NULL;
+}
+
+static int port_of(int fd) {
+  union {
+    struct sockaddr any;
+    struct sockaddr_in v4;
+    struct sockaddr_in6 v6;
+  } address = {0};
+  socklen_t length = sizeof(address);
+  if (getsockname(fd, &address.any, &length) != 0) return 0;
+  return ntohs(address.any.sa_family == AF_INET6 ? address.v6.sin6_port
+                                                 : address.v4.sin_port);
+}
+
+static int open_listener(const struct addrinfo *address, int backlog) {
+  int on = 1, error,
+      fd = socket(address->ai_family,
+                  SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (fd < 0) return -1;
+  (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+  if (bind(fd, address->ai_addr, address->ai_addrlen) == 0 &&
+      listen(fd, backlog) == 0)
+    return fd;
+  error = errno;
+  close(fd);
+  errno = error;
+  return -1;
+}
+
+bool stream_listen(reactor_Reactor *r, stream_Listener *l, const char *host,
+                   int port, int backlog) {
+  struct addrinfo *address = numeric(host, port);
+  if (address == NULL) return false;
+  l->fd = open_listener(address, backlog);
+  freeaddrinfo(address);
+  if (l->fd < 0) return false;
+  if (!reactor_opened(r, l->fd)) {
+    close(l->fd);
+    errno = ENOMEM;
+    return false;
+  }
+  l->port = port_of(l->fd);
+  l->op.stop = stop_listening;
+  l->op.timer.op = &l->op;
+  l->op.timer.on_due = listen_on;
+  reactor_start(r, &l->op);
+  listen_on(&l->op);
+  return true;
+}
+
+static bool adopt(reactor_Reactor *r, stream_Stream *s, int fd) {
+  if (!reactor_opened(r, fd)) {
+    close(fd);
+    errno = ENOMEM;
+    return false;
+  }
+  reactor_start(r, &s->op);
+  stream_begin(s, fd);
+  return true;
+}
+
+bool stream_accept(stream_Listener *l, stream_Stream *s, size_t window,
+                   size_t queue) {
+  reactor_Reactor *r = l->op.reactor;
+  int fd;
+  s->fd = -1;
+  s->window = window;
+  s->queue = queue;
+  do fd = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+  while (fd < 0 && (errno == EINTR || errno == ECONNABORTED));
+  if (fd >= 0) return adopt(r, s, fd);
+  if (errno == EAGAIN) {
+    listen_on(&l->op);
+  } else {
+    int error = errno;
+    (void)reactor_timer_set(r, &l->op.timer, reactor_after(ACCEPT_PAUSE_MS));
+    errno = error;
+  }
+  return false;
+}

@@ -1,0 +1,77 @@
+/*
+** stream.h - byte streams inside a reactor: connected sockets, and the
+** listeners that accept them.  No protocol; who connects is elsewhere.  No Lua.
+*/
+#ifndef OPERATIONS_REACTOR_STREAM_H
+#define OPERATIONS_REACTOR_STREAM_H
+
+#include "base/buffer.h"
+#include "reactor/reactor.h"
+
+typedef struct stream_Stream stream_Stream;
+
+/* What bytes go through on their way, such as TLS. */
+typedef struct stream_Layer {
+  /* As recv and send: how many bytes, 0 at the end, -1 with errno set.  It may
+  ** hold bytes that no descriptor tells of. */
+  ssize_t (*receive)(stream_Stream *s, char *bytes, size_t room);
+  ssize_t (*transmit)(stream_Stream *s, const char *bytes, size_t length);
+  void (*close)(stream_Stream *s); /* the descriptor too */
+} stream_Layer;
+
+/* Says DATA: stream_unread has more; DRAIN: stream_send may be tried again;
+** DONE: the other side sends no more; ERROR: it was lost. */
+struct stream_Stream {
+  reactor_Op op;             /* first: a handle */
+  int fd;                    /* -1 after it is closed */
+  const stream_Layer *layer; /* NULL: none */
+  buffer_Buffer in, out;
+  size_t taken;       /* of `out`, by the socket */
+  size_t window;      /* unread bytes at which the sender is held back */
+  size_t queue;       /* unsent bytes at which stream_send refuses more */
+  const char *reason; /* of its loss */
+  bool refused;       /* stream_send said FULL */
+  bool closing;       /* our side, once all is sent */
+  bool over;          /* the other side ended */
+};
+
+/* Makes a stream of a connected socket that the reactor was told of.  Its op is
+** started; `layer`, `window` and `queue` are set, the rest is zero. */
+void stream_begin(stream_Stream *s, int fd);
+
+/* What came so far: borrowed until stream_drained. */
+size_t stream_unread(const stream_Stream *s, const char **bytes);
+
+/* It was read. */
+void stream_drained(stream_Stream *s);
+
+typedef enum stream_Sent {
+  STREAM_SENT,
+  STREAM_FULL, /* nothing was taken: DRAIN comes */
+  STREAM_CLOSED,
+  STREAM_MEMORY
+} stream_Sent;
+
+/* Queues all of it or nothing; `urgent`: a full queue is no reason. */
+stream_Sent stream_send(stream_Stream *s, const char *bytes, size_t length,
+                        bool urgent);
+
+/* Ends our side behind what is queued. */
+void stream_finish(stream_Stream *s);
+
+/* Says DATA when stream_accept has somebody. */
+typedef struct stream_Listener {
+  reactor_Op op; /* first: a handle */
+  int fd, port;
+} stream_Listener;
+
+/* Listens at a numeric address; port 0: any free one.  False with errno set. */
+bool stream_listen(reactor_Reactor *r, stream_Listener *l, const char *host,
+                   int port, int backlog);
+
+/* Fills in a zeroed stream, connected.  False with errno set: EAGAIN when
+** nobody is there, and DATA comes. */
+bool stream_accept(stream_Listener *l, stream_Stream *s, size_t window,
+                   size_t queue);
+
+#endif

@@ -1,0 +1,139 @@
+/*
+** stream_lua.c - reactor:listen, reactor:accept and what the handles of
+** streams say and do, whoever connected them.
+*/
+#include "reactor/reactor_lua.h"
+#include "reactor/stream.h"
+
+#include <errno.h>
+
+static int push_event(lua_State *L, reactor_Op *op, reactor_Event event) {
+  if (event != REACTOR_ERROR) return 0;
+  lua_pushliteral(L, "reset");
+  lua_pushstring(L, ((const stream_Stream *)op)->reason);
+  return 2;
+}
+
+static stream_Stream *stream_of(reactor_Op *op) {
+  return (stream_Stream *)op;
+}
+
+static int push_nothing(lua_State *L, reactor_Op *op, reactor_Event event) {
+  (void)L, (void)op, (void)event;
+  return 0;
+}
+
+static const reactor_Face stream_face = {push_event, stream_of};
+static const reactor_Face listener_face = {push_nothing, NULL};
+
+static int push_failure(lua_State *L, int error) {
+  lua_pushnil(L);
+  lua_pushstring(L, error == EAGAIN ? "wait" : strerror(error));
+  return 2;
+}
+
+/* reactor:listen(options, owner?) -> handle | nil, message
+** options: host (a numeric address), port (0: any), backlog.  Says "data" when
+** reactor:accept() has somebody. */
+int reactor_lua_listen(lua_State *L) {
+  reactor_Reactor *r = reactor_check(L);
+  stream_Listener *l;
+  const char *host;
+  int port, backlog;
+  luaL_checktype(L, 2, LUA_TTABLE);
+  lua_settop(L, 3);
+  l = (stream_Listener *)reactor_new_handle(L, sizeof(*l), &listener_face);
+  host = reactor_text_option(L, "host");
+  port = (int)reactor_number_option(L, "port", 0);
+  backlog = (int)reactor_number_option(L, "backlog", 128);
+  if (!stream_listen(r, l, host, port, backlog)) return push_failure(L, errno);
+  lua_settop(L, 4);
+  return 1;
+}
+
+static stream_Listener *to_listener(lua_State *L, int index) {
+  reactor_Op *op = (reactor_Op *)luaL_checkudata(L, index, REACTOR_HANDLE_NAME);
+  if (op->face != &listener_face || op->reactor == NULL)
+    luaL_argerror(L, 2, "no listener, or one that was cancelled");
+  return (stream_Listener *)op;
+}
+
+/* reactor:accept(options, owner?) -> handle | nil, "wait" or message
+** options: listener, window, queue.  The handle is one of a connected stream;
+** after "wait", the listener says "data" when somebody is there. */
+int reactor_lua_accept(lua_State *L) {
+  stream_Stream *s;
+  stream_Listener *l;
+  size_t window, queue;
+  reactor_check(L);
+  luaL_checktype(L, 2, LUA_TTABLE);
+  lua_settop(L, 3);
+  s = (stream_Stream *)reactor_new_handle(L, sizeof(*s), &stream_face);
+  window = reactor_size_option(L, "window");
+  queue = reactor_size_option(L, "queue");
+  lua_getfield(L, 2, "listener");
+  l = to_listener(L, -1);
+  if (!stream_accept(l, s, window, queue)) return push_failure(L, errno);
+  lua_settop(L, 4);
+  return 1;
+}
+
+static stream_Stream *check_stream(lua_State *L) {
+  reactor_Op *op = reactor_check_handle(L);
+  const reactor_Face *face = (const reactor_Face *)op->face;
+  stream_Stream *s = face->stream != NULL ? face->stream(op) : NULL;
+  if (s == NULL) luaL_argerror(L, 1, "not a stream that is connected");
+  return s;
+}
+
+/* handle:receive() -> bytes | nil; what came so far */
+static int stream_lua_receive(lua_State *L) {
+  stream_Stream *s = check_stream(L);
+  const char *bytes;
+  size_t length = stream_unread(s, &bytes);
+  if (length == 0) {
+    lua_pushnil(L);
+    return 1;
+  }
+  lua_pushlstring(L, bytes, length);
+  if (s->op.reactor != NULL) stream_drained(s);
+  return 1;
+}
+
+/* handle:transmit(bytes, urgent?) -> "sent"|"full"|"closed" */
+static int stream_lua_transmit(lua_State *L) {
+  static const char *const names[] = {"sent", "full", "closed"};
+  stream_Stream *s = check_stream(L);
+  size_t length;
+  const char *bytes = luaL_checklstring(L, 2, &length);
+  stream_Sent sent = stream_send(s, bytes, length, lua_toboolean(L, 3));
+  if (sent == STREAM_MEMORY) return luaL_error(L, "not enough memory");
+  lua_pushstring(L, names[sent]);
+  return 1;
+}
+
+/* handle:finish_sending(): behind what is queued */
+static int stream_lua_finish_sending(lua_State *L) {
+  stream_finish(check_stream(L));
+  return 0;
+}
+
+/* handle:port() -> integer; of a listener */
+static int listener_lua_port(lua_State *L) {
+  reactor_Op *op = reactor_check_handle(L);
+  if (op->face != &listener_face) luaL_argerror(L, 1, "not a listener");
+  lua_pushinteger(L, ((stream_Listener *)op)->port);
+  return 1;
+}
+
+static const luaL_Reg stream_methods[] = {
+    {"receive", stream_lua_receive},
+    {"transmit", stream_lua_transmit},
+    {"finish_sending", stream_lua_finish_sending},
+    {"port", listener_lua_port},
+    {NULL, NULL},
+};
+
+void reactor_stream_open(lua_State *L) {
+  reactor_add_methods(L, REACTOR_HANDLE_NAME, stream_methods);
+}

@@ -1,0 +1,153 @@
+/*
+** redis_lua.c - luaopen_operations_redis: the protocol of Redis (RESP2) for
+** Lua, replies by hiredis' reader.  Bytes in, values out; no I/O.
+*/
+#include "lua/compat.h"
+#include "base/sha1.h"
+
+#include <hiredis/hiredis.h>
+#include <stdio.h>
+#include <string.h>
+
+#define READER_NAME "operations.redis"
+
+typedef struct Reader {
+  redisReader *reader; /* NULL when closed */
+  void *reply;         /* being turned into Lua values; NULL else */
+} Reader;
+
+static void drop_reply(Reader *r) {
+  if (r->reply != NULL) freeReplyObject(r->reply);
+  r->reply = NULL;
+}
+
+static int reader_gc(lua_State *L) {
+  Reader *r = (Reader *)luaL_checkudata(L, 1, READER_NAME);
+  drop_reply(r);
+  if (r->reader != NULL) redisReaderFree(r->reader);
+  r->reader = NULL;
+  return 0;
+}
+
+/* redis.reader() -> reader */
+static int reader_create(lua_State *L) {
+  Reader *r = (Reader *)lua_newuserdata(L, sizeof(*r));
+  memset(r, 0, sizeof(*r));
+  luaL_getmetatable(L, READER_NAME);
+  lua_setmetatable(L, -2);
+  r->reader = redisReaderCreate();
+  if (r->reader == NULL) return luaL_error(L, "not enough memory");
+  return 1;
+}
+
+/* hiredis nests arrays to a depth of seven. */
+static void push_reply(lua_State *L, const redisReply *reply) {
+  size_t i;
+  luaL_checkstack(L, 4, "a reply too deep");
+  switch (reply->type) {
+  case REDIS_REPLY_INTEGER:
+    lua_pushinteger(L, (lua_Integer)reply->integer);
+    break;
+  case REDIS_REPLY_NIL: lua_pushboolean(L, 0); break;
+  case REDIS_REPLY_ARRAY:
+    lua_createtable(L, reply->elements < 1024 ? (int)reply->elements : 1024, 0);
+    for (i = 0; i < reply->elements; i++) {
+      push_reply(L, reply->element[i]);
+      ops_rawseti(L, -2, i + 1);
+    }
+    break;
+  case REDIS_REPLY_ERROR:
+    lua_createtable(L, 0, 1);
+    lua_pushlstring(L, reply->str, (size_t)reply->len);
+    lua_setfield(L, -2, "err");
+    break;
+  default: lua_pushlstring(L, reply->str, (size_t)reply->len);
+  }
+}
+
+/* reader:feed(bytes) -> replies | nil, message
+** An array of what is complete: strings, integers, arrays, false for nil, { err
+** = message }.  After a failure the reader is of no use. */
+static int reader_feed(lua_State *L) {
+  Reader *r = (Reader *)luaL_checkudata(L, 1, READER_NAME);
+  size_t length, n = 0;
+  const char *bytes = luaL_checklstring(L, 2, &length);
+  luaL_argcheck(L, r->reader != NULL, 1, "the reader is closed");
+  drop_reply(r);
+  lua_settop(L, 2);
+  lua_newtable(L);
+  if (redisReaderFeed(r->reader, bytes, length) == REDIS_OK) {
+    while (redisReaderGetReply(r->reader, &r->reply) == REDIS_OK &&
+           r->reply != NULL) {
+      push_reply(L, (const redisReply *)r->reply);
+      ops_rawseti(L, 3, ++n);
+      drop_reply(r);
+    }
+  }
+  if (r->reader->err == 0) return 1;
+  lua_pushnil(L);
+  lua_pushstring(L, r->reader->errstr);
+  return 2;
+}
+
+static void add_argument(lua_State *L, luaL_Buffer *b, int index) {
+  char head[32];
+  size_t length;
+  const char *bytes = lua_tolstring(L, index, &length);
+  int n = snprintf(head, sizeof(head), "$%lu\r\n", (unsigned long)length);
+  luaL_addlstring(b, head, (size_t)n);
+  luaL_addlstring(b, bytes, length);
+  luaL_addlstring(b, "\r\n", 2);
+}
+
+/* redis.command(name, ...) -> bytes; strings and numbers */
+static int redis_command(lua_State *L) {
+  int i, n = lua_gettop(L);
+  luaL_Buffer b;
+  char head[32];
+  luaL_checkstring(L, 1);
+  for (i = 2; i <= n; i++) luaL_checkstring(L, i); /* numbers become strings */
+  luaL_buffinit(L, &b);
+  snprintf(head, sizeof(head), "*%d\r\n", n);
+  luaL_addstring(&b, head);
+  for (i = 1; i <= n; i++) add_argument(L, &b, i);
+  luaL_pushresult(&b);
+  return 1;
+}
+
+/* redis.script_id(text) -> id, 40 hexadecimal digits: what EVALSHA takes */
+static int redis_script_id(lua_State *L) {
+  static const char digits[] = "0123456789abcdef";
+  unsigned char digest[SHA1_SIZE];
+  char id[2 * SHA1_SIZE];
+  size_t length, i;
+  const char *text = luaL_checklstring(L, 1, &length);
+  sha1(text, length, digest);
+  for (i = 0; i < SHA1_SIZE; i++) {
+    id[2 * i] = digits[digest[i] >> 4];
+    id[2 * i + 1] = digits[digest[i] & 15];
+  }
+  lua_pushlstring(L, id, sizeof(id));
+  return 1;
+}
+
+static const luaL_Reg reader_methods[] = {
+    {"feed", reader_feed},
+    {NULL, NULL},
+};
+
+static const luaL_Reg functions[] = {
+    {"reader", reader_create},
+    {"command", redis_command},
+    {"script_id", redis_script_id},
+    {NULL, NULL},
+};
+
+LUALIB_API int luaopen_operations_redis(lua_State *L);
+
+int luaopen_operations_redis(lua_State *L) {
+  ops_new_type(L, READER_NAME, reader_methods, reader_gc);
+  lua_newtable(L);
+  ops_setfuncs(L, functions, 0);
+  return 1;
+}

@@ -1,0 +1,523 @@
+#include "regex/parse.h"
+
+#include <string.h>
+
+#include "regex/parser.h"
+
+/* Also PCRE2's own default for nested parentheses. */
+#define MAX_DEPTH 250
+/* PCRE2's largest repeat count; larger ones are written in several pieces. */
+#define MAX_REPEAT 65535
+#define MAX_PIECES 64
+#define INFINITE_REPEAT 0x7FFFFFFF /* where engines saturate */
+
+/* What ends a line, and white space with its complement, as the inside of a
+** class. */
+#define LINE_ENDS "\n\r\xE2\x80\xA8\xE2\x80\xA9"
+#define SPACES                                                                 \
+  "\t-\r\\ \xC2\xA0\xE1\x9A\x80\xE2\x80\x80-\xE2\x80\x8A\xE2\x80\xA8"          \
+  "\xE2\x80\xA9\xE2\x80\xAF\xE2\x81\x9F\xE3\x80\x80\xEF\xBB\xBF"
+#define NOT_SPACES                                                             \
+  "\\x01-\\x08\\x0e-\\x1f!-\xC2\x9F\xC2\xA1-\xE1\x99\xBF\xE1\x9A\x81-"         \
+  "\xE1\xBF\xBF\xE2\x80\x8B-\xE2\x80\xA7\xE2\x80\xAA-\xE2\x80\xAE"             \
+  "\xE2\x80\xB0-\xE2\x81\x9E\xE2\x81\xA0-\xE2\xBF\xBF\xE3\x80\x81-"            \
+  "\xEF\xBB\xBE\xEF\xBC\x80-\xF4\x8F\xBF\xBF\\x00"
+
+/* A class that never matches; PCRE2 does not repeat its own, []. */
+#define NOTHING "^\\x00-\xF4\x8F\xBF\xBF"
+
+typedef enum Atom {
+  ATOM_WRONG,
+  ATOM_ASSERTION, /* cannot be repeated */
+  ATOM_LOOKAHEAD, /* can be repeated by Annex B */
+  ATOM_GROUP,
+  ATOM_SIMPLE /* one character: its text can be written twice */
+} Atom;
+
+static bool parse_disjunction(regex_Parser *p);
+
+/* ---- escapes ---- */
+
+/* After "\p" or "\P". */
+static bool parse_property(regex_Parser *p, bool negated) {
+  size_t start = p->pos - 2, name, len;
+  char text[64];
+  bool complement = false;
+  if (!regex_accept(p, "{")) return regex_fail(p, "\\p needs {...}", start);
+  name = p->pos;
+  while (!regex_at_end(p) && regex_peek(p, 0) != '}') p->pos++;
+  len = p->pos - name;
+  if (!regex_accept(p, "}")) return regex_fail(p, "\\p{ without }", start);
+  if (!regex_property(p->s + name, len, text, sizeof(text), &complement)) {
+    return regex_fail(p, "unknown property", start);
+  }
+  regex_emit_text(p, negated != complement ? "\\P{" : "\\p{");
+  regex_emit_text(p, text);
+  regex_emit_text(p, "}");
+  return true;
+}
+
+/* After a backslash: a class such as \d.  Returns 1, 0 when there is none, -1
+** when it is wrong. */
+static int parse_class_escape(regex_Parser *p, bool in_class) {
+  int c = regex_peek(p, 0);
+  if (c < 0 || strchr("dDwWsSpP", c) == NULL) return 0;
+  p->pos++;
+  if (c == 'p' || c == 'P') return parse_property(p, c == 'P') ? 1 : -1;
+  if (c != 's' && c != 'S') {
+    char text[2] = {'\\', (char)c};
+    regex_emit(p, text, 2);
+    return 1;
+  }
+  if (!in_class) {
+    regex_emit_text(p, c == 's' ? "[" SPACES "]" : "[^" SPACES "]");
+  } else {
+    regex_emit_text(p, c == 's' ? SPACES : NOT_SPACES);
+  }
+  return 1;
+}
+
+/* After "\k". */
+static bool parse_named_reference(regex_Parser *p) {
+  size_t start = p->pos - 2, i, found = 0;
+  regex_Group wanted = {0};
+  wanted.name = p->names.len;
+  if (!regex_accept(p, "<")) return regex_fail(p, "\\k needs <name>", start);
+  if (!regex_read_name(p)) return false;
+  wanted.name_len = p->names.len - wanted.name;
+  regex_emit_text(p, "(?:");
+  for (i = 0; i < regex_group_count(p); i++) {
+    if (!regex_same_name(p, regex_group_at(p, i), &wanted)) continue;
+    found++;
+    regex_emit_text(p, "\\g{");
+    regex_emit_number(p, regex_group_at(p, i)->number);
+    regex_emit_text(p, "}");
+  }
+  regex_emit_text(p, ")");
+  p->names.len = wanted.name;
+  return found > 0 || regex_fail(p, "no group of this name", start);
+}
+
+static bool parse_numbered_reference(regex_Parser *p) {
+  size_t start = p->pos - 1, number = 0;
+  while (regex_is_digit(regex_peek(p, 0))) {
+    if (number <= REGEX_MAX_GROUPS)
+      number = number * 10 + (size_t)(regex_peek(p, 0) - '0');
+    p->pos++;
+  }
+  if (number > p->captures)
+    return regex_fail(p, "no group of this number", start);
+  regex_emit_text(p, "\\g{");
+  regex_emit_number(p, number);
+  regex_emit_text(p, "}");
+  return true;
+}
+
+/* At a backslash, outside a class. */
+static Atom parse_escape(regex_Parser *p) {
+  uint32_t c;
+  int next = regex_peek(p, 1), set;
+  p->pos++;
+  if (next == 'b' || next == 'B') {
+    regex_emit(p, p->s + p->pos - 1, 2);
+    p->pos++;
+    return ATOM_ASSERTION;
+  }
+  set = parse_class_escape(p, false);
+  if (set != 0) return set > 0 ? ATOM_SIMPLE : ATOM_WRONG;
+  if (next == 'k') {
+    p->pos++;
+    return parse_named_reference(p) ? ATOM_GROUP : ATOM_WRONG;
+  }
+  if (regex_is_digit(next) && next != '0') {
+    return parse_numbered_reference(p) ? ATOM_GROUP : ATOM_WRONG;
+  }
+  if (!regex_read_character_escape(p, &c)) return ATOM_WRONG;
+  if (regex_is_surrogate(c)) regex_emit_text(p, "[" NOTHING "]");
+  else regex_emit_char(p, c);
+  return ATOM_SIMPLE;
+}
+
+/* ---- classes ---- */
+
+/* One member of a class.  Returns 1 for a character (in `c`, not yet written),
+** 2 for a set such as \d (written), -1 when it is wrong. */
+static int parse_class_atom(regex_Parser *p, uint32_t *c) {
+  if (!regex_accept(p, "\\")) return regex_read_literal(p, c) ? 1 : -1;
+  if (regex_accept(p, "b")) {
+    *c = '\b';
+    return 1;
+  }
+  if (!regex_at_end(p) && regex_peek(p, 0) != '0') {
+    int set = parse_class_escape(p, true);
+    if (set != 0) return set > 0 ? 2 : -1;
+  }
+  return regex_read_character_escape(p, c) ? 1 : -1;
+}
+
+/* After the "-" of what may be a range: `low_kind` as parse_class_atom. */
+static bool parse_range(regex_Parser *p, int low_kind, uint32_t low,
+                        size_t start) {
+  uint32_t high = 0;
+  int high_kind = parse_class_atom(p, &high);
+  if (high_kind < 0) return false;
+  if (low_kind == 1 && high_kind == 1) {
+    if (low > high) return regex_fail(p, "range out of order", start);
+    regex_emit_range(p, low, high);
+    return true;
+  }
+  if (!p->to->lenient) return regex_fail(p, "a set in a range", start);
+  if (low_kind == 1) regex_emit_range(p, low, low);
+  regex_emit_text(p, "\\-");
+  if (high_kind == 1) regex_emit_range(p, high, high);
+  return true;
+}
+
+/* Ends a class; `members` is where they start in the output. */
+static void close_class(regex_Parser *p, size_t members, bool negated) {
+  const buffer_Buffer *out = p->to->out;
+  if (out != NULL && out->len == members && !negated) {
+    regex_emit_text(p, NOTHING);
+  }
+  regex_emit_text(p, "]");
+}
+
+/* At "[". */
+static bool parse_class(regex_Parser *p) {
+  size_t open = p->pos, members;
+  bool negated;
+  p->pos++;
+  negated = regex_accept(p, "^");
+  regex_emit_text(p, negated ? "[^" : "[");
+  members = p->to->out == NULL ? 0 : p->to->out->len;
+  while (!regex_accept(p, "]")) {
+    size_t start = p->pos;
+    uint32_t c = 0;
+    int kind;
+    if (regex_at_end(p)) return regex_fail(p, "[ without ]", open);
+    kind = parse_class_atom(p, &c);
+    if (kind < 0) return false;
+    if (regex_peek(p, 0) == '-' && regex_peek(p, 1) >= 0 &&
+        regex_peek(p, 1) != ']') {
+      p->pos++;
+      if (!parse_range(p, kind, c, start)) return false;
+    } else if (kind == 1) {
+      regex_emit_range(p, c, c);
+    }
+  }
+  close_class(p, members, negated);
+  return true;
+}
+
+/* ---- groups ---- */
+
+/* The named group that starts here: refused when its name is taken in the same
+** alternative. */
+static bool open_named_group(regex_Parser *p) {
+  size_t start = p->pos, i;
+  regex_Group *group = regex_group_at(p, p->opened);
+  if (p->opened >= regex_group_count(p))
+    return regex_fail(p, "malformed group", start);
+  for (i = 0; i < p->opened; i++) {
+    const regex_Group *other = regex_group_at(p, i);
+    if (other->active && regex_same_name(p, other, group)) {
+      return regex_fail(p, "duplicate group name", start);
+    }
+  }
+  group->active = true;
+  p->opened++;
+  while (!regex_accept(p, ">")) p->pos++;
+  return true;
+}
+
+static void set_active(regex_Parser *p, size_t from, bool active) {
+  size_t i;
+  for (i = from; i < p->opened; i++) regex_group_at(p, i)->active = active;
+}
+
+/* After "(?": flags as in (?i-s:...); passes the colon. */
+static bool parse_modifiers(regex_Parser *p) {
+  size_t start = p->pos;
+  static const char flags[] = "ims";
+  bool seen[3] = {false, false, false}, add = true;
+  int ignore_case = 0;
+  for (; regex_peek(p, 0) != ':'; p->pos++) {
+    int c = regex_peek(p, 0);
+    const char *flag = c > 0 ? strchr(flags, c) : NULL;
+    if (c == '-' && add) {
+      add = false;
+      continue;
+    }
+    if (flag == NULL || seen[flag - flags]) {
+      return regex_fail(p, "unknown kind of group", start - 2);
+    }
+    seen[flag - flags] = true;
+    if (c == 'i') ignore_case = add ? 1 : -1;
+    if (c == 'm') p->multiline = add;
+    if (c == 's') p->dot_all = add;
+  }
+  if (p->pos == start || (p->pos == start + 1 && !add)) {
+    return regex_fail(p, "unknown kind of group", start - 2);
+  }
+  p->pos++;
+  regex_emit_text(p, ignore_case > 0   ? "(?i:"
+                     : ignore_case < 0 ? "(?-i:"
+                                       : "(?:");
+  return true;
+}
+
+/* After "(": what kind of group it is. */
+static Atom open_group(regex_Parser *p) {
+  if (!regex_accept(p, "?")) {
+    regex_emit_text(p, "(");
+    return ATOM_GROUP;
+  }
+  if (regex_accept(p, ":")) {
+    regex_emit_text(p, "(?:");
+    return ATOM_GROUP;
+  }
+  if (regex_peek(p, 0) == '=' || regex_peek(p, 0) == '!') {
+    regex_emit_text(p, regex_accept(p, "=") ? "(?=" : (p->pos++, "(?!"));
+    return ATOM_LOOKAHEAD;
+  }
+  if (regex_accept(p, "<=") || regex_accept(p, "<!")) {
+    regex_emit_text(p, p->s[p->pos - 1] == '=' ? "(?<=" : "(?<!");
+    return ATOM_ASSERTION;
+  }
+  if (regex_accept(p, "<")) {
+    regex_emit_text(p, "(");
+    return open_named_group(p) ? ATOM_GROUP : ATOM_WRONG;
+  }
+  return parse_modifiers(p) ? ATOM_GROUP : ATOM_WRONG;
+}
+
+/* At "(". */
+static Atom parse_group(regex_Parser *p) {
+  size_t open = p->pos;
+  bool multiline = p->multiline, dot_all = p->dot_all;
+  Atom kind;
+  p->pos++;
+  kind = open_group(p);
+  if (kind == ATOM_WRONG) return kind;
+  if (++p->depth > MAX_DEPTH) {
+    regex_fail(p, "groups nested too deeply", open);
+    return ATOM_WRONG;
+  }
+  if (!parse_disjunction(p)) return ATOM_WRONG;
+  p->depth--;
+  p->multiline = multiline;
+  p->dot_all = dot_all;
+  if (!regex_accept(p, ")")) {
+    regex_fail(p, "( without )", open);
+    return ATOM_WRONG;
+  }
+  regex_emit_text(p, ")");
+  return kind;
+}
+
+/* ---- repeats ---- */
+
+typedef struct Repeat {
+  size_t min, max;
+  const char *text; /* "*", "+", "?", or NULL for {min,max} */
+} Repeat;
+
+static bool read_count(regex_Parser *p, size_t *n) {
+  if (!regex_is_digit(regex_peek(p, 0))) return false;
+  *n = 0;
+  for (; regex_is_digit(regex_peek(p, 0)); p->pos++) {
+    *n = *n * 10 + (size_t)(regex_peek(p, 0) - '0');
+    if (*n > INFINITE_REPEAT) *n = INFINITE_REPEAT;
+  }
+  return true;
+}
+
+/* Reads {n}, {n,} or {n,m}; stays where it was when there is none. */
+static bool read_braces(regex_Parser *p, Repeat *r) {
+  size_t start = p->pos;
+  r->text = NULL;
+  if (regex_accept(p, "{") && read_count(p, &r->min)) {
+    r->max = r->min;
+    if (regex_accept(p, ",") && !read_count(p, &r->max))
+      r->max = INFINITE_REPEAT;
+    if (regex_accept(p, "}")) return true;
+  }
+  p->pos = start;
+  return false;
+}
+
+static bool read_repeat(regex_Parser *p, Repeat *r) {
+  if (regex_accept(p, "*")) r->text = "*";
+  else if (regex_accept(p, "+")) r->text = "+";
+  else if (regex_accept(p, "?")) r->text = "?";
+  else return read_braces(p, r);
+  return true;
+}
+
+static void emit_piece(regex_Parser *p, size_t min, size_t max,
+                       const char *lazy) {
+  regex_emit_text(p, "{");
+  regex_emit_number(p, min);
+  if (max != min) regex_emit_text(p, ",");
+  if (max != min && max != INFINITE_REPEAT) regex_emit_number(p, max);
+  regex_emit_text(p, "}");
+  regex_emit_text(p, lazy);
+}
+
+/* Writes the text of the atom, which starts at `atom` in the output, again. */
+static void emit_again(regex_Parser *p, size_t atom, size_t atom_len) {
+  buffer_Buffer *out = p->to->out;
+  if (out == NULL || p->overflow) return;
+  if (!buffer_reserve(out, atom_len)) p->overflow = true;
+  else regex_emit(p, out->data + atom, atom_len);
+}
+
+/* A repeat beyond what PCRE2 counts to, as X{65535}X{0,34465}. */
+static void emit_pieces(regex_Parser *p, Repeat r, const char *lazy,
+                        size_t atom) {
+  size_t atom_len = p->to->out == NULL ? 0 : p->to->out->len - atom;
+  bool endless = r.max == INFINITE_REPEAT;
+  while (r.min > MAX_REPEAT) {
+    emit_piece(p, MAX_REPEAT, MAX_REPEAT, lazy);
+    emit_again(p, atom, atom_len);
+    r.min -= MAX_REPEAT;
+    r.max -= MAX_REPEAT;
+  }
+  if (endless) {
+    emit_piece(p, r.min, INFINITE_REPEAT, lazy);
+    return;
+  }
+  for (;;) {
+    size_t max = r.max > MAX_REPEAT ? MAX_REPEAT : r.max;
+    emit_piece(p, r.min, max, lazy);
+    r.max -= max;
+    if (r.max == 0) return;
+    r.min = 0;
+    emit_again(p, atom, atom_len);
+  }
+}
+
+static bool fits(const Repeat *r) {
+  return r->min <= MAX_REPEAT &&
+         (r->max <= MAX_REPEAT || r->max == INFINITE_REPEAT);
+}
+
+/* Checks alone do not ask for what PCRE2 cannot do. */
+static bool too_large(const regex_Parser *p, const Repeat *r, Atom kind) {
+  size_t largest = r->max == INFINITE_REPEAT ? r->min : r->max;
+  if (p->to->out == NULL || fits(r)) return false;
+  return kind != ATOM_SIMPLE || largest > (size_t)MAX_REPEAT * MAX_PIECES;
+}
+
+static bool parse_repeat(regex_Parser *p, Atom kind, size_t atom) {
+  size_t start = p->pos;
+  Repeat r = {0, 0, NULL};
+  const char *lazy;
+  if (!read_repeat(p, &r)) return true;
+  if (kind == ATOM_ASSERTION || (kind == ATOM_LOOKAHEAD && !p->to->lenient)) {
+    return regex_fail(p, "nothing to repeat", start);
+  }
+  lazy = regex_accept(p, "?") ? "?" : "";
+  if (r.text != NULL) {
+    regex_emit_text(p, r.text);
+    regex_emit_text(p, lazy);
+    return true;
+  }
+  if (r.min > r.max) return regex_fail(p, "repeat counts out of order", start);
+  if (too_large(p, &r, kind))
+    return regex_fail(p, "repeat count too large", start);
+  if (p->to->out == NULL) return true;
+  if (fits(&r)) emit_piece(p, r.min, r.max, lazy);
+  else emit_pieces(p, r, lazy, atom);
+  return true;
+}
+
+/* ---- the pattern ---- */
+
+/* A character that means itself, or one that should have been escaped. */
+static Atom parse_literal(regex_Parser *p) {
+  size_t start = p->pos;
+  int c = regex_peek(p, 0);
+  uint32_t code;
+  Repeat r;
+  if (c == '*' || c == '+' || c == '?' || (c == '{' && read_braces(p, &r))) {
+    regex_fail(p, "nothing to repeat", start);
+    return ATOM_WRONG;
+  }
+  if ((c == '{' || c == '}' || c == ']') && !p->to->lenient) {
+    regex_fail(p, c == ']' ? "lone bracket" : "lone brace", start);
+    return ATOM_WRONG;
+  }
+  if (!regex_read_literal(p, &code)) return ATOM_WRONG;
+  regex_emit_char(p, code);
+  return ATOM_SIMPLE;
+}
+
+static Atom parse_atom(regex_Parser *p) {
+  switch (regex_peek(p, 0)) {
+  case '^':
+    p->pos++;
+    regex_emit_text(p, p->multiline ? "(?<![^" LINE_ENDS "])" : "^");
+    return ATOM_ASSERTION;
+  case '$':
+    p->pos++;
+    regex_emit_text(p, p->multiline ? "(?![^" LINE_ENDS "])" : "$");
+    return ATOM_ASSERTION;
+  case '.':
+    p->pos++;
+    regex_emit_text(p, p->dot_all ? "[^]" : "[^" LINE_ENDS "]");
+    return ATOM_SIMPLE;
+  case '(': return parse_group(p);
+  case '[': return parse_class(p) ? ATOM_SIMPLE : ATOM_WRONG;
+  case '\\': return parse_escape(p);
+  default: return parse_literal(p);
+  }
+}
+
+static bool parse_alternative(regex_Parser *p) {
+  while (!regex_at_end(p) && regex_peek(p, 0) != '|' &&
+         regex_peek(p, 0) != ')') {
+    size_t atom = p->to->out == NULL ? 0 : p->to->out->len;
+    Atom kind;
+    p->term = p->pos;
+    kind = parse_atom(p);
+    if (kind == ATOM_WRONG || !parse_repeat(p, kind, atom)) return false;
+  }
+  return true;
+}
+
+static bool parse_disjunction(regex_Parser *p) {
+  size_t names = p->opened;
+  for (;;) {
+    if (!parse_alternative(p)) return false;
+    if (!regex_accept(p, "|")) break;
+    regex_emit_text(p, "|");
+    set_active(p, names, false);
+  }
+  set_active(p, names, true);
+  return true;
+}
+
+static bool parse_pattern(regex_Parser *p) {
+  if (!regex_scan_groups(p) || !parse_disjunction(p)) return false;
+  if (!regex_at_end(p)) return regex_fail(p, ") without (", p->pos);
+  return !p->overflow ||
+         regex_fail(p, "pattern too large, or out of memory", p->len);
+}
+
+bool regex_parse(const ops_Alloc *alloc, const char *source, size_t len,
+                 regex_Translation *translation, regex_Problem *problem) {
+  regex_Parser p;
+  bool ok;
+  memset(&p, 0, sizeof(p));
+  p.s = source;
+  p.len = len;
+  p.to = translation;
+  p.problem = problem;
+  buffer_init(&p.names, *alloc, REGEX_MAX_NAMES);
+  buffer_init(&p.groups, *alloc, REGEX_MAX_GROUPS * sizeof(regex_Group));
+  ok = parse_pattern(&p);
+  buffer_free(&p.names);
+  buffer_free(&p.groups);
+  return ok;
+}

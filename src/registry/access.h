@@ -1,0 +1,17 @@
+/*
+** access.h - may this identity call this operation?  Default deny.
+*/
+#ifndef OPERATIONS_ACCESS_H
+#define OPERATIONS_ACCESS_H
+
+#include "value/core.h"
+
+/* Does the accessControl table at `i` require anything at all? */
+bool access_requires_anything(lua_State *L, int i);
+
+/* May the identity at `identity` (nil: nobody) call with the input at `input`
+** under the accessControl table at `rules`?  When not, pushes a sentence that
+** says why. Reads raw fields only. */
+bool access_allows(lua_State *L, int rules, int identity, int input);
+
+#endif

@@ -1,0 +1,227 @@
+#include "registry/access.h"
+
+#include <inttypes.h>
+#include <stdio.h>
+#include <stdlib.h>
+
+/* Pushes raw t[key]; nil when the value at `t` is no table. */
+static int push_field(lua_State *L, int t, const char *key) {
+  if (lua_type(L, t) != LUA_TTABLE) {
+    lua_pushnil(L);
+    return LUA_TNIL;
+  }
+  t = ops_absindex(L, t);
+  lua_pushstring(L, key);
+  return ops_rawget(L, t);
+}
+
+/* Is the value on top an item of the array at `list`?  Pops it. */
+static bool pop_is_listed(lua_State *L, int list) {
+  bool found = false;
+  size_t i, n;
+  if (lua_type(L, list) != LUA_TTABLE) {
+    lua_pop(L, 1);
+    return false;
+  }
+  list = ops_absindex(L, list);
+  n = ops_rawlen(L, list);
+  for (i = 1; i <= n && !found; i++) {
+    ops_rawgeti(L, list, i);
+    found = lua_rawequal(L, -1, -2) != 0;
+    lua_pop(L, 1);
+  }
+  lua_pop(L, 1);
+  return found;
+}
+
+static bool has_items(lua_State *L, int i, const char *key) {
+  bool has = push_field(L, i, key) == LUA_TTABLE && ops_rawlen(L, -1) > 0;
+  lua_pop(L, 1);
+  return has;
+}
+
+static bool has_field(lua_State *L, int i, const char *key) {
+  bool has = push_field(L, i, key) != LUA_TNIL;
+  lua_pop(L, 1);
+  return has;
+}
+
+bool access_requires_anything(lua_State *L, int i) {
+  return has_items(L, i, "requiredScopes") ||
+         has_items(L, i, "requiredScopesAny") ||
+         has_field(L, i, "resourceType");
+}
+
+/* requiredScopes at `required`, the identity's at `owned`: the first that is
+** missing is pushed. */
+static bool push_missing_scope(lua_State *L, int required, int owned) {
+  size_t i, n = ops_rawlen(L, required);
+  for (i = 1; i <= n; i++) {
+    ops_rawgeti(L, required, i);
+    lua_pushvalue(L, -1);
+    if (!pop_is_listed(L, owned)) return true;
+    lua_pop(L, 1);
+  }
+  return false;
+}
+
+static bool has_any_scope(lua_State *L, int accepted, int owned) {
+  size_t i, n = ops_rawlen(L, accepted);
+  for (i = 1; i <= n; i++) {
+    ops_rawgeti(L, accepted, i);
+    if (pop_is_listed(L, owned)) return true;
+  }
+  return false;
+}
+
+static bool allows_scopes(lua_State *L, int rules, int identity) {
+  int top = lua_gettop(L), owned = top + 1;
+  push_field(L, identity, "scopes");
+  if (push_field(L, rules, "requiredScopes") == LUA_TTABLE &&
+      push_missing_scope(L, -1, owned)) {
+    const char *scope = luaL_checkstring(L, -1);
+    lua_pushfstring(L, "needs scope '%s'", scope);
+    return false;
+  }
+  if (push_field(L, rules, "requiredScopesAny") == LUA_TTABLE &&
+      ops_rawlen(L, -1) > 0 && !has_any_scope(L, lua_gettop(L), owned)) {
+    lua_pushliteral(L, "needs one of the scopes in requiredScopesAny");
+    return false;
+  }
+  lua_settop(L, top);
+  return true;
+}
+
+/* Replaces the table on top by its member named by one JSON Pointer token
+** (RFC 6901); nil when there is none. */
+static void step_into(lua_State *L, const char *token, size_t len) {
+  luaL_Buffer b;
+  size_t i;
+  char *end;
+  unsigned long index;
+  luaL_buffinit(L, &b);
+  for (i = 0; i < len; i++) {
+    if (token[i] == '~' && i + 1 < len)
+      luaL_addchar(&b, token[++i] == '1' ? '/' : '~');
+    else luaL_addchar(&b, token[i]);
+  }
+  luaL_pushresult(&b);
+  if (lua_type(L, -2) != LUA_TTABLE) {
+    lua_pushnil(L);
+  } else {
+    lua_pushvalue(L, -1);
+    if (ops_rawget(L, -3) == LUA_TNIL) {
+      index = strtoul(lua_tostring(L, -2), &end, 10);
+      lua_pop(L, 1);
+      if (*end == '\0') ops_rawgeti(L, -2, index + 1);
+      else lua_pushnil(L);
+    }
+  }
+  lua_replace(L, -3);
+  lua_pop(L, 1);
+}
+
+/* Pushes what the JSON Pointer names in the value at `input`, or nil. */
+static void push_pointed(lua_State *L, int input, const char *pointer) {
+  lua_pushvalue(L, input);
+  while (*pointer == '/') {
+    size_t len = strcspn(++pointer, "/");
+    step_into(L, pointer, len);
+    pointer += len;
+  }
+}
+
+/* Does some key `prefix`* of the resources on top list the action at
+** `action`? */
+static bool any_resource_lists(lua_State *L, const char *prefix, int action) {
+  size_t len = strlen(prefix);
+  int resources = lua_gettop(L);
+  lua_pushnil(L);
+  while (lua_next(L, resources)) {
+    if (lua_type(L, -2) == LUA_TSTRING &&
+        strncmp(lua_tostring(L, -2), prefix, len) == 0) {
+      lua_pushvalue(L, action);
+      if (pop_is_listed(L, -2)) {
+        lua_settop(L, resources);
+        return true;
+      }
+    }
+    lua_pop(L, 1);
+  }
+  return false;
+}
+
+/* Replaces the id on top, a string or a number, by its text; false when it is
+** none.  7.0 is the resource 7, as JSON Schema has it. */
+static bool id_to_text(lua_State *L) {
+  char text[24];
+  int64_t n;
+  switch (lua_type(L, -1)) {
+  case LUA_TSTRING: return true;
+  case LUA_TNUMBER: break;
+  default: return false;
+  }
+  if (value_is_integer(L, -1, &n)) {
+    snprintf(text, sizeof(text), "%" PRId64, n);
+    lua_pushstring(L, text);
+    lua_replace(L, -2);
+  }
+  return true;
+}
+
+/* Pushes the resource key the rules and the input name, "type:id"; nil when the
+** input names none.  All bytes of the id count, a NUL too. */
+static void push_resource_key(lua_State *L, int rules, int input,
+                              const char *type) {
+  push_field(L, rules, "resourceId");
+  push_pointed(L, input, lua_tostring(L, -1));
+  if (id_to_text(L)) {
+    lua_pushfstring(L, "%s:", type);
+    lua_insert(L, -2);
+    lua_concat(L, 2);
+  } else {
+    lua_pushnil(L);
+  }
+}
+
+static bool allows_resource(lua_State *L, int rules, int identity, int input) {
+  int top = lua_gettop(L), action = top + 2;
+  const char *type, *verb;
+  bool allowed;
+  if (push_field(L, rules, "resourceType") == LUA_TNIL) {
+    lua_settop(L, top);
+    return true;
+  }
+  type = luaL_checkstring(L, top + 1);
+  push_field(L, rules, "resourceAction");
+  verb = luaL_checkstring(L, action);
+  if (has_field(L, rules, "resourceId")) {
+    push_resource_key(L, rules, input, type);
+    push_field(L, identity, "resources");
+    lua_insert(L, -2);
+    if (lua_type(L, -2) == LUA_TTABLE && !lua_isnil(L, -1)) lua_rawget(L, -2);
+    else lua_pushnil(L);
+    lua_pushvalue(L, action);
+    allowed = pop_is_listed(L, -2);
+  } else {
+    lua_pushfstring(L, "%s:", type);
+    push_field(L, identity, "resources");
+    allowed = lua_type(L, -1) == LUA_TTABLE &&
+              any_resource_lists(L, lua_tostring(L, -2), action);
+  }
+  if (allowed) {
+    lua_settop(L, top);
+    return true;
+  }
+  lua_pushfstring(L, "needs action '%s' on resource type '%s'", verb, type);
+  return false;
+}
+
+bool access_allows(lua_State *L, int rules, int identity, int input) {
+  if (lua_type(L, identity) != LUA_TTABLE) {
+    lua_pushliteral(L, "needs an identity");
+    return false;
+  }
+  return allows_scopes(L, rules, identity) &&
+         allows_resource(L, rules, identity, input);
+}

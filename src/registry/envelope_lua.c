@@ -1,0 +1,188 @@
+#include "registry/envelope.h"
+
+/* Leaves raw `t[key]` on the stack and tells its type. */
+static int raw_field(lua_State *L, int t, const char *key) {
+  t = ops_absindex(L, t);
+  lua_pushstring(L, key);
+  return ops_rawget(L, t);
+}
+
+static bool field_is(lua_State *L, int t, const char *key, int type) {
+  bool same = raw_field(L, t, key) == type;
+  lua_pop(L, 1);
+  return same;
+}
+
+/* Does the meta on top of the stack carry what its source promises? */
+static bool meta_is_known(lua_State *L) {
+  const char *source;
+  bool known = false;
+  if (raw_field(L, -1, "source") == LUA_TSTRING) {
+    source = lua_tostring(L, -1);
+    if (strcmp(source, "local") == 0)
+      known = field_is(L, -2, "operationId", LUA_TSTRING) &&
+              field_is(L, -2, "timestamp", LUA_TNUMBER);
+    else if (strcmp(source, "http") == 0)
+      known = field_is(L, -2, "statusCode", LUA_TNUMBER);
+    else if (strcmp(source, "mcp") == 0)
+      known = field_is(L, -2, "isError", LUA_TBOOLEAN) &&
+              field_is(L, -2, "content", LUA_TTABLE);
+  }
+  lua_pop(L, 1);
+  return known;
+}
+
+void envelope_push_keys(lua_State *L) {
+  lua_pushliteral(L, "data");
+  lua_pushliteral(L, "meta");
+  lua_pushliteral(L, "source");
+  lua_pushliteral(L, "local");
+  lua_pushliteral(L, "operationId");
+  lua_pushliteral(L, "timestamp");
+}
+
+bool envelope_is(lua_State *L, int i, int keys) {
+  bool is;
+  if (lua_type(L, i) != LUA_TTABLE) return false;
+  i = ops_absindex(L, i);
+  lua_pushvalue(L, keys - ENVELOPE_META);
+  is = ops_rawget(L, i) == LUA_TTABLE && meta_is_known(L);
+  lua_pop(L, 1);
+  return is;
+}
+
+void envelope_push(lua_State *L, int data, int meta, int keys) {
+  data = ops_absindex(L, data);
+  meta = ops_absindex(L, meta);
+  lua_createtable(L, 0, 2);
+  lua_pushvalue(L, keys - ENVELOPE_DATA);
+  lua_pushvalue(L, data);
+  lua_rawset(L, -3);
+  lua_pushvalue(L, keys - ENVELOPE_META);
+  lua_pushvalue(L, meta);
+  lua_rawset(L, -3);
+}
+
+void envelope_push_local_meta(lua_State *L, int id, int keys) {
+  id = ops_absindex(L, id);
+  lua_createtable(L, 0, 3);
+  lua_pushvalue(L, keys - ENVELOPE_SOURCE);
+  lua_pushvalue(L, keys - ENVELOPE_LOCAL);
+  lua_rawset(L, -3);
+  lua_pushvalue(L, keys - ENVELOPE_OPERATION_ID);
+  lua_pushvalue(L, id);
+  lua_rawset(L, -3);
+  lua_pushvalue(L, keys - ENVELOPE_TIMESTAMP);
+  core_push_integer(L, core_now());
+  lua_rawset(L, -3);
+}
+
+/* Every function here: 1 is the core state, then the strings. */
+#define KEYS lua_upvalueindex(2)
+
+/* core.local_envelope(data, id) -> envelope */
+static int local_envelope(lua_State *L) {
+  luaL_checktype(L, 2, LUA_TSTRING);
+  lua_settop(L, 2);
+  envelope_push_local_meta(L, 2, KEYS);
+  envelope_push(L, 1, 3, KEYS);
+  return 1;
+}
+
+/* Makes the envelope of (data, meta), with meta copied and its source set. */
+static int remote_envelope(lua_State *L, const char *source) {
+  lua_createtable(L, 0, 8);
+  lua_pushnil(L);
+  while (lua_next(L, 2)) {
+    lua_pushvalue(L, -2);
+    lua_insert(L, -2);
+    lua_rawset(L, 3);
+  }
+  lua_pushliteral(L, "source");
+  lua_pushstring(L, source);
+  lua_rawset(L, 3);
+  envelope_push(L, 1, 3, KEYS);
+  return 1;
+}
+
+static void check_field(lua_State *L, const char *key, int type) {
+  int actual = raw_field(L, 2, key);
+  if (actual != type) {
+    const char *message =
+        lua_pushfstring(L, "meta.%s: %s expected, got %s", key,
+                        lua_typename(L, type), lua_typename(L, actual));
+    luaL_argerror(L, 2, message);
+  }
+  lua_pop(L, 1);
+}
+
+/* Sets meta[key] of the envelope on top to an empty table when it is absent. */
+static void default_table(lua_State *L, const char *key, bool array) {
+  lua_getfield(L, -1, "meta");
+  if (raw_field(L, -1, key) == LUA_TNIL) {
+    lua_newtable(L);
+    if (array) {
+      core_push_array_mt(L);
+      lua_setmetatable(L, -2);
+    }
+    lua_setfield(L, -3, key);
+  }
+  lua_pop(L, 2);
+}
+
+/* core.http_envelope(data, meta) -> envelope */
+static int http_envelope(lua_State *L) {
+  luaL_checktype(L, 2, LUA_TTABLE);
+  lua_settop(L, 2);
+  check_field(L, "statusCode", LUA_TNUMBER);
+  remote_envelope(L, "http");
+  default_table(L, "headers", false);
+  return 1;
+}
+
+/* core.mcp_envelope(data, meta) -> envelope */
+static int mcp_envelope(lua_State *L) {
+  luaL_checktype(L, 2, LUA_TTABLE);
+  lua_settop(L, 2);
+  remote_envelope(L, "mcp");
+  lua_getfield(L, -1, "meta");
+  if (raw_field(L, -1, "isError") == LUA_TNIL) {
+    lua_pushboolean(L, 0);
+    lua_setfield(L, -3, "isError");
+  }
+  lua_pop(L, 2);
+  default_table(L, "content", true);
+  if (!envelope_is(L, -1, KEYS))
+    return luaL_argerror(
+        L, 2, "meta.isError must be a boolean and meta.content an array");
+  return 1;
+}
+
+/* core.is_response_envelope(value) -> boolean */
+static int is_response_envelope(lua_State *L) {
+  luaL_checkany(L, 1);
+  lua_pushboolean(L, envelope_is(L, 1, KEYS));
+  return 1;
+}
+
+/* core.unwrap(envelope) -> data */
+static int unwrap(lua_State *L) {
+  luaL_argcheck(L, envelope_is(L, 1, KEYS), 1, "response envelope expected");
+  raw_field(L, 1, "data");
+  return 1;
+}
+
+static const luaL_Reg envelope_functions[] = {
+    {"local_envelope", local_envelope},
+    {"http_envelope", http_envelope},
+    {"mcp_envelope", mcp_envelope},
+    {"is_response_envelope", is_response_envelope},
+    {"unwrap", unwrap},
+    {NULL, NULL},
+};
+
+void envelope_open(lua_State *L) {
+  lua_pushvalue(L, lua_upvalueindex(1));
+  envelope_push_keys(L);
+  ops_setfuncs(L, envelope_functions, 1 + ENVELOPE_KEYS);
+}

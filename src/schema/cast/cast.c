@@ -1,0 +1,536 @@
+#include "schema/cast/cast.h"
+#include "schema/cast/fill.h"
+#include "schema/program/value.h"
+
+void cast_record(cast_Machine *c, const char *kind, int old, int fresh) {
+  lua_State *L = c->m.L;
+  c->changed++;
+  if (c->changes == 0) return;
+  luaL_checkstack(L, 8, "changes");
+  lua_createtable(L, 0, 4);
+  schema_push_path(L, c->at);
+  lua_setfield(L, -2, "path");
+  lua_pushstring(L, kind);
+  lua_setfield(L, -2, "kind");
+  if (old != 0) {
+    lua_pushvalue(L, old);
+    lua_setfield(L, -2, "old");
+  }
+  if (fresh != 0) {
+    lua_pushvalue(L, fresh);
+    lua_setfield(L, -2, "new");
+  }
+  ops_rawseti(L, c->changes, ops_rawlen(L, c->changes) + 1);
+}
+
+void cast_mark_array(cast_Machine *c) {
+  ops_rawgeti(c->m.L, c->m.constants, PROGRAM_ARRAY_MT);
+  lua_setmetatable(c->m.L, -2);
+}
+
+bool cast_conforms(cast_Machine *c, const int32_t *nodes, int count, int slot) {
+  int i;
+  for (i = 0; i < count; i++) {
+    if (!check_node(&c->m, nodes[i], slot, lua_type(c->m.L, slot)))
+      return false;
+  }
+  return true;
+}
+
+/* A value that is to stay as it is, seen at once: a scalar that conforms.
+** 1.0 may have to become 1. */
+static inline bool stays_quickly(cast_Machine *c, const schema_Node *n,
+                                 int slot, int t) {
+#if OPS_INTEGERS
+  if (t == LUA_TNUMBER && n->acts[t] != ACT_NUMBER &&
+      !lua_isinteger(c->m.L, slot))
+    return false;
+#endif
+  return check_quick(&c->m, n, slot, t);
+}
+
+/* Casts a member whose name or index the step has. */
+static bool cast_at(cast_Machine *c, int32_t node, int slot, int t,
+                    const void *table, const char *name, size_t len,
+                    size_t index) {
+  schema_Step step;
+  bool fits;
+  step.outer = c->at;
+  step.table = table;
+  step.name = name;
+  step.len = len;
+  step.index = index;
+  c->at = &step;
+  fits = cast_slot(c, node, slot, t);
+  c->at = step.outer;
+  return fits;
+}
+
+static void record_at(cast_Machine *c, const char *kind, int old, int fresh,
+                      const char *name, size_t len) {
+  schema_Step step;
+  if (c->changes == 0) {
+    c->changed++;
+    return;
+  }
+  step.outer = c->at;
+  step.table = NULL;
+  step.name = name;
+  step.len = len;
+  step.index = 0;
+  c->at = &step;
+  cast_record(c, kind, old, fresh);
+  c->at = step.outer;
+}
+
+/* An object that is being made: members wait on the stack until it is known how
+** many there are, so that the table gets its exact size. */
+typedef struct Members {
+  int out;   /* stack index of the table, or of the nil in its place */
+  int pairs; /* keys with values above it */
+  bool any;  /* there are some, stored or not */
+  bool odd;  /* there is something that is asked for and not described */
+  int hint;  /* members expected, for a table made early */
+} Members;
+
+static void store(lua_State *L, Members *members, int size) {
+  if (lua_isnil(L, members->out)) {
+    lua_createtable(L, 0, size);
+    lua_replace(L, members->out);
+  }
+  for (; members->pairs > 0; members->pairs--) lua_rawset(L, members->out);
+}
+
+/* Counts a pair that was pushed; returns the height of the stack then. */
+static int add_pair(lua_State *L, Members *members) {
+  members->any = true;
+  if (++members->pairs >= CAST_PAIRS) store(L, members, members->hint);
+  return members->out + 2 * members->pairs;
+}
+
+bool cast_drop(cast_Machine *c, int32_t node, int slot) {
+  return c->trials == 0 && !c->m.too_deep &&
+         !check_node(&c->m, node, slot, lua_type(c->m.L, slot));
+}
+
+/* Is the member dealt with by name?  What only `required` names is not where
+** others have a say in it. */
+static bool by_name(const schema_Object *object, const schema_Property *p) {
+  return p->declared || (object->patterns == 0 && object->additional < 0);
+}
+
+bool cast_push_missing(cast_Machine *c, const schema_Property *p, bool *fits) {
+  lua_State *L = c->m.L;
+  int32_t constant = p->default_value;
+  int32_t node = p->node;
+  if (constant == 0 && p->required) constant = p->fixed;
+  if (constant != 0 && c->keep < 1) {
+    fill_push_default(L, c->m.s, c->m.constants, constant);
+    if (!stays_quickly(c, p->check, lua_gettop(L), lua_type(L, -1)) &&
+        !cast_at(c, p->node, lua_gettop(L), lua_type(L, -1), NULL, p->name,
+                 p->len, 0))
+      *fits = false;
+  } else if (!p->required) {
+    return false;
+  } else if (!c->force || !cast_create(c, &node, 1)) {
+    *fits = false;
+    return false;
+  }
+  record_at(c, "defaulted", 0, lua_gettop(L), p->name, p->len);
+  return true;
+}
+
+/* Has a default, or must be there: something to do when it is missing. */
+static bool misses(const cast_Machine *c, const schema_Property *p) {
+  return p->required || (p->default_value != 0 && c->keep < 1);
+}
+
+static void add_missing(cast_Machine *c, const schema_Object *object,
+                        const schema_Property *p, Members *members,
+                        bool *fits) {
+  if (cast_push_missing(c, p, fits)) add_pair(c->m.L, members);
+  else lua_pop(c->m.L, 1);
+  if (p->required && !by_name(object, p)) *fits = false;
+}
+
+/* The value in slot `at` of property `p`; false when it is to be left out. */
+static bool cast_property(cast_Machine *c, const schema_Property *p, int at,
+                          int t, bool *fits) {
+  if (cast_at(c, p->node, at, t, NULL, p->name, p->len, 0)) return true;
+  *fits = false;
+  if (!c->force || p->required || !cast_drop(c, p->node, at)) return true;
+  record_at(c, "stripped", at, 0, p->name, p->len);
+  return false;
+}
+
+static void cast_properties(cast_Machine *c, const schema_Object *object,
+                            int slot, Members *members, bool *fits) {
+  lua_State *L = c->m.L;
+  const schema_Property *p = object->properties, *end = p + object->count;
+  int top = members->out; /* nothing is above it yet */
+  for (; p < end; p++) {
+    int t;
+    ops_rawgeti(L, c->m.constants, (size_t)p->key);
+    lua_pushvalue(L, top + 1);
+    t = ops_rawget(L, slot);
+    if (t == LUA_TNIL && misses(c, p)) {
+      lua_settop(L, top + 1);
+      add_missing(c, object, p, members, fits);
+      top = lua_gettop(L);
+    } else if (t == LUA_TNIL) {
+      lua_settop(L, top);
+    } else if (!by_name(object, p)) {
+      members->odd = true;
+      lua_settop(L, top);
+    } else if (stays_quickly(c, p->check, top + 2, t) ||
+               cast_property(c, p, top + 2, t, fits)) {
+      top = add_pair(L, members);
+    } else {
+      lua_settop(L, top);
+    }
+  }
+}
+
+/* The member `key`, `value` on top of the stack, which `properties` does not
+** know: kept as a pair (true), or not. */
+static bool cast_other(cast_Machine *c, const schema_Object *object, int key,
+                       bool *fits) {
+  lua_State *L = c->m.L;
+  const schema_Schema *s = c->m.s;
+  int32_t nodes[CAST_VIEWS];
+  int count = 0, value = key + 1;
+  bool known = false;
+  size_t len;
+  const char *name = lua_tolstring(L, key, &len);
+  int32_t i;
+  for (i = 0; i < object->patterns; i++) {
+    const schema_Pattern *pattern = program_pattern(s, object->pattern + i);
+    if (regex_match(*program_regex(s, pattern->regex), name, len) <= 0)
+      continue;
+    known = true;
+    if (count < CAST_VIEWS) nodes[count++] = pattern->node;
+  }
+  if (!known && object->additional >= 0) {
+    nodes[count++] = object->additional;
+    known = !program_node(s, object->additional)->is_false;
+  } else if (!known) {
+    known = object->open || c->keep >= 2;
+  }
+  if (known && count > 0) {
+    schema_Step step = {c->at, NULL, name, len, 0};
+    c->at = &step;
+    if (!cast_slot_by(c, nodes, count, value)) *fits = false;
+    c->at = step.outer;
+  } else if (!known) {
+    const schema_Property *p = program_find(s, object, name, len);
+    if (p != NULL && p->required) *fits = false; /* asked for and refused */
+    record_at(c, "stripped", value, 0, name, len);
+  }
+  return known;
+}
+
+static bool is_named(const cast_Machine *c, const schema_Object *object,
+                     int key) {
+  size_t len;
+  const char *name = lua_tolstring(c->m.L, key, &len);
+  const schema_Property *p = program_find(c->m.s, object, name, len);
+  return p != NULL && by_name(object, p);
+}
+
+/* May there be more in the result than the properties? */
+static bool keeps_others(const cast_Machine *c, const schema_Object *object) {
+  if (object->patterns > 0 || c->keep >= 2) return true;
+  if (object->additional < 0) return object->open;
+  return !program_node(c->m.s, object->additional)->is_false;
+}
+
+/* The member `key`, `value` on top of the stack, whose key no JSON can have:
+** kept (true) where others are, unless it must conform. */
+static bool cast_odd(cast_Machine *c, const schema_Object *object, int key,
+                     bool *fits) {
+  lua_State *L = c->m.L;
+  const char *name;
+  size_t len;
+  if (keeps_others(c, object) && !(object->whole && c->force)) {
+    if (object->whole) *fits = false;
+    return true;
+  }
+  if (lua_type(L, key) == LUA_TNUMBER) lua_pushvalue(L, key);
+  else if (lua_type(L, key) == LUA_TBOOLEAN)
+    lua_pushstring(L, lua_toboolean(L, key) ? "true" : "false");
+  else lua_pushstring(L, luaL_typename(L, key));
+  name = lua_tolstring(L, -1, &len);
+  record_at(c, "stripped", key + 1, 0, name, len);
+  return false;
+}
+
+/* What is not named: patterns, the rest, what is left out. */
+static void cast_others(cast_Machine *c, const schema_Object *object, int slot,
+                        Members *members, bool *fits) {
+  lua_State *L = c->m.L;
+  int top;
+  store(L, members, object->count);
+  top = lua_gettop(L);
+  lua_pushnil(L);
+  while (lua_next(L, slot)) {
+    if (lua_type(L, top + 1) != LUA_TSTRING
+            ? cast_odd(c, object, top + 1, fits)
+            : !is_named(c, object, top + 1) &&
+                  cast_other(c, object, top + 1, fits)) {
+      lua_pushvalue(L, top + 1);
+      lua_pushvalue(L, top + 2);
+      lua_rawset(L, members->out);
+      members->any = true;
+    }
+    lua_settop(L, top + 1);
+  }
+}
+
+static void copy_table(lua_State *L, int slot) {
+  int copy;
+  lua_createtable(L, (int)ops_rawlen(L, slot), 0);
+  copy = lua_gettop(L);
+  lua_pushnil(L);
+  while (lua_next(L, slot)) {
+    lua_pushvalue(L, copy + 1);
+    lua_insert(L, copy + 2);
+    lua_rawset(L, copy);
+  }
+}
+
+void cast_mark_empty(cast_Machine *c, int slot, int out, uint16_t types) {
+  lua_State *L = c->m.L;
+  lua_pushnil(L);
+  if (lua_next(L, out)) {
+    lua_pop(L, 2);
+  } else if ((types & TYPE_ARRAY) == 0 ||
+             value_kind(L, c->m.core, slot) == VALUE_OBJECT) {
+    core_push_object_mt(L);
+    lua_setmetatable(L, out);
+  }
+}
+
+static bool cast_object(cast_Machine *c, const schema_Node *n, int slot) {
+  lua_State *L = c->m.L;
+  const schema_Object *object;
+  Members members;
+  bool fits = true;
+  int32_t i;
+  members.out = lua_gettop(L) + 1;
+  if (n->object < 0) {
+    copy_table(L, slot);
+  } else {
+    object = program_object(c->m.s, n->object);
+    members.pairs = 0;
+    members.any = members.odd = false;
+    members.hint = object->count;
+    lua_pushnil(L);
+    cast_properties(c, object, slot, &members, &fits);
+    if (members.odd || c->changes != 0 || keeps_others(c, object))
+      cast_others(c, object, slot, &members, &fits);
+    else store(L, &members, members.pairs);
+  }
+  lua_settop(L, members.out);
+  if (n->object < 0 || !members.any)
+    cast_mark_empty(c, slot, members.out, n->types);
+  lua_replace(L, slot);
+  for (i = n->objects; i < n->every; i++) {
+    const schema_Op *op = program_op(c->m.s, i);
+    if (op->code != CODE_MEMBERS && !check_op(&c->m, 0, op, slot, TYPE_OBJECT))
+      fits = false;
+  }
+  return fits;
+}
+
+static bool cast_items(cast_Machine *c, const schema_Op *op, int slot, int out,
+                       size_t n) {
+  lua_State *L = c->m.L;
+  bool fits = true;
+  size_t i;
+  for (i = 0; i < n; i++) {
+    int32_t node = op->c;
+    int t = ops_rawgeti(L, slot, i + 1);
+    if (i < (size_t)op->b) node = *program_link(c->m.s, op->a + (int32_t)i);
+    if (node >= 0 &&
+        !stays_quickly(c, program_target(c->m.s, node), out + 1, t) &&
+        !cast_at(c, node, out + 1, t, NULL, NULL, 0, i))
+      fits = false;
+    ops_rawseti(L, out, i + 1);
+  }
+  return fits;
+}
+
+static void copy_items(lua_State *L, int slot, int out, size_t n) {
+  size_t i;
+  for (i = 1; i <= n; i++) {
+    ops_rawgeti(L, slot, i);
+    ops_rawseti(L, out, i);
+  }
+}
+
+/* Does the new array of length `n` have what is asked besides its items? */
+static bool cast_array_op(cast_Machine *c, const schema_Op *op, int slot,
+                          size_t n) {
+  switch (op->code) {
+  case CODE_ITEMS: return true;
+  case CODE_MIN_ITEMS: return n >= op->u.n;
+  case CODE_MAX_ITEMS: return n <= op->u.n;
+  default: return check_op(&c->m, 0, op, slot, TYPE_ARRAY);
+  }
+}
+
+static bool cast_array(cast_Machine *c, const schema_Node *n, int slot) {
+  lua_State *L = c->m.L;
+  ptrdiff_t length = value_array_length(L, slot);
+  bool fits = true;
+  int out;
+  int32_t i;
+  if (length < 0) return false;
+  lua_createtable(L, (int)length, 0);
+  out = lua_gettop(L);
+  cast_mark_array(c);
+  if (n->items >= 0)
+    fits =
+        cast_items(c, program_op(c->m.s, n->items), slot, out, (size_t)length);
+  else copy_items(L, slot, out, (size_t)length);
+  lua_replace(L, slot);
+  for (i = n->arrays; i < n->objects; i++) {
+    if (!cast_array_op(c, program_op(c->m.s, i), slot, (size_t)length))
+      fits = false;
+  }
+  return fits;
+}
+
+/* 1.0 where only integers are wanted becomes 1. */
+static void cast_integer(cast_Machine *c, const schema_Node *n, int slot) {
+#if OPS_INTEGERS
+  lua_State *L = c->m.L;
+  int64_t i;
+  if ((n->types & TYPE_NUMBER) != TYPE_INTEGER || lua_isinteger(L, slot) ||
+      !value_is_integer(L, slot, &i))
+    return;
+  core_push_integer(L, i);
+  cast_record(c, "converted", slot, lua_gettop(L));
+  lua_replace(L, slot);
+#else
+  (void)c;
+  (void)n;
+  (void)slot;
+#endif
+}
+
+static bool check_run(cast_Machine *c, int32_t first, int32_t end, int slot,
+                      uint16_t type) {
+  for (; first < end; first++) {
+    if (!check_op(&c->m, 0, program_op(c->m.s, first), slot, type))
+      return false;
+  }
+  return true;
+}
+
+/* A node without others that apply to the same value: one pass does it all. */
+static bool cast_plain(cast_Machine *c, int32_t node, const schema_Node *n,
+                       int slot, uint16_t type) {
+  bool fits;
+  switch (type) {
+  case TYPE_OBJECT: fits = cast_object(c, n, slot); break;
+  case TYPE_ARRAY: fits = cast_array(c, n, slot); break;
+  case TYPE_STRING:
+    fits = check_run(c, n->strings, n->numbers, slot, type);
+    break;
+  case TYPE_INTEGER: cast_integer(c, n, slot); /* fall through */
+  case TYPE_FRACTION:
+    fits = check_run(c, n->numbers, n->arrays, slot, type);
+    break;
+  default: fits = true; break;
+  }
+  if (fits) fits = check_run(c, n->every, n->end, slot, type);
+  if (!fits && (type & (TYPE_OBJECT | TYPE_ARRAY)) == 0)
+    fits = cast_convert(c, &node, 1, slot, n->types);
+  return fits;
+}
+
+/* A scalar that conforms stays; 1.0 may have to become 1. */
+static bool stays(cast_Machine *c, int32_t node, int slot, int t) {
+#if OPS_INTEGERS
+  if (t == LUA_TNUMBER && !lua_isinteger(c->m.L, slot)) return false;
+#endif
+  return check_node(&c->m, node, slot, t);
+}
+
+/* A scalar that conforms in the end will stay: no other look is needed. */
+static bool cast_merging_scalar(cast_Machine *c, int32_t node, int slot,
+                                int t) {
+  bool chosen = c->chosen, fits;
+  if (stays(c, node, slot, t)) return true;
+  fits = cast_merged(c, &node, 1, slot);
+  t = lua_type(c->m.L, slot);
+  if (t == LUA_TTABLE || c->m.too_deep || !check_node(&c->m, node, slot, t))
+    return fits;
+  c->chosen = chosen;
+  return true;
+}
+
+static bool cast_typed(cast_Machine *c, int32_t node, int slot, int t,
+                       uint16_t type);
+
+/* A node with others that apply to the same value: where only one of them can
+** be meant, it is cast by that one. */
+static bool cast_merging(cast_Machine *c, int32_t node, const schema_Node *n,
+                         int slot, int t) {
+  int32_t branch;
+  uint16_t type = 0;
+  if (t != LUA_TTABLE) return cast_merging_scalar(c, node, slot, t);
+  branch = cast_only_branch(c, n, slot, &type);
+  if (branch >= 0) {
+    return cast_typed(c, branch, slot, t, type) ||
+           (c->force && cast_repair(c, &node, 1, slot));
+  }
+  return cast_merged(c, &node, 1, slot);
+}
+
+static bool cast_node(cast_Machine *c, int32_t node, int slot, int t,
+                      uint16_t type) {
+  const schema_Node *n = program_node(c->m.s, node);
+  bool fits;
+  if (n->accepts_all) return true;
+  if (n->merges) return cast_merging(c, node, n, slot, t);
+  if (type == 0) type = schema_type_of(c->m.L, c->m.core, slot, t, n->types);
+  if (type & n->types) fits = cast_plain(c, node, n, slot, type);
+  else fits = cast_convert(c, &node, 1, slot, n->types);
+  if (!fits && c->force) fits = cast_repair(c, &node, 1, slot);
+  return fits;
+}
+
+/* `type`: the value's TYPE_ bit, 0 when it is not known yet. */
+static bool cast_typed(cast_Machine *c, int32_t node, int slot, int t,
+                       uint16_t type) {
+  check_Scope scope;
+  bool fits;
+  node = program_node(c->m.s, node)->target;
+  if (c->m.too_deep) return false;
+  c->m.left -= CAST_STEPS;
+  if (c->m.depth >= CAST_MAX_DEPTH || !check_step(&c->m) ||
+      !ops_checkstack(c->m.L, 2 * CAST_PAIRS + 16))
+    return check_too_deep(&c->m);
+  scope.outer = c->m.scope;
+  scope.resource = program_node(c->m.s, node)->resource;
+  if (c->m.s->has_dynamic) c->m.scope = &scope;
+  c->m.depth++;
+  fits = cast_node(c, node, slot, t, type);
+  c->m.depth--;
+  c->m.scope = scope.outer;
+  return fits;
+}
+
+bool cast_fully(cast_Machine *c, int32_t node, int slot, int t) {
+  return cast_typed(c, node, slot, t, 0);
+}
+
+bool cast_slot(cast_Machine *c, int32_t node, int slot, int t) {
+  bool fits;
+  if (t == LUA_TTABLE &&
+      cast_quickly(c, program_target(c->m.s, node), slot, &fits))
+    return fits;
+  return cast_fully(c, node, slot, t);
+}

@@ -1,0 +1,125 @@
+/*
+** cast.h - moves a value towards a schema, into a new value.  The value
+** in a stack slot is replaced by its cast form; input tables are only read.
+*/
+#ifndef OPERATIONS_SCHEMA_CAST_H
+#define OPERATIONS_SCHEMA_CAST_H
+
+#include "schema/check/check.h"
+
+#define CAST_MAX_DEPTH 512 /* nodes within nodes */
+#define CAST_STEPS 3       /* what a node takes, as check_step counts */
+#define CAST_PAIRS                                                             \
+  PROGRAM_FEW         /* members on the stack until they are stored            \
+                       */
+#define CAST_VIEWS 48 /* schemas that apply to one value */
+
+typedef struct cast_Machine {
+  check_Machine m;
+  const schema_Step *at; /* where in the value */
+  int changes;  /* stack index of the list of changes, 0 when unwanted */
+  int changed;  /* how many changes there were */
+  size_t said;  /* changes on the list that are not taken back any more */
+  int made;     /* values created, all in all */
+  int searched; /* values tried by cast_search, all in all */
+  int hints;    /* stack index of what cast_search tries, nil until then; the
+                   names of members stand above it */
+  int known;    /* stack index of what cast_create made, by node */
+  int trials;   /* casts within casts, to find a branch */
+  int merging;  /* merged casts within merged casts */
+  int room;     /* up to here the stack may grow unasked */
+  bool chosen;  /* a branch was chosen by what stood there: cast again */
+  int keep;     /* 1: fill in nothing, 2: strip nothing either */
+  bool force;   /* misfits are replaced */
+} cast_Machine;
+
+/* The schemas that apply to one value: of allOf, $ref, chosen branches. */
+typedef struct cast_Views {
+  int32_t nodes[CAST_VIEWS];
+  bool weak[CAST_VIEWS]; /* only lends its knowledge of names */
+  int count;
+} cast_Views;
+
+/* Pushes the cast value and, when asked, the array of changes; says whether
+** the result conforms. */
+bool cast_value(lua_State *L, int schema, int v, int mode, bool changes);
+
+/* Marks the table on top of the stack. */
+void cast_mark_array(cast_Machine *c);
+
+/* Casts the value in `slot`, of Lua type `t`; false when it cannot be said, or
+** it does not conform. */
+bool cast_slot(cast_Machine *c, int32_t node, int slot, int t);
+
+/* The same, by the node's instructions. */
+bool cast_fully(cast_Machine *c, int32_t node, int slot, int t);
+
+/* The same for a table and a target, as far as that can be done in one pass;
+** says whether it was done, and then whether the result conforms. */
+bool cast_quickly(cast_Machine *c, const schema_Node *n, int slot, bool *fits);
+
+/* What a missing property becomes, required or with a default; pushes nothing,
+** or the value.  Its key is on top of the stack. */
+bool cast_push_missing(cast_Machine *c, const schema_Property *p, bool *fits);
+
+/* The same when several schemas apply. */
+bool cast_slot_by(cast_Machine *c, const int32_t *nodes, int count, int slot);
+
+/* The same by all the schemas that apply, those of chosen branches too.  Only a
+** check can say whether the result conforms, which the outermost one makes. */
+bool cast_merged(cast_Machine *c, const int32_t *nodes, int count, int slot);
+
+/* The only branch that the table in `slot` can conform to, by its tag or its
+** type, where a node is a union and nothing else; else -1.  Where the tag says
+** it, `type` becomes the table's. */
+int32_t cast_only_branch(cast_Machine *c, const schema_Node *n, int slot,
+                         uint16_t *type);
+
+/* Records a change; stack indices, 0 for nothing. */
+void cast_record(cast_Machine *c, const char *kind, int old, int fresh);
+
+/* Tries what converts a scalar without loss; true when the slot conforms.  A
+** value of a type that is not among `types` is converted to one that is even
+** when it misses a bound then: "9" is 9, which may be too large. */
+bool cast_convert(cast_Machine *c, const int32_t *nodes, int count, int slot,
+                  uint16_t types);
+
+/* The same for the value on top of the stack, which is of Lua type `t`, and a
+** target that refuses it; nothing is listed. */
+bool cast_convert_quickly(cast_Machine *c, const schema_Node *n, int slot,
+                          int t);
+
+/* Is the number within the bounds of the node, which its acts decide by?  False
+** where doubles are not exact. */
+static inline bool cast_within(const schema_Node *n, double d) {
+  const schema_Bounds *bounds = n->bounds;
+  return d > -(double)OPS_MAX_SAFE_INTEGER &&
+         d < (double)OPS_MAX_SAFE_INTEGER && d >= bounds->low &&
+         d <= bounds->high;
+}
+
+/* Is it better to leave out an optional member that could not be mended? */
+bool cast_drop(cast_Machine *c, int32_t node, int slot);
+
+/* Marks the new table in `out`, made from `slot`, as an object if it is empty
+** and no array is wanted. */
+void cast_mark_empty(cast_Machine *c, int slot, int out, uint16_t types);
+
+/* Collects the schemas that apply to the value in `slot`. */
+void cast_gather(cast_Machine *c, cast_Views *views, int32_t node, int slot);
+
+/* Makes the value in `slot`, which was cast, conform; false when it cannot. */
+bool cast_repair(cast_Machine *c, const int32_t *nodes, int count, int slot);
+
+/* Pushes a value that conforms to all nodes; false and nothing pushed when none
+** is found. */
+bool cast_create(cast_Machine *c, const int32_t *nodes, int count);
+
+/* The last resort: pushes a value that conforms, found by trying whatever the
+** schema mentions, alone and within the table at `base` (0: none); false and
+** nothing pushed when none is found within the bounds. */
+bool cast_search(cast_Machine *c, const int32_t *nodes, int count, int base);
+
+bool cast_conforms(cast_Machine *c, const int32_t *nodes, int count, int slot);
+
+#endif

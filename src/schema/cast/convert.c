@@ -1,0 +1,216 @@
+/*
+** convert.c - conversions of scalars that lose nothing: text that is
+** exactly how JSON writes a number or a boolean, and numbers to their text
+** (schema/cast/cast.h, cast_convert).
+*/
+#include "json/number.h"
+#include "schema/cast/cast.h"
+#include "schema/program/value.h"
+
+#include <math.h>
+
+#define MAX_DIGITS 17 /* the shortest text of a double has no more */
+
+static bool is_digit(char c) {
+  return c >= '0' && c <= '9';
+}
+
+/* The integer whose canonical text `s` is, if Lua has it. */
+static bool read_integer(const char *s, size_t len, int64_t *integer) {
+  bool negative = s[0] == '-';
+  const char *p = s + negative, *end = s + len;
+  uint64_t n = 0, limit = (uint64_t)INT64_MAX + negative;
+  if (p == end || end - p > 19 || (*p == '0' && len > 1)) return false;
+  for (; p < end; p++) { /* 19 digits fit into 64 bits */
+    if (!is_digit(*p)) return false;
+    n = n * 10 + (uint64_t)(*p - '0');
+  }
+  if (n > limit) return false;
+#if !OPS_INTEGERS
+  if (n > (uint64_t)OPS_MAX_SAFE_INTEGER) return false;
+#endif
+  *integer = negative ? -(int64_t)(n - 1) - 1 : (int64_t)n;
+  return true;
+}
+
+/* A number being read; `s` ends with a '\0'. */
+typedef struct Text {
+  const char *s;
+  uint64_t mantissa;
+  int digits, exponent;
+} Text;
+
+static void read_digits(Text *t, int point) {
+  for (; is_digit(*t->s) && t->digits <= MAX_DIGITS; t->s++) {
+    t->mantissa = t->mantissa * 10 + (uint64_t)(*t->s - '0');
+    t->digits += t->mantissa != 0;
+    t->exponent -= point;
+  }
+}
+
+static void read_exponent(Text *t) {
+  int exponent = 0, sign = 1;
+  t->s++;
+  if (*t->s == '-' || *t->s == '+') sign = *t->s++ == '-' ? -1 : 1;
+  for (; is_digit(*t->s) && exponent < 1000; t->s++)
+    exponent = exponent * 10 + (*t->s - '0');
+  t->exponent += sign * exponent;
+}
+
+/* The double that `s` says, whatever the locale; 0 when it is no decimal number
+** or has more digits than one needs. */
+static double read_double(const char *s, size_t len) {
+  Text t = {s, 0, 0, 0};
+  double d;
+  if (*t.s == '-') t.s++;
+  read_digits(&t, 0);
+  if (*t.s == '.') {
+    t.s++;
+    read_digits(&t, 1);
+  }
+  if (*t.s == 'e') read_exponent(&t);
+  if (t.s != s + len || t.mantissa == 0) return 0;
+  d = json_parse_double(t.mantissa, t.exponent, true, s, len);
+  return *s == '-' ? -d : d;
+}
+
+/* Is `s` the text `json`, but for how the exponent is spelt (e+21, e-07)? */
+static bool is_same_number(const char *s, const char *json) {
+  bool negative;
+  while (*s == *json && *s != '\0' && *s != 'e') s++, json++;
+  if (*s != 'e' || *json != 'e') return *s == *json;
+  s++;
+  json++;
+  negative = *json == '-';
+  if (negative != (*s == '-')) return false;
+  json += negative;
+  if (*s == '-' || *s == '+') s++;
+  while (*s == '0') s++;
+  return strcmp(s, json) == 0;
+}
+
+/* Pushes the number that `s` is the canonical text of. */
+static bool push_number_text(lua_State *L, const char *s, size_t len) {
+  char text[JSON_NUMBER_ROOM + 1];
+  int64_t integer;
+  double d;
+  if (!is_digit(s[s[0] == '-'])) return false;
+  if (read_integer(s, len, &integer)) {
+    core_push_integer(L, integer);
+    return true;
+  }
+  d = read_double(s, len);
+  if (!isfinite(d) || d == 0) return false; /* "-0" would lose its sign */
+  text[json_format_double(text, d)] = '\0';
+  if (!is_same_number(s, text)) return false;
+  lua_pushnumber(L, d);
+  return true;
+}
+
+static bool read_boolean(const char *s, size_t len, bool *yes) {
+  *yes = len == 4 && memcmp(s, "true", 4) == 0;
+  return *yes || (len == 5 && memcmp(s, "false", 5) == 0);
+}
+
+static bool push_boolean_text(lua_State *L, const char *s, size_t len) {
+  bool yes;
+  if (!read_boolean(s, len, &yes)) return false;
+  lua_pushboolean(L, yes);
+  return true;
+}
+
+static bool push_text(lua_State *L, int slot) {
+  char text[JSON_NUMBER_ROOM];
+  int64_t n;
+  double d = lua_tonumber(L, slot);
+  if (!isfinite(d)) return false;
+  lua_pushlstring(L, text,
+                  value_is_integer(L, slot, &n) ? json_format_integer(text, n)
+                                                : json_format_double(text, d));
+  return true;
+}
+
+static uint16_t type_of(const cast_Machine *c, int i) {
+  return schema_type_of(c->m.L, c->m.core, i, lua_type(c->m.L, i), 0);
+}
+
+/* Takes the value on top of the stack when it conforms, or has a wanted type
+** in place of an unwanted one. */
+static bool take(cast_Machine *c, const int32_t *nodes, int count, int slot,
+                 uint16_t types) {
+  lua_State *L = c->m.L;
+  int fresh = lua_gettop(L);
+  bool fits =
+      (count == 1 && check_quick(&c->m, program_target(c->m.s, nodes[0]), fresh,
+                                 lua_type(L, fresh))) ||
+      cast_conforms(c, nodes, count, fresh);
+  if (fits || ((types & type_of(c, fresh)) && !(types & type_of(c, slot)))) {
+    cast_record(c, "converted", slot, fresh);
+    lua_replace(L, slot);
+  } else {
+    lua_pop(L, 1);
+  }
+  return fits;
+}
+
+bool cast_convert(cast_Machine *c, const int32_t *nodes, int count, int slot,
+                  uint16_t types) {
+  lua_State *L = c->m.L;
+  const char *s;
+  size_t len;
+  switch (lua_type(L, slot)) {
+  case LUA_TSTRING:
+    s = lua_tolstring(L, slot, &len);
+    if (strlen(s) != len) return false;
+    if (push_number_text(L, s, len)) return take(c, nodes, count, slot, types);
+    return push_boolean_text(L, s, len) && take(c, nodes, count, slot, types);
+  case LUA_TNUMBER:
+    return push_text(L, slot) && take(c, nodes, count, slot, types);
+  default: return false;
+  }
+}
+
+/* Do the node's acts take the integer? */
+static bool takes_integer(const schema_Node *n, int64_t i) {
+  schema_Act act = (schema_Act)n->acts[LUA_TNUMBER];
+  return (act == ACT_INTEGER || act == ACT_NUMBER) && cast_within(n, (double)i);
+}
+
+static bool convert_text(cast_Machine *c, const schema_Node *n, int slot) {
+  lua_State *L = c->m.L;
+  size_t len;
+  const char *s = lua_tolstring(L, slot, &len);
+  int64_t i;
+  bool yes;
+  if (read_integer(s, len, &i)) {
+    if (!takes_integer(n, i)) return false;
+    lua_settop(L, slot - 1);
+    core_push_integer(L, i);
+  } else {
+    if (n->acts[LUA_TBOOLEAN] != ACT_ACCEPT || !read_boolean(s, len, &yes))
+      return false;
+    lua_settop(L, slot - 1);
+    lua_pushboolean(L, yes);
+  }
+  return true;
+}
+
+static bool convert_integer(cast_Machine *c, const schema_Node *n, int slot) {
+  lua_State *L = c->m.L;
+  char text[JSON_NUMBER_ROOM];
+  int64_t i;
+  if (n->acts[LUA_TSTRING] != ACT_ACCEPT || !value_is_integer(L, slot, &i))
+    return false;
+  lua_settop(L, slot - 1);
+  lua_pushlstring(L, text, json_format_integer(text, i));
+  return true;
+}
+
+bool cast_convert_quickly(cast_Machine *c, const schema_Node *n, int slot,
+                          int t) {
+  if (t == LUA_TSTRING ? !convert_text(c, n, slot)
+                       : t != LUA_TNUMBER || !convert_integer(c, n, slot))
+    return cast_convert(c, &n->self, 1, slot, n->types);
+  c->changed++;
+  return true;
+}

@@ -1,0 +1,133 @@
+/*
+** round.c - casts again and again, until casting the result changes
+** nothing (schema/cast/cast.h, cast_value).
+*/
+#include "schema/cast/cast.h"
+#include "schema/program/value.h"
+
+#define MAX_PASSES 6 /* until a second cast changes nothing */
+
+static bool cast_once(cast_Machine *c, int slot) {
+  int32_t root = c->m.s->root;
+  bool fits;
+  c->changed = c->made = c->searched = 0;
+  fits = cast_slot(c, root, slot, lua_type(c->m.L, slot));
+  if (c->m.too_deep) return false;
+  return c->force ? cast_conforms(c, &root, 1, slot) && !c->m.too_deep : fits;
+}
+
+/* Branches are chosen by what stands there: cast until nothing changes. */
+static bool cast_until_stable(cast_Machine *c, int slot) {
+  lua_State *L = c->m.L;
+  bool fits = cast_once(c, slot);
+  int pass;
+  for (pass = 1;
+       pass < MAX_PASSES && c->chosen && c->changed > 0 && !c->m.too_deep;
+       pass++) {
+    bool same;
+    lua_pushvalue(L, slot);
+    fits = cast_once(c, slot);
+    same = schema_equal(L, c->m.core, slot, lua_gettop(L));
+    lua_pop(L, 1);
+    if (same) break;
+  }
+  return fits;
+}
+
+/* The slot and the list of changes as they were before this round. */
+static void start_again(cast_Machine *c, int slot, int v) {
+  lua_State *L = c->m.L;
+  size_t i;
+  lua_pushvalue(L, v);
+  lua_replace(L, slot);
+  c->chosen = false;
+  if (c->changes == 0) return;
+  for (i = ops_rawlen(L, c->changes); i > c->said; i--) {
+    lua_pushnil(L);
+    ops_rawseti(L, c->changes, i);
+  }
+}
+
+/* With less done: 1 fills in nothing, 2 strips nothing either. */
+static bool cast_less(cast_Machine *c, int slot, int v, int keep) {
+  c->keep = keep;
+  check_resume(&c->m);
+  start_again(c, slot, v);
+  return cast_until_stable(c, slot);
+}
+
+/* A value that conforms must not be spoiled: by a default that does not fit, by
+** stripping what minProperties counts.  Defaults may also go on without end. */
+static bool cast_gently(cast_Machine *c, int slot, int v) {
+  bool fits = cast_until_stable(c, slot);
+  if (c->m.too_deep) fits = cast_less(c, slot, v, 1);
+  if (fits || c->m.too_deep || !check_value(&c->m, c->m.s->root, v))
+    return fits;
+  while (!fits && c->keep < 2) fits = cast_less(c, slot, v, c->keep + 1);
+  return fits;
+}
+
+/* One round: `slot` holds the value at `v`, and its cast form then. */
+static bool cast_round(cast_Machine *c, int slot, int v, bool force) {
+  bool fits;
+  c->keep = 0;
+  c->chosen = c->force = false;
+  if (c->changes != 0) c->said = ops_rawlen(c->m.L, c->changes);
+  fits = cast_gently(c, slot, v);
+  if (!fits && force && !c->m.too_deep) {
+    c->force = true;
+    c->chosen = true;
+    fits = cast_until_stable(c, slot);
+  }
+  if (c->m.too_deep) start_again(c, slot, v);
+  return fits && !c->m.too_deep;
+}
+
+/* Casting the result must change nothing.  A round ends with that, unless it
+** did less than usual or more. */
+static bool cast_by_mode(cast_Machine *c, int slot, int v, int mode) {
+  lua_State *L = c->m.L;
+  int round;
+  bool fits;
+  if (mode == SCHEMA_OFF) return check_value(&c->m, c->m.s->root, slot);
+  fits = cast_round(c, slot, v, mode == SCHEMA_FORCE);
+  for (round = 1;
+       round < MAX_PASSES && (c->keep > 0 || c->force) && !c->m.too_deep;
+       round++) {
+    int before;
+    bool same;
+    lua_pushvalue(L, slot);
+    before = lua_gettop(L);
+    fits = cast_round(c, slot, before, mode == SCHEMA_FORCE);
+    same = schema_equal(L, c->m.core, slot, before);
+    lua_settop(L, before - 1);
+    if (same) break;
+  }
+  return fits;
+}
+
+bool cast_value(lua_State *L, int schema, int v, int mode, bool changes) {
+  cast_Machine c;
+  bool fits;
+  int slot;
+  memset(&c, 0, sizeof(c));
+  luaL_checkstack(L, 40, "schema");
+  lua_pushvalue(L, v);
+  slot = lua_gettop(L);
+  if (changes) {
+    lua_newtable(L);
+    core_push_array_mt(L);
+    lua_setmetatable(L, -2);
+    c.changes = slot + 1;
+  }
+  check_start(&c.m, L, schema, v);
+  if (mode == SCHEMA_FORCE) {
+    lua_newtable(L);
+    c.known = lua_gettop(L);
+    c.hints = c.known + 1;
+    lua_settop(L, c.hints + 1);
+  }
+  fits = cast_by_mode(&c, slot, v, mode);
+  lua_settop(L, changes ? slot + 1 : slot);
+  return fits;
+}

@@ -1,0 +1,510 @@
+/*
+** views.c - casting where several schemas apply to one value: those
+** of allOf and $ref, the branch of a union, of an if (schema/cast/cast.h).
+*/
+#include "schema/cast/cast.h"
+#include "schema/cast/fill.h"
+#include "schema/program/value.h"
+
+#define MAX_TRIALS 3    /* casts within casts that look for a branch */
+#define MAX_EXPECTED 32 /* members that a new table has room for */
+
+static void gather(cast_Machine *c, cast_Views *views, int32_t node, int slot,
+                   bool weak, int depth);
+
+static bool fits(cast_Machine *c, int32_t node, int slot) {
+  return check_node(&c->m, node, slot, lua_type(c->m.L, slot));
+}
+
+/* Would the value conform to the branch once it is cast to it? */
+static bool fits_when_cast(cast_Machine *c, int32_t node, int slot) {
+  lua_State *L = c->m.L;
+  int changes = c->changes, changed = c->changed, copy;
+  bool force = c->force, ok;
+  lua_pushvalue(L, slot);
+  copy = lua_gettop(L);
+  c->changes = 0;
+  c->force = false;
+  c->trials++;
+  cast_slot(c, node, copy, lua_type(L, copy));
+  ok = !c->m.too_deep && fits(c, node, copy);
+  c->trials--;
+  c->force = force;
+  c->changes = changes;
+  c->changed = changed;
+  lua_settop(L, copy - 1);
+  return ok;
+}
+
+/* How much of the value the branch knows. */
+static int score(cast_Machine *c, int32_t node, int slot) {
+  lua_State *L = c->m.L;
+  const schema_Node *n =
+      program_node(c->m.s, program_node(c->m.s, node)->target);
+  int t = lua_type(L, slot), sum = 1, top = lua_gettop(L);
+  const schema_Object *object;
+  int32_t i;
+  uint16_t type = schema_type_of(L, c->m.core, slot, t, n->types);
+  if ((type & n->types) == 0) return 0;
+  if (type != TYPE_OBJECT || n->object < 0) return sum;
+  object = program_object(c->m.s, n->object);
+  for (i = 0; i < object->count; i++) {
+    const schema_Property *p = program_property(c->m.s, object->first + i);
+    ops_rawgeti(L, c->m.constants, (size_t)p->key);
+    if (ops_rawget(L, slot) != LUA_TNIL) {
+      sum += 1;
+      if (fits(c, p->node, top + 1)) sum += p->fixed != 0 ? 100 : 10;
+    }
+    lua_settop(L, top);
+  }
+  return sum;
+}
+
+static int32_t best_branch(cast_Machine *c, const schema_Union *u, int slot) {
+  int32_t i, best = -1;
+  int most = 0;
+  if (c->trials < MAX_TRIALS) {
+    for (i = 0; i < u->count && !c->m.too_deep; i++) {
+      if (fits_when_cast(c, *program_link(c->m.s, u->first + i), slot))
+        return i;
+    }
+  }
+  for (i = 0; i < u->count; i++) {
+    int points = score(c, *program_link(c->m.s, u->first + i), slot);
+    if (points <= most) continue;
+    most = points;
+    best = i;
+  }
+  return best;
+}
+
+static int32_t branch_node(const cast_Machine *c, const schema_Union *u,
+                           int32_t branch) {
+  return *program_link(c->m.s, u->first + branch);
+}
+
+/* Where `first` (-1: none) fits, it; else those that fit.  The others that fit
+** too lend their names.  False when none fits. */
+static bool gather_fitting(cast_Machine *c, cast_Views *views,
+                           const schema_Op *op, int slot, bool weak, int depth,
+                           int32_t first) {
+  const schema_Union *u = program_union(c->m.s, op->a);
+  bool found = first >= 0 && fits(c, branch_node(c, u, first), slot);
+  int32_t i;
+  if (found) gather(c, views, branch_node(c, u, first), slot, weak, depth);
+  if (found && op->code == CODE_ONE_OF) return true;
+  for (i = 0; i < u->count; i++) {
+    int32_t node = branch_node(c, u, i);
+    if (i == first || !fits(c, node, slot)) continue;
+    gather(c, views, node, slot, weak || found, depth);
+    found = true;
+    if (op->code == CODE_ONE_OF) return true;
+  }
+  return found;
+}
+
+/* The branch of a tag; those that fit; the one that is meant; else the one that
+** comes closest. */
+static void gather_union(cast_Machine *c, cast_Views *views,
+                         const schema_Op *op, int slot, bool weak, int depth) {
+  const schema_Union *u = program_union(c->m.s, op->a);
+  int32_t branch = u->member >= 0 ? check_const_branch(&c->m, u, slot)
+                                  : check_tagged_branch(&c->m, u, slot);
+  if (branch < 0 && u->member < 0) {
+    c->chosen = true;
+    branch = check_hinted_branch(&c->m, u, slot);
+    if (gather_fitting(c, views, op, slot, weak, depth, branch)) return;
+    if (branch < 0) branch = best_branch(c, u, slot);
+  }
+  if (branch >= 0)
+    gather(c, views, branch_node(c, u, branch), slot, weak, depth);
+}
+
+static void gather_if(cast_Machine *c, cast_Views *views, const schema_Op *op,
+                      int slot, bool weak, int depth) {
+  int32_t node = op->c;
+  c->chosen = true;
+  if (fits(c, op->a, slot)) {
+    gather(c, views, op->a, slot, weak, depth);
+    node = op->b;
+  }
+  if (node >= 0) gather(c, views, node, slot, weak, depth);
+}
+
+static void gather_op(cast_Machine *c, cast_Views *views, const schema_Op *op,
+                      int slot, bool weak, int depth) {
+  switch (op->code) {
+  case CODE_CALL: gather(c, views, op->a, slot, weak, depth); break;
+  case CODE_DYNAMIC:
+    gather(c, views, check_dynamic(&c->m, op), slot, weak, depth);
+    break;
+  case CODE_ANY_OF:
+  case CODE_ONE_OF: gather_union(c, views, op, slot, weak, depth); break;
+  case CODE_IF: gather_if(c, views, op, slot, weak, depth); break;
+  case CODE_DEPENDENT_SCHEMA:
+    c->chosen = true;
+    if (lua_type(c->m.L, slot) == LUA_TTABLE &&
+        check_has_key(&c->m, slot, op->c))
+      gather(c, views, op->a, slot, weak, depth);
+    break;
+  default: break;
+  }
+}
+
+static void gather(cast_Machine *c, cast_Views *views, int32_t node, int slot,
+                   bool weak, int depth) {
+  const schema_Node *n = program_node(c->m.s, node);
+  check_Scope scope;
+  int32_t i;
+  int known;
+  for (known = 0; known < views->count; known++) {
+    if (views->nodes[known] != node) continue;
+    if (!weak) views->weak[known] = false;
+    return;
+  }
+  if (views->count >= CAST_VIEWS || depth > CAST_VIEWS) {
+    check_too_deep(&c->m); /* more than a sane schema has: leave the value */
+    return;
+  }
+  views->nodes[views->count] = node;
+  views->weak[views->count++] = weak;
+  scope.outer = c->m.scope;
+  scope.resource = n->resource;
+  if (c->m.s->has_dynamic) c->m.scope = &scope;
+  for (i = n->objects; i < n->end && !c->m.too_deep; i++)
+    gather_op(c, views, program_op(c->m.s, i), slot, weak, depth + 1);
+  c->m.scope = scope.outer;
+}
+
+void cast_gather(cast_Machine *c, cast_Views *views, int32_t node, int slot) {
+  gather(c, views, node, slot, false, 0);
+}
+
+/* What the schemas together say of one member. */
+typedef struct Verdict {
+  int32_t nodes[CAST_VIEWS];
+  int count;
+  bool known; /* some schema names it, or allows all names */
+  bool required;
+  bool forbidden; /* some schema allows only the names that it has */
+  bool names;     /* some schema names properties at all */
+} Verdict;
+
+static void add_node(Verdict *verdict, int32_t node) {
+  int i;
+  for (i = 0; i < verdict->count; i++) {
+    if (verdict->nodes[i] == node) return;
+  }
+  if (verdict->count < CAST_VIEWS) verdict->nodes[verdict->count++] = node;
+}
+
+static void ask_object(cast_Machine *c, const schema_Object *object, bool weak,
+                       const char *name, size_t len, Verdict *verdict) {
+  const schema_Schema *s = c->m.s;
+  const schema_Property *p = program_find(s, object, name, len);
+  bool known = p != NULL && p->declared;
+  int32_t i;
+  if (!object->open) verdict->names = true;
+  if (p != NULL && p->required) verdict->required = true;
+  if (known && !weak) add_node(verdict, p->node);
+  for (i = 0; i < object->patterns; i++) {
+    const schema_Pattern *pattern = program_pattern(s, object->pattern + i);
+    if (regex_match(*program_regex(s, pattern->regex), name, len) <= 0)
+      continue;
+    known = true;
+    if (!weak) add_node(verdict, pattern->node);
+  }
+  if (!known && object->additional >= 0) {
+    if (program_node(s, object->additional)->is_false) {
+      verdict->forbidden = true;
+      return;
+    }
+    known = true;
+    if (!weak) add_node(verdict, object->additional);
+  }
+  if (p != NULL && object->patterns == 0) known = true;
+  if (known) verdict->known = true;
+}
+
+/* unevaluatedProperties: of what no schema knows. */
+static void ask_unevaluated(cast_Machine *c, const schema_Node *n,
+                            Verdict *verdict) {
+  int32_t i;
+  for (i = n->every; i < n->end; i++) {
+    const schema_Op *op = program_op(c->m.s, i);
+    if (op->code != CODE_UNEVALUATED_PROPERTIES) continue;
+    if (program_node(c->m.s, op->a)->is_false) {
+      verdict->forbidden = true;
+    } else {
+      verdict->known = true;
+      add_node(verdict, op->a);
+    }
+  }
+}
+
+static void ask(cast_Machine *c, const cast_Views *views, const char *name,
+                size_t len, Verdict *verdict) {
+  int i;
+  memset(verdict, 0, offsetof(Verdict, names) + sizeof(bool));
+  for (i = 0; i < views->count; i++) {
+    const schema_Node *n = program_node(c->m.s, views->nodes[i]);
+    if (n->object >= 0)
+      ask_object(c, program_object(c->m.s, n->object), views->weak[i], name,
+                 len, verdict);
+  }
+  for (i = 0; i < views->count && !verdict->known; i++)
+    ask_unevaluated(c, program_node(c->m.s, views->nodes[i]), verdict);
+}
+
+/* Casts the member `key`, `value` on top of the stack and stores it in `out`.
+ */
+static void cast_member(cast_Machine *c, const cast_Views *views, int key,
+                        int out) {
+  lua_State *L = c->m.L;
+  Verdict verdict;
+  schema_Step step;
+  step.name = lua_tolstring(L, key, &step.len);
+  step.outer = c->at;
+  step.table = NULL;
+  step.index = 0;
+  ask(c, views, step.name, step.len, &verdict);
+  c->at = &step;
+  if (verdict.known || c->keep >= 2 || (!verdict.names && !verdict.forbidden)) {
+    if (verdict.count > 0)
+      cast_slot_by(c, verdict.nodes, verdict.count, key + 1);
+    if (c->force && !verdict.required && verdict.count == 1 &&
+        cast_drop(c, verdict.nodes[0], key + 1)) {
+      cast_record(c, "stripped", key + 1, 0);
+    } else {
+      lua_pushvalue(L, key);
+      lua_pushvalue(L, key + 1);
+      lua_rawset(L, out);
+    }
+  } else {
+    cast_record(c, "stripped", key + 1, 0);
+  }
+  c->at = step.outer;
+}
+
+/* A property that `out` lacks: its default, or the only value it can have. */
+static void add_missing(cast_Machine *c, const cast_Views *views, int out,
+                        const schema_Property *p) {
+  lua_State *L = c->m.L;
+  int top = lua_gettop(L);
+  int32_t constant = p->default_value;
+  Verdict verdict;
+  schema_Step step = {c->at, NULL, p->name, p->len, 0};
+  bool found = true;
+  if (constant == 0 && p->required) constant = p->fixed;
+  if (c->keep >= 1) constant = 0;
+  if (constant == 0 && !(p->required && c->force)) return;
+  ops_rawgeti(L, c->m.constants, (size_t)p->key);
+  lua_pushvalue(L, -1);
+  if (ops_rawget(L, out) == LUA_TNIL) {
+    lua_pop(L, 1);
+    ask(c, views, p->name, p->len, &verdict);
+    if (verdict.count == 0) add_node(&verdict, p->node);
+    c->at = &step;
+    if (constant != 0) {
+      fill_push_default(L, c->m.s, c->m.constants, constant);
+      cast_slot_by(c, verdict.nodes, verdict.count, top + 2);
+    } else {
+      found = cast_create(c, verdict.nodes, verdict.count);
+    }
+    if (found) {
+      cast_record(c, "defaulted", 0, top + 2);
+      lua_rawset(L, out);
+    }
+    c->at = step.outer;
+  }
+  lua_settop(L, top);
+}
+
+/* What all the schemas accept. */
+static uint16_t common_types(const cast_Machine *c, const cast_Views *views) {
+  uint16_t types = TYPE_ANY;
+  int i;
+  for (i = 0; i < views->count; i++) {
+    if (!views->weak[i]) types &= program_node(c->m.s, views->nodes[i])->types;
+  }
+  return types;
+}
+
+/* About how many members the object will have: tables grow at a cost. */
+static int expected_members(const cast_Machine *c, const cast_Views *views) {
+  int32_t most = 0;
+  int i;
+  for (i = 0; i < views->count; i++) {
+    const schema_Node *n = program_node(c->m.s, views->nodes[i]);
+    int32_t count =
+        n->object < 0 ? 0 : program_object(c->m.s, n->object)->count;
+    if (count > most) most = count;
+  }
+  return most < MAX_EXPECTED ? most : MAX_EXPECTED;
+}
+
+static void cast_members(cast_Machine *c, const cast_Views *views, int slot) {
+  lua_State *L = c->m.L;
+  int out, i;
+  int32_t j;
+  lua_createtable(L, 0, expected_members(c, views));
+  out = lua_gettop(L);
+  lua_pushnil(L);
+  while (lua_next(L, slot)) {
+    if (lua_type(L, out + 1) == LUA_TSTRING) {
+      cast_member(c, views, out + 1, out);
+    } else {
+      lua_pushvalue(L, out + 1);
+      lua_insert(L, out + 2);
+      lua_rawset(L, out);
+    }
+    lua_settop(L, out + 1);
+  }
+  for (i = 0; i < views->count; i++) {
+    const schema_Node *n = program_node(c->m.s, views->nodes[i]);
+    const schema_Object *object;
+    if (n->object < 0 || views->weak[i]) continue;
+    object = program_object(c->m.s, n->object);
+    for (j = 0; j < object->count; j++)
+      add_missing(c, views, out, program_property(c->m.s, object->first + j));
+  }
+  cast_mark_empty(c, slot, out, common_types(c, views));
+  lua_replace(L, slot);
+}
+
+/* The schemas of item `i`. */
+static int item_nodes(cast_Machine *c, const cast_Views *views, size_t i,
+                      int32_t *nodes) {
+  int count = 0, j;
+  for (j = 0; j < views->count; j++) {
+    const schema_Node *n = program_node(c->m.s, views->nodes[j]);
+    const schema_Op *op;
+    int32_t node;
+    if (n->items < 0 || views->weak[j]) continue;
+    op = program_op(c->m.s, n->items);
+    node =
+        i < (size_t)op->b ? *program_link(c->m.s, op->a + (int32_t)i) : op->c;
+    if (node >= 0) nodes[count++] = node;
+  }
+  return count;
+}
+
+static void cast_items(cast_Machine *c, const cast_Views *views, int slot) {
+  lua_State *L = c->m.L;
+  int32_t nodes[CAST_VIEWS];
+  size_t n = ops_rawlen(L, slot), i;
+  schema_Step step = {c->at, NULL, NULL, 0, 0};
+  int out;
+  lua_createtable(L, (int)n, 0);
+  out = lua_gettop(L);
+  cast_mark_array(c);
+  c->at = &step;
+  for (i = 0; i < n; i++) {
+    int count = item_nodes(c, views, i, nodes);
+    step.index = i;
+    ops_rawgeti(L, slot, i + 1);
+    if (count > 0) cast_slot_by(c, nodes, count, out + 1);
+    ops_rawseti(L, out, i + 1);
+  }
+  c->at = step.outer;
+  lua_replace(L, slot);
+}
+
+/* Do the schemas say anything of such tables?  If not, the table stays. */
+static bool describe(const cast_Machine *c, const cast_Views *views,
+                     uint16_t type) {
+  int i;
+  for (i = 0; i < views->count; i++) {
+    const schema_Node *n = program_node(c->m.s, views->nodes[i]);
+    if (n->types != TYPE_ANY) return true;
+    if (type == TYPE_ARRAY ? n->items >= 0 : n->object >= 0) return true;
+  }
+  return false;
+}
+
+static void cast_scalar(cast_Machine *c, const int32_t *nodes, int count,
+                        int slot, uint16_t types) {
+#if OPS_INTEGERS
+  lua_State *L = c->m.L;
+  int64_t i;
+  if (lua_type(L, slot) == LUA_TNUMBER && !lua_isinteger(L, slot) &&
+      (types & TYPE_NUMBER) == TYPE_INTEGER && value_is_integer(L, slot, &i)) {
+    core_push_integer(L, i);
+    cast_record(c, "converted", slot, lua_gettop(L));
+    lua_replace(L, slot);
+  }
+#endif
+  if (!cast_conforms(c, nodes, count, slot))
+    cast_convert(c, nodes, count, slot, types);
+}
+
+static bool cast_by_views(cast_Machine *c, const int32_t *nodes, int count,
+                          int slot) {
+  lua_State *L = c->m.L;
+  int t = lua_type(L, slot), i;
+  cast_Views views;
+  uint16_t types, type;
+  views.count = 0;
+  for (i = 0; i < count; i++) cast_gather(c, &views, nodes[i], slot);
+  if (c->m.too_deep) return false;
+  types = common_types(c, &views);
+  type = schema_type_of(L, c->m.core, slot, t, types);
+  if (t != LUA_TTABLE) {
+    cast_scalar(c, nodes, count, slot, types);
+  } else if ((type & types) != 0 && describe(c, &views, type)) {
+    if (type == TYPE_OBJECT) cast_members(c, &views, slot);
+    else if (value_array_length(L, slot) >= 0) cast_items(c, &views, slot);
+  }
+  if (!c->force || c->m.too_deep) return true;
+  return cast_repair(c, nodes, count, slot);
+}
+
+int32_t cast_only_branch(cast_Machine *c, const schema_Node *n, int slot,
+                         uint16_t *type) {
+  const schema_Op *op = program_op(c->m.s, n->every);
+  const schema_Union *u;
+  int32_t i, only;
+  uint16_t found;
+  if (n->end - n->strings != 1 || n->end == n->every) return -1;
+  if (op->code != CODE_ANY_OF && op->code != CODE_ONE_OF) return -1;
+  found = schema_type_of(c->m.L, c->m.core, slot, LUA_TTABLE, n->types);
+  if ((found & n->types) == 0) return -1;
+  u = program_union(c->m.s, op->a);
+  only = check_tagged_branch(&c->m, u, slot);
+  if (only >= 0) {
+    if (found == TYPE_OBJECT) *type = found;
+    return branch_node(c, u, only);
+  }
+  for (i = 0; i < u->count; i++) {
+    int32_t node = branch_node(c, u, i);
+    uint16_t types = program_node(c->m.s, node)->types;
+    node = program_node(c->m.s, node)->target;
+    types &= program_node(c->m.s, node)->types;
+    if ((schema_type_of(c->m.L, c->m.core, slot, LUA_TTABLE, types) & types) ==
+        0)
+      continue;
+    if (only >= 0) return -1;
+    only = node;
+  }
+  return only;
+}
+
+bool cast_merged(cast_Machine *c, const int32_t *nodes, int count, int slot) {
+  bool ok;
+  if (c->m.too_deep) return false;
+  if (c->m.depth >= CAST_MAX_DEPTH || !ops_checkstack(c->m.L, 32))
+    return check_too_deep(&c->m);
+  c->m.depth++;
+  c->merging++;
+  ok = cast_by_views(c, nodes, count, slot);
+  c->merging--;
+  if (ok && c->merging == 0 && !c->force && c->trials == 0)
+    ok = cast_conforms(c, nodes, count, slot) && !c->m.too_deep;
+  c->m.depth--;
+  return ok;
+}
+
+bool cast_slot_by(cast_Machine *c, const int32_t *nodes, int count, int slot) {
+  if (count == 1) return cast_slot(c, nodes[0], slot, lua_type(c->m.L, slot));
+  return cast_merged(c, nodes, count, slot);
+}

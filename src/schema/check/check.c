@@ -1,0 +1,598 @@
+#include "schema/check/check.h"
+#include "schema/program/value.h"
+
+#include <math.h>
+
+#define CHECK_COUNT_DEPTH 256
+#define LEFT_BLOCK 16 /* slots that a loop leaves behind before it pops */
+
+void check_start_root(check_Machine *m, lua_State *L, const schema_Schema *s,
+                      int schema, int top, int room) {
+  m->L = L;
+  m->s = s;
+  m->core = s->core;
+  m->scope = NULL;
+  m->constants = 0;
+  m->top = top;
+  m->room = room;
+  m->depth = 0;
+  m->too_deep = m->extended = false;
+  m->left = CHECK_STEPS;
+  if (s->keyless) return;
+  ops_getuservalue(L, schema);
+  m->constants = m->top = top + 1;
+}
+
+void check_start(check_Machine *m, lua_State *L, int schema, int value) {
+  int top = lua_gettop(L);
+  check_start_root(m, L, (const schema_Schema *)lua_touserdata(L, schema),
+                   schema, top, 0);
+  m->value = value;
+  if (m->constants != 0) return;
+  ops_getuservalue(L, schema);
+  m->constants = m->top = top + 1;
+}
+
+/* `n`, and how many values stand in the one at `v`: CHECK_VALUES at the most,
+** for one may contain itself. */
+static int64_t count_values(lua_State *L, int v, int depth, int64_t n) {
+  if (lua_type(L, v) != LUA_TTABLE || depth > CHECK_COUNT_DEPTH ||
+      !ops_checkstack(L, 4))
+    return n;
+  lua_pushnil(L);
+  while (lua_next(L, v)) {
+    if (++n < CHECK_VALUES) n = count_values(L, lua_gettop(L), depth + 1, n);
+    lua_pop(L, 1);
+    if (n < CHECK_VALUES) continue;
+    lua_pop(L, 1);
+    return n;
+  }
+  return n;
+}
+
+bool check_go_on(check_Machine *m) {
+  if (m->too_deep || m->extended) return check_too_deep(m);
+  m->extended = true;
+  m->left = count_values(m->L, m->value, 0, 0) * CHECK_VALUE_STEPS;
+  return m->left > 0;
+}
+
+static bool check_table(check_Machine *m, const schema_Node *n, int v, int t);
+static bool check_other_table(check_Machine *m, const schema_Node *n, int v);
+
+/* Has the text at least `n` code points? */
+static bool has_characters(const char *s, size_t len, size_t n) {
+  size_t i, count = 0;
+  if (len / 4 >= n) return true; /* a code point has at most four bytes */
+  if (len < n) return false;
+  for (i = 0; i < len && count < n; i++)
+    count += ((unsigned char)s[i] & 0xC0) != 0x80;
+  return count >= n;
+}
+
+static inline bool check_regex(check_Machine *m, const regex_Regex *regex,
+                               const char *s, size_t len) {
+  int match = regex_match(regex, s, len);
+  if (match < 0) return check_too_deep(m);
+  return match > 0;
+}
+
+bool check_text_op(check_Machine *m, const schema_Op *op, const char *s,
+                   size_t len) {
+  switch (op->code) {
+  case CODE_MIN_LENGTH: return has_characters(s, len, op->u.n);
+  case CODE_MAX_LENGTH:
+    return len <= op->u.n || schema_text_length(s, len) <= op->u.n;
+  case CODE_PATTERN: return check_regex(m, *program_regex(m->s, op->a), s, len);
+  default: return op->u.format(s, len);
+  }
+}
+
+static bool is_text_member(const check_Machine *m, const schema_Op *op,
+                           const char *s, size_t len) {
+  const schema_Member *member = program_member(m->s, op->a);
+  const schema_Member *end = member + op->b;
+  for (; member < end; member++) {
+    if (program_same(s, len, member->text, member->len)) return true;
+  }
+  return false;
+}
+
+static COLD bool check_text(check_Machine *m, const schema_Node *n, int v) {
+  size_t len;
+  const char *s = lua_tolstring(m->L, v, &len);
+  const schema_Bounds *bounds = n->bounds;
+  const schema_Op *op, *end;
+  if (len > bounds->longest && schema_text_length(s, len) > bounds->longest)
+    return false;
+  if (!has_characters(s, len, bounds->shortest)) return false;
+  op = program_op(m->s, n->texts);
+  end = program_op(m->s, n->numbers);
+  for (; op < end; op++) {
+    if (!check_text_op(m, op, s, len)) return false;
+  }
+  op = program_op(m->s, n->every);
+  end = program_op(m->s, n->end);
+  for (; op < end; op++) {
+    if (!is_text_member(m, op, s, len)) return false;
+  }
+  return true;
+}
+
+/* A string of which only the length counts: its bytes may decide. */
+static inline bool check_length(check_Machine *m, const schema_Node *n, int v) {
+  const schema_Bounds *bounds = n->bounds;
+  size_t len = ops_rawlen(m->L, v);
+  return (len <= bounds->longest && len / 4 >= bounds->shortest) ||
+         check_text(m, n, v);
+}
+
+static COLD bool check_pattern(check_Machine *m, const schema_Node *n, int v) {
+  size_t len;
+  const char *s = lua_tolstring(m->L, v, &len);
+  return check_regex(m, n->pattern, s, len);
+}
+
+/* An interned string is what has its address. */
+static inline bool check_tag(check_Machine *m, const schema_Node *n, int v) {
+  const void *address = lua_topointer(m->L, v);
+  const schema_Member *member = n->tags, *end = member + n->tag_count;
+  for (; member < end; member++) {
+    if (member->address == address) return true;
+  }
+  return false;
+}
+
+/* A number within 2^53 is its double. */
+static inline bool is_small(lua_Number d) {
+  return fabs(d) < (double)OPS_MAX_SAFE_INTEGER;
+}
+
+static inline bool check_small(const schema_Node *n, lua_Number d) {
+  const schema_Bounds *bounds = n->bounds;
+  return d >= bounds->low && d <= bounds->high &&
+         ((n->types & TYPE_FRACTION) || (double)(int64_t)d == d);
+}
+
+static inline bool check_double(check_Machine *m, const schema_Node *n, int v) {
+  lua_Number d = lua_tonumber(m->L, v);
+  return check_small(n, d) ||
+         (!is_small(d) && check_rest(m, n, v, LUA_TNUMBER));
+}
+
+static inline bool check_integer(check_Machine *m, const schema_Node *n,
+                                 int v) {
+#if OPS_INTEGERS
+  if (!n->bounded && lua_isinteger(m->L, v)) return true;
+#endif
+  return check_double(m, n, v);
+}
+
+/* The value at `v`, of Lua type `t`, against a node that is a target.  Leaves
+** what it pushed where it is, and m->top above that. */
+static HOT bool check_here(check_Machine *m, const schema_Node *n, int v,
+                           int t) {
+  schema_Act act = (schema_Act)n->acts[t];
+  if (act == ACT_ACCEPT) return true; /* nearly always: foreseen as such */
+  switch (act) {
+  case ACT_REFUSE: return false;
+  case ACT_NULL: return lua_touserdata(m->L, v) == NULL;
+  case ACT_LENGTH: return check_length(m, n, v);
+  case ACT_TEXT: return check_text(m, n, v);
+  case ACT_PATTERN: return check_pattern(m, n, v);
+  case ACT_TAG: return check_tag(m, n, v);
+  case ACT_INTEGER: return check_integer(m, n, v);
+  case ACT_NUMBER: return check_double(m, n, v);
+  default: return check_table(m, n, v, t);
+  }
+}
+
+/* The same out of line. */
+static COLD bool check_scalar(check_Machine *m, const schema_Node *n, int v,
+                              int t) {
+  return check_here(m, n, v, t);
+}
+
+/* Pops what was pushed above `top`. */
+static inline void drop(check_Machine *m, int top) {
+  if (m->top == top) return;
+  m->top = top;
+  lua_settop(m->L, top);
+}
+
+bool check_inner(check_Machine *m, int32_t node, int v, int t) {
+  int top = m->top;
+  bool ok = check_here(m, program_target(m->s, node), v, t);
+  drop(m, top);
+  return ok;
+}
+
+/* Known names are looked up; others are nobody's business.  `decided` is a
+** property that was looked at already, or NULL. */
+static HOT bool check_known_members(check_Machine *m,
+                                    const schema_Object *object, int v,
+                                    const schema_Property *decided) {
+  lua_State *L = m->L;
+  const schema_Property *p = object->properties, *end = p + object->count;
+  int top = m->top;
+  for (; p < end; p++) {
+    int t;
+    if (p == decided) continue;
+    if (!check_reserve(m, 8)) return false;
+    ops_rawgeti(L, m->constants, (size_t)p->key);
+    t = ops_rawget(L, v);
+    m->top++;
+    if (t == LUA_TNIL) {
+      if (p->required) return false;
+    } else if (!check_here(m, p->check, m->top, t)) {
+      return false;
+    }
+    if (m->top >= top + LEFT_BLOCK) drop(m, top);
+  }
+  return true;
+}
+
+/* check_every_member where names are known by their addresses, and no
+** patterns. */
+static bool check_closed_members(check_Machine *m, const schema_Object *object,
+                                 int v) {
+  lua_State *L = m->L;
+  int key = m->top + 1;
+  int32_t required = object->required;
+  if (!check_reserve(m, 8)) return false;
+  lua_pushnil(L);
+  m->top = key + 1;
+  while (lua_next(L, v)) {
+    const schema_Property *p =
+        program_find_address(object, lua_topointer(L, key));
+    if (p == NULL) {
+      if (!check_odd_member(m, object, key, &required)) return false;
+    } else {
+      required -= p->required;
+      if (!check_here(m, p->check, key + 1, lua_type(L, key + 1))) return false;
+      drop(m, key + 1);
+    }
+    lua_pop(L, 1);
+  }
+  m->top = key - 1;
+  return required == 0;
+}
+
+static inline bool check_all_members(check_Machine *m,
+                                     const schema_Object *object, int v) {
+  return object->entries != NULL ? check_closed_members(m, object, v)
+                                 : check_every_member(m, object, v);
+}
+
+bool check_object(check_Machine *m, const schema_Object *object, int v) {
+  return object->whole ? check_all_members(m, object, v)
+                       : check_known_members(m, object, v, NULL);
+}
+
+/* An object of which nothing but its members is to check. */
+static HOT bool check_shape(check_Machine *m, const schema_Object *object,
+                            int v, const schema_Property *decided) {
+  bool ok;
+  if (m->depth >= CHECK_MAX_DEPTH) return check_too_deep(m);
+  m->depth++;
+  ok = object->whole ? check_all_members(m, object, v)
+                     : check_known_members(m, object, v, decided);
+  m->depth--;
+  return ok;
+}
+
+bool check_items(check_Machine *m, const schema_Op *op, int v, size_t n) {
+  size_t i, tuple = (size_t)op->b;
+  int top = m->top;
+  if (op->c < 0 && tuple < n) n = tuple;
+  for (i = 0; i < n; i++) {
+    int32_t node = i < tuple ? *program_link(m->s, op->a + (int32_t)i) : op->c;
+    int t;
+    if (!check_reserve(m, 8)) return false;
+    t = ops_rawgeti(m->L, v, i + 1);
+    m->top++;
+    if (!check_here(m, program_target(m->s, node), m->top, t)) return false;
+    if (m->top >= top + LEFT_BLOCK) drop(m, top);
+  }
+  return true;
+}
+
+/* Pushes index `i` and its item as a walk over the table comes to them from the
+** item before, which is there; false when the walk goes another way.  Pops what
+** is above `top`; the walk may go `on`, from the key that it left there. */
+static bool walk_to(check_Machine *m, int v, size_t i, int top, bool on) {
+  lua_State *L = m->L;
+  drop(m, on ? top + 1 : top);
+  if (i == 1) lua_pushnil(L);
+  else if (!on) lua_pushinteger(L, (lua_Integer)(i - 1));
+  m->top = top;
+  if (!lua_next(L, v)) return false;
+  m->top = top + 2;
+  if (value_is_index(L, top + 1, i)) return true;
+  drop(m, top);
+  return false;
+}
+
+/* Does the walk end at the key at `key`?  Pops it. */
+static bool walk_ends(check_Machine *m, int v, int key) {
+  bool ends;
+  drop(m, key);
+  ends = !lua_next(m->L, v);
+  if (!ends) lua_pop(m->L, 2);
+  m->top = key - 1;
+  return ends;
+}
+
+/* The items of a table against one node: it has `n`, and nothing else.  To walk
+** takes twice the time of indexing: it is walked to the first and the last two
+** (as value_glance_length does, which says what that may miss). */
+static HOT bool check_each_item(check_Machine *m, const schema_Node *item,
+                                int v, size_t n) {
+  size_t i, walked = 0, stop = 1;
+  int top = m->top;
+  for (i = 1; i <= n; i++) {
+    int t;
+    if (!check_reserve(m, 8)) return false;
+    if (i == stop && walk_to(m, v, i, top, walked > 0 && walked == i - 1)) {
+      walked = i;
+      stop = i + 2 < n ? n - 1 : i + 1;
+      t = lua_type(m->L, m->top);
+    } else {
+      t = ops_rawgeti(m->L, v, i);
+      m->top++;
+    }
+    if (!check_here(m, item, m->top, t)) return false;
+    if (m->top >= top + LEFT_BLOCK) drop(m, top + 2);
+  }
+  return (n > 0 && walked == n && walk_ends(m, v, top + 1)) ||
+         (check_reserve(m, 8) && value_array_length(m->L, v) == (ptrdiff_t)n);
+}
+
+/* The one of some tags that the value of property `key` is, or NULL.  Leaves
+ *one
+ ** value on the stack. */
+static const schema_Tag *find_among(check_Machine *m, int32_t key,
+                                    const schema_Tag *tag, int32_t count,
+                                    int v) {
+  lua_State *L = m->L;
+  const schema_Tag *end = tag + count, *first = tag;
+  const void *address;
+  const char *s;
+  size_t len;
+  ops_rawgeti(L, m->constants, (size_t)key);
+  if (ops_rawget(L, v) != LUA_TSTRING) return NULL;
+  address = lua_topointer(L, -1);
+  for (; tag < end; tag++) {
+    if (tag->address == address) return tag;
+  }
+  s = lua_tolstring(L, -1, &len);
+  if (len <= PROGRAM_INTERNED) return NULL;
+  for (tag = first; tag < end; tag++) {
+    if (program_same(s, len, tag->text, tag->len)) return tag;
+  }
+  return NULL;
+}
+
+static const schema_Tag *find_tag(check_Machine *m, const schema_Union *u,
+                                  int v) {
+  return find_among(m, u->key, program_tag(m->s, u->tag), u->tags, v);
+}
+
+int32_t check_tagged_branch(check_Machine *m, const schema_Union *u, int v) {
+  const schema_Tag *tag;
+  if (u->key == 0 || lua_type(m->L, v) != LUA_TTABLE) return -1;
+  tag = find_tag(m, u, v);
+  lua_pop(m->L, 1);
+  return tag == NULL ? -1 : tag->branch;
+}
+
+int32_t check_const_branch(check_Machine *m, const schema_Union *u, int v) {
+  uint16_t type = schema_type_of(m->L, m->core, v, lua_type(m->L, v), TYPE_ANY);
+  int32_t found =
+      check_find_member(m, u->member, u->member + u->count, v, type);
+  return found < 0 ? -1 : found - u->member;
+}
+
+int32_t check_hinted_branch(check_Machine *m, const schema_Union *u, int v) {
+  const schema_Tag *tag;
+  if (u->hint_key == 0 || lua_type(m->L, v) != LUA_TTABLE) return -1;
+  tag = find_among(m, u->hint_key, program_tag(m->s, u->hint), u->hints, v);
+  lua_pop(m->L, 1);
+  return tag == NULL ? -1 : tag->branch;
+}
+
+static bool check_branches(check_Machine *m, const schema_Union *u, bool any_of,
+                           int v, int t) {
+  const int32_t *branch = program_link(m->s, u->first);
+  int32_t i, matches = 0;
+  for (i = 0; i < u->count; i++) {
+    if (!check_inner(m, branch[i], v, t)) continue;
+    if (any_of) return true;
+    if (++matches > 1) return false;
+  }
+  return matches == 1;
+}
+
+/* The same where all branches are consts. */
+static bool check_consts(check_Machine *m, const schema_Union *u, bool any_of,
+                         int v, uint16_t type) {
+  int32_t end = u->member + u->count;
+  int32_t found = check_find_member(m, u->member, end, v, type);
+  return found >= 0 &&
+         (any_of || check_find_member(m, found + 1, end, v, type) < 0);
+}
+
+/* The branch of a tag, which takes objects. */
+static HOT bool check_tagged(check_Machine *m, const schema_Tag *tag, int v) {
+  const schema_Object *shape = tag->check->shape;
+  if (shape != NULL) return check_shape(m, shape, v, tag->decided);
+  if (m->s->has_dynamic) return check_other_table(m, tag->check, v);
+  return check_ops(m, tag->check, v, LUA_TTABLE, TYPE_OBJECT);
+}
+
+bool check_union(check_Machine *m, const schema_Op *op, int v, int t,
+                 uint16_t type) {
+  const schema_Union *u = program_union(m->s, op->a);
+  const schema_Tag *tag = NULL;
+  bool any_of = op->code == CODE_ANY_OF;
+  if (u->member >= 0) return check_consts(m, u, any_of, v, type);
+  if (u->key != 0 && type == TYPE_OBJECT) {
+    tag = find_tag(m, u, v);
+    m->top++;
+  }
+  return tag != NULL ? check_tagged(m, tag, v)
+                     : check_branches(m, u, any_of, v, t);
+}
+
+/* The only branch of a node's union that takes values of Lua type `t`. */
+static const schema_Node *branch_for(const schema_Node *n, int t) {
+  static const uint8_t picks[ACT_TYPES] = {
+      [LUA_TBOOLEAN] = PICK_BOOLEAN, [LUA_TLIGHTUSERDATA] = PICK_NULL,
+      [LUA_TUSERDATA] = PICK_NULL,   [LUA_TNUMBER] = PICK_NUMBER,
+      [LUA_TSTRING] = PICK_STRING,   [LUA_TTABLE] = PICK_TABLE,
+  };
+  return n->choice->picks[picks[t]];
+}
+
+/* By the mark of a table whose metatable is on top of the stack and stays. */
+static COLD uint16_t marked_type(check_Machine *m, const schema_Node *n,
+                                 int v) {
+  const void *mt = lua_topointer(m->L, ++m->top);
+  if (mt == m->core->array_mt) return TYPE_ARRAY;
+  if (mt == m->core->object_mt) return TYPE_OBJECT;
+  check_forget_room(m);
+  return schema_type_of(m->L, m->core, v, LUA_TTABLE, n->types);
+}
+
+static uint16_t table_type(check_Machine *m, const schema_Node *n, int v) {
+  if (lua_getmetatable(m->L, v)) return marked_type(m, n, v);
+  /* every member will be looked at: numbers among the keys are found */
+  if (n->whole) return TYPE_OBJECT;
+  return schema_type_of_unmarked(m->L, v, n->types);
+}
+
+/* table_type() == TYPE_OBJECT for a node that takes objects, no arrays.  Leaves
+** a value on the stack. */
+static HOT bool is_object(check_Machine *m, const schema_Node *n, int v) {
+  if (lua_getmetatable(m->L, v)) return marked_type(m, n, v) == TYPE_OBJECT;
+  if (n->whole) return true;
+  m->top++;
+  return ops_rawgeti(m->L, v, 1) == LUA_TNIL;
+}
+
+static bool check_members_act(check_Machine *m, const schema_Node *n, int v) {
+  return check_reserve(m, 8) && is_object(m, n, v) &&
+         check_shape(m, n->shape, v, NULL);
+}
+
+static bool check_items_act(check_Machine *m, const schema_Node *n, int v) {
+  const schema_Bounds *bounds = n->bounds;
+  size_t length;
+  bool ok;
+  if (!check_reserve(m, 8)) return false;
+  if (lua_getmetatable(m->L, v) && marked_type(m, n, v) != TYPE_ARRAY)
+    return false;
+  length = ops_rawlen(m->L, v);
+  if (length < bounds->fewest_items || length > bounds->most_items)
+    return false;
+  if (m->depth >= CHECK_MAX_DEPTH) return check_too_deep(m);
+  m->depth++;
+  ok = check_each_item(m, n->item, v, length);
+  m->depth--;
+  return ok;
+}
+
+static COLD bool check_other_table(check_Machine *m, const schema_Node *n,
+                                   int v) {
+  uint16_t type;
+  if (!check_reserve(m, 8)) return false;
+  type = table_type(m, n, v);
+  if ((type & n->types) == 0) return false;
+  if (n->simple)
+    return type != TYPE_ARRAY || schema_sequence_length(m->L, v) >= 0;
+  if (n->shape != NULL && type == TYPE_OBJECT)
+    return check_shape(m, n->shape, v, NULL);
+  return check_ops(m, n, v, LUA_TTABLE, type);
+}
+
+static bool check_tagged_act(check_Machine *m, const schema_Node *n, int v) {
+  const schema_Tag *tag;
+  if (!check_reserve(m, 8)) return false;
+  if (table_type(m, n, v) != TYPE_OBJECT) return check_other_table(m, n, v);
+  tag = find_tag(m, n->choice, v);
+  m->top++;
+  return tag != NULL ? check_tagged(m, tag, v) : check_other_table(m, n, v);
+}
+
+/* What is no scalar, or needs its node's instructions. */
+static COLD bool check_table(check_Machine *m, const schema_Node *n, int v,
+                             int t) {
+  if (n->acts[t] == ACT_BRANCH) n = branch_for(n, t);
+  switch ((schema_Act)n->acts[t]) {
+  case ACT_MEMBERS: return check_members_act(m, n, v);
+  case ACT_ITEMS: return check_items_act(m, n, v);
+  case ACT_TAGGED: return check_tagged_act(m, n, v);
+  case ACT_REST:
+    return t == LUA_TTABLE ? check_other_table(m, n, v)
+                           : check_rest(m, n, v, t);
+  default: return check_scalar(m, n, v, t);
+  }
+}
+
+bool check_rest(check_Machine *m, const schema_Node *n, int v, int t) {
+  uint16_t type = schema_type_of(m->L, m->core, v, t, n->types);
+  return (type & n->types) != 0 && (n->simple || check_ops(m, n, v, t, type));
+}
+
+bool check_quick(check_Machine *m, const schema_Node *n, int v, int t) {
+  lua_Number d;
+  if (n->acts[t] == ACT_BRANCH) n = branch_for(n, t);
+  switch ((schema_Act)n->acts[t]) {
+  case ACT_ACCEPT: return true;
+  case ACT_NULL: return lua_touserdata(m->L, v) == NULL;
+  case ACT_LENGTH: return check_length(m, n, v);
+  case ACT_TEXT: return check_text(m, n, v);
+  case ACT_PATTERN: return check_pattern(m, n, v);
+  case ACT_TAG: return check_tag(m, n, v);
+  case ACT_INTEGER:
+  case ACT_NUMBER: d = lua_tonumber(m->L, v); return check_small(n, d);
+  default: return false;
+  }
+}
+
+/* Others may have pushed and popped since the machine ran last. */
+static int enter(check_Machine *m) {
+  int top = m->top;
+  m->top = lua_gettop(m->L);
+  m->room = 0;
+  return top;
+}
+
+bool check_node(check_Machine *m, int32_t node, int v, int t) {
+  int top = enter(m);
+  bool ok = check_inner(m, node, v, t);
+  m->top = top;
+  m->room = 0;
+  return ok;
+}
+
+bool check_op(check_Machine *m, int32_t node, const schema_Op *op, int v,
+              uint16_t type) {
+  int top = enter(m);
+  int height = m->top;
+  bool ok = check_reserve(m, 8) &&
+            check_one_op(m, program_node(m->s, node), op, v, type);
+  drop(m, height);
+  m->top = top;
+  m->room = 0;
+  return ok;
+}
+
+bool check_value(check_Machine *m, int32_t node, int v) {
+  return check_node(m, node, v, lua_type(m->L, v)) && !m->too_deep;
+}
+
+bool check_root(check_Machine *m, int v, int t) {
+  m->value = v;
+  return check_here(m, program_target(m->s, m->s->root), v, t) && !m->too_deep;
+}

@@ -1,0 +1,331 @@
+/*
+** ops.c - the instructions that a node has besides its acts
+** (schema/check/check.h): one function for each kind of value.
+*/
+#include "schema/check/check.h"
+#include "schema/program/value.h"
+
+#include <float.h>
+#include <math.h>
+
+#define FEW_MEMBERS 8 /* so many are compared without a hash */
+
+size_t check_count_members(lua_State *L, int v) {
+  size_t n = 0;
+  lua_pushnil(L);
+  while (lua_next(L, v)) {
+    lua_pop(L, 1);
+    n++;
+  }
+  return n;
+}
+
+bool check_has_key(check_Machine *m, int v, int32_t key) {
+  bool has;
+  ops_rawgeti(m->L, m->constants, (size_t)key);
+  has = ops_rawget(m->L, v) != LUA_TNIL;
+  lua_pop(m->L, 1);
+  return has;
+}
+
+int32_t check_dynamic(const check_Machine *m, const schema_Op *op) {
+  const check_Scope *scope;
+  int32_t node = op->a, i;
+  for (scope = m->scope; scope != NULL; scope = scope->outer) {
+    for (i = 0; i < (int32_t)m->s->dynamics.count; i++) {
+      const schema_Dynamic *d = program_dynamic(m->s, i);
+      if (d->resource == scope->resource && d->name == op->b) node = d->node;
+    }
+  }
+  return node;
+}
+
+void check_forget_room(check_Machine *m) {
+  m->room = 0;
+}
+
+static bool check_property_names(check_Machine *m, int32_t node, int v) {
+  lua_State *L = m->L;
+  int top = m->top;
+  bool ok = true;
+  if (!check_reserve(m, 8)) return false;
+  lua_pushnil(L);
+  m->top = top + 2;
+  while (ok && lua_next(L, v)) {
+    ok = lua_type(L, top + 1) == LUA_TSTRING &&
+         check_inner(m, node, top + 1, LUA_TSTRING);
+    lua_settop(L, top + 1);
+  }
+  m->top = top;
+  lua_settop(L, top);
+  return ok;
+}
+
+size_t check_count_contained(check_Machine *m, const schema_Op *op, int v,
+                             size_t enough) {
+  lua_State *L = m->L;
+  size_t n = ops_rawlen(L, v), i, count = 0;
+  int top = lua_gettop(L);
+  if (!ops_checkstack(L, 8)) return 0;
+  for (i = 1; i <= n && count < enough; i++) {
+    int t = ops_rawgeti(L, v, i);
+    if (check_node(m, op->a, top + 1, t)) count++;
+    lua_settop(L, top);
+  }
+  return count;
+}
+
+static bool check_contains(check_Machine *m, const schema_Op *op, int v) {
+  size_t least = (size_t)op->b;
+  size_t enough = op->c < 0 ? least : (size_t)op->c + 1;
+  size_t count;
+  if (enough < least) enough = least;
+  count = check_count_contained(m, op, v, enough);
+  return count >= least && (op->c < 0 || count <= (size_t)op->c);
+}
+
+static bool check_if(check_Machine *m, const schema_Op *op, int v, int t) {
+  int32_t node = check_inner(m, op->a, v, t) ? op->b : op->c;
+  return node < 0 || check_inner(m, node, v, t);
+}
+
+int32_t check_find_member(check_Machine *m, int32_t first, int32_t end, int v,
+                          uint16_t type) {
+  bool many = end - first > FEW_MEMBERS;
+  uint64_t hash = many ? schema_hash(m->L, m->core, v) : 0;
+  for (; first < end; first++) {
+    const schema_Member *member = program_member(m->s, first);
+    if ((!many || member->hash == hash) &&
+        schema_is_member(m->L, m->core, m->constants, member, v, type))
+      return first;
+  }
+  return -1;
+}
+
+static bool check_dependent_required(check_Machine *m, const schema_Op *op,
+                                     int v) {
+  int32_t i;
+  if (!check_has_key(m, v, op->c)) return true;
+  for (i = 0; i < op->b; i++) {
+    if (!check_has_key(m, v, *program_link(m->s, op->a + i))) return false;
+  }
+  return true;
+}
+
+static bool check_number_format(check_Machine *m, const schema_Op *op, int v,
+                                uint16_t type) {
+  int64_t n;
+  if (op->b == NUMBER_FORMAT_FLOAT)
+    return fabs(lua_tonumber(m->L, v)) <= (double)FLT_MAX;
+  if (type != TYPE_INTEGER || !value_is_integer(m->L, v, &n)) return false;
+  return op->b == NUMBER_FORMAT_INT64 || (n >= INT32_MIN && n <= INT32_MAX);
+}
+
+static bool check_string_op(check_Machine *m, const schema_Op *op, int v) {
+  size_t len;
+  const char *s = lua_tolstring(m->L, v, &len);
+  return check_text_op(m, op, s, len);
+}
+
+static bool check_number_op(check_Machine *m, const schema_Op *op, int v,
+                            uint16_t type) {
+  switch (op->code) {
+  case CODE_MINIMUM: return schema_compare(m->L, v, op) >= 0;
+  case CODE_MAXIMUM: return schema_compare(m->L, v, op) <= 0;
+  case CODE_ABOVE: return schema_compare(m->L, v, op) > 0;
+  case CODE_BELOW: return schema_compare(m->L, v, op) < 0;
+  case CODE_MULTIPLE_OF: return schema_is_multiple(m->L, v, op);
+  default: return check_number_format(m, op, v, type);
+  }
+}
+
+/* The member at `key`, `key` + 1 against all that applies to it. */
+static bool check_member(check_Machine *m, const schema_Object *object, int key,
+                         int t, int32_t *required) {
+  size_t len;
+  const char *name = lua_tolstring(m->L, key, &len);
+  const schema_Property *p = program_find(m->s, object, name, len);
+  bool known = false;
+  int32_t i;
+  if (p != NULL) {
+    *required -= p->required;
+    known = p->declared;
+    if (known && !check_inner(m, p->node, key + 1, t)) return false;
+  }
+  for (i = 0; i < object->patterns; i++) {
+    const schema_Pattern *pattern = program_pattern(m->s, object->pattern + i);
+    int match = regex_match(*program_regex(m->s, pattern->regex), name, len);
+    if (match < 0) return check_too_deep(m);
+    if (match == 0) continue;
+    known = true;
+    if (!check_step(m) || !check_inner(m, pattern->node, key + 1, t))
+      return false;
+  }
+  return known || object->additional < 0 ||
+         check_inner(m, object->additional, key + 1, t);
+}
+
+bool check_odd_member(check_Machine *m, const schema_Object *object, int key,
+                      int32_t *required) {
+  return lua_type(m->L, key) == LUA_TSTRING &&
+         check_member(m, object, key, lua_type(m->L, key + 1), required);
+}
+
+bool check_every_member(check_Machine *m, const schema_Object *object, int v) {
+  int key = m->top + 1;
+  int32_t required = object->required;
+  if (!check_reserve(m, 8)) return false;
+  lua_pushnil(m->L);
+  m->top = key + 1;
+  while (lua_next(m->L, v)) {
+    if (!check_odd_member(m, object, key, &required)) return false;
+    lua_pop(m->L, 1);
+  }
+  m->top = key - 1;
+  return required == 0;
+}
+
+static bool check_array_op(check_Machine *m, const schema_Op *op, int v,
+                           size_t n) {
+  size_t first, second;
+  bool twins;
+  switch (op->code) {
+  case CODE_MIN_ITEMS: return n >= op->u.n;
+  case CODE_MAX_ITEMS: return n <= op->u.n;
+  case CODE_ITEMS: return check_items(m, op, v, n);
+  case CODE_CONTAINS: return check_step(m) && check_contains(m, op, v);
+  default:
+    twins = schema_find_twins(m->L, m->core, v, n, &first, &second);
+    check_forget_room(m);
+    return !twins;
+  }
+}
+
+static bool check_object_op(check_Machine *m, const schema_Op *op, int v) {
+  switch (op->code) {
+  case CODE_MEMBERS: return check_object(m, program_object(m->s, op->a), v);
+  case CODE_MIN_PROPERTIES: return check_count_members(m->L, v) >= op->u.n;
+  case CODE_MAX_PROPERTIES: return check_count_members(m->L, v) <= op->u.n;
+  case CODE_PROPERTY_NAMES: return check_property_names(m, op->a, v);
+  case CODE_DEPENDENT_REQUIRED: return check_dependent_required(m, op, v);
+  default:
+    return !check_has_key(m, v, op->c) ||
+           (check_step(m) && check_inner(m, op->a, v, LUA_TTABLE));
+  }
+}
+
+static bool check_every_op(check_Machine *m, const schema_Node *n,
+                           const schema_Op *op, int v, int t, uint16_t type) {
+  if (!check_step(m)) return false;
+  switch (op->code) {
+  case CODE_ENUM:
+  case CODE_CONST:
+    return check_find_member(m, op->a, op->a + op->b, v, type) >= 0;
+  case CODE_CALL: return check_inner(m, op->a, v, t);
+  case CODE_DYNAMIC: return check_inner(m, check_dynamic(m, op), v, t);
+  case CODE_ANY_OF:
+  case CODE_ONE_OF: return check_union(m, op, v, t, type);
+  case CODE_NOT: return !check_inner(m, op->a, v, t);
+  case CODE_IF: return check_if(m, op, v, t);
+  case CODE_UNEVALUATED_ITEMS:
+    return type != TYPE_ARRAY || check_unevaluated_items(m, n->self, op, v);
+  default:
+    return type != TYPE_OBJECT ||
+           check_unevaluated_properties(m, n->self, op, v);
+  }
+}
+
+bool check_one_op(check_Machine *m, const schema_Node *n, const schema_Op *op,
+                  int v, uint16_t type) {
+  schema_Code code = (schema_Code)op->code;
+  if (code < CODE_MIN_LENGTH || code == CODE_UNEVALUATED_ITEMS ||
+      code == CODE_UNEVALUATED_PROPERTIES)
+    return check_every_op(m, n, op, v, lua_type(m->L, v), type);
+  if (code < CODE_MINIMUM) return check_string_op(m, op, v);
+  if (code < CODE_MIN_ITEMS) return check_number_op(m, op, v, type);
+  if (code < CODE_MIN_PROPERTIES)
+    return check_array_op(m, op, v, ops_rawlen(m->L, v));
+  return check_object_op(m, op, v);
+}
+
+static bool check_array(check_Machine *m, const schema_Node *n, int v) {
+  const schema_Op *op = program_op(m->s, n->arrays);
+  const schema_Op *end = program_op(m->s, n->objects);
+  ptrdiff_t length = n->items < 0 ? schema_sequence_length(m->L, v)
+                                  : value_glance_length(m->L, v);
+  if (length < 0) return false;
+  m->left -= length / CHECK_STEP_ITEMS;
+  for (; op < end; op++) {
+    if (!check_array_op(m, op, v, (size_t)length)) return false;
+  }
+  return true;
+}
+
+static bool check_kind(check_Machine *m, const schema_Node *n, int v,
+                       uint16_t type) {
+  const schema_Op *op, *end;
+  switch (type) {
+  case TYPE_STRING:
+    op = program_op(m->s, n->strings);
+    end = program_op(m->s, n->numbers);
+    for (; op < end; op++) {
+      if (!check_string_op(m, op, v)) return false;
+    }
+    return true;
+  case TYPE_INTEGER:
+  case TYPE_FRACTION:
+    op = program_op(m->s, n->numbers);
+    end = program_op(m->s, n->arrays);
+    for (; op < end; op++) {
+      if (!check_number_op(m, op, v, type)) return false;
+    }
+    return true;
+  case TYPE_ARRAY: return check_array(m, n, v);
+  case TYPE_OBJECT:
+    op = program_op(m->s, n->objects);
+    end = program_op(m->s, n->every);
+    for (; op < end; op++) {
+      if (!check_object_op(m, op, v)) return false;
+    }
+    return true;
+  default: return true;
+  }
+}
+
+static bool run(check_Machine *m, const schema_Node *n, int v, int t,
+                uint16_t type) {
+  const schema_Op *op, *end;
+  if (!check_kind(m, n, v, type)) return false;
+  op = program_op(m->s, n->every);
+  end = program_op(m->s, n->end);
+  for (; op < end; op++) {
+    if (!check_every_op(m, n, op, v, t, type)) return false;
+  }
+  return true;
+}
+
+static bool check_in_scope(check_Machine *m, const schema_Node *n, int v, int t,
+                           uint16_t type) {
+  check_Scope scope;
+  bool ok;
+  if (m->scope != NULL && m->scope->resource == n->resource)
+    return run(m, n, v, t, type);
+  scope.outer = m->scope;
+  scope.resource = n->resource;
+  m->scope = &scope;
+  ok = run(m, n, v, t, type);
+  m->scope = scope.outer;
+  return ok;
+}
+
+bool check_ops(check_Machine *m, const schema_Node *n, int v, int t,
+               uint16_t type) {
+  bool ok;
+  if (m->depth >= CHECK_MAX_DEPTH || !check_reserve(m, 8))
+    return check_too_deep(m);
+  m->depth++;
+  ok = m->s->has_dynamic ? check_in_scope(m, n, v, t, type)
+                         : run(m, n, v, t, type);
+  m->depth--;
+  return ok;
+}

@@ -1,0 +1,410 @@
+#include "schema/compile/compile.h"
+#include "schema/compile/state.h"
+#include "schema/program/value.h"
+
+schema_Op *compile_op(compile_State *c, schema_Code code, schema_KeywordId id) {
+  schema_Schema *s = c->s;
+  schema_Op *op = program_op(
+      s, schema_vector_add(c->L, &s->alloc, &s->ops, sizeof(schema_Op), 1));
+  op->code = (uint8_t)code;
+  op->keyword = (uint8_t)id;
+  return op;
+}
+
+int32_t compile_only_child(const compile_State *c, schema_KeywordId id) {
+  const tree_Keyword *k = c->k[id];
+  return k == NULL ? -1 : tree_child(c->t, k->first)->node;
+}
+
+static int32_t add_links(compile_State *c, const tree_Keyword *k) {
+  schema_Schema *s = c->s;
+  int32_t first = schema_vector_add(c->L, &s->alloc, &s->links, sizeof(int32_t),
+                                    (size_t)k->count);
+  int32_t i;
+  for (i = 0; i < k->count; i++)
+    *program_link(s, first + i) = tree_child(c->t, k->first + i)->node;
+  return first;
+}
+
+void compile_count(compile_State *c, schema_KeywordId id, schema_Code code) {
+  const tree_Keyword *k = c->k[id];
+  if (k != NULL) compile_op(c, code, id)->u.n = (size_t)k->number.i;
+}
+
+int32_t compile_regex(compile_State *c, int32_t source,
+                      schema_KeywordId keyword) {
+  schema_Schema *s = c->s;
+  size_t len;
+  char error[160];
+  const char *text = tree_text(c->L, c->t, source, &len);
+  int32_t i =
+      schema_vector_add(c->L, &s->alloc, &s->regexes, sizeof(regex_Regex *), 1);
+  regex_Regex *regex =
+      regex_compile(&s->alloc, text, len, error, sizeof(error));
+  *program_regex(s, i) = regex;
+  if (regex == NULL && strstr(error, "out of memory") == error)
+    luaL_error(c->L, "not enough memory");
+  if (regex == NULL)
+    tree_issue(c->L, c->t, c->node, keyword,
+               "\"%s\" is no regular expression: %s", text, error);
+  return i;
+}
+
+static bool formats_assert(const compile_State *c) {
+  const tree_Resource *r =
+      tree_resource(c->t, tree_node(c->t, c->node)->resource);
+  return c->formats || (r->dialect.vocabulary & VOCABULARY_ASSERTION) != 0;
+}
+
+static void emit_string(compile_State *c) {
+  const tree_Keyword *k;
+  compile_count(c, KEYWORD_MAX_LENGTH, CODE_MAX_LENGTH);
+  compile_count(c, KEYWORD_MIN_LENGTH, CODE_MIN_LENGTH);
+  if ((k = c->k[KEYWORD_PATTERN]) != NULL) {
+    int32_t regex = compile_regex(c, k->value, KEYWORD_PATTERN);
+    schema_Op *op = compile_op(c, CODE_PATTERN, KEYWORD_PATTERN);
+    op->a = regex;
+    op->b = k->value;
+  }
+  if ((k = c->k[KEYWORD_FORMAT]) != NULL && formats_assert(c)) {
+    size_t len;
+    const char *name = tree_text(c->L, c->t, k->value, &len);
+    format_Check check = format_find(name, len);
+    if (check != NULL) {
+      schema_Op *op = compile_op(c, CODE_FORMAT, KEYWORD_FORMAT);
+      op->u.format = check;
+      op->a = k->value;
+    }
+  }
+}
+
+static void emit_bound(compile_State *c, schema_KeywordId id,
+                       schema_Code code) {
+  const tree_Keyword *k = c->k[id];
+  schema_Op *op;
+  if (k == NULL) return;
+  op = compile_op(c, code, id);
+  if (k->number.is_integer) {
+    op->flag = INTEGER_BOUND;
+    op->u.i = k->number.i;
+  } else {
+    op->u.d = k->number.d;
+  }
+}
+
+static void emit_number_format(compile_State *c) {
+  static const char *const names[] = {"int32", "int64", "float", NULL};
+  const tree_Keyword *k = c->k[KEYWORD_FORMAT];
+  const char *name;
+  size_t len;
+  int i;
+  if (k == NULL || !formats_assert(c)) return;
+  name = tree_text(c->L, c->t, k->value, &len);
+  for (i = 0; names[i] != NULL; i++) {
+    if (strcmp(names[i], name) == 0) {
+      schema_Op *op = compile_op(c, CODE_NUMBER_FORMAT, KEYWORD_FORMAT);
+      op->a = k->value;
+      op->b = i;
+    }
+  }
+}
+
+static void emit_number(compile_State *c) {
+  uint8_t draft =
+      tree_resource(c->t, tree_node(c->t, c->node)->resource)->dialect.draft;
+  const tree_Keyword *above = c->k[KEYWORD_EXCLUSIVE_MINIMUM];
+  const tree_Keyword *below = c->k[KEYWORD_EXCLUSIVE_MAXIMUM];
+  if (draft & (DRAFT_4 | DRAFT_OPENAPI | DRAFT_SWAGGER)) {
+    emit_bound(c, KEYWORD_MINIMUM,
+               above != NULL && above->flag ? CODE_ABOVE : CODE_MINIMUM);
+    emit_bound(c, KEYWORD_MAXIMUM,
+               below != NULL && below->flag ? CODE_BELOW : CODE_MAXIMUM);
+  } else {
+    emit_bound(c, KEYWORD_MINIMUM, CODE_MINIMUM);
+    emit_bound(c, KEYWORD_MAXIMUM, CODE_MAXIMUM);
+    emit_bound(c, KEYWORD_EXCLUSIVE_MINIMUM, CODE_ABOVE);
+    emit_bound(c, KEYWORD_EXCLUSIVE_MAXIMUM, CODE_BELOW);
+  }
+  emit_bound(c, KEYWORD_MULTIPLE_OF, CODE_MULTIPLE_OF);
+  emit_number_format(c);
+}
+
+static void emit_items(compile_State *c) {
+  const tree_Keyword *items = c->k[KEYWORD_ITEMS];
+  const tree_Keyword *tuple = c->k[KEYWORD_PREFIX_ITEMS];
+  int32_t rest = compile_only_child(c, KEYWORD_ITEMS), first = 0;
+  schema_Op *op;
+  if (items != NULL && items->flag) {
+    tuple = items;
+    rest = compile_only_child(c, KEYWORD_ADDITIONAL_ITEMS);
+  }
+  if (tuple == NULL && rest < 0) return;
+  if (tuple != NULL) first = add_links(c, tuple);
+  program_node(c->s, c->node)->items = (int32_t)c->s->ops.count;
+  op = compile_op(c, CODE_ITEMS,
+                  tuple == items && items != NULL ? KEYWORD_ADDITIONAL_ITEMS
+                                                  : KEYWORD_ITEMS);
+  op->a = first;
+  op->b = tuple == NULL ? 0 : tuple->count;
+  op->c = rest;
+}
+
+static void emit_array(compile_State *c) {
+  const tree_Keyword *least = c->k[KEYWORD_MIN_CONTAINS];
+  const tree_Keyword *most = c->k[KEYWORD_MAX_CONTAINS];
+  uint8_t draft =
+      tree_resource(c->t, tree_node(c->t, c->node)->resource)->dialect.draft;
+  compile_count(c, KEYWORD_MIN_ITEMS, CODE_MIN_ITEMS);
+  compile_count(c, KEYWORD_MAX_ITEMS, CODE_MAX_ITEMS);
+  emit_items(c);
+  if (c->k[KEYWORD_CONTAINS] != NULL) {
+    schema_Op *op = compile_op(c, CODE_CONTAINS, KEYWORD_CONTAINS);
+    op->a = compile_only_child(c, KEYWORD_CONTAINS);
+    op->b = least == NULL ? 1 : (int32_t)least->number.i;
+    op->c = most == NULL ? -1 : (int32_t)most->number.i;
+    op->flag = draft == DRAFT_2020; /* what it matches counts as evaluated */
+  }
+  if (c->k[KEYWORD_UNIQUE_ITEMS] != NULL && c->k[KEYWORD_UNIQUE_ITEMS]->flag)
+    compile_op(c, CODE_UNIQUE_ITEMS, KEYWORD_UNIQUE_ITEMS);
+}
+
+/* The constant at `value` as a member; returns its index. */
+static void set_member(compile_State *c, int32_t index, int32_t value) {
+  static const uint8_t types[] = {TYPE_NULL,
+                                  TYPE_BOOLEAN,
+                                  TYPE_NUMBER,
+                                  TYPE_STRING,
+                                  TYPE_ARRAY,
+                                  TYPE_OBJECT,
+                                  TYPE_ARRAY | TYPE_OBJECT,
+                                  0};
+  schema_Member *m = program_member(c->s, index);
+  m->value = value;
+  ops_rawgeti(c->L, c->t->constants, (size_t)value);
+  m->type = types[value_kind(c->L, c->t->core, -1)];
+  if (m->type == TYPE_STRING) {
+    m->text = lua_tolstring(c->L, -1, &m->len);
+    m->address = lua_topointer(c->L, -1);
+  }
+  m->hash = schema_hash(c->L, c->t->core, -1);
+  lua_pop(c->L, 1);
+}
+
+static void emit_members_of(compile_State *c, schema_KeywordId id) {
+  const tree_Keyword *k = c->k[id];
+  schema_Schema *s = c->s;
+  int32_t i, first, count;
+  schema_Op *op;
+  if (k == NULL) return;
+  count = id == KEYWORD_ENUM ? k->count : 1;
+  first = schema_vector_add(c->L, &s->alloc, &s->members, sizeof(schema_Member),
+                            (size_t)count);
+  for (i = 0; i < count; i++)
+    set_member(c, first + i,
+               id == KEYWORD_ENUM ? tree_child(c->t, k->first + i)->key
+                                  : k->value);
+  op = compile_op(c, id == KEYWORD_ENUM ? CODE_ENUM : CODE_CONST, id);
+  op->a = first;
+  op->b = count;
+}
+
+static void emit_union(compile_State *c, schema_KeywordId id,
+                       schema_Code code) {
+  const tree_Keyword *k = c->k[id];
+  schema_Schema *s = c->s;
+  int32_t i, first;
+  if (k == NULL) return;
+  first = add_links(c, k);
+  i = schema_vector_add(c->L, &s->alloc, &s->unions, sizeof(schema_Union), 1);
+  program_union(s, i)->first = first;
+  program_union(s, i)->count = k->count;
+  program_union(s, i)->member = -1;
+  if (c->k[KEYWORD_DISCRIMINATOR] != NULL)
+    compile_hints(c->L, s, c->t, i, c->k[KEYWORD_DISCRIMINATOR]->value);
+  compile_op(c, code, id)->a = i;
+}
+
+static bool is_dynamic(const compile_State *c, int32_t node, int32_t name) {
+  int32_t i;
+  for (i = 0; i < (int32_t)c->t->anchors.count; i++) {
+    const tree_DynamicAnchor *anchor = tree_anchor(c->t, i);
+    if (anchor->node == node && anchor->name == name) return true;
+  }
+  return false;
+}
+
+static void emit_reference(compile_State *c, schema_KeywordId id) {
+  int32_t target = compile_only_child(c, id), name = 0;
+  schema_Op *op;
+  if (target < 0) return;
+  if (id == KEYWORD_DYNAMIC_REF) {
+    size_t len, at;
+    const char *uri = tree_text(c->L, c->t, c->k[id]->value, &len);
+    at = schema_uri_fragment(uri, len);
+    if (at < len) name = tree_string(c->L, c->t, uri + at + 1, len - at - 1);
+    else id = KEYWORD_REF;
+  }
+  if (id != KEYWORD_REF && is_dynamic(c, target, name)) {
+    op = compile_op(c, CODE_DYNAMIC, id);
+    op->b = name;
+    c->s->has_dynamic = true;
+  } else {
+    op = compile_op(c, CODE_CALL, id);
+    op->b = -1;
+  }
+  op->a = target;
+}
+
+static void emit_all_of(compile_State *c) {
+  const tree_Keyword *k = c->k[KEYWORD_ALL_OF];
+  int32_t i;
+  for (i = 0; k != NULL && i < k->count; i++) {
+    schema_Op *op = compile_op(c, CODE_CALL, KEYWORD_ALL_OF);
+    op->a = tree_child(c->t, k->first + i)->node;
+    op->b = i;
+  }
+}
+
+static void emit_every(compile_State *c) {
+  emit_members_of(c, KEYWORD_CONST);
+  emit_members_of(c, KEYWORD_ENUM);
+  emit_reference(c, KEYWORD_REF);
+  emit_reference(c, KEYWORD_DYNAMIC_REF);
+  emit_reference(c, KEYWORD_RECURSIVE_REF);
+  emit_all_of(c);
+  emit_union(c, KEYWORD_ANY_OF, CODE_ANY_OF);
+  emit_union(c, KEYWORD_ONE_OF, CODE_ONE_OF);
+  if (c->k[KEYWORD_NOT] != NULL)
+    compile_op(c, CODE_NOT, KEYWORD_NOT)->a =
+        compile_only_child(c, KEYWORD_NOT);
+  if (c->k[KEYWORD_IF] != NULL) {
+    schema_Op *op = compile_op(c, CODE_IF, KEYWORD_IF);
+    op->a = compile_only_child(c, KEYWORD_IF);
+    op->b = compile_only_child(c, KEYWORD_THEN);
+    op->c = compile_only_child(c, KEYWORD_ELSE);
+  }
+  /* last: they ask what the others have looked at */
+  if (c->k[KEYWORD_UNEVALUATED_ITEMS] != NULL)
+    compile_op(c, CODE_UNEVALUATED_ITEMS, KEYWORD_UNEVALUATED_ITEMS)->a =
+        compile_only_child(c, KEYWORD_UNEVALUATED_ITEMS);
+  if (c->k[KEYWORD_UNEVALUATED_PROPERTIES] != NULL)
+    compile_op(c, CODE_UNEVALUATED_PROPERTIES, KEYWORD_UNEVALUATED_PROPERTIES)
+        ->a = compile_only_child(c, KEYWORD_UNEVALUATED_PROPERTIES);
+}
+
+static uint16_t type_mask(const compile_State *c) {
+  const tree_Keyword *type = c->k[KEYWORD_TYPE];
+  const tree_Keyword *nullable = c->k[KEYWORD_NULLABLE];
+  uint16_t mask = type == NULL ? TYPE_ANY : type->mask;
+  if (nullable != NULL && nullable->flag) mask |= TYPE_NULL;
+  return mask;
+}
+
+/* Does a pattern have a say in a property that is declared? */
+static bool has_overlap(const schema_Schema *s, const schema_Object *object) {
+  int32_t i, j;
+  for (i = 0; i < object->patterns; i++) {
+    const schema_Pattern *pattern = program_pattern(s, object->pattern + i);
+    const regex_Regex *regex = *program_regex(s, pattern->regex);
+    for (j = 0; regex != NULL && j < object->count; j++) {
+      const schema_Property *p = program_property(s, object->first + j);
+      if (p->declared && regex_match(regex, p->name, p->len) > 0) return true;
+    }
+  }
+  return false;
+}
+
+static bool has_merging(const schema_Schema *s, const schema_Node *n) {
+  int32_t i;
+  if (n->object >= 0 && has_overlap(s, program_object(s, n->object)))
+    return true;
+  for (i = n->objects; i < n->end; i++) {
+    switch (program_op(s, i)->code) {
+    case CODE_CALL:
+    case CODE_DYNAMIC:
+    case CODE_ANY_OF:
+    case CODE_ONE_OF:
+    case CODE_IF:
+    case CODE_NOT:
+    case CODE_DEPENDENT_SCHEMA:
+    case CODE_UNEVALUATED_ITEMS:
+    case CODE_UNEVALUATED_PROPERTIES: return true;
+    default: break;
+    }
+  }
+  return false;
+}
+
+static void compile_node(compile_State *c, int32_t node) {
+  const tree_Node *from = tree_node(c->t, node);
+  schema_Node *to = program_node(c->s, node); /* nodes do not grow here */
+  schema_Vector *ops = &c->s->ops;
+  int32_t i;
+  memset(c->k, 0, sizeof(c->k));
+  for (i = from->first; i >= 0; i = tree_keyword(c->t, i)->next)
+    c->k[tree_keyword(c->t, i)->id] = tree_keyword(c->t, i);
+  c->node = node;
+  to->location = from->location;
+  to->resource = from->resource;
+  to->items = to->object = -1;
+  to->is_false = from->boolean == 2;
+  to->types = to->is_false ? 0 : type_mask(c);
+  to->strings = (int32_t)ops->count;
+  emit_string(c);
+  to->numbers = (int32_t)ops->count;
+  emit_number(c);
+  to->arrays = (int32_t)ops->count;
+  emit_array(c);
+  to->objects = (int32_t)ops->count;
+  compile_object(c);
+  to->every = (int32_t)ops->count;
+  emit_every(c);
+  to->end = (int32_t)ops->count;
+  to->simple = to->end == to->strings;
+  to->accepts_all = to->simple && to->types == TYPE_ANY;
+  to->merges = has_merging(c->s, to);
+  if (c->k[KEYWORD_DEFAULT] != NULL)
+    to->default_value = c->k[KEYWORD_DEFAULT]->value;
+}
+
+static void copy_anchors(compile_State *c) {
+  schema_Schema *s = c->s;
+  size_t n = c->t->anchors.count, i;
+  schema_vector_add(c->L, &s->alloc, &s->dynamics, sizeof(schema_Dynamic), n);
+  for (i = 0; i < n; i++) {
+    const tree_DynamicAnchor *from = tree_anchor(c->t, (int32_t)i);
+    schema_Dynamic *to = program_dynamic(s, (int32_t)i);
+    to->resource = from->resource;
+    to->name = from->name;
+    to->node = from->node;
+  }
+}
+
+void compile_program(lua_State *L, schema_Schema *s, tree_Tree *t, int32_t root,
+                     bool formats) {
+  compile_State c;
+  int32_t i, n = (int32_t)t->nodes.count;
+  schema_Node *last;
+  memset(&c, 0, sizeof(c));
+  c.L = L;
+  c.s = s;
+  c.t = t;
+  c.formats = formats;
+  c.true_node = n;
+  s->root = root;
+  schema_vector_add(L, &s->alloc, &s->nodes, sizeof(schema_Node),
+                    (size_t)n + 1);
+  for (i = 0; i < n; i++) compile_node(&c, i);
+  last = program_node(s, n);
+  last->types = TYPE_ANY;
+  last->simple = last->accepts_all = 1;
+  last->items = last->object = -1;
+  last->location.parent = -1;
+  last->strings = last->numbers = last->arrays = last->objects = last->every =
+      last->end = (int32_t)s->ops.count;
+  copy_anchors(&c);
+  compile_unions(L, s);
+  compile_defaults(s);
+  program_trim(s);
+  compile_acts(L, s);
+}

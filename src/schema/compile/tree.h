@@ -1,0 +1,129 @@
+/*
+** tree.h - a schema's Lua tables read into a tree: subschemas with their
+** keywords, `$id`s, anchors and references.  It says what the schema says, not
+** how to check it.  Used during compilation only.
+*/
+#ifndef OPERATIONS_SCHEMA_TREE_H
+#define OPERATIONS_SCHEMA_TREE_H
+
+#include "base/buffer.h"
+#include "value/core.h"
+#include "schema/program/keyword.h"
+#include "schema/program/program.h"
+#include "schema/compile/uri.h"
+#include "schema/program/vector.h"
+
+#define SCHEMA_MAX_DEPTH 256 /* subschemas within subschemas */
+
+typedef struct tree_Node {
+  int32_t first;    /* index of the first keyword, -1 */
+  int32_t last;     /* of the last one */
+  int32_t resource; /* the resource that it belongs to */
+  int32_t outer;    /* the resource that its parent belongs to */
+  schema_Location location;
+  uint8_t boolean; /* 0: an object, 1: true, 2: false */
+} tree_Node;
+
+typedef struct tree_Keyword {
+  int32_t next;         /* next keyword of the same subschema, -1 */
+  int32_t value;        /* constant: the keyword's value, 0 when none */
+  int32_t first, count; /* its subschemas or names: a range of children */
+  schema_Number number;
+  uint16_t mask; /* type: TYPE_... */
+  uint8_t id;    /* schema_KeywordId */
+  uint8_t flag;  /* booleans; items: an array of schemas */
+} tree_Keyword;
+
+typedef struct tree_Child {
+  int32_t node;         /* -1: none */
+  int32_t key;          /* constant: the property's name, 0 */
+  int32_t first, count; /* names (dependentRequired): a range of children */
+} tree_Child;
+
+/* What a `$id` (or a document) spans: relative references are resolved
+** against its URI. */
+typedef struct tree_Resource {
+  int32_t uri;  /* constant */
+  int32_t node; /* of its root, -1 when not read yet */
+  schema_Dialect dialect;
+  bool whole; /* every subschema was read */
+} tree_Resource;
+
+typedef struct tree_DynamicAnchor {
+  int32_t resource, name, node; /* name: a constant, 0 for $recursiveAnchor */
+} tree_DynamicAnchor;
+
+typedef struct tree_Reference {
+  int32_t node, keyword;
+} tree_Reference;
+
+/* A userdata: freed by the collector. */
+typedef struct tree_Tree {
+  ops_Alloc alloc;
+  const core_State *core;
+  schema_Vector nodes, keywords, children, resources, anchors, references;
+  buffer_Buffer text;     /* for URIs and pointers */
+  schema_Dialect dialect; /* when a document names none */
+  bool has_dynamic_ref;
+  int32_t constants_count;
+  /* stack indices of Lua tables */
+  int constants;  /* index -> value */
+  int interned;   /* string -> index in constants */
+  int memo;       /* schema table -> node */
+  int by_uri;     /* URI -> resource */
+  int by_anchor;  /* URI#name -> node */
+  int roots;      /* resource + 1 -> schema table */
+  int documents;  /* URI -> document, given by the caller */
+  int issues;     /* array of what is wrong with the schema */
+  int unresolved; /* array of URIs that no document has */
+} tree_Tree;
+
+/* Pushes a new tree userdata and the tables that it works with. */
+tree_Tree *tree_new(lua_State *L, const core_State *core, int constants,
+                    int documents);
+
+/* Reads the schema at `i` with everything that it refers to.  What is wrong
+** with it stands in the issues table then.  Returns the root's node. */
+int32_t tree_build(lua_State *L, tree_Tree *t, int i, const char *uri);
+
+/* For the parts of the tree builder. */
+int32_t tree_constant(lua_State *L, tree_Tree *t); /* pops the value */
+int32_t tree_string(lua_State *L, tree_Tree *t, const char *s, size_t len);
+const char *tree_text(lua_State *L, const tree_Tree *t, int32_t constant,
+                      size_t *len);
+int32_t tree_parse(lua_State *L, tree_Tree *t, const schema_Location *at,
+                   int32_t resource, int depth);
+int32_t tree_enter(lua_State *L, tree_Tree *t, int32_t outer, int schema);
+/* A resource for the document at `document` by the URI on top of the stack,
+** which is popped. */
+int32_t tree_add_document(lua_State *L, tree_Tree *t, int document);
+void tree_push_resolved(lua_State *L, tree_Tree *t, int32_t resource,
+                        const char *ref, size_t len);
+void tree_resolve(lua_State *L, tree_Tree *t);
+/* Reads a keyword's value (on top of the stack) into its entry. */
+void tree_read_value(lua_State *L, tree_Tree *t, int32_t node, int32_t keyword,
+                     int depth);
+void tree_issue(lua_State *L, tree_Tree *t, int32_t node,
+                schema_KeywordId keyword, const char *message, ...);
+
+static inline tree_Node *tree_node(const tree_Tree *t, int32_t i) {
+  return schema_vector_at(t->nodes, tree_Node, i);
+}
+
+static inline tree_Keyword *tree_keyword(const tree_Tree *t, int32_t i) {
+  return schema_vector_at(t->keywords, tree_Keyword, i);
+}
+
+static inline tree_Child *tree_child(const tree_Tree *t, int32_t i) {
+  return schema_vector_at(t->children, tree_Child, i);
+}
+
+static inline tree_Resource *tree_resource(const tree_Tree *t, int32_t i) {
+  return schema_vector_at(t->resources, tree_Resource, i);
+}
+
+static inline tree_DynamicAnchor *tree_anchor(const tree_Tree *t, int32_t i) {
+  return schema_vector_at(t->anchors, tree_DynamicAnchor, i);
+}
+
+#endif

@@ -1,0 +1,181 @@
+#include "schema/program/keyword.h"
+
+#include <string.h>
+
+#define D4 DRAFT_4
+#define D6 DRAFT_6
+#define D7 DRAFT_7
+#define D19 DRAFT_2019
+#define D20 DRAFT_2020
+#define OPENAPI (DRAFT_OPENAPI | DRAFT_SWAGGER)
+#define SINCE_2019 (D19 | D20)
+#define SINCE_7 (D7 | SINCE_2019)
+#define SINCE_6 (D6 | SINCE_7)
+#define SINCE_4 (D4 | SINCE_6)
+#define ALL (SINCE_4 | OPENAPI)
+
+#define CORE VOCABULARY_CORE
+#define APPLICATOR VOCABULARY_APPLICATOR
+#define UNEVALUATED VOCABULARY_UNEVALUATED
+#define VALIDATION VOCABULARY_VALIDATION
+#define METADATA VOCABULARY_METADATA
+#define FORMAT VOCABULARY_FORMAT
+#define CONTENT VOCABULARY_CONTENT
+
+const schema_KeywordInfo schema_keywords[KEYWORD_COUNT] = {
+    {"$anchor", SINCE_2019, CORE, SHAPE_IDENTIFIER},
+    {"$defs", SINCE_2019, CORE, SHAPE_MAP},
+    {"$dynamicAnchor", D20, CORE, SHAPE_IDENTIFIER},
+    {"$dynamicRef", D20, CORE, SHAPE_STRING},
+    {"$id", SINCE_6, CORE, SHAPE_IDENTIFIER},
+    {"$recursiveAnchor", D19, CORE, SHAPE_BOOLEAN},
+    {"$recursiveRef", D19, CORE, SHAPE_STRING},
+    {"$ref", ALL, CORE, SHAPE_STRING},
+    {"$schema", SINCE_4, CORE, SHAPE_IDENTIFIER},
+    {"additionalItems", D4 | D6 | D7 | D19, APPLICATOR, SHAPE_SCHEMA},
+    {"additionalProperties", ALL, APPLICATOR, SHAPE_SCHEMA},
+    {"allOf", ALL, APPLICATOR, SHAPE_SCHEMAS},
+    {"anyOf", SINCE_4 | DRAFT_OPENAPI, APPLICATOR, SHAPE_SCHEMAS},
+    {"const", SINCE_6, VALIDATION, SHAPE_ANY},
+    {"contains", SINCE_6, APPLICATOR, SHAPE_SCHEMA},
+    {"contentSchema", SINCE_2019, CONTENT, SHAPE_SCHEMA},
+    {"default", ALL, METADATA, SHAPE_ANY},
+    {"definitions", ALL, CORE, SHAPE_MAP},
+    {"dependencies", SINCE_4, APPLICATOR, SHAPE_DEPENDENCIES},
+    {"dependentRequired", SINCE_2019, VALIDATION, SHAPE_NAME_MAP},
+    {"dependentSchemas", SINCE_2019, APPLICATOR, SHAPE_MAP},
+    {"discriminator", D20 | DRAFT_OPENAPI, METADATA, SHAPE_ANY},
+    {"else", SINCE_7, APPLICATOR, SHAPE_SCHEMA},
+    {"enum", ALL, VALIDATION, SHAPE_LIST},
+    {"exclusiveMaximum", ALL, VALIDATION, SHAPE_LIMIT},
+    {"exclusiveMinimum", ALL, VALIDATION, SHAPE_LIMIT},
+    {"format", ALL, FORMAT, SHAPE_STRING},
+    {"id", D4, CORE, SHAPE_IDENTIFIER},
+    {"if", SINCE_7, APPLICATOR, SHAPE_SCHEMA},
+    {"items", ALL, APPLICATOR, SHAPE_ITEMS},
+    {"maxContains", SINCE_2019, VALIDATION, SHAPE_COUNT},
+    {"maxItems", ALL, VALIDATION, SHAPE_COUNT},
+    {"maxLength", ALL, VALIDATION, SHAPE_COUNT},
+    {"maxProperties", ALL, VALIDATION, SHAPE_COUNT},
+    {"maximum", ALL, VALIDATION, SHAPE_NUMBER},
+    {"minContains", SINCE_2019, VALIDATION, SHAPE_COUNT},
+    {"minItems", ALL, VALIDATION, SHAPE_COUNT},
+    {"minLength", ALL, VALIDATION, SHAPE_COUNT},
+    {"minProperties", ALL, VALIDATION, SHAPE_COUNT},
+    {"minimum", ALL, VALIDATION, SHAPE_NUMBER},
+    {"multipleOf", ALL, VALIDATION, SHAPE_POSITIVE},
+    {"not", SINCE_4 | DRAFT_OPENAPI, APPLICATOR, SHAPE_SCHEMA},
+    {"nullable", DRAFT_OPENAPI, VALIDATION, SHAPE_BOOLEAN},
+    {"oneOf", SINCE_4 | DRAFT_OPENAPI, APPLICATOR, SHAPE_SCHEMAS},
+    {"pattern", ALL, VALIDATION, SHAPE_STRING},
+    {"patternProperties", SINCE_4, APPLICATOR, SHAPE_MAP},
+    {"prefixItems", D20, APPLICATOR, SHAPE_SCHEMAS},
+    {"properties", ALL, APPLICATOR, SHAPE_MAP},
+    {"propertyNames", SINCE_6, APPLICATOR, SHAPE_SCHEMA},
+    {"required", ALL, VALIDATION, SHAPE_NAMES},
+    {"then", SINCE_7, APPLICATOR, SHAPE_SCHEMA},
+    {"type", ALL, VALIDATION, SHAPE_TYPE},
+    {"unevaluatedItems", SINCE_2019, UNEVALUATED, SHAPE_SCHEMA},
+    {"unevaluatedProperties", SINCE_2019, UNEVALUATED, SHAPE_SCHEMA},
+    {"uniqueItems", ALL, VALIDATION, SHAPE_BOOLEAN},
+};
+
+schema_KeywordId schema_keyword_find(const char *name, size_t len) {
+  int low = 0, high = KEYWORD_COUNT - 1;
+  if (strlen(name) != len) return KEYWORD_NONE; /* a NUL inside */
+  while (low <= high) {
+    int middle = (low + high) / 2;
+    int order = strcmp(name, schema_keywords[middle].name);
+    if (order == 0) return (schema_KeywordId)middle;
+    if (order < 0) high = middle - 1;
+    else low = middle + 1;
+  }
+  return KEYWORD_NONE;
+}
+
+typedef struct NamedDialect {
+  const char *name, *uri;
+  uint8_t draft;
+} NamedDialect;
+
+static const NamedDialect dialects[] = {
+    {"2020-12", "https://json-schema.org/draft/2020-12/schema", D20},
+    {"2019-09", "https://json-schema.org/draft/2019-09/schema", D19},
+    {"7", "http://json-schema.org/draft-07/schema", D7},
+    {"6", "http://json-schema.org/draft-06/schema", D6},
+    {"4", "http://json-schema.org/draft-04/schema", D4},
+    {"openapi-3.1", "https://spec.openapis.org/oas/3.1/dialect/base", D20},
+    {"openapi-3.0", "", DRAFT_OPENAPI},
+    {"swagger-2.0", "", DRAFT_SWAGGER},
+    {NULL, NULL, 0},
+};
+
+static size_t without_fragment(const char *uri) {
+  size_t len = strlen(uri);
+  return len > 0 && uri[len - 1] == '#' ? len - 1 : len;
+}
+
+static void set_dialect(schema_Dialect *dialect, uint8_t draft) {
+  dialect->draft = draft;
+  dialect->vocabulary = VOCABULARY_ALL;
+}
+
+bool schema_dialect_by_uri(const char *uri, schema_Dialect *dialect) {
+  size_t len = without_fragment(uri);
+  const NamedDialect *d;
+  if (len > 7 && strncmp(uri, "https://json-schema.org/draft-0", 31) == 0) {
+    uri += 8; /* a common slip: https for the drafts that say http */
+    len -= 8;
+    for (d = dialects; d->name != NULL; d++) {
+      if (strlen(d->uri) == len + 7 && strncmp(d->uri + 7, uri, len) == 0)
+        return set_dialect(dialect, d->draft), true;
+    }
+    return false;
+  }
+  for (d = dialects; d->name != NULL; d++) {
+    if (len > 0 && strlen(d->uri) == len && strncmp(d->uri, uri, len) == 0)
+      return set_dialect(dialect, d->draft), true;
+  }
+  return false;
+}
+
+bool schema_dialect_by_name(const char *name, schema_Dialect *dialect) {
+  const NamedDialect *d;
+  if (strncmp(name, "draft", 5) == 0) {
+    name += 5;
+    if (*name == '-') name++;
+    if (*name == '0') name++;
+  }
+  for (d = dialects; d->name != NULL; d++) {
+    if (strcmp(d->name, name) == 0) return set_dialect(dialect, d->draft), true;
+  }
+  return false;
+}
+
+uint8_t schema_vocabulary_by_uri(const char *uri) {
+  static const struct {
+    const char *name;
+    uint8_t bits;
+  } names[] = {
+      {"core", CORE},
+      {"applicator", APPLICATOR},
+      {"unevaluated", UNEVALUATED},
+      {"validation", VALIDATION},
+      {"meta-data", METADATA},
+      {"format", FORMAT},
+      {"format-annotation", FORMAT},
+      {"format-assertion", FORMAT | VOCABULARY_ASSERTION},
+      {"content", CONTENT},
+      {NULL, 0},
+  };
+  static const char start[] = "https://json-schema.org/draft/20";
+  const char *name;
+  int i;
+  if (strncmp(uri, start, sizeof(start) - 1) != 0) return 0;
+  name = strstr(uri, "/vocab/");
+  if (name == NULL) return 0;
+  for (i = 0; names[i].name != NULL; i++) {
+    if (strcmp(names[i].name, name + 7) == 0) return names[i].bits;
+  }
+  return 0;
+}

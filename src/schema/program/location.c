@@ -1,0 +1,81 @@
+#include "schema/program/location.h"
+
+#define MAX_PARTS 32 /* strings on the stack before they are joined */
+
+void schema_push_token(lua_State *L, const char *text, size_t len) {
+  if (memchr(text, '~', len) == NULL && memchr(text, '/', len) == NULL) {
+    lua_pushlstring(L, text, len);
+    return;
+  }
+  lua_pushlstring(L, text, len);
+  luaL_gsub(L, lua_tostring(L, -1), "~", "~0");
+  luaL_gsub(L, lua_tostring(L, -1), "/", "~1");
+  lua_replace(L, -3);
+  lua_pop(L, 1);
+}
+
+/* Puts the string on top of the stack in front of the others. */
+static int prepend(lua_State *L, int parts) {
+  if (parts > 0) lua_insert(L, -(parts + 1));
+  if (++parts < MAX_PARTS) return parts;
+  lua_concat(L, parts);
+  return 1;
+}
+
+static void push_step(lua_State *L, int constants, const schema_Location *at) {
+  lua_pushfstring(L, "/%s", schema_keywords[at->keyword].name);
+  if (at->position >= 0) {
+    lua_pushfstring(L, "/%d", (int)at->position);
+    lua_concat(L, 2);
+  } else if (at->key != 0) {
+    size_t len;
+    const char *name;
+    ops_rawgeti(L, constants, (size_t)at->key);
+    name = lua_tolstring(L, -1, &len);
+    lua_pop(L, 1);
+    lua_pushliteral(L, "/");
+    schema_push_token(L, name, len);
+    lua_concat(L, 3);
+  }
+}
+
+void schema_push_location(lua_State *L, int constants, schema_LocationOf of,
+                          const void *owner, int32_t node,
+                          schema_KeywordId keyword) {
+  int parts = 0;
+  luaL_checkstack(L, MAX_PARTS + 8, "path");
+  if (keyword != KEYWORD_NONE) {
+    lua_pushfstring(L, "/%s", schema_keywords[keyword].name);
+    parts = prepend(L, parts);
+  }
+  while (node >= 0) {
+    const schema_Location *at = of(owner, node);
+    if (at->parent >= 0) {
+      push_step(L, constants, at);
+      parts = prepend(L, parts);
+    } else if (at->key != 0) {
+      ops_rawgeti(L, constants, (size_t)at->key);
+      parts = prepend(L, parts);
+    }
+    node = at->parent;
+  }
+  if (parts == 0) lua_pushliteral(L, "");
+  else lua_concat(L, parts);
+}
+
+void schema_push_path(lua_State *L, const schema_Step *step) {
+  int parts = 0;
+  luaL_checkstack(L, MAX_PARTS + 8, "path");
+  for (; step != NULL; step = step->outer) {
+    if (step->name == NULL) {
+      lua_pushfstring(L, "/%d", (int)step->index);
+    } else {
+      lua_pushliteral(L, "/");
+      schema_push_token(L, step->name, step->len);
+      lua_concat(L, 2);
+    }
+    parts = prepend(L, parts);
+  }
+  if (parts == 0) lua_pushliteral(L, "");
+  else lua_concat(L, parts);
+}

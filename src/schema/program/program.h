@@ -1,0 +1,347 @@
+/*
+** program.h - a compiled schema: nodes with instructions, and the
+** constants that they name, which a Lua table holds.  No machine runs here.
+*/
+#ifndef OPERATIONS_SCHEMA_PROGRAM_H
+#define OPERATIONS_SCHEMA_PROGRAM_H
+
+#include "format/format.h"
+#include "regex/regex.h"
+#include "schema/schema.h"
+#include "schema/program/keyword.h"
+#include "schema/program/location.h"
+#include "schema/program/vector.h"
+
+enum { /* JSON types, as a mask */
+       TYPE_NULL = 1,
+       TYPE_BOOLEAN = 2,
+       TYPE_INTEGER = 4,
+       TYPE_FRACTION = 8,
+       TYPE_NUMBER = TYPE_INTEGER | TYPE_FRACTION,
+       TYPE_STRING = 16,
+       TYPE_ARRAY = 32,
+       TYPE_OBJECT = 64,
+       TYPE_ANY = 127
+};
+
+typedef struct schema_Number {
+  double d;
+  int64_t i; /* exact, when is_integer */
+  bool is_integer;
+} schema_Number;
+
+typedef enum schema_Code {
+  /* for every value */
+  CODE_FALSE,
+  CODE_ENUM,    /* a: first member, b: count */
+  CODE_CONST,   /* a: member */
+  CODE_CALL,    /* a: node; keyword: $ref, allOf; b: position */
+  CODE_DYNAMIC, /* a: node when nothing in the dynamic scope has name b */
+  CODE_ANY_OF,  /* a: union */
+  CODE_ONE_OF,  /* a: union */
+  CODE_NOT,     /* a: node */
+  CODE_IF,      /* a: node, b: then or -1, c: else or -1 */
+  /* for strings */
+  CODE_MIN_LENGTH, /* n */
+  CODE_MAX_LENGTH, /* n */
+  CODE_PATTERN,    /* a: regex, b: constant, its source */
+  CODE_FORMAT,     /* format, a: constant, its name */
+  /* for numbers; INTEGER_BOUND: i holds the bound, else d */
+  CODE_MINIMUM,
+  CODE_MAXIMUM,
+  CODE_ABOVE, /* exclusiveMinimum */
+  CODE_BELOW, /* exclusiveMaximum */
+  CODE_MULTIPLE_OF,
+  CODE_NUMBER_FORMAT, /* b: NUMBER_FORMAT_..., a: constant, its name */
+  /* for arrays */
+  CODE_MIN_ITEMS,
+  CODE_MAX_ITEMS,
+  CODE_ITEMS,    /* a: first of the tuple in links, b: count, c: node of the
+                    others or -1 */
+  CODE_CONTAINS, /* a: node, b: at least, c: at most or -1 */
+  CODE_UNIQUE_ITEMS,
+  CODE_UNEVALUATED_ITEMS, /* a: node */
+  /* for objects */
+  CODE_MIN_PROPERTIES,
+  CODE_MAX_PROPERTIES,
+  CODE_MEMBERS,               /* a: object */
+  CODE_PROPERTY_NAMES,        /* a: node */
+  CODE_DEPENDENT_REQUIRED,    /* a: first name in links, b: count, c: key */
+  CODE_DEPENDENT_SCHEMA,      /* a: node, c: key */
+  CODE_UNEVALUATED_PROPERTIES /* a: node */
+} schema_Code;
+
+enum { NUMBER_FORMAT_INT32, NUMBER_FORMAT_INT64, NUMBER_FORMAT_FLOAT };
+
+#define INTEGER_BOUND 1
+
+typedef struct schema_Op {
+  uint8_t code;    /* schema_Code */
+  uint8_t keyword; /* schema_KeywordId, for issues */
+  uint16_t flag;
+  int32_t a, b, c;
+  union {
+    size_t n;
+    int64_t i;
+    double d;
+    format_Check format;
+  } u;
+} schema_Op;
+
+/* What the machine does with a value, by its Lua type (schema/compile/act.c).
+*An act
+** other than the last decides alone, without the node's instructions. */
+typedef enum schema_Act {
+  ACT_REFUSE,
+  ACT_ACCEPT,
+  ACT_NULL,    /* light userdata: NULL */
+  ACT_LENGTH,  /* strings: bounds of length */
+  ACT_TEXT,    /* strings: bounds of length, then the other instructions */
+  ACT_PATTERN, /* strings: one pattern */
+  ACT_TAG,     /* strings: one of a few interned ones */
+  ACT_INTEGER, /* numbers: integers within bounds */
+  ACT_NUMBER,  /* numbers: all within bounds */
+  ACT_MEMBERS, /* tables: objects, by their members */
+  ACT_ITEMS,   /* tables: arrays, by their length and items */
+  ACT_TAGGED,  /* tables: objects, by the branch that their tag names */
+  ACT_BRANCH,  /* the only branch of a union that takes this type decides */
+  ACT_REST
+} schema_Act;
+
+#define ACT_TYPES 12 /* Lua types; LuaJIT has one more */
+
+/* Of numbers and lengths.  A schema's first has none but those of doubles. */
+typedef struct schema_Bounds {
+  double low, high;         /* inclusive, within 2^53 */
+  size_t shortest, longest; /* code points */
+  size_t fewest_items, most_items;
+} schema_Bounds;
+
+/* A member of an enum, or a const. */
+typedef struct schema_Member {
+  const char *text; /* strings: borrowed from the constants, else NULL */
+  size_t len;
+  const void *address; /* strings: lua_topointer */
+  uint64_t hash;       /* schema_hash */
+  int32_t value;       /* constant */
+  uint8_t type;        /* TYPE_... */
+} schema_Member;
+
+/* The instructions of a node stand in one run: those for its value's kind,
+** then those for every value. */
+typedef struct schema_Node {
+  uint8_t acts[ACT_TYPES]; /* schema_Act */
+  uint16_t types;          /* TYPE_...: what the value may be */
+  uint8_t accepts_all;
+  uint8_t simple;   /* nothing but `types` is to check */
+  uint8_t fills;    /* a default lies at or below it */
+  uint8_t merges;   /* other schemas apply to the same value */
+  uint8_t is_false; /* the schema `false` */
+  uint8_t forwards; /* `target` may be checked in its place */
+  uint8_t whole;    /* takes objects, no arrays, and looks at every member */
+  uint8_t bounded;  /* `bounds` are its own */
+  int32_t tag_count;
+  const schema_Member *tags;         /* of ACT_TAG */
+  const regex_Regex *pattern;        /* of ACT_PATTERN */
+  const struct schema_Object *shape; /* of objects, only members are to check */
+  const struct schema_Node *item;    /* of ACT_ITEMS */
+  const struct schema_Union *choice; /* the union that is all that it says */
+  const schema_Bounds *bounds;
+  int32_t self;
+  int32_t texts; /* the first instruction for strings that is no bound */
+  int32_t strings, numbers, arrays, objects, every, end; /* instructions */
+  int32_t resource;
+  int32_t default_value; /* constant, 0 when none */
+  int32_t target; /* the node that this one merely refers to, or itself */
+  int32_t items, object; /* the CODE_ITEMS instruction, the object; or -1 */
+  schema_Location location;
+} schema_Node;
+
+typedef struct schema_Property {
+  const char *name; /* borrowed from the constants */
+  size_t len;
+  const schema_Node *check; /* `node`, or what it merely refers to */
+  int32_t key;              /* constant */
+  int32_t node;          /* what its value must be; true when only required */
+  int32_t default_value; /* constant, 0 when none: its node's, by $ref too */
+  int32_t fixed;         /* constant: the only value it can have, 0 when none */
+  uint8_t required, declared;
+} schema_Property;
+
+typedef struct schema_Pattern {
+  int32_t regex, node, source; /* source: constant */
+} schema_Pattern;
+
+#define PROGRAM_FEW 128 /* properties that fit on the stack all at once */
+
+/* A declared property in the hash of an object's names. */
+typedef struct schema_Entry {
+  const void *address; /* of the name: lua_topointer; NULL: nothing here */
+  const schema_Property *property;
+} schema_Entry;
+
+typedef struct schema_Object {
+  const schema_Property *properties; /* the first */
+  const schema_Entry *entries; /* NULL unless every member must be looked at,
+                                  and addresses alone tell what with */
+  int32_t first, count;        /* properties; the required ones first */
+  int32_t required;            /* how many are required */
+  int32_t pattern, patterns;   /* first and count of patternProperties */
+  int32_t additional;          /* node, -1 when none is given */
+  int32_t slots;               /* hash of the names: first slot, a power of 2 */
+  uint32_t mask;
+  uint64_t factor;    /* of the hash: few names, or none, share a slot */
+  uint8_t whole;      /* every member must be looked at, not only known ones */
+  uint8_t open;       /* casting keeps what it does not know */
+  uint8_t named;      /* casting keeps a few described ones and no others */
+  uint8_t long_names; /* some names are not interned */
+} schema_Object;
+
+/* The kinds of values that a union may have one branch for. */
+enum {
+  PICK_NULL,
+  PICK_BOOLEAN,
+  PICK_NUMBER,
+  PICK_STRING,
+  PICK_TABLE,
+  UNION_PICKS
+};
+
+/* Tags decide; hints only say which branch was meant. */
+typedef struct schema_Union {
+  int32_t first, count; /* links: nodes */
+  int32_t member;       /* of a union of consts: the first of theirs; or -1 */
+  int32_t key;          /* constant: the property that tells them apart, 0 */
+  int32_t tag, tags;    /* first and count of the tags */
+  int32_t hint_key;     /* constant: what OpenAPI's discriminator names, 0 */
+  int32_t hint, hints;  /* first and count of the tags that it gives */
+  const schema_Node *picks[UNION_PICKS]; /* the only ones to take a kind */
+} schema_Union;
+
+typedef struct schema_Tag {
+  const char *text; /* borrowed from the constants */
+  size_t len;
+  const void *address;            /* lua_topointer */
+  int32_t branch;                 /* position in the union */
+  const schema_Node *check;       /* the branch, or what it refers to */
+  const schema_Property *decided; /* by the tag alone, or NULL */
+} schema_Tag;
+
+typedef struct schema_Dynamic {
+  int32_t resource, name, node;
+} schema_Dynamic;
+
+/* The first constant of every schema. */
+#define PROGRAM_ARRAY_MT 1
+
+/* The userdata "operations.schema".  Its uservalue is the constants table. */
+struct schema_Schema {
+  const void *kind; /* program_kind, until it is collected */
+  ops_Alloc alloc;
+  const core_State *core;
+  schema_Vector nodes, ops, properties, patterns, objects, members, unions,
+      tags, links, slots, entries, regexes, dynamics, bounds;
+  int32_t root;
+  int32_t issue_limit;
+  bool has_dynamic;      /* the dynamic scope matters */
+  bool keyless;          /* no check looks at the constants */
+  bool by_address;       /* `name_offset` holds for every property */
+  ptrdiff_t name_offset; /* from a string's lua_topointer to its first byte */
+};
+
+/* Marks the userdata: its metatable would be two more things to fetch. */
+extern const char program_kind[];
+
+/* The bound of an instruction for numbers. */
+static inline double program_bound(const schema_Op *op) {
+  return op->flag & INTEGER_BOUND ? (double)op->u.i : op->u.d;
+}
+
+/* The schema at stack index `i`, or NULL when there is none. */
+static inline schema_Schema *program_to(lua_State *L, int i) {
+  schema_Schema *s = (schema_Schema *)lua_touserdata(L, i);
+  return s != NULL && ops_rawlen(L, i) == sizeof(*s) && s->kind == program_kind
+             ? s
+             : NULL;
+}
+
+/* Pushes an empty schema userdata; its uservalue is a new table. */
+schema_Schema *program_new(lua_State *L, const core_State *core);
+void program_free(schema_Schema *s);
+
+/* Gives back room that no item takes; before anything points to items. */
+void program_trim(schema_Schema *s);
+
+void program_open(lua_State *L, const luaL_Reg *methods);
+
+#define PROGRAM_AT(name, Type, field)                                          \
+  static inline Type *program_##name(const schema_Schema *s, int32_t i) {      \
+    return &((Type *)s->field.items)[i];                                       \
+  }
+
+PROGRAM_AT(node, schema_Node, nodes)
+PROGRAM_AT(op, schema_Op, ops)
+PROGRAM_AT(property, schema_Property, properties)
+PROGRAM_AT(pattern, schema_Pattern, patterns)
+PROGRAM_AT(object, schema_Object, objects)
+PROGRAM_AT(member, schema_Member, members)
+PROGRAM_AT(union, schema_Union, unions)
+PROGRAM_AT(tag, schema_Tag, tags)
+PROGRAM_AT(link, int32_t, links)
+PROGRAM_AT(slot, int32_t, slots)
+PROGRAM_AT(entry, schema_Entry, entries)
+PROGRAM_AT(regex, regex_Regex *, regexes)
+PROGRAM_AT(dynamic, schema_Dynamic, dynamics)
+PROGRAM_AT(bounds, schema_Bounds, bounds)
+
+/* The node that is checked in place of one that merely refers to it. */
+static inline const schema_Node *program_target(const schema_Schema *s,
+                                                int32_t node) {
+  const schema_Node *n = program_node(s, node);
+  return n->forwards ? program_node(s, n->target) : n;
+}
+
+/* Strings of up to this size are interned: equal means the same address. */
+#if LUA_VERSION_NUM >= 502
+#define PROGRAM_INTERNED 40
+#else
+#define PROGRAM_INTERNED ((size_t)-1)
+#endif
+
+static inline bool program_same(const char *a, size_t a_len, const char *b,
+                                size_t b_len) {
+  return a == b || (a_len == b_len && a_len > PROGRAM_INTERNED &&
+                    memcmp(a, b, a_len) == 0);
+}
+
+/* Where the hash has a name, by its address (lua_topointer). */
+static inline uint32_t program_slot_of(const schema_Object *object,
+                                       const void *address) {
+  return (uint32_t)(((uint64_t)(uintptr_t)address * object->factor) >> 40) &
+         object->mask;
+}
+
+/* What the address is taken for where only the bytes are at hand. */
+static inline const void *program_address_of(const schema_Schema *s,
+                                             const char *name) {
+  return (const void *)((uintptr_t)name - (uintptr_t)s->name_offset);
+}
+
+/* The declared property whose name is the interned string at `address`, or
+** NULL.  Of an object that has entries; some of them are free. */
+static inline const schema_Property *
+program_find_address(const schema_Object *object, const void *address) {
+  uint32_t i = program_slot_of(object, address);
+  for (;; i = (i + 1) & object->mask) {
+    const schema_Entry *entry = object->entries + i;
+    if (entry->address == address) return entry->property;
+    if (entry->address == NULL) return NULL;
+  }
+}
+
+/* The property `name` of an object, or NULL. */
+const schema_Property *program_find(const schema_Schema *s,
+                                    const schema_Object *object,
+                                    const char *name, size_t len);
+
+#endif

@@ -1,0 +1,42 @@
+/*
+** schema.h - compiled JSON Schemas as the rest of the core uses them.  All
+** functions want the core state as upvalue 1 of the running C function, take
+** stack indices, and raise only when memory is out.
+*/
+#ifndef OPERATIONS_SCHEMA_H
+#define OPERATIONS_SCHEMA_H
+
+#include "value/core.h"
+
+typedef struct schema_Schema schema_Schema;
+
+typedef enum schema_Mode { SCHEMA_OFF, SCHEMA_CAST, SCHEMA_FORCE } schema_Mode;
+
+/* NULL when the value at `i` is no compiled schema. */
+schema_Schema *schema_to(lua_State *L, int i);
+
+/* Does the value conform?  Pushes nothing, allocates nothing in Lua. */
+bool schema_valid(lua_State *L, int schema, int value);
+
+/* Pushes an array of issues { path, schemaPath, keyword, message, params },
+** empty when the value conforms. */
+void schema_push_issues(lua_State *L, int schema, int value);
+
+/* Pushes "/title: expected string, got integer (and 2 more)" for an array of
+** issues that is not empty. */
+void schema_push_summary(lua_State *L, int issues);
+
+/* Pushes the value itself, or a copy with defaults filled in, copied only
+** where something was filled in; true when it is a copy.  Never converts. */
+bool schema_fill(lua_State *L, int schema, int value);
+
+/* Pushes the value moved towards the schema (SCHEMA_OFF: itself) and, when
+** asked, an array of changes { path, kind, old, new }.  Says whether the result
+** conforms. */
+bool schema_cast(lua_State *L, int schema, int value, int mode, bool changes);
+
+/* Does it accept every object and say nothing more about objects?  Then an
+** absent input can be taken for {}. */
+bool schema_accepts_every_object(lua_State *L, int schema);
+
+#endif

@@ -1,0 +1,353 @@
+/*
+** system_lua.c - operations.system: what Lua's own library lacks of the
+** operating system and the scanner, the command line and stores of secrets
+** need.  Reads directories and file kinds, writes private files, has signals
+** end a program in order; keeps nothing open.
+*/
+#include <dirent.h>
+#include <errno.h>
+#include <fcntl.h>
+#include <limits.h>
+#include <signal.h>
+#include <stdbool.h>
+#include <stdio.h>
+#include <stdlib.h>
+#include <sys/stat.h>
+#include <sys/time.h>
+#include <unistd.h>
+
+#include "lua/compat.h"
+
+#define DIRECTORY_NAME "operations.system.directory"
+
+/* Closed by __gc when an error cuts the listing short. */
+typedef struct system_Directory {
+  DIR *dir;
+} system_Directory;
+
+static const char *check_path(lua_State *L, int i) {
+  size_t length;
+  const char *path = luaL_checklstring(L, i, &length);
+  luaL_argcheck(L, strlen(path) == length, i, "path with a zero byte");
+  return path;
+}
+
+/* Returns nil, "PATH: what the system says" */
+static int push_failure(lua_State *L, const char *path, int error) {
+  lua_pushnil(L);
+  lua_pushfstring(L, "%s: %s", path, strerror(error));
+  return 2;
+}
+
+/* directory:__gc() */
+static int directory_gc(lua_State *L) {
+  system_Directory *directory =
+      (system_Directory *)luaL_checkudata(L, 1, DIRECTORY_NAME);
+  if (directory->dir != NULL) closedir(directory->dir);
+  directory->dir = NULL;
+  return 0;
+}
+
+static system_Directory *new_directory(lua_State *L) {
+  system_Directory *directory =
+      (system_Directory *)lua_newuserdata(L, sizeof(*directory));
+  directory->dir = NULL;
+  if (luaL_newmetatable(L, DIRECTORY_NAME)) {
+    lua_pushcfunction(L, directory_gc);
+    lua_setfield(L, -2, "__gc");
+  }
+  lua_setmetatable(L, -2);
+  return directory;
+}
+
+static bool is_dots(const char *name) {
+  return strcmp(name, ".") == 0 || strcmp(name, "..") == 0;
+}
+
+/* system.list(path) -> array of the names in a directory, unsorted |
+** nil, message */
+static int system_list(lua_State *L) {
+  const char *path = check_path(L, 1);
+  system_Directory *directory = new_directory(L);
+  const struct dirent *entry;
+  size_t n = 0;
+  lua_newtable(L);
+  directory->dir = opendir(path);
+  if (directory->dir == NULL) return push_failure(L, path, errno);
+  while ((errno = 0, entry = readdir(directory->dir)) != NULL) {
+    if (is_dots(entry->d_name)) continue;
+    lua_pushstring(L, entry->d_name);
+    ops_rawseti(L, -2, ++n);
+  }
+  if (errno != 0) return push_failure(L, path, errno);
+  closedir(directory->dir);
+  directory->dir = NULL;
+  return 1;
+}
+
+/* system.kind(path) -> "file" | "directory" | "other", identity | nil, message
+** Follows links; two paths with one identity are the same file. */
+static int system_kind(lua_State *L) {
+  const char *path = check_path(L, 1);
+  struct stat st;
+  char identity[64];
+  if (stat(path, &st) != 0) return push_failure(L, path, errno);
+  lua_pushstring(L, S_ISDIR(st.st_mode)   ? "directory"
+                    : S_ISREG(st.st_mode) ? "file"
+                                          : "other");
+  snprintf(identity, sizeof(identity), "%llx:%llx",
+           (unsigned long long)st.st_dev, (unsigned long long)st.st_ino);
+  lua_pushstring(L, identity);
+  return 2;
+}
+
+/* system.is_terminal(descriptor) -> boolean */
+static int system_is_terminal(lua_State *L) {
+  lua_pushboolean(L, isatty((int)luaL_checkinteger(L, 1)));
+  return 1;
+}
+
+static bool write_all(int fd, const char *text, size_t n) {
+  while (n > 0) {
+    ssize_t written = write(fd, text, n);
+    if (written < 0 && errno != EINTR) return false;
+    if (written > 0) {
+      text += written;
+      n -= (size_t)written;
+    }
+  }
+  return true;
+}
+
+/* The whole file or none of it is there at any time: written under another
+** name, then renamed.  Returns 0 or errno. */
+static int replace_file(const char *path, char *draft, const char *text,
+                        size_t n) {
+  int error = 0, fd = mkostemp(draft, O_CLOEXEC); /* mode 0600 */
+  if (fd < 0) return errno;
+  if (!write_all(fd, text, n) || fsync(fd) != 0) error = errno;
+  if (close(fd) != 0 && error == 0) error = errno;
+  if (error == 0 && rename(draft, path) != 0) error = errno;
+  if (error != 0) unlink(draft);
+  return error;
+}
+
+/* system.write_private(path, text) -> true | nil, message
+** The file is its owner's only (mode 0600), one that was there is replaced. */
+static int system_write_private(lua_State *L) {
+  size_t n;
+  const char *path = check_path(L, 1);
+  const char *text = luaL_checklstring(L, 2, &n);
+  char draft[PATH_MAX];
+  int error;
+  if (snprintf(draft, sizeof(draft), "%s.XXXXXX", path) >= (int)sizeof(draft))
+    return push_failure(L, path, ENAMETOOLONG);
+  error = replace_file(path, draft, text, n);
+  if (error != 0) return push_failure(L, path, error);
+  lua_pushboolean(L, 1);
+  return 1;
+}
+
+/* Makes a directory and those above it, each mode 0700.  Returns 0 or errno. */
+static int make_directories(char *path) {
+  char *slash = path;
+  struct stat st;
+  do {
+    slash = strchr(slash + 1, '/');
+    if (slash != NULL) *slash = '\0';
+    if (mkdir(path, 0700) != 0 && errno != EEXIST) return errno;
+    if (slash != NULL) *slash = '/';
+  } while (slash != NULL);
+  if (stat(path, &st) != 0) return errno;
+  return S_ISDIR(st.st_mode) ? 0 : ENOTDIR;
+}
+
+/* system.make_private_directory(path) -> true | nil, message
+** Those that are there are left as they are. */
+static int system_make_private_directory(lua_State *L) {
+  const char *path = check_path(L, 1);
+  char copy[PATH_MAX];
+  int error;
+  luaL_argcheck(L, *path != '\0', 1, "path expected");
+  if (snprintf(copy, sizeof(copy), "%s", path) >= (int)sizeof(copy))
+    return push_failure(L, path, ENAMETOOLONG);
+  error = make_directories(copy);
+  if (error != 0) return push_failure(L, path, error);
+  lua_pushboolean(L, 1);
+  return 1;
+}
+
+static void on_broken_pipe(int number) {
+  (void)number;
+}
+
+/* system.survive_broken_pipes(): writes to a pipe that nobody reads fail and no
+** longer end the process.  A handler, as programs it starts inherit none. */
+static int system_survive_broken_pipes(lua_State *L) {
+  struct sigaction action;
+  (void)L;
+  memset(&action, 0, sizeof(action));
+  action.sa_handler = on_broken_pipe;
+  action.sa_flags = SA_RESTART;
+  (void)sigemptyset(&action.sa_mask);
+  (void)sigaction(SIGPIPE, &action, NULL);
+  return 0;
+}
+
+/* Interruption: of the process, as signals are, so there is one of it. */
+
+#define INTERRUPTION_NAME "operations.system.interruption"
+#define ALARM_US 100000
+#define PATIENCE 10 /* alarms */
+
+static const int ending_signals[] = {SIGINT, SIGTERM, SIGHUP};
+#define ENDING_SIGNALS (sizeof(ending_signals) / sizeof(*ending_signals))
+
+static struct {
+  lua_State *L;                 /* its main thread; NULL: nothing to raise in */
+  volatile sig_atomic_t caught; /* and not raised yet */
+  volatile sig_atomic_t alarms; /* since then; -1 until the first */
+  volatile sig_atomic_t raised;
+  bool held;
+} interruption;
+
+static void end_by(int number) {
+  (void)signal(number, SIG_DFL);
+  (void)raise(number);
+}
+
+static int raise_caught(lua_State *L) {
+  interruption.raised = interruption.caught;
+  interruption.caught = 0;
+  lua_pushliteral(L, "interrupted!");
+  return lua_error(L);
+}
+
+/* LuaJIT calls it in any coroutine, Lua 5.4 in the main thread alone. */
+static void raise_anywhere(lua_State *L, lua_Debug *ar) {
+  (void)ar;
+  if (L != interruption.L || interruption.held) return;
+  lua_sethook(L, NULL, 0, 0);
+  if (interruption.caught != 0) (void)raise_caught(L);
+}
+
+static void set_alarm(void) {
+  struct itimerval once = {{0, 0}, {0, ALARM_US}};
+  (void)setitimer(ITIMER_REAL, &once, NULL);
+}
+
+/* timeout(1) tells a process and then its group: what comes twice at once is
+** one signal.  One that comes while Lua does not get to raise the first, as in
+** a loop of C, ends the process. */
+static void on_ending_signal(int number) {
+  if (interruption.L == NULL || interruption.alarms < 0) return;
+  if (interruption.caught == 0) {
+    interruption.caught = number;
+    interruption.alarms = -1;
+    set_alarm();
+  } else if (interruption.alarms >= PATIENCE) {
+    end_by(number);
+  }
+}
+
+/* It also wakes a wait that began just after the signal had come. */
+static void on_alarm(int number) {
+  (void)number;
+  interruption.alarms++;
+  if (interruption.L == NULL || interruption.caught == 0) return;
+  if (!interruption.held)
+    lua_sethook(interruption.L, raise_anywhere,
+                LUA_MASKCALL | LUA_MASKRET | LUA_MASKCOUNT, 1);
+  set_alarm();
+}
+
+/* The alarm leaves what waits in C, so that Lua gets to raise. */
+static void handle(int number, void (*handler)(int)) {
+  struct sigaction action, before;
+  memset(&action, 0, sizeof(action));
+  action.sa_handler = handler;
+  action.sa_flags = number == SIGALRM ? 0 : SA_RESTART;
+  (void)sigfillset(&action.sa_mask);
+  if (sigaction(number, NULL, &before) == 0 && before.sa_handler != SIG_IGN)
+    (void)sigaction(number, &action, NULL); /* nohup is heeded */
+}
+
+/* interruption:__gc(): the state is closed.  Shells tell a program that a
+** signal has ended from one that ended by itself, and leave their loops. */
+static int interruption_gc(lua_State *L) {
+  int number = interruption.raised;
+  size_t i;
+  (void)L;
+  interruption.L = NULL;
+  for (i = 0; i < ENDING_SIGNALS; i++) handle(ending_signals[i], SIG_DFL);
+  if (number == 0) return 0;
+  (void)fflush(NULL);
+  end_by(number);
+  return 0;
+}
+
+/* system.catch_signals(): from here on INT, TERM and HUP wait to be raised in
+** this, the main thread; where that takes long they are raised anywhere in it.
+** One that was raised ends the process when the state is closed. */
+static int system_catch_signals(lua_State *L) {
+  size_t i;
+  if (interruption.L != NULL) return 0;
+  lua_newuserdata(L, 1);
+  if (luaL_newmetatable(L, INTERRUPTION_NAME)) {
+    lua_pushcfunction(L, interruption_gc);
+    lua_setfield(L, -2, "__gc");
+  }
+  lua_setmetatable(L, -2);
+  ops_rawsetp(L, LUA_REGISTRYINDEX, &interruption);
+  interruption.L = L;
+  handle(SIGALRM, on_alarm);
+  for (i = 0; i < ENDING_SIGNALS; i++)
+    handle(ending_signals[i], on_ending_signal);
+  return 0;
+}
+
+/* system.hold_signals(fn, ...) -> what `fn(...)` returns; meanwhile they are
+** raised by `raise_signal` only. */
+static int system_hold_signals(lua_State *L) {
+  bool before = interruption.held;
+  int status;
+  luaL_checkany(L, 1);
+  interruption.held = true;
+  status = lua_pcall(L, lua_gettop(L) - 1, LUA_MULTRET, 0);
+  interruption.held = before;
+  return status == 0 ? lua_gettop(L) : lua_error(L);
+}
+
+/* system.raise_signal(): raises "interrupted!" when one was caught. */
+static int system_raise_signal(lua_State *L) {
+  return interruption.caught != 0 ? raise_caught(L) : 0;
+}
+
+/* system.interrupted() -> the number of the signal that was raised | nil */
+static int system_interrupted(lua_State *L) {
+  if (interruption.raised == 0) lua_pushnil(L);
+  else lua_pushinteger(L, interruption.raised);
+  return 1;
+}
+
+static const luaL_Reg system_functions[] = {
+    {"list", system_list},
+    {"kind", system_kind},
+    {"is_terminal", system_is_terminal},
+    {"write_private", system_write_private},
+    {"make_private_directory", system_make_private_directory},
+    {"survive_broken_pipes", system_survive_broken_pipes},
+    {"catch_signals", system_catch_signals},
+    {"hold_signals", system_hold_signals},
+    {"raise_signal", system_raise_signal},
+    {"interrupted", system_interrupted},
+    {NULL, NULL},
+};
+
+LUALIB_API int luaopen_operations_system(lua_State *L);
+
+int luaopen_operations_system(lua_State *L) {
+  lua_newtable(L);
+  ops_setfuncs(L, system_functions, 0);
+  return 1;
+}

@@ -1,0 +1,78 @@
+#include "transfer/brotli.h"
+
+#include <dlfcn.h>
+#include <stdint.h>
+
+/* What we use of libbrotlidec.  libcurl has loaded it if it decodes br at all;
+** we have nothing to build against. */
+typedef struct Decoder Decoder;
+
+enum { FAILED = 0, FULL = 3 };
+
+typedef struct Library {
+  Decoder *(*create)(void *alloc, void *release, void *ud);
+  void (*destroy)(Decoder *decoder);
+  int (*decode)(Decoder *decoder, size_t *in_left, const uint8_t **in,
+                size_t *out_left, uint8_t **out, size_t *total);
+  const uint8_t *(*take)(Decoder *decoder, size_t *size);
+  int (*finished)(const Decoder *decoder);
+} Library;
+
+struct brotli_Check {
+  Library library;
+  Decoder *decoder; /* owned; NULL once the bytes made no sense */
+};
+
+/* POSIX has functions and data pointers alike; C does not say so. */
+static bool find(void *from, const char *name, void *function) {
+  void *symbol = from != NULL ? dlsym(from, name) : NULL;
+  *(void **)function = symbol;
+  return symbol != NULL;
+}
+
+static bool load(Library *library) {
+  void *loaded = dlopen("libbrotlidec.so.1", RTLD_LAZY | RTLD_NOLOAD);
+  bool complete =
+      find(loaded, "BrotliDecoderCreateInstance", &library->create) &&
+      find(loaded, "BrotliDecoderDestroyInstance", &library->destroy) &&
+      find(loaded, "BrotliDecoderDecompressStream", &library->decode) &&
+      find(loaded, "BrotliDecoderTakeOutput", &library->take) &&
+      find(loaded, "BrotliDecoderIsFinished", &library->finished);
+  if (loaded != NULL) dlclose(loaded); /* libcurl keeps it */
+  return complete;
+}
+
+brotli_Check *brotli_new(const ops_Alloc *alloc) {
+  brotli_Check *check = ops_alloc(alloc, sizeof(*check));
+  if (check == NULL) return NULL;
+  if (load(&check->library) &&
+      (check->decoder = check->library.create(NULL, NULL, NULL)) != NULL)
+    return check;
+  ops_free(alloc, check, sizeof(*check));
+  return NULL;
+}
+
+void brotli_free(const ops_Alloc *alloc, brotli_Check *check) {
+  if (check == NULL) return;
+  if (check->decoder != NULL) check->library.destroy(check->decoder);
+  ops_free(alloc, check, sizeof(*check));
+}
+
+void brotli_feed(brotli_Check *check, const char *bytes, size_t length) {
+  const uint8_t *in = (const uint8_t *)bytes;
+  int result = FULL;
+  while (check->decoder != NULL && result == FULL) {
+    size_t none = 0, all = 0;
+    uint8_t *out = NULL;
+    result =
+        check->library.decode(check->decoder, &length, &in, &none, &out, NULL);
+    (void)check->library.take(check->decoder, &all); /* all there is: dropped */
+    if (result != FAILED) continue;
+    check->library.destroy(check->decoder);
+    check->decoder = NULL;
+  }
+}
+
+bool brotli_whole(const brotli_Check *check) {
+  return check->decoder != NULL && check->library.finished(check->decoder);
+}

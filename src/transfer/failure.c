@@ -1,0 +1,135 @@
+#include "transfer/http.h"
+
+static const struct {
+  CURLcode code;
+  const char *kind;
+} kinds[] = {
+    {CURLE_COULDNT_RESOLVE_HOST, "dns"},
+    {CURLE_COULDNT_RESOLVE_PROXY, "dns"},
+    {CURLE_COULDNT_CONNECT, "connect"},
+    {CURLE_PROXY, "connect"},
+    {CURLE_OPERATION_TIMEDOUT, "timeout"},
+    {CURLE_SSL_CONNECT_ERROR, "tls"},
+    {CURLE_PEER_FAILED_VERIFICATION, "tls"},
+    {CURLE_SSL_CERTPROBLEM, "tls"},
+    {CURLE_SSL_CIPHER, "tls"},
+    {CURLE_SSL_CACERT_BADFILE, "tls"},
+    {CURLE_SSL_ISSUER_ERROR, "tls"},
+    {CURLE_SSL_ENGINE_NOTFOUND, "tls"},
+    {CURLE_SSL_ENGINE_SETFAILED, "tls"},
+    {CURLE_SSL_ENGINE_INITFAILED, "tls"},
+    {CURLE_SSL_CRL_BADFILE, "tls"},
+    {CURLE_SSL_PINNEDPUBKEYNOTMATCH, "tls"},
+    {CURLE_SSL_INVALIDCERTSTATUS, "tls"},
+    {CURLE_USE_SSL_FAILED, "tls"},
+    {CURLE_SSL_SHUTDOWN_FAILED, "tls"},
+    {CURLE_PARTIAL_FILE, "truncated"},
+    {CURLE_GOT_NOTHING, "reset"},
+    {CURLE_SEND_ERROR, "reset"},
+    {CURLE_RECV_ERROR, "reset"},
+    {CURLE_SEND_FAIL_REWIND, "reset"},
+    {CURLE_HTTP2_STREAM, "reset"},
+    {CURLE_BAD_CONTENT_ENCODING, "encoding"},
+    {CURLE_OUT_OF_MEMORY, "memory"},
+    {CURLE_URL_MALFORMAT, "request"},
+    {CURLE_OK, "protocol"}, /* all others */
+};
+
+const char *http_kind_of(CURLcode code) {
+  size_t i = 0;
+  while (kinds[i].code != code && kinds[i].code != CURLE_OK) i++;
+  return kinds[i].kind;
+}
+
+/* Which of curl's own two times was up. */
+static const char *phase_of(const http_Transfer *t) {
+  double connected = 0;
+  curl_easy_getinfo(t->easy->curl, CURLINFO_PRETRANSFER_TIME, &connected);
+  return connected > 0 ? "total" : "connect";
+}
+
+/* Did a proxy refuse to connect us?  Nothing was sent to the server then. */
+static bool is_refused(const http_Transfer *t) {
+  long status = 0;
+  curl_easy_getinfo(t->easy->curl, CURLINFO_HTTP_CONNECTCODE, &status);
+  return status >= 300;
+}
+
+/* One code stands for a lost connection, bad chunks, what a TLS server says
+** when it is too late for a handshake to fail, and what a proxy refuses. */
+static const char *kind_of_loss(const http_Transfer *t) {
+  if (strstr(t->message, "chunk") != NULL) return "protocol";
+  if (is_refused(t)) return "connect";
+  return strstr(t->message, " alert ") != NULL ? "tls" : "reset";
+}
+
+/* curl's words for a header line of more than 100 KiB: out of memory. */
+static bool is_long_line(const http_Transfer *t, CURLcode code) {
+  double began = 0;
+  curl_easy_getinfo(t->easy->curl, CURLINFO_STARTTRANSFER_TIME, &began);
+  return code == CURLE_OUT_OF_MEMORY && began > 0 && !t->head_complete;
+}
+
+/* Lost with a connection, not by what came over it. */
+static bool is_loss(const http_Transfer *t, CURLcode code) {
+  switch (code) {
+  case CURLE_SEND_ERROR:
+  case CURLE_GOT_NOTHING: return true;
+  case CURLE_RECV_ERROR: return strcmp(t->kind, "reset") == 0;
+  default: return false;
+  }
+}
+
+/* So over HTTP/2, which is sure only when an answer says so: curl fails to send
+** (a window's update) when the server is gone, and forgets what the server said
+** before, often all of an answer but that this was its end. */
+static bool is_shared_loss(const http_Transfer *t, CURLcode code) {
+  long version = CURL_HTTP_VERSION_2_0;
+  if (!t->shared || (t->stream && t->head_complete)) return false;
+  if (t->head_complete)
+    curl_easy_getinfo(t->easy->curl, CURLINFO_HTTP_VERSION, &version);
+  if (version != CURL_HTTP_VERSION_2_0) return false;
+  return code == CURLE_PARTIAL_FILE || code == CURLE_HTTP2 || is_loss(t, code);
+}
+
+/* Lost with a connection that served others too: curl does not try all such
+** requests again. */
+static bool is_stale(const http_Transfer *t, CURLcode code) {
+  long opened = 1;
+  curl_easy_getinfo(t->easy->curl, CURLINFO_NUM_CONNECTS, &opened);
+  if (opened == 0 && !t->head_complete && is_loss(t, code)) return true;
+  return is_shared_loss(t, code);
+}
+
+void http_judge(http_Transfer *t, CURLcode code) {
+  if (t->kind != NULL) return; /* we stopped it ourselves */
+  if (code != CURLE_OK)
+    memcpy(t->message, t->easy->message, sizeof(t->message));
+  if (is_long_line(t, code)) {
+    http_fail(t, "size", "a line of the headers is larger than allowed");
+  } else if (code == CURLE_WRITE_ERROR) { /* not by us, so by its decoder */
+    http_fail(t, "encoding",
+              "the compressed body cannot be decoded to its end");
+  } else if (code != CURLE_OK) {
+    t->kind = http_kind_of(code);
+    if (code == CURLE_OPERATION_TIMEDOUT) t->phase = phase_of(t);
+    if (t->message[0] == '\0' && t->reason == NULL)
+      t->reason = curl_easy_strerror(code);
+    if (code == CURLE_RECV_ERROR) t->kind = kind_of_loss(t);
+    if (code == CURLE_PARTIAL_FILE && !t->head_complete) t->kind = "reset";
+    if (is_stale(t, code)) t->phase = "reused";
+  } else if (t->coding.kind != CODING_NONE && !coding_whole(&t->coding)) {
+    http_fail(t, "truncated", "the compressed body was cut short");
+  } else if (!t->head_complete) {
+    http_fail(t, "truncated", "the answer ended before its head did");
+  }
+}
+
+void http_fail(http_Transfer *t, const char *kind, const char *reason) {
+  t->kind = kind;
+  t->reason = reason;
+}
+
+const char *http_reason(const http_Transfer *t) {
+  return t->reason != NULL ? t->reason : t->message;
+}

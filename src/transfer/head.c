@@ -1,0 +1,171 @@
+#include "http/fields.h"
+#include "transfer/http.h"
+
+#include <ctype.h>
+#include <stdlib.h>
+#include <strings.h>
+
+#define MAX_INFORMATIONAL 10
+#define MAX_DIGITS 18  /* of a length */
+#define USUAL_HEAD 512 /* bytes */
+
+static bool fail(http_Transfer *t, const char *kind, const char *reason) {
+  t->kind = kind;
+  t->reason = reason;
+  return false;
+}
+
+static bool fail_size(http_Transfer *t, const char *reason, size_t limit) {
+  t->limit = limit;
+  return fail(t, "size", reason);
+}
+
+static bool is_blank(char c) {
+  return c == ' ' || c == '\t';
+}
+
+/* Remembers where the value of Content-Type is, if that is one line. */
+static void note_type(http_Transfer *t, const char *line,
+                      const fields_Field *field) {
+  bool first = t->type == 0;
+  if (field->folded ? first : field->name_len != 12) return;
+  if (!field->folded && strncasecmp(field->name, "content-type", 12) != 0)
+    return;
+  t->type = t->head.len + (size_t)(field->value - line);
+  t->type_len = first ? field->value_len : 0;
+}
+
+/* RFC 9110, 5.5: a CR within a value may be a line's end to others. */
+static void without_cr(char *value, size_t length) {
+  char *cr = value, *end = value + length;
+  while ((cr = memchr(cr, '\r', (size_t)(end - cr))) != NULL) *cr++ = ' ';
+}
+
+/* Keeps a line, with an end. */
+static bool keep_line(http_Transfer *t, const char *line,
+                      const fields_Field *field) {
+  size_t size = (size_t)(field->value + field->value_len - line);
+  if (field->name_len == 0 && (!field->folded || t->head.len == 0)) return true;
+  note_type(t, line, field);
+  if (t->head.capacity == 0 && size < USUAL_HEAD)
+    (void)buffer_grow(&t->head, USUAL_HEAD); /* at once, not step by step */
+  if (size == 0) size = 1; /* the blank that says that it goes on */
+  if (!buffer_add(&t->head, line, size) || !buffer_add_char(&t->head, '\n'))
+    return fail(t, "memory", "not enough memory for the headers");
+  without_cr(t->head.data + t->head.len - 1 - field->value_len,
+             field->value_len);
+  return true;
+}
+
+static bool is(const char *text, size_t length, const char *name) {
+  return length == strlen(name) && strncasecmp(text, name, length) == 0;
+}
+
+/* Digits at *p, moved behind them; negative when there are none, or too many.
+ */
+static int64_t read_length(const char **p, const char *end) {
+  const char *start = *p;
+  int64_t length = 0;
+  while (*p < end && isdigit((unsigned char)**p) && *p - start < MAX_DIGITS)
+    length = length * 10 + (*(*p)++ - '0');
+  return *p > start ? length : -1;
+}
+
+/* RFC 9112, 6.3: a list of equal lengths stands for one of them; answers with
+** two different ones are not to be trusted. */
+static bool check_length(http_Transfer *t, const fields_Field *field) {
+  const char *p = field->value, *end = p + field->value_len;
+  do {
+    int64_t length = read_length(&p, end);
+    if (length < 0) return fail(t, "protocol", "Content-Length is no length");
+    if (t->length >= 0 && t->length != length)
+      return fail(t, "protocol", "two different Content-Length headers");
+    t->length = length;
+    while (p < end && (is_blank(*p) || *p == ',')) p++;
+  } while (p < end);
+  return true;
+}
+
+static bool begin_block(http_Transfer *t, const char *line, size_t length) {
+  const char *space = memchr(line, ' ', length);
+  t->status = space != NULL ? atoi(space + 1) : 0;
+  t->head.len = t->head_bytes = 0;
+  t->type = t->type_len = 0;
+  t->length = -1;
+  t->chunked = false;
+  t->coding.kind = CODING_NONE;
+  if (t->status >= 200 || t->status == 101) return true;
+  if (++t->informational > MAX_INFORMATIONAL)
+    return fail(t, "protocol", "too many informational (1xx) answers");
+  return true;
+}
+
+/* No body, and none is missing. */
+static bool has_no_body(const http_Transfer *t) {
+  return t->bodiless || t->length == 0 || t->status == 204 || t->status == 304;
+}
+
+static void end_block(http_Transfer *t) {
+  if (t->status < 200 && t->status != 101) return;
+  t->head_complete = true;
+  http_head_end(t);
+  if (t->stream) reactor_say(&t->op, REACTOR_HEAD, false);
+  if (has_no_body(t)) t->coding.kind = CODING_NONE;
+  /* Turns curl's debug function on: the only way to see encoded bytes. */
+  if (t->coding.kind != CODING_NONE) {
+    t->easy->watched = true;
+    curl_easy_setopt(t->easy->curl, CURLOPT_VERBOSE, 1L);
+  }
+  /* RFC 9112, 6.3: two framings at once may be an attack on who comes next. */
+  if (t->chunked && t->length >= 0) {
+    t->easy->closing = true;
+    curl_easy_setopt(t->easy->curl, CURLOPT_FORBID_REUSE, 1L);
+  }
+}
+
+/* What it says of the body. */
+static bool heed(http_Transfer *t, const fields_Field *field) {
+  switch (field->name_len) { /* most are none of these */
+  case 14:
+    return !is(field->name, 14, "content-length") || check_length(t, field);
+  case 16:
+    if (is(field->name, 16, "content-encoding") && t->decode)
+      coding_begin(&t->coding, coding_kind(field->value, field->value_len),
+                   t->op.reactor->alloc);
+    return true;
+  case 17:
+    if (is(field->name, 17, "transfer-encoding")) t->chunked = true;
+    return true;
+  default: return true;
+  }
+}
+
+static bool take_field(http_Transfer *t, const char *line, size_t length) {
+  fields_Field field;
+  bool whole = fields_read(line, length, &field);
+  if (whole && !heed(t, &field)) return false;
+  t->head_bytes += length;
+  if (t->head_bytes > t->max_headers)
+    return fail_size(t, "the headers are larger than max_headers",
+                     t->max_headers);
+  return !whole || keep_line(t, line, &field);
+}
+
+/* Not part of the head, but of its limit. */
+static bool take_trailer(http_Transfer *t, size_t length) {
+  t->trailers += length;
+  if (t->trailers <= t->max_headers) return true;
+  return fail_size(t, "the trailers are larger than max_headers",
+                   t->max_headers);
+}
+
+bool http_head_line(http_Transfer *t, const char *line, size_t length) {
+  if (t->head_complete) return take_trailer(t, length);
+  if (length > 5 && strncasecmp(line, "HTTP/", 5) == 0)
+    return begin_block(t, line, length);
+  if (length <= 2 && (line[0] == '\r' || line[0] == '\n')) {
+    end_block(t);
+    return true;
+  }
+  return take_field(t, line, length);
+}

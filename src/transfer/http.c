@@ -1,0 +1,555 @@
+#include "transfer/http.h"
+
+#include <stdlib.h>
+#include <strings.h>
+#include <sys/epoll.h>
+#include <sys/socket.h>
+#include <unistd.h>
+
+#define MAX_IDLE_EASY 64
+#define MAX_IDLE_CONNECTIONS 256
+
+/* What may lie in a socket's buffers without having gone anywhere. */
+#define SOCKET_FULL 65536
+
+/* Bytes of a body that are not worth being lent. */
+#define SMALL_BODY 16384
+
+/* For every request curl looks through all connections to its host: streams,
+** many of which may stay open, have a multi handle of their own. */
+enum { POOL_REQUESTS, POOL_STREAMS, POOLS };
+
+struct http_Pool {
+  CURLM *multi;
+  reactor_Reactor *reactor;
+  reactor_Time due; /* when curl wants to be called */
+  reactor_OnReady on_ready;
+  size_t running; /* transfers */
+};
+
+/* curl's part of a reactor. */
+typedef struct http_Engine {
+  http_Pool pools[POOLS];
+  http_Sockets sockets;
+  size_t idle_count;
+  http_Easy *idle[MAX_IDLE_EASY]; /* for the next */
+} http_Engine;
+
+static http_Engine *engine_of(const reactor_Reactor *r) {
+  return (http_Engine *)r->engine_data;
+}
+
+/* What curl calls.  Nothing here may reach Lua. */
+
+static int on_socket(CURL *easy, curl_socket_t fd, int what, void *ud,
+                     void *socket_ud);
+
+static int on_timer(CURLM *multi, long timeout_ms, void *ud) {
+  (void)multi;
+  ((http_Pool *)ud)->due =
+      timeout_ms < 0 ? REACTOR_NEVER : reactor_after((double)timeout_ms);
+  return 0;
+}
+
+static http_Transfer *transfer_of(void *ud) {
+  return ((http_Easy *)ud)->transfer;
+}
+
+static curl_socket_t on_open_socket(void *ud, curlsocktype purpose,
+                                    struct curl_sockaddr *address) {
+  http_Transfer *t = transfer_of(ud);
+  int fd;
+  (void)purpose;
+  if (t->public_only && !http_is_public(&address->addr)) {
+    t->reason = "the address is none of the public internet";
+    return CURL_SOCKET_BAD;
+  }
+  fd = socket(address->family, address->socktype | SOCK_CLOEXEC,
+              address->protocol);
+  if (fd < 0) return CURL_SOCKET_BAD;
+  if (reactor_opened(t->op.reactor, fd)) {
+    http_socket_opened(t, fd);
+    return fd;
+  }
+  close(fd);
+  return CURL_SOCKET_BAD;
+}
+
+static int on_close_socket(void *ud, curl_socket_t fd) {
+  reactor_closing((reactor_Reactor *)ud, fd);
+  return close(fd);
+}
+
+static http_Sockets *sockets_of(const http_Transfer *t) {
+  return &engine_of(t->op.reactor)->sockets;
+}
+
+/* May others' answers be on their way over the transfer's connection? */
+static bool is_among_others(const http_Transfer *t, int port) {
+  return t->shared && t->pool->running > 1 &&
+         !http_sockets_is_single(sockets_of(t), port);
+}
+
+/* Did the server say something on a connection that nobody used? */
+static bool is_unasked(http_Transfer *t, int port) {
+  long opened = 0;
+  curl_easy_getinfo(t->easy->curl, CURLINFO_NUM_CONNECTS, &opened);
+  if (opened == 0)
+    return !is_among_others(t, port) &&
+           http_sockets_unasked(sockets_of(t), port);
+  http_sockets_add(sockets_of(t), t, port);
+  t->port = port;
+  return false;
+}
+
+/* The first answer on a connection says whether it could carry more. */
+static void learn_version(const http_Transfer *t) {
+  long version = CURL_HTTP_VERSION_2_0;
+  if (t->port == 0 || !t->shared) return;
+  curl_easy_getinfo(t->easy->curl, CURLINFO_HTTP_VERSION, &version);
+  http_sockets_set_single(sockets_of(t), t->port,
+                          version <= CURL_HTTP_VERSION_1_1);
+}
+
+/* Before a request is sent. One that must not be sent twice goes over another
+** connection only when nothing of it went over the first. */
+static int on_request(void *ud, char *ip, char *local_ip, int port,
+                      int local_port) {
+  http_Transfer *t = transfer_of(ud);
+  long before = t->requested;
+  (void)ip, (void)local_ip, (void)port;
+  if (is_unasked(t, local_port)) {
+    t->unasked = true;
+    return CURL_PREREQFUNC_ABORT;
+  }
+  curl_easy_getinfo(t->easy->curl, CURLINFO_REQUEST_SIZE, &t->requested);
+  if (!t->once || before < 0 || t->requested <= before)
+    return CURL_PREREQFUNC_OK;
+  http_fail(t, "reset",
+            "the connection was lost; the request may have been read");
+  return CURL_PREREQFUNC_ABORT;
+}
+
+static size_t on_header(char *line, size_t size, size_t n, void *ud) {
+  return http_head_line(transfer_of(ud), line, size * n) ? size * n : 0;
+}
+
+static size_t on_body(char *bytes, size_t size, size_t n, void *ud) {
+  http_Transfer *t = transfer_of(ud);
+  size_t length = size * n;
+  if (t->held || (t->stream && t->body.len >= t->window)) {
+    t->paused = true;
+    return CURL_WRITEFUNC_PAUSE;
+  }
+  if (length > t->max_body - t->received) {
+    http_fail(t, "size", "the body is larger than max_body");
+    t->limit = t->max_body;
+    return 0;
+  }
+  if (!buffer_add(&t->body, bytes, length)) {
+    http_fail(t, "memory", "not enough memory for the body");
+    return 0;
+  }
+  t->received += length;
+  if (t->idle_timeout > 0) t->heard = reactor_now();
+  if (t->coding.kind != CODING_NONE) coding_decoded(&t->coding, bytes, length);
+  if (t->stream) reactor_say(&t->op, REACTOR_DATA, false);
+  return length;
+}
+
+static int on_debug(CURL *easy, curl_infotype type, char *bytes, size_t length,
+                    void *ud) {
+  http_Transfer *t = transfer_of(ud);
+  (void)easy;
+  if (type == CURLINFO_DATA_IN && t != NULL && t->head_complete)
+    coding_feed(&t->coding, bytes, length);
+  return 0;
+}
+
+/* The end of a transfer */
+
+static void drop_easy(reactor_Reactor *r, http_Easy *easy) {
+  http_easy_close(easy);
+  ops_free(&r->alloc, easy, sizeof(*easy));
+}
+
+static void count(http_Transfer *t, bool counted) {
+  if (counted && !t->counted) t->pool->running++;
+  if (!counted && t->counted) t->pool->running--;
+  t->counted = counted;
+}
+
+void http_release(http_Transfer *t) {
+  reactor_Reactor *r = t->op.reactor;
+  http_Engine *engine = engine_of(r);
+  reactor_timer_unset(r, &t->op.timer);
+  if (t->easy != NULL) {
+    count(t, false);
+    curl_multi_remove_handle(t->pool->multi, t->easy->curl);
+    t->easy->transfer = NULL;
+    if (t->special || engine->idle_count == MAX_IDLE_EASY)
+      drop_easy(r, t->easy);
+    else engine->idle[engine->idle_count++] = t->easy;
+    t->easy = NULL;
+  }
+  coding_end(&t->coding);
+}
+
+http_Easy *http_take(http_Transfer *t) {
+  http_Easy *easy = t->easy;
+  reactor_timer_unset(t->op.reactor, &t->op.timer);
+  count(t, false);
+  easy->transfer = NULL;
+  t->easy = NULL;
+  return easy;
+}
+
+void http_close(reactor_Reactor *r, http_Pool *pool, http_Easy *easy) {
+  curl_multi_remove_handle(pool->multi, easy->curl);
+  drop_easy(r, easy);
+}
+
+void http_free(http_Transfer *t) {
+  buffer_free(&t->head);
+  buffer_free(&t->body);
+  buffer_free(&t->upload);
+}
+
+static void stop(reactor_Op *op) {
+  http_Transfer *t = (http_Transfer *)op;
+  /* A forked child must not end a connection that it only has a copy of. */
+  if (reactor_usable(op->reactor)) http_release(t);
+  http_free(t);
+}
+
+/* A small answer that is there whole before its head was pulled. */
+static void join(http_Transfer *t) {
+  if (!t->joins || t->kind != NULL || t->body.len > SMALL_BODY) return;
+  if (!(t->op.pending & REACTOR_HEAD)) return;
+  t->op.pending &= ~(unsigned)(REACTOR_HEAD | REACTOR_DATA);
+  t->stream = false;
+}
+
+/* Nothing was sent: the request goes over a connection of its own. */
+static bool renew(http_Transfer *t) {
+  CURL *curl = t->easy->curl;
+  if (!t->unasked || t->kind != NULL) return false;
+  t->unasked = false;
+  curl_multi_remove_handle(t->pool->multi, curl); /* which closes the other */
+  curl_easy_setopt(curl, CURLOPT_FRESH_CONNECT, 1L);
+  t->easy->fresh = 1;
+  if (curl_multi_add_handle(t->pool->multi, curl) == CURLM_OK) return true;
+  http_fail(t, "memory", "libcurl refused the transfer");
+  return false;
+}
+
+static void end(http_Transfer *t, CURLcode code) {
+  if (renew(t)) return;
+  if (t->on_connected != NULL && code == CURLE_OK) {
+    t->on_connected(t);
+    return;
+  }
+  http_judge(t, code);
+  http_release(t);
+  join(t);
+  reactor_say(&t->op, t->kind != NULL ? REACTOR_ERROR : REACTOR_DONE, true);
+}
+
+void http_lose(http_Transfer *t, const char *reason) {
+  http_fail(t, "reset", reason);
+  http_release(t);
+  reactor_say(&t->op, REACTOR_ERROR, true);
+}
+
+static void late(http_Transfer *t, const char *phase, const char *reason) {
+  http_fail(t, "timeout", reason);
+  t->phase = phase;
+  end(t, CURLE_OK);
+}
+
+static reactor_Time after(double ms) {
+  return ms > 0 ? reactor_after(ms) : REACTOR_NEVER;
+}
+
+/* Who waits has less time than the transfer; it is told first. */
+static bool set_timer(http_Transfer *t, reactor_Time due) {
+  if (t->deadline < due) due = t->deadline;
+  return due == REACTOR_NEVER ||
+         reactor_timer_set(t->op.reactor, &t->op.timer, due);
+}
+
+static bool is_past_deadline(http_Transfer *t) {
+  if (t->deadline == REACTOR_NEVER || t->deadline > reactor_now()) return false;
+  late(t, "deadline", "the deadline passed");
+  return true;
+}
+
+/* The time for the first byte begins again while a long body is on its way. */
+static bool still_sending(http_Transfer *t) {
+  curl_off_t sent = 0;
+  bool moved;
+  curl_easy_getinfo(t->easy->curl, CURLINFO_SIZE_UPLOAD_T, &sent);
+  moved = t->starving || sent - t->sent >= SOCKET_FULL;
+  t->sent = sent;
+  return moved;
+}
+
+static void on_late(reactor_Op *op) {
+  http_Transfer *t = (http_Transfer *)op;
+  if (is_past_deadline(t)) return;
+  if (still_sending(t) && set_timer(t, reactor_after(t->first_byte))) return;
+  late(t, "first_byte", "no answer within the time for the first byte");
+}
+
+static void on_idle(reactor_Op *op) {
+  http_Transfer *t = (http_Transfer *)op;
+  reactor_Time now = reactor_now(),
+               limit = (reactor_Time)(t->idle_timeout * 1e6);
+  if (is_past_deadline(t)) return;
+  if (t->paused || t->starving) t->heard = now; /* it is us who are slow */
+  if (now < t->heard + limit && set_timer(t, t->heard + limit)) return;
+  late(t, "idle", "nothing came within the idle time");
+}
+
+void http_head_end(http_Transfer *t) {
+  learn_version(t);
+  reactor_timer_unset(t->op.reactor, &t->op.timer);
+  if (t->stream) t->deadline = REACTOR_NEVER;
+  t->op.timer.on_due = on_idle;
+  if (t->idle_timeout > 0) t->heard = reactor_now();
+  (void)set_timer(t, after(t->idle_timeout));
+}
+
+static void collect(const http_Pool *pool) {
+  CURLMsg *message;
+  int left;
+  while ((message = curl_multi_info_read(pool->multi, &left)) != NULL) {
+    CURLcode code = message->data.result;
+    http_Easy *easy = NULL;
+    if (message->msg != CURLMSG_DONE) continue;
+    curl_easy_getinfo(message->easy_handle, CURLINFO_PRIVATE, (char **)&easy);
+    end(easy->transfer, code);
+  }
+}
+
+/* The engine's place in the reactor */
+
+static void act(const http_Pool *pool, curl_socket_t fd, int events) {
+  int running;
+  curl_multi_socket_action(pool->multi, fd, events, &running);
+  collect(pool);
+}
+
+static void ready(const http_Pool *pool, int fd, uint32_t events) {
+  int what = 0;
+  if (events & (EPOLLIN | EPOLLHUP)) what |= CURL_CSELECT_IN;
+  if (events & EPOLLOUT) what |= CURL_CSELECT_OUT;
+  if (events & EPOLLERR) what |= CURL_CSELECT_ERR;
+  act(pool, fd, what);
+}
+
+static void on_request_ready(reactor_Reactor *r, int fd, uint32_t events) {
+  ready(&engine_of(r)->pools[POOL_REQUESTS], fd, events);
+}
+
+static void on_stream_ready(reactor_Reactor *r, int fd, uint32_t events) {
+  ready(&engine_of(r)->pools[POOL_STREAMS], fd, events);
+}
+
+static int on_socket(CURL *easy, curl_socket_t fd, int what, void *ud,
+                     void *socket_ud) {
+  const http_Pool *pool = (const http_Pool *)ud;
+  uint32_t want = 0;
+  (void)easy, (void)socket_ud;
+  if (what == CURL_POLL_IN || what == CURL_POLL_INOUT) want |= EPOLLIN;
+  if (what == CURL_POLL_OUT || what == CURL_POLL_INOUT) want |= EPOLLOUT;
+  /* Out of memory: the transfer's own timeouts end it. */
+  (void)reactor_watch(pool->reactor, fd, want, pool->on_ready);
+  return 0;
+}
+
+static reactor_Time engine_due(const reactor_Reactor *r) {
+  const http_Pool *pools = engine_of(r)->pools;
+  reactor_Time requests = pools[POOL_REQUESTS].due;
+  reactor_Time streams = pools[POOL_STREAMS].due;
+  return requests < streams ? requests : streams;
+}
+
+static void engine_run(reactor_Reactor *r, reactor_Time now) {
+  int i;
+  for (i = 0; i < POOLS; i++) {
+    http_Pool *pool = &engine_of(r)->pools[i];
+    if (pool->due > now) continue;
+    pool->due = REACTOR_NEVER; /* first: curl may set a new one meanwhile */
+    act(pool, CURL_SOCKET_TIMEOUT, 0);
+  }
+}
+
+static void engine_close(reactor_Reactor *r) {
+  http_Engine *engine = engine_of(r);
+  int i;
+  while (engine->idle_count > 0)
+    drop_easy(r, engine->idle[--engine->idle_count]);
+  for (i = 0; i < POOLS; i++) curl_multi_cleanup(engine->pools[i].multi);
+  ops_free(&r->alloc, engine, sizeof(*engine));
+  r->engine_data = NULL;
+}
+
+static const reactor_Engine http_engine = {engine_due, engine_run,
+                                           engine_close};
+
+static bool open_pool(http_Pool *pool, reactor_Reactor *r,
+                      reactor_OnReady on_pool_ready) {
+  pool->reactor = r;
+  pool->due = REACTOR_NEVER;
+  pool->on_ready = on_pool_ready;
+  pool->multi = curl_multi_init();
+  if (pool->multi == NULL) return false;
+  curl_multi_setopt(pool->multi, CURLMOPT_SOCKETFUNCTION, on_socket);
+  curl_multi_setopt(pool->multi, CURLMOPT_SOCKETDATA, pool);
+  curl_multi_setopt(pool->multi, CURLMOPT_TIMERFUNCTION, on_timer);
+  curl_multi_setopt(pool->multi, CURLMOPT_TIMERDATA, pool);
+  return true;
+}
+
+static bool open_engine(reactor_Reactor *r) {
+  http_Engine *engine;
+  if (r->engine != NULL) return true;
+  if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) return false;
+  engine = ops_alloc(&r->alloc, sizeof(*engine));
+  if (engine == NULL) return false;
+  memset(engine, 0, sizeof(*engine));
+  http_sockets_init(&engine->sockets);
+  r->engine_data = engine;
+  if (!open_pool(&engine->pools[POOL_REQUESTS], r, on_request_ready) ||
+      !open_pool(&engine->pools[POOL_STREAMS], r, on_stream_ready)) {
+    engine_close(r);
+    return false;
+  }
+  r->engine = &http_engine;
+  return true;
+}
+
+/* The start of a transfer */
+
+static void set_callbacks(http_Easy *kept, reactor_Reactor *r) {
+  CURL *easy = kept->curl;
+  curl_easy_setopt(easy, CURLOPT_PRIVATE, kept);
+  curl_easy_setopt(easy, CURLOPT_OPENSOCKETFUNCTION, on_open_socket);
+  curl_easy_setopt(easy, CURLOPT_OPENSOCKETDATA, kept);
+  curl_easy_setopt(easy, CURLOPT_CLOSESOCKETFUNCTION, on_close_socket);
+  curl_easy_setopt(easy, CURLOPT_CLOSESOCKETDATA, r);
+  curl_easy_setopt(easy, CURLOPT_HEADERFUNCTION, on_header);
+  curl_easy_setopt(easy, CURLOPT_HEADERDATA, kept);
+  curl_easy_setopt(easy, CURLOPT_WRITEFUNCTION, on_body);
+  curl_easy_setopt(easy, CURLOPT_WRITEDATA, kept);
+  curl_easy_setopt(easy, CURLOPT_DEBUGFUNCTION, on_debug);
+  curl_easy_setopt(easy, CURLOPT_DEBUGDATA, kept);
+  curl_easy_setopt(easy, CURLOPT_PREREQFUNCTION, on_request);
+  curl_easy_setopt(easy, CURLOPT_PREREQDATA, kept);
+}
+
+static http_Easy *new_easy(reactor_Reactor *r) {
+  http_Easy *easy = ops_alloc(&r->alloc, sizeof(*easy));
+  if (easy == NULL) return NULL;
+  memset(easy, 0, sizeof(*easy));
+  if (http_easy_open(easy) == CURLE_OK) {
+    set_callbacks(easy, r);
+    return easy;
+  }
+  drop_easy(r, easy);
+  return NULL;
+}
+
+static http_Easy *take_easy(http_Transfer *t) {
+  http_Engine *engine = engine_of(t->op.reactor);
+  http_Easy *easy = engine->idle_count > 0 ? engine->idle[--engine->idle_count]
+                                           : new_easy(t->op.reactor);
+  if (easy != NULL) easy->transfer = t;
+  return easy;
+}
+
+static bool refuse(http_Transfer *t, const char *kind, const char *reason) {
+  http_fail(t, kind, reason);
+  reactor_stop(&t->op);
+  return false;
+}
+
+static void take_options(http_Transfer *t, const http_Request *q) {
+  t->max_body = q->max_body;
+  t->max_headers = q->max_headers;
+  t->window = q->window;
+  t->stream = q->stream;
+  t->joins = q->stream && q->join;
+  t->decode = q->decode;
+  t->idle_timeout = q->idle_timeout;
+  t->first_byte = q->first_byte_timeout;
+  t->deadline = after(q->deadline);
+  t->public_only = q->public_only;
+  t->once = q->once;
+  t->requested = -1;
+  t->bodiless = strcmp(q->method, "HEAD") == 0;
+  t->length = -1;
+}
+
+bool http_start(reactor_Reactor *r, http_Transfer *t, const http_Request *q) {
+  CURLcode code;
+  if (!open_engine(r)) {
+    http_fail(t, "memory", "libcurl could not be started");
+    return false;
+  }
+  buffer_init(&t->head, r->alloc, SIZE_MAX / 2);
+  buffer_init(&t->body, r->alloc, SIZE_MAX / 2);
+  buffer_init(&t->upload, r->alloc, SIZE_MAX / 2);
+  t->pool = &engine_of(r)->pools[q->stream ? POOL_STREAMS : POOL_REQUESTS];
+  take_options(t, q);
+  t->op.stop = stop;
+  t->op.timer.op = &t->op;
+  t->op.timer.on_due = on_late;
+  reactor_start(r, &t->op);
+  t->easy = take_easy(t);
+  if (t->easy == NULL) return refuse(t, "memory", "no memory for a transfer");
+  code = http_set_request(t, q);
+  if (code != CURLE_OK)
+    return refuse(t, http_kind_of(code), curl_easy_strerror(code));
+  if (!set_timer(t, after(q->first_byte_timeout)))
+    return refuse(t, "memory", "no memory for a timer");
+  /* curl counts the connections in use too: without them in the limit, many
+  ** at once would leave no connection to be used again. */
+  curl_multi_setopt(t->pool->multi, CURLMOPT_MAXCONNECTS,
+                    (long)(MAX_IDLE_CONNECTIONS + r->active_count));
+  if (curl_multi_add_handle(t->pool->multi, t->easy->curl) != CURLM_OK)
+    return refuse(t, "memory", "libcurl refused the transfer");
+  count(t, true);
+  return true;
+}
+
+static void go_on(http_Transfer *t) {
+  if (t->easy == NULL || !t->paused || t->held) return;
+  t->paused = false; /* first: what curl kept back arrives within the call */
+  t->heard = reactor_now();
+  curl_easy_pause(t->easy->curl, t->starving ? CURLPAUSE_SEND : CURLPAUSE_CONT);
+}
+
+const char *http_lend(http_Transfer *t, size_t max, size_t *length) {
+  t->read += t->lent;
+  t->lent = 0;
+  if (t->read == t->body.len) {
+    if (t->easy == NULL) buffer_free(&t->body);
+    t->read = t->body.len = 0;
+    go_on(t); /* may bring more at once */
+  }
+  *length = t->body.len - t->read;
+  if (*length > max) *length = max;
+  t->lent = *length;
+  return *length > 0 ? t->body.data + t->read : NULL;
+}
+
+void http_pause(http_Transfer *t) {
+  t->held = true;
+}
+
+void http_resume(http_Transfer *t) {
+  t->held = false;
+  go_on(t);
+}

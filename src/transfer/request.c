@@ -1,0 +1,291 @@
+/*
+** request.c - what a request asks of curl's easy handle.
+*/
+#include "transfer/http.h"
+
+#include <stdio.h>
+#include <strings.h>
+#include <unistd.h>
+
+static bool has(int feature) {
+  return (curl_version_info(CURLVERSION_NOW)->features & feature) != 0;
+}
+
+/* The codings that this libcurl undoes.  It would write this line anew, letter
+** by letter, for every request. */
+static void write_codings(char *line, size_t room) {
+  bool gzip = has(CURL_VERSION_LIBZ), brotli = has(CURL_VERSION_BROTLI);
+  bool zstd = has(CURL_VERSION_ZSTD);
+  snprintf(line, room, "Accept-Encoding: %s%s%s%s%s%s",
+           gzip ? "deflate, gzip" : "", gzip && brotli ? ", " : "",
+           brotli ? "br" : "", (gzip || brotli) && zstd ? ", " : "",
+           zstd ? "zstd" : "", gzip || brotli || zstd ? "" : "identity");
+}
+
+CURLcode http_easy_open(http_Easy *kept) {
+  CURLcode code = CURLE_OK;
+  CURL *easy = kept->curl = curl_easy_init();
+  if (easy == NULL) return CURLE_OUT_OF_MEMORY;
+  write_codings(kept->codings, sizeof(kept->codings));
+  kept->max_age = kept->connect_timeout = -1; /* curl's own are others */
+  curl_easy_setopt(easy, CURLOPT_NOSIGNAL, 1L);
+  curl_easy_setopt(easy, CURLOPT_PATH_AS_IS, 1L);
+  curl_easy_setopt(easy, CURLOPT_TCP_KEEPALIVE, 1L);
+  curl_easy_setopt(easy, CURLOPT_SUPPRESS_CONNECT_HEADERS, 1L);
+  curl_easy_setopt(easy, CURLOPT_ERRORBUFFER, kept->message);
+  curl_easy_setopt(easy, CURLOPT_SSLVERSION, (long)CURL_SSLVERSION_TLSv1_2);
+  curl_easy_setopt(easy, CURLOPT_PROXY_SSLVERSION,
+                   (long)CURL_SSLVERSION_TLSv1_2);
+#if LIBCURL_VERSION_NUM >= 0x075500 /* 7.85 */
+  code = curl_easy_setopt(easy, CURLOPT_PROTOCOLS_STR, "http,https");
+#else
+  code = curl_easy_setopt(easy, CURLOPT_PROTOCOLS,
+                          CURLPROTO_HTTP | CURLPROTO_HTTPS);
+#endif
+  /* A CAPATH, which Debian's build sets, turns curl's cache of the CA bundle
+  ** off: 25 ms of parsing per TLS connection. */
+  curl_easy_setopt(easy, CURLOPT_CAPATH, NULL);
+  curl_easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, "");
+#if LIBCURL_VERSION_NUM >= 0x075700 /* 7.87 */
+  curl_easy_setopt(easy, CURLOPT_CA_CACHE_TIMEOUT, -1L);
+  /* Cancelling must not wait for a resolver thread. */
+  curl_easy_setopt(easy, CURLOPT_QUICK_EXIT, 1L);
+#endif
+  return code;
+}
+
+void http_easy_close(http_Easy *easy) {
+  if (easy->curl != NULL) curl_easy_cleanup(easy->curl);
+  curl_url_cleanup(easy->parsed);
+  curl_slist_free_all(easy->lines);
+}
+
+static void set_long(http_Easy *easy, CURLoption option, long *kept,
+                     long value) {
+  if (*kept == value) return;
+  *kept = value;
+  curl_easy_setopt(easy->curl, option, value);
+}
+
+/* Remembers a text of up to `room` - 1 bytes. */
+static void keep(char *kept, size_t room, const char *text) {
+  size_t length = strlen(text);
+  if (length < room) memcpy(kept, text, length + 1);
+  else kept[0] = '\0';
+}
+
+/* Parses what curl would otherwise parse, and write again, for every request.
+** An IPv6 address could lose its zone. */
+static CURLU *parse(const char *url) {
+  CURLU *parsed;
+  if (strlen(url) >= HTTP_KEPT_URL || strchr(url, '[') != NULL ||
+      (strncmp(url, "http://", 7) != 0 && strncmp(url, "https://", 8) != 0))
+    return NULL;
+  parsed = curl_url();
+  if (parsed == NULL ||
+      curl_url_set(parsed, CURLUPART_URL, url, CURLU_PATH_AS_IS) == CURLUE_OK)
+    return parsed;
+  curl_url_cleanup(parsed);
+  return NULL;
+}
+
+static CURLcode set_url(http_Easy *easy, const char *url) {
+  CURLcode code;
+  if (easy->url[0] != '\0' && strcmp(easy->url, url) == 0) return CURLE_OK;
+  easy->url[0] = '\0';
+  code = curl_easy_setopt(easy->curl, CURLOPT_URL, url);
+  if (code != CURLE_OK) return code;
+  curl_url_cleanup(easy->parsed);
+  easy->parsed = parse(url);
+  keep(easy->url, sizeof(easy->url), url);
+  return curl_easy_setopt(easy->curl, CURLOPT_CURLU, easy->parsed);
+}
+
+/* Header lines that take the place of the last request's, from `next` on. */
+typedef struct Lines {
+  struct curl_slist **next;
+  bool changed, failed;
+} Lines;
+
+static void add_line(Lines *lines, const char *line) {
+  if (lines->failed) return;
+  if (*lines->next == NULL || strcmp((*lines->next)->data, line) != 0) {
+    curl_slist_free_all(*lines->next);
+    *lines->next = curl_slist_append(NULL, line);
+    lines->changed = true;
+    lines->failed = *lines->next == NULL;
+  }
+  if (!lines->failed) lines->next = &(*lines->next)->next;
+}
+
+static CURLcode set_lines(http_Easy *easy, const http_Request *q) {
+  Lines lines = {&easy->lines, false, false};
+  const char *line;
+  size_t i;
+  for (i = 0; q->line != NULL && (line = q->line(q->line_ud, i)) != NULL; i++)
+    add_line(&lines, line);
+  if (q->decode) add_line(&lines, easy->codings);
+  if (*lines.next != NULL) {
+    curl_slist_free_all(*lines.next);
+    *lines.next = NULL;
+    lines.changed = true;
+  }
+  if (lines.changed)
+    curl_easy_setopt(easy->curl, CURLOPT_HTTPHEADER, easy->lines);
+  return lines.failed ? CURLE_OUT_OF_MEMORY : CURLE_OK;
+}
+
+/* Whether the method says that its body is empty: Content-Length: 0 */
+static bool wants_body(const char *method) {
+  return strcmp(method, "POST") == 0 || strcmp(method, "PUT") == 0 ||
+         strcmp(method, "PATCH") == 0;
+}
+
+static void set_verb(http_Easy *easy, const char *method, bool has_body) {
+  curl_easy_setopt(easy->curl, CURLOPT_POSTFIELDS, NULL); /* makes it a POST */
+  curl_easy_setopt(easy->curl, CURLOPT_HTTPGET, 1L);
+  if (strcmp(method, "HEAD") == 0 && !has_body) {
+    curl_easy_setopt(easy->curl, CURLOPT_NOBODY, 1L);
+    method = NULL;
+  } else if (strcmp(method, has_body ? "POST" : "GET") == 0) {
+    method = NULL;
+  }
+  curl_easy_setopt(easy->curl, CURLOPT_CUSTOMREQUEST, method);
+}
+
+static bool names_proxy(const char *variable) {
+  if ((variable[1] | 0x20) != 'l' && (variable[1] | 0x20) != 't') return false;
+  return strncasecmp(variable, "all_proxy=", 10) == 0 ||
+         strncasecmp(variable, "http_proxy=", 11) == 0 ||
+         strncasecmp(variable, "https_proxy=", 12) == 0;
+}
+
+/* Whether the environment may name a proxy: curl asks it for one name after
+** the other, with every request. */
+static bool is_proxied(void) {
+  char *const *variable = environ;
+  for (; variable != NULL && *variable != NULL; variable++) {
+    int first = **variable | 0x20; /* in lower case; most are none of these */
+    if ((first == 'a' || first == 'h') && names_proxy(*variable)) return true;
+  }
+  return false;
+}
+
+static CURLcode set_direct(http_Easy *easy, bool direct) {
+  if (direct == easy->direct) return CURLE_OK;
+  easy->direct = direct;
+  return curl_easy_setopt(easy->curl, CURLOPT_NOPROXY, direct ? "*" : NULL);
+}
+
+static void set_method(http_Easy *easy, const http_Request *q) {
+  bool has_body = q->body != NULL || wants_body(q->method);
+  if (has_body != easy->has_body || strcmp(easy->method, q->method) != 0) {
+    set_verb(easy, q->method, has_body);
+    easy->has_body = has_body;
+    keep(easy->method, sizeof(easy->method), q->method);
+  }
+  if (!has_body) return;
+  curl_easy_setopt(easy->curl, CURLOPT_POSTFIELDSIZE_LARGE,
+                   (curl_off_t)(q->body != NULL ? q->body_len : 0));
+  curl_easy_setopt(easy->curl, CURLOPT_POSTFIELDS,
+                   q->body != NULL ? q->body : "");
+}
+
+/* A body that comes by http_write: sent in chunks unless its size is known. It
+** cannot be sent again, so not over a connection that may be gone already. */
+static CURLcode set_upload(http_Transfer *t, const http_Request *q) {
+  CURL *easy = t->easy->curl;
+  curl_easy_setopt(easy, CURLOPT_CUSTOMREQUEST, q->method);
+  curl_easy_setopt(easy, CURLOPT_INFILESIZE_LARGE,
+                   q->upload_size < 0 ? (curl_off_t)-1
+                                      : (curl_off_t)q->upload_size);
+  curl_easy_setopt(easy, CURLOPT_READFUNCTION, http_on_read);
+  curl_easy_setopt(easy, CURLOPT_READDATA, t);
+  return curl_easy_setopt(easy, CURLOPT_UPLOAD, 1L);
+}
+
+static long milliseconds(double ms) {
+  if (ms <= 0) return 0;
+  if (ms < 1) return 1;
+  return ms > 2e9 ? 2000000000L : (long)ms;
+}
+
+/* What makes a handle unfit for other requests. */
+static CURLcode set_special(http_Transfer *t, const http_Request *q) {
+  const struct {
+    CURLoption option;
+    const char *value;
+  } given[] = {{CURLOPT_CAINFO, q->ca_file},
+               {CURLOPT_SSLCERT, q->cert_file},
+               {CURLOPT_SSLKEY, q->key_file},
+               {CURLOPT_KEYPASSWD, q->key_password},
+               {CURLOPT_PROXY, q->proxy}};
+  CURL *easy = t->easy->curl;
+  CURLcode code = CURLE_OK;
+  size_t i;
+  t->special = !q->decode || q->upload || q->connect_only;
+  for (i = 0; code == CURLE_OK && i < sizeof(given) / sizeof(*given); i++) {
+    if (given[i].value == NULL) continue;
+    t->special = true;
+    code = curl_easy_setopt(easy, given[i].option, given[i].value);
+  }
+  if (q->connect_only) {
+    curl_easy_setopt(easy, CURLOPT_CONNECT_ONLY, 1L);
+    curl_easy_setopt(easy, CURLOPT_HTTPPROXYTUNNEL, 1L);
+    /* What is spoken over a byte stream is not for TLS to choose. */
+    curl_easy_setopt(easy, CURLOPT_SSL_ENABLE_ALPN, 0L);
+  }
+  if (!q->decode) curl_easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, NULL);
+  if (q->upload && code == CURLE_OK) code = set_upload(t, q);
+  return code;
+}
+
+static bool is_safe(const http_Request *q) {
+  return strcmp(q->method, "GET") == 0 || strcmp(q->method, "HEAD") == 0;
+}
+
+/* Over TLS it may be HTTP/2, where one connection carries many.  A server that
+** closes it, as nginx does after 1000 requests, leaves some of them behind, and
+** nobody knows which it has seen: only what may be asked twice goes that way.
+** With HTTP/1.1 a server says beforehand that it will close. */
+static bool may_share(const http_Request *q) {
+  return is_safe(q) && q->body == NULL && !q->upload && !q->fresh &&
+         !q->connect_only && strncasecmp(q->url, "https:", 6) == 0;
+}
+
+/* What the head of the last answer made us set. */
+static void unset(http_Easy *easy) {
+  if (easy->watched) curl_easy_setopt(easy->curl, CURLOPT_VERBOSE, 0L);
+  if (easy->closing) curl_easy_setopt(easy->curl, CURLOPT_FORBID_REUSE, 0L);
+  easy->watched = easy->closing = false;
+}
+
+static void set_connection(http_Transfer *t, const http_Request *q) {
+  http_Easy *easy = t->easy;
+  t->shared = may_share(q);
+  set_long(easy, CURLOPT_TIMEOUT_MS, &easy->timeout, milliseconds(q->timeout));
+  set_long(easy, CURLOPT_CONNECTTIMEOUT_MS, &easy->connect_timeout,
+           milliseconds(q->connect_timeout));
+  set_long(easy, CURLOPT_MAXAGE_CONN, &easy->max_age,
+           milliseconds(q->keep_alive) / 1000);
+  set_long(easy, CURLOPT_HTTP_VERSION, &easy->version,
+           t->shared ? (long)CURL_HTTP_VERSION_2TLS
+                     : (long)CURL_HTTP_VERSION_1_1);
+  set_long(easy, CURLOPT_PIPEWAIT, &easy->wait, t->shared ? 1L : 0L);
+  /* What the address check let through must not be used by others' rules. */
+  set_long(easy, CURLOPT_FRESH_CONNECT, &easy->fresh,
+           q->public_only || q->upload || q->fresh || q->connect_only ? 1L
+                                                                      : 0L);
+}
+
+CURLcode http_set_request(http_Transfer *t, const http_Request *q) {
+  CURLcode code = set_url(t->easy, q->url);
+  if (code == CURLE_OK) code = set_lines(t->easy, q);
+  if (code == CURLE_OK)
+    code = set_direct(t->easy, q->proxy == NULL && !is_proxied());
+  if (code != CURLE_OK) return code;
+  unset(t->easy);
+  set_method(t->easy, q);
+  set_connection(t, q);
+  return set_special(t, q);
+}

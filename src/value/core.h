@@ -1,0 +1,129 @@
+/*
+** core.h - what the Lua-facing parts of operations.core share: one state per
+** Lua state, and how a Lua value is read as a JSON value.
+*/
+#ifndef OPERATIONS_CORE_H
+#define OPERATIONS_CORE_H
+
+#include <stdbool.h>
+
+#include "base/alloc.h"
+#include "lua/compat.h"
+
+/* Addresses of values that the module table anchors. Owned by Lua: a full
+** userdata, upvalue 1 of every function of operations.core. */
+typedef struct core_State {
+  const void *array_mt, *object_mt, *error_mt;
+  const void *foreign_null;    /* vim.NIL, or NULL */
+  int foreign_marks;           /* how many foreign metatables are known */
+  struct strings_Set *strings; /* of JSON texts; the registry anchors them */
+  struct core_Random *random;  /* NULL: ask the system each time */
+} core_State;
+
+static inline core_State *core_state(lua_State *L) {
+  return (core_State *)lua_touserdata(L, lua_upvalueindex(1));
+}
+
+/* The Lua state's own allocator, for pure C code. */
+ops_Alloc core_alloc(lua_State *L);
+
+/* Sets `funcs` in the table on top of the stack, each with the core state as
+** its upvalue 1. */
+void core_setfuncs(lua_State *L, const luaL_Reg *funcs);
+
+/* Makes a type of userdata: its methods, each with the core state as upvalue 1,
+** and what the collector calls; both may be NULL. */
+void core_new_type(lua_State *L, const char *name, const luaL_Reg *methods,
+                   lua_CFunction gc);
+
+/* Pushes array_mt, object_mt or error_mt. */
+void core_push_array_mt(lua_State *L);
+void core_push_object_mt(lua_State *L);
+void core_push_error_mt(lua_State *L);
+
+/* Pushes an error object { code, message, details }; details is the value at
+** index `details`, or absent when that is 0. */
+void core_push_error(lua_State *L, const char *code, const char *message,
+                     int details);
+
+/* Milliseconds since the Unix epoch. */
+int64_t core_now(void);
+
+/* Pushes an integer: exact, as Lua's integer subtype where there is one. On
+** LuaJIT the caller sees to it that it is within +-2^53. */
+void core_push_integer(lua_State *L, int64_t n);
+
+typedef enum value_Kind {
+  VALUE_NULL, /* lightuserdata NULL, or vim.NIL */
+  VALUE_BOOLEAN,
+  VALUE_NUMBER, /* integers too; may be NaN or infinite */
+  VALUE_STRING,
+  VALUE_ARRAY,  /* marked as one, or has a value at [1] */
+  VALUE_OBJECT, /* marked as one, or a non-empty table without [1] */
+  VALUE_EMPTY,  /* an unmarked empty table: array or object, as the reader likes
+                 */
+  VALUE_OTHER   /* nil, a function, a thread, an unknown userdata */
+} value_Kind;
+
+/* What the value at `i` is as JSON.  Never raises, looks at no metamethod. An
+** unmarked table with [1] and string keys as well says VALUE_ARRAY here; who
+** walks it finds the stray keys with value_array_length. */
+value_Kind value_kind(lua_State *L, const core_State *core, int i);
+
+typedef enum value_Mark { MARK_NONE, MARK_ARRAY, MARK_OBJECT } value_Mark;
+
+/* The mark of the table at `i`: our metatables, the registered foreign ones
+** (cjson.array_mt, vim.empty_dict's), or a __jsontype field. */
+value_Mark value_mark(lua_State *L, const core_State *core, int i);
+
+/* Is the table at `i` an array: marked as one, or with a value at [1] and
+** unmarked? */
+bool value_is_array(lua_State *L, const core_State *core, int i);
+
+/* The length of the array at `i`, or -1 when it has keys beside 1..n (holes,
+** string keys).  Walks all of it: nothing tells which keys are in the hash
+** part, where n may be the last one in the walk in spite of others before. */
+ptrdiff_t value_array_length(lua_State *L, int i);
+
+/* The same at a glance: how the walk begins and ends, which is all of it for up
+** to three items.  Holes are the caller's to find.  Of more items whose indices
+** are in the hash part, where only a program that sets them out of their order
+** gets them, a stray key may be missed: not for what copies or writes. */
+ptrdiff_t value_glance_length(lua_State *L, int i);
+
+/* Is the value at `i` the number n? */
+static inline bool value_is_index(lua_State *L, int i, size_t n) {
+#if OPS_INTEGERS
+  return lua_isinteger(L, i) && lua_tointeger(L, i) == (lua_Integer)n;
+#else
+  return lua_type(L, i) == LUA_TNUMBER && lua_tonumber(L, i) == (lua_Number)n;
+#endif
+}
+
+typedef struct value_Name {
+  const char *s; /* borrowed from the table that has it for a key */
+  size_t len;
+} value_Name;
+
+/* Pushes a block with the string keys of the table at `i` in byte order, and
+** tells how many: what is made of them is the same in every process. */
+value_Name *value_sorted_names(lua_State *L, int i, size_t *count);
+
+/* The name of a kind for people: "null", "boolean", "integer", "number",
+** "string", "array", "object", or Lua's type name for what is no JSON. */
+const char *value_type_name(lua_State *L, const core_State *core, int i);
+
+/* Is the value at `i` a number without fraction, and which?  (1.0 is one.) */
+bool value_is_integer(lua_State *L, int i, int64_t *n);
+
+/* Each part sets its functions in the module table on top of the stack. */
+void json_open(lua_State *L);
+void sse_open(lua_State *L);
+void envelopes_open(lua_State *L);
+void url_open(lua_State *L);
+void fields_open(lua_State *L);
+void schema_open(lua_State *L);
+void envelope_open(lua_State *L);
+void operation_open(lua_State *L);
+
+#endif

@@ -1,0 +1,455 @@
+#include "value/json_lua.h"
+
+#include <stdio.h>
+
+#include "value/build.h"
+#include "value/walk.h"
+#include "base/lines.h"
+
+/* Deeper than this LuaJIT's stack does not go for sure. */
+#define MAX_DEPTH 2000
+#define MAX_INDENT 16
+/* Of a text that comes piece by piece; one in memory has no limit. */
+#define DEFAULT_SIZE ((size_t)16 << 20)
+#define MAX_SIZE ((size_t)OPS_MAX_SAFE_INTEGER)
+
+#define DECODER_TYPE "operations.json_decoder"
+#define LINES_TYPE "operations.json_lines"
+
+/* --- options ------------------------------------------------------------- */
+
+/* The integer `name` of the options at `i` (a table or nothing). */
+static size_t option_integer(lua_State *L, int i, const char *name,
+                             size_t missing, size_t min, size_t max) {
+  lua_Number n;
+  if (lua_isnoneornil(L, i)) return missing;
+  lua_getfield(L, i, name);
+  if (lua_isnil(L, -1)) {
+    lua_pop(L, 1);
+    return missing;
+  }
+  n = lua_type(L, -1) == LUA_TNUMBER ? lua_tonumber(L, -1) : -1;
+  if (!(n >= (lua_Number)min && n <= (lua_Number)max &&
+        n == (lua_Number)(size_t)n)) {
+    char message[96];
+    snprintf(message, sizeof(message),
+             "%s: expected an integer from %zu to %zu", name, min, max);
+    luaL_argerror(L, i, message);
+  }
+  lua_pop(L, 1);
+  return (size_t)n;
+}
+
+static bool option_boolean(lua_State *L, int i, const char *name) {
+  bool value;
+  if (lua_isnoneornil(L, i)) return false;
+  lua_getfield(L, i, name);
+  if (!lua_isnil(L, -1) && !lua_isboolean(L, -1)) {
+    lua_pushfstring(L, "%s: expected a boolean, got %s", name,
+                    luaL_typename(L, -1));
+    luaL_argerror(L, i, lua_tostring(L, -1));
+  }
+  value = lua_toboolean(L, -1);
+  lua_pop(L, 1);
+  return value;
+}
+
+static bool is_among(const char *name, const char *const *names) {
+  while (*names != NULL && strcmp(*names, name) != 0) names++;
+  return *names != NULL;
+}
+
+/* Options are a table with no other keys than `names`, or nothing. */
+static void check_options(lua_State *L, int i, const char *const *names) {
+  if (lua_isnoneornil(L, i)) return;
+  luaL_checktype(L, i, LUA_TTABLE);
+  for (lua_pushnil(L); lua_next(L, i); lua_pop(L, 1)) {
+    const char *name =
+        lua_type(L, -2) == LUA_TSTRING ? lua_tostring(L, -2) : NULL;
+    if (name != NULL && is_among(name, names)) continue;
+    lua_pushfstring(L, "%s: unknown option",
+                    name != NULL ? name : luaL_typename(L, -2));
+    luaL_argerror(L, i, lua_tostring(L, -1));
+  }
+}
+
+static const char *const read_options[] = {"max_depth", "max_size", NULL};
+static const char *const write_options[] = {"indent", "sort_keys", "max_depth",
+                                            NULL};
+
+/* --- decoding ------------------------------------------------------------ */
+
+static void set_count(lua_State *L, const char *name, size_t n) {
+  core_push_integer(L, (int64_t)n);
+  lua_setfield(L, -2, name);
+}
+
+/* Pushes nil and the error object for why reading ended. */
+static void push_read_error(lua_State *L, const json_Error *error) {
+  char message[JSON_MAX_MESSAGE + 96];
+  snprintf(message, sizeof(message),
+           "JSON, line %zu, column %zu (byte %zu): %s", error->line,
+           error->column, error->offset + 1, error->message);
+  lua_pushnil(L);
+  lua_createtable(L, 0, 3);
+  set_count(L, "offset", error->offset + 1);
+  set_count(L, "line", error->line);
+  set_count(L, "column", error->column);
+  core_push_error(L, "VALIDATION_ERROR", message, -1);
+  lua_remove(L, -2);
+}
+
+/* After a handler refused: what the builder cannot do is nest deeper. */
+static json_Status explain(json_Reader *r, json_Status status) {
+  if (status == JSON_STOPPED)
+    snprintf(r->error.message, JSON_MAX_MESSAGE,
+             "nested deeper than the Lua stack or memory has room for");
+  return status;
+}
+
+static void open_texts(lua_State *L, json_Texts *texts, size_t max_depth,
+                       size_t max_size) {
+  build_init(&texts->builder, L);
+  json_init(&texts->reader, build_alloc(&texts->builder), max_depth, max_size,
+            &build_handlers, &texts->builder);
+}
+
+void json_texts_open(lua_State *L, json_Texts *texts, shape_Shape *shape,
+                     int table, size_t place) {
+  open_texts(L, texts, JSON_DEFAULT_DEPTH, MAX_SIZE);
+  texts->shape = shape;
+  texts->maker.builder = &texts->builder;
+  texts->maker.reader = &texts->reader;
+  texts->maker.table = table;
+  texts->maker.place = place;
+  shape_push_slots(shape, &texts->maker);
+}
+
+/* Pushes what the text says, or nil and the error. */
+static bool read_text(lua_State *L, json_Reader *reader, const char *text,
+                      size_t len) {
+  int top = lua_gettop(L);
+  if (explain(reader, json_read(reader, text, len)) == JSON_OK) return true;
+  lua_settop(L, top);
+  push_read_error(L, &reader->error);
+  return false;
+}
+
+bool json_texts_push(json_Texts *texts, const char *text, size_t len) {
+  lua_State *L = texts->builder.L;
+  if (shape_push(texts->shape, &texts->maker, text, len)) return true;
+  json_restart(&texts->reader);
+  build_restart(&texts->builder);
+  if (!read_text(L, &texts->reader, text, len)) return false;
+  shape_learn(texts->shape, &texts->maker, text, len);
+  return true;
+}
+
+static bool decode(lua_State *L, const char *text, size_t len, size_t max_depth,
+                   size_t max_size) {
+  json_Texts texts;
+  int top = lua_gettop(L);
+  bool valid;
+  open_texts(L, &texts, max_depth, max_size);
+  valid = read_text(L, &texts.reader, text, len);
+  if (!valid) lua_replace(L, top + 2);
+  lua_replace(L, top + 1);
+  lua_settop(L, top + (valid ? 1 : 2));
+  return valid;
+}
+
+bool json_push_value(lua_State *L, const char *text, size_t len) {
+  return decode(L, text, len, JSON_DEFAULT_DEPTH, MAX_SIZE);
+}
+
+static size_t option_depth(lua_State *L, int i) {
+  return option_integer(L, i, "max_depth", JSON_DEFAULT_DEPTH, 0, MAX_DEPTH);
+}
+
+/* core.json_decode(text, { max_depth=, max_size= }?) -> value | nil, err */
+static int json_decode(lua_State *L) {
+  size_t len, max_depth, max_size;
+  const char *text;
+  luaL_checktype(L, 1, LUA_TSTRING);
+  check_options(L, 2, read_options);
+  max_depth = option_depth(L, 2);
+  max_size = option_integer(L, 2, "max_size", MAX_SIZE, 0, MAX_SIZE);
+  text = lua_tolstring(L, 1, &len);
+  return decode(L, text, len, max_depth, max_size) ? 1 : 2;
+}
+
+/* --- decoding texts that are alike --------------------------------------- */
+
+/* Upvalues of what json_texts and json_lines return, beside the core state. */
+#define TEXTS_SELF lua_upvalueindex(2)
+#define TEXTS_KEYS lua_upvalueindex(3)
+
+/* Pushes the value of a text, or nil and the error: how many. */
+static int push_next(lua_State *L, shape_Shape *shape, const char *text,
+                     size_t len) {
+  json_Texts texts;
+  lua_pushvalue(L, TEXTS_KEYS);
+  json_texts_open(L, &texts, shape, lua_gettop(L), 0);
+  return json_texts_push(&texts, text, len) ? 1 : 2;
+}
+
+/* read(text) -> value | nil, err */
+static int texts_read(lua_State *L) {
+  shape_Shape *shape = (shape_Shape *)lua_touserdata(L, TEXTS_SELF);
+  size_t len;
+  const char *text;
+  luaL_checktype(L, 1, LUA_TSTRING);
+  text = lua_tolstring(L, 1, &len);
+  lua_settop(L, 1);
+  return push_next(L, shape, text, len);
+}
+
+/* core.json_texts() -> read: as core.json_decode without options, for texts
+** that come one after the other and are often alike */
+static int json_texts(lua_State *L) {
+  lua_settop(L, 0);
+  lua_pushvalue(L, lua_upvalueindex(1));
+  memset(lua_newuserdata(L, sizeof(shape_Shape)), 0, sizeof(shape_Shape));
+  lua_createtable(L, SHAPE_MAX_SLOTS, 0);
+  lua_pushcclosure(L, texts_read, 3);
+  return 1;
+}
+
+/* --- decoding lines ------------------------------------------------------ */
+
+typedef struct Lines {
+  lines_Queue queue;
+  shape_Shape shape;
+  bool busy; /* stays set when Lua ran out of memory */
+} Lines;
+
+static Lines *to_lines(lua_State *L) {
+  Lines *lines = (Lines *)lua_touserdata(L, TEXTS_SELF);
+  if (lines->busy) luaL_error(L, "the lines are in use, or failed within");
+  return lines;
+}
+
+/* feed(bytes?): nil at the end of the stream */
+static int lines_feed_bytes(lua_State *L) {
+  Lines *lines = to_lines(L);
+  size_t len;
+  const char *bytes = luaL_optlstring(L, 1, NULL, &len);
+  if (bytes == NULL) lines_queue_end(&lines->queue);
+  else if (!lines_queue_add(&lines->queue, bytes, len))
+    return luaL_error(L, "not enough memory");
+  return 0;
+}
+
+static int push_dropped(lua_State *L, const lines_Line *line) {
+  lua_pushnil(L);
+  lua_pushnil(L);
+  lua_pushlstring(L, line->bytes, line->len);
+  lua_pushlstring(L, line->last, line->last_len);
+  core_push_integer(L, (int64_t)line->size);
+  return 5;
+}
+
+/* next() -> value | nil, err, line | nil, nil, first, last, size | nil */
+static int lines_next(lua_State *L) {
+  Lines *lines = to_lines(L);
+  lines_Line line;
+  lines_Found found = lines_queue_next(&lines->queue, &line);
+  int count;
+  if (found == LINES_NONE) return 0;
+  if (found == LINES_DROPPED) return push_dropped(L, &line);
+  lines->busy = true; /* the line is borrowed, a finalizer may come by */
+  count = push_next(L, &lines->shape, line.bytes, line.len);
+  if (count == 2) {
+    lua_pushlstring(L, line.bytes, line.len);
+    count = 3;
+  }
+  lines->busy = false;
+  return count;
+}
+
+static int lines_gc(lua_State *L) {
+  lines_queue_free(&((Lines *)lua_touserdata(L, 1))->queue);
+  return 0;
+}
+
+/* core.json_lines(max) -> feed, next: JSON texts, one on each line, of bytes
+** cut anywhere.  After each `feed`, `next` is called until it returns nothing.
+** Of a line with more than `max` bytes, the first and the last ones are told,
+** and how many it has; blank lines are none. */
+static int json_lines(lua_State *L) {
+  lua_Number max = luaL_checknumber(L, 1);
+  Lines *lines;
+  luaL_argcheck(L, max >= 1 && max <= (lua_Number)MAX_SIZE, 1, "out of range");
+  lua_settop(L, 0);
+  lua_pushvalue(L, lua_upvalueindex(1));
+  lines = (Lines *)lua_newuserdata(L, sizeof(*lines));
+  memset(lines, 0, sizeof(*lines));
+  lines_queue_init(&lines->queue, core_alloc(L), (size_t)max);
+  luaL_getmetatable(L, LINES_TYPE);
+  lua_setmetatable(L, -2);
+  lua_createtable(L, SHAPE_MAX_SLOTS, 0);
+  lua_pushvalue(L, 1);
+  lua_pushvalue(L, 2);
+  lua_pushvalue(L, 3);
+  lua_pushcclosure(L, lines_feed_bytes, 3);
+  lua_insert(L, 1);
+  lua_pushcclosure(L, lines_next, 3);
+  return 2;
+}
+
+/* --- decoding piece by piece --------------------------------------------- */
+
+/* Between two calls the builder's part of the stack is parked in a table, its
+** uservalue.  Within a call the stack is: decoder, piece, the builder's. */
+typedef struct Decoder {
+  json_Reader reader;
+  build_Builder builder;
+  int parked;          /* how many values are in the table */
+  bool busy, finished; /* busy stays set when Lua ran out of memory */
+} Decoder;
+
+#define DECODER_BASE 2
+
+/* Takes the stack above DECODER_BASE into the decoder's table. */
+static void park(lua_State *L, Decoder *d) {
+  int top = lua_gettop(L), i;
+  ops_getuservalue(L, 1);
+  for (i = DECODER_BASE + 1; i <= top; i++) {
+    lua_pushvalue(L, i);
+    ops_rawseti(L, -2, (size_t)(i - DECODER_BASE));
+  }
+  for (i = top - DECODER_BASE + 1; i <= d->parked; i++) {
+    lua_pushnil(L);
+    ops_rawseti(L, -2, (size_t)i);
+  }
+  d->parked = top - DECODER_BASE;
+  lua_settop(L, DECODER_BASE);
+}
+
+static void unpark(lua_State *L, Decoder *d) {
+  int i;
+  luaL_checkstack(L, d->parked + BUILD_WAITING + LUA_MINSTACK, "JSON");
+  ops_getuservalue(L, 1);
+  for (i = 1; i <= d->parked; i++) {
+    ops_rawgeti(L, -1, (size_t)i);
+    lua_insert(L, -2);
+  }
+  lua_pop(L, 1);
+}
+
+static Decoder *check_decoder(lua_State *L) {
+  Decoder *d = (Decoder *)luaL_checkudata(L, 1, DECODER_TYPE);
+  if (d->finished) luaL_error(L, "the decoder has finished");
+  if (d->busy) luaL_error(L, "the decoder is in use, or failed within");
+  return d;
+}
+
+/* core.json_decoder({ max_depth=, max_size= }?) -> decoder */
+static int json_decoder(lua_State *L) {
+  size_t max_depth, max_size;
+  Decoder *d;
+  check_options(L, 1, read_options);
+  max_depth = option_depth(L, 1);
+  max_size = option_integer(L, 1, "max_size", DEFAULT_SIZE, 0, MAX_SIZE);
+  lua_settop(L, 0);
+  d = (Decoder *)lua_newuserdata(L, sizeof(Decoder));
+  json_init(&d->reader, core_alloc(L), max_depth, max_size, &build_handlers,
+            &d->builder);
+  d->parked = 0;
+  d->busy = d->finished = false;
+  luaL_getmetatable(L, DECODER_TYPE);
+  lua_setmetatable(L, 1);
+  lua_newtable(L);
+  ops_setuservalue(L, 1);
+  lua_settop(L, DECODER_BASE);
+  build_init(&d->builder, L);
+  park(L, d);
+  lua_settop(L, 1);
+  return 1;
+}
+
+/* decoder:feed(bytes) -> true | nil, err */
+static int decoder_feed(lua_State *L) {
+  Decoder *d = check_decoder(L);
+  size_t len;
+  const char *piece;
+  json_Status status;
+  luaL_checktype(L, 2, LUA_TSTRING);
+  piece = lua_tolstring(L, 2, &len);
+  lua_settop(L, DECODER_BASE);
+  d->busy = true;
+  build_move(&d->builder, L);
+  unpark(L, d);
+  status = explain(&d->reader, json_feed(&d->reader, piece, len));
+  park(L, d);
+  d->busy = false;
+  lua_pushboolean(L, true);
+  if (status == JSON_OK) return 1;
+  push_read_error(L, &d->reader.error);
+  return 2;
+}
+
+/* decoder:finish() -> value | nil, err */
+static int decoder_finish(lua_State *L) {
+  Decoder *d = check_decoder(L);
+  lua_settop(L, DECODER_BASE);
+  d->finished = true;
+  build_move(&d->builder, L);
+  unpark(L, d);
+  if (explain(&d->reader, json_finish(&d->reader)) == JSON_OK) return 1;
+  push_read_error(L, &d->reader.error);
+  return 2;
+}
+
+/* decoder:__gc() */
+static int decoder_gc(lua_State *L) {
+  json_free(&((Decoder *)lua_touserdata(L, 1))->reader);
+  return 0;
+}
+
+/* --- encoding ------------------------------------------------------------ */
+
+/* core.json_encode(value, { indent=, sort_keys=, max_depth= }?)
+**   -> string | nil, err */
+static int json_encode(lua_State *L) {
+  walk_Options options;
+  luaL_checkany(L, 1);
+  check_options(L, 2, write_options);
+  options.max_depth =
+      (int)option_integer(L, 2, "max_depth", JSON_DEFAULT_DEPTH, 0, MAX_DEPTH);
+  options.indent = (int)option_integer(L, 2, "indent", 0, 0, MAX_INDENT);
+  options.sort_keys = option_boolean(L, 2, "sort_keys");
+  return walk_encode(L, 1, &options) ? 1 : 2;
+}
+
+/* core.json_members(name, value, ...) -> string | nil, err: the text of an
+** object with these members, in this order; a value that is nil is none */
+static int json_members(lua_State *L) {
+  static const walk_Options options = {JSON_DEFAULT_DEPTH, 0, false};
+  int i, top = lua_gettop(L);
+  for (i = 1; i <= top; i += 2) luaL_checktype(L, i, LUA_TSTRING);
+  luaL_argcheck(L, top % 2 == 0, top, "a name without a value");
+  return walk_members(L, 1, top, &options) ? 1 : 2;
+}
+
+void json_open(lua_State *L) {
+  static const luaL_Reg functions[] = {
+      {"json_decode", json_decode},
+      {"json_decoder", json_decoder},
+      {"json_encode", json_encode},
+      {"json_members", json_members},
+      {"json_texts", json_texts},
+      {"json_lines", json_lines},
+      {NULL, NULL},
+  };
+  static const luaL_Reg decoder_methods[] = {
+      {"feed", decoder_feed},
+      {"finish", decoder_finish},
+      {NULL, NULL},
+  };
+  strings_open(L);
+  core_setfuncs(L, functions);
+  core_new_type(L, DECODER_TYPE, decoder_methods, decoder_gc);
+  core_new_type(L, LINES_TYPE, NULL, lines_gc);
+  walk_open(L);
+}

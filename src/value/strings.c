@@ -1,0 +1,34 @@
+#include "value/strings.h"
+
+void strings_open(lua_State *L) {
+  core_State *core = core_state(L);
+  core->strings = (strings_Set *)lua_newuserdata(L, sizeof(strings_Set));
+  memset(core->strings, 0, sizeof(strings_Set));
+  /* Its array part is complete: to set an item of it takes no memory. */
+  lua_createtable(L, STRINGS_SLOTS + 1, 0);
+  lua_insert(L, -2);
+  ops_rawseti(L, -2, STRINGS_SLOTS + 1);
+  ops_rawsetp(L, LUA_REGISTRYINDEX, core->strings);
+}
+
+/* Nothing is known of the slots once Lua made a string: a finalizer may have
+** run that reads JSON too. */
+void strings_push_missed(lua_State *L, strings_Set *set, int table, size_t i,
+                         const strings_Ends *e, const char *s, size_t len) {
+  strings_Slot *slot = &set->slots[i];
+  uint32_t seen = (uint32_t)e->hash;
+  lua_pushlstring(L, s, len);
+  if (len > STRINGS_MAX_LEN) return;
+  if (slot->s != NULL) {
+    bool again = slot->seen == seen;
+    slot->seen = seen;
+    if (set->slots[i ^ 1].s == NULL) slot = &set->slots[i ^= 1];
+    else if (!again) return;
+  }
+  lua_pushvalue(L, -1);
+  ops_rawseti(L, table, i + 1);
+  slot->first = e->first;
+  slot->last = e->last;
+  slot->len = (uint32_t)len;
+  slot->s = lua_tolstring(L, -1, NULL);
+}

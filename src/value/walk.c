@@ -1,0 +1,411 @@
+#include "value/walk.h"
+
+#include <limits.h>
+#include <math.h>
+#include <stdlib.h>
+
+#include "json/write.h"
+
+#define WALK_TYPE "operations.json_text"
+#define INLINE_TEXT 1024
+
+/* The walk keeps the value that it is at on top of the stack. */
+typedef struct Walk {
+  lua_State *L;
+  const core_State *core;
+  const walk_Options *options;
+  buffer_Buffer *out; /* `small`, or that of a userdata in slot `owner` */
+  buffer_Buffer small;
+  int owner, path, reason; /* stack slots; the last two tell a failure */
+  int first;               /* the slot of the outermost value ... */
+  int outer;               /* ... and how many levels are around that */
+  int depth;
+  int path_depth; /* levels of the path of a failure that are told */
+  char small_text[INLINE_TEXT];
+} Walk;
+
+/* --- memory -------------------------------------------------------------- */
+
+static int text_gc(lua_State *L) {
+  buffer_free((buffer_Buffer *)lua_touserdata(L, 1));
+  return 0;
+}
+
+void walk_open(lua_State *L) {
+  core_new_type(L, WALK_TYPE, NULL, text_gc);
+}
+
+/* A buffer within the C stack does not grow. */
+static void *refuse(void *ud, void *p, size_t old_size, size_t new_size) {
+  (void)ud, (void)p, (void)old_size, (void)new_size;
+  return NULL;
+}
+
+static void start_small(Walk *w) {
+  ops_Alloc none = {refuse, NULL};
+  buffer_init(&w->small, none, SIZE_MAX);
+  w->small.data = w->small_text;
+  w->small.capacity = sizeof(w->small_text);
+  w->out = &w->small;
+}
+
+/* Room for `extra` more bytes, or Lua's memory error. */
+static void reserve(Walk *w, size_t extra) {
+  lua_State *L = w->L;
+  if (w->out == &w->small) {
+    buffer_Buffer *large =
+        (buffer_Buffer *)lua_newuserdata(L, sizeof(buffer_Buffer));
+    buffer_init(large, core_alloc(L), SIZE_MAX / 2);
+    luaL_getmetatable(L, WALK_TYPE);
+    lua_setmetatable(L, -2);
+    lua_replace(L, w->owner);
+    w->out = large;
+    if (!buffer_reserve(large, 2 * (w->small.len + extra)))
+      luaL_error(L, "not enough memory");
+    buffer_add(large, w->small.data, w->small.len);
+  } else if (!buffer_grow(w->out, extra)) {
+    luaL_error(L, "not enough memory");
+  }
+}
+
+static inline void need(Walk *w, size_t extra) {
+  if (w->out->capacity - w->out->len < extra) reserve(w, extra);
+}
+
+static inline void put(Walk *w, char c) {
+  need(w, 1);
+  w->out->data[w->out->len++] = c;
+}
+
+static void put_text(Walk *w, const char *s, size_t len) {
+  need(w, len);
+  buffer_add(w->out, s, len);
+}
+
+/* --- failure ------------------------------------------------------------- */
+
+/* The reason is the string on top of the stack, which it pops. */
+static bool fail_with(Walk *w) {
+  lua_replace(w->L, w->reason);
+  lua_pushliteral(w->L, "");
+  lua_replace(w->L, w->path);
+  return false;
+}
+
+static bool fail(Walk *w, const char *reason) {
+  lua_pushstring(w->L, reason);
+  return fail_with(w);
+}
+
+/* Puts "/" and the key at `i` before the path of the failure. */
+static bool failed_in_member(Walk *w, int i) {
+  lua_State *L = w->L;
+  if (w->depth-- > w->path_depth) return false;
+  const char *key = luaL_gsub(L, lua_tostring(L, i), "~", "~0");
+  key = luaL_gsub(L, key, "/", "~1");
+  lua_pushfstring(L, "/%s%s", key, lua_tostring(L, w->path));
+  lua_replace(L, w->path);
+  lua_pop(L, 2);
+  return false;
+}
+
+static bool failed_in_item(Walk *w, size_t i) {
+  if (w->depth-- > w->path_depth) return false;
+  lua_pushfstring(w->L, "/%d%s", (int)(i - 1), lua_tostring(w->L, w->path));
+  lua_replace(w->L, w->path);
+  return false;
+}
+
+static bool is_among(lua_State *L, int first, int i) {
+  int k;
+  for (k = first; k < i; k++) {
+    if (lua_rawequal(L, k, i)) return true;
+  }
+  return false;
+}
+
+/* Too deep, often because of a cycle: the path then ends where a table comes
+** for the second time. */
+static bool fail_depth(Walk *w) {
+  int top = lua_gettop(w->L), depth = w->outer, i;
+  for (i = w->first; i <= top; i++) {
+    if (!lua_istable(w->L, i)) continue;
+    if (is_among(w->L, w->first, i)) {
+      w->path_depth = depth;
+      return fail(w, "a table contains itself");
+    }
+    depth++;
+  }
+  lua_pushfstring(w->L, "nested deeper than %d levels", w->depth);
+  return fail_with(w);
+}
+
+/* The key at -2 of an object is no string. */
+static bool fail_key(Walk *w) {
+  lua_State *L = w->L;
+  const char *type = value_type_name(L, w->core, -2);
+  if (lua_type(L, -2) == LUA_TNUMBER) {
+    lua_pushvalue(L, -2);
+    lua_pushfstring(L, "an object has the %s key %s; keys must be strings",
+                    type, lua_tostring(L, -1));
+    lua_remove(L, -2);
+  } else {
+    lua_pushfstring(L, "an object has a %s as key; keys must be strings", type);
+  }
+  return fail_with(w);
+}
+
+/* --- scalars ------------------------------------------------------------- */
+
+static bool write_string(Walk *w, int i) {
+  size_t len, invalid = SIZE_MAX;
+  const char *s = lua_tolstring(w->L, i, &len);
+  while (!json_write_string(w->out, s, len, &invalid)) reserve(w, len + 2);
+  if (invalid == SIZE_MAX) return true;
+  lua_pushfstring(w->L, "a string is not UTF-8 at byte %d", (int)invalid + 1);
+  return fail_with(w);
+}
+
+static bool write_key(Walk *w, int i) {
+  if (!write_string(w, i)) return fail(w, "a key is not UTF-8");
+  put(w, ':');
+  if (w->options->indent > 0) put(w, ' ');
+  return true;
+}
+
+static bool write_number(Walk *w, int i) {
+  lua_Number value;
+  need(w, JSON_NUMBER_ROOM);
+#if OPS_INTEGERS
+  if (lua_isinteger(w->L, i))
+    return json_write_integer(w->out, lua_tointeger(w->L, i));
+#endif
+  value = lua_tonumber(w->L, i);
+  if (isnan(value)) return fail(w, "NaN is no JSON number");
+  if (isinf(value)) return fail(w, "an infinite number is no JSON number");
+  return json_write_double(w->out, value);
+}
+
+static bool write_other(Walk *w) {
+  if (value_kind(w->L, w->core, -1) == VALUE_NULL) {
+    put_text(w, "null", 4);
+    return true;
+  }
+  lua_pushfstring(w->L, "%s is no JSON value", luaL_typename(w->L, -1));
+  return fail_with(w);
+}
+
+/* --- arrays and objects -------------------------------------------------- */
+
+static bool write_value(Walk *w);
+
+/* The line break and indent before an item or a closing bracket. */
+static void new_line(Walk *w) {
+  size_t spaces = (size_t)w->depth * (size_t)w->options->indent;
+  if (w->options->indent == 0) return;
+  need(w, spaces + 1);
+  w->out->data[w->out->len++] = '\n';
+  memset(w->out->data + w->out->len, ' ', spaces);
+  w->out->len += spaces;
+}
+
+/* The item on top; pops it. */
+static bool write_item(Walk *w, size_t i) {
+  if (i > 1) put(w, ',');
+  new_line(w);
+  if (!write_value(w)) return failed_in_item(w, i);
+  lua_pop(w->L, 1);
+  return true;
+}
+
+/* The items of an array whose keys do not come in their order. */
+static bool write_items(Walk *w) {
+  ptrdiff_t length = value_array_length(w->L, -1), i;
+  if (length < 0) return fail(w, "an array has keys beside 1 to its length");
+  for (i = 1; i <= length; i++) {
+    ops_rawgeti(w->L, -1, (size_t)i);
+    if (!write_item(w, (size_t)i)) return false;
+  }
+  return true;
+}
+
+static bool write_array(Walk *w) {
+  lua_State *L = w->L;
+  size_t start, i;
+  put(w, '[');
+  start = w->out->len;
+  w->depth++;
+  lua_pushnil(L);
+  for (i = 1; lua_next(L, -2); i++) {
+    if (!value_is_index(L, -2, i)) {
+      lua_pop(L, 2);
+      w->out->len = start;
+      if (!write_items(w)) return false;
+      break;
+    }
+    if (!write_item(w, i)) return false;
+  }
+  w->depth--;
+  if (w->out->len > start) new_line(w);
+  put(w, ']');
+  return true;
+}
+
+/* The member whose key is at `key` and whose value is on top; pops the value.
+ */
+static bool write_member(Walk *w, int key, bool first) {
+  lua_State *L = w->L;
+  if (lua_type(L, key) != LUA_TSTRING) return fail_key(w);
+  if (!first) put(w, ',');
+  new_line(w);
+  if (!write_key(w, key)) return false;
+  if (!write_value(w)) return failed_in_member(w, key);
+  lua_pop(L, 1);
+  return true;
+}
+
+static bool write_members(Walk *w) {
+  lua_State *L = w->L;
+  bool first = true;
+  int key;
+  lua_pushnil(L);
+  key = lua_gettop(L);
+  while (lua_next(L, -2)) {
+    if (!write_member(w, key, first)) return false;
+    first = false;
+  }
+  return true;
+}
+
+/* False, and pushes a pair, when a key of the object on top is no string. */
+static bool has_only_names(lua_State *L) {
+  for (lua_pushnil(L); lua_next(L, -2); lua_pop(L, 1)) {
+    if (lua_type(L, -2) != LUA_TSTRING) return false;
+  }
+  return true;
+}
+
+static bool write_members_sorted(Walk *w) {
+  lua_State *L = w->L;
+  size_t n, i;
+  value_Name *names;
+  if (!has_only_names(L)) return fail_key(w);
+  names = value_sorted_names(L, -1, &n);
+  for (i = 0; i < n; i++) {
+    lua_pushlstring(L, names[i].s, names[i].len);
+    lua_pushvalue(L, -1);
+    lua_rawget(L, -4);
+    if (!write_member(w, lua_gettop(L) - 1, i == 0)) return false;
+    lua_pop(L, 1);
+  }
+  lua_pop(L, 1);
+  return true;
+}
+
+static bool write_object(Walk *w) {
+  size_t start;
+  put(w, '{');
+  start = w->out->len;
+  w->depth++;
+  if (!(w->options->sort_keys ? write_members_sorted : write_members)(w))
+    return false;
+  w->depth--;
+  if (w->out->len > start) new_line(w);
+  put(w, '}');
+  return true;
+}
+
+static bool write_table(Walk *w) {
+  if (w->depth >= w->options->max_depth || !lua_checkstack(w->L, LUA_MINSTACK))
+    return fail_depth(w);
+  return value_is_array(w->L, w->core, -1) ? write_array(w) : write_object(w);
+}
+
+/* Writes the value on top.  After a failure the stack holds more than before:
+** the path is being made, and then all is dropped. */
+static bool write_value(Walk *w) {
+  switch (lua_type(w->L, -1)) {
+  case LUA_TSTRING: return write_string(w, -1);
+  case LUA_TNUMBER: return write_number(w, -1);
+  case LUA_TBOOLEAN:
+    if (lua_toboolean(w->L, -1)) put_text(w, "true", 4);
+    else put_text(w, "false", 5);
+    return true;
+  case LUA_TTABLE: return write_table(w);
+  default: return write_other(w);
+  }
+}
+
+/* --- the whole ----------------------------------------------------------- */
+
+static void push_failure(Walk *w) {
+  lua_State *L = w->L;
+  const char *path = lua_tostring(L, w->path);
+  lua_settop(L, w->first);
+  lua_createtable(L, 0, 1);
+  lua_pushvalue(L, w->path);
+  lua_setfield(L, -2, "path");
+  lua_pushnil(L);
+  lua_pushfstring(L, "%s%s%s", path, *path != '\0' ? ": " : "",
+                  lua_tostring(L, w->reason));
+  core_push_error(L, "VALIDATION_ERROR", lua_tostring(L, -1), -3);
+  lua_remove(L, -2);
+}
+
+/* The walk uses the stack from here on. */
+static void start(Walk *w, lua_State *L, int outer,
+                  const walk_Options *options) {
+  luaL_checkstack(L, LUA_MINSTACK, "JSON");
+  lua_settop(L, lua_gettop(L) + 3);
+  w->L = L;
+  w->core = core_state(L);
+  w->options = options;
+  w->owner = lua_gettop(L) - 2;
+  w->path = w->owner + 1;
+  w->reason = w->owner + 2;
+  w->depth = w->outer = outer;
+  w->path_depth = INT_MAX;
+  w->first = w->owner + 3;
+  start_small(w);
+}
+
+/* Pushes the text, or nil and the error. */
+static bool finish(Walk *w, bool written) {
+  if (!written) {
+    push_failure(w);
+    return false;
+  }
+  lua_pushlstring(w->L, w->out->data, w->out->len);
+  if (w->out != &w->small) buffer_free(w->out);
+  return true;
+}
+
+bool walk_encode(lua_State *L, int i, const walk_Options *options) {
+  Walk w;
+  i = ops_absindex(L, i);
+  start(&w, L, 0, options);
+  lua_pushvalue(L, i);
+  return finish(&w, write_value(&w));
+}
+
+static bool write_pairs(Walk *w, int i, int last) {
+  bool first = true;
+  put(w, '{');
+  for (; i < last; i += 2) {
+    if (lua_isnil(w->L, i + 1)) continue;
+    lua_pushvalue(w->L, i + 1);
+    if (!write_member(w, i, first)) return false;
+    first = false;
+  }
+  w->depth--;
+  if (!first) new_line(w);
+  put(w, '}');
+  return true;
+}
+
+bool walk_members(lua_State *L, int first, int last,
+                  const walk_Options *options) {
+  Walk w;
+  start(&w, L, 1, options);
+  return finish(&w, write_pairs(&w, first, last));
+}
