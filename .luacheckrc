@@ -1,7 +1,7 @@
 std = "min"
 max_line_length = 120
 files["lua/operations/hosts/nvim.lua"] = { read_globals = { "vim" } }
-files["lua/operations/hosts/openresty*.lua"] = { globals = { "ngx" } }
+files["lua/operations/hosts/openresty"] = { globals = { "ngx" } }
 files["spec/hosts/inside/nvim.lua"] = { std = "+busted", read_globals = { "vim" } }
 files["examples/neovim/**/*.lua"] = { globals = { "vim" } }
 files["spec/support/neovim_mcp.lua"] = { globals = { "vim" } }

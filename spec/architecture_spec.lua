@@ -5,60 +5,58 @@ local sources = require("spec.support.sources")
 local rooms = {
   { "cli", "^operations%.cli" },
   { "oauth", "^operations%.oauth" },
-  { "from_openapi", "^operations%.from_openapi" },
-  { "from_mcp", "^operations%.from_mcp" },
-  { "mcp", "^operations%.mcp" },
-  { "to_mcp", "^operations%.to_mcp" },
-  { "to_http", "^operations%.to_http" },
-  { "transports", "^operations%.transports" },
-  { "calls", "^operations%.call_" },
+  { "openapi", "^operations%.openapi" },
+  { "mcp.client", "^operations%.mcp%.client" },
+  { "mcp.protocol", "^operations%.mcp%.protocol" },
+  { "calls", "^operations%.calls" },
   { "hosts", "^operations%.hosts" },
-  { "http", "^operations%.http" },
-  { "process", "^operations%.process" },
-  { "stream", "^operations%.stream" },
-  { "reactor", "^operations%.reactor" },
+  { "net", "^operations%.net" },
+  { "reactor", "^operations%.reactor$" },
   { "transfer", "^operations%.transfer$" },
   { "task", "^operations%.task" },
-  { "task", "^operations%.scheduler" },
-  { "core", "^operations" },
+  { "registry", "^operations%.registry" },
+  { "schema", "^operations%.schema" },
+  { "base", "^operations%.base" },
+  { "c", "^operations%.%w+$" },
+  { "operations", "^operations$" },
 }
 
 local arrows = {
-  core = { task = true },
-  task = { core = true, hosts = true },
-  hosts = { core = true, reactor = true, transfer = true },
+  base = { c = true },
+  schema = { base = true, c = true },
+  hosts = { base = true, reactor = true, transfer = true, c = true },
   reactor = {},
-  http = { core = true, task = true, reactor = true },
-  process = { core = true, task = true, reactor = true },
-  oauth = { core = true, task = true, http = true, stream = true },
-  stream = { core = true, task = true, reactor = true },
-  from_openapi = { core = true, task = true, http = true, oauth = true },
-  mcp = { core = true }, -- messages in, messages out
-  from_mcp = { core = true, task = true, http = true, process = true, oauth = true, mcp = true },
-  to_mcp = { core = true, task = true, mcp = true },
-  to_http = { core = true, task = true },
-  transports = { core = true, task = true, http = true, stream = true, calls = true },
-  calls = { core = true, task = true },
+  task = { base = true, hosts = true, c = true },
+  registry = { base = true, schema = true, task = true, c = true },
+  net = { base = true, task = true, reactor = true, c = true },
+  oauth = { base = true, task = true, net = true, c = true },
+  openapi = { base = true, schema = true, task = true, registry = true, net = true, oauth = true, c = true },
+  ["mcp.protocol"] = { base = true, schema = true, c = true }, -- messages in, messages out
+  ["mcp.client"] = {
+    base = true, schema = true, task = true, net = true, oauth = true, ["mcp.protocol"] = true, c = true,
+  },
+  calls = { base = true, schema = true, task = true, registry = true, net = true, c = true },
+  operations = { base = true, schema = true, registry = true, c = true },
   cli = {
-    core = true, task = true, hosts = true, http = true, process = true, oauth = true, from_openapi = true,
-    from_mcp = true, to_mcp = true, to_http = true, transports = true, calls = true,
+    operations = true, base = true, task = true, hosts = true, net = true, oauth = true, openapi = true,
+    ["mcp.client"] = true, calls = true, registry = true, c = true,
   },
 }
 
 -- Only hosts know what runs them; `marks` reads the marks that Neovim puts on data.
 local host_globals = { "ngx", "vim" }
-local knows_hosts = { ["lua/operations/marks.lua"] = true }
+local knows_hosts = { ["lua/operations/base/marks.lua"] = true }
 
 -- Where a require is inside a function, and why.
 local lazy = {
-  ["lua/operations/from_mcp/init.lua"] = "each transport is loaded when first needed",
-  ["lua/operations/from_mcp/config.lua"] = "what logs users in is loaded where somebody does",
+  ["lua/operations/mcp/client/init.lua"] = "each transport is loaded when first needed",
+  ["lua/operations/mcp/client/config.lua"] = "what logs users in is loaded where somebody does",
   ["lua/operations/init.lua"] = "parts of the library are loaded when first named",
-  ["lua/operations/transports/websocket_handshake.lua"] = "the C module is optional",
-  ["lua/operations/transports/init.lua"] = "each transport is loaded when first named",
+  ["lua/operations/calls/websocket/handshake.lua"] = "the C module is optional",
+  ["lua/operations/calls/transports.lua"] = "each transport is loaded when first named",
   ["lua/operations/cli/sources.lua"] = "what talks to MCP servers is loaded when one is named",
   ["lua/operations/cli/init.lua"] = "a command loads what it needs, so that --help starts fast",
-  ["lua/operations/schema.lua"] = "metaschemas are loaded when a schema refers to one",
+  ["lua/operations/schema/init.lua"] = "metaschemas are loaded when a schema refers to one",
 }
 
 local function room(module)

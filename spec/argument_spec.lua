@@ -1,4 +1,4 @@
-local argument = require("operations.argument")
+local argument = require("operations.base.argument")
 
 local function greet(name, mark)
   argument.expect(name, "string", 1, "greet")

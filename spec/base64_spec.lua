@@ -1,4 +1,4 @@
-local base64 = require("operations.base64")
+local base64 = require("operations.base.base64")
 
 describe("base64", function()
   it("gives the test vectors of RFC 4648", function()

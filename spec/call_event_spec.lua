@@ -1,6 +1,6 @@
-local call_event = require("operations.call_event")
+local call_event = require("operations.calls.event")
 local core = require("operations.core")
-local json = require("operations.json")
+local json = require("operations.base.json")
 
 local LIMIT = 1000 -- bytes
 

@@ -3,10 +3,10 @@
 --- `busted` has busted's functions, which only spec files see.
 local core = require("operations.core")
 local eventually = require("spec.support.eventually")
-local http = require("operations.http")
+local http = require("operations.net.http")
 local operations = require("operations")
 local is_running = require("spec.support.running")
-local process = require("operations.process")
+local process = require("operations.net.process")
 local test_server = require("spec.support.server")
 
 local function collect()

@@ -1,4 +1,4 @@
-local compat = require("operations.compat")
+local compat = require("operations.base.compat")
 
 describe("compat", function()
   it("packs with a count and unpacks with holes", function()

@@ -1,5 +1,5 @@
 local operations = require("operations")
-local errors = require("operations.error")
+local errors = require("operations.base.error")
 
 describe("an error object", function()
   it("prints as its code and message", function()

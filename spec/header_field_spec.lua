@@ -1,4 +1,4 @@
-local header_field = require("operations.header_field")
+local header_field = require("operations.net.http.header_field")
 
 describe("a header field", function()
   it("has names that are tokens", function()

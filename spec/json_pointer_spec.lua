@@ -1,4 +1,4 @@
-local json_pointer = require("operations.json_pointer")
+local json_pointer = require("operations.base.json_pointer")
 
 describe("a JSON Pointer", function()
   -- RFC 6901, section 5

@@ -2,8 +2,8 @@
 -- before, beside the same texts read one by one.
 local core = require("operations.core")
 local identical = require("spec.support.identical")
-local json = require("operations.json")
-local sse = require("operations.sse")
+local json = require("operations.base.json")
+local sse = require("operations.base.sse")
 
 local unpack = rawget(_G, "unpack") or rawget(table, "unpack")
 local newproxy = rawget(_G, "newproxy")

@@ -1,5 +1,5 @@
 local core = require("operations.core")
-local json = require("operations.json")
+local json = require("operations.base.json")
 local cjson = require("cjson")
 local lfs = require("lfs")
 

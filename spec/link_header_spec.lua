@@ -1,4 +1,4 @@
-local link_header = require("operations.link_header")
+local link_header = require("operations.net.http.link_header")
 
 describe("a Link header field", function()
   for text, target in pairs({

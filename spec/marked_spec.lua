@@ -1,5 +1,5 @@
 local core = require("operations.core")
-local marked = require("operations.marked")
+local marked = require("operations.base.marked")
 
 -- Is the empty table that `value` holds under `list` an array now?
 local function marks(schema, value)

@@ -1,4 +1,4 @@
-local members = require("operations.members")
+local members = require("operations.base.members")
 local operations = require("operations")
 
 describe("members", function()

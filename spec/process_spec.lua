@@ -1,5 +1,5 @@
 local eventually = require("spec.support.eventually")
-local process = require("operations.process")
+local process = require("operations.net.process")
 local task = require("operations.task")
 
 local function spawn(options)

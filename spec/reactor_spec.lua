@@ -1,6 +1,6 @@
 local core = require("operations.core")
-local client = require("operations.http")
-local json = require("operations.json")
+local client = require("operations.net.http")
+local json = require("operations.base.json")
 local test_server = require("spec.support.server")
 
 local function descriptors()

@@ -1,5 +1,5 @@
 local core = require("operations.core")
-local scanner = require("operations.scanner")
+local scanner = require("operations.registry.scanner")
 
 local root
 

@@ -1,5 +1,5 @@
 local operations = require("operations")
-local secrets = require("operations.secrets")
+local secrets = require("operations.base.secrets")
 
 describe("secrets", function()
   local function hidden(value, ...)

@@ -1,4 +1,4 @@
-local single_flight = require("operations.single_flight")
+local single_flight = require("operations.task.single_flight")
 local task = require("operations.task")
 
 describe("a single flight", function()

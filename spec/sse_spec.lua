@@ -1,5 +1,5 @@
 local model = require("spec.support.sse_model")
-local sse = require("operations.sse")
+local sse = require("operations.base.sse")
 
 local AREAS = {
   "byte_order_mark", "utf8", "line_ends", "comments", "fields", "data", "event_type", "ids", "retry", "end_of_stream",

@@ -1,7 +1,7 @@
 local eventually = require("spec.support.eventually")
 local operations = require("operations")
-local scheduler = require("operations.scheduler")
-local stream = require("operations.stream")
+local scheduler = require("operations.task.scheduler")
+local stream = require("operations.net.stream")
 
 -- Reads a stream in direct style: a function that returns the next piece, or nil and the error of its end.
 local function reader(of)

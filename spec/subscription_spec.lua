@@ -1,6 +1,6 @@
 local core = require("operations.core")
 local eventually = require("spec.support.eventually")
-local members = require("operations.members")
+local members = require("operations.base.members")
 local operations = require("operations")
 
 local logged
@@ -319,7 +319,7 @@ describe("the end of a subscription runs the cleanup once:", function()
 end)
 
 describe("a subscription whose handler has many events at once", function()
-  local subscription = require("operations.subscription")
+  local subscription = require("operations.registry.subscription")
   local META = core.http_envelope(nil, { statusCode = 200 }).meta
   local reached
 

@@ -1,6 +1,6 @@
 local fake_host = require("spec.support.fake_host")
 local hosts = require("operations.hosts")
-local task_deadlines = require("operations.task_deadlines")
+local task_deadlines = require("operations.task.deadlines")
 
 describe("the deadlines of many waits", function()
   local host, waiting, expired, deadlines

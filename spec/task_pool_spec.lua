@@ -1,6 +1,6 @@
 local operations = require("operations")
 local task = require("operations.task")
-local task_pool = require("operations.task_pool")
+local task_pool = require("operations.task.pool")
 
 -- Runs `fn` in a task of the pool and waits until it has returned; the task.
 local function ran(fn, ...)

@@ -1,4 +1,4 @@
-local task_tree = require("operations.task_tree")
+local task_tree = require("operations.task.tree")
 
 describe("the tree of tasks", function()
   -- The last of `n` tasks, each spawned by the one before; all of them.

@@ -1,4 +1,4 @@
-local task_waiters = require("operations.task_waiters")
+local task_waiters = require("operations.task.waiters")
 
 describe("who waits for the same thing", function()
   local list, called

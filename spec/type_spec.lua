@@ -1,5 +1,5 @@
 local core = require("operations.core")
-local T = require("operations.type")
+local T = require("operations.schema.type")
 
 --- The message of the error that `fn` raises, without its position.
 local function complaint(fn, ...)

@@ -1,4 +1,4 @@
-local url = require("operations.url")
+local url = require("operations.base.url")
 
 describe("a URL", function()
   it("is taken apart without decoding anything", function()

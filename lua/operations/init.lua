@@ -1,10 +1,10 @@
 --- operations: the one call interface for everything a Lua program can invoke.
 local core = require("operations.core")
-local errors = require("operations.error")
-local marks = require("operations.marks")
+local errors = require("operations.base.error")
+local marks = require("operations.base.marks")
 local registry = require("operations.registry")
 local schema = require("operations.schema")
-local version = require("operations.version")
+local version = require("operations.base.version")
 
 ---@class operations.Envelope  one shape of answer, whoever answered
 ---@field data any
@@ -84,28 +84,28 @@ local operations = {
 
 -- Parts that a program may do without are loaded when first named.
 local parts = {
-  from_mcp = "operations.from_mcp",
-  from_openapi = "operations.from_openapi",
-  http = "operations.http",
-  json = "operations.json",
+  from_mcp = "operations.mcp.client",
+  from_openapi = "operations.openapi",
+  http = "operations.net.http",
+  json = "operations.base.json",
   oauth = "operations.oauth",
-  process = "operations.process",
-  scanner = "operations.scanner",
-  transports = "operations.transports",
-  type = "operations.type",
+  process = "operations.net.process",
+  scanner = "operations.registry.scanner",
+  transports = "operations.calls.transports",
+  type = "operations.schema.type",
 }
 
 -- Functions of such parts: the module, and the name in there.
 local functions = {
   all = { "operations.task", "all" },
-  call_handler = { "operations.call_handler", "new" },
-  call_map = { "operations.call_map", "new" },
-  import = { "operations.call_services", "import" },
-  map = { "operations.task_map", "map" },
+  call_handler = { "operations.calls.handler", "new" },
+  call_map = { "operations.calls.map", "new" },
+  import = { "operations.calls.services", "import" },
+  map = { "operations.task.map", "map" },
   run = { "operations.task", "run" },
   sleep = { "operations.task", "sleep" },
   spawn = { "operations.task", "spawn" },
-  sse_parser = { "operations.sse", "parser" },
+  sse_parser = { "operations.base.sse", "parser" },
   use_host = { "operations.task", "use_host" },
 }
 

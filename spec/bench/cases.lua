@@ -1,5 +1,5 @@
 --- The cases that the benchmark and its peer both run: schemas, inputs, what the handler gives and what must come out.
-local json = require("operations.json")
+local json = require("operations.base.json")
 
 local cases = {}
 

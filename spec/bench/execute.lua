@@ -3,7 +3,7 @@
 --- Prints nanoseconds of CPU per call, calls per second and ratios: above 1 means that operations is the faster one.
 package.path = "./spec/bench/?.lua;" .. package.path
 local core = require("operations.core")
-local json = require("operations.json")
+local json = require("operations.base.json")
 local operations = require("operations")
 local cases = require("cases")
 local measure = require("measure")

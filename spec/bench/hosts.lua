@@ -1,7 +1,7 @@
 --- The same work on every host, beside plain Lua on LuaJIT; and how an OpenResty worker answers others meanwhile.
 package.path = "./?.lua;" .. package.path
 local core = require("operations.core")
-local http = require("operations.http")
+local http = require("operations.net.http")
 local inside = require("spec.support.inside")
 local task = require("operations.task")
 local test_server = require("spec.support.server")

@@ -2,7 +2,7 @@
 --- server answers after 2 ms, requests per second at 64, then events per second of a stream of 100,000 beside 64 tasks
 --- that send requests, and the worst gap of a 5 ms tick of the host's own loop meanwhile, in ms.
 local core = require("operations.core")
-local http = require("operations.http")
+local http = require("operations.net.http")
 local operations = require("operations")
 local ticker = require("spec.support.ticker")
 

@@ -2,7 +2,7 @@
 --- bare libcurl multi, Node's undici and fetch, and with 500 idle streams open, beside itself without them.
 --- With the argument "streams": these alone.
 package.path = "./?.lua;" .. package.path
-local http = require("operations.http")
+local http = require("operations.net.http")
 local measure = require("spec.bench.measure")
 local test_server = require("spec.support.server")
 

@@ -1,6 +1,6 @@
 --- JSON of 10 MB, made here, read and written by operations.json and by lua-cjson in one run.
 --- Prints CPU seconds (median) and the ratio: above 1 means that operations.json is the faster one.
-local json = require("operations.json")
+local json = require("operations.base.json")
 local cjson = require("cjson")
 
 local ROUNDS = tonumber((...)) or 5

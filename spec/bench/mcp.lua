@@ -5,7 +5,7 @@
 --- need for a call is in the calls per second of both clients: over stdio a C program, over HTTP nginx, connections are
 --- kept. What libcurl and the libraries it was built with take of the memory is told by a C program on it alone.
 local command = require("spec.support.command")
-local json = require("operations.json")
+local json = require("operations.base.json")
 local measure = require("spec.bench.measure")
 local operations = require("operations")
 local test_server = require("spec.support.server")

@@ -1,7 +1,7 @@
 --- Our side of mcp.lua, a process of its own as its peer is. Usage: mcp_client.lua SECONDS stdio COMMAND ARGUMENT...
 --- | http URL. Prints what mcp_peer.mjs prints.
 local core = require("operations.core")
-local json = require("operations.json")
+local json = require("operations.base.json")
 local operations = require("operations")
 
 local seconds, kind, place = tonumber(arg[1]), arg[2], arg[3]

@@ -1,7 +1,7 @@
 --- A large document (GitHub's, 13 MB) ready for its first call: time beside a bare decode of its text, and what an
 --- operation costs that nobody calls, beside two clients of npm (openapi_peer.mjs) in the same run.
 package.path = "./spec/bench/?.lua;" .. package.path
-local json = require("operations.json")
+local json = require("operations.base.json")
 local measure = require("measure")
 local operations = require("operations")
 

@@ -1,8 +1,8 @@
 --- Calls per second through an operation of an OpenAPI document, input checked and answer cast, beside the same
 --- requests bare and two clients of npm (openapi_calls_peer.mjs), against nginx on loopback.
 package.path = "./?.lua;" .. package.path
-local http = require("operations.http")
-local json = require("operations.json")
+local http = require("operations.net.http")
+local json = require("operations.base.json")
 local measure = require("spec.bench.measure")
 local operations = require("operations")
 local test_server = require("spec.support.server")

@@ -6,7 +6,7 @@
 --- instead, which is the most that V8 takes without loss.
 --- Arguments: a case's name (that one only), "alone" (no peers), "rotated", "memory" (of one case).
 package.path = "./spec/bench/?.lua;" .. package.path
-local json = require("operations.json")
+local json = require("operations.base.json")
 local schema = require("operations.schema")
 local cases = require("schema_cases")
 local measure = require("measure")

@@ -1,5 +1,5 @@
 --- The cases of the schema benchmark: schemas, valid and dirty instances as JSON texts in four key orders.
-local json = require("operations.json")
+local json = require("operations.base.json")
 local issue_case = require("schema_issue")
 local text = require("schema_text")
 

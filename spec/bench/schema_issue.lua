@@ -1,5 +1,5 @@
 --- A case like GitHub's "issue opened" event: a schema of 15 KB with `$ref`, allOf and oneOf, instances of 250 values.
-local json = require("operations.json")
+local json = require("operations.base.json")
 local text = require("schema_text")
 
 local object, list = text.object, text.list

@@ -1,5 +1,5 @@
 --- JSON texts whose objects have their keys in a wanted order.
-local json = require("operations.json")
+local json = require("operations.base.json")
 
 local text = {}
 

@@ -3,7 +3,7 @@
 --- reads from a socket, and the collector does the work it does there.
 --- Prints events per CPU second (medians) and ratios: above 1 means that operations is the faster one.
 local core = require("operations.core")
-local sse = require("operations.sse")
+local sse = require("operations.base.sse")
 
 local PASSES = tonumber((...)) or 11
 local TIMES = 16

@@ -1,6 +1,6 @@
 --- Histories as files: one JSON object per line, written at once, so that nothing is lost with a killed process.
 local core = require("operations.core")
-local json = require("operations.json")
+local json = require("operations.base.json")
 
 local history = {}
 

@@ -1,4 +1,4 @@
-local members = require("operations.members")
+local members = require("operations.base.members")
 
 --- What a history tells, in a few lines.
 

@@ -1,6 +1,6 @@
 --- A worker that writes down what it does. Arguments: URL, mode, directory of the histories, name.
 local core = require("operations.core")
-local errors = require("operations.error")
+local errors = require("operations.base.error")
 local history = require("spec.chaos.history")
 local operations = require("operations")
 local transports = require("spec.chaos.transports")

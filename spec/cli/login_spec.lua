@@ -1,8 +1,8 @@
 local command = require("spec.support.command")
-local http = require("operations.http")
-local json = require("operations.json")
+local http = require("operations.net.http")
+local json = require("operations.base.json")
 local oauth = require("spec.support.oauth")
-local process = require("operations.process")
+local process = require("operations.net.process")
 local system = require("operations.system")
 local test_server = require("spec.support.server")
 

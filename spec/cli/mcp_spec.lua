@@ -1,5 +1,5 @@
 local command = require("spec.support.command")
-local json = require("operations.json")
+local json = require("operations.base.json")
 
 local marker = 0
 

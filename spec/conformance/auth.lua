@@ -1,8 +1,8 @@
 --- Authorizers for the auth scenarios of the conformance suite: what a scenario gives out, made of its data.
-local base64 = require("operations.base64")
+local base64 = require("operations.base.base64")
 local form = require("operations.oauth.form")
-local http = require("operations.http")
-local json = require("operations.json")
+local http = require("operations.net.http")
+local json = require("operations.base.json")
 local oauth = require("operations.oauth")
 
 local auth = {}

@@ -1,8 +1,8 @@
 --- The client that the official conformance suite runs: `lua client.lua URL`, once for each scenario, whose name, data
 --- and revision are in the environment.
 local auth = require("spec.conformance.auth")
-local json = require("operations.json")
-local members = require("operations.members")
+local json = require("operations.base.json")
+local members = require("operations.base.members")
 local operations = require("operations")
 
 local url = arg[1]

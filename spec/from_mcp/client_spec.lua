@@ -1,4 +1,4 @@
-local changes = require("operations.from_mcp.changes")
+local changes = require("operations.mcp.client.changes")
 local eventually = require("spec.support.eventually")
 local is_running = require("spec.support.running")
 local operations = require("operations")

@@ -1,4 +1,4 @@
-local duplex = require("operations.from_mcp.duplex")
+local duplex = require("operations.mcp.client.duplex")
 local fake_host = require("spec.support.fake_host")
 local hosts = require("operations.hosts")
 local task = require("operations.task")

@@ -1,4 +1,4 @@
-local event_reader = require("operations.from_mcp.event_reader")
+local event_reader = require("operations.mcp.client.event_reader")
 
 --- A reader of a stream that is over, and was these bytes.
 local function reader_of(bytes)

@@ -1,6 +1,6 @@
 -- Servers over HTTP that behave badly (spec/support/server/hostile.lua): every call ends, and no other one is hurt.
 local eventually = require("spec.support.eventually")
-local members = require("operations.members")
+local members = require("operations.base.members")
 local operations = require("operations")
 local test_server = require("spec.support.server")
 
@@ -91,7 +91,7 @@ describe("a hostile MCP server over HTTP", function()
     local eager, noted = connect("")
     local _, err = eager:call("promising")
     assert.equal("lost", err.details.kind)
-    assert.equal(require("operations.limits").reconnects, noted("resumed"))
+    assert.equal(require("operations.base.limits").reconnects, noted("resumed"))
     eager:close()
   end)
 

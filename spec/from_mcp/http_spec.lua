@@ -1,6 +1,6 @@
 local eventually = require("spec.support.eventually")
-local json = require("operations.json")
-local members = require("operations.members")
+local json = require("operations.base.json")
+local members = require("operations.base.members")
 local operations = require("operations")
 local test_server = require("spec.support.server")
 

@@ -1,4 +1,4 @@
-local outgoing = require("operations.from_mcp.outgoing")
+local outgoing = require("operations.mcp.client.outgoing")
 
 describe("the HTTP request that carries an MCP message", function()
   local link, list

@@ -1,5 +1,5 @@
-local json = require("operations.json")
-local name = require("operations.from_mcp.name")
+local json = require("operations.base.json")
+local name = require("operations.mcp.client.name")
 local operations = require("operations")
 local support = require("spec.support.mcp")
 

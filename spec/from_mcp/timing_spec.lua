@@ -1,7 +1,7 @@
 local core = require("operations.core")
-local errors = require("operations.error")
+local errors = require("operations.base.error")
 local task = require("operations.task")
-local timing = require("operations.from_mcp.timing")
+local timing = require("operations.mcp.client.timing")
 
 describe("the time of an MCP request", function()
   -- The deadline that the running coroutine has of its own.

@@ -1,4 +1,4 @@
-local json = require("operations.json")
+local json = require("operations.base.json")
 local operations = require("operations")
 
 -- Every kind of node that a reader looks at, twice where one is a reference.

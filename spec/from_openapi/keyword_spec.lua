@@ -1,4 +1,4 @@
-local json = require("operations.json")
+local json = require("operations.base.json")
 local support = require("spec.support.openapi")
 
 --- Imports an operation with one parameter; the definition and the report.

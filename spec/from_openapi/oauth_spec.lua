@@ -1,5 +1,5 @@
 -- OAuth 2 tokens in the requests of an API, against a real authorization server and a real API.
-local members = require("operations.members")
+local members = require("operations.base.members")
 local oauth = require("spec.support.oauth")
 local operations = require("operations")
 local support = require("spec.support.openapi")

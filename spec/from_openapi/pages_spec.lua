@@ -1,5 +1,5 @@
 -- registry:pages over a real API.
-local limits = require("operations.limits")
+local limits = require("operations.base.limits")
 local operations = require("operations")
 local server = require("spec.support.server")
 local support = require("spec.support.openapi")

@@ -374,7 +374,7 @@ describe("a stream that is opened again", function()
 end)
 
 describe("the time until a stream is opened again", function()
-  local reconnect = require("operations.from_openapi.reconnect")
+  local reconnect = require("operations.openapi.reconnect")
   local policy = reconnect.policy({ delay = 100, max_delay = 500, jitter = 0 })
 
   it("doubles while nothing comes, up to a cap", function()

@@ -1,4 +1,4 @@
-local members = require("operations.members")
+local members = require("operations.base.members")
 local openapi = require("spec.support.openapi")
 local operations = require("operations")
 

@@ -1,6 +1,6 @@
-local json = require("operations.json")
-local limits = require("operations.limits")
-local yaml = require("operations.from_openapi.yaml")
+local json = require("operations.base.json")
+local limits = require("operations.base.limits")
+local yaml = require("operations.openapi.yaml")
 
 local function as_json(text)
   local value, message = yaml.decode(text)

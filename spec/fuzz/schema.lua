@@ -1,7 +1,7 @@
 --- `make fuzz-schema`: random schemas and values, judged by operations and by ajv, and the laws of cast.
 --- Usage: schema.lua [pairs = 100000] [seed = 1]. Disagreements are made small, then printed; the status tells.
 package.path = "./spec/fuzz/?.lua;" .. package.path
-local json = require("operations.json")
+local json = require("operations.base.json")
 local operations = require("operations")
 local schema = require("operations.schema")
 local known = require("schema_known")

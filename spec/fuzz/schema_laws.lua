@@ -1,7 +1,7 @@
 --- What must hold of `cast` whatever the schema and the value are.
 local core = require("operations.core")
 local identical = require("spec.support.identical")
-local json = require("operations.json")
+local json = require("operations.base.json")
 
 local schema_laws = {}
 

@@ -1,5 +1,5 @@
 --- Random schemas of draft 2020-12, and random values that have a fair chance to fit them.
-local json = require("operations.json")
+local json = require("operations.base.json")
 local operations = require("operations")
 local random = require("random")
 

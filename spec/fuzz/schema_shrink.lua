@@ -1,5 +1,5 @@
 --- Makes a case { schema, values = { value } } smaller while something still holds of it.
-local json = require("operations.json")
+local json = require("operations.base.json")
 
 local schema_shrink = {}
 

@@ -2,10 +2,10 @@
 --- functions, which only spec files see. Real time passes here; nothing is said about how much.
 local core = require("operations.core")
 local hosts = require("operations.hosts")
-local http = require("operations.http")
+local http = require("operations.net.http")
 local operations = require("operations")
-local process = require("operations.process")
-local single_flight = require("operations.single_flight")
+local process = require("operations.net.process")
+local single_flight = require("operations.task.single_flight")
 local soak = require("spec.support.soak")
 local task = require("operations.task")
 local test_server = require("spec.support.server")

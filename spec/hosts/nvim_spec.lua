@@ -20,7 +20,7 @@ describe("Neovim", function()
     local path = os.tmpname()
     local file = assert(io.open(path, "w"))
     file:write([[
-      local http = require("operations.http")
+      local http = require("operations.net.http")
       local task = require("operations.task")
       local server = require("spec.support.server").start()
       for _ = 1, 5 do
@@ -48,7 +48,7 @@ describe("Neovim", function()
       end
       local fds, threads = count("fd"), count("task")
       local operations = require("operations")
-      require("operations.http")
+      require("operations.net.http")
       operations.use_host("nvim")
       operations.registry()
       io.stdout:write(count("fd") - fds, " ", count("task") - threads)

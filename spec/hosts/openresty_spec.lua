@@ -1,5 +1,5 @@
 local eventually = require("spec.support.eventually")
-local http = require("operations.http")
+local http = require("operations.net.http")
 local inside = require("spec.support.inside")
 local is_running = require("spec.support.running")
 local task = require("operations.task")

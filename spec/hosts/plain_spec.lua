@@ -41,7 +41,7 @@ describe("the plain host", function()
   it("does not load libcurl until something is asked for over HTTP, or connected to", function()
     assert.equal("fine\n", printed([[
       local operations = require("operations")
-      local stream = require("operations.stream")
+      local stream = require("operations.net.stream")
       local function loaded()
         for line in io.lines("/proc/self/maps") do
           if line:find("libcurl", 1, true) then

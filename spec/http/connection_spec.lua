@@ -1,6 +1,6 @@
 local eventually = require("spec.support.eventually")
-local http = require("operations.http")
-local members = require("operations.members")
+local http = require("operations.net.http")
+local members = require("operations.base.members")
 local task = require("operations.task")
 local test_server = require("spec.support.server")
 

@@ -1,8 +1,8 @@
 --- What servers do wrong, or seldom, and what comes of it on every host, as specs: `faults(busted)` describes it;
 --- `busted` has busted's functions, which only spec files see. None hangs.
 local cjson = require("cjson")
-local http = require("operations.http")
-local members = require("operations.members")
+local http = require("operations.net.http")
+local members = require("operations.base.members")
 local test_server = require("spec.support.server")
 
 -- What the server does, its path, and the kind of the failure.

@@ -1,4 +1,4 @@
-local http = require("operations.http")
+local http = require("operations.net.http")
 local test_server = require("spec.support.server")
 
 describe("a cookie jar", function()

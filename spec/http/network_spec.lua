@@ -16,7 +16,7 @@ describe("in a network of its own", function()
 
   it("public_only takes the public address, and no redirect from there to a private one", function()
     assert.equal("200\nconnect\nconnect\nconnect\n200\n", prints([[
-      local http = require("operations.http")
+      local http = require("operations.net.http")
       local server = require("spec.support.server").start({ directives = "listen 1.2.3.4:80;" })
       local private = server.url .. "/echo"
       local function ask(path, public_only)
@@ -36,7 +36,7 @@ describe("in a network of its own", function()
   it("cancelling does not wait for a resolver that is silent, nor does the end of the program", function()
     local began = os.time()
     assert.equal("ABORTED\n", prints([[
-      local http = require("operations.http")
+      local http = require("operations.net.http")
       local task = require("operations.task")
       task.run(function()
         local child = task.spawn(http.request, { url = "http://slow.test/" })
@@ -51,7 +51,7 @@ describe("in a network of its own", function()
 
   it("a name that nobody resolves is given up in time", function()
     assert.equal("timeout\tconnect\n", prints([[
-      local _, err = require("operations.http").request({ url = "http://slow.test/", connect_timeout = 100 })
+      local _, err = require("operations.net.http").request({ url = "http://slow.test/", connect_timeout = 100 })
       print(err.details.kind, err.details.phase)
     ]]))
   end)

@@ -1,6 +1,6 @@
-local http = require("operations.http")
-local http_prepared = require("operations.http_prepared")
-local json = require("operations.json")
+local http = require("operations.net.http")
+local http_prepared = require("operations.net.http.prepared")
+local json = require("operations.base.json")
 local operations = require("operations")
 local test_server = require("spec.support.server")
 

@@ -1,5 +1,5 @@
 local cjson = require("cjson")
-local http = require("operations.http")
+local http = require("operations.net.http")
 local test_server = require("spec.support.server")
 
 describe("a redirect of a method other than GET", function()

@@ -1,7 +1,7 @@
 local core = require("operations.core")
-local http = require("operations.http")
-local http_date = require("operations.http_date")
-local retry = require("operations.http_retry")
+local http = require("operations.net.http")
+local http_date = require("operations.net.http.date")
+local retry = require("operations.net.http.retry")
 local task = require("operations.task")
 local test_server = require("spec.support.server")
 

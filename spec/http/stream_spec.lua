@@ -1,10 +1,10 @@
 local core = require("operations.core")
 local eventually = require("spec.support.eventually")
-local http_stream = require("operations.http_stream")
+local http_stream = require("operations.net.http.stream")
 local operations = require("operations")
 local task = require("operations.task")
 local test_server = require("spec.support.server")
-local http = require("operations.http")
+local http = require("operations.net.http")
 
 local function memory()
   for line in io.lines("/proc/self/status") do

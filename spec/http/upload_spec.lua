@@ -1,6 +1,6 @@
 local cjson = require("cjson")
 local eventually = require("spec.support.eventually")
-local http = require("operations.http")
+local http = require("operations.net.http")
 local operations = require("operations")
 local task = require("operations.task")
 local test_server = require("spec.support.server")

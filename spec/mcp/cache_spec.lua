@@ -1,4 +1,4 @@
-local cache = require("operations.mcp.cache")
+local cache = require("operations.mcp.protocol.cache")
 
 describe("a cache of results", function()
   local now, kept

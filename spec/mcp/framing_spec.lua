@@ -1,5 +1,5 @@
-local framing = require("operations.mcp.framing")
-local json = require("operations.json")
+local framing = require("operations.mcp.protocol.framing")
+local json = require("operations.base.json")
 
 -- Feeds pieces; gives what the lines say, those that are no JSON as they are, and the dropped ones.
 local function read(pieces, max)

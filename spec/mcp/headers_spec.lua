@@ -1,5 +1,5 @@
 local core = require("operations.core")
-local headers = require("operations.mcp.headers")
+local headers = require("operations.mcp.protocol.headers")
 
 describe("the headers of a request", function()
   it("repeat its revision, method and name", function()

@@ -1,6 +1,6 @@
-local json = require("operations.json")
-local message = require("operations.mcp.message")
-local repair = require("operations.mcp.repair")
+local json = require("operations.base.json")
+local message = require("operations.mcp.protocol.message")
+local repair = require("operations.mcp.protocol.repair")
 
 describe("a message", function()
   it("is a request, a notification or an answer", function()

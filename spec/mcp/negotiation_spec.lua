@@ -1,7 +1,7 @@
-local errors = require("operations.error")
-local json = require("operations.json")
-local message = require("operations.mcp.message")
-local negotiation = require("operations.mcp.negotiation")
+local errors = require("operations.base.error")
+local json = require("operations.base.json")
+local message = require("operations.mcp.protocol.message")
+local negotiation = require("operations.mcp.protocol.negotiation")
 
 local MODERN, LEGACY = "2026-07-28", "2025-11-25"
 

@@ -1,12 +1,12 @@
 local authorizer = require("operations.oauth.authorizer")
 local core = require("operations.core")
 local form = require("operations.oauth.form")
-local json = require("operations.json")
-local members = require("operations.members")
+local json = require("operations.base.json")
+local members = require("operations.base.members")
 local oauth = require("spec.support.oauth")
 local store = require("operations.oauth.store")
 local task = require("operations.task")
-local url = require("operations.url")
+local url = require("operations.base.url")
 
 describe("an authorizer", function()
   local server, browser

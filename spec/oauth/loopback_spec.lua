@@ -1,7 +1,7 @@
-local http = require("operations.http")
-local limits = require("operations.limits")
+local http = require("operations.net.http")
+local limits = require("operations.base.limits")
 local oauth = require("operations.oauth")
-local stream = require("operations.stream")
+local stream = require("operations.net.stream")
 local task = require("operations.task")
 local test_server = require("spec.support.server")
 

@@ -1,5 +1,5 @@
 local core = require("operations.core")
-local json = require("operations.json")
+local json = require("operations.base.json")
 local oauth = require("spec.support.oauth")
 local operations = require("operations")
 local task = require("operations.task")

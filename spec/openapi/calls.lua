@@ -1,6 +1,6 @@
 --- Calls every operation of a document with an input made from its schema, several at a time.
 local instance = require("spec.support.instance")
-local members = require("operations.members")
+local members = require("operations.base.members")
 local operations = require("operations")
 local schema = require("operations.schema")
 

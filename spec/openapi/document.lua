@@ -1,5 +1,5 @@
 --- Documents and values as the checks compare them.
-local json = require("operations.json")
+local json = require("operations.base.json")
 
 local document = {}
 

@@ -1,8 +1,8 @@
 --- Documents that Prism cannot serve or not judge, against servers that say what they received: is it the input?
 local calls = require("spec.openapi.calls")
 local document = require("spec.openapi.document")
-local json = require("operations.json")
-local members = require("operations.members")
+local json = require("operations.base.json")
+local members = require("operations.base.members")
 local operations = require("operations")
 
 local echoed = {}

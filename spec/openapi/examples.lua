@@ -2,7 +2,7 @@
 --- comes out is the example, or the example with the changes of the change list made to it, and nothing else.
 local calls = require("spec.openapi.calls")
 local document = require("spec.openapi.document")
-local json = require("operations.json")
+local json = require("operations.base.json")
 local operations = require("operations")
 
 local examples = {}

@@ -1,5 +1,5 @@
 --- Documents that are there as JSON and as YAML, Swagger 2.0 among them: the operations and the reports are the same.
-local json = require("operations.json")
+local json = require("operations.base.json")
 local operations = require("operations")
 local paths_in = require("spec.openapi.paths")
 

@@ -1,11 +1,11 @@
 --- Every style of parameter against httpbin, which says what it read: is it what OpenAPI's tables of styles say?
 --- Expected texts are written here once more, undecoded, from the tables "Style Values" and "Style Examples".
 local document = require("spec.openapi.document")
-local json = require("operations.json")
-local members = require("operations.members")
+local json = require("operations.base.json")
+local members = require("operations.base.members")
 local operations = require("operations")
 local server = require("spec.support.server")
-local url = require("operations.url")
+local url = require("operations.base.url")
 
 local styles = {}
 

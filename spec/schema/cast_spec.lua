@@ -1,5 +1,5 @@
 -- luacheck: ignore 143 (integers of Lua 5.4)
-local json = require("operations.json")
+local json = require("operations.base.json")
 local operations = require("operations")
 local schema = require("operations.schema")
 

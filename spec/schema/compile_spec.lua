@@ -1,4 +1,4 @@
-local json = require("operations.json")
+local json = require("operations.base.json")
 local schema = require("operations.schema")
 
 local function problems(definition, options)

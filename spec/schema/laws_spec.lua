@@ -1,6 +1,6 @@
 local core = require("operations.core")
 local identical = require("spec.support.identical")
-local json = require("operations.json")
+local json = require("operations.base.json")
 local random_schema = require("spec.support.random_schema")
 local schema = require("operations.schema")
 

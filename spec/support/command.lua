@@ -83,7 +83,7 @@ end
 function command.start(...)
   local words = { command.interpreter(), ... }
   words.env = command.environment()
-  return assert(require("operations.process").spawn(words))
+  return assert(require("operations.net.process").spawn(words))
 end
 
 return command

@@ -1,6 +1,6 @@
 --- What clients that mean harm, or know no better, send to a hub of WebSocket, and what it answers.
 local operations = require("operations")
-local streams = require("operations.stream")
+local streams = require("operations.net.stream")
 
 local hostile = {}
 

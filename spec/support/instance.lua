@@ -2,8 +2,8 @@
 --- run. What the schema gives as examples or defaults is preferred where the schema itself accepts it.
 local core = require("operations.core")
 local instance_text = require("spec.support.instance_text")
-local json = require("operations.json")
-local members = require("operations.members")
+local json = require("operations.base.json")
+local members = require("operations.base.members")
 local schema_module = require("operations.schema")
 
 local instance = {}

@@ -1,7 +1,7 @@
 --- What specs of MCP share: servers to talk to.
 local command = require("spec.support.command")
-local from_mcp = require("operations.from_mcp")
-local process = require("operations.process")
+local from_mcp = require("operations.mcp.client")
+local process = require("operations.net.process")
 
 local support = {}
 

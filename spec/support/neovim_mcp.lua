@@ -1,5 +1,5 @@
 -- Run inside Neovim by spec/from_mcp/plugin_spec.lua: uses the example plugin, prints what a user sees.
-local json = require("operations.json")
+local json = require("operations.base.json")
 local operations = require("operations")
 local ticker = require("spec.support.ticker")
 

@@ -1,8 +1,8 @@
 --- The authorization server of the test server (spec/support/server/oauth.lua), from a spec's side.
-local http = require("operations.http")
-local json = require("operations.json")
+local http = require("operations.net.http")
+local json = require("operations.base.json")
 local test_server = require("spec.support.server")
-local url = require("operations.url")
+local url = require("operations.base.url")
 
 local oauth = {}
 

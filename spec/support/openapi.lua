@@ -1,5 +1,5 @@
 --- An API without a network: definitions of a document, and the requests that their calls make.
-local members = require("operations.members")
+local members = require("operations.base.members")
 local operations = require("operations")
 
 local openapi = {}

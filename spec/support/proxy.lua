@@ -1,7 +1,7 @@
 --- A network that can be cut: a proxy in front of a server on this machine. While it is cut, what is sent does not
 --- arrive, and nobody is told; when it heals, all of it arrives, as TCP has it.
 local operations = require("operations")
-local streams = require("operations.stream")
+local streams = require("operations.net.stream")
 
 local proxy = {}
 

@@ -1,6 +1,6 @@
 --- Random schemas and values, small and colliding, for laws that hold whatever they are. Own generator of numbers, so
 --- that a seed means the same on every runtime.
-local json = require("operations.json")
+local json = require("operations.base.json")
 
 local random_schema = {}
 

@@ -1,8 +1,8 @@
 --- A Redis of our own on a free port.
 local eventually = require("spec.support.eventually")
-local limits = require("operations.limits")
+local limits = require("operations.base.limits")
 local operations = require("operations")
-local streams = require("operations.stream")
+local streams = require("operations.net.stream")
 
 local redis = {}
 

@@ -83,7 +83,7 @@ local app = {
   lua_code_cache %s;
   lua_socket_log_errors on;
   init_by_lua_block {
-    require("operations.http")
+    require("operations.net.http")
     pcall(require("operations").sleep, 0.01) -- the master cannot wait; what it tried is of no use to its workers
   }
   init_worker_by_lua_block {

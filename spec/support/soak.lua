@@ -1,5 +1,5 @@
 --- Many requests, one after the other, side by side and called off, and what they leave behind.
-local http = require("operations.http")
+local http = require("operations.net.http")
 local reactor_loop = require("operations.hosts.reactor")
 local task = require("operations.task")
 

@@ -1,5 +1,5 @@
 --- Runs the official JSON-Schema-Test-Suite: where its files are, what they expect, and a list of what fails.
-local json = require("operations.json")
+local json = require("operations.base.json")
 local schema = require("operations.schema")
 local skips = require("spec.support.suite_skips")
 local sources = require("spec.support.sources")

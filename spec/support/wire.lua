@@ -1,7 +1,7 @@
 --- A wire between two call maps in one program: every event crosses it as JSON text, in order, some time later.
-local errors = require("operations.error")
+local errors = require("operations.base.error")
 local hosts = require("operations.hosts")
-local json = require("operations.json")
+local json = require("operations.base.json")
 
 local wire = {}
 

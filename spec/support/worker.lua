@@ -1,6 +1,6 @@
 --- A worker of the specs, as a process: serves a few operations over a transport. Arguments: transport, URL; of Redis
 --- its mode, and further options as JSON.
-local json = require("operations.json")
+local json = require("operations.base.json")
 local operations = require("operations")
 local work = require("spec.support.work")
 

@@ -1,7 +1,7 @@
 --- What every transport keeps: the sentences that run over each of them.
 local assert = require("luassert")
 local core = require("operations.core")
-local errors = require("operations.error")
+local errors = require("operations.base.error")
 local eventually = require("spec.support.eventually")
 local operations = require("operations")
 local task = require("operations.task")

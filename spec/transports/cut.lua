@@ -2,7 +2,7 @@
 --- is set down. For `spec.support.network`, as root of its own namespaces; prints what `endurance.cut` tells.
 local command = require("spec.support.command")
 local endurance = require("spec.transports.endurance")
-local json = require("operations.json")
+local json = require("operations.base.json")
 local operations = require("operations")
 local proxy = require("spec.support.proxy")
 local redis = require("spec.support.redis")

@@ -2,8 +2,8 @@
 --- `make test` runs: their short form is endurance_spec.lua.
 local connections = require("spec.transports.connections")
 local endurance = require("spec.transports.endurance")
-local json = require("operations.json")
-local members = require("operations.members")
+local json = require("operations.base.json")
+local members = require("operations.base.members")
 local network = require("spec.support.network")
 local redis = require("spec.support.redis")
 

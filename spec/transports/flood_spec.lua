@@ -1,9 +1,9 @@
-local connection = require("operations.transports.websocket_connection")
+local connection = require("operations.calls.websocket.connection")
 local eventually = require("spec.support.eventually")
-local json = require("operations.json")
-local limits = require("operations.limits")
+local json = require("operations.base.json")
+local limits = require("operations.base.limits")
 local operations = require("operations")
-local scheduler = require("operations.scheduler")
+local scheduler = require("operations.task.scheduler")
 local work = require("spec.support.work")
 
 local function quiet() end

@@ -1,11 +1,11 @@
 --- Peers that are known, and mean ill: what they say of requests that are not theirs, and more of it than there is room
 --- for. Frames that break the rules of WebSocket and replies that are none of Redis' are in the specs of each.
 local eventually = require("spec.support.eventually")
-local json = require("operations.json")
+local json = require("operations.base.json")
 local operations = require("operations")
 local redis = require("spec.support.redis")
 local resp = require("operations.redis")
-local streams = require("operations.stream")
+local streams = require("operations.net.stream")
 local work = require("spec.support.work")
 
 local function quiet() end

@@ -3,8 +3,8 @@ local eventually = require("spec.support.eventually")
 local operations = require("operations")
 local redis = require("spec.support.redis")
 local resp = require("operations.redis")
-local scripts = require("operations.transports.redis_scripts")
-local streams = require("operations.stream")
+local scripts = require("operations.calls.redis.scripts")
+local streams = require("operations.net.stream")
 
 local function quiet() end
 

@@ -1,11 +1,11 @@
 --- One connection to a Redis that is none, or not itself.
 local core = require("operations.core")
 local eventually = require("spec.support.eventually")
-local limits = require("operations.limits")
-local link = require("operations.transports.redis_link")
+local limits = require("operations.base.limits")
+local link = require("operations.calls.redis.link")
 local operations = require("operations")
 local resp = require("operations.redis")
-local streams = require("operations.stream")
+local streams = require("operations.net.stream")
 
 -- Runs `fn(port)` with a server that answers each command with what `answer(words, stream)` says.
 local function with_server(answer, fn)

@@ -2,8 +2,8 @@
 local core = require("operations.core")
 local fake_host = require("spec.support.fake_host")
 local hosts = require("operations.hosts")
-local limits = require("operations.limits")
-local presences = require("operations.transports.redis_presence")
+local limits = require("operations.base.limits")
+local presences = require("operations.calls.redis.presence")
 
 describe("the presence of a process on Redis", function()
   local now, host, lost, presence = core.now, nil, nil, nil

@@ -1,4 +1,4 @@
-local refusal = require("operations.transports.redis_refusal")
+local refusal = require("operations.calls.redis.refusal")
 
 local address = { host = "a.test", port = 6379, user = "u", password = "p", tls = true }
 

@@ -1,9 +1,9 @@
 local eventually = require("spec.support.eventually")
-local members = require("operations.members")
+local members = require("operations.base.members")
 local operations = require("operations")
 local redis = require("spec.support.redis")
 local resp = require("operations.redis")
-local streams = require("operations.stream")
+local streams = require("operations.net.stream")
 
 local function quiet() end
 

@@ -1,13 +1,13 @@
 local command = require("spec.support.command")
 local connections = require("spec.transports.connections")
 local contract = require("spec.transports.contract")
-local errors = require("operations.error")
+local errors = require("operations.base.error")
 local eventually = require("spec.support.eventually")
-local limits = require("operations.limits")
+local limits = require("operations.base.limits")
 local operations = require("operations")
 local proxy = require("spec.support.proxy")
 local redis = require("spec.support.redis")
-local streams = require("operations.stream")
+local streams = require("operations.net.stream")
 
 local function quiet() end
 

@@ -16,7 +16,7 @@ describe("a call map over WebSocket, from hub to spoke", function()
 end)
 
 local websocket = operations.transports.websocket
-local streams = require("operations.stream")
+local streams = require("operations.net.stream")
 local task = require("operations.task")
 
 local function registry()
@@ -313,7 +313,7 @@ describe("a WebSocket spoke", function()
     local stream = { offer = function() end, linger = function() end, each_chunk = function(_, fn)
       feed = fn
     end }
-    local connection = require("operations.transports.websocket_connection").new(stream, false, {}, {})
+    local connection = require("operations.calls.websocket.connection").new(stream, false, {}, {})
     connection:open({ lost = function(err)
       lost = err
     end })
@@ -423,7 +423,7 @@ describe("a WebSocket spoke", function()
           if key then
             local digest = require("operations.websocket").sha1(key .. "258EAFA5-E914-47DA-95CA-C5AB0DC85B11")
             stream:offer("HTTP/1.1 101 X\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: "
-              .. require("operations.base64").encode(digest) .. "\r\nSec-WebSocket-Protocol: ops.v1.json\r\n\r\n")
+              .. require("operations.base.base64").encode(digest) .. "\r\nSec-WebSocket-Protocol: ops.v1.json\r\n\r\n")
           end
         end)
       end))

@@ -1,12 +1,12 @@
 /*
 ** sse_lua.c - the event-stream parser for Lua.  Events go into a queue that
-** lua/operations/sse.lua holds; who handles them is Lua's business.
+** lua/operations/base/sse.lua holds; who handles them is Lua's business.
 */
 #include "value/core.h"
 #include "value/json_lua.h"
 #include "sse/sse.h"
 
-#define SSE_TYPE "operations.sse"
+#define SSE_TYPE "operations.base.sse"
 
 /* Names and ids mostly stay the same from one event to the next: the strings of
 ** the event before are kept in the uservalue, where `s` points into. */

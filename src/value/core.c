@@ -9,7 +9,7 @@
 #include "base/fork_page.h"
 #include "base/sha256.h"
 
-#define ERROR_NAME "operations.error"
+#define ERROR_NAME "operations.base.error"
 
 /* Registry keys: the address of the core state plus one of these. */
 enum { KEY_MARKS, KEY_ARRAY_MT, KEY_OBJECT_MT, KEY_ERROR_MT };

@@ -3,7 +3,7 @@
 ---   :McpCall everything.echo {"message": "hi"}
 --- `vim.g.mcp_config` is the file, by default mcp.json in the current directory. To try it:
 ---   eval "$(make luapath LUA=luajit)"; nvim --cmd "set rtp+=examples/neovim"
-local json = require("operations.json")
+local json = require("operations.base.json")
 local operations = require("operations")
 
 local connecting, servers, registry

@@ -1,5 +1,5 @@
 --- The host of the command line: plain Lua, where a signal is raised between two turns, as nothing is half done then.
-local members = require("operations.members")
+local members = require("operations.base.members")
 local plain = require("operations.hosts.plain")
 local system = require("operations.system")
 

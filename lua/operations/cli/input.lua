@@ -1,8 +1,8 @@
 --- Makes an operation's input of command line arguments.
 local core = require("operations.core")
-local json = require("operations.json")
-local json_pointer = require("operations.json_pointer")
-local marks = require("operations.marks")
+local json = require("operations.base.json")
+local json_pointer = require("operations.base.json_pointer")
+local marks = require("operations.base.marks")
 
 local input = {}
 

@@ -1,7 +1,7 @@
 --- What `call` and `watch` share: from the command line to registry, id, input and context.
 local core = require("operations.core")
 local input = require("operations.cli.input")
-local json = require("operations.json")
+local json = require("operations.base.json")
 local operations = require("operations")
 local output = require("operations.cli.output")
 local sources = require("operations.cli.sources")

@@ -1,6 +1,6 @@
 --- How a user logs in from a terminal: opens a URL in a browser, which comes back to this machine; where the browser is
 --- on another one, its last address is pasted.
-local errors = require("operations.error")
+local errors = require("operations.base.error")
 local oauth = require("operations.oauth")
 local output = require("operations.cli.output")
 local system = require("operations.system")

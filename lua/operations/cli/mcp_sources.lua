@@ -1,9 +1,9 @@
 --- What `--mcp` and `--mcp-config` name: servers that run, or are called, while the command does.
-local base64 = require("operations.base64")
+local base64 = require("operations.base.base64")
 local cleanup = require("operations.cli.cleanup")
-local from_mcp = require("operations.from_mcp")
+local from_mcp = require("operations.mcp.client")
 local login = require("operations.cli.login")
-local names = require("operations.from_mcp.name")
+local names = require("operations.mcp.client.name")
 local output = require("operations.cli.output")
 
 local mcp_sources = {}

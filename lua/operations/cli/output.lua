@@ -1,5 +1,5 @@
 --- Where the command line writes: data to stdout, everything else to stderr, and a number to the shell.
-local json = require("operations.json")
+local json = require("operations.base.json")
 local system = require("operations.system")
 
 local output = {}

@@ -1,11 +1,11 @@
 --- Fills a registry from what `--openapi`, `--lua`, `--mcp` and `--mcp-config` name.
-local members = require("operations.members")
+local members = require("operations.base.members")
 local operations = require("operations")
 local output = require("operations.cli.output")
-local scanner = require("operations.scanner")
+local scanner = require("operations.registry.scanner")
 local suggestion = require("operations.cli.suggestion")
 local system = require("operations.system")
-local url = require("operations.url")
+local url = require("operations.base.url")
 
 local sources = {}
 

@@ -1,6 +1,6 @@
 --- The type of a JSON Schema in a few words, and what a value must satisfy beyond it.
-local json = require("operations.json")
-local json_pointer = require("operations.json_pointer")
+local json = require("operations.base.json")
+local json_pointer = require("operations.base.json_pointer")
 
 local type_text = {}
 

@@ -1,5 +1,5 @@
 --- `operations worker`: serves operations to other processes until it is interrupted.
-local errors = require("operations.error")
+local errors = require("operations.base.error")
 local operations = require("operations")
 local output = require("operations.cli.output")
 local sources = require("operations.cli.sources")

@@ -1,5 +1,5 @@
 --- The reactor as hosts use it: made when first needed, events handed to who started what they are about.
-local limits = require("operations.limits")
+local limits = require("operations.base.limits")
 
 local reactor_loop = {}
 

@@ -1,10 +1,10 @@
 --- The step in the browser: the request that the user's browser is sent to, with PKCE (RFC 7636), and what of its
 --- answer is believed (RFC 6749, 4.1.2; RFC 9207).
-local base64 = require("operations.base64")
+local base64 = require("operations.base.base64")
 local core = require("operations.core")
 local endpoint = require("operations.oauth.endpoint")
 local form = require("operations.oauth.form")
-local url = require("operations.url")
+local url = require("operations.base.url")
 
 local authorization = {}
 

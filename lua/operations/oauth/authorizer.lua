@@ -3,14 +3,14 @@
 local challenge = require("operations.oauth.challenge")
 local core = require("operations.core")
 local endpoint = require("operations.oauth.endpoint")
-local limits = require("operations.limits")
+local limits = require("operations.base.limits")
 local login = require("operations.oauth.login")
 local oauth_options = require("operations.oauth.options")
 local place = require("operations.oauth.place")
 local scope = require("operations.oauth.scope")
-local single_flight = require("operations.single_flight")
+local single_flight = require("operations.task.single_flight")
 local token = require("operations.oauth.token")
-local url = require("operations.url")
+local url = require("operations.base.url")
 
 local authorizer = {}
 

@@ -1,6 +1,6 @@
 --- The challenges of a WWW-Authenticate header (RFC 9110, 11.6.1): schemes with a token or with parameters, several in
 --- one field or in several fields joined by commas.
-local header_field = require("operations.header_field")
+local header_field = require("operations.net.http.header_field")
 
 local challenge = {}
 

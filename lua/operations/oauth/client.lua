@@ -1,6 +1,6 @@
 --- Who asks: a client of an authorization server, and how it proves to be that client (RFC 6749, 2.3).
-local base64 = require("operations.base64")
-local url = require("operations.url")
+local base64 = require("operations.base.base64")
+local url = require("operations.base.url")
 
 local client = {}
 

@@ -1,12 +1,12 @@
 --- Requests to the endpoints of an authorization server: https or this machine only, no redirects, small answers in
 --- JSON, and errors (RFC 6749, 5.2) that tell no secret.
-local errors = require("operations.error")
+local errors = require("operations.base.error")
 local form = require("operations.oauth.form")
-local json = require("operations.json")
-local limits = require("operations.limits")
-local operations_http = require("operations.http")
-local secrets = require("operations.secrets")
-local url = require("operations.url")
+local json = require("operations.base.json")
+local limits = require("operations.base.limits")
+local operations_http = require("operations.net.http")
+local secrets = require("operations.base.secrets")
+local url = require("operations.base.url")
 
 local endpoint = {}
 

@@ -1,6 +1,6 @@
 --- The fields that OAuth sends in bodies and queries (application/x-www-form-urlencoded).
-local members = require("operations.members")
-local url = require("operations.url")
+local members = require("operations.base.members")
+local url = require("operations.base.url")
 
 local form = {}
 

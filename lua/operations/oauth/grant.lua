@@ -2,9 +2,9 @@
 local client = require("operations.oauth.client")
 local core = require("operations.core")
 local endpoint = require("operations.oauth.endpoint")
-local members = require("operations.members")
-local secrets = require("operations.secrets")
-local url = require("operations.url")
+local members = require("operations.base.members")
+local secrets = require("operations.base.secrets")
+local url = require("operations.base.url")
 
 local grant = {}
 

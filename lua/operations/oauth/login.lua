@@ -3,11 +3,11 @@
 local authorization = require("operations.oauth.authorization")
 local endpoint = require("operations.oauth.endpoint")
 local grant = require("operations.oauth.grant")
-local members = require("operations.members")
+local members = require("operations.base.members")
 local metadata = require("operations.oauth.metadata")
 local registration = require("operations.oauth.registration")
 local scope = require("operations.oauth.scope")
-local url = require("operations.url")
+local url = require("operations.base.url")
 
 local login = {}
 

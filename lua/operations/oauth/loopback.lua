@@ -1,13 +1,13 @@
 --- Where the browser comes back to on this machine (RFC 8252, 7.3): a listener that is there while a user logs in, and
 --- takes the one request that belongs to that login.
-local argument = require("operations.argument")
+local argument = require("operations.base.argument")
 local endpoint = require("operations.oauth.endpoint")
-local errors = require("operations.error")
+local errors = require("operations.base.error")
 local form = require("operations.oauth.form")
-local limits = require("operations.limits")
-local scheduler = require("operations.scheduler")
-local stream = require("operations.stream")
-local url = require("operations.url")
+local limits = require("operations.base.limits")
+local scheduler = require("operations.task.scheduler")
+local stream = require("operations.net.stream")
+local url = require("operations.base.url")
 
 local loopback = {}
 

@@ -1,10 +1,10 @@
 --- What the makers of this adapter are told: options are copied and checked; a wrong one is misuse and raises.
-local argument = require("operations.argument")
+local argument = require("operations.base.argument")
 local client = require("operations.oauth.client")
 local endpoint = require("operations.oauth.endpoint")
-local members = require("operations.members")
+local members = require("operations.base.members")
 local store = require("operations.oauth.store")
-local url = require("operations.url")
+local url = require("operations.base.url")
 
 local options = {}
 

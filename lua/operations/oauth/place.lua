@@ -2,7 +2,7 @@
 local endpoint = require("operations.oauth.endpoint")
 local metadata = require("operations.oauth.metadata")
 local scope = require("operations.oauth.scope")
-local url = require("operations.url")
+local url = require("operations.base.url")
 
 local place = {}
 

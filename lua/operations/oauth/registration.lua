@@ -3,9 +3,9 @@
 local client = require("operations.oauth.client")
 local core = require("operations.core")
 local endpoint = require("operations.oauth.endpoint")
-local json = require("operations.json")
+local json = require("operations.base.json")
 local metadata = require("operations.oauth.metadata")
-local url = require("operations.url")
+local url = require("operations.base.url")
 
 local registration = {}
 

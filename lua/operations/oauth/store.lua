@@ -1,7 +1,7 @@
 --- Where tokens and registrations are kept: two functions over keys and plain tables.
 local core = require("operations.core")
-local errors = require("operations.error")
-local json = require("operations.json")
+local errors = require("operations.base.error")
+local json = require("operations.base.json")
 local system = require("operations.system")
 
 local store = {}

@@ -4,10 +4,10 @@ local client = require("operations.oauth.client")
 local core = require("operations.core")
 local endpoint = require("operations.oauth.endpoint")
 local grant = require("operations.oauth.grant")
-local limits = require("operations.limits")
-local members = require("operations.members")
+local limits = require("operations.base.limits")
+local members = require("operations.base.members")
 local options = require("operations.oauth.options")
-local single_flight = require("operations.single_flight")
+local single_flight = require("operations.task.single_flight")
 
 local token = {}
 

@@ -3,7 +3,7 @@ local cancellation = require("spec.cancellation_contract")
 local contract = require("spec.hosts.contract")
 local faults = require("spec.http.fault_contract")
 local hosts = require("operations.hosts")
-local http = require("operations.http")
+local http = require("operations.net.http")
 local task = require("operations.task")
 local test_server = require("spec.support.server")
 

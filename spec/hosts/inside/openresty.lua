@@ -4,7 +4,7 @@ local contract = require("spec.hosts.contract")
 local faults = require("spec.http.fault_contract")
 local ffi = require("ffi")
 local hosts = require("operations.hosts")
-local process = require("operations.process")
+local process = require("operations.net.process")
 local system = require("operations.system")
 local task = require("operations.task")
 

@@ -1,5 +1,5 @@
 -- A request that nobody answers: the connection is refused.
-local http = require("operations.http")
+local http = require("operations.net.http")
 
 return function()
   local response, err = http.request({

@@ -1,6 +1,6 @@
 -- A document of every kind of value, read and written.
 local core = require("operations.core")
-local json = require("operations.json")
+local json = require("operations.base.json")
 
 local text = '{"array":[1,2.5,-3,"caf\\u00e9 \\ud83d\\ude00",true,false,null,[],{}],'
   .. '"deep":[[[[{"a":[0]}]]]],"name":"x"}'

@@ -1,5 +1,5 @@
 -- A program is started, told something, heard and waited for; another is dropped while it runs.
-local process = require("operations.process")
+local process = require("operations.net.process")
 
 return function()
   local child = assert(process.spawn({ "cat", env = { NAME = "value" }, cwd = "/" }))

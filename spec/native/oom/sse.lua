@@ -1,5 +1,5 @@
 -- A stream with every field, cut in the middle of things.
-local sse = require("operations.sse")
+local sse = require("operations.base.sse")
 
 local stream = ": hello\nevent: tick\nid: 7\nretry: 100\ndata: one\ndata: two\n\ndata: bad \255 byte\n\n"
   .. "data: " .. ("x"):rep(3000) .. "\n\ndata: unfinished"

@@ -1,6 +1,6 @@
 -- /events?url=URL: a subscription to the server-sent events of the URL, sent on as they come.
 local operations = require("operations")
-local http = require("operations.http")
+local http = require("operations.net.http")
 
 local registry = operations.registry()
 assert(registry:register({

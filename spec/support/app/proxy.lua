@@ -1,6 +1,6 @@
 -- /proxy?url=URL&times=N: calls an operation, on this request's own thread, that calls another, which asks the URL.
 local operations = require("operations")
-local http = require("operations.http")
+local http = require("operations.net.http")
 
 local args = ngx.req.get_uri_args()
 local registry = operations.registry()

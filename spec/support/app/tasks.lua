@@ -1,6 +1,6 @@
 -- /tasks?url=URL&count=N: asks the URL in N tasks, each of which may use what belongs to the request.
 local operations = require("operations")
-local http = require("operations.http")
+local http = require("operations.net.http")
 
 local args = ngx.req.get_uri_args()
 local functions = {}

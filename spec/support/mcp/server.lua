@@ -5,7 +5,7 @@
 --- `version=X` (what initialize answers), `tools=N` (more tools, on pages of 2), `cursor=loop`, `nulls=yes` (null where
 --- something may be left out), `restless=yes` (says after every list that it has changed),
 --- `tasks=no` (does not declare that it has tasks), `tasks=others` (of other requests), `tasks=kept` (not called off).
-local json = require("operations.json")
+local json = require("operations.base.json")
 
 local MODERN, LEGACY = "2026-07-28", "2025-11-25"
 local era = arg[1] or "legacy"

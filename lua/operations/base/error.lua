@@ -1,0 +1,133 @@
+--- Error objects `{ code, message, details }`: what an expected failure returns, and how what a handler raised
+--- becomes one.
+local argument = require("operations.base.argument")
+local core = require("operations.core")
+
+local errors = {}
+
+---@class operations.Error
+---@field code string  one of the codes below, or one of the operation's errorSchemas
+---@field message string  for the person who reads it
+---@field details any  what a program needs: for VALIDATION_ERROR an array of issues
+---@field retryable? boolean  calls to other processes: does trying again make sense?
+---@field mayHaveRun? boolean  calls to other processes: false when the handler surely was not started
+
+--- Codes of the library itself. Adapters add `HTTP_<status>`; operations declare theirs in `errorSchemas`.
+errors.codes = {
+  OPERATION_NOT_FOUND = "OPERATION_NOT_FOUND",
+  ACCESS_DENIED = "ACCESS_DENIED",
+  VALIDATION_ERROR = "VALIDATION_ERROR",
+  TIMEOUT = "TIMEOUT",
+  ABORTED = "ABORTED",
+  EXECUTION_ERROR = "EXECUTION_ERROR",
+  UNKNOWN_ERROR = "UNKNOWN_ERROR",
+  -- of calls to other processes
+  UNAVAILABLE = "UNAVAILABLE", -- nobody there serves it
+  BUSY = "BUSY", -- too much is under way
+  DRAINING = "DRAINING", -- the peer is about to leave
+  TRANSPORT_LOST = "TRANSPORT_LOST",
+  WORKER_LOST = "WORKER_LOST",
+  POISON = "POISON", -- it killed every worker that tried
+}
+
+errors.mt = core.error_mt
+
+--- Makes an error object; `tostring` gives "CODE: message".
+---@param code string
+---@param message string
+---@param details any
+---@return operations.Error
+function errors.new(code, message, details)
+  argument.expect(code, "string", 1, "error")
+  argument.expect(message, "string", 2, "error")
+  return setmetatable({ code = code, message = message, details = details }, errors.mt)
+end
+
+--- Is `value` an error object of this library?
+---@type fun(value: any): boolean
+errors.is_error = core.is_error
+
+--- The declared code that a message is or starts with ("NOT_FOUND: no such task"), and what follows it.
+local function declared(message, schemas)
+  local text = message:gsub("^[^\n]-:%d+: ", "", 1) -- the position that error() puts in front
+  for _, schema in ipairs(schemas) do
+    local code = schema.code
+    if text == code then
+      return code, schema.description or code
+    elseif text:sub(1, #code + 1) == code .. ":" then
+      return code, (text:sub(#code + 2):gsub("^ +", ""))
+    end
+  end
+end
+
+-- Where errors that nobody foresaw were raised, until that is logged. No part of them: remote callers see those.
+local tracebacks = setmetatable({}, { __mode = "k" })
+
+--- The traceback of an error that nobody foresaw and nobody logged.
+---@param err any
+---@return string?
+function errors.traceback(err)
+  return tracebacks[err]
+end
+
+--- The same, for who logs it: it is given once.
+---@param err any
+---@return string?
+function errors.take_traceback(err)
+  local traceback = tracebacks[err]
+  tracebacks[err] = nil
+  return traceback
+end
+
+--- `tostring`, also of what raises when it is asked.
+---@param value any
+---@return string
+function errors.text(value)
+  local ok, text = pcall(tostring, value)
+  return ok and tostring(text) or ("a %s whose __tostring fails"):format(type(value))
+end
+
+local function fields(failure)
+  return failure.code, failure.message, failure.details
+end
+
+-- Code, message and details of a table that has them, or nil; its metamethods may raise.
+local function coded(failure)
+  if type(failure) == "table" then
+    local ok, code, message, details = pcall(fields, failure)
+    if ok and type(code) == "string" and type(message) == "string" then
+      return code, message, details
+    end
+  end
+end
+
+local function unforeseen(err, traceback)
+  tracebacks[err] = traceback
+  return err, false
+end
+
+--- Turns whatever a handler raised or returned as its failure into an error object. A string that starts with a
+--- declared code takes that code; a table with `code` and `message` is taken at its word.
+---@param failure any
+---@param schemas? table  the operation's errorSchemas
+---@param traceback? string  kept with the error when nobody foresaw it
+---@return operations.Error err
+---@return boolean expected  false when nobody foresaw it: its traceback belongs in the log
+function errors.from(failure, schemas, traceback)
+  if errors.is_error(failure) then
+    return failure, true
+  elseif type(failure) == "string" then
+    local code, message = declared(failure, schemas or {})
+    if code then
+      return errors.new(code, message), true
+    end
+    return unforeseen(errors.new("EXECUTION_ERROR", failure), traceback)
+  end
+  local code, message, details = coded(failure)
+  if code then
+    return errors.new(code, message, details), true
+  end
+  return unforeseen(errors.new("UNKNOWN_ERROR", errors.text(failure), { raw = failure }), traceback)
+end
+
+return errors

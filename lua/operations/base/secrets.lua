@@ -1,0 +1,61 @@
+--- Texts that no error may tell, and how they are kept out of what is shown.
+local url = require("operations.base.url")
+
+local secrets = {}
+
+-- Shorter texts are no secrets, and would be found everywhere.
+local SHORTEST = 4
+
+--- Adds a text, as it is and as URLs and forms write it, to a list of secrets.
+---@param list string[]
+---@param text any  what is no string, or short, is passed over
+function secrets.add(list, text)
+  if type(text) == "string" and #text >= SHORTEST then
+    local encoded = url.encode(text)
+    list[#list + 1] = text
+    list[#list + 1] = encoded ~= text and encoded or nil
+  end
+end
+
+local function replace(text, secret)
+  local position, pieces = 1, {}
+  while true do
+    local from, to = text:find(secret, position, true)
+    if not from then
+      pieces[#pieces + 1] = text:sub(position)
+      return table.concat(pieces)
+    end
+    pieces[#pieces + 1] = text:sub(position, from - 1) .. "***"
+    position = to + 1
+  end
+end
+
+local function hide(value, list)
+  if type(value) == "string" then
+    for _, secret in ipairs(list) do
+      value = replace(value, secret)
+    end
+  elseif type(value) == "table" then
+    local copy = {}
+    for key, item in pairs(value) do
+      copy[key] = hide(item, list)
+    end
+    return setmetatable(copy, getmetatable(value))
+  end
+  return value
+end
+
+local function is_longer(a, b)
+  return #a > #b
+end
+
+--- The value, or a copy of the table, with "***" in place of secrets.
+---@param value any
+---@param list string[]
+---@return any
+function secrets.hide(value, list)
+  table.sort(list, is_longer) -- what is part of another must not spoil it
+  return hide(value, list)
+end
+
+return secrets

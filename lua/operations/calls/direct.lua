@@ -1,0 +1,101 @@
+--- In process: what one end sends, the other has received when `send` returns. Tables pass as they are, and a call to a
+--- call handler runs inside the coroutine that makes it.
+local errors = require("operations.base.error")
+
+local call_direct = {}
+
+--- How a call map and its peers reach each other. Every transport is one of these; `peer` tells where an event came
+--- from, and is handed back to answer it.
+---@class operations.Transport
+---@field open fun(self, receiver: operations.Receiver)  called once, by the call map
+---@field send fun(self, name: string, payload: table, peer?: operations.Peer, named?: boolean): boolean?,
+---  operations.Error?  one event of the call protocol; fails with VALIDATION_ERROR when it cannot be encoded. `named`:
+---  a request whose id its caller chose
+---@field close fun(self)
+---@field serves? fun(self)  told when the receiver has what it serves
+---@field offered? fun(self): string[]  the ids of what the other sides serve, where there are many
+---@field reconnects? boolean  what was lost will be there again: `ready` tells
+---@field executor? fun(self): operations.Executor?  in process: what runs a call at once, if anything does
+
+---@class operations.Receiver
+---@field event fun(event: any, peer: operations.Peer): boolean?  from elsewhere, unchecked; false: refused
+---@field deliver fun(name: string, payload: table, peer: operations.Peer)  made by a call map of this program
+---@field offers? fun(): string[]  set by who serves calls: the ids of what it serves
+---@field executor? operations.Executor  set by who serves calls
+---@field room? fun(wake?: fun()): integer  set by who serves calls: how many more it takes; `wake` is called when there
+---  is room again
+---@field lost fun(err: operations.Error, keeps?: fun(id: string): boolean)  nothing sent so far will be answered,
+---  nothing received can be, but for the requests that the transport keeps
+---@field ready fun()  the connection is there again
+
+---@class operations.Executor
+---@field enter fun(self, id: string): function?, operations.Registry|operations.Error, boolean?  begins a call; what
+---  runs it, `fn(registry, id, input, context)`, and whether that looks at the context
+---@field leave fun(self)  after each call that `enter` began
+
+---@class operations.Peer
+---@field identity? operations.Identity  whom the transport authenticated
+---@field attempt? integer  above 1: its request may have been begun before
+---@field vouches? boolean  the identity in its requests is to be believed: it authenticates for others
+
+local vouching = { vouches = true } ---@type operations.Peer
+
+local Direct = {}
+Direct.__index = Direct
+
+function Direct:open(receiver)
+  self._receiver = receiver
+end
+
+local function closed()
+  return nil, errors.new("TRANSPORT_LOST", "the other end is closed")
+end
+
+function Direct:send(name, payload)
+  local other = self._other
+  local receiver = other and other._receiver
+  if not receiver then
+    return closed()
+  end
+  receiver.deliver(name, payload, vouching)
+  return true
+end
+
+--- What runs a call at once; nil when the other end answers in its own time.
+function Direct:executor()
+  local other = self._other
+  local receiver = other and other._receiver
+  return receiver and receiver.executor
+end
+
+function Direct:close()
+  local other, own = self._other, self._receiver
+  if not other then
+    return
+  end
+  self._other, self._receiver, other._other = nil, nil, nil
+  if other ~= self and other._receiver then
+    other._receiver.lost(errors.new("TRANSPORT_LOST", "the other end was closed"))
+  elseif own then
+    own.lost(errors.new("TRANSPORT_LOST", "closed"))
+  end
+end
+
+--- Two ends that are connected with each other.
+---@return operations.Transport
+---@return operations.Transport
+function call_direct.pair()
+  local one, other = setmetatable({}, Direct), setmetatable({}, Direct)
+  one._other, other._other = other, one
+  return one, other
+end
+
+--- One end that is connected with itself.
+---@return operations.Transport
+function call_direct.loop()
+  local self = setmetatable({}, Direct)
+  self._other = self
+  return self
+end
+
+return call_direct

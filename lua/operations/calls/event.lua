@@ -1,0 +1,179 @@
+--- The events of the call protocol: `{ type, payload }`, each payload with its `requestId`. What arrives from a peer is
+--- checked against the schema of its type before anything else looks at it.
+local core = require("operations.core")
+local errors = require("operations.base.error")
+local json = require("operations.base.json")
+local schema = require("operations.schema")
+local T = require("operations.schema.type")
+
+local call_event = {}
+
+---@class operations.CallEvent
+---@field type string  "call.requested", "call.responded", "call.completed", "call.aborted", "call.error", "call.credit"
+---@field payload table  `requestId` and what its type has beside it
+---@field id? string  the requestId again, as some peers send it
+
+local ID = 256 -- characters
+
+local identifier = T.string({ minLength = 1, maxLength = ID })
+local milliseconds = T.number({ minimum = 0 })
+local count = T.integer({ minimum = 1 })
+
+local identity = T.object({
+  id = T.string(),
+  scopes = T.array(T.string()),
+  resources = T.optional({ type = "object", additionalProperties = T.array(T.string()) }),
+}, { additionalProperties = true })
+
+local payloads = {
+  ["call.requested"] = {
+    operationId = T.string({ minLength = 1, maxLength = 512 }),
+    input = T.optional(true),
+    parentRequestId = T.optional(identifier),
+    deadline = T.optional(milliseconds),
+    ttl = T.optional(milliseconds),
+    idleTimeout = T.optional(milliseconds),
+    identity = T.optional(identity),
+    metadata = T.optional({ type = "object" }),
+    credit = T.optional(count),
+  },
+  ["call.responded"] = { output = { type = "object" }, seq = T.optional(count) },
+  ["call.completed"] = {},
+  ["call.aborted"] = { reason = T.optional(T.string()) },
+  ["call.error"] = {
+    code = T.string({ minLength = 1 }),
+    message = T.string(),
+    details = T.optional(true),
+    retryable = T.optional(T.boolean()),
+    mayHaveRun = T.optional(T.boolean()),
+  },
+  ["call.credit"] = { n = count },
+}
+
+local is_response_envelope = core.is_response_envelope
+
+local schemas = {}
+for name, fields in pairs(payloads) do
+  fields.requestId = identifier
+  schemas[name] = assert(schema.compile(T.object(fields, { additionalProperties = true })))
+end
+
+--- May it be the id of a request?
+---@param id any
+---@return boolean
+function call_event.is_id(id)
+  -- Of UTF-8, the bytes that begin a character.
+  return type(id) == "string" and id ~= "" and (#id <= ID or select(2, id:gsub("[^\128-\191]", "")) <= ID)
+end
+
+local function invalid(message, details)
+  return errors.new("VALIDATION_ERROR", message, details)
+end
+
+--- Checks an event that arrived.
+---@param event any
+---@return string? type
+---@return table|operations.Error payload_or_error  VALIDATION_ERROR: details lists every issue by path
+function call_event.check(event)
+  local name = type(event) == "table" and event.type
+  local known = schemas[name]
+  if not known then
+    return nil, invalid(("not an event of the call protocol: type %s"):format(tostring(name)))
+  end
+  local payload = event.payload
+  local ok, issues = known:check(payload)
+  if not ok then
+    return nil, invalid(("%s: %s: %s"):format(name, issues[1].path, issues[1].message), issues)
+  elseif name == "call.responded" and not is_response_envelope(payload.output) then
+    return nil, invalid("call.responded: /output: expected a response envelope", {
+      { path = "/output", keyword = "type", message = "expected a response envelope" },
+    })
+  end
+  return name, payload
+end
+
+--- The `ttl` of a request that is sent now.
+---@param deadline? number  ms since the epoch
+---@return number? ms  that are left
+function call_event.ttl(deadline)
+  return deadline and math.max(0, deadline - core.now())
+end
+
+--- Makes the `call.error` payload of an error object.
+---@param request_id string
+---@param err operations.Error
+---@return table
+function call_event.failure(request_id, err)
+  return {
+    requestId = request_id,
+    code = err.code ~= "" and err.code or "UNKNOWN_ERROR",
+    message = err.message,
+    details = err.details,
+    retryable = err.retryable,
+    mayHaveRun = err.mayHaveRun,
+  }
+end
+
+local REASON = 4096 -- bytes
+
+--- Makes a `call.aborted` payload. A reason that cannot be sent is left out: that it is aborted must arrive.
+---@param request_id string
+---@param reason string
+---@return table
+function call_event.aborted(request_id, reason)
+  local fits = #reason <= REASON and (not reason:find("[\128-\255]") or json.encode(reason))
+  return { requestId = request_id, reason = fits and reason or nil }
+end
+
+--- The id of a request that cannot be understood, if that much can be: who made it waits for an answer.
+---@param event any
+---@return string?
+function call_event.id_of_request(event)
+  local payload = type(event) == "table" and event.type == "call.requested" and event.payload
+  local id = type(payload) == "table" and payload.requestId
+  return call_event.is_id(id) and id or nil
+end
+
+--- The error object that a `call.error` payload tells of.
+---@param payload table  checked
+---@return operations.Error
+function call_event.error(payload)
+  local err = errors.new(payload.code, payload.message, payload.details)
+  err.retryable, err.mayHaveRun = payload.retryable, payload.mayHaveRun
+  return err
+end
+
+-- What begins the place of a value in an event, or in its payload, where whoever gave it knows only the rest.
+local frames = { "^/payload/input(.*)$", "^/payload/output/data(.*)$", "^/payload(/.*)$", "^/input(.*)$" }
+
+-- What is no JSON, as an issue of the input or of the result.
+local function unfit(err)
+  local path = type(err.details) == "table" and err.details.path
+  if not path then
+    return err
+  end
+  local message, at = err.message:sub(#path + 1):gsub("^: ", ""), nil
+  for _, frame in ipairs(frames) do
+    at = at or path:match(frame)
+  end
+  at = at or path
+  return invalid(at == "" and message or ("%s: %s"):format(at, message), { { path = at, message = message } })
+end
+
+--- JSON of what goes to a peer.
+---@param event table  or its payload alone
+---@param max_message integer  bytes
+---@return string? text
+---@return operations.Error? err  VALIDATION_ERROR: it is no JSON, with paths in the input or the result; or too long
+function call_event.encode(event, max_message)
+  local text, err = json.encode(event)
+  if not text then
+    return nil, unfit(err)
+  elseif #text > max_message then
+    return nil, errors.new("VALIDATION_ERROR",
+      ("a message of %d bytes is longer than max_message, %d"):format(#text, max_message))
+  end
+  return text
+end
+
+return call_event

@@ -1,0 +1,193 @@
+--- Serves the requests that arrive at a call map from a registry, each in a task of its own.
+local argument = require("operations.base.argument")
+local call_services = require("operations.calls.services")
+local catalog = require("operations.registry.catalog")
+local errors = require("operations.base.error")
+local limits = require("operations.base.limits")
+local scheduler = require("operations.task.scheduler")
+local task_pool = require("operations.task.pool")
+
+local call_handler = {}
+
+---@class operations.CallHandler
+---@field active integer  requests being served now
+local CallHandler = {}
+CallHandler.__index = CallHandler
+
+local function stream(request, registry)
+  local subscription, err = registry:subscribe(request.operationId, request.input, request)
+  if not subscription then
+    return request:fail(err)
+  end
+  local envelope
+  envelope, err = subscription:next()
+  while envelope and request:respond(envelope) do
+    envelope, err = subscription:next()
+  end
+  subscription:close()
+  if err then
+    request:fail(err)
+  elseif not envelope then
+    request:complete()
+  end
+end
+
+local function answer(request, registry)
+  local envelope, err = registry:execute(request.operationId, request.input, request)
+  if not envelope then
+    return request:fail(err)
+  end
+  request.streams = request.credit ~= nil -- subscribed to what answers once
+  if request:respond(envelope) and request.streams then
+    request:complete()
+  end
+end
+
+-- Why a request is not even tried.
+local function refusal(self)
+  local err = self._draining
+  if self.active >= self._max then
+    err = errors.new("BUSY", ("%d requests are being served, no more are accepted"):format(self.active))
+  end
+  if err then
+    err.retryable, err.mayHaveRun = true, false
+  end
+  return err
+end
+
+-- The registry that answers an id: its own, or the one of the services. None where the answer would be to ask the
+-- other side in turn, or where others must not know of it.
+local function registry_of(self, id)
+  local registry, map = self._registry, self._map
+  local kind, exposed, looks = registry:type_of(id)
+  if not kind and self._services:type_of(id) then
+    return self._services
+  elseif not exposed and not map:is_direct() or registry._call_map == map and not registry:get_handler(id) then
+    return nil, catalog.not_found(id, "no operation '%s'")
+  end
+  return registry, nil, kind, looks
+end
+
+local function cancel(err, request)
+  request.worker:cancel(err)
+end
+
+local function work(running, self, request, registry)
+  local ok, raised = true, nil
+  if not request.ended then
+    request.worker, request.on_abort = running, cancel
+    ok, raised = pcall(request.streams and stream or answer, request, registry)
+    request.on_abort = nil -- what runs it does something else now
+  end
+  self:leave()
+  if not ok then
+    request:fail((errors.from(raised)))
+  end
+end
+
+local function serve(self, request)
+  local registry, err, kind = registry_of(self, request.operationId)
+  err = err or refusal(self)
+  if err then
+    return request:fail(err)
+  end
+  request.streams = kind == "subscription" or not kind and request.credit ~= nil -- not here: the request says
+  self.active = self.active + 1
+  task_pool.start(work, self, request, registry)
+end
+
+-- The first event of what streams.
+local function first(registry, id, input, context)
+  local subscription, err = registry:subscribe(id, input, context)
+  if not subscription then
+    return nil, err
+  end
+  local envelope
+  envelope, err = subscription:next()
+  subscription:close()
+  return envelope, err
+end
+
+--- Begins a call that was made in this program.
+---@param id string
+---@return function? fn  to be called with the registry, the id, the input and a context
+---@return operations.Registry|operations.Error
+---@return boolean? looks  at the context
+function CallHandler:enter(id)
+  if self.active >= self._max or self._draining then
+    return nil, refusal(self)
+  end
+  local registry, unknown, kind, looks = registry_of(self, id)
+  if not registry then
+    return nil, unknown
+  end
+  self.active = self.active + 1
+  if kind == "subscription" then
+    return first, registry, true
+  end
+  return registry.execute, registry, looks
+end
+
+--- Ends a call that was begun.
+function CallHandler:leave()
+  self.active = self.active - 1
+  if self.active == 0 and self._idle then
+    self._idle()
+  end
+  local wake = self._freed
+  if wake then
+    self._freed = nil
+    wake()
+  end
+end
+
+local option_kinds = { max_requests = "number" }
+
+--- Serves what arrives at `call_map` from `registry`. Operations whose `_meta.exposed` is false are served in process
+--- only. Answers `services.list` and `services.schema`, by which the other side imports specs.
+---@param registry operations.Registry
+---@param call_map operations.CallMap
+---@param options? { max_requests?: integer }  served at once, default 1,024; further ones are refused with BUSY
+---@return operations.CallHandler
+function call_handler.new(registry, call_map, options)
+  argument.object(registry, "type_of", "registry", 1, "call_handler")
+  argument.object(call_map, "is_direct", "call map", 2, "call_handler")
+  argument.optional(options, "table", 3, "call_handler")
+  argument.options(options or {}, option_kinds, "call_handler")
+  local self = setmetatable({
+    active = 0,
+    _registry = registry,
+    _map = call_map,
+    _max = options and options.max_requests or limits.requests,
+    _services = call_services.new(registry, call_map:is_direct()),
+  }, CallHandler)
+  call_map:serve(function(request)
+    return serve(self, request)
+  end, self, function()
+    return self._draining and {} or call_services.offers(registry, call_map:is_direct())
+  end, function(wake)
+    local room = self._draining and 0 or math.max(0, self._max - self.active)
+    if wake then
+      self._freed = room == 0 and wake or nil
+    end
+    return room
+  end)
+  return self
+end
+
+--- Accepts no further requests (they fail with DRAINING) and waits until those under way have ended. What has not ended
+--- after `grace` is lost, as the caller sees it, when the call map is closed next.
+---@param grace? number  ms, default: as long as it takes
+function CallHandler:drain(grace)
+  self._draining = errors.new("DRAINING", "this peer is about to leave")
+  if self.active == 0 then
+    return
+  end
+  local previous = scheduler.deadline(grace and scheduler.host().now() + grace)
+  scheduler.try_await(function(wake)
+    self._idle = wake
+  end)
+  scheduler.deadline(previous)
+end
+
+return call_handler

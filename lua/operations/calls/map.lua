@@ -1,0 +1,265 @@
+--- The pending-request map: calls under way over a transport, those made from here and those made from there. Events
+--- in, events out; knows no socket and no registry.
+local argument = require("operations.base.argument")
+local call_direct = require("operations.calls.direct")
+local call_event = require("operations.calls.event")
+local call_options = require("operations.calls.options")
+local call_pending = require("operations.calls.pending")
+local call_receiver = require("operations.calls.receiver")
+local core = require("operations.core")
+local errors = require("operations.base.error")
+local limits = require("operations.base.limits")
+local log = require("operations.base.log")
+local task_deadlines = require("operations.task.deadlines")
+
+local call_map = {}
+
+local MOST = 2 ^ 31 -- events of a window; as good as any number of them, which JSON could not say
+
+---@class operations.CallMap
+local CallMap = {}
+CallMap.__index = CallMap
+
+local function expire(entry)
+  entry:expire()
+end
+
+--- Makes a call map over a transport.
+---@param transport? operations.Transport  default: in process, calls are served by this map's own call handler
+---@param options? { log?: fun(level: string, message: string, details: any) }  default: warnings and errors to stderr
+---@return operations.CallMap
+function call_map.new(transport, options)
+  if transport ~= nil then
+    argument.object(transport, "open", "transport", 1, "call_map")
+  end
+  argument.optional(options, "table", 2, "call_map")
+  argument.options(options or {}, { log = "function" }, "call_map")
+  local self = setmetatable({
+    _transport = transport or call_direct.loop(),
+    _log = options and options.log or log.to_stderr,
+    _pending = {},
+    _requests = {},
+    _counted = { refused = 0, late = 0, duplicate = 0 },
+  }, CallMap)
+  self._deadlines = task_deadlines.new(self._pending, expire)
+  self._receiver = call_receiver.new(self)
+  self._transport:open(self._receiver)
+  return self
+end
+
+local function duplicate(id)
+  return errors.new("VALIDATION_ERROR", ("a request %s is pending already"):format(id))
+end
+
+-- Sends the request; what it is pending as has ended already when that fails.
+local function send(self, payload, entry, options)
+  local id = payload.requestId
+  if self._closed then
+    return entry:fail(errors.new("TRANSPORT_LOST", "the call map is closed"))
+  elseif self._pending[id] then
+    return entry:fail(duplicate(id))
+  end
+  self._pending[id] = entry
+  local ok, err = self._transport:send("call.requested", payload, nil, options ~= nil and options.requestId ~= nil)
+  if not ok and not entry.ended then
+    entry:fail(err)
+  end
+end
+
+local function called_here(self, executor, key, entry, ok, envelope, err)
+  self._pending[key] = nil
+  executor:leave()
+  if entry.err then
+    return nil, entry.err
+  elseif not ok then
+    error(envelope, 0)
+  end
+  return envelope, err
+end
+
+-- In process a call runs where it was made: there is nobody else to wait for. It needs an id when somebody gets to see
+-- it: who gave it, or a handler that looks at its context.
+local function call_here(self, executor, id, input, options)
+  local given_id = options and options.requestId
+  if given_id and self._pending[given_id] then
+    return nil, duplicate(given_id)
+  end
+  local execute, registry, looks = executor:enter(id)
+  if not execute then
+    return nil, registry
+  end
+  local given = (options or looks) and call_options.context(options) or nil
+  local entry = call_pending.here()
+  local key = given and given.requestId or entry
+  self._pending[key] = entry
+  return called_here(self, executor, key, entry, pcall(execute, registry, id, input, given))
+end
+
+--- Calls an operation on the other side and waits for its response.
+---@param id string
+---@param input? any  nothing means an empty object
+---@param options? operations.CallOptions
+---@return operations.Envelope? envelope
+---@return operations.Error? err  what the operation failed with, or TIMEOUT, ABORTED, TRANSPORT_LOST, UNAVAILABLE,
+---  BUSY, ...; `err.mayHaveRun` is false when the handler surely was not started, `err.retryable` when trying again
+---  makes sense
+function CallMap:call(id, input, options)
+  if options ~= nil or type(id) ~= "string" then
+    call_options.check(id, options, "call")
+  end
+  local here = self._transport.executor
+  local executor = here and here(self._transport)
+  if executor then
+    return call_here(self, executor, id, input, options)
+  end
+  local payload = call_options.request(id, input, options, not here and limits.call_timeout or nil)
+  local entry = call_pending.call(self, payload)
+  send(self, payload, entry, options)
+  return entry:wait()
+end
+
+--- Subscribes to an operation on the other side. The events are pulled: not more than `window` of them are ever under
+--- way.
+---@param id string
+---@param input? any
+---@param options? operations.CallOptions
+---@return operations.RemoteSubscription? subscription  `next`, `close`, and callable in a `for`, as local ones are
+---@return operations.Error? err
+function CallMap:subscribe(id, input, options)
+  call_options.check(id, options, "subscribe")
+  local payload = call_options.request(id, input, options)
+  payload.credit = math.min(options and options.window or limits.unconsumed_events, MOST)
+  local entry = call_pending.subscription(self, payload, options and options.resubscribe)
+  send(self, payload, entry, options)
+  if entry.err and not entry.ran then
+    return nil, entry.err
+  end
+  local handle = call_pending.handle(entry)
+  return handle, nil, nil, handle -- the fourth is what Lua 5.4's `for` closes
+end
+
+local function request(self, id)
+  local found = self._requests[id]
+  if not found then
+    return nil, errors.new("OPERATION_NOT_FOUND", ("no request %s is being served"):format(tostring(id)))
+  end
+  return found
+end
+
+--- Answers a request that arrived. Ends a call; a subscription goes on, and this waits while its window is full.
+---@param request_id string
+---@param envelope operations.Envelope
+---@return boolean? ok
+---@return operations.Error? err
+function CallMap:respond(request_id, envelope)
+  if not core.is_response_envelope(envelope) then
+    error(("bad argument #2 to 'respond' (response envelope expected, got %s)"):format(type(envelope)), 2)
+  end
+  local found, err = request(self, request_id)
+  if not found then
+    return nil, err
+  end
+  return found:respond(envelope)
+end
+
+--- Ends a request that arrived with an error.
+---@param request_id string
+---@param code string
+---@param message string
+---@param details? any
+---@return boolean? ok
+---@return operations.Error? err
+function CallMap:emit_error(request_id, code, message, details)
+  local found, err = request(self, request_id)
+  if not found then
+    return nil, err
+  end
+  return found:fail(errors.new(code, message, details))
+end
+
+--- Ends a subscription that arrived.
+---@param request_id string
+---@return boolean? ok
+---@return operations.Error? err
+function CallMap:complete(request_id)
+  local found, err = request(self, request_id)
+  if not found then
+    return nil, err
+  end
+  return found:complete()
+end
+
+--- Aborts a request, made from here or from there; the other side is told. One that ended is left alone.
+---@param request_id string
+---@param reason? string
+function CallMap:abort(request_id, reason)
+  local err = errors.new("ABORTED", reason or "aborted")
+  local entry, found = self._pending[request_id], self._requests[request_id]
+  if entry then
+    entry:give_up(err)
+  elseif found then
+    found:abort(err)
+    found:send("call.aborted", call_event.aborted(request_id, err.message))
+  end
+end
+
+--- Hands every request that arrives to `fn`; a call handler does.
+---@param fn fun(request: operations.Request)
+---@param executor? operations.Executor  what runs a call that was made in this program
+---@param offers? fun(): string[]  the ids of what is served
+---@param room? fun(wake?: fun()): integer  how many more requests are taken; `wake` is called when there is room again
+function CallMap:serve(fn, executor, offers, room)
+  argument.expect(fn, "function", 1, "serve")
+  local receiver, transport = self._receiver, self._transport
+  self._serve, receiver.executor, receiver.offers, receiver.room = fn, executor, offers, room
+  if transport.serves then
+    transport:serves()
+  end
+end
+
+--- Are both ends in this program?
+---@return boolean
+function CallMap:is_direct()
+  return self._transport.executor ~= nil
+end
+
+--- The ids of all that the other sides are known to serve, where there are many of them.
+---@return string[]?
+function CallMap:offered()
+  local transport = self._transport
+  return transport.offered and transport:offered()
+end
+
+--- How many requests made from here are under way.
+---@return integer
+function CallMap:pending_count()
+  local n = 0
+  for _ in pairs(self._pending) do
+    n = n + 1
+  end
+  return n
+end
+
+--- What was refused (invalid), came too late (after its request ended) or twice, since the start.
+---@return { refused: integer, late: integer, duplicate: integer }
+function CallMap:counted()
+  return { refused = self._counted.refused, late = self._counted.late, duplicate = self._counted.duplicate }
+end
+
+--- Ends everything: what is pending fails with TRANSPORT_LOST, what is being served is aborted.
+function CallMap:close()
+  if not self._closed then
+    self._closed = true
+    self._deadlines:stop()
+    self._transport:close()
+    self._receiver.lost(errors.new("TRANSPORT_LOST", "the call map was closed"))
+  end
+end
+
+--- Counts what `counted` tells.
+---@param what "refused"|"late"|"duplicate"
+function CallMap:_count(what)
+  self._counted[what] = self._counted[what] + 1
+end
+
+return call_map

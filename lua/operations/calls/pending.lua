@@ -1,0 +1,295 @@
+--- Requests that were made from here: what waits for their answers. The map hands in what arrived.
+local call_event = require("operations.calls.event")
+local core = require("operations.core")
+local errors = require("operations.base.error")
+local scheduler = require("operations.task.scheduler")
+local task_wait = require("operations.task.wait")
+
+local call_pending = {}
+
+---@class operations.Pending
+---@field id string
+---@field map operations.CallMap
+---@field deadline? integer
+---@field ended? boolean  its terminal event came, or it was given up
+---@field err? operations.Error
+---@field notify fun(self)  wakes who waits for what comes
+---@field limit? integer  of a call that waits: when `expire` is called
+local Pending = {}
+Pending.__index = Pending
+
+local function finish(self, err)
+  if not self.ended then
+    self.ended, self.err = true, err
+    local pending = self.map._pending
+    if pending[self.id] == self then
+      pending[self.id] = nil
+    end
+    self:notify()
+  end
+end
+
+--- The terminal event of a failure.
+---@param err operations.Error
+function Pending:fail(err)
+  finish(self, err)
+end
+
+--- Ends it from this side, and tells the other.
+---@param err operations.Error
+function Pending:give_up(err)
+  if not self.ended then
+    finish(self, err)
+    self.map._transport:send("call.aborted", call_event.aborted(self.id, tostring(err)))
+  end
+end
+
+local function timed_out(self)
+  return errors.new("TIMEOUT", ("%s: deadline passed"):format(self.operation), { deadline = self.deadline })
+end
+
+-- It is its own `operations.Wait`.
+local Call = setmetatable({}, { __index = Pending })
+Call.__index = Call
+Call.fail, Call.give_up = Pending.fail, Pending.give_up -- found at once
+
+--- A call: ends at its first response.
+---@param map operations.CallMap
+---@param payload table  of its call.requested
+function call_pending.call(map, payload)
+  return setmetatable({
+    id = payload.requestId, map = map, deadline = payload.deadline, operation = payload.operationId,
+    done = false, n = 0, task = nil, failure = nil, -- of a wait
+    limit = nil, ended = nil, envelope = nil, err = nil, -- room for what comes
+  }, Call)
+end
+
+function Call:notify()
+  if not self.done then
+    task_wait.settle(self)
+  end
+end
+
+function Call:respond(payload)
+  self.envelope = payload.output
+  finish(self)
+  if payload.seq then -- an event of a subscription: there may be more
+    self.map._transport:send("call.aborted", { requestId = self.id, reason = "called once" })
+  end
+end
+
+function Call:complete()
+  finish(self, errors.new("EXECUTION_ERROR", self.operation .. " completed without a response"))
+end
+
+--- Its deadline passed.
+function Call:expire()
+  self:give_up(timed_out(self))
+end
+
+---@return operations.Envelope?
+---@return operations.Error?
+function Call:wait()
+  if not self.ended then
+    if self.deadline then
+      self.map._deadlines:watch(self, self.deadline)
+    end
+    local failure = scheduler.wait(self)
+    if failure ~= nil then
+      if errors.is_error(failure) and failure.code == "TIMEOUT" and self.deadline then
+        failure = timed_out(self)
+      end
+      self:give_up(errors.from(failure))
+    end
+  end
+  return self.envelope, self.err
+end
+
+local Here = {}
+Here.__index = Here
+
+--- A call that runs in the coroutine which makes it.
+function call_pending.here()
+  local co, is_main = coroutine.running()
+  return setmetatable({ co = not is_main and co or nil, err = nil }, Here)
+end
+
+function Here:fail(err)
+  if not self.err then
+    self.err = err
+    scheduler.interrupt_wait(self.co, err)
+  end
+end
+
+Here.give_up = Here.fail
+
+local Stream = setmetatable({}, { __index = Pending })
+Stream.__index = Stream
+
+function Stream:notify()
+  local waiting = self.wake
+  if waiting then
+    self.wake = nil
+    waiting()
+  end
+end
+
+local function arm(waker, self)
+  self.wake = waker
+end
+
+-- Waits for what arrives next, at most until `limit`.
+local function await(self, limit)
+  local previous
+  if limit then
+    previous = scheduler.deadline(limit)
+    if previous and previous < limit then
+      scheduler.deadline(previous)
+    end
+  end
+  local failure = scheduler.try_await(arm, self)
+  if limit then
+    scheduler.deadline(previous)
+  end
+  self.wake = nil
+  return failure
+end
+
+--- A subscription: ends at its `call.completed`, or its failure.
+---@param map operations.CallMap
+---@param payload table
+---@param resubscribe? boolean
+function call_pending.subscription(map, payload, resubscribe)
+  return setmetatable({
+    payload = payload, resubscribe = resubscribe,
+    id = payload.requestId, map = map, deadline = payload.deadline, operation = payload.operationId,
+    idle = payload.idleTimeout, window = payload.credit,
+    first = 1, last = 0, -- of the queue, which is the array part
+    consumed = 0, -- since credit was last given
+    seq = 0,
+  }, Stream)
+end
+
+function Stream:respond(payload)
+  local seq = payload.seq
+  if seq and seq <= self.seq then
+    return self.map:_count("duplicate")
+  elseif seq and seq > self.seq + 1 then
+    return self:give_up(errors.new("TRANSPORT_LOST", ("%s: event %d follows event %d"):format(self.operation, seq,
+      self.seq), { seq = seq, expected = self.seq + 1 }))
+  elseif self.last - self.first + 1 >= self.window then
+    return self:give_up(errors.new("EXECUTION_ERROR",
+      ("%s: the other side sent more than the %d events it may"):format(self.operation, self.window)))
+  end
+  self.seq = seq or self.seq + 1
+  self.ran, self.last = true, self.last + 1
+  self[self.last] = payload.output
+  self:notify()
+end
+
+function Stream:complete()
+  self.ran = true
+  finish(self)
+end
+
+--- The connection is there again: makes the request anew. What came so far is still there to be read.
+---@return table payload
+function Stream:restart()
+  local payload = self.payload
+  self.id, self.seq, self.consumed = core.random_id(), 0, 0
+  payload.requestId = self.id
+  payload.credit = math.max(1, self.window - (self.last - self.first + 1))
+  payload.ttl = call_event.ttl(self.deadline)
+  return payload
+end
+
+-- Half a window is given back at a time: few messages, and the producer does not run dry.
+local function take(self)
+  local envelope = self[self.first]
+  self[self.first] = nil
+  self.first, self.consumed = self.first + 1, self.consumed + 1
+  if not self.ended and self.consumed * 2 >= self.window then
+    local n = self.consumed
+    self.consumed = 0
+    self.map._transport:send("call.credit", { requestId = self.id, n = n })
+  end
+  return envelope
+end
+
+local function await_event(self)
+  local limit = self.idle and core.now() + self.idle
+  local deadline = self.deadline
+  local failure = await(self, limit and deadline and math.min(limit, deadline) or limit or deadline)
+  if failure ~= nil then
+    if errors.is_error(failure) and failure.code == "TIMEOUT" then
+      local expired = deadline and core.now() >= deadline
+      failure = expired and timed_out(self) or self.idle and errors.new("TIMEOUT",
+        ("%s: no event for %d ms"):format(self.operation, self.idle), { idleTimeout = self.idle }) or failure
+    end
+    self:give_up(errors.from(failure))
+  end
+end
+
+local function next_event(self)
+  while self.first > self.last and not self.ended do
+    await_event(self)
+  end
+  if self.first <= self.last then
+    return take(self)
+  end
+  local err = self.err
+  self.err = nil -- told once
+  return nil, err
+end
+
+---@class operations.RemoteSubscription : operations.Subscription
+local Handle = {}
+Handle.__index = Handle
+
+--- What the consumer holds; dropping it aborts the subscription.
+---@return operations.RemoteSubscription
+function call_pending.handle(stream)
+  return setmetatable({
+    _stream = stream,
+    _sentinel = scheduler.finalizer(function()
+      stream:give_up(errors.new("ABORTED", "nobody listens any more"))
+    end),
+  }, Handle)
+end
+
+--- The next event; waits for it.
+---@return operations.Envelope?  nil at the end
+---@return operations.Error? err  nil when the operation just ended
+function Handle:next()
+  if self._stream.wake then
+    error("subscription:next() is already waiting", 2)
+  end
+  local envelope, err = next_event(self._stream) -- no tail call: who waits holds the handle
+  return envelope, err
+end
+
+--- Aborts the subscription, wherever it runs. Closing twice does nothing.
+function Handle:close()
+  local stream = self._stream
+  stream:give_up(errors.new("ABORTED", stream.operation .. " was closed"))
+  if not stream.wake then
+    stream.err = nil
+  end
+  for i = stream.first, stream.last do
+    stream[i] = nil
+  end
+  stream.first = stream.last + 1
+end
+
+--- `for envelope in subscription do`: raises the error object when it failed.
+function Handle:__call()
+  local envelope, err = next_event(self._stream)
+  if err ~= nil then
+    error(err, 0)
+  end
+  return envelope
+end
+
+Handle.__close = Handle.close
+
+return call_pending

@@ -1,0 +1,292 @@
+--- The caller's side of mode `reliable`: keeps each call until its outcome is there, and asks again for those that are
+--- under way when a connection was lost. Asking twice is asking once: a call is known by its id.
+local batches = require("operations.calls.redis.batch")
+local call_event = require("operations.calls.event")
+local compat = require("operations.base.compat")
+local core = require("operations.core")
+local json = require("operations.base.json")
+local limits = require("operations.base.limits")
+local scheduler = require("operations.task.scheduler")
+local scripts = require("operations.calls.redis.scripts")
+
+local redis_caller = {}
+
+---@class operations.RedisCall
+---@field payload table  of its call.requested
+---@field named? boolean  the caller gave its id: another may ask for the same
+---@field sent? boolean  it may be known to Redis
+---@field again? boolean  it was when it was asked for last
+---@field text? string  the payload
+---@field accepted? boolean  it is in the queue
+---@field shared? boolean  another caller has asked for it, too, and will be answered
+---@field begun number  ms
+---@field asked number  ms, when Redis was asked for it
+---@field timer? fun()  until it is sent again, as nobody is known to serve it
+---@field given_up? string  the event that takes it back, once it is known where it is
+
+---@class operations.RedisCaller
+local Caller = {}
+Caller.__index = Caller
+
+local UNKNOWN = "its outcome is none that can be understood"
+
+local answered
+
+local function nothing() end
+
+-- Whom outcomes are said to come from.
+local somebody = {}
+
+---@param options { link: operations.RedisLink, keys: operations.RedisKeys, presence: operations.RedisPresence,
+---  receiver: operations.Receiver, max_queue: integer, retention: integer, max_message: integer }
+---@return operations.RedisCaller
+function redis_caller.new(options)
+  local self = setmetatable({
+    _link = options.link, _keys = options.keys, _presence = options.presence, _receiver = options.receiver,
+    _max_queue = options.max_queue, _max_message = options.max_message,
+    _calls = {}, _forgotten = {}, _ended = {},
+  }, Caller)
+  self._submissions = batches.new({
+    link = options.link, script = scripts.submit, shared = { options.presence.id, options.max_queue },
+    add = function(words, n, call)
+      local payload = call.payload
+      words[n + 1], words[n + 2] = payload.requestId, call.text
+      words[n + 3] = math.floor(math.min((payload.ttl or 0) + options.retention, limits.redis_ages))
+      words[n + 4] = call.again and "1" or "0"
+      return n + 4
+    end,
+    answered = function(call, reply, err)
+      answered(self, call, reply, err)
+    end,
+  })
+  return self
+end
+
+--- Is a call under way?
+---@param id string
+---@return boolean
+function Caller:knows(id)
+  return self._calls[id] ~= nil
+end
+
+-- Its record is of no use any more.
+local function forget_record(self, id)
+  local ended = self._ended
+  ended[#ended + 1] = self._keys:record(id)
+  if #ended == 1 then
+    self._stop_ending = scheduler.host().timer(limits.redis_tidy, function()
+      self:tidy()
+    end)
+  elseif #ended >= 64 then
+    self:tidy()
+  end
+end
+
+--- Sends what was gathered, drops the records of what has ended.
+function Caller:tidy()
+  self._submissions:flush()
+  local ended = self._ended
+  if #ended > 0 then
+    self._ended = {}
+    self._stop_ending()
+    self._link:post(nothing, "UNLINK", compat.unpack(ended))
+  end
+end
+
+local function drop(self, id)
+  local call = self._calls[id]
+  self._calls[id] = nil
+  if call and not call.named then
+    forget_record(self, id)
+  end
+end
+
+--- Takes an outcome, if it is one of a call from here.
+---@param name string
+---@param payload table
+---@param event table
+---@return boolean taken
+function Caller:take(name, payload, event)
+  local id = payload.requestId
+  if not self._calls[id] or name == "call.requested" or name == "call.credit" then
+    return false
+  end
+  drop(self, id)
+  if self._receiver.event(event, somebody) == false then
+    self._receiver.deliver("call.error", { requestId = id, code = "EXECUTION_ERROR",
+      message = UNKNOWN, mayHaveRun = true }, somebody)
+  end
+  return true
+end
+
+local again = { BUSY = true, UNAVAILABLE = true } -- makes sense
+
+local function fail(self, id, code, message, may_have_run)
+  self._calls[id] = nil
+  self._receiver.deliver("call.error", { requestId = id, code = code, message = message,
+    retryable = again[code] or false, mayHaveRun = may_have_run }, somebody)
+end
+
+local post
+
+-- Nobody ever served it; somebody may be about to.
+local function unknown(self, call)
+  local id = call.payload.requestId
+  call.sent = false
+  if core.now() < call.begun + limits.discovery then
+    self._presence:ask()
+    call.timer = scheduler.host().timer(limits.discovery / 10, function() -- stops when nobody holds it
+      if self._calls[id] == call then
+        post(self, call)
+      end
+    end)
+    return
+  end
+  fail(self, id, "UNAVAILABLE", ("nobody on this Redis serves '%s'"):format(call.payload.operationId), false)
+end
+
+local function take_back(self, call)
+  local payload = call.payload
+  scripts.abort:send(self._link, nothing, 2, { self._keys:queue(payload.operationId),
+    self._keys:record(payload.requestId), call.given_up, self._presence:channel("") })
+end
+
+local function is_lost(err)
+  return err ~= nil and err.code == "TRANSPORT_LOST"
+end
+
+-- Nobody waited any more when Redis answered.
+local function too_late(self, call, reply, err)
+  if reply then
+    take_back(self, call)
+  elseif is_lost(err) then
+    table.insert(self._forgotten, call)
+  end
+end
+
+local function understood(self, call, reply)
+  if not reply then
+    unknown(self, call)
+  elseif reply == 0 then
+    fail(self, call.payload.requestId, "BUSY", ("%d requests for '%s' are queued, no more are accepted"):format(
+      self._max_queue, call.payload.operationId), call.again)
+  elseif type(reply) == "string" then
+    local event, id = json.decode(reply), call.payload.requestId
+    local payload = type(event) == "table" and event.payload
+    if type(payload) ~= "table" or payload.requestId ~= id or not self:take(event.type, payload, event) then
+      fail(self, id, "EXECUTION_ERROR", UNKNOWN, true)
+    end
+  else
+    call.accepted, call.shared = true, call.shared or reply == 2 and not call.again
+  end
+end
+
+-- Redis answers with where the call is, or what became of it.
+function answered(self, call, reply, err)
+  local id = call.payload.requestId
+  if call.given_up then
+    too_late(self, call, reply, err)
+  elseif self._calls[id] ~= call or is_lost(err) then -- it is asked for when the connection is there again
+    return
+  elseif err then
+    fail(self, id, err.code, err.message, call.again)
+  else
+    understood(self, call, reply)
+  end
+end
+
+function post(self, call)
+  local payload, keys = call.payload, self._keys
+  payload.ttl = call_event.ttl(payload.deadline)
+  local text, err = call_event.encode(payload, self._max_message)
+  if not text then
+    return nil, err
+  end
+  call.text, call.asked, call.again, call.sent = text, core.now(), call.sent, true
+  self._submissions:add(keys:queue(payload.operationId), keys:record(payload.requestId), call)
+  return true
+end
+
+--- Asks for a call; when there is no connection, as soon as there is one.
+---@param payload table
+---@param named? boolean
+---@return boolean? ok
+---@return operations.Error? err
+function Caller:submit(payload, named)
+  local id = payload.requestId
+  local call = { payload = payload, named = named, begun = core.now(), asked = 0, sent = false, again = false,
+    text = nil, accepted = nil, shared = nil, timer = nil, given_up = nil } -- room for what comes
+  self._calls[id] = call
+  local ok, err
+  if self._link.connected then
+    ok, err = post(self, call)
+  else
+    ok, err = call_event.encode(payload, self._max_message)
+  end
+  if not ok then
+    self._calls[id] = nil
+    return nil, err
+  end
+  return true
+end
+
+--- The connection is there again: asks for all that is under way.
+function Caller:resume()
+  local forgotten = self._forgotten
+  self._forgotten = {}
+  for _, call in ipairs(forgotten) do
+    take_back(self, call)
+  end
+  for _, call in pairs(self._calls) do
+    post(self, call)
+  end
+end
+
+-- What became of a call that nothing was heard of for long?
+local function check(self, call)
+  call.asked = core.now()
+  self._link:post(function(reply, err)
+    if self._calls[call.payload.requestId] ~= call or err then
+      return
+    elseif not reply then
+      post(self, call)
+    elseif reply:byte() == 0x7b then -- {
+      understood(self, call, reply)
+    end
+  end, "GET", self._keys:record(call.payload.requestId))
+end
+
+--- Looks after calls that nothing was heard of for long, and those whose answer goes to another caller.
+function Caller:check()
+  local now = core.now()
+  for _, call in pairs(self._calls) do
+    if call.accepted and now - call.asked >= (call.shared and limits.presence / 2 or limits.redis_check) then
+      check(self, call)
+    end
+  end
+end
+
+--- Nobody waits for it any more: takes it back, wherever it is.
+---@param payload table  of its call.aborted
+function Caller:abort(payload)
+  local id = payload.requestId
+  local call = self._calls[id]
+  self._calls[id] = nil
+  call.given_up = assert(json.encode({ type = "call.aborted", payload = payload, from = self._presence.id }))
+  if not self._link.connected and call.sent then
+    table.insert(self._forgotten, call)
+  elseif call.accepted then
+    take_back(self, call)
+  end
+end
+
+--- Takes back what is under way.
+function Caller:close()
+  self:tidy()
+  for id, call in pairs(self._calls) do
+    call.accepted = true -- at least it will be, before it is taken back
+    self:abort(call_event.aborted(id, "the caller has left"))
+  end
+end
+
+return redis_caller

@@ -1,0 +1,219 @@
+--- Mode `fast`: a request is published to one of those who serve the operation, at most once; its events are published
+--- to who made it. What one turn of the program has for the same process goes as one message, which costs less.
+local call_event = require("operations.calls.event")
+local errors = require("operations.base.error")
+local task_pool = require("operations.task.pool")
+
+local MOST = 4096 -- bytes that wait for more
+
+local redis_fast = {
+  slack = 2 * MOST, -- by how many bytes a message of several events may be longer than an event
+}
+
+-- Events on their way to a node, as JSON.
+---@class operations.RedisMessage
+---@field node operations.RedisNode
+---@field bytes integer
+---@field requests? table[]  the payloads of those that are requests
+
+---@class operations.RedisFast
+local Fast = {}
+Fast.__index = Fast
+
+---@param options { link: operations.RedisLink, presence: operations.RedisPresence, receiver: operations.Receiver,
+---  vouches?: boolean, max_message: integer }
+---@return operations.RedisFast
+function redis_fast.new(options)
+  local self = setmetatable({
+    _link = options.link, _presence = options.presence, _receiver = options.receiver, _vouches = options.vouches,
+    _max_message = options.max_message, _gathered = {},
+  }, Fast)
+  function self._published(receivers, _, message)
+    if receivers == 0 then
+      self:_reassign(message)
+    end
+  end
+  return self
+end
+
+local ends = { ["call.completed"] = true, ["call.error"] = true, ["call.aborted"] = true }
+
+local function is_end(name, payload)
+  return ends[name] or name == "call.responded" and payload.seq == nil
+end
+
+local function peer_of(self, node)
+  local peer = node.peer
+  if not peer then
+    peer = { node = node, vouches = self._vouches }
+    node.peer = peer
+  end
+  return peer
+end
+
+-- Only what is served, and by whom it was asked for, may be aborted by them.
+local function take_request(self, event, node, id)
+  local before = node.serving[id]
+  node.serving[id] = true
+  if self._receiver.event(event, peer_of(self, node)) == false then
+    node.serving[id] = before
+  end
+end
+
+--- Takes an event that came.
+---@param event table
+---@param payload table
+function Fast:take(event, payload)
+  local nodes = self._presence.nodes
+  local node, id = nodes:hear(event.from), payload.requestId
+  if type(id) == "string" then
+    if event.type == "call.requested" then
+      return take_request(self, event, node, id)
+    elseif event.type == "call.aborted" and node.serving[id] then
+      node.serving[id] = nil
+    elseif nodes:of(id) ~= node and event.type ~= "call.credit" then
+      return self._receiver.event(false, {}) -- an answer from somebody who was not asked
+    elseif is_end(event.type, payload) then
+      nodes:release(id)
+    end
+  end
+  self._receiver.event(event, peer_of(self, node))
+end
+
+local function encode(self, name, payload)
+  if not self._link.connected then
+    local err = errors.new("TRANSPORT_LOST", "not connected to Redis", { kind = "connect" })
+    err.retryable, err.mayHaveRun = true, false
+    return nil, err
+  end
+  return call_event.encode({ type = name, payload = payload, from = self._presence.id }, self._max_message)
+end
+
+-- Of the operation whose spec somebody asks for, one that serves it is asked.
+local function operation_of(payload)
+  local id, input = payload.operationId, payload.input
+  if id == "services.schema" and type(input) == "table" and type(input.operationId) == "string" then
+    return input.operationId
+  end
+  return id
+end
+
+local function nothing() end
+
+local function publish(self, message)
+  local text = message[1]
+  if message[2] then
+    text = "[" .. table.concat(message, ",") .. "]"
+  end
+  self._link:publish(self._presence:channel(message.node.id), text, message.requests and self._published or nothing,
+    message)
+end
+
+--- Sends what was gathered.
+function Fast:flush()
+  local gathered = self._gathered
+  self._gathered = {}
+  for _, message in pairs(gathered) do
+    publish(self, message)
+  end
+end
+
+local function flush(_, self)
+  self:flush()
+end
+
+-- Adds an event to what goes to a node when what runs now, and all that is ready to run, has had its turn.
+local function gather(self, node, text, request)
+  local gathered = self._gathered
+  local message = gathered[node]
+  if not message then
+    if next(gathered) == nil then
+      task_pool.start(flush, self)
+    end
+    message = { nil, nil, nil, nil, node = node, bytes = 0, requests = nil }
+    gathered[node] = message
+  end
+  message[#message + 1], message.bytes = text, message.bytes + #text
+  if request then
+    local requests = message.requests or {}
+    message.requests, requests[#requests + 1] = requests, request
+  end
+  if message.bytes >= MOST then
+    gathered[node] = nil
+    publish(self, message)
+  end
+end
+
+local function assign(self, node, payload, text)
+  self._presence.nodes:assign(payload.requestId, node)
+  gather(self, node, text, payload)
+end
+
+-- Nobody heard of these requests: somebody else may.
+function Fast:_reassign(message)
+  local nodes, node = self._presence.nodes, message.node
+  for _, payload in ipairs(message.requests) do
+    local id, operation = payload.requestId, operation_of(payload)
+    if nodes:of(id) == node then
+      nodes:release(id)
+      node.offers, node.version = {}, -1
+      payload.ttl = call_event.ttl(payload.deadline)
+      local other, text = nodes:pick(operation), encode(self, "call.requested", payload)
+      if other and text then
+        assign(self, other, payload, text)
+      else
+        self._receiver.deliver("call.error", { requestId = id, code = "UNAVAILABLE", retryable = true,
+          mayHaveRun = false, message = ("nobody on this Redis serves '%s' any more"):format(operation) }, {})
+      end
+    end
+  end
+end
+
+--- Makes a request; waits a moment for somebody who serves the operation.
+---@param payload table
+---@return boolean? ok
+---@return operations.Error? err
+function Fast:request(payload)
+  local operation = operation_of(payload)
+  local text, err = encode(self, "call.requested", payload)
+  if not text then
+    return nil, err
+  end
+  local node, failure = self._presence:find(operation, payload.deadline)
+  if failure then
+    return nil, failure
+  elseif not node then
+    err = errors.new("UNAVAILABLE", ("nobody on this Redis serves '%s'"):format(operation))
+    err.retryable, err.mayHaveRun = true, false
+    return nil, err
+  end
+  assign(self, node, payload, text)
+  return true
+end
+
+--- Sends an event of a request that is under way.
+---@param name string
+---@param payload table
+---@param peer? operations.Peer  who made it; else it is ours
+---@return boolean? ok
+---@return operations.Error? err
+function Fast:send(name, payload, peer)
+  local id = payload.requestId
+  local node = peer and peer.node or self._presence.nodes:of(id)
+  if not node then
+    return nil, errors.new("TRANSPORT_LOST", "the other side is gone", { kind = "gone" })
+  end
+  local text, err = encode(self, name, payload)
+  if not text then
+    return nil, err
+  end
+  gather(self, node, text)
+  if peer and is_end(name, payload) then
+    node.serving[id] = nil
+  elseif not peer and name == "call.aborted" then
+    self._presence.nodes:release(id)
+  end
+  return true
+end
+
+return redis_fast

@@ -1,0 +1,299 @@
+--- Processes that share a Redis find each other through it and call what the others serve. In mode `fast` a request
+--- goes to one that serves the operation, at most once. In mode `reliable` it waits in a queue until a worker has ended
+--- it: run at least once, with exactly one outcome. Subscriptions are carried as in mode `fast`.
+local argument = require("operations.base.argument")
+local callers = require("operations.calls.redis.caller")
+local core = require("operations.core")
+local fasts = require("operations.calls.redis.fast")
+local json = require("operations.base.json")
+local letters = require("operations.calls.redis.letters")
+local limits = require("operations.base.limits")
+local link = require("operations.calls.redis.link")
+local presences = require("operations.calls.redis.presence")
+local scheduler = require("operations.task.scheduler")
+local scripts = require("operations.calls.redis.scripts")
+local urls = require("operations.base.url")
+local workers = require("operations.calls.redis.worker")
+
+local redis = {}
+
+---@class operations.RedisOptions : operations.StreamOptions
+---@field mode? "fast"|"reliable"  default "fast"
+---@field prefix? string  of all channels and keys, default "ops"
+---@field vouches? boolean  believe the identities in requests: who may publish here is trusted to say who calls
+---@field user? string  instead of the URL's
+---@field password? string
+---@field max_message? integer  bytes of a request or an answer, default 16 MiB
+---@field proxy? string  URL; default: none, whatever the environment says
+---@field lease? number  ms, `reliable`: a worker that is not heard of for so long has lost its requests; default 5,000
+---@field attempts? integer  `reliable`: workers that may lose a request before it is a dead letter, default 5
+---@field max_queue? integer  `reliable`: requests for one operation, further ones are refused; default 10,000
+---@field retention? number  ms, `reliable`: how long an outcome is kept that nobody has taken, default 10 minutes
+
+---@class operations.Redis : operations.Transport
+---@field id string  this process, as others see it
+local Redis = {}
+Redis.__index = Redis
+
+local option_kinds = {
+  mode = "string", prefix = "string", vouches = "boolean", user = "string", password = "string", lease = "number",
+  attempts = "number", max_queue = "number", max_message = "number", retention = "number", ca_file = "string",
+  cert_file = "string", key_file = "string", key_password = "string", proxy = "string", public_only = "boolean",
+  connect_timeout = "number",
+}
+
+local function address_of(url, options)
+  local parsed, expected = urls.parse(url), nil
+  if not parsed or parsed.scheme ~= "redis" and parsed.scheme ~= "rediss" then
+    expected = "URL of redis or rediss"
+  elseif not parsed.path:find("^/?%d*$") or tonumber(parsed.port or 0) > 65535 then
+    expected = "redis://user:password@host:port/database, with %2F and the like in a password,"
+  end
+  if expected then
+    error(("bad argument #1 to 'redis' (%s expected, got %s)"):format(expected, urls.redact_any(url)), 3)
+  end
+  local user, password = (parsed.userinfo or ""):match("^([^:]*):?(.*)$")
+  local address = { tls = parsed.scheme == "rediss", host = (parsed.host:gsub("^%[(.*)%]$", "%1")),
+    port = tonumber(parsed.port) or 6379, database = tonumber(parsed.path:match("^/(%d+)$")) }
+  address.user = options.user or user ~= "" and urls.decode(user) or nil
+  address.password = options.password or password ~= "" and urls.decode(password) or nil
+  for _, name in ipairs({ "ca_file", "cert_file", "key_file", "key_password", "public_only", "connect_timeout" }) do
+    address[name] = options[name]
+  end
+  address.proxy = options.proxy or ""
+  return address
+end
+
+local function refuse(self)
+  self._receiver.event(false, {}) -- logged and counted
+end
+
+local function on_event(self, event)
+  local payload = type(event) == "table" and type(event.payload) == "table" and event.payload or {}
+  if type(event) ~= "table" or type(event.from) ~= "string" then
+    return refuse(self)
+  elseif self._caller and self._caller:take(event.type, payload, event) then
+    return
+  elseif self._worker and event.type == "call.aborted" and self._worker:knows(payload.requestId) then
+    return self._worker:drop(payload.requestId) and self._receiver.event(event, {})
+  end
+  self._fast:take(event, payload)
+end
+
+local function on_message(self, from, bytes)
+  local message = #bytes <= self._max_message + fasts.slack and json.decode(bytes)
+  if type(message) ~= "table" then
+    return refuse(self)
+  elseif from == self._presence.common then
+    return self._presence:hear(message)
+  elseif not self._fast then
+    return -- nobody listens yet
+  elseif message[1] == nil then
+    return on_event(self, message)
+  end
+  for _, event in ipairs(message) do -- outcomes come together
+    on_event(self, event)
+  end
+end
+
+-- Queued requests outlive a connection.
+local function keeps(self)
+  local caller, worker = self._caller, self._worker
+  return caller and function(id)
+    return caller:knows(id) or worker:knows(id)
+  end
+end
+
+-- Entries' ids are of Redis' clock: how far is it before ours?
+local function read_clock(self)
+  local asked = core.now()
+  self._commands:post(function(reply)
+    if reply then
+      local now = tonumber(reply[1]) * 1000 + tonumber(reply[2]) / 1000
+      self._worker:set_clock(now - (asked + core.now()) / 2)
+    end
+  end, "TIME")
+end
+
+local function look_after(self)
+  self._timer = scheduler.host().timer(limits.presence / 2, function()
+    if self._commands.connected and self._subscriber.connected then
+      read_clock(self)
+      self._caller:check()
+    end
+    look_after(self)
+  end)
+end
+
+function Redis:open(receiver)
+  self._receiver = receiver
+  local options, on_change, on_leave = self._options, nil, nil
+  local shared = {
+    link = self._commands, address = self._address, keys = scripts.keys(self._prefix), presence = self._presence,
+    receiver = receiver, vouches = options.vouches,
+    lease = options.lease or limits.redis_lease, attempts = options.attempts or limits.redis_attempts,
+    max_queue = options.max_queue or limits.redis_queue, retention = options.retention or limits.redis_retention,
+    max_message = self._max_message,
+  }
+  self._fast = fasts.new(shared)
+  if options.mode == "reliable" then
+    self._caller, self._worker = callers.new(shared), workers.new(shared)
+    read_clock(self)
+    look_after(self)
+    on_change = function(offered)
+      self._worker:serve(offered)
+    end
+    on_leave = function()
+      self._worker:look_after()
+    end
+  end
+  self._presence:begin(self._commands, receiver, on_change, on_leave)
+end
+
+--- The receiver has been told what is served.
+function Redis:serves()
+  self._presence:hello()
+end
+
+-- Subscriptions and the discovery of services are of mode `fast` in any case.
+local function is_queued(self, payload)
+  return self._caller and payload.credit == nil and not payload.operationId:find("^services%.")
+end
+
+function Redis:send(name, payload, peer, named)
+  if name == "call.requested" then
+    if is_queued(self, payload) then
+      return self._caller:submit(payload, named)
+    end
+    return self._fast:request(payload)
+  elseif peer and peer.job then
+    return self._worker:finish(peer.job, name, payload)
+  elseif name == "call.aborted" and self._caller and self._caller:knows(payload.requestId) then
+    self._caller:abort(payload)
+    return true
+  end
+  return self._fast:send(name, payload, peer)
+end
+
+--- The ids of all that is served on this Redis, as far as it is known here.
+---@return string[]
+function Redis:offered()
+  return self._presence.nodes:offered()
+end
+
+--- Requests that no worker survived, in mode `reliable`: those of an operation, or all; the oldest come first.
+---@param operation? string
+---@param options? { limit?: integer }  default 100
+---@return operations.DeadLetter[]?
+---@return operations.Error? err
+function Redis:dead_letters(operation, options)
+  return self._letters:list(operation, options)
+end
+
+--- Queues the dead letters of an operation again, or one of them, with as many attempts and as much time as at first.
+--- Who asks by the same `requestId` gets the new outcome.
+---@param what string|operations.DeadLetter  the operation, or a letter
+---@return integer? count  how many there were
+---@return operations.Error? err  BUSY: the queue has no room for all; details.revived, how many are queued again
+function Redis:revive_dead_letters(what)
+  return self._letters:revive(what)
+end
+
+--- Forgets the dead letters of an operation, or one of them.
+---@param what string|operations.DeadLetter  the operation, or a letter
+---@return integer? count  how many there were
+---@return operations.Error? err
+function Redis:drop_dead_letters(what)
+  return self._letters:drop(what)
+end
+
+--- Says that this process leaves, and ends its connections.
+function Redis:close()
+  if self._closed then
+    return
+  end
+  self._closed = true
+  if self._worker then
+    self._timer()
+    self._worker:close()
+    self._caller:close()
+  end
+  if self._fast then
+    self._fast:flush()
+  end
+  self._presence:leave()
+  -- What was sent last is to arrive.
+  self._commands:post(function()
+    self._commands:close()
+    self._subscriber:close()
+  end, "PING")
+end
+
+-- Both connections are there again.
+local function resume(self)
+  self._presence:announce()
+  if self._worker then
+    read_clock(self)
+    self._worker:resume()
+    self._caller:resume()
+  end
+  self._receiver.ready()
+end
+
+--- Connects to Redis; waits for it. The transport is for one call map, which may call, serve, or both.
+---@param url string  "redis://user:password@host:port/database", "rediss://" over TLS
+---@param options? operations.RedisOptions
+---@return operations.Redis?
+---@return operations.Error? err  TRANSPORT_LOST, ACCESS_DENIED, ABORTED, TIMEOUT
+function redis.connect(url, options)
+  argument.expect(url, "string", 1, "redis")
+  argument.optional(options, "table", 2, "redis")
+  options = options or {}
+  argument.options(options, option_kinds, "redis")
+  if options.mode and options.mode ~= "fast" and options.mode ~= "reliable" then
+    error(("bad option 'mode' to 'redis' (\"fast\" or \"reliable\" expected, got %q)"):format(options.mode), 2)
+  end
+  local address = address_of(url, options)
+  local prefix = options.prefix or "ops"
+  address.key = scripts.keys(prefix):any()
+  local presence = presences.new(prefix)
+  local self = setmetatable({
+    id = presence.id, reconnects = true, _presence = presence, _prefix = prefix, _options = options,
+    _max_message = options.max_message or limits.body,
+    _address = address, _receiver = { event = function() end },
+  }, Redis)
+  local function ready()
+    local both = self._commands and self._subscriber and self._commands.connected and self._subscriber.connected
+    if both and self._receiver.ready then
+      resume(self)
+    end
+  end
+  local function lost(err)
+    presence:forget()
+    if self._receiver.lost then
+      self._receiver.lost(err, keeps(self))
+    end
+  end
+  local err
+  self._commands, err = link.connect(address, { ready = ready, lost = lost })
+  if not self._commands then
+    return nil, err
+  end
+  self._letters = letters.new(self._commands, scripts.keys(prefix), options.retention or limits.redis_retention,
+    options.max_queue or limits.redis_queue)
+  self._subscriber, err = link.connect(address, {
+    channels = { presence:channel(self.id), presence.common },
+    ready = ready,
+    lost = lost,
+    message = function(...)
+      on_message(self, ...)
+    end,
+  })
+  if not self._subscriber then
+    self._commands:close()
+    return nil, err
+  end
+  return self
+end
+
+return redis

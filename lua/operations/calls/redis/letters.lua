@@ -1,0 +1,180 @@
+--- The dead letters of mode `reliable`, requests that no worker survived: what there is, and what is to become of it.
+local argument = require("operations.base.argument")
+local errors = require("operations.base.error")
+local json = require("operations.base.json")
+local limits = require("operations.base.limits")
+local scripts = require("operations.calls.redis.scripts")
+
+local redis_letters = {}
+
+local LISTED = 100 -- unless said
+
+---@class operations.DeadLetter
+---@field id string  of the letter
+---@field operation string
+---@field requestId string  of the call
+---@field attempts integer  how many workers lost it
+---@field buried integer  ms since the epoch
+---@field input any
+---@field payload? table  the whole request, as it came
+
+---@class operations.RedisLetters
+---@field _link operations.RedisLink
+---@field _keys operations.RedisKeys
+---@field _retention number
+---@field _max_queue integer
+local Letters = {}
+Letters.__index = Letters
+
+---@param link operations.RedisLink
+---@param keys operations.RedisKeys
+---@param retention number  ms
+---@param max_queue integer
+---@return operations.RedisLetters
+function redis_letters.new(link, keys, retention, max_queue)
+  return setmetatable({ _link = link, _keys = keys, _retention = retention, _max_queue = max_queue }, Letters)
+end
+
+local function letter_of(operation, entry)
+  local fields = {}
+  for i = 1, #entry[2], 2 do
+    fields[entry[2][i]] = entry[2][i + 1]
+  end
+  local payload = json.decode(fields.p or "")
+  payload = type(payload) == "table" and payload or nil
+  return { id = entry[1], operation = operation, requestId = fields.i, attempts = tonumber(fields.n),
+    buried = tonumber(entry[1]:match("^%d+")), input = payload and payload.input, payload = payload }
+end
+
+--- Those of an operation, or of all of them; the oldest come first.
+---@param operation? string
+---@param options? { limit?: integer }
+---@return operations.DeadLetter[]?
+---@return operations.Error? err
+function Letters:list(operation, options)
+  argument.optional(operation, "string", 1, "dead_letters")
+  argument.optional(options, "table", 2, "dead_letters")
+  argument.options(options or {}, { limit = "number" }, "dead_letters")
+  local limit, list = options and options.limit or LISTED, {}
+  local operations, err
+  if operation then
+    operations = { operation }
+  else
+    operations, err = self._link:call("SMEMBERS", self._keys:dead_operations())
+    if not operations then
+      return nil, err
+    end
+    table.sort(operations)
+  end
+  for _, id in ipairs(operations) do
+    local entries, problem = self._link:call("XRANGE", self._keys:dead(id), "-", "+", "COUNT", limit - #list)
+    if not entries then
+      return nil, problem
+    end
+    for _, entry in ipairs(entries) do
+      list[#list + 1] = letter_of(id, entry)
+    end
+    if #list >= limit then
+      break
+    end
+  end
+  return list
+end
+
+-- Sends a script that is told the operation; an answer of it.
+local function run(self, script, operation, keys, words)
+  local all = { self._keys:dead(operation), self._keys:dead_operations() }
+  for _, list in ipairs({ keys, { operation }, words }) do
+    for _, word in ipairs(list) do
+      all[#all + 1] = word
+    end
+  end
+  return script:call(self._link, 2 + #keys, all)
+end
+
+-- Those for which there is no room stay what they are.
+local function full(self, operation)
+  local err = errors.new("BUSY", ("%d requests for '%s' are queued, no more are accepted"):format(self._max_queue,
+    operation), {})
+  err.retryable = true
+  return err
+end
+
+-- Those from one id to another, as many as fit in one step: how many there were, why no more of them were, and the last
+-- one's id.
+local function revive_batch(self, operation, from, to)
+  local entries, err = self._link:call("XRANGE", self._keys:dead(operation), from, to, "COUNT", limits.redis_batch)
+  if not entries or #entries == 0 then
+    return 0, err
+  end
+  local keys, words = { self._keys:queue(operation) }, { self._max_queue }
+  for i, entry in ipairs(entries) do
+    local letter = letter_of(operation, entry)
+    keys[i + 1] = self._keys:record(letter.requestId)
+    local ttl = letter.payload and tonumber(letter.payload.ttl) or 0
+    words[2 * i] = entry[1]
+    words[2 * i + 1] = math.floor(math.min(ttl + self._retention, limits.redis_ages))
+  end
+  local reply, problem = run(self, scripts.revive, operation, keys, words)
+  if not reply then
+    return 0, problem
+  end
+  return reply[1], reply[2] == 1 and full(self, operation) or nil, entries[#entries][1]
+end
+
+-- The operation, and the letter's id where it is about one; misuse is told of two levels up.
+local function subject(what, name)
+  if type(what) == "string" then
+    return what
+  elseif type(what) == "table" and type(what.operation) == "string" and type(what.id) == "string" then
+    return what.operation, what.id
+  end
+  error(("bad argument #1 to '%s' (an operation's id or a letter expected, got %s)"):format(name, type(what)), 3)
+end
+
+-- The id of the newest; what dies again meanwhile is not revived for ever.
+local function newest_of(self, operation)
+  local entries, err = self._link:call("XREVRANGE", self._keys:dead(operation), "+", "-", "COUNT", 1)
+  return entries and entries[1] and entries[1][1], err
+end
+
+--- Queues those of an operation again, or one: each has as many attempts and as much time as at first, and what comes
+--- of it is the outcome of its request. Those that the queue has no room for stay.
+---@param what string|operations.DeadLetter
+---@return integer? count  how many there were
+---@return operations.Error? err  BUSY: there is no room for all; details.revived, how many are queued again
+function Letters:revive(what)
+  local operation, id = subject(what, "revive_dead_letters")
+  local newest, err = id, nil
+  if not id then
+    newest, err = newest_of(self, operation)
+  end
+  local total, from = 0, id or "-"
+  while newest and not err do
+    local count, last
+    count, err, last = revive_batch(self, operation, from, newest)
+    total = total + (count or 0)
+    if not last or last == newest then
+      break
+    end
+    from = "(" .. last
+  end
+  if err and err.code == "BUSY" and err.details then
+    err.details.revived = total
+  end
+  if err then
+    return nil, err
+  end
+  return total
+end
+
+--- Forgets those of an operation, or one.
+---@param what string|operations.DeadLetter
+---@return integer? count  how many there were
+---@return operations.Error? err
+function Letters:drop(what)
+  local operation, id = subject(what, "drop_dead_letters")
+  return run(self, scripts.drop, operation, {}, { id })
+end
+
+return redis_letters

@@ -1,0 +1,340 @@
+--- One connection to Redis that is there again when it was lost: commands are pipelined, each has its answer, and what
+--- is published comes to whoever subscribed. It has exactly one owner.
+local compat = require("operations.base.compat")
+local core = require("operations.core")
+local errors = require("operations.base.error")
+local limits = require("operations.base.limits")
+local refusals = require("operations.calls.redis.refusal")
+local resp = require("operations.redis")
+local scheduler = require("operations.task.scheduler")
+local streams = require("operations.net.stream")
+local task = require("operations.task")
+
+local redis_link = {}
+
+---@class operations.RedisLink
+---@field connected boolean
+local Link = {}
+Link.__index = Link
+
+local function failure(kind, message)
+  local err = errors.new("TRANSPORT_LOST", message, { kind = kind })
+  err.retryable = true
+  return err
+end
+
+local function fail_all(self, err)
+  local waiting, subjects, first, last = self._waiting, self._subjects, self._first, self._last
+  self._waiting, self._subjects, self._first, self._last = {}, {}, 1, 0
+  for i = first, last do
+    waiting[i](nil, err, subjects[i])
+  end
+end
+
+local function lost(self, err)
+  if self._stream then
+    local stream = self._stream
+    self._stream, self.connected = nil, false
+    self._stop_watching()
+    stream:close()
+    fail_all(self, err)
+    if self._on_lost then
+      self._on_lost(err)
+    end
+  end
+end
+
+-- What comes on a link that subscribes; true where it ends the answer to a command.
+local pushed = {}
+
+function pushed.message(self, reply)
+  self._on_message(reply[2], reply[3])
+end
+
+function pushed.subscribe(self)
+  self._unconfirmed = self._unconfirmed - 1
+  return self._unconfirmed == 0
+end
+
+function pushed.pong() end
+
+local function take(self, reply)
+  local plain = type(reply) ~= "table"
+  local push = not plain and self._channels and pushed[reply[1]]
+  if push and not push(self, reply) then
+    return
+  end
+  local first = self._first
+  if first > self._last then -- from now on, every answer would be taken for that of another command
+    return lost(self, failure("protocol", "Redis answered what it was not asked"))
+  end
+  local waiting, subject = self._waiting[first], self._subjects[first]
+  self._waiting[first], self._subjects[first] = nil, nil
+  self._first = first + 1
+  if plain or not reply.err then
+    return waiting and waiting(reply, nil, subject)
+  end
+  local err = refusals.error(reply.err)
+  if waiting then
+    waiting(nil, err, subject)
+  end
+  if err.code == "TRANSPORT_LOST" then
+    lost(self, err)
+  end
+end
+
+local function take_all(self, stream, replies)
+  for i = 1, #replies do
+    take(self, replies[i])
+    if stream ~= self._stream then
+      return
+    end
+  end
+end
+
+local function on_bytes(self, stream, bytes, err)
+  if stream ~= self._stream then
+    return
+  elseif bytes == nil then
+    return lost(self, err or failure("reset", "Redis closed the connection"))
+  end
+  self._silent = 0
+  local replies, problem = self._reader:feed(bytes)
+  if not replies then
+    return lost(self, failure("protocol", "not an answer of Redis: " .. problem))
+  end
+  -- One of another kind than its command has must end the connection, not the program.
+  local ok, raised = pcall(take_all, self, stream, replies)
+  if not ok and stream == self._stream then
+    lost(self, failure("protocol", "an answer of Redis makes no sense: " .. tostring(raised)))
+  end
+end
+
+local function nothing() end
+
+-- Asks whether Redis is there; it is not after three times without a byte.
+local function watch(self)
+  self._stop_watching = scheduler.host().timer(limits.redis_silence, function()
+    if self._silent >= 3 then
+      return lost(self, failure("timeout", ("Redis said nothing for %d ms"):format(3 * limits.redis_silence)))
+    end
+    self._silent = self._silent + 1
+    watch(self)
+    if self._unconfirmed then -- has asked to subscribe: what answers is pushed
+      self._stream:offer(resp.command("PING"), true)
+    else
+      self:post(nothing, "PING")
+    end
+  end)
+end
+
+local function send(self, bytes, fn, subject)
+  local stream, last = self._stream, self._last + 1
+  if not stream then
+    return fn(nil, failure("connect", "not connected to Redis"), subject)
+  elseif self._first == last then -- nothing waits: the places are used again
+    self._first, last = 1, 1
+  end
+  self._last, self._waiting[last], self._subjects[last] = last, fn, subject
+  local sent, why = stream:offer(bytes, true)
+  if not sent then
+    lost(self, failure("reset", "the connection to Redis is " .. why))
+  end
+end
+
+--- Sends a command; `fn(reply)` or `fn(nil, err)` is called with its answer and must not wait.
+---@param fn fun(reply: any, err: operations.Error?)
+---@param ... string|number
+function Link:post(fn, ...)
+  send(self, resp.command(...), fn)
+end
+
+--- Publishes; `fn(receivers, nil, subject)` or `fn(nil, err, subject)` is called with the answer and must not wait.
+---@param channel string
+---@param bytes string
+---@param fn fun(receivers: integer?, err: operations.Error?, subject: any)
+---@param subject? any
+function Link:publish(channel, bytes, fn, subject)
+  send(self, resp.command("PUBLISH", channel, bytes), fn, subject)
+end
+
+--- Sends a command and waits for its answer.
+---@param ... string|number
+---@return any reply  false for nil
+---@return operations.Error? err
+function Link:call(...)
+  local command = { n = select("#", ...), ... }
+  local raised, reply, err = scheduler.try_await(function(wake)
+    self:post(wake, compat.unpack(command, 1, command.n))
+  end)
+  if raised ~= nil then
+    return nil, (errors.from(raised))
+  end
+  return reply, err
+end
+
+-- Is it this node of a cluster that has our keys? Who may use no keys at all is content with any.
+local function has_key(self, key)
+  local _, err = self:call("GET", key)
+  return err == nil or err.code == "ACCESS_DENIED" or nil, err
+end
+
+-- Connects to a node, says who we are; true, or nil and why.
+local function connect_to(self, at)
+  local stream, err = streams.connect(at.host, at.port, at)
+  if not stream then
+    return nil, err
+  end
+  self._stream, self._reader, self._silent, self._unconfirmed = stream, resp.reader(), 0, nil
+  watch(self)
+  stream:each_chunk(function(bytes, why)
+    on_bytes(self, stream, bytes, why)
+  end)
+  local ok = true
+  if at.password then
+    ok, err = self:call("AUTH", compat.unpack(at.user and { at.user, at.password } or { at.password }))
+  end
+  if ok and at.database then
+    ok, err = self:call("SELECT", at.database)
+  end
+  if ok then
+    ok, err = self:call("PING") -- it may be there and not be ready
+  end
+  if ok and at.key then
+    ok, err = has_key(self, at.key)
+  end
+  if ok and self._channels then
+    self._unconfirmed = #self._channels
+    ok, err = self:call("SUBSCRIBE", compat.unpack(self._channels))
+  end
+  if ok and self._stream ~= stream then
+    ok, err = nil, failure("reset", "Redis closed the connection")
+  end
+  if not ok then
+    lost(self, err)
+    return nil, err
+  end
+  self.connected = true
+  return true
+end
+
+local HOPS = 4 -- of a cluster that is being changed
+
+-- The same, wherever in a cluster the keys are.
+local function connect(self)
+  local at = self._address
+  local ok, err = connect_to(self, at)
+  for _ = 1, HOPS do
+    local moved = not ok and type(err.details) == "table" and err.details.moved
+    if not moved then
+      break
+    end
+    at = refusals.elsewhere(at, moved)
+    ok, err = connect_to(self, at)
+  end
+  if not ok and at ~= self._address then
+    err = refusals.unreached(err, at, at.key)
+  end
+  return ok, err
+end
+
+local function await_loss(self)
+  scheduler.await(function(wake)
+    self._wake = wake
+    if not self._stream then
+      wake()
+    end
+  end)
+end
+
+-- Keeps it connected until it is closed.
+local function keep(self)
+  local failures, since = 0, core.now()
+  while not self._closed do
+    local ok = self._stream ~= nil
+    if not ok then
+      ok = connect(self)
+      since = core.now()
+      if ok then
+        self._on_ready(self)
+      end
+    end
+    if ok then
+      await_loss(self)
+    end
+    -- One that is lost again at once is no better than none.
+    failures = core.now() - since < limits.reconnect_max_delay and failures + 1 or 0
+    if failures > 0 and not self._closed then
+      local delay = math.min(limits.reconnect_delay * 2 ^ (failures - 1), limits.reconnect_max_delay)
+      task.sleep(delay * (1 + 0.25 * math.random()) / 1000)
+    end
+  end
+end
+
+---@class operations.RedisAddress : operations.StreamOptions
+---@field host string
+---@field port integer
+---@field user? string
+---@field password? string
+---@field database? integer
+---@field key? string  of those that the node must have
+
+---@class operations.RedisLinkEvents
+---@field ready fun(link: operations.RedisLink)  whenever it is connected; may wait
+---@field lost? fun(err: operations.Error)
+---@field channels? string[]  of a link that subscribes, and can do nothing else
+---@field message? fun(channel: string, bytes: string)
+
+local function new(address, on)
+  local self = setmetatable({
+    connected = false, _address = address, _waiting = {}, _subjects = {}, _first = 1, _last = 0,
+    _on_ready = on.ready, _on_message = on.message, _channels = on.channels,
+  }, Link)
+  return self, function(why)
+    if on.lost then
+      on.lost(why)
+    end
+    if self._wake then
+      self._wake()
+    end
+  end
+end
+
+--- Connects to Redis and keeps connected; waits for the first time.
+---@param address operations.RedisAddress
+---@param on operations.RedisLinkEvents
+---@return operations.RedisLink?
+---@return operations.Error? err
+function redis_link.connect(address, on)
+  local self, on_lost = new(address, on)
+  local ok, err = connect(self)
+  if not ok then
+    return nil, err
+  end
+  self._on_lost = on_lost
+  self._on_ready(self)
+  self._keeper = task.detach(keep, self)
+  return self
+end
+
+--- Begins to connect to Redis, and keeps connected.
+---@param address operations.RedisAddress
+---@param on operations.RedisLinkEvents
+---@return operations.RedisLink
+function redis_link.start(address, on)
+  local self, on_lost = new(address, on)
+  self._on_lost = on_lost
+  self._keeper = task.detach(keep, self)
+  return self
+end
+
+--- Ends it.
+function Link:close()
+  if not self._closed then
+    self._closed, self._on_lost = true, nil
+    self._keeper:cancel()
+    lost(self, failure("closed", "the connection to Redis was closed"))
+  end
+end
+
+return redis_link

@@ -1,0 +1,229 @@
+--- Who shares this Redis: processes say what they offer on a common channel, and that they are still there; those that
+--- say nothing any more, or are no subscribers of their own channel, are gone.
+local core = require("operations.core")
+local errors = require("operations.base.error")
+local json = require("operations.base.json")
+local limits = require("operations.base.limits")
+local marks = require("operations.base.marks")
+local nodes = require("operations.calls.redis.nodes")
+local scheduler = require("operations.task.scheduler")
+
+local redis_presence = {}
+
+---@class operations.RedisPresence
+---@field id string  this process, as others see it
+---@field nodes operations.RedisNodes  the others
+---@field offered table<string, boolean>  what this one serves, as it said last
+local Presence = {}
+Presence.__index = Presence
+
+local function nothing() end
+
+---@param prefix string  of the channels
+---@return operations.RedisPresence
+function redis_presence.new(prefix)
+  return setmetatable({
+    id = core.random_id(), nodes = nodes.new(), offered = {}, common = prefix .. ":nodes",
+    _prefix = prefix .. ":node:", _list = {}, _text = "", _version = 0, _beats = 0, _seekers = {},
+    _link = { connected = false }, _receiver = {}, -- until it begins
+  }, Presence)
+end
+
+--- The channel of a process.
+---@param id string
+---@return string
+function Presence:channel(id)
+  return self._prefix .. id
+end
+
+-- What everybody is to know. What we offer is said when it has changed, or somebody asks.
+local function say(self, fields)
+  fields.node = self.id
+  if self._link.connected then
+    self._link:post(nothing, "PUBLISH", self.common, (assert(json.encode(fields))))
+  end
+end
+
+-- Looks at what is offered now; did it change?
+local function refresh(self)
+  local list = self._receiver.offers and self._receiver.offers() or {}
+  table.sort(list)
+  local text = table.concat(list, "\n")
+  if text == self._text then
+    return false
+  end
+  self._list, self._text, self._version, self.offered = list, text, self._version + 1, {}
+  for _, id in ipairs(list) do
+    self.offered[id] = true
+  end
+  return true
+end
+
+--- Says that this process is there, and what it offers if that has changed.
+---@param whole? boolean  in any case
+function Presence:hello(whole)
+  local changed = refresh(self)
+  say(self, { version = self._version, offers = (whole or changed) and marks.array(self._list) or nil })
+  if changed and self._on_change then
+    self._on_change(self.offered)
+  end
+end
+
+--- Has the others say what they offer.
+function Presence:ask()
+  say(self, { ask = true })
+end
+
+--- Says that this process is gone.
+function Presence:leave()
+  say(self, { gone = true })
+  if self._timer then
+    self._timer()
+  end
+end
+
+-- Ends what depends on a process that is gone.
+local function bury(self, node, message)
+  local ours, its = self.nodes:forget(node)
+  for _, id in ipairs(ours) do
+    self._receiver.deliver("call.error", { requestId = id, code = "WORKER_LOST", message = message, retryable = true,
+      mayHaveRun = true }, {})
+  end
+  for _, id in ipairs(its) do
+    self._receiver.deliver("call.aborted", { requestId = id, reason = "the caller is gone" }, {})
+  end
+end
+
+--- What came on the common channel.
+---@param news table
+function Presence:hear(news)
+  if type(news.node) ~= "string" or news.node == self.id then
+    return
+  elseif news.gone then
+    local node = self.nodes.by_id[news.node]
+    if node then
+      bury(self, node, "the process that served it has left")
+    end
+    return self._on_leave and self._on_leave()
+  end
+  local given = type(news.offers) == "table" and news.offers or nil
+  local _, outdated = self.nodes:hear(news.node, tonumber(news.version), given)
+  if outdated then
+    self:ask()
+  end
+  if news.ask then
+    self:hello(true)
+  elseif given then
+    local seekers = self._seekers
+    self._seekers = {}
+    for _, wake in ipairs(seekers) do
+      wake()
+    end
+  end
+end
+
+-- Counts how often it looks rather than time: a program that was held up has not heard what was said meanwhile.
+local function check_silence(self)
+  local silent = {}
+  for _, node in pairs(self.nodes.by_id) do
+    node.silence = node.silence + 1
+    if node.silence > 3 then
+      silent[#silent + 1] = node
+    end
+  end
+  for _, node in ipairs(silent) do
+    bury(self, node, "the process that served it says nothing any more")
+  end
+end
+
+-- A process that was killed is no subscriber of its channel any more.
+local function check_channels(self)
+  for _, node in pairs(self.nodes.by_id) do
+    if next(node.requests) or next(node.serving) then
+      self._link:post(function(reply)
+        if reply and reply[2] == 0 and self.nodes.by_id[node.id] == node then
+          bury(self, node, "the process that served it is gone")
+        end
+      end, "PUBSUB", "NUMSUB", self:channel(node.id))
+    end
+  end
+end
+
+local function keep_present(self)
+  self._timer = scheduler.host().timer(limits.presence / 2, function()
+    if self._link.connected then
+      self._beats = self._beats + 1
+      if self._beats % 2 == 0 then
+        self:hello()
+        check_silence(self)
+      end
+      check_channels(self)
+    end
+    keep_present(self)
+  end)
+end
+
+--- Begins to be present.
+---@param link operations.RedisLink  that publishes
+---@param receiver operations.Receiver
+---@param on_change? fun(offered: table<string, boolean>)  what this process offers is other than before
+---@param on_leave? fun()  another process has left
+function Presence:begin(link, receiver, on_change, on_leave)
+  self._link, self._receiver, self._on_change, self._on_leave = link, receiver, on_change, on_leave
+  keep_present(self)
+  self:announce()
+end
+
+--- Says everything, and asks for it.
+function Presence:announce()
+  self:hello(true)
+  self:ask()
+end
+
+--- The connection is lost: nobody is known any more.
+function Presence:forget()
+  self.nodes = nodes.new()
+end
+
+-- Waits until others say what they offer, for so many ms at most; nil, or what interrupted.
+local function await_offers(self, ms)
+  local mine
+  local failure = scheduler.try_await(function(wake)
+    mine = wake
+    table.insert(self._seekers, wake)
+    return scheduler.host().timer(ms, wake)
+  end)
+  for i, wake in ipairs(self._seekers) do
+    if wake == mine then
+      table.remove(self._seekers, i)
+      break
+    end
+  end
+  return failure
+end
+
+--- A process that serves an operation. Waits a moment for one, and asks again and again meanwhile.
+---@param operation string
+---@param deadline? number  ms, for the wait
+---@return operations.RedisNode?
+---@return operations.Error? err  of the wait
+function Presence:find(operation, deadline)
+  local node, stop = self.nodes:pick(operation), core.now() + limits.discovery
+  stop = deadline and math.min(stop, deadline) or stop
+  while not node and core.now() < stop do
+    self:ask()
+    local failure = await_offers(self, math.min(limits.discovery / 5, stop - core.now()))
+    if failure ~= nil then
+      return nil, (errors.from(failure))
+    end
+    node = self.nodes:pick(operation)
+  end
+  if not node and stop == deadline then
+    local late = errors.new("TIMEOUT", ("nobody who serves '%s' was found before the deadline"):format(operation))
+    late.mayHaveRun = false
+    return nil, late
+  end
+  return node
+end
+
+return redis_presence

@@ -1,0 +1,61 @@
+--- What the errors of Redis are here, and where a node of a Redis Cluster sends who asks it for what another one has.
+local errors = require("operations.base.error")
+local members = require("operations.base.members")
+
+local redis_refusal = {}
+
+-- Where it cannot serve us now, another connection may find one that can.
+local codes = {
+  NOAUTH = "ACCESS_DENIED", WRONGPASS = "ACCESS_DENIED", NOPERM = "ACCESS_DENIED", OOM = "BUSY",
+  LOADING = "TRANSPORT_LOST", MASTERDOWN = "TRANSPORT_LOST", READONLY = "TRANSPORT_LOST",
+  CLUSTERDOWN = "TRANSPORT_LOST", MOVED = "TRANSPORT_LOST", ASK = "TRANSPORT_LOST", TRYAGAIN = "TRANSPORT_LOST",
+}
+
+-- What it does not say itself.
+local remarks = {
+  ASK = " (the keys of this prefix are being moved to another node of the cluster: it goes on when they are there)",
+  READONLY = " (the URL of the primary is needed)",
+}
+remarks.TRYAGAIN = remarks.ASK
+
+--- The error object that an error of Redis is. `details.moved`, `{ host, port }`: which node to ask instead.
+---@param message string
+---@return operations.Error
+function redis_refusal.error(message)
+  local word = message:match("^%u+")
+  local code = codes[word] or "EXECUTION_ERROR"
+  local err = errors.new(code, ("Redis: %s%s"):format(message, remarks[word] or ""), { kind = "redis" })
+  err.retryable = code == "TRANSPORT_LOST" or code == "BUSY" or nil
+  local host, port = message:match("^MOVED %d+ (.*):(%d+)$")
+  if host then
+    err.details.moved = { host = host, port = tonumber(port) }
+  end
+  return err
+end
+
+--- The address of the node that an error tells of.
+---@param address operations.RedisAddress  of who told
+---@param moved { host: string, port: integer }
+---@return operations.RedisAddress
+function redis_refusal.elsewhere(address, moved)
+  local there = members.merged(address, { port = moved.port })
+  if moved.host ~= "" and moved.host ~= "?" then -- else it does not know what it is called: as we called it
+    there.host = moved.host
+  end
+  return there
+end
+
+--- The failure to reach a node that another one told of, as it can be understood.
+---@param err operations.Error
+---@param at operations.RedisAddress  of that node
+---@param key string  one that it has
+---@return operations.Error
+function redis_refusal.unreached(err, at, key)
+  local told = ("Redis Cluster has the keys like '%s' on %s:%d, which every process that uses them must reach: %s")
+    :format(key, at.host, at.port, err.message)
+  local failure = errors.new(err.code, told, err.details)
+  failure.retryable = err.retryable
+  return failure
+end
+
+return redis_refusal

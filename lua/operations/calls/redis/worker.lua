@@ -1,0 +1,315 @@
+--- The worker's side of mode `reliable`: takes requests from the queues, as many as there is room for, keeps their
+--- leases while they are worked on, takes over what others let lie, and writes down what became of each. Only who holds
+--- the entry of a request may; the result of one that came too late is dropped.
+local batches = require("operations.calls.redis.batch")
+local call_event = require("operations.calls.event")
+local core = require("operations.core")
+local errors = require("operations.base.error")
+local json = require("operations.base.json")
+local leases = require("operations.calls.redis.leases")
+local limits = require("operations.base.limits")
+local readers = require("operations.calls.redis.reader")
+local scripts = require("operations.calls.redis.scripts")
+
+local redis_worker = {}
+
+---@class operations.RedisJob
+---@field id string  of the request
+---@field entry string  in the queue
+---@field operation string
+---@field from string  the caller
+---@field attempt integer  1, more when it may have been begun before
+---@field text string  the payload
+---@field revived? boolean  its deadline is of its first life, and what it was given then begins anew
+---@field started? boolean
+---@field outcome? string  the event
+
+local ended, free, late, start_waiting, take
+
+---@class operations.RedisWorker
+local Worker = {}
+Worker.__index = Worker
+
+---@param options { link: operations.RedisLink, address: operations.RedisAddress, keys: operations.RedisKeys,
+---  presence: operations.RedisPresence, receiver: operations.Receiver, lease: number, attempts: integer,
+---  retention: integer, vouches?: boolean, max_message: integer }
+---@return operations.RedisWorker
+function redis_worker.new(options)
+  local self = setmetatable({
+    _link = options.link, _address = options.address, _keys = options.keys, _presence = options.presence,
+    _receiver = options.receiver, _attempts = options.attempts,
+    _retention = options.retention, _vouches = options.vouches, _max_message = options.max_message,
+    _jobs = {}, _waiting = {}, _operations = {}, _ahead = 0,
+  }, Worker)
+  self._outcomes = batches.new({
+    link = options.link, script = scripts.finish, shared = { options.presence.id, options.retention },
+    add = function(words, n, job)
+      words[n + 1], words[n + 2], words[n + 3] = job.entry, job.outcome, options.presence:channel(job.from)
+      return n + 3
+    end,
+    answered = function(...) ended(self, ...) end,
+  })
+  self._leases = leases.new({
+    link = options.link, keys = options.keys, consumer = options.presence.id, lease = options.lease, jobs = self._jobs,
+    operations = function() return self._operations end,
+    room = function() return free(self) end,
+    take = function(...) take(self, ...) end,
+    taken = function() start_waiting(self) end,
+    lost = function(job) late(self, job) end,
+  })
+  return self
+end
+
+--- Is a request being worked on?
+---@param id string
+---@return boolean
+function Worker:knows(id)
+  return self._jobs[id] ~= nil
+end
+
+local function nothing() end
+
+function late(self, job)
+  self._receiver.deliver("call.aborted", { requestId = job.id, reason = "its lease ran out: another has it" }, {})
+end
+
+-- Redis says what became of an outcome. When the connection was lost before, it is written down once more.
+function ended(self, job, reply, err)
+  if err and err.code == "TRANSPORT_LOST" then
+    return
+  elseif reply == 0 then
+    late(self, job)
+  end
+  if self._jobs[job.id] == job then
+    self._jobs[job.id] = nil
+  end
+end
+
+local function finish(self, job)
+  self._outcomes:add(self._keys:queue(job.operation), self._keys:record(job.id), job)
+end
+
+--- Ends a job with an event of its request. One that is aborted because this process leaves is for others to run.
+---@param job operations.RedisJob
+---@param name string
+---@param payload table
+---@return boolean? ok
+---@return operations.Error? err
+function Worker:finish(job, name, payload)
+  if name == "call.aborted" and #self._receiver.offers() == 0 then
+    self._leases:release(job)
+    return true
+  end
+  local streams = payload.seq ~= nil
+  payload.seq = nil
+  local text, err = call_event.encode({ type = name, payload = payload, from = self._presence.id }, self._max_message)
+  if not text then
+    return nil, err
+  elseif job.outcome then
+    return true
+  end
+  job.outcome = text
+  finish(self, job)
+  if streams then
+    self._receiver.deliver("call.aborted", { requestId = job.id, reason = "called once" }, {})
+  end
+  return true
+end
+
+local function refuse(self, job, code, message)
+  self:finish(job, "call.error", call_event.failure(job.id, errors.new(code, message)))
+end
+
+-- An id that is no UTF-8 can be in no answer; the job gets another one. True when it had such.
+local function rename(self, job)
+  local id = job.id
+  if json.encode(id) then
+    return false
+  end
+  job.id = core.random_id()
+  if self._jobs[id] == job then
+    self._jobs[id], self._jobs[job.id] = nil, job
+  end
+  return true
+end
+
+local function start(self, job)
+  local payload = #job.text <= self._max_message and json.decode(job.text)
+  -- What callers of ours give is said twice, and was read.
+  if (type(payload) ~= "table" or payload.requestId ~= job.id) and rename(self, job) then
+    payload = nil
+  end
+  if type(payload) ~= "table" then
+    return refuse(self, job, "VALIDATION_ERROR", "the request is no JSON object, or too long")
+  end
+  job.started = true
+  payload.requestId = job.id
+  if type(payload.ttl) == "number" then -- it waited, by Redis' clock; the deadline is by that of the caller
+    local queued = core.now() + self._ahead - tonumber(job.entry:match("^%d+"))
+    payload.ttl, payload.deadline = math.max(0, payload.ttl - math.max(0, queued)), nil
+  elseif job.revived then
+    payload.deadline = nil
+  end
+  local taken = self._receiver.event({ type = "call.requested", payload = payload }, { job = job,
+    attempt = job.attempt, vouches = self._vouches })
+  if taken == false then
+    refuse(self, job, "VALIDATION_ERROR", "the request is not one of the call protocol")
+  end
+end
+
+local function room(self, wake)
+  return self._receiver.room and self._receiver.room(wake) or 0
+end
+
+function start_waiting(self)
+  local waiting = self._waiting
+  while waiting[1] and room(self) > 0 do
+    local job = table.remove(waiting, 1)
+    if self._jobs[job.id] == job then
+      start(self, job)
+    end
+  end
+end
+
+local function bury(self, job)
+  rename(self, job)
+  local message = ("no worker survived it, %d tried"):format(self._attempts)
+  local err = errors.new("POISON", message, { attempts = self._attempts })
+  err.retryable, err.mayHaveRun = false, true
+  local text = assert(json.encode({ type = "call.error", payload = call_event.failure(job.id, err),
+    from = self._presence.id }))
+  local keys = self._keys
+  scripts.bury:send(self._link, nothing, 4, { keys:queue(job.operation), keys:record(job.id),
+    keys:dead(job.operation), keys:dead_operations(), job.entry, self._presence.id, text, self._retention,
+    self._presence:channel(job.from), limits.redis_dead, self._attempts, job.id, job.from, job.text, job.operation })
+end
+
+-- What the fields of an entry say.
+local setters = {
+  i = function(job, id)
+    job.id = id
+  end,
+  f = function(job, caller)
+    job.from = caller
+  end,
+  p = function(job, text)
+    job.text = text
+  end,
+  a = function(job, why)
+    job.attempt, job.revived = job.attempt + 1, why == "revived"
+  end,
+}
+
+-- An entry that was read or taken over.
+function take(self, operation, entry, deliveries)
+  local job = { id = "", entry = entry[1], operation = operation, from = "", text = "", attempt = deliveries,
+    deliveries = deliveries, started = nil, outcome = nil }
+  local fields = entry[2]
+  for i = 1, #fields, 2 do
+    local set = setters[fields[i]]
+    if set then
+      set(job, fields[i + 1])
+    end
+  end
+  local known = self._jobs[job.id]
+  if known then -- we are at it still: now it is for this entry
+    known.entry = job.entry
+    return known.outcome and finish(self, known)
+  elseif deliveries > self._attempts then
+    return bury(self, job)
+  end
+  self._jobs[job.id] = job
+  table.insert(self._waiting, job)
+end
+
+function free(self)
+  return math.min(limits.redis_batch, room(self) - #self._waiting)
+end
+
+-- What waits for room here, and is not offered any more, is for others.
+local function release_waiting(self, offered)
+  for i = #self._waiting, 1, -1 do
+    local job = self._waiting[i]
+    if not offered[job.operation] then
+      table.remove(self._waiting, i)
+      self._leases:release(job)
+    end
+  end
+end
+
+--- What is offered has changed.
+---@param offered table<string, boolean>  operation ids
+function Worker:serve(offered)
+  local operations = {}
+  for id in pairs(offered) do
+    if not id:find("^services%.") then
+      table.insert(operations, id)
+    end
+  end
+  self._operations = operations
+  release_waiting(self, offered)
+  if #operations > 0 and not self._reader then
+    self._reader = readers.start({ address = self._address, link = self._link, keys = self._keys,
+      consumer = self._presence.id, room = function(wake)
+        start_waiting(self)
+        if room(self, wake) > 0 then
+          return free(self)
+        end
+        return 0
+      end, take = function(...) take(self, ...) end })
+    self._leases:keep()
+  end
+  if self._reader then
+    self._reader:serve(operations)
+  end
+end
+
+--- Renews our leases, takes over what others let lie.
+function Worker:look_after()
+  self._leases:look_after()
+end
+
+--- How far Redis' clock is before ours.
+---@param ahead number  ms
+function Worker:set_clock(ahead)
+  self._ahead = ahead
+end
+
+--- The connection is there again.
+function Worker:resume()
+  for _, job in pairs(self._jobs) do
+    if job.outcome then
+      finish(self, job)
+    end
+  end
+  if self._reader then
+    self._reader:join()
+    self:look_after()
+  end
+end
+
+--- Its request was taken back.
+---@param id string
+---@return boolean? begun  whoever works on it is to be told
+function Worker:drop(id)
+  local job = self._jobs[id]
+  self._jobs[id] = nil
+  return job.started
+end
+
+--- Ends it. What is not done is left to others.
+function Worker:close()
+  self._closed = true
+  self._outcomes:flush()
+  for _, job in pairs(self._jobs) do
+    if not job.outcome then
+      self._leases:release(job)
+    end
+  end
+  self._leases:close()
+  if self._reader then
+    self._reader:close()
+  end
+end
+
+return redis_worker

@@ -1,0 +1,254 @@
+--- The hub's side of WebSocket (RFC 6455): listens, and serves a registry to every spoke that may connect.
+local argument = require("operations.base.argument")
+local begin = require("operations.calls.websocket.opening")
+local call_handler = require("operations.calls.handler")
+local call_map = require("operations.calls.map")
+local connection = require("operations.calls.websocket.connection")
+local core = require("operations.core")
+local errors = require("operations.base.error")
+local handshake = require("operations.calls.websocket.handshake")
+local limits = require("operations.base.limits")
+local scheduler = require("operations.task.scheduler")
+local streams = require("operations.net.stream")
+local task = require("operations.task")
+
+local websocket_hub = {}
+
+---@class operations.HubOptions
+---@field host? string  numeric address, default "127.0.0.1"
+---@field port? integer|false  default: any free one, see `hub.port`; false: it listens nowhere, see `serve_request`
+---@field registry? operations.Registry  what spokes may call
+---@field authorize? fun(request: operations.WebSocketRequest): operations.Identity?, string?  whose connection it is;
+---  nil refuses it. It may wait. Default: everybody is nobody
+---@field origins? string[]  of web pages that may connect; default: none
+---@field on_connection? fun(call_map: operations.CallMap, peer: operations.Peer)  calls towards the spoke go through it
+---@field max_connections? integer  default 1,024
+---@field max_requests? integer  of one spoke at once, default 1,024
+---@field max_message? integer
+---@field ping_interval? number
+---@field handshake_timeout? number
+---@field drain? number  ms that requests under way have when nginx ends the worker (`serve_request`), default 5,000;
+---  subscriptions without end are lost then
+---@field log? fun(level: string, message: string, details: any)
+
+local option_kinds = {
+  host = "string", port = "number or boolean", registry = "table", authorize = "function", origins = "table",
+  on_connection = "function", max_connections = "number", max_requests = "number", max_message = "number",
+  ping_interval = "number", handshake_timeout = "number", drain = "number", log = "function",
+}
+
+---@class operations.Hub
+---@field port? integer
+---@field connections integer  open now, of this worker
+local Hub = {}
+Hub.__index = Hub
+
+local function refuse(stream, status, reason)
+  stream:offer(handshake.refuse(status, reason), true)
+  stream:linger(limits.close_grace)
+end
+
+local function may_come_from(self, origin)
+  if not origin then
+    return true -- not a web page
+  end
+  for _, allowed in ipairs(self._options.origins or {}) do
+    if allowed == origin then
+      return true
+    end
+  end
+  return false
+end
+
+local function report(name, raised)
+  task.on_error(raised, debug.traceback(name .. ": " .. errors.text(raised)))
+end
+
+-- Calls a function of the options. Its mistakes are told of here, not to who connects.
+local function call(name, fn, ...)
+  return xpcall(fn, function(raised)
+    report(name, raised)
+  end, ...)
+end
+
+-- Who the authoriser says it is.
+local function authorized(authorize, request)
+  local ok, identity, reason = call("authorize", authorize, request)
+  if ok and identity and type(identity) ~= "table" then
+    ok = report("authorize", ("an identity expected, got %s"):format(type(identity)))
+  end
+  if not ok then
+    return nil, 500, "the authorization failed"
+  elseif not identity then
+    return nil, 401, type(reason) == "string" and reason or "not authorized"
+  end
+  return { identity = identity }
+end
+
+-- Who it is; nil, status and reason when it may not connect.
+local function identify(self, request)
+  local authorize = self._options.authorize
+  if not may_come_from(self, request.headers.origin) then
+    return nil, 403, "this origin may not connect"
+  elseif not authorize then
+    return {}
+  end
+  return authorized(authorize, request)
+end
+
+local function serve(self, stream, peer, request)
+  local options = self._options
+  local transport = connection.new(stream, true, peer, options)
+  local map = call_map.new(transport, { log = options.log })
+  self._maps[map], self.connections = transport, self.connections + 1
+  transport.on_end = function()
+    self._maps[map], self._handlers[map], self.connections = nil, nil, self.connections - 1
+  end
+  if options.registry then
+    self._handlers[map] = call_handler.new(options.registry, map, { max_requests = options.max_requests })
+  end
+  if options.on_connection and not call("on_connection", options.on_connection, map, peer) then
+    refuse(stream, 500, "the connection failed")
+    return map:close()
+  end
+  stream:offer(handshake.accept(request, begin.protocol), true)
+  transport:start(request.rest)
+end
+
+local function welcome(self, stream)
+  local status, reason
+  local request, err = begin.within(self._options.handshake_timeout or limits.handshake_timeout, begin.collect, stream,
+    function(bytes)
+      local read
+      read, status, reason = handshake.read_request(bytes, begin.protocol)
+      return read, status
+    end)
+  if not request then
+    if status then
+      return refuse(stream, status, reason)
+    end
+    return stream:close(), err
+  end
+  local peer
+  peer, status, reason = identify(self, request)
+  if not peer then
+    return refuse(stream, status, reason)
+  elseif self._closed then
+    return refuse(stream, 503, "the hub is closed")
+  elseif self.connections >= (self._options.max_connections or limits.connections) then
+    return refuse(stream, 503, "too many connections")
+  end
+  serve(self, stream, peer, request)
+end
+
+local function expect(self, stream)
+  self._streams[stream], self._waiting = true, self._waiting + 1
+  stream.on_closed = function()
+    self._streams[stream] = nil
+    if self._emptied and not next(self._streams) then
+      self._emptied()
+    end
+  end
+end
+
+-- Takes a stream in that is expected; it begins with a handshake.
+local function admit(self, stream)
+  local ok, raised = pcall(welcome, self, stream)
+  self._waiting = self._waiting - 1
+  if not ok then
+    stream:close()
+    error(raised, 0)
+  end
+end
+
+local function listen(self, host, port)
+  local listener, err = streams.listen(host, port, function(stream)
+    if self._waiting + self.connections >= 2 * (self._options.max_connections or limits.connections) then
+      return stream:close()
+    end
+    expect(self, stream)
+    task.detach(admit, self, stream)
+  end)
+  if not listener then
+    return nil, err
+  end
+  self._listener, self.port = listener, listener.port
+  return self
+end
+
+--- Listens for spokes.
+---@param options operations.HubOptions
+---@return operations.Hub?
+---@return operations.Error? err
+function websocket_hub.listen(options)
+  argument.expect(options, "table", 1, "websocket_hub")
+  argument.options(options, option_kinds, "websocket_hub")
+  local self = setmetatable({
+    connections = 0, _options = options, _waiting = 0, _streams = {}, _maps = {},
+    _handlers = {},
+  }, Hub)
+  if options.port == false then
+    return self
+  end
+  return listen(self, options.host or "127.0.0.1", options.port or 0)
+end
+
+--- Serves the request that is being handled as a connection to the hub, inside of OpenResty, in a `content_by_lua` of a
+--- location; returns when the connection has ended. One that may not connect is answered so. The authoriser runs in the
+--- request: `ngx.var` and `ngx.ctx` are its own.
+function Hub:serve_request()
+  local host = scheduler.host()
+  if host.on_exit and not self._leave then
+    self._leave = host.on_exit(function()
+      self:close(self._options.drain or limits.drain)
+    end)
+  end
+  streams.take_over(function(stream)
+    expect(self, stream)
+    admit(self, stream)
+  end)
+end
+
+-- Lets the requests under way end, sends their answers, and waits until the connections have ended.
+local function drain(self, stop)
+  local draining = {}
+  for map, transport in pairs(self._maps) do
+    draining[#draining + 1] = function()
+      local handler = self._handlers[map]
+      if handler then
+        handler:drain(stop - core.now())
+      end
+      transport:close(math.max(limits.close_grace, stop - core.now()))
+      map:close()
+      return true
+    end
+  end
+  task.all(draining)
+  begin.within(stop - core.now(), scheduler.try_await, function(wake)
+    self._emptied = wake
+    if not next(self._streams) then
+      wake()
+    end
+  end)
+end
+
+--- Accepts nobody more, lets the requests under way end (for `grace` ms at most) and closes all connections.
+---@param grace? number  ms, default 0: at once
+function Hub:close(grace)
+  argument.optional(grace, "number", 1, "close")
+  self._closed = true
+  if self._listener then
+    self._listener:close()
+  end
+  if self._leave then
+    self._leave()
+  end
+  if grace and grace > 0 then
+    drain(self, core.now() + grace)
+  end
+  for map in pairs(self._maps) do
+    map:close()
+  end
+end
+
+return websocket_hub

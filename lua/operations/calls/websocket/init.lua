@@ -1,0 +1,194 @@
+--- The spoke's side of WebSocket (RFC 6455): connects to a hub, again when it is lost. Calls go in both directions.
+local argument = require("operations.base.argument")
+local base64 = require("operations.base.base64")
+local begin = require("operations.calls.websocket.opening")
+local connection = require("operations.calls.websocket.connection")
+local core = require("operations.core")
+local errors = require("operations.base.error")
+local handshake = require("operations.calls.websocket.handshake")
+local limits = require("operations.base.limits")
+local streams = require("operations.net.stream")
+local task = require("operations.task")
+local urls = require("operations.base.url")
+
+local websocket = {}
+
+---@class operations.WebSocketOptions : operations.StreamOptions
+---@field token? string  sent as "Authorization: Bearer"
+---@field max_message? integer  bytes, default 16 MiB
+---@field ping_interval? number  ms, default 15,000; two without a byte end the connection
+---@field handshake_timeout? number  ms, default 10,000
+---@field reconnect? boolean|operations.WebSocketReconnect  connects again when it is lost
+
+---@class operations.WebSocketReconnect
+---@field delay? number  ms before the first attempt, default 100; doubles each time
+---@field max_delay? number  ms, default 30,000
+---@field jitter? number  how much longer chance may make a delay, default 0.25
+
+-- Connects and shakes hands.
+local function open(parsed, options)
+  local secure = parsed.scheme == "wss"
+  local port = tonumber(parsed.port) or secure and 443 or 80
+  local given = { tls = secure }
+  for _, name in ipairs({ "ca_file", "cert_file", "key_file", "key_password", "proxy", "public_only",
+    "connect_timeout" }) do
+    given[name] = options[name]
+  end
+  local stream, err = streams.connect((parsed.host:gsub("^%[(.*)%]$", "%1")), port, given)
+  if not stream then
+    return nil, err
+  end
+  local opening = {
+    host = parsed.port and parsed.host .. ":" .. parsed.port or parsed.host,
+    path = (parsed.path == "" and "/" or parsed.path) .. (parsed.query and "?" .. parsed.query or ""),
+    key = base64.encode(core.random_bytes(16)),
+    protocol = begin.protocol,
+    token = options.token,
+  }
+  local rest
+  stream:offer(handshake.request(opening))
+  rest, err = begin.within(options.handshake_timeout or limits.handshake_timeout, begin.collect, stream, function(bytes)
+    return handshake.read_response(opening, bytes)
+  end)
+  if not rest then
+    stream:close()
+    return nil, err
+  end
+  return stream, nil, rest
+end
+
+---@class operations.WebSocket : operations.Transport
+local Spoke = {}
+Spoke.__index = Spoke
+
+local option_kinds = {
+  token = "string", max_message = "number", ping_interval = "number", handshake_timeout = "number",
+  reconnect = "boolean or table", ca_file = "string", cert_file = "string", key_file = "string",
+  key_password = "string", proxy = "string", public_only = "boolean", connect_timeout = "number",
+}
+
+local reconnect_defaults = { delay = 100, max_delay = 30000, jitter = 0.25 }
+local reconnect_kinds = { delay = "number", max_delay = "number", jitter = "number" }
+
+-- Misuse is told of two levels up.
+local function policy_of(given)
+  if not given then
+    return nil
+  end
+  local policy = {}
+  if given ~= true then
+    argument.options(given, reconnect_kinds, "reconnect", 4)
+  end
+  for name, default in pairs(reconnect_defaults) do
+    local value = given ~= true and given[name] or default
+    if value ~= value or value < 0 then
+      error(("bad option '%s' to 'reconnect' (a number from 0 expected, got %s)"):format(name, value), 3)
+    end
+    policy[name] = value
+  end
+  return policy
+end
+
+local function adopt(self, stream, rest)
+  self._since = core.now()
+  local mine = connection.new(stream, false, self.peer, self._options)
+  mine.on_end = function(err)
+    self:_lost(err)
+  end
+  mine:open(self._receiver)
+  self._connection = mine
+  mine:start(rest)
+end
+
+-- Tries until it is connected again, or closed. One that is lost again at once is no better than none.
+local function reconnect(self)
+  local policy = self._reconnect
+  local failures = core.now() - self._since < policy.max_delay and self._failures or 0
+  while not self._closed do
+    local delay = math.min(policy.delay * 2 ^ math.min(failures, 50), policy.max_delay)
+    task.sleep(delay * (1 + policy.jitter * math.random()) / 1000)
+    if self._closed then
+      return
+    end
+    local stream, err, rest = open(self._parsed, self._options)
+    if stream and not self._closed then
+      self._failures = failures + 1
+      adopt(self, stream, rest)
+      self._receiver.ready()
+      return
+    elseif err and err.code == "ACCESS_DENIED" then
+      self._gave_up, self.reconnects = err, nil
+      return self._receiver.lost(err)
+    end
+    failures = failures + 1
+  end
+end
+
+function Spoke:_lost()
+  self._connection = nil
+  if self._reconnect and not self._closed then
+    self._retrying = task.detach(reconnect, self)
+  end
+end
+
+function Spoke:open(receiver)
+  self._receiver = receiver
+  local stream, rest = self._stream, self._rest
+  self._stream, self._rest = nil, nil
+  adopt(self, stream, rest)
+end
+
+function Spoke:send(name, payload)
+  if self._connection then
+    return self._connection:send(name, payload)
+  end
+  local err = errors.new("TRANSPORT_LOST", self._gave_up and tostring(self._gave_up) or "not connected",
+    { kind = "connect" })
+  err.retryable, err.mayHaveRun = self._reconnect ~= nil and not self._gave_up, false
+  return nil, err
+end
+
+function Spoke:close()
+  self._closed = true
+  if self._retrying then
+    self._retrying:cancel()
+  end
+  if self._stream then -- of no call map yet
+    self._stream:close()
+    self._stream = nil
+  end
+  if self._connection then
+    self._connection:close()
+  end
+end
+
+--- Connects to a hub; waits for it. The transport is for one call map.
+---@param url string  "ws://" or "wss://"
+---@param options? operations.WebSocketOptions
+---@return operations.WebSocket?
+---@return operations.Error? err  TRANSPORT_LOST (details.kind), ACCESS_DENIED, TIMEOUT, ABORTED
+function websocket.connect(url, options)
+  argument.expect(url, "string", 1, "websocket")
+  argument.optional(options, "table", 2, "websocket")
+  local parsed = urls.parse(url)
+  if not parsed or parsed.scheme ~= "ws" and parsed.scheme ~= "wss" or url:find("[%c ]")
+    or tonumber(parsed.port or 0) > 65535 then
+    error(("bad argument #1 to 'websocket' (URL of ws or wss expected, got %s)"):format(urls.redact_any(url)), 2)
+  end
+  options = options or {}
+  argument.options(options, option_kinds, "websocket")
+  local policy = policy_of(options.reconnect)
+  if options.token and options.token:find("[%c ]") then
+    error("bad option 'token' to 'websocket' (no blanks or control characters expected)", 2)
+  end
+  local stream, err, rest = open(parsed, options)
+  if not stream then
+    return nil, err
+  end
+  return setmetatable({
+    peer = {}, _failures = 0, _parsed = parsed, _options = options, _stream = stream, _rest = rest,
+    _reconnect = policy, reconnects = options.reconnect and true or nil,
+  }, Spoke)
+end
+
+return websocket

@@ -1,0 +1,291 @@
+--- OpenResty, or nginx with its Lua module: tasks are light threads, waits are semaphores. Each worker has a pump, a
+--- light thread that reads a socket: a thread in C sends it a byte when the reactor has work (see reactor_relay.h). All
+--- else happens on the worker's own thread. The pump starts with the first wait and ends when nothing is under way.
+local connection = require("operations.hosts.openresty.connection")
+local core = require("operations.core")
+local detached_tasks = require("operations.hosts.openresty.detached")
+local exit = require("operations.hosts.openresty.exit")
+local reactor_loop = require("operations.hosts.reactor")
+local request = require("operations.hosts.openresty.request")
+local semaphores = require("ngx.semaphore")
+
+local sleep_on = request.sleep_on
+
+-- Events handed out at once; waits that may be served without a turn of nginx's loop, which other requests need.
+local EVENTS, INLINE = 32, 32
+-- Bytes that come without work, 250 ms apart, before the pump ends.
+local IDLE = 4
+-- KiB collected when nothing happens. What a killed light thread waited for is called off when it is collected.
+local GARBAGE = 1024
+local FOREVER = 0x7fffffff -- ms
+
+-- The phases whose light threads may have others.
+local threaded = {
+  rewrite = true, server_rewrite = true, access = true, content = true, timer = true,
+  preread = true, ssl_cert = true, ssl_session_fetch = true,
+}
+
+local pump -- { relay, reactor } of the pump that runs
+local turning = false -- the pump takes in what happened
+local inline = 0
+local parked = setmetatable({}, { __mode = "k" }) -- waits of light threads that sleep
+local free = {} -- semaphores
+
+local openresty = {
+  name = "openresty", now = core.now, strands = request.strands, take_over = connection.take_over,
+  on_exit = exit.on_exit,
+}
+
+local function take_semaphore()
+  local semaphore = table.remove(free)
+  return semaphore or assert(semaphores.new(0))
+end
+
+-- Ends all waits, or those of tasks that belong to no request.
+local function break_waits(why, homeless_only)
+  for wait in pairs(parked) do
+    if not homeless_only or wait.homeless then
+      wait.broken = why
+      wait:unpark()
+    end
+  end
+end
+
+local collected, behind = {}, 0 -- functions
+
+-- A finalizer may run between two requests, when nginx believes in one that is no more, or at the end of all. So it
+-- does nothing but this.
+function openresty.finalize(fn)
+  behind = behind + 1
+  collected[behind] = fn
+end
+
+local function run_collected(list)
+  for i = 1, #list do
+    local ok, raised = pcall(list[i])
+    if not ok then
+      ngx.log(ngx.ERR, "operations: a finalizer failed: ", tostring(raised))
+    end
+  end
+end
+
+-- What was collected is cleaned up after in a light thread.
+local function clean_up()
+  local list = collected
+  collected, behind = {}, 0
+  detached_tasks.spawn(run_collected, list)
+end
+
+-- Those who wait for a pump that broke down are told.
+local function broke_down(why)
+  ngx.log(ngx.ERR, "operations: the reactor's relay: ", why)
+  break_waits(why)
+end
+
+local ENDING = "nginx's worker is ending"
+
+-- Does anybody need the pump?
+local function needed()
+  if not exit.begun() then
+    return reactor_loop.active()
+  elseif exit.is_over() then
+    break_waits(ENDING, true)
+  end
+  return next(parked) ~= nil
+end
+
+-- What happened wakes light threads, which run while the pump lets them. What they start is then begun, in one go.
+local function take_in(let_others_run)
+  local happened = reactor_loop.step(0, EVENTS)
+  if happened > 0 then
+    let_others_run()
+    reactor_loop.step(0, EVENTS)
+  end
+  return happened > 0
+end
+
+local function turn(let_others_run)
+  inline, turning = 0, true
+  local happened = reactor_loop.gather(take_in, let_others_run)
+  turning = false
+  return happened
+end
+
+-- A posted semaphore wakes its thread after those that were posted before. (Debian's nginx has no sleep(0) for this.)
+local function make_pause()
+  local asked, answered = take_semaphore(), take_semaphore()
+  local thread = ngx.thread.spawn(function()
+    while true do
+      sleep_on(asked)
+      answered:post(1)
+    end
+  end)
+  return function()
+    asked:post(1)
+    sleep_on(answered)
+  end, thread
+end
+
+local function serve(relay, reactor, socket, pause)
+  local idle = 0
+  while true do
+    local byte, err = socket:receive(1)
+    if not byte then
+      error(err, 0)
+    end
+    local happened = turn(pause)
+    if needed() then
+      idle = 0
+      if not happened then
+        collectgarbage("step", GARBAGE)
+      end
+      if behind > 0 then
+        clean_up()
+      end
+    elseif exit.begun() then
+      return
+    else
+      idle = happened and 0 or idle + 1
+      if idle == IDLE then
+        return
+      end
+    end
+    reactor:flush()
+    relay:acknowledge()
+  end
+end
+
+local function run_pump(relay, path, reactor)
+  local socket = ngx.socket.tcp()
+  socket:settimeout(FOREVER)
+  assert(socket:connect("unix:" .. path))
+  assert(relay:accept())
+  local pause, thread = make_pause()
+  local ok, err = pcall(serve, relay, reactor, socket, pause)
+  ngx.thread.kill(thread)
+  socket:close()
+  if not ok then
+    error(err, 0)
+  end
+end
+
+local function start_pump(reactor)
+  local relay, path = reactor:relay()
+  if not relay then
+    error("cannot wait: " .. path, 0)
+  end
+  local mine = { relay = relay, reactor = reactor }
+  local ok, err = ngx.timer.at(0, function()
+    local fine, why = pcall(run_pump, relay, path, reactor)
+    relay:close()
+    turning = false
+    if pump == mine then
+      pump = nil
+    end
+    if not fine then
+      broke_down(why)
+    end
+  end)
+  if not ok then
+    relay:close()
+    error(("cannot wait: ngx.timer.at: %s"):format(err), 0)
+  end
+  pump = mine
+end
+
+-- Has the pump look after what was started. The reactor is another one after a fork.
+local function attend()
+  local reactor = reactor_loop.get()
+  if not pump or pump.reactor ~= reactor then
+    turning = false
+    start_pump(reactor)
+  end
+  if not turning then
+    reactor:flush()
+  end
+end
+
+local function unpark(wait)
+  wait.semaphore:post(1)
+end
+
+--- Suspends the running light thread until the wait is done.
+---@param wait operations.Wait
+function openresty.park(wait)
+  if behind > 0 then
+    clean_up()
+  end
+  if not turning and inline < INLINE then
+    inline = inline + 1
+    reactor_loop.step(0, EVENTS)
+    if wait.done then
+      return
+    end
+  end
+  wait.homeless = ngx.get_phase() == "timer"
+  if wait.homeless and exit.is_over() then
+    error("cannot wait: " .. ENDING, 0)
+  end
+  attend()
+  wait.semaphore, wait.unpark = take_semaphore(), unpark
+  parked[wait] = true
+  local sleep = request.sleeper()
+  repeat
+    sleep(wait.semaphore)
+  until wait.done or wait.broken
+  parked[wait], wait.unpark = nil, nil
+  if wait.broken then
+    error("cannot wait: " .. wait.broken, 0)
+  end
+  free[#free + 1] = wait.semaphore -- one whose thread was killed is not used again
+end
+
+-- Something was started, perhaps in a phase that does not wait for it.
+local function started(...)
+  if not pump then
+    attend()
+  end
+  return ...
+end
+
+--- A one-shot timer.
+---@param ms number
+---@param fn fun()
+---@return fun() stop
+function openresty.timer(ms, fn)
+  return started(reactor_loop.timer(ms, fn))
+end
+
+--- Starts something in the reactor.
+---@param kind string
+---@param options any
+---@param on_event fun(kind: string, ...)
+---@return operations.Handle
+function openresty.start(kind, options, on_event)
+  return started(reactor_loop.start(kind, options, on_event))
+end
+
+--- Runs `fn(argument)` in a light thread of the running request; where there is none, or when it is to be `detached`
+--- from the request, in a timer's.
+---@param fn function
+---@param argument any
+---@param detached? boolean
+function openresty.spawn(fn, argument, detached)
+  if detached or not threaded[ngx.get_phase()] then
+    return detached_tasks.spawn(fn, argument)
+  end
+  local spawned, co = request.own("operations.spawned"), coroutine.running()
+  local ended = spawned[co] or {}
+  spawned[co] = ended
+  detached_tasks.reap(ended)
+  local gate = take_semaphore()
+  ngx.thread.spawn(function()
+    sleep_on(gate) -- until the caller waits
+    free[#free + 1] = gate
+    fn(argument)
+    ended[#ended + 1] = coroutine.running()
+  end)
+  gate:post(1)
+end
+
+return openresty

@@ -1,0 +1,261 @@
+--- One MCP server (2024-11-05 to 2026-07-28), as the program sees it.
+local argument = require("operations.base.argument")
+local cache = require("operations.mcp.protocol.cache")
+local core = require("operations.core")
+local errors = require("operations.base.error")
+local listening = require("operations.mcp.client.listening")
+local marked = require("operations.base.marked")
+local members = require("operations.base.members")
+local message = require("operations.mcp.protocol.message")
+local methods = require("operations.mcp.client.methods")
+local offer = require("operations.mcp.client.offer")
+local pages = require("operations.mcp.client.pages")
+local result = require("operations.mcp.protocol.result")
+local sessions = require("operations.mcp.client.session")
+local scheduler = require("operations.task.scheduler")
+local single_flight = require("operations.task.single_flight")
+local task = require("operations.task")
+local tasks = require("operations.mcp.client.tasks")
+
+local client = {}
+
+---@class operations.mcp.Client
+---@field name string
+---@field operations operations.Definition[]  tools, and resources and prompts where the server has some
+---@field problems { name: string, message: string }[]  what of the server's tools could not be taken over
+---@field server? table  what the server says about itself
+---@field instructions? string
+---@field version string  of the protocol
+local Client = {}
+Client.__index = Client
+Client.__name = "operations.mcp_client"
+
+-- Calls functions of the program; what they raise is logged.
+function Client:_tell(listeners, ...)
+  for _, listener in ipairs(listeners) do
+    local ok, raised = xpcall(listener, debug.traceback, ...)
+    if not ok then
+      self._config.log("error", self.name .. ": " .. raised)
+    end
+  end
+end
+
+local function nothing() end
+
+-- What the server says by itself.
+local notified = {}
+
+notified["notifications/tools/list_changed"] = function(self)
+  self._cache:forget("tools/list")
+  self:_refresh_later()
+end
+
+notified["notifications/resources/list_changed"] = function(self)
+  self._cache:forget("resources/list")
+  self._cache:forget("resources/templates/list")
+end
+
+notified["notifications/prompts/list_changed"] = function(self)
+  self._cache:forget("prompts/list")
+end
+
+notified["notifications/message"] = function(self, params)
+  if self._config.on_log then
+    self:_tell({ self._config.on_log }, params)
+  end
+end
+
+notified["notifications/resources/updated"] = function(self, params)
+  self._cache:forget("resources/read")
+  self:_tell({ self._watched[params.uri] }, params.uri, params)
+end
+
+-- What the server's streams bring; they do not keep the client.
+local function new_session(name, owner, config, open)
+  return sessions.new(config, open, {
+    owner = owner,
+    notified = function(method, params)
+      local self = owner.client
+      if self then
+        (notified[method] or nothing)(self, params)
+        self:_tell(self._listeners, method, params)
+      end
+    end,
+    log = function(level, text, details)
+      local self = owner.client
+      if self then
+        self._config.log(level, ("%s: %s"):format(name, text), details)
+      end
+    end,
+    restarted = function()
+      local self = owner.client
+      if self then
+        self._cache:forget()
+        self:_resume()
+        self:_refresh_later()
+      end
+    end,
+  })
+end
+
+local function shut(session)
+  listening.stop(session)
+  session:close()
+end
+
+-- Ends what listens for a client that nobody has any more. A child process ends by itself then.
+local function when_dropped(session)
+  return scheduler.finalizer(function()
+    if not session._ended then
+      task.detach(shut, session)
+    end
+  end)
+end
+
+local function begin(self)
+  local ok, err = self._session:start()
+  if ok then
+    ok, err = self:refresh()
+  end
+  if ok then
+    self:_resume()
+  end
+  return ok, err
+end
+
+--- Connects to a server and lists what it has.
+---@param name string
+---@param config operations.mcp.Config  checked
+---@param open function  of the transport
+---@return operations.mcp.Client?
+---@return operations.Error? err
+function client.connect(name, config, open)
+  local self = setmetatable({
+    name = name, operations = {}, problems = {}, _config = config, _plans = {}, _listeners = {}, _watched = {},
+    _followers = {}, _cache = cache.new(sessions.now), _refreshing = single_flight.new(),
+  }, Client)
+  self._session = new_session(name, setmetatable({ client = self }, { __mode = "v" }), config, open)
+  self._sentinel = config.url and when_dropped(self._session)
+  local returned, ok, err = pcall(begin, self)
+  if not (returned and ok) then
+    self:close()
+  end
+  if not returned then
+    error(ok, 0)
+  elseif not ok then
+    return nil, err
+  end
+  return self
+end
+
+--- Can the server do this? A server that was not asked may: then its answer tells.
+---@param capability string  "tools", "resources", "prompts", "completions", "logging"
+---@return boolean
+function Client:has(capability)
+  return not self._session.known or self._session.capabilities[capability] ~= nil
+end
+
+function Client:_mirrors()
+  return self._session.modern and self._config.url ~= nil
+end
+
+-- Calls
+
+function Client:_list(method, key, options)
+  return pages.all(function(params)
+    return self:request(method, params, options)
+  end, key, function(problem)
+    self._config.log("warn", ("%s: %s: %s"):format(self.name, method, problem))
+  end)
+end
+
+-- What the tool's plan, and the configuration, add to a caller's options.
+local function completed(self, plan, options)
+  local all = members.merged(plan.options, options)
+  local on_progress = all.on_progress or self._config.on_progress
+  if on_progress then
+    all.on_progress = function(progress)
+      self:_tell({ on_progress }, progress, { tool = plan.tool })
+    end
+  end
+  return all
+end
+
+function Client:_call(plan, input, options, again)
+  if core.kind(input) ~= "object" then
+    return nil, errors.new("VALIDATION_ERROR", plan.tool .. ": the arguments of a tool are an object")
+  end
+  local session, schema = self._session, plan.schema
+  local all = (options or self._config.on_progress) and completed(self, plan, options) or plan.options
+  local send = plan.task and not session.modern and tasks.call or session.request
+  local value, err = send(session, "tools/call", {
+    name = plan.tool, arguments = schema and marked.value(input, schema, schema) or input,
+  }, all)
+  if value then
+    return result.of_tool(value, plan)
+  elseif err.details and err.details.rpcCode == message.codes.HEADER_MISMATCH and not again then
+    self._cache:forget("tools/list") -- the list is older than the tool
+    self:refresh()
+    return self:_call(self._plans[plan.tool] or plan, input, options, true)
+  end
+  return nil, err
+end
+
+--- Calls a tool by its own name, without a registry around it.
+---@param tool string
+---@param arguments? table
+---@param options? operations.mcp.RequestOptions
+---@return operations.Envelope?
+---@return operations.Error? err
+function Client:call(tool, arguments, options)
+  argument.expect(tool, "string", 1, "call")
+  argument.optional(arguments, "table", 2, "call")
+  return self:_call(self._plans[tool] or { tool = tool }, arguments or {}, options)
+end
+
+--- Sends any request and returns its result as the server gave it.
+---@param method string
+---@param params? table
+---@param options? operations.mcp.RequestOptions
+---@return table?
+---@return operations.Error? err
+function Client:request(method, params, options)
+  argument.expect(method, "string", 1, "request")
+  local kept = not self._closed and self._cache:find(method, params)
+  if kept then
+    return kept
+  end
+  local generation = self._cache:generation(method)
+  local value, err, in_rounds = self._session:request(method, params, options)
+  if value and self._session.modern and not in_rounds then
+    self._cache:keep(method, params, value, generation)
+  end
+  return value, err
+end
+
+--- Asks the server whether it is there.
+---@return true?
+---@return operations.Error? err
+function Client:ping()
+  local value, err = self._session:request("ping")
+  return value and true, err
+end
+
+--- Ends the connection, and the server when it is a child process; a client that is dropped is closed when it is
+--- collected. Closing twice does nothing.
+function Client:close()
+  if not self._closed then
+    self._closed = true
+    shut(self._session)
+  end
+end
+
+Client.__close = Client.close
+
+for _, part in ipairs({ methods, offer }) do
+  for name, method in pairs(part) do
+    Client[name] = method
+  end
+end
+
+return client

@@ -1,0 +1,227 @@
+--- A connection on which messages go both ways in any order: requests out wait for the answer with their id. What
+--- carries the bytes (a process, an event stream) adds `_write`, which may wait, and `_offer` and `_post`, which may
+--- not; it calls `take` and `lost`.
+local core = require("operations.core")
+local errors = require("operations.base.error")
+local members = require("operations.base.members")
+local message = require("operations.mcp.protocol.message")
+local pendings = require("operations.mcp.protocol.pending")
+local repair = require("operations.mcp.protocol.repair")
+local scheduler = require("operations.task.scheduler")
+local task_deadlines = require("operations.task.deadlines")
+local task_wait = require("operations.task.wait")
+local timing = require("operations.mcp.client.timing")
+
+local settle = task_wait.settle
+
+local duplex = {}
+
+---@class operations.mcp.LinkEvents
+---@field message fun(message: operations.mcp.Message, kind: "request"|"notification")
+---@field noise fun(what: string, text?: string)  what came is no message, or nobody's
+---@field refused fun(answer: operations.mcp.Message)  it was sent as a request: what is to be answered
+---@field closed fun(err: operations.Error)
+
+---@class operations.mcp.Duplex
+---@field pending operations.mcp.Pending
+---@field closed operations.Error|false
+---@field expired boolean  the server has forgotten us
+---@field _over? boolean  the bytes have come to their end
+local Duplex = {}
+Duplex.__index = Duplex
+duplex.methods = Duplex
+
+--- Makes a kind of connection: it has all the methods, to be added to.
+---@return table class
+function duplex.class()
+  local class = members.merged(Duplex)
+  class.__index = class
+  return class
+end
+
+--- Gives an object the fields of a connection.
+---@param self table
+---@param events operations.mcp.LinkEvents
+function duplex.init(self, events)
+  local pending = pendings.new()
+  self.pending, self._events, self.closed, self.expired = pending, events, false, false
+  self._deadlines = task_deadlines.new(pending.entries, function(entry)
+    pending:fail(entry.id, errors.new("TIMEOUT", "no answer in time"))
+  end)
+  return self
+end
+
+local function malformed(problem)
+  return errors.new("EXECUTION_ERROR", "malformed response: " .. problem, { kind = "malformed" })
+end
+
+--- Takes one message that came.
+---@param value any
+function Duplex:accept(value)
+  local kind, problem = message.kind(value)
+  if kind == "answer" then
+    local failure = value.error and message.id_of(value.id) == nil and message.error_of(value.error, "the server")
+    if not (failure and self.pending:fail(nil, failure)) and not self.pending:answer(value) then
+      self._events.noise("an answer to nothing that waits")
+    end
+  elseif kind then
+    self._events.message(value, kind)
+  elseif core.kind(value) ~= "object" or value.method ~= nil or not self.pending:fail(value.id, malformed(problem)) then
+    self._events.noise("no message: " .. problem)
+    local refusal = message.refusal(value, problem)
+    if refusal then
+      self._events.refused(refusal)
+    end
+  end
+end
+
+-- A text that the end of the bytes cut short answers nothing: whoever waits is told of the end.
+function Duplex:_misread(err, text)
+  local id = repair.id(text)
+  if self._over or not (id and self.pending:fail(id, malformed(err.message))) then
+    self._events.noise("no JSON: " .. err.message, text:sub(1, 200))
+  end
+end
+
+--- Takes what a text that came says: one message, or a batch.
+---@param value any
+---@param err? operations.Error  it is no JSON
+---@param text? string  then
+function Duplex:take(value, err, text)
+  if err then
+    return self:_misread(err, text)
+  end
+  message.each(value, self.accept, self)
+end
+
+--- The connection is gone: whoever waits is told. What comes later says no more.
+---@param err operations.Error
+function Duplex:lost(err)
+  if self.closed then
+    return
+  end
+  self.closed = err
+  self.pending:fail_all(err)
+  self._deadlines:stop()
+  self._events.closed(err)
+end
+
+-- Waits until the entry, which is its own wait, is answered; nil, or what interrupted.
+local function follow(entry, on_progress)
+  entry.wake = settle -- which has no effect while this is not waiting
+  while not entry.answered do
+    entry.done = false
+    local raised = scheduler.wait(entry)
+    if raised ~= nil then
+      return errors.is_error(raised) and raised or error(raised, 0)
+    end
+    local progress = entry.progress
+    if progress then
+      entry.progress = nil
+      if on_progress then
+        on_progress(progress)
+      end
+    end
+  end
+end
+
+local function write(_, self, text)
+  return self:_write(text)
+end
+
+--- Sends a request and waits for its answer.
+---@param id integer
+---@param method string
+---@param params? table
+---@param timeout number  ms, begun anew by progress
+---@param max number  ms, whatever the progress
+---@param options operations.mcp.RequestOptions  `on_progress` is called where the request waits
+---@return operations.mcp.Message? answer
+---@return operations.Error? err  TIMEOUT and ABORTED: the caller's time is up
+function Duplex:exchange(id, method, params, timeout, max, options)
+  if self.closed then
+    return nil, self.closed
+  end
+  local text, err = message.request_text(id, method, params)
+  if not text then
+    return nil, err
+  end
+  local now, entry = scheduler.host().now(), self.pending:open(id, timeout, max)
+  entry.last = now + max
+  self._deadlines:watch(entry, now + (timeout < max and timeout or max))
+  local sent = self:_offer(text)
+  if not sent then
+    sent, err = timing.within(entry, write, self, text)
+  end
+  if sent then
+    err = follow(entry, options.on_progress)
+  end
+  if entry.answered then
+    return entry.answer, entry.err
+  end
+  self.pending:drop(entry)
+  return nil, err
+end
+
+--- Hands progress to the request that it is about; reports that nobody has read yet become one, the last.
+---@param token any
+---@param params table
+---@return boolean
+function Duplex:progress(token, params)
+  local entry = self.pending:find(token)
+  if not entry then
+    return false
+  end
+  entry.progress = params
+  entry.limit = math.min(scheduler.host().now() + entry.timeout, entry.last)
+  if entry.wake then
+    entry:wake()
+  end
+  return true
+end
+
+--- Sends a text if that can be done at once.
+---@return boolean sent
+function Duplex._offer()
+  return false
+end
+
+-- The text of what wants no answer, given to a function of the connection.
+local function hand(self, value, take)
+  if self.closed then
+    return nil, self.closed
+  end
+  local text, err = message.encode(value)
+  if not text then
+    return nil, err
+  end
+  return take(self, text)
+end
+
+--- Sends what wants no answer. Does not wait.
+---@param value operations.mcp.Message
+---@return true?
+---@return operations.Error? err
+function Duplex:send(value)
+  return hand(self, value, self._post)
+end
+
+--- What only some connections do: says which era and revision are spoken from here on.
+function Duplex.speak() end
+
+--- The handshake is over.
+function Duplex.started() end
+
+--- The same, and waits until it is on its way.
+function Duplex:deliver(value)
+  return hand(self, value, self._write)
+end
+
+--- Calls a request off: the server is told.
+---@param id integer  the request's
+---@param reason string
+function Duplex:abandon(id, reason)
+  self:send(message.notification("notifications/cancelled", { requestId = id, reason = reason }))
+end
+
+return duplex

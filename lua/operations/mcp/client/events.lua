@@ -1,0 +1,116 @@
+--- The HTTP+SSE transport of 2024-11-05: one stream of events brings all messages, its first says where to POST ours.
+local duplex = require("operations.mcp.client.duplex")
+local errors = require("operations.base.error")
+local event_reader = require("operations.mcp.client.event_reader")
+local message = require("operations.mcp.protocol.message")
+local requester = require("operations.mcp.client.requester")
+local task = require("operations.task")
+local timing = require("operations.mcp.client.timing")
+local url = require("operations.base.url")
+
+local events = {}
+
+---@class operations.mcp.Events : operations.mcp.Duplex
+local Events = duplex.class()
+Events.verdict = "events"
+
+local function endpoint_of(config, data)
+  local target = url.resolve(config.url, data)
+  if target and requester.same_origin(config.url, target) then
+    return target
+  end
+  return nil, errors.new("EXECUTION_ERROR", "the server's endpoint is at another origin", { kind = "protocol" })
+end
+
+local function open_stream(config)
+  local request = { url = config.url, method = "GET", headers = { Accept = "text/event-stream" } }
+  local stream, err = requester.open(config, request)
+  if stream and (stream.status ~= 200 or requester.media_type(stream) ~= "text/event-stream") then
+    return nil, requester.failure(request, stream, requester.body(stream, config.max_message) or "")
+  end
+  return stream, err
+end
+
+-- Reads the stream to its end, in a task of its own.
+local function listen(self, reader, stream)
+  local decode = message.decoder()
+  local _, err = reader:run(stream, function(event, data)
+    if event == "message" then
+      local value, problem = decode(data)
+      self:take(value, problem, data)
+    end
+    return not self.closed
+  end)
+  stream:close()
+  self:lost(errors.new("EXECUTION_ERROR", "the server's stream ended" .. (err and ": " .. err.message or ""),
+    { kind = "closed", cause = err }))
+end
+
+local function open(_, config, listeners)
+  local stream, err = open_stream(config)
+  if not stream then
+    return nil, err
+  end
+  local self = duplex.init(setmetatable({ _config = config }, Events), listeners)
+  local reader, refusal = event_reader.new(config.max_message), nil
+  local _, broken = reader:run(stream, function(event, data)
+    if event == "endpoint" then
+      self._endpoint, refusal = endpoint_of(config, data)
+      return false
+    end
+  end)
+  if not self._endpoint then
+    stream:close()
+    return nil, refusal or broken
+      or errors.new("EXECUTION_ERROR", "the server's stream names no endpoint", { kind = "protocol" })
+  end
+  self._reader = task.detach(listen, self, reader, stream)
+  return self
+end
+
+--- Opens the stream and waits until it says where to.
+---@param config operations.mcp.Config
+---@param listeners operations.mcp.LinkEvents
+---@return operations.mcp.Events?
+---@return operations.Error? err
+function events.open(config, listeners)
+  local timeout = config.connect_timeout
+  return timing.within({ timeout = timeout, max = timeout }, open, config, listeners)
+end
+
+function Events:speak(_, version)
+  self._version = version
+end
+
+local function post(_, self, text)
+  local request = {
+    url = self._endpoint, method = "POST",
+    headers = { ["Content-Type"] = "application/json", ["MCP-Protocol-Version"] = self._version },
+  }
+  local stream, err = requester.open(self._config, request, text)
+  if not stream then
+    return nil, err
+  elseif stream.status >= 200 and stream.status < 300 then
+    stream:linger(self._config.timeout)
+    return true
+  end
+  return nil, requester.failure(request, stream, requester.body(stream, self._config.max_message) or "")
+end
+
+function Events:_write(text)
+  local timeout = self._config.timeout
+  return timing.within({ timeout = timeout, max = timeout }, post, self, text)
+end
+
+function Events:_post(text)
+  task.detach(self._write, self, text)
+  return true
+end
+
+--- Ends the connection.
+function Events:close()
+  self:lost(errors.new("ABORTED", "the connection was closed", { kind = "closed" }))
+  self._reader:cancel("the connection was closed")
+end
+
+return events

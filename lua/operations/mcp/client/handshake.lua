@@ -1,0 +1,96 @@
+--- How a session begins (`server/discover` in 2026-07-28, `initialize` before): carries out what the negotiation asks
+--- for.
+local message = require("operations.mcp.protocol.message")
+local negotiation = require("operations.mcp.protocol.negotiation")
+local requests = require("operations.mcp.protocol.request")
+local shape = require("operations.mcp.protocol.shape")
+local verdicts = require("operations.mcp.client.verdicts")
+
+local handshake = {}
+
+local steps = {}
+
+-- Sends one request of the handshake; an answer that cannot be used is none.
+local function ask(self, method, params, timeout)
+  local reply, err = self:_ask(self._link.pending:next_id(), method, params, timeout, {})
+  if reply and reply.result then
+    local ok, problem = shape.check(method, reply.result)
+    if not ok then
+      return nil, problem
+    end
+  end
+  return reply, err
+end
+
+function steps.discover(self, state)
+  self._self.modern, self._self.version = true, state.version
+  self._link:speak(true, state.version)
+  return state:discovered(ask(self, "server/discover", requests.params(self._self, {}, {}), self._config.probe_timeout))
+end
+
+function steps.initialize(self, state)
+  if state.fresh and self._link.closed then
+    self._link:close() -- it ended over what it did not know
+    local ok, err = self:_connect()
+    if not ok then
+      return state:initialized(nil, err)
+    end
+  end
+  self._self.modern = false
+  self._link:speak(false)
+  local params = requests.initialize(self._self, state.version)
+  return state:initialized(ask(self, "initialize", params, self._config.connect_timeout))
+end
+
+function steps.events(self, state)
+  if self._link then
+    self._link:close()
+  end
+  local ok, err = self:_connect("events")
+  if not ok then
+    state.step, state.err = "failed", state.err or err
+    return state
+  end
+  return steps.initialize(self, state)
+end
+
+local function take_over(self, state)
+  local result = state.result or {}
+  self.modern, self.version = state.modern, state.version
+  self._self.modern, self._self.version = state.modern, state.version
+  if state.result then -- else nobody asked what the server can do
+    self.known, self.capabilities = true, type(result.capabilities) == "table" and result.capabilities or {}
+    self.server = requests.server_of(result)
+    self.instructions = type(result.instructions) == "string" and result.instructions or nil
+  end
+  self._link:speak(state.modern, state.version)
+  verdicts.keep(self._config, state.modern and "modern" or self._link.verdict or "legacy")
+end
+
+--- Finds out the era and takes over what the server says about itself.
+---@param self operations.mcp.Session  with an open link
+---@return true?
+---@return operations.Error? err
+function handshake.run(self)
+  local config = self._config
+  local state = negotiation.new({
+    version = config.version, era = config.era, http = config.url ~= nil, verdict = verdicts.find(config),
+  })
+  while steps[state.step] do
+    state = steps[state.step](self, state)
+  end
+  if state.step == "failed" then
+    return nil, state.err
+  end
+  take_over(self, state)
+  if not state.modern then
+    local ok, err = self._link:deliver(message.notification("notifications/initialized"))
+    if not ok then
+      self._events.log("warn", "notifications/initialized was not taken: " .. err.message)
+    end
+    self._link:started()
+  end
+  return true
+end
+
+return handshake

@@ -1,0 +1,234 @@
+--- The Streamable HTTP transport (2025-03-26 to 2026-07-28): each message is a POST; in the legacy era there are
+--- sessions too, and a stream on which the server says things by itself.
+local duplex = require("operations.mcp.client.duplex")
+local errors = require("operations.base.error")
+local message = require("operations.mcp.protocol.message")
+local outgoing = require("operations.mcp.client.outgoing")
+local reply = require("operations.mcp.client.reply")
+local requester = require("operations.mcp.client.requester")
+local scheduler = require("operations.task.scheduler")
+local server_stream = require("operations.mcp.client.server_stream")
+local task = require("operations.task")
+local timing = require("operations.mcp.client.timing")
+
+local http = {}
+
+local ACCEPT = "application/json, text/event-stream"
+local DELETE_TIMEOUT = 5000
+local LISTEN_TIMEOUT = 1000
+
+---@class operations.mcp.Http : operations.mcp.Duplex
+local Http = duplex.class()
+
+--- Makes a connection; nothing is sent yet.
+---@param config operations.mcp.Config
+---@param events operations.mcp.LinkEvents
+---@return operations.mcp.Http
+function http.open(config, events)
+  return duplex.init(setmetatable({
+    _config = config, _modern = true, _outgoing = outgoing.new(), _decode = message.decoder(),
+  }, Http), events)
+end
+
+--- Which era and revision is spoken from here on; none: the handshake begins.
+function Http:speak(modern, version)
+  self._modern, self._version = modern, version
+  if not version then
+    self._session = nil
+  end
+end
+
+-- Waits until the server's own stream is open, or the server has had time for it.
+local function wait_for_listener(self)
+  local stop
+  scheduler.await(function(wake)
+    self._on_listening = wake
+    stop = scheduler.host().timer(LISTEN_TIMEOUT, wake)
+    return stop
+  end)
+  self._on_listening = nil
+  stop()
+end
+
+--- The handshake is over: what the server says by itself is listened to. A server may drop a question that it has no
+--- stream for, so where there is somebody to answer, the stream comes first.
+function Http:started()
+  local config = self._config
+  self.expired = false
+  if config.stream ~= false and not self._listener then
+    self._listener = task.detach(server_stream.run, self)
+    if config.has_answers then
+      wait_for_listener(self)
+    end
+  end
+end
+
+--- The headers that all requests have in common.
+function Http:headers(accept)
+  return {
+    ["Accept"] = accept or ACCEPT, ["Content-Type"] = "application/json", ["Mcp-Session-Id"] = self._session,
+    ["MCP-Protocol-Version"] = self._version,
+  }
+end
+
+local function answered_elsewhere()
+  return errors.new("ABORTED", "the request was answered on another stream")
+end
+
+-- Ends what a request waits for that somebody else has answered, or failed.
+local function interrupt(entry)
+  scheduler.interrupt_strand(entry.strand, entry.err or answered_elsewhere())
+end
+
+local function exchange(extend, self, entry, text, method, params, options)
+  local request = self._outgoing:request(self, method, params, options)
+  local stream, err = requester.open(self._config, request, text)
+  if stream then
+    if method == "initialize" then
+      self._session = stream.headers["mcp-session-id"]
+    end
+    err = reply.take(self, stream, method, entry, request, extend, options.on_progress)
+  end
+  return nil, err
+end
+
+--- Sends a request and waits for its answer.
+---@param id integer
+---@param method string
+---@param params? table
+---@param timeout number  ms, begun anew by progress
+---@param max number  ms, whatever the progress
+---@param options operations.mcp.RequestOptions
+---@return operations.mcp.Message? answer
+---@return operations.Error? err
+function Http:exchange(id, method, params, timeout, max, options)
+  if self.closed then
+    return nil, self.closed
+  end
+  local text, failure = message.request_text(id, method, params)
+  if not text then
+    return nil, failure
+  end
+  local entry = self.pending:open(id, timeout, max)
+  entry.wake = interrupt
+  local _, err = timing.within(entry, exchange, self, entry, text, method, params, options)
+  if entry.answered then
+    return entry.answer, entry.err
+  end
+  self.pending:drop(entry)
+  return nil, err
+end
+
+local function accept(self, value, entry)
+  if entry and type(value) == "table" and value.error ~= nil and message.id_of(value.id) == nil then
+    value.id = entry.id
+  end
+  self:accept(value)
+end
+
+--- Takes a text that answers a request, or comes before its answer. An error that names no request is that one's.
+---@param text string
+---@param entry? operations.mcp.Entry
+---@param status? integer
+function Http:receive(text, entry, status)
+  local decoded, err = self._decode(text)
+  if err then
+    if entry and (not status or status < 300) then
+      self.pending:fail(entry.id, errors.new("EXECUTION_ERROR", "malformed response: " .. err.message,
+        { kind = "malformed", statusCode = status }))
+    end
+    return
+  end
+  message.each(decoded, accept, self, entry)
+  if entry and entry.answer then
+    entry.answer.status = status
+  end
+end
+
+--- Progress is read where the request waits.
+function Http:progress(token, params)
+  local entry = self.pending:find(token)
+  if entry then
+    entry.progress = params
+  end
+  return entry ~= nil
+end
+
+local function deliver(_, self, text, value)
+  local request = self._outgoing:request(self, value.method, value.params, {})
+  local stream, err = requester.open(self._config, request, text)
+  if not stream then
+    return nil, err
+  elseif stream.status >= 200 and stream.status < 300 then
+    stream:linger(reply.LINGER)
+    return true
+  end
+  local body = requester.body(stream, self._config.max_message)
+  return nil, requester.failure(request, stream, body or "")
+end
+
+--- Sends what wants no answer, and waits until the server has it.
+---@param value operations.mcp.Message
+---@return true?
+---@return operations.Error? err
+function Http:deliver(value)
+  local text, err = message.encode(value)
+  if not text then
+    return nil, err
+  end
+  local timeout = self._config.timeout
+  return timing.within({ timeout = timeout, max = timeout }, deliver, self, text, value)
+end
+
+--- The same, without waiting.
+function Http:send(value)
+  if self.closed then
+    return nil, self.closed
+  end
+  task.detach(function()
+    local ok, err = self:deliver(value)
+    if not ok then
+      self._events.noise(("%s was not delivered: %s"):format(value.method or "an answer", err.message))
+    end
+  end)
+  return true
+end
+
+--- Calls a request off. In the modern era the server sees that its stream was closed.
+function Http:abandon(id, reason)
+  if not self._modern then
+    duplex.methods.abandon(self, id, reason)
+  end
+end
+
+-- Tells the server that the session is over; one that does not listen is left alone.
+local function delete_session(self)
+  local request = { url = self._config.url, method = "DELETE", headers = self:headers() }
+  local stream = timing.within({ timeout = DELETE_TIMEOUT, max = DELETE_TIMEOUT }, function()
+    return requester.open(self._config, request)
+  end)
+  if stream then
+    stream:close()
+  end
+end
+
+--- Ends the connection; the server is told that the session is over.
+function Http:close()
+  if self.closed then
+    return
+  end
+  self.closed = errors.new("ABORTED", "the connection was closed", { kind = "closed" })
+  self.pending:fail_all(self.closed)
+  if self._listener then
+    self._listener:cancel("the connection was closed")
+  end
+  if self._session and not self._modern then
+    local deleting = task.detach(delete_session, self)
+    local ok, raised = pcall(deleting.wait, deleting)
+    if not ok and not errors.is_error(raised) then -- a task that was cancelled does not wait, the server is told
+      error(raised, 0)
+    end
+  end
+end
+
+return http

@@ -1,0 +1,66 @@
+--- Operations of MCP servers (Model Context Protocol, revisions 2024-11-05 to 2026-07-28; stdio and HTTP).
+---
+--- What messages are and mean, for either side, is `operations.mcp`. Here is what a client does with them, from the
+--- program's side to the server's:
+---
+--- | files                                           | what they are about                                        |
+--- |-------------------------------------------------|------------------------------------------------------------|
+--- | servers, name, config                           | which servers, and what is asked of their connections      |
+--- | client, methods, offer, definitions, changes    | one server, as the program and its registries see it       |
+--- | session, handshake, verdicts                    | connections to it, one after the other, and what it speaks |
+--- | rounds, tasks, pages, listening                 | what takes more than one request, or stays open            |
+--- | incoming, answers                               | what the server asks, and the program answers              |
+--- | duplex, stdio, events, http                     | a connection: messages out, answers and messages in        |
+--- | requester, outgoing, reply, event_reader, server_stream, timing | what those over HTTP are made of          |
+local argument = require("operations.base.argument")
+local clients = require("operations.mcp.client.client")
+local config = require("operations.mcp.client.config")
+local servers = require("operations.mcp.client.servers")
+
+---@class operations.from_mcp
+local from_mcp = {}
+
+-- Who talks to a program need not load what talks to a URL; `kind` "events": as in 2024-11-05.
+local function transport_of(options, kind)
+  if options.command then
+    return require("operations.mcp.client.stdio")
+  elseif kind == "events" then
+    return require("operations.mcp.client.events")
+  end
+  return require("operations.mcp.client.http")
+end
+
+-- Opens the connection that a configuration asks for.
+local function open(options, listeners, kind)
+  return transport_of(options, kind).open(options, listeners)
+end
+
+--- Connects to a server: starts it when it is a program (`command`, `args`), else calls it (`url`). Waits until it has
+--- said what it can do.
+---@param name string  of the connection; the operations are called `name.tool`
+---@param options operations.mcp.Config
+---@return operations.mcp.Client?
+---@return operations.Error? err  EXECUTION_ERROR, TIMEOUT, ABORTED, MCP_<code>
+function from_mcp.connect(name, options)
+  argument.expect(name, "string", 1, "connect")
+  argument.expect(options, "table", 2, "connect")
+  local checked = config.check(name, options)
+  return clients.connect(name, checked, open)
+end
+
+--- Connects to many servers at the same time: those of a file of the form that MCP's programs share (`mcp.json`), or of
+--- such a table. One that fails is a problem of the result and costs the others nothing. `${NAME}`, `${env:NAME}` and
+--- `${NAME:-default}` stand for the environment's.
+---@param source string|table  a path, or `{ mcpServers = { name = { command =, args =, env =, url =, headers = } } }`
+---@param options? operations.mcp.Config  for all of them
+---@return operations.mcp.Servers?
+---@return operations.Error? err  the file cannot be read, or the task was cancelled
+function from_mcp.load(source, options)
+  if type(source) ~= "string" and type(source) ~= "table" then
+    error(("bad argument #1 to 'load' (path or table expected, got %s)"):format(type(source)), 2)
+  end
+  argument.optional(options, "table", 2, "load")
+  return servers.load(source, options or {}, open)
+end
+
+return from_mcp

@@ -1,0 +1,140 @@
+--- What a client asks for besides its operations: completions, logging, subscriptions, roots.
+local argument = require("operations.base.argument")
+local listening = require("operations.mcp.client.listening")
+
+---@class operations.mcp.Client
+local methods = {}
+
+--- Values that an argument may be completed to.
+---@param reference string|table  the name of a prompt, the URI template of a resource ("x://{y}"), or the table itself
+---@param name string  of the argument
+---@param value string  what is there so far
+---@param others? table<string, string>  arguments that are known already
+---@return string[]? values
+---@return operations.Error?|boolean more  with values: are there more than these?
+function methods:complete(reference, name, value, others)
+  argument.expect(name, "string", 2, "complete")
+  if type(reference) == "string" then
+    local is_uri = reference:find("://", 1, true)
+    reference = { type = is_uri and "ref/resource" or "ref/prompt", [is_uri and "uri" or "name"] = reference }
+  end
+  local result, err = self:request("completion/complete", {
+    ref = reference, argument = { name = name, value = value or "" }, context = others and { arguments = others },
+  })
+  if not result then
+    return nil, err
+  end
+  return result.completion.values, result.completion.hasMore == true
+end
+
+--- Has the server log from this level on; what it logs goes to `config.on_log`.
+---@param level "debug"|"info"|"notice"|"warning"|"error"|"critical"|"alert"|"emergency"
+---@return true?
+---@return operations.Error? err
+function methods:set_log_level(level)
+  argument.expect(level, "string", 1, "set_log_level")
+  if self._session.modern then
+    self._session:set_log_level(level)
+    return true
+  end
+  local result, err = self:request("logging/setLevel", { level = level })
+  return result and true, err
+end
+
+local function uris_of(watched)
+  local list = {}
+  for uri in pairs(watched) do
+    list[#list + 1] = uri
+  end
+  table.sort(list)
+  return list
+end
+
+-- Begins to listen to a server of the modern era, or listens for something else from here on.
+local function listen(self)
+  local owner = self._session.owner
+  listening.start(self._session, uris_of(self._watched), function()
+    local client = owner.client
+    if client then
+      client:_refresh_later()
+    end
+  end)
+end
+
+--- Has a function told when a resource changes.
+---@param uri string
+---@param fn fun(uri: string, params: table)
+---@return true?
+---@return operations.Error? err
+function methods:subscribe(uri, fn)
+  argument.expect(uri, "string", 1, "subscribe")
+  argument.expect(fn, "function", 2, "subscribe")
+  local is_new = self._watched[uri] == nil
+  self._watched[uri] = fn
+  if self._session.modern then
+    listen(self)
+    return true
+  end
+  local result, err = true, nil
+  if is_new then
+    result, err = self:request("resources/subscribe", { uri = uri })
+  end
+  return result and true, err
+end
+
+--- The function is no longer told.
+---@param uri string
+---@return true?
+---@return operations.Error? err
+function methods:unsubscribe(uri)
+  argument.expect(uri, "string", 1, "unsubscribe")
+  if self._watched[uri] == nil then
+    return true
+  end
+  self._watched[uri] = nil
+  if self._session.modern then
+    listen(self)
+    return true
+  end
+  local result, err = self:request("resources/unsubscribe", { uri = uri })
+  return result and true, err
+end
+
+--- Other directories may be looked at from here on.
+---@param roots (string|table)[]|fun(): table[]
+---@return true?
+---@return operations.Error? err
+function methods:set_roots(roots)
+  if self._config.roots == nil then
+    error("config.roots was not given: the server does not know that there are roots", 2)
+  end
+  self._config.roots = roots
+  if self._session.modern then
+    return true
+  end
+  local ok, err = self._session:notify("notifications/roots/list_changed") -- no tail call: who waits holds the client
+  return ok, err
+end
+
+-- A server that ends over what is asked of each connection is not to be started for that again.
+local attached = { attached = true }
+
+--- What is asked of the server once a connection is there, or there again.
+---@param self operations.mcp.Client
+function methods._resume(self)
+  local config, session = self._config, self._session
+  if session.modern then
+    if session.known or config.stream then
+      listen(self)
+    end
+    return
+  end
+  if config.log_level and session.capabilities.logging then
+    session:request("logging/setLevel", { level = config.log_level }, attached)
+  end
+  for _, uri in ipairs(uris_of(self._watched)) do
+    session:request("resources/subscribe", { uri = uri }, attached)
+  end
+end
+
+return methods

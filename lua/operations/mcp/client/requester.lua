@@ -1,0 +1,251 @@
+--- Single HTTP requests of a transport: what the configuration adds to each, its credentials, redirects that stay at
+--- the origin, and bodies read whole.
+local errors = require("operations.base.error")
+local http_prepared = require("operations.net.http.prepared")
+local http_retry = require("operations.net.http.retry")
+local json = require("operations.base.json")
+local limits = require("operations.base.limits")
+local members = require("operations.base.members")
+local timing = require("operations.mcp.client.timing")
+local url = require("operations.base.url")
+
+local requester = {}
+
+local REDIRECTS = 5
+-- How often one request may be asked for credentials.
+local CHALLENGES = 4
+
+-- Statuses that send a request elsewhere: one with a body only where it stays the same request.
+local moved = {
+  GET = { [301] = true, [302] = true, [303] = true, [307] = true, [308] = true },
+  POST = { [307] = true, [308] = true },
+}
+
+---@class operations.mcp.HttpRequest
+---@field url string
+---@field method string
+---@field headers table<string, string>
+---@field idempotent? boolean
+---@field session? string  of the protocol, that it is part of
+---@field sender? { open: fun(self, body: string?): operations.HttpStream?, operations.Error? }  what it was sent with
+---@field given? table  a copy of the configuration's headers then
+---@field credentials? table  and of the credentials
+
+-- A sender that is a program's own HTTP client.
+local Foreign = {}
+Foreign.__index = Foreign
+
+function Foreign:open(body)
+  return self._http.open(members.merged({ body = body }, self._options))
+end
+
+local function sender_of(config, request, credentials)
+  local options = {
+    url = request.url, method = request.method, redirects = 0, idempotent = request.idempotent,
+    headers = members.merged(config.headers, request.headers, credentials),
+    connect_timeout = math.min(config.connect_timeout, limits.connect_timeout),
+    first_byte_timeout = config.max_timeout, ca_file = config.ca_file, proxy = config.proxy,
+  }
+  if config.http and config.http ~= package.loaded["operations.net.http"] then -- most programs do without all of it
+    return setmetatable({ _http = config.http, _options = options }, Foreign)
+  end
+  return http_prepared.new(options)
+end
+
+-- Has a table what its copy has? Without the one there is none of the other.
+local function is_copy(copy, given)
+  if copy == given then
+    return true
+  elseif not (copy and given) then
+    return false
+  end
+  for name, value in next, given do
+    if copy[name] ~= value then
+      return false
+    end
+  end
+  for name in next, copy do
+    if given[name] == nil then
+      return false
+    end
+  end
+  return true
+end
+
+local function copy_of(given)
+  return given and members.merged(given)
+end
+
+-- Sends a request once. What is sent besides the body is made when it was not yet, or is not the same any more.
+local function open_once(config, request, body)
+  local credentials, err
+  if config.auth then
+    credentials, err = config.auth:headers(request.url)
+    if not credentials then
+      return nil, err
+    end
+  end
+  local sender = request.sender
+  if not (sender and is_copy(request.given, config.headers) and is_copy(request.credentials, credentials)) then
+    sender = sender_of(config, request, credentials)
+    request.sender, request.given, request.credentials = sender, copy_of(config.headers), copy_of(credentials)
+  end
+  local stream
+  stream, err = sender:open(body)
+  return stream, err, credentials
+end
+
+local function same_origin(a, b)
+  local from, to = url.parse(a), url.parse(b)
+  return from and to and url.origin(from) == url.origin(to)
+end
+requester.same_origin = same_origin
+
+local function refused(request, status, text)
+  return errors.new("HTTP_" .. status, ("%s %s: %s"):format(request.method, url.redact(request.url), text),
+    { kind = "redirect", statusCode = status })
+end
+
+-- Where the answer sends the request; false when nowhere, nil and an error when it must not follow.
+local function target_of(request, stream, hop)
+  local status, location = stream.status, stream.headers.location
+  if status < 300 or status > 399 or status == 304 then
+    return false
+  end
+  local target = location and url.resolve(request.url, location)
+  if not moved[request.method] or not moved[request.method][status] then
+    return nil, refused(request, status, ("redirected (%d), which a %s cannot follow"):format(status, request.method))
+  elseif not target or not same_origin(request.url, target) then
+    return nil, refused(request, status, "redirected to another origin")
+  elseif hop == REDIRECTS then
+    return nil, refused(request, status, ("more than %d redirects"):format(REDIRECTS))
+  end
+  return target
+end
+
+local function too_large(stream, max)
+  stream:close()
+  return errors.new("EXECUTION_ERROR", ("the response is larger than %d bytes"):format(max),
+    { kind = "size", limit = max })
+end
+
+local function read_all(stream, max)
+  local pieces, size = {}, 0
+  while true do
+    local chunk, err = stream:read()
+    if err then
+      return nil, err
+    elseif not chunk then
+      return table.concat(pieces)
+    end
+    pieces[#pieces + 1], size = chunk, size + #chunk
+    if size > max then
+      return nil, too_large(stream, max)
+    end
+  end
+end
+
+--- The rest of a body.
+---@param stream operations.HttpStream  perhaps of a client that is not ours
+---@param max integer  bytes
+---@return string?
+---@return operations.Error? err  kind "size"
+function requester.body(stream, max)
+  local read_whole = stream.read_whole
+  local whole = read_whole and read_whole(stream)
+  if not whole then
+    return read_all(stream, max)
+  elseif #whole > max then
+    return nil, too_large(stream, max)
+  end
+  return whole
+end
+
+-- Has the credentials renewed; true when the request may be tried again. A user who logs in may take longer than any
+-- request.
+local function challenged(config, request, stream, credentials)
+  local status = stream.status
+  if not config.auth or (status ~= 401 and status ~= 403) then
+    return false
+  end
+  return timing.aside(config.auth.challenged, config.auth, {
+    status = status, headers = stream.headers, url = request.url,
+  }, credentials)
+end
+
+--- Sends a request and waits for the head of its answer.
+---@param config operations.mcp.Config
+---@param request operations.mcp.HttpRequest  may be sent again, with another body
+---@param body? string
+---@return operations.HttpStream?
+---@return operations.Error? err
+function requester.open(config, request, body)
+  local hop, asked = 0, 0
+  while true do
+    local stream, err, credentials = open_once(config, request, body)
+    if not stream then
+      return nil, err
+    elseif stream.status < 300 then
+      return stream
+    end
+    local target
+    target, err = target_of(request, stream, hop)
+    local again = false
+    if target == false and asked < CHALLENGES then
+      again, err = challenged(config, request, stream, credentials)
+    end
+    if err then
+      stream:close()
+      return nil, err
+    elseif target then
+      stream:close()
+      request = { url = target, method = request.method, headers = request.headers, idempotent = request.idempotent }
+      hop = hop + 1
+    elseif again then
+      stream:close()
+      asked = asked + 1
+    else
+      return stream
+    end
+  end
+end
+
+local function words_of(body)
+  local value = body:find("^%s*{") and json.decode(body)
+  if type(value) == "table" then
+    local inner = type(value.error) == "table" and value.error or value
+    local text = inner.message or inner.error_description or inner.detail or value.error
+    return type(text) == "string" and text or ""
+  end
+  return body:find("^%s*<") and "" or body:gsub("%s+", " "):gsub("[%z\1-\31\127]", ""):sub(1, 200)
+end
+
+--- The error of a status that is none of the protocol's answers.
+---@param request { method: string, url: string }
+---@param stream { status: integer, headers: table }
+---@param body string
+---@return operations.Error  HTTP_<status>, details { statusCode, headers, body, retryAfter = ms or nil }
+function requester.failure(request, stream, body)
+  local said = words_of(body)
+  return errors.new("HTTP_" .. stream.status, ("%s %s: status %d%s"):format(request.method, url.redact(request.url),
+    stream.status, said ~= "" and ": " .. said or ""), {
+    kind = "status", statusCode = stream.status, headers = stream.headers, body = body,
+    retryAfter = http_retry.after(stream.headers),
+  })
+end
+
+-- The content type that was asked about last, and what it is.
+local last_type, last_media
+
+--- A content type without its parameters, in lower case.
+---@param stream { headers: table, content_type: string? }
+---@return string  "" when there is none
+function requester.media_type(stream)
+  local given = stream.content_type or stream.headers["content-type"] or ""
+  if given ~= last_type then
+    last_type, last_media = given, (given:match("^%s*([^;%s]*)") or ""):lower()
+  end
+  return last_media
+end
+
+return requester

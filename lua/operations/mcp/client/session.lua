@@ -1,0 +1,286 @@
+--- A session with one server, whatever carries it: finds out the era, sends requests and waits for their results,
+--- answers what the server asks meanwhile.
+local answers = require("operations.mcp.client.answers")
+local configs = require("operations.mcp.client.config")
+local errors = require("operations.base.error")
+local handshake = require("operations.mcp.client.handshake")
+local incoming = require("operations.mcp.client.incoming")
+local message = require("operations.mcp.protocol.message")
+local requests = require("operations.mcp.protocol.request")
+local rounds = require("operations.mcp.client.rounds")
+local scheduler = require("operations.task.scheduler")
+local shape = require("operations.mcp.protocol.shape")
+local single_flight = require("operations.task.single_flight")
+
+local session = {}
+
+local none = {}
+
+---@class operations.mcp.Session
+---@field modern boolean
+---@field version string  of the protocol
+---@field capabilities table  the server's; empty when it was not asked
+---@field server? table  what it says about itself
+---@field instructions? string
+---@field longest number  ms that one request may take, whatever the progress
+---@field noise? integer  how often something came that was no message, or nobody's
+---@field owner { client: operations.mcp.Client? }  whose it is; weak, so that what listens does not keep it
+local Session = {}
+Session.__index = Session
+
+---@class operations.mcp.SessionEvents
+---@field owner { client: operations.mcp.Client? }  weak
+---@field notified fun(method: string, params: table)
+---@field log fun(level: string, text: string, details: any)
+---@field restarted fun()
+
+--- Makes a session that is not started yet.
+---@param config operations.mcp.Config
+---@param open fun(config: operations.mcp.Config, events: operations.mcp.LinkEvents): table?, operations.Error?
+---@param events operations.mcp.SessionEvents
+---@return operations.mcp.Session
+function session.new(config, open, events)
+  local capabilities = answers.capabilities(config)
+  return setmetatable({
+    _config = configs.of_connection(config), _open = open, _events = events, _incoming = incoming.new(events.notified),
+    _starting = single_flight.new(), _link = nil, _ended = false, owner = events.owner,
+    modern = false, capabilities = {}, longest = config.max_timeout,
+    _self = {
+      client = config.client or requests.client, capabilities = capabilities,
+      log_level = config.log_level,
+    },
+  }, Session)
+end
+
+-- Opens the connection; `kind` "events": of the transport of 2024-11-05.
+function Session:_connect(kind)
+  local link, err
+  link, err = self._open(self._config, {
+    message = function(value, what)
+      if what == "notification" then
+        self._incoming:notification(value, link)
+      elseif self.modern then
+        self._events.log("warn", "a request from a server of the modern era: " .. value.method)
+      elseif self.owner.client then -- else its end is near
+        self._incoming:request(value, link, self.owner.client)
+      end
+    end,
+    refused = function(answer)
+      if not self.modern then
+        link:send(answer)
+      end
+    end,
+    noise = function(what, text)
+      self.noise = (self.noise or 0) + 1
+      self._events.log("debug", what, text)
+    end,
+    closed = function(reason)
+      self._incoming:close() -- nobody is left to be answered
+      self._events.log("info", "disconnected: " .. reason.message)
+    end,
+  }, kind)
+  self._link = link
+  if link and self._ended then
+    link:close()
+    return nil, self._ended
+  end
+  return link, err
+end
+
+-- Sends one request, without anything around it, and waits for its answer.
+function Session:_ask(id, method, params, timeout, options)
+  local link = self._link
+  local result, err = link:exchange(id, method, params, timeout, self._config.max_timeout, options)
+  if result then
+    return result
+  elseif (err.code == "TIMEOUT" or err.code == "ABORTED") and not link.closed then
+    if method ~= "initialize" then
+      link:abandon(id, err.message)
+    end
+    if err.code == "TIMEOUT" then
+      err = errors.new("TIMEOUT", method .. ": no answer in time", { kind = "timeout", method = method })
+    end
+  end
+  return nil, err
+end
+
+local function start(self)
+  self._incoming:close()
+  if self._link and self._link.closed then
+    self._link:close()
+    self._link = nil
+  end
+  if not self._link then
+    local link, err = self:_connect()
+    if not link then
+      return nil, err
+    end
+  end
+  local ok, err = handshake.run(self)
+  if not ok and self._link then
+    self._link:close()
+    self._link = nil
+  end
+  self._is_new = ok
+  return ok, err
+end
+
+--- Opens the connection and finds out what the server speaks. Several tasks may ask for it at once.
+---@return true?
+---@return operations.Error? err
+function Session:start()
+  return self._starting:run(function()
+    if self._link and not self._link.closed and self.version and not self._link.expired then
+      return true
+    end
+    return start(self)
+  end)
+end
+
+local function no_connection(self)
+  local link = self._link
+  return nil, self._ended or link and link.closed
+    or errors.new("EXECUTION_ERROR", "the connection was lost", { kind = "closed" })
+end
+
+-- Connects again; of those who ask for it at the same time, one tells that it was done.
+local function reconnect(self, options)
+  local link = self._link
+  if self._ended or options.attached or link and link.closed and not self._config.restart then
+    return no_connection(self)
+  end
+  local ok, err = self:start()
+  if not ok then
+    return nil, err
+  elseif self._is_new then
+    self._is_new = false
+    self._events.restarted()
+  end
+  if not self._link then
+    return no_connection(self) -- it came to another end meanwhile
+  end
+  return self._link
+end
+
+-- The connection that is there, or there again.
+local function ensure(self, options)
+  local link = self._link
+  if link and not (self._ended or link.closed or link.expired) then
+    return link
+  end
+  return reconnect(self, options)
+end
+
+-- Requests
+
+---@class operations.mcp.RequestOptions
+---@field timeout? number  ms, begun anew by progress
+---@field on_progress? fun(progress: { progress: number, total: number?, message: string? })
+---@field traceparent? string
+---@field meta? table  further keys of `_meta`
+---@field mirrored? operations.mcp.Mirrored[]  arguments that become headers
+---@field repeatable? boolean  may be sent again when the answer was lost
+---@field attached? boolean  is about this connection: not worth another one
+
+-- Is it worth it? The session was forgotten by the server, or the answer was lost and may be asked for again.
+local function may_repeat(err, options)
+  local kind = err.details and err.details.kind
+  return kind == "session" or kind == "lost" and options.repeatable
+end
+
+-- Sends a request, at most twice.
+local function exchange(self, method, params, options, again)
+  local link, err = ensure(self, options)
+  if not link then
+    return nil, err
+  end
+  local id = link.pending:next_id()
+  local all = requests.params(self._self, params, options, options.on_progress and id or nil)
+  local reply
+  reply, err = self:_ask(id, method, all, options.timeout or self._config.timeout, options)
+  if reply then
+    return reply
+  elseif not again and may_repeat(err, options) then
+    return exchange(self, method, params, options, true)
+  end
+  return nil, err
+end
+
+-- The result after further rounds.
+local function follow(self, method, params, reply, options)
+  return rounds.follow(self, method, params, reply, function(current)
+    return exchange(self, method, current, options)
+  end)
+end
+
+--- Sends a request and waits for its result.
+---@param method string
+---@param params? table
+---@param options? operations.mcp.RequestOptions
+---@return table? result
+---@return operations.Error? err  MCP_<code> for the server's errors, TIMEOUT, ABORTED, EXECUTION_ERROR with a
+---  `details.kind`: "closed", "lost", "malformed", "size", ...
+---@return boolean? in_rounds  the result took more than one request
+function Session:request(method, params, options)
+  options = options or none
+  local reply, err = exchange(self, method, params, options)
+  if not reply then
+    return nil, err
+  end
+  local result, in_rounds = reply.result, nil
+  if reply.error ~= nil or self.modern and not rounds.is_over(self, reply) then
+    in_rounds = true
+    result, err = follow(self, method, params, reply, options)
+    if not result then
+      return nil, err
+    end
+  end
+  local ok, problem = shape.check(method, result)
+  if not ok then
+    return nil, problem
+  end
+  return result, nil, in_rounds
+end
+
+--- Has every request say from which level on the server is to log (modern).
+---@param level string
+function Session:set_log_level(level)
+  self._self.log_level = level
+end
+
+--- ms since the epoch
+---@return number
+function session.now()
+  return scheduler.host().now()
+end
+
+--- Speaks another revision of the same era from here on.
+---@param version string
+function Session:adopt(version)
+  self.version, self._self.version = version, version
+  self._link:speak(self.modern, version)
+end
+
+--- Sends a notification.
+---@param method string
+---@param params? table
+---@return true?
+---@return operations.Error? err
+function Session:notify(method, params)
+  local link, err = ensure(self, none)
+  if not link then
+    return nil, err
+  end
+  return link:deliver(message.notification(method, params))
+end
+
+--- Ends it, and the server with it when it is a child process.
+function Session:close()
+  self._ended = self._ended or errors.new("ABORTED", "the client was closed", { kind = "closed" })
+  self._incoming:close()
+  if self._link then
+    self._link:close()
+  end
+end
+
+return session

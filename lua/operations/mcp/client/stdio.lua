@@ -1,0 +1,168 @@
+--- The stdio transport (every revision): a server that is a child process, one message on each line.
+local duplex = require("operations.mcp.client.duplex")
+local errors = require("operations.base.error")
+local framing = require("operations.mcp.protocol.framing")
+local process = require("operations.net.process")
+local repair = require("operations.mcp.protocol.repair")
+local scheduler = require("operations.task.scheduler")
+local task = require("operations.task")
+
+local stdio = {}
+
+-- How far apart the two signs of an end, the last bytes and the exit, may be, ms.
+local APART = 250
+-- How much of what a server said last the error of its end repeats, bytes.
+local LAST_WORDS = 500
+
+---@class operations.mcp.Stdio : operations.mcp.Duplex
+local Stdio = duplex.class()
+
+local function how_it_ended(how)
+  if not how then
+    return "closed its stdout"
+  elseif how.code then
+    return ("ended with exit code %d"):format(how.code)
+  end
+  return how.signal and ("was ended by signal %d"):format(how.signal) or "ended"
+end
+
+-- What a log's lines say. How a program came to an error (Lua, Node, Python, Java) is indented, and is left out.
+local function lines_of(log)
+  local said, indented = {}, nil
+  for line in log:gmatch("[^\n]+") do
+    if line:find("^%S") then
+      said[#said + 1] = line
+    elseif line:find("%S") then
+      indented = line
+    end
+  end
+  return said[1] and said or { indented }
+end
+
+-- The last lines, each below the one before, or the one that there is: of a long one, its beginning.
+local function last_words(log)
+  local said, size = lines_of(log), 0
+  local first = #said + 1
+  while first > 1 and size + #said[first - 1] <= LAST_WORDS do
+    first = first - 1
+    size = size + #said[first]
+  end
+  if first < #said then
+    return ":\n  " .. table.concat(said, "\n  ", first)
+  end
+  return said[1] and ": " .. said[#said]:sub(1, LAST_WORDS) or ""
+end
+
+local function end_error(self)
+  local how, log = self._end, self._child:stderr()
+  return errors.new("EXECUTION_ERROR",
+    ("%s: the server %s%s"):format(self._command, how_it_ended(how), last_words(log)),
+    { kind = "closed", command = self._command, code = how and how.code, signal = how and how.signal, stderr = log })
+end
+
+-- A sign of its end came: both of them, or one and some time, are the end.
+local function ending(self)
+  if self._end and self._over then
+    self:lost(end_error(self))
+  elseif not self._stop_waiting then
+    self._stop_waiting = scheduler.host().timer(APART, function()
+      self:lost(end_error(self))
+    end)
+  end
+end
+
+local function on_dropped(self, first, last, size)
+  local text = ("a line of %d bytes, more than the %d allowed"):format(size, self._max)
+  local id = repair.id(first, last)
+  local err = errors.new("EXECUTION_ERROR", "the response is " .. text, { kind = "size", limit = self._max })
+  if not (id and self.pending:fail(id, err)) then
+    self._events.noise(text, first:sub(1, 200))
+  end
+end
+
+local function listen(self)
+  local read = framing.reader(self._max, self.take, on_dropped, self)
+  self._child:on_exit(function(how)
+    self._end = how
+    ending(self)
+  end)
+  self._child:on_unread(function()
+    self._over = true
+    ending(self)
+  end)
+  self._child:each_chunk(function(bytes)
+    if bytes then
+      return read(bytes)
+    end
+    self._over = true
+    read(nil)
+    ending(self)
+  end)
+end
+
+local function spawn_options(config)
+  local options = {
+    config.command, env = config.env, env_allow = config.env_allow, cwd = config.cwd, on_stderr = config.on_stderr,
+    shared = true, whole_group = true,
+  }
+  for i, argument in ipairs(config.args or {}) do
+    options[i + 1] = argument
+  end
+  return options
+end
+
+--- Starts a server.
+---@param config operations.mcp.Config
+---@param events operations.mcp.LinkEvents
+---@return operations.mcp.Stdio?
+---@return operations.Error? err
+function stdio.open(config, events)
+  local child, err = process.spawn(spawn_options(config))
+  if not child then
+    return nil, err
+  end
+  local self = duplex.init(setmetatable({
+    _child = child, _command = config.command, _max = config.max_message, _grace = config.stop,
+  }, Stdio), events)
+  listen(self)
+  return self
+end
+
+-- Waits while the server takes nothing. When it never will, its end is near, and tells whoever waits for an answer.
+function Stdio:_write(text)
+  local sent, err = self._child:write(text .. "\n")
+  if not sent and err.details and err.details.kind == "closed" then
+    return true
+  end
+  return sent, err
+end
+
+function Stdio:_offer(text)
+  return (self._child:offer(text, "\n"))
+end
+
+function Stdio:_post(text)
+  local sent, why = self._child:offer(text, "\n")
+  if sent then
+    return true
+  elseif why == "closed" then
+    return nil, end_error(self)
+  end
+  task.detach(self._write, self, text)
+  return true
+end
+
+--- Ends the server: closes its stdin, then TERM, then KILL.
+function Stdio:close()
+  if not self.closed then
+    self.closed = errors.new("ABORTED", self._command .. ": the connection was closed", { kind = "closed" })
+    self.pending:fail_all(self.closed)
+    self._deadlines:stop()
+  end
+  if self._stop_waiting then
+    self._stop_waiting()
+  end
+  self._child:stop(self._grace)
+end
+
+return stdio

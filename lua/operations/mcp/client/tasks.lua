@@ -1,0 +1,126 @@
+--- Calls that a server works on as tasks (revision 2025-11-25): created, asked after, their result fetched.
+local core = require("operations.core")
+local errors = require("operations.base.error")
+local members = require("operations.base.members")
+local task = require("operations.task")
+local timing = require("operations.mcp.client.timing")
+
+local tasks = {}
+
+-- Between two questions when the server does not say, at most, and at least, ms.
+local POLL, LONGEST, SHORTEST = 1000, 30000, 10
+
+-- States in which the result may be fetched: of the last one, too, because it brings what is asked for.
+local fetchable = { completed = true, failed = true, input_required = true }
+
+-- Has the server said that its tasks do this?
+local function offers(session, ...)
+  local value = session.capabilities.tasks
+  for _, key in ipairs({ ... }) do
+    value = type(value) == "table" and value[key]
+  end
+  return value and value ~= core.null
+end
+
+-- A task reports progress for as long as it lives, under a token that outlives the request which began it.
+local count = 0
+
+local function new_token(session)
+  count = count + 1
+  local token = "task-" .. count
+  session._incoming.reports[token] = false
+  return token
+end
+
+-- Tells the last report that came, once.
+local function tell(session, token, on_progress)
+  local report = token and session._incoming.reports[token]
+  if report then
+    session._incoming.reports[token] = false
+    on_progress(report)
+  end
+end
+
+local function poll(session, id, pause, options, watch)
+  while true do
+    task.sleep(math.max(math.min(type(pause) == "number" and pause or POLL, LONGEST), SHORTEST) / 1000)
+    local state, err = session:request("tasks/get", { taskId = id }, options)
+    watch()
+    if not state then
+      return nil, err
+    elseif fetchable[state.status] then
+      return true
+    elseif state.status ~= "working" then
+      return nil, errors.new("EXECUTION_ERROR", ("the server's task is %s%s"):format(tostring(state.status),
+        type(state.statusMessage) == "string" and ": " .. state.statusMessage or ""),
+        { kind = "task", status = state.status })
+    end
+    pause = state.pollInterval
+  end
+end
+
+local function await(_, session, created, options, watch)
+  local done, err = poll(session, created.taskId, created.pollInterval, options, watch)
+  if not done then
+    return nil, err
+  end
+  return session:request("tasks/result", { taskId = created.taskId },
+    { timeout = session.longest, traceparent = options.traceparent, repeatable = true })
+end
+
+-- Did the server say how the task ended? Else it may still be at work, for nobody.
+local function is_over(err)
+  local details = err.details or {}
+  return details.kind == "task" or details.rpcCode ~= nil
+end
+
+local function follow(session, created, options, token)
+  if type(created) ~= "table" or type(created.taskId) ~= "string" then
+    return nil, errors.new("EXECUTION_ERROR", "tools/call: malformed result: /task: a task expected",
+      { kind = "malformed" })
+  end
+  local quick, longest = { traceparent = options.traceparent, repeatable = true }, session.longest
+  local frame = { timeout = longest, max = longest }
+  local result, err = timing.within(frame, await, session, created, quick, function()
+    tell(session, token, options.on_progress)
+  end)
+  if result then
+    return result
+  elseif not is_over(err) and offers(session, "cancel") then
+    task.detach(session.request, session, "tasks/cancel", { taskId = created.taskId }, { attached = true })
+  end
+  if err.code == "TIMEOUT" then
+    err = errors.new("TIMEOUT", "tools/call: the server's task was not done in time",
+      { kind = "timeout", method = "tools/call" })
+  end
+  return nil, err
+end
+
+--- Calls a tool that wants to be a task, where the server has such, and waits until it is done, for as long as any
+--- request may take: until then the server is asked to keep it (`ttl`), and to end it when nobody waits any more.
+---@param session operations.mcp.Session
+---@param method "tools/call"
+---@param params table
+---@param options operations.mcp.RequestOptions
+---@return table? result  CallToolResult
+---@return operations.Error? err  those of a request, and EXECUTION_ERROR with `details.kind` "task" and its `status`
+function tasks.call(session, method, params, options)
+  if not offers(session, "requests", "tools", "call") then
+    return session:request(method, params, options)
+  end
+  local all = members.merged(params, { task = { ttl = session.longest } })
+  local first, token = members.merged(options), options.on_progress and new_token(session)
+  if token then
+    first.meta, first.on_progress = members.merged(options.meta, { progressToken = token }), nil
+  end
+  local result, err = session:request(method, all, first)
+  if result and result.task ~= nil then
+    result, err = follow(session, result.task, options, token)
+  end
+  if token then
+    session._incoming.reports[token] = nil
+  end
+  return result, err
+end
+
+return tasks

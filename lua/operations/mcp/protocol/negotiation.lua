@@ -1,0 +1,174 @@
+--- Which era and revision a client and a server speak, found out step by step: asks for a request, is told how it went.
+--- No I/O. The verdict can be kept: a negotiation that begins with it asks for less, or for nothing.
+---
+--- | step         | what is to be sent                                                          |
+--- |--------------|-----------------------------------------------------------------------------|
+--- | "discover"   | `server/discover` (modern)                                                  |
+--- | "initialize" | `initialize` (legacy), over a connection that was not used when `fresh` says so |
+--- | "events"     | nothing: the server may speak the HTTP+SSE transport of 2024-11-05           |
+--- | "ready"      | nothing: `modern`, `version`, and `result` of what was asked last            |
+--- | "failed"     | nothing: `err`                                                              |
+local core = require("operations.core")
+local errors = require("operations.base.error")
+local message = require("operations.mcp.protocol.message")
+local revision = require("operations.mcp.protocol.revision")
+
+local negotiation = {}
+
+---@class operations.mcp.Negotiation
+---@field step "discover"|"initialize"|"events"|"ready"|"failed"
+---@field version string  the one to ask with, then the one agreed on
+---@field modern? boolean
+---@field fresh? boolean
+---@field result? table
+---@field err? operations.Error
+local Negotiation = {}
+Negotiation.__index = Negotiation
+
+---@class operations.mcp.NegotiationOptions
+---@field version? string  pinned; a modern one needs no request at all
+---@field era? "auto"|"modern"|"legacy"  default "auto"
+---@field http? boolean  else stdio
+---@field verdict? "modern"|"legacy"|"events"  of an earlier negotiation with the same server
+
+local function go(self, step, version)
+  self.step, self.version = step, version or self.version
+  return self
+end
+
+local function fail(self, err)
+  self.err = err
+  return go(self, "failed")
+end
+
+local function incompatible(self, theirs)
+  local names = {}
+  for _, name in ipairs(theirs) do
+    names[#names + 1] = type(name) == "string" and name or nil
+  end
+  return fail(self, errors.new("EXECUTION_ERROR",
+    ("no common revision of MCP: the server speaks %s, we speak %s"):format(
+      names[1] and table.concat(names, ", ") or "none", table.concat(revision.known, ", ")),
+    { kind = "version", supported = theirs }))
+end
+
+local function ready(self, version, result)
+  self.modern, self.result = revision.is_modern(version), result
+  return go(self, "ready", version)
+end
+
+local function initialize(self, version)
+  self._initialized = true
+  return go(self, "initialize", version or revision.LEGACY)
+end
+
+local function discover(self, version)
+  self._discovered = true
+  return go(self, "discover", version or revision.MODERN)
+end
+
+--- Begins a negotiation.
+---@param options operations.mcp.NegotiationOptions
+---@return operations.mcp.Negotiation
+function negotiation.new(options)
+  local self = setmetatable({ _options = options, _tried = {} }, Negotiation)
+  local version, era = options.version, options.era or "auto"
+  if version then
+    self._only = version
+    return revision.is_modern(version) and ready(self, version) or initialize(self, version)
+  elseif era == "modern" then
+    return ready(self, revision.MODERN)
+  elseif options.verdict == "events" then
+    return go(self, "events", revision.LEGACY)
+  elseif era == "legacy" or options.verdict == "legacy" then
+    return initialize(self)
+  elseif options.verdict == "modern" then
+    return ready(self, revision.MODERN)
+  end
+  return discover(self)
+end
+
+-- The server named what it speaks: asks again with that, once for each.
+local function agree(self, supported)
+  local version = revision.common(supported)
+  if not version or self._tried[version] then
+    return incompatible(self, supported)
+  end
+  self._tried[version] = true
+  return revision.is_modern(version) and discover(self, version) or initialize(self, version)
+end
+
+local function supported_of(failure)
+  local list = core.kind(failure.data) == "object" and failure.data.supported
+  return core.kind(list) == "array" and list or nil
+end
+
+-- Statuses that a server of the other era answers what it does not know with.
+local foreign = { [400] = true, [404] = true, [405] = true, [406] = true, [415] = true, [422] = true }
+
+-- Did the failure say nothing about the era: not authorised, overloaded, out of reach?
+local function says_nothing(self, err)
+  local status = err.details and err.details.statusCode
+  if self._options.http then
+    return not foreign[status]
+  end
+  return err.code == "ABORTED"
+end
+
+--- `server/discover` was answered, or failed.
+---@param answer? operations.mcp.Message
+---@param err? operations.Error  TIMEOUT, or of the transport
+---@return operations.mcp.Negotiation
+function Negotiation:discovered(answer, err)
+  local failure = answer and answer.error
+  if answer and not failure then
+    local version = revision.common(answer.result.supportedVersions)
+    if version and revision.is_modern(version) then
+      return ready(self, version, answer.result)
+    end
+    return agree(self, answer.result.supportedVersions)
+  elseif failure and failure.code == message.codes.UNSUPPORTED_VERSION and supported_of(failure) then
+    return agree(self, supported_of(failure))
+  elseif failure and failure.code == message.codes.MISSING_CAPABILITY then
+    return ready(self, self.version)
+  elseif failure and revision.modern_errors[failure.code] then
+    return fail(self, message.error_of(failure, "server/discover"))
+  elseif self._initialized or err and says_nothing(self, err) then
+    return fail(self, err or message.error_of(failure, "server/discover"))
+  end
+  local is_silent = err ~= nil and err.code == "TIMEOUT"
+  self.fresh, self._discovered = err ~= nil and not is_silent, not is_silent -- it may just have been slow
+  return initialize(self)
+end
+
+local function accept(self, result)
+  local version = result.protocolVersion
+  if not revision.is_known(version) or revision.is_modern(version) then
+    return incompatible(self, { version })
+  end
+  return ready(self, version, result)
+end
+
+--- `initialize` was answered, or failed.
+---@param answer? operations.mcp.Message
+---@param err? operations.Error
+---@return operations.mcp.Negotiation
+function Negotiation:initialized(answer, err)
+  local failure = answer and answer.error
+  if answer and not failure then
+    return accept(self, answer.result)
+  elseif failure and supported_of(failure) and not self._only then
+    return agree(self, supported_of(failure))
+  elseif failure and (revision.modern_errors[failure.code] or failure.code == message.codes.METHOD_NOT_FOUND)
+    and not self._discovered and not self._only and self._options.era ~= "legacy" then
+    return discover(self)
+  end
+  local status = err and err.details and err.details.statusCode
+  if self._options.http and foreign[status] and not (self._only and self._only > "2024-11-05") then
+    self.err = err
+    return go(self, "events", revision.LEGACY)
+  end
+  return fail(self, err or message.error_of(failure, "initialize"))
+end
+
+return negotiation

@@ -1,0 +1,98 @@
+--- Texts that are almost JSON: bytes that are no UTF-8 and escapes of half a character become U+FFFD, nothing else is
+--- changed. Also what can still be said of a text that stays unreadable: whom it answers.
+local json = require("operations.base.json")
+local sse = require("operations.base.sse")
+
+local repair = {}
+
+local REPLACEMENT = "\239\191\189"
+
+-- The event-stream parser replaces what is no UTF-8; line ends, which it would take for its own, are kept from it.
+local function to_utf8(text)
+  local parser = sse.parser(nil, { max_event = #text * 3 + 16 })
+  parser:feed("data: " .. text:gsub("[\r\n]", " ") .. "\n\n")
+  return (parser:next_values())
+end
+
+local function is_high(code)
+  return code >= 0xD800 and code < 0xDC00
+end
+
+local function is_low(code)
+  return code >= 0xDC00 and code < 0xE000
+end
+
+-- Replaces escapes of surrogates that stand alone; a backslash before a backslash begins no escape.
+local function without_halves(text)
+  local pieces, from = {}, 1
+  local at = text:find("\\", 1, true)
+  while at do
+    local code = tonumber(text:match("^u(%x%x%x%x)", at + 1) or "", 16)
+    local step = code and 6 or 2
+    if code and is_high(code) then
+      local low = tonumber(text:match("^\\u(%x%x%x%x)", at + 6) or "", 16)
+      if low and is_low(low) then
+        step, code = 12, nil
+      end
+    end
+    if code and (is_high(code) or is_low(code)) then
+      pieces[#pieces + 1] = text:sub(from, at - 1)
+      pieces[#pieces + 1] = REPLACEMENT
+      from = at + 6
+    end
+    at = text:find("\\", at + step, true)
+  end
+  pieces[#pieces + 1] = text:sub(from)
+  return table.concat(pieces)
+end
+
+--- Reads a text that `json.decode` refused, mended.
+---@param text string
+---@param err operations.Error  what was wrong with it
+---@return any value
+---@return operations.Error? err  the first one when mending does not help
+function repair.decode(text, err)
+  local mended = text
+  if text:find("[\128-\255]") then
+    mended = to_utf8(mended) or mended
+  end
+  if text:find("\\u[dD][89a-fA-F]") then
+    mended = without_halves(mended)
+  end
+  if mended == text then
+    return nil, err
+  end
+  local value, second = json.decode(mended)
+  if second then
+    return nil, err
+  end
+  return value
+end
+
+-- How much of a text's beginning and end is searched for its id: the patterns' time grows with the square of it.
+local ENDS = 512
+
+local function to_id(text)
+  return tonumber(text) or text:match('^"(.*)"$')
+end
+
+--- The id of a text that is no JSON, or of which only beginning and end are known: what stands outside of any value
+--- that may have an "id" of its own.
+---@param first string  its beginning
+---@param last? string  its end, when that is another part
+---@return operations.mcp.Id?
+function repair.id(first, last)
+  if #first > 2 * ENDS then
+    first, last = first:sub(1, ENDS), (last or first):sub(-ENDS)
+  end
+  local found = first:match('^%s*{[^{}%[%]]-"id"%s*:%s*(%-?%d+)%f[^%d]')
+    or first:match('^%s*{[^{}%[%]]-"id"%s*:%s*("[^"\\]*")')
+  if not found and not first:find('^%s*{[^{}%[%]]-"method"%s*:') then
+    last = last or first
+    found = last:match('[}%]"%w]%s*,%s*"id"%s*:%s*(%-?%d+)%s*[^{}%[%]]*}%s*$')
+      or last:match('[}%]"%w]%s*,%s*"id"%s*:%s*("[^"\\]*")%s*[^{}%[%]]*}%s*$')
+  end
+  return found and to_id(found)
+end
+
+return repair

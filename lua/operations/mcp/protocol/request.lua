@@ -1,0 +1,80 @@
+--- What requests say about themselves: in the modern era (2026-07-28, `_meta`) all of it, in the legacy one only what
+--- was asked for.
+local core = require("operations.core")
+local members = require("operations.base.members")
+local version = require("operations.base.version")
+
+local request = {}
+
+local PREFIX = "io.modelcontextprotocol/"
+
+--- Who we are, when the program does not say.
+request.client = { name = "operations", version = version }
+
+local function object()
+  return setmetatable({}, core.object_mt)
+end
+
+---@class operations.mcp.Self
+---@field modern boolean
+---@field version string  of the protocol
+---@field client { name: string, version: string }
+---@field capabilities table
+---@field log_level? string
+
+---@class operations.mcp.Extras
+---@field traceparent? string  W3C Trace Context
+---@field meta? table  further keys of `_meta`
+
+-- `_meta`; nil when it would be empty.
+local function meta_of(self, given, extras, token)
+  local meta = members.merged(type(given) == "table" and given or nil, extras.meta)
+  if self.modern then
+    meta[PREFIX .. "protocolVersion"] = self.version
+    meta[PREFIX .. "clientCapabilities"] = self.capabilities
+    meta[PREFIX .. "clientInfo"] = self.client
+    meta[PREFIX .. "logLevel"] = self.log_level
+  end
+  meta.progressToken, meta.traceparent = token or meta.progressToken, extras.traceparent or meta.traceparent
+  return next(meta) ~= nil and meta or nil
+end
+
+--- The params of a request with what it says about itself, beside the `_meta` that they have; the ones given are not
+--- changed.
+---@param self operations.mcp.Self
+---@param params? table
+---@param extras operations.mcp.Extras
+---@param token? string|integer  under which the server is to report progress
+---@return table?  nil: none
+function request.params(self, params, extras, token)
+  if not (self.modern or token or extras.traceparent or extras.meta) then
+    return params
+  end
+  local meta = meta_of(self, params and params._meta, extras, token)
+  if not meta then
+    return params
+  end
+  return members.merged(params, { _meta = meta })
+end
+
+--- The params of `initialize` (until 2025-11-25).
+---@param self operations.mcp.Self
+---@param protocol string  the revision that is asked for
+---@return table
+function request.initialize(self, protocol)
+  return { protocolVersion = protocol, capabilities = self.capabilities or object(), clientInfo = self.client }
+end
+
+--- What a server said about itself (`Implementation`), wherever its revision has it say so.
+---@param result? table  of `initialize`, or of any request of the modern era
+---@return table? info  { name, version, title?, ... }
+function request.server_of(result)
+  local meta = result and type(result._meta) == "table" and result._meta or {}
+  local info = result and result.serverInfo
+  if info == nil or info == core.null then
+    info = meta[PREFIX .. "serverInfo"]
+  end
+  return info ~= core.null and info or nil
+end
+
+return request

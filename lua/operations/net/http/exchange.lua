@@ -1,0 +1,208 @@
+--- One exchange of request and answer, without redirects and retries: suspends the running task until something comes.
+local core = require("operations.core")
+local http_failure = require("operations.net.http.failure")
+local http_stream = require("operations.net.http.stream")
+local members = require("operations.base.members")
+local scheduler = require("operations.task.scheduler")
+local task_wait = require("operations.task.wait")
+
+local exchange = {}
+
+local MAX_IDLE = 64 -- waits that are kept for later
+
+local failure = http_failure.new
+
+local function start(request, on_event)
+  local host = scheduler.host()
+  if not host.start then
+    error(("the host '%s' has no HTTP"):format(host.name), 0)
+  end
+  return host.start("http", request, on_event)
+end
+
+local function begin(request)
+  local self = http_stream.new(request)
+  local kind, why
+  self._handle, kind, why = start(request, function(...)
+    http_stream.on_event(self, ...)
+  end)
+  if not self._handle then
+    return nil, failure(request, kind, why)
+  end
+  return self
+end
+
+-- Waits until the head of the answer to a request whose body comes piece by piece is there.
+local function open_with_source(request)
+  local self, err = begin(request)
+  while self and not self.status and not self._ended do
+    err = http_stream.advance(self)
+    if err then
+      return nil, err
+    end
+  end
+  if not self or (self._failure and not self.status) then
+    return nil, err or self._failure
+  end
+  return self
+end
+
+-- As `run`, with a body that comes piece by piece.
+local function run_with_source(request)
+  local self, err = begin(request)
+  while self and not self._ended do
+    err = http_stream.advance(self)
+    if err then
+      return nil, err
+    end
+  end
+  if not self or self._failure then
+    return nil, err or self._failure
+  end
+  return { status = self.status, headers = self.headers, body = self._body, url = request.url }
+end
+
+-- Waits of requests that are over, with all that they need, for the next.
+local idle, idle_count = {}, 0
+
+-- Starts the request of a wait; the reactor watches over the time that is left.
+local function begin_wait(wait, left)
+  local request = wait.request
+  request.handle, request.deadline = wait.handle, left
+  local handle, kind, why = start(request, wait.on_event)
+  if handle then
+    wait.handle = handle
+  else
+    wait[1], wait[2], wait[3], wait[4], wait[5], wait.done = "error", kind, why, nil, nil, true
+  end
+end
+
+local function cancel(wait)
+  wait.handle:cancel()
+end
+
+local function new_wait()
+  local wait = task_wait.new()
+  wait.start, wait.cancel = begin_wait, cancel
+  wait.on_event = function(kind, a, b, c, d)
+    if wait.stream then
+      return http_stream.on_event(wait.stream, kind, a, b, c) -- of a stream that was handed out, or soon will be
+    elseif kind == "head" then
+      local stream = http_stream.new(wait.request)
+      stream.status, stream.headers, stream._handle, wait.stream = a, core.http_fields(b), wait.handle, stream
+    end
+    wait[1], wait[2], wait[3], wait[4], wait[5] = kind, a, b, c, d
+    if not wait.done then
+      task_wait.settle(wait)
+    end
+  end
+  return wait
+end
+
+local function take_idle()
+  local wait = idle[idle_count]
+  if not wait then
+    return new_wait()
+  end
+  idle[idle_count] = nil
+  idle_count = idle_count - 1
+  return wait
+end
+
+local function give_back(wait)
+  wait[3], wait[4] = nil, nil
+  if idle_count < MAX_IDLE then
+    wait.request = nil
+    idle_count = idle_count + 1
+    idle[idle_count] = wait
+  end
+end
+
+-- Waits until something comes of the request of a wait; nil, or the error.
+local function wait_for(wait)
+  wait.done, wait.task = false, nil
+  local raised = scheduler.wait(wait)
+  if raised ~= nil then
+    return http_failure.interrupted(wait.request, raised)
+  elseif wait[1] == "error" then
+    return failure(wait.request, wait[2], wait[3], wait[4])
+  end
+end
+
+-- Likewise, of any request: the wait, or nil and the error.
+local function send(request)
+  local wait = take_idle()
+  wait.request = request
+  local err = wait_for(wait)
+  if err then
+    return nil, err
+  end
+  return wait
+end
+
+local function stream_of(wait)
+  return wait.stream or http_stream.whole(wait.request.url, wait[2], wait[3], wait[4], wait[5])
+end
+
+--- Sends a request and waits for its whole answer.
+---@param request table
+---@return operations.HttpResponse?
+---@return operations.Error? err
+function exchange.run(request)
+  if request.source then
+    return run_with_source(request)
+  end
+  local wait, err = send(request)
+  if not wait then
+    return nil, err
+  end
+  local response = { status = wait[2], headers = core.http_fields(wait[3]), body = wait[4], url = request.url }
+  give_back(wait)
+  return response
+end
+
+--- Sends a request and waits for the head of its answer.
+---@param request table  as `http_message.prepare` makes it
+---@return operations.HttpStream?
+---@return operations.Error? err
+function exchange.open(request)
+  if request.source then
+    return open_with_source(request)
+  end
+  local wait, err = send(request)
+  if not wait then
+    return nil, err
+  end
+  local stream = stream_of(wait)
+  if not wait.stream then
+    give_back(wait)
+  end
+  return stream
+end
+
+--- Makes a wait that sends a request again and again, with other bodies: its handle knows the rest.
+---@param request table  a stream's, without a body
+---@return operations.Wait
+function exchange.repeated(request)
+  local wait = new_wait()
+  wait.request = members.merged(request, { again = true })
+  return wait
+end
+
+--- Sends its request and waits for the head of the answer.
+---@param wait operations.Wait  of no more use unless the answer was there whole
+---@param body? string
+---@return operations.HttpStream?
+---@return operations.Error? err
+function exchange.again(wait, body)
+  wait.request.body = body
+  local err = wait_for(wait)
+  if err then
+    return nil, err
+  end
+  local stream = stream_of(wait)
+  wait.request.body, wait[3], wait[4] = nil, nil, nil
+  return stream
+end
+
+return exchange

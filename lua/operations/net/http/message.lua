@@ -1,0 +1,289 @@
+--- What an HTTP request must look like before libcurl sees it.
+local core = require("operations.core")
+local header_field = require("operations.net.http.header_field")
+local limits = require("operations.base.limits")
+local url = require("operations.base.url")
+local version = require("operations.base.version")
+
+local message = {}
+
+local user_agent = "User-Agent: operations/" .. version
+
+local control, token = header_field.control, "^" .. header_field.token .. "$"
+
+-- RFC 9110, 9.2.2
+local idempotent = { GET = true, HEAD = true, OPTIONS = true, TRACE = true, PUT = true, DELETE = true, QUERY = true }
+
+-- Framing is the client's own business: a wrong length smuggles requests.
+local framing = { ["content-length"] = true, ["transfer-encoding"] = true }
+
+local function bad_type(name, expected, value)
+  error(("bad option '%s' (%s expected, got %s)"):format(name, expected, type(value)), 5)
+end
+
+-- Every option by type, true where it is judged elsewhere; those that the reactor takes as they are come second.
+local types = {
+  url = true,
+  body = true,
+  proxy = true,
+  retry = true,
+  userinfo = true,
+  method = "string",
+  headers = "table",
+  body_size = "number",
+  credentials = "table",
+  query_credentials = "table",
+  timeout = "number",
+  redirects = "number",
+  redirect_all = "boolean",
+  idempotent = "boolean",
+  jar = "table",
+}
+local passed = {
+  ca_file = "string",
+  cert_file = "string",
+  key_file = "string",
+  key_password = "string",
+  connect_timeout = "number",
+  first_byte_timeout = "number",
+  idle_timeout = "number",
+  max_body = "number",
+  max_headers = "number",
+  public_only = "boolean",
+  window = "number",
+}
+
+-- A function, or an object with a method `read`.
+local function is_source(body)
+  local kind = type(body)
+  if kind == "table" or kind == "userdata" then
+    local ok, read = pcall(function()
+      return body.read
+    end)
+    return ok and type(read) == "function"
+  end
+  return kind == "function"
+end
+
+local function check_names(name, list)
+  for i = 1, list and #list or 0 do
+    if type(list[i]) ~= "string" then
+      error(("bad option '%s' (names expected, got %s)"):format(name, type(list[i])), 5)
+    end
+  end
+end
+
+-- Checks the options, and adds to the request those that the reactor takes.
+local function read_options(request, options)
+  for name, value in pairs(options) do
+    local expected = passed[name] or types[name]
+    if expected == nil then
+      error(("bad option '%s' (unknown)"):format(tostring(name)), 4)
+    elseif expected ~= true and type(value) ~= expected then
+      bad_type(name, expected, value)
+    elseif expected == "number" and (value < 0 or value ~= value) then
+      error(("bad option '%s' (negative or not a number)"):format(name), 4)
+    elseif passed[name] then
+      request[name] = value
+    end
+  end
+  local body, proxy, jar = options.body, options.proxy, options.jar
+  if body ~= nil and type(body) ~= "string" and not is_source(body) then
+    bad_type("body", "string, function or reader", body)
+  elseif proxy ~= nil and proxy ~= false and type(proxy) ~= "string" then
+    bad_type("proxy", "string or false", proxy)
+  elseif jar and not (jar.header and jar.store) then
+    bad_type("jar", "jar", jar)
+  end
+  check_names("credentials", options.credentials)
+  check_names("query_credentials", options.query_credentials)
+end
+
+-- What is wrong with a URL that the core does not take for a plain one.
+local function check_url(options)
+  local text = options.url
+  if text:find("[%c ]") then
+    return "the URL contains a blank or a control character"
+  end
+  local parsed = url.parse(text)
+  if not parsed or (parsed.scheme ~= "http" and parsed.scheme ~= "https") then
+    return "the URL is none of http or https"
+  elseif parsed.host == "" or parsed.host:find("[\\%%]") then
+    return "the URL names no proper host"
+  elseif parsed.userinfo and not options.userinfo then
+    return "the URL contains a user name or password"
+  end
+end
+
+-- Integers in decimal, each digit of them.
+local function number_text(value)
+  if value >= -2 ^ 63 and value < 2 ^ 63 and value % 1 == 0 then
+    return ("%d"):format(value)
+  end
+  return tostring(value)
+end
+
+local function add_line(lines, name, value)
+  if value ~= value or value == math.huge or value == -math.huge then
+    return ("the value of header '%s' is no finite number"):format(name)
+  elseif type(value) == "number" then
+    value = number_text(value)
+  elseif type(value) ~= "string" then
+    error(("bad header '%s' (string expected, got %s)"):format(name, type(value)), 6)
+  end
+  if value:find(control) then
+    return ("the value of header '%s' contains a control character"):format(name)
+  end
+  -- libcurl's way to say "sent, with nothing in it"
+  lines[#lines + 1] = value:find("%S") and name .. ": " .. value or name .. ";"
+end
+
+-- In a stable order. The values of one name keep theirs, which means something (RFC 9110, 5.3).
+local function sorted_names(headers)
+  local names = {}
+  for name in pairs(headers) do
+    if type(name) ~= "string" then
+      error(("bad option 'headers' (names expected as keys, got %s)"):format(type(name)), 5)
+    end
+    names[#names + 1] = name
+  end
+  if names[2] then
+    table.sort(names)
+  end
+  return names
+end
+
+local function add_header(lines, seen, name, value)
+  if not name:find(token) then
+    return ("the header name %q is no token"):format(name)
+  end
+  local lower = name:lower()
+  if framing[lower] then
+    return ("the header '%s' is set by the client itself"):format(name)
+  end
+  seen[lower] = true
+  if type(value) ~= "table" then
+    return add_line(lines, name, value)
+  end
+  for i = 1, #value do
+    local problem = add_line(lines, name, value[i])
+    if problem then
+      return problem
+    end
+  end
+end
+
+-- RFC 6265, 5.4: there is one Cookie header at most.
+local function add_cookies(lines, cookies)
+  for i, line in ipairs(lines) do
+    if line:find("^[Cc][Oo][Oo][Kk][Ii][Ee]:") then
+      lines[i] = line .. "; " .. cookies
+      return
+    end
+  end
+  lines[#lines + 1] = "Cookie: " .. cookies
+end
+
+local usual_lines, nothing = { user_agent }, {}
+
+-- The header lines of a request, in a stable order, and the names among them; or nil, nil and what is wrong.
+local function header_lines(options, method)
+  if not (options.headers or options.jar or options.body) and method == "GET" then
+    return usual_lines, nothing
+  end
+  local lines, seen = { nil, nil, nil }, {} -- with room for some
+  local headers = options.headers or nothing
+  for _, name in ipairs(sorted_names(headers)) do
+    local problem = add_header(lines, seen, name, headers[name])
+    if problem then
+      return nil, nil, problem
+    end
+  end
+  if not seen["user-agent"] then
+    lines[#lines + 1] = user_agent
+  end
+  local cookies = options.jar and options.jar:header(options.url)
+  if cookies then
+    add_cookies(lines, cookies)
+  end
+  if options.body or method ~= "GET" then
+    -- Without these two libcurl would say more about a body than we were asked to.
+    if not seen["content-type"] then
+      lines[#lines + 1] = "Content-Type:"
+    end
+    if not seen["expect"] then
+      lines[#lines + 1] = "Expect:"
+    end
+  end
+  return lines, seen
+end
+
+--- How many redirects a request follows.
+---@param request table
+---@return integer
+function message.redirects(request)
+  return request.options.redirects or limits.redirects
+end
+
+--- Checks the options of a request and makes what the reactor takes.
+---@param options operations.HttpRequest
+---@param stream boolean
+---@return table request
+---@return string? problem  what is wrong with it
+function message.prepare(options, stream)
+  if type(options) ~= "table" then
+    error(("bad argument #1 'options' (table expected, got %s)"):format(type(options)), 3)
+  elseif type(options.url) ~= "string" then
+    error(("bad option 'url' (string expected, got %s)"):format(type(options.url)), 3)
+  end
+  local request = { -- with room for what comes
+    url = options.url, method = options.method or "GET", options = options, headers = nil, handle = nil,
+  }
+  if stream then
+    request.stream, request.join = true, true
+  end
+  read_options(request, options)
+  local body, method = options.body, request.method
+  if options.timeout ~= 0 then
+    request.timeout = options.timeout
+  end
+  if options.proxy ~= nil then
+    request.proxy = options.proxy or ""
+  elseif options.public_only then
+    request.proxy = "" -- a proxy would look at no address
+  end
+  if type(body) == "string" then
+    request.body = body
+  elseif body then
+    request.source, request.upload, request.upload_size = body, true, options.body_size
+  end
+  local problem
+  if not core.is_plain_url(request.url) then
+    problem = check_url(options)
+    request.url = request.url:gsub("#.*$", "")
+  end
+  local known = idempotent[method]
+  if problem then
+    return request, problem
+  elseif not known and not method:find(token) then
+    request.method = "?"
+    return request, "the method is no token"
+  elseif body and method == "HEAD" then
+    return request, "a HEAD request has no body"
+  end
+  local lines, seen
+  lines, seen, problem = header_lines(options, method)
+  if problem then
+    return request, problem
+  end
+  request.headers = lines
+  if not (known or options.idempotent or seen["idempotency-key"]) or request.upload then
+    request.once = true
+  end
+  if seen["accept-encoding"] then
+    request.decode = false
+  end
+  return request
+end
+
+return message

@@ -1,0 +1,299 @@
+--- A child process that runs: its streams, and its end. `process.spawn` makes them.
+local argument = require("operations.base.argument")
+local errors = require("operations.base.error")
+local limits = require("operations.base.limits")
+local scheduler = require("operations.task.scheduler")
+local waiters = require("operations.task.waiters")
+
+local process_child = {}
+
+local SIGKILL, SIGTERM = 9, 15
+
+-- How long the end of a killed process may take, ms.
+local KILL_GRACE = 5000
+
+---@class operations.ProcessEnd
+---@field code? integer  what it exited with
+---@field signal? integer  what killed it
+---@field unknown? boolean  something else in this program (nginx) took the answer, or the process was dropped
+
+---@class operations.Process
+---@field pid integer
+local Process = {}
+Process.__index = Process
+Process.__name = "operations.process"
+
+local function failure(self, kind, text)
+  return errors.new("EXECUTION_ERROR", self._command .. ": " .. text, { kind = kind, command = self._command })
+end
+
+-- Waits
+
+local function wake_all(self, event)
+  local waiting = self._waiting[event]
+  self._waiting[event] = {}
+  waiters.wake(waiting)
+end
+
+local function queue_up(self, event, wake)
+  return waiters.add(self._waiting[event], wake)
+end
+
+-- Waits for an event; nil, or what interrupted. What is no error object is the host's own, and raised.
+local function wait_for(self, event)
+  local raised = scheduler.try_await(function(wake)
+    return queue_up(self, event, wake)
+  end)
+  if raised ~= nil and not errors.is_error(raised) then
+    error(raised, 0)
+  end
+  return raised
+end
+
+local function on_exit(self, kind, value)
+  self._end = { [kind] = kind == "unknown" or value }
+  if self._stop_killer then
+    self._stop_killer()
+  end
+  wake_all(self, "exit")
+end
+
+-- A finalizer may ask about a process whose handle was collected with what held both: it was killed then, and its end
+-- is told to nobody.
+local function has_ended(self)
+  if not self._end and self._handle:cancelled() then
+    on_exit(self, "unknown")
+  end
+  return self._end ~= nil
+end
+
+-- Waits up to `ms` for the end, whatever becomes of the task.
+local function ends_within(self, ms)
+  if not has_ended(self) then
+    local stop
+    scheduler.await(function(wake)
+      stop = scheduler.host().timer(ms, wake)
+      return queue_up(self, "exit", wake)
+    end, true)
+    stop()
+  end
+  return has_ended(self)
+end
+
+-- Hands over what is there of stdout; false once, at its end.
+local function hand_over(self)
+  local on_chunk, handle = self._on_chunk, self._handle
+  local text, what = handle:chunk()
+  while text do
+    on_chunk(text)
+    if not what then
+      return -- that was all for now
+    end
+    text, what = handle:chunk()
+  end
+  if what == "over" and self._on_chunk then
+    self._on_chunk = nil
+    on_chunk(nil)
+  end
+end
+
+local function on_event(self, event, a, b)
+  if event == "data" and self._on_chunk then
+    hand_over(self)
+  elseif event == "log" then
+    self._log:add(a)
+  elseif event == "exit" then
+    on_exit(self, a, b)
+  else
+    wake_all(self, event)
+    if event == "drain" and a then
+      wake_all(self, "lost")
+    end
+  end
+end
+
+--- A process that is not started yet: `_handle` is still to come.
+---@param command string  for messages
+---@param log operations.ProcessLog
+---@return operations.Process
+function process_child.new(command, log)
+  local waiting = { data = {}, drain = {}, lost = {}, exit = {} }
+  return setmetatable({ _command = command, _log = log, _waiting = waiting }, Process)
+end
+
+process_child.on_event = on_event
+process_child.failure = failure
+
+-- Streams
+
+local function read_by(self, method)
+  if #self._waiting.data > 0 then
+    error("another task is reading from this process already", 3)
+  end
+  while true do
+    local text, why = self._handle[method](self._handle)
+    if text then
+      return text
+    elseif why == "over" then
+      return nil
+    elseif why == "too long" then
+      return nil, failure(self, "size", "a line of its stdout is longer than allowed")
+    end
+    local err = wait_for(self, "data")
+    if err then
+      return nil, err
+    end
+  end
+end
+
+--- What the process wrote to its stdout and was not read yet, as soon as there is some.
+---@return string? bytes  never empty; nil at the end
+---@return operations.Error? err  ABORTED, TIMEOUT
+function Process:read()
+  return read_by(self, "chunk")
+end
+
+--- The next line of its stdout, without the end ("\n" or "\r\n"); the last one may have none.
+---@return string? line  nil at the end
+---@return operations.Error? err  ABORTED, TIMEOUT; kind "size" for an endless line, again and again
+function Process:read_line()
+  return read_by(self, "line")
+end
+
+--- Has a function take the process's stdout piece by piece as it comes, and nil at its end, instead of `read`: for
+--- protocols that answer from the loop. The function must not wait or raise.
+---@param on_chunk fun(bytes: string?)
+function Process:each_chunk(on_chunk)
+  argument.expect(on_chunk, "function", 1, "each_chunk")
+  self._on_chunk = on_chunk
+  hand_over(self)
+end
+
+--- Has a function told of the process's end, once. It must not wait or raise.
+---@param fn fun(how: operations.ProcessEnd)
+function Process:on_exit(fn)
+  argument.expect(fn, "function", 1, "on_exit")
+  if self._end then
+    return fn(self._end)
+  end
+  queue_up(self, "exit", function()
+    fn(self._end)
+  end)
+end
+
+--- Has a function told, once, that something was written which the process will not read: it closed its stdin. The
+--- function must not wait or raise.
+---@param fn fun()
+function Process:on_unread(fn)
+  argument.expect(fn, "function", 1, "on_unread")
+  queue_up(self, "lost", fn)
+end
+
+--- Queues bytes for its stdin if there is room, all or none; never waits.
+---@param bytes string
+---@param more? string  behind them
+---@return boolean sent
+---@return "full"|"closed"|nil why
+function Process:offer(bytes, more)
+  argument.expect(bytes, "string", 1, "offer")
+  local sent = self._handle:send(bytes, more)
+  if sent == "sent" then
+    return true
+  end
+  return false, sent
+end
+
+--- Queues bytes for its stdin, all or none; waits while the queue is full. What tasks write in small pieces goes out
+--- together once they all wait.
+---@param bytes string
+---@return true?
+---@return operations.Error? err  ABORTED, TIMEOUT; kind "closed" when nobody reads what was written, now or before
+function Process:write(bytes)
+  argument.expect(bytes, "string", 1, "write")
+  while true do
+    local sent = self._handle:send(bytes)
+    if sent == "sent" then
+      return true
+    elseif sent == "closed" then
+      return nil, failure(self, sent, "its stdin is closed")
+    end
+    local err = wait_for(self, "drain")
+    if err then
+      return nil, err
+    end
+  end
+end
+
+--- Closes its stdin when all that was written is taken.
+function Process:close_stdin()
+  self._handle:close_input()
+  wake_all(self, "drain")
+end
+
+--- The last lines of its stderr.
+---@return string
+function Process:stderr()
+  return self._log:text()
+end
+
+-- End
+
+--- Waits until the process has ended; its stdout may still have something to read.
+---@return operations.ProcessEnd?
+---@return operations.Error? err  ABORTED, TIMEOUT
+function Process:wait()
+  while not has_ended(self) do
+    local err = wait_for(self, "exit")
+    if err then
+      return nil, err
+    end
+  end
+  return self._end
+end
+
+local stop_options = { close = "number", term = "number" }
+
+--- Ends the process: closes its stdin, sends SIGTERM to its group, then SIGKILL, with time in between. Waits for the
+--- end, also in a task that was cancelled. What is left of the group goes with the process.
+---@param options? { close?: number, term?: number }  ms
+---@return operations.ProcessEnd?
+---@return operations.Error? err  it does not even end when killed
+function Process:stop(options)
+  argument.optional(options, "table", 1, "stop")
+  options = options or {}
+  argument.options(options, stop_options, "stop")
+  for name, ms in pairs(options) do
+    if ms ~= ms then
+      error(("bad option '%s' to 'stop' (number of ms expected, got NaN)"):format(name), 2)
+    end
+  end
+  if not self._end then
+    self:close_stdin()
+    self._handle:finish(0)
+  end
+  if not ends_within(self, options.close or limits.close_grace) then
+    self._handle:finish(SIGTERM)
+    if not ends_within(self, options.term or limits.term_grace) then
+      self._handle:finish(SIGKILL)
+    end
+  end
+  if ends_within(self, KILL_GRACE) then
+    return self._end
+  end
+  return nil, failure(self, "killed", "does not end")
+end
+
+-- The task that started it is cancelled: nobody waits here.
+function Process:_abort()
+  if self._end or self._stop_killer then
+    return
+  end
+  local handle = self._handle
+  self:close_stdin()
+  handle:finish(SIGTERM)
+  self._stop_killer = scheduler.host().timer(limits.term_grace, function()
+    handle:finish(SIGKILL)
+  end)
+end
+
+return process_child

@@ -1,0 +1,312 @@
+--- Byte streams for protocols: connections made through libcurl (names, proxies, TLS), and those that a listener
+--- accepts. What comes is handed to a function piece by piece, what goes is queued. Dropping a stream closes it.
+local argument = require("operations.base.argument")
+local errors = require("operations.base.error")
+local limits = require("operations.base.limits")
+local scheduler = require("operations.task.scheduler")
+local waiters = require("operations.task.waiters")
+
+local stream = {}
+
+---@class operations.StreamOptions
+---@field tls? boolean
+---@field ca_file? string  PEM; default: the system's
+---@field cert_file? string  ours, PEM
+---@field key_file? string
+---@field key_password? string
+---@field proxy? string  URL; default: as the environment says, "": none
+---@field public_only? boolean  connects to public addresses only
+---@field connect_timeout? number  ms, default 10,000
+
+---@class operations.Stream
+---@field on_closed? fun()  called once, when it is closed from here
+local Stream = {}
+Stream.__index = Stream
+
+local function failure(kind, message)
+  return errors.new("TRANSPORT_LOST", message, { kind = kind })
+end
+
+local function tell(self, bytes, err)
+  local on_chunk = self._on_chunk
+  if on_chunk then
+    if bytes == nil then
+      self._on_chunk = nil
+    end
+    on_chunk(bytes, err)
+  end
+end
+
+local function wake_writers(self)
+  local writers = self._writers
+  if writers then
+    self._writers = nil
+    waiters.wake(writers)
+  end
+end
+
+-- The end is told once, when there is somebody to tell.
+local function end_with(self, err)
+  self._ended, self._err = true, err
+  tell(self, nil, err)
+  wake_writers(self)
+end
+
+local function hand_over(self)
+  local bytes = self._on_chunk and self._handle:receive()
+  while bytes do
+    tell(self, bytes)
+    bytes = self._on_chunk and self._handle:receive()
+  end
+end
+
+local function on_event(self, event, kind, message)
+  if event == "data" then
+    hand_over(self)
+  elseif event == "drain" then
+    wake_writers(self)
+  elseif event == "done" then
+    hand_over(self)
+    end_with(self)
+  elseif event == "error" then
+    hand_over(self)
+    end_with(self, failure(kind, message))
+  end
+end
+
+--- Has a function take what comes piece by piece, and nil at the end (with an error object when it was none that the
+--- other side made). It must not wait or raise.
+---@param on_chunk fun(bytes: string?, err: operations.Error?)
+function Stream:each_chunk(on_chunk)
+  argument.expect(on_chunk, "function", 1, "each_chunk")
+  self._on_chunk = on_chunk
+  hand_over(self)
+  if self._ended then
+    end_with(self, self._err)
+  end
+end
+
+--- Hands over nothing more until `each_chunk` is called again; a sender of much is held back meanwhile.
+function Stream:pause()
+  self._on_chunk = nil
+end
+
+--- Queues bytes if there is room, all or none; never waits.
+---@param bytes string
+---@param urgent? boolean  also where there is none: for what is small and seldom
+---@return boolean sent
+---@return "full"|"closed"|nil why
+function Stream:offer(bytes, urgent)
+  if type(bytes) ~= "string" then
+    argument.expect(bytes, "string", 1, "offer")
+  end
+  local sent = self._handle:transmit(bytes, urgent)
+  if sent == "sent" then
+    return true
+  end
+  return false, sent
+end
+
+--- Queues bytes, all or none; waits while the queue is full.
+---@param bytes string
+---@return true?
+---@return operations.Error? err  ABORTED, TIMEOUT, TRANSPORT_LOST
+function Stream:write(bytes)
+  if type(bytes) ~= "string" then
+    argument.expect(bytes, "string", 1, "write")
+  end
+  local sent = self._handle:transmit(bytes)
+  if sent == "sent" then
+    return true
+  end
+  while sent == "full" do
+    local raised = scheduler.try_await(function(wake)
+      self._writers = self._writers or {}
+      return waiters.add(self._writers, wake)
+    end)
+    if raised ~= nil then
+      return nil, (errors.from(raised))
+    end
+    sent = self._handle:transmit(bytes)
+  end
+  if sent == "sent" then
+    return true
+  end
+  return nil, self._err or failure("closed", "the stream is closed")
+end
+
+--- Ends our side behind what is queued; the other side may still send.
+function Stream:finish()
+  self._handle:finish_sending()
+end
+
+--- Ends it at once. What comes is not handed over any more.
+function Stream:close()
+  self._on_chunk = nil
+  self._handle:cancel()
+  if not self._ended then
+    end_with(self)
+  end
+  local on_closed = self.on_closed
+  if on_closed then
+    self.on_closed = nil
+    on_closed()
+  end
+end
+
+local lingering = {} -- streams, and what stops their timers
+
+--- Ends our side behind what is queued, and closes it when the other side has ended too, or after `ms`. What comes is
+--- not handed over any more.
+---@param ms number
+function Stream:linger(ms)
+  local function close()
+    local stop = lingering[self]
+    if stop then
+      lingering[self] = nil
+      stop()
+      self:close()
+    end
+  end
+  lingering[self] = scheduler.host().timer(ms, close)
+  self:finish()
+  self:each_chunk(function(bytes)
+    if bytes == nil then
+      close()
+    end
+  end)
+end
+
+local function settings(host, port, options)
+  local authority = host:find(":", 1, true) and "[" .. host .. "]" or host
+  return {
+    url = ("%s://%s:%d"):format(options.tls and "https" or "http", authority, port),
+    window = limits.window,
+    queue = limits.send_queue,
+    connect_timeout = options.connect_timeout or limits.connect_timeout,
+    ca_file = options.ca_file,
+    cert_file = options.cert_file,
+    key_file = options.key_file,
+    key_password = options.key_password,
+    proxy = options.proxy,
+    public_only = options.public_only,
+  }
+end
+
+-- Connects; `wake` is told how it went.
+local function start(self, given, wake)
+  local handle, why, text = scheduler.host().start("connect", given, function(event, ...)
+    if wake and (event == "head" or event == "error") then
+      local woken = wake
+      wake = nil
+      return woken(event, ...)
+    end
+    return on_event(self, event, ...)
+  end)
+  if not handle then
+    return wake("error", why, text)
+  end
+  self._handle = handle
+  return function()
+    handle:cancel()
+  end
+end
+
+local function check_port(port, name)
+  if type(port) ~= "number" or port % 1 ~= 0 or port < 0 or port > 65535 then
+    error(("bad argument #2 to '%s' (port expected, got %s)"):format(name, tostring(port)), 3)
+  end
+end
+
+--- Connects; waits for it.
+---@param host string
+---@param port integer
+---@param options? operations.StreamOptions
+---@return operations.Stream?
+---@return operations.Error? err  TRANSPORT_LOST, details.kind "dns", "connect", "tls", "timeout", ...; ABORTED, TIMEOUT
+function stream.connect(host, port, options)
+  argument.expect(host, "string", 1, "connect")
+  check_port(port, "connect")
+  argument.optional(options, "table", 3, "connect")
+  options = options or {}
+  local self = setmetatable({}, Stream)
+  local raised, event, kind, message = scheduler.try_await(function(wake)
+    return start(self, settings(host, port, options), wake)
+  end)
+  if raised ~= nil then
+    return nil, (errors.from(raised))
+  elseif event == "error" then
+    return nil, failure(kind, ("%s:%d: %s"):format(host, port, message))
+  end
+  return self
+end
+
+--- Takes over the connection of the HTTP request that is being handled here, from its head on, which comes as the first
+--- bytes; returns when the stream was closed. Inside of OpenResty, in a phase that may wait.
+---@param on_stream fun(stream: operations.Stream)  may wait
+function stream.take_over(on_stream)
+  argument.expect(on_stream, "function", 1, "take_over")
+  local host = scheduler.host()
+  if not host.take_over then
+    error(("the host '%s' handles no requests whose connections could be taken over"):format(host.name), 2)
+  end
+  local self = setmetatable({}, Stream)
+  host.take_over({ queue = limits.send_queue }, function(...)
+    return on_event(self, ...)
+  end, function(handle)
+    self._handle = handle
+    on_stream(self)
+  end)
+end
+
+---@class operations.Listener
+---@field port integer
+local Listener = {}
+Listener.__index = Listener
+
+local function accept_all(self)
+  local handle
+  repeat
+    local accepted = setmetatable({}, Stream)
+    handle = scheduler.host().start("accept", {
+      listener = self._handle, window = limits.window, queue = limits.send_queue,
+    }, function(...)
+      return on_event(accepted, ...)
+    end)
+    if handle then
+      accepted._handle = handle
+      self._on_stream(accepted)
+    end
+  until not handle or self._closed
+end
+
+--- Accepts connections until it is closed; each is handed to `on_stream`, which must not wait or raise.
+---@param host string  a numeric address
+---@param port integer  0: any free one
+---@param on_stream fun(stream: operations.Stream)
+---@return operations.Listener?
+---@return operations.Error? err
+function stream.listen(host, port, on_stream)
+  argument.expect(host, "string", 1, "listen")
+  check_port(port, "listen")
+  argument.expect(on_stream, "function", 3, "listen")
+  local self = setmetatable({ _on_stream = on_stream }, Listener)
+  local handle, message = scheduler.host().start("listen", { host = host, port = port }, function()
+    if not self._closed then
+      accept_all(self)
+    end
+  end)
+  if not handle then
+    return nil, failure("listen", ("%s:%d: %s"):format(host, port, message))
+  end
+  self._handle, self.port = handle, handle:port()
+  return self
+end
+
+--- Accepts no more. Connections that were accepted stay.
+function Listener:close()
+  self._closed = true
+  self._handle:cancel()
+end
+
+return stream

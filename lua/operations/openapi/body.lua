@@ -1,0 +1,202 @@
+--- Request bodies: the media types that an operation takes, which one is sent, and the JSON Schema of what is given.
+local encoder = require("operations.openapi.encoder")
+local encoding = require("operations.openapi.encoding")
+local file_schema = require("operations.openapi.file_schema")
+local file_value = require("operations.openapi.file_value")
+local marked = require("operations.base.marked")
+local media = require("operations.openapi.media")
+
+local body = {}
+
+---@class operations.openapi.BodyType
+---@field name string  as the document has it
+---@field essence string
+---@field kind "json"|"form"|"multipart"|"lines"|"sequence"|"bytes"
+---@field content_type string  as sent
+---@field fields? table<string, operations.openapi.PartField>  of forms and multipart
+---@field positions? table  how the unnamed parts of other multipart types are sent
+---@field files boolean  may files of this machine be sent
+---@field place operations.openapi.Place  the Media Type Object
+
+---@class operations.openapi.Body
+---@field types operations.openapi.BodyType[]  the one that is sent unless the caller picks another comes first
+---@field required boolean
+---@field description? string
+---@field key? string  of the input, which picks a type; nil where there is but one
+
+local order = { json = 1, form = 2, multipart = 3, lines = 4, sequence = 5, bytes = 6 }
+
+local function content_type(name, kind)
+  if not name:find("*", 1, true) then
+    return name
+  end
+  return kind == "json" and "application/json" or kind == "multipart" and "multipart/form-data"
+    or name:find("^text/") and "text/plain" or "application/octet-stream"
+end
+
+local function new_type(build, content, name)
+  local essence = media.essence(name)
+  local kind = encoder.kind(essence)
+  local place = kind and build.source:child(content, name)
+  if not place then
+    return nil
+  end
+  local made = {
+    name = name, essence = essence, kind = kind, content_type = content_type(name, kind), place = place,
+    files = build.files_allowed, rank = order[kind],
+  }
+  if kind == "form" or kind == "multipart" then
+    local needs_file
+    made.fields, needs_file = encoding.fields(build, place, kind == "multipart")
+    if needs_file and kind == "multipart" then
+      made.rank = 0 -- no other type carries a file
+    end
+    if kind == "multipart" and essence ~= "multipart/form-data" then
+      made.positions = encoding.positions(build, place)
+    end
+  end
+  return made
+end
+
+-- Where a type stands among those that the configuration prefers; lower is better.
+local function preference(preferred, made)
+  for i, name in ipairs(preferred or {}) do
+    if media.essence(name) == made.essence then
+      return i
+    end
+  end
+  return math.huge
+end
+
+--- The types, best first: what the configuration prefers, multipart where it requires a file, JSON, a form, multipart,
+--- JSON lines, the rest; then by name.
+local function types_of(build, content)
+  local list, preferred = {}, build.config.content_types
+  for position, name in ipairs(media.names(content.node)) do
+    local made = new_type(build, content, name)
+    if made then
+      made.position, made.preference = position, preference(preferred, made)
+      list[#list + 1] = made
+    end
+  end
+  table.sort(list, function(a, b)
+    if a.preference ~= b.preference then
+      return a.preference < b.preference
+    elseif a.rank ~= b.rank then
+      return a.rank < b.rank
+    end
+    return a.position < b.position
+  end)
+  return list
+end
+
+local function unsupported(build, place, required)
+  local names = table.concat(media.names(place.node.content), ", ")
+  if names == "" then
+    return build.report(place.pointer .. "/content", "the request body has no media type; it is left out")
+  end
+  local message = ("request bodies of type %s are not supported"):format(names)
+  if required then
+    error({ pointer = place.pointer .. "/content", message = message }, 0)
+  end
+  build.report(place.pointer .. "/content", message .. "; the optional body is left out")
+end
+
+--- Reads the request body of an operation.
+---@param build table
+---@param operation operations.openapi.Place
+---@return operations.openapi.Body?  nil when it has none
+function body.read(build, operation)
+  local place, message = build.source:child(operation, "requestBody")
+  if message then
+    error({ pointer = operation.pointer .. "/requestBody", message = message }, 0)
+  elseif not place then
+    return nil
+  end
+  local required, content = place.node.required == true, build.source:child(place, "content")
+  local types = content and types_of(build, content) or {}
+  if #types == 0 then
+    return unsupported(build, place, required)
+  end
+  local description = place.node.description
+  return {
+    types = types, required = required, key = (#types > 1 or types[1].name:find("*", 1, true)) and "contentType" or nil,
+    description = type(description) == "string" and description or nil,
+  }
+end
+
+local function schema_of_lines(build, made, way, used)
+  local place = made.place
+  local key = place.node.itemSchema ~= nil and "itemSchema" or "schema"
+  if place.node[key] == nil then
+    return true
+  end
+  local from = { node = place.node[key], file = place.file, pointer = place.pointer .. "/" .. key }
+  local target = build.source:follow(from)
+  local schema = build.converter:convert(from, way, used)
+  if key == "schema" and target and target.node.type == "array" then
+    return schema
+  end
+  return { type = "array", items = schema }
+end
+
+local function schema_of(build, made, way, used)
+  local place = made.place
+  if made.kind == "bytes" then
+    return media.is_text(made.essence) and { type = "string" }
+      or build.files_allowed and file_value.schema or file_value.schema_without_path
+  elseif made.kind == "lines" or made.kind == "sequence" then
+    return schema_of_lines(build, made, way, used)
+  elseif place.node.schema == nil then
+    return true
+  end
+  local from = { node = place.node.schema, file = place.file, pointer = place.pointer .. "/schema" }
+  if made.kind == "multipart" then
+    return file_schema.of(build, from, made, way, used)
+  end
+  return build.converter:convert(from, way, used)
+end
+
+-- Two types that say the same with one reference, or with the same table.
+local function is_known(list, schema)
+  for _, known in ipairs(list) do
+    if known == schema or type(schema) == "table" and type(known) == "table" and schema["$ref"] ~= nil
+      and schema["$ref"] == known["$ref"] and next(schema, next(schema)) == nil then
+      return true
+    end
+  end
+  return false
+end
+
+--- The JSON Schema of the value: of the one type, or of any of several.
+---@param build table
+---@param plan operations.openapi.Body
+---@param way operations.openapi.Direction
+---@param used table<string, operations.openapi.Place>
+---@return table|boolean
+function body.schema(build, plan, way, used)
+  local list = {}
+  for _, made in ipairs(plan.types) do
+    local schema = schema_of(build, made, way, used)
+    if schema == true then
+      return true
+    elseif not is_known(list, schema) then
+      list[#list + 1] = schema
+    end
+  end
+  return #list == 1 and list[1] or { anyOf = list }
+end
+
+--- The bytes of a body.
+---@param made operations.openapi.BodyType
+---@param value any
+---@param input_schema table  of the operation
+---@return operations.openapi.Payload?
+---@return string? message
+---@return string? path  JSON Pointer into the value
+function body.encode(made, value, input_schema)
+  -- an empty table is an array where the schema says so, else an object
+  return encoder.encode(made, marked.value(value, input_schema.properties.body, input_schema))
+end
+
+return body

@@ -1,0 +1,140 @@
+--- The configuration of an import: what there is, checked before anything is read.
+local argument = require("operations.base.argument")
+local deep_object = require("operations.openapi.deep_object")
+local header_field = require("operations.net.http.header_field")
+local http = require("operations.net.http")
+local http_retry = require("operations.net.http.retry")
+local location = require("operations.openapi.location")
+local members = require("operations.base.members")
+local reconnect = require("operations.openapi.reconnect")
+
+local config = {}
+
+---@class operations.openapi.Config
+---@field namespace? string  default: the document's title
+---@field base_url? string  instead of the document's servers
+---@field server_variables? table<string, string>  instead of their defaults
+---@field server? integer|string  which of several servers: its place in the list, its name (3.2), description or URL as
+---  the document writes it; default 1
+---@field content_types? string[]  request bodies: the media types to prefer where an operation takes several
+---@field deep_arrays? "brackets"|"indices"|"repeat"  how `deepObject` writes arrays: a[] (of objects a[0], the
+---  default), a[0] or a
+---@field files? boolean  may `{ path = }` name files of this machine to send? Default: not where accessControl opens
+---  the operations to others
+---@field auth? table  { schemeName = value | table | function(context) }, or { type = "bearer", token = }, or
+---  { type = "basic", username =, password = }, or { type = "apiKey", token = }; functions are called per request.
+---  For OAuth 2 also { type = "oauth2", client_id =, client_secret =, refresh_token =, token_endpoint =, scope = } as
+---  of `operations.oauth.token_source`; for mutual TLS { type = "mutualTLS", cert_file =, key_file = }
+---@field headers? table<string, string>  sent with every request
+---@field timeout? integer  ms for a whole call, for streams until the first byte
+---@field max_body? integer  bytes of a response
+---@field idle_timeout? integer  ms of silence after which a stream has failed; none when absent
+---@field retry? boolean|operations.RetryPolicy  try idempotent calls again, as `operations.http` does; off when absent
+---@field reconnect? boolean|operations.openapi.Reconnect  open streams of server-sent events again when they end or
+---  fail, with the last event id; off when absent
+---@field done? string  the data of an event, or a line, that ends a stream, such as "[DONE]"; is not an item itself
+---@field jar? operations.CookieJar  from `operations.http`'s `jar()`; of this API alone
+---@field ca_file? string  certificates to trust instead of the system's
+---@field proxy? string|false  instead of the environment's
+---@field encoded_slashes? boolean  false: refuse path parameters with a slash or backslash, for servers that decode
+---  "..%2Fx" before they resolve it (nginx as a proxy does); when absent such values are sent, encoded
+---@field max_event? integer  bytes of one item of a stream, default 1 MiB
+---@field accessControl? operations.AccessControl|fun(definition: table): operations.AccessControl?
+---@field include? string[]|fun(info: table): boolean  operationIds, names or tags
+---@field exclude? string[]|fun(info: table): boolean
+---@field remote_refs? boolean  fetch what `$ref`s name by URL; default false
+---@field eager? boolean  make every schema at once, so that the report is complete from the start
+---@field next_page? fun(envelope: operations.Envelope, input: table): string|table?  of `registry:pages`: URL or input
+---  of the next page, nil behind the last one; default: the answer's Link header or the document's links
+---@field http? table  HTTP client: `request(message)`, `open(message)`; default `operations.http`
+
+local kinds = {
+  namespace = "string", base_url = "string", server_variables = "table", server = "number or string",
+  content_types = "table", deep_arrays = "string", files = "boolean", next_page = "function", auth = "table",
+  headers = "table", timeout = "number", max_body = "number", max_event = "number",
+  accessControl = "table or function", include = "table or function", exclude = "table or function",
+  eager = "boolean", remote_refs = "boolean", http = "table", idle_timeout = "number", retry = "boolean or table",
+  reconnect = "boolean or table", done = "string", jar = "table", ca_file = "string", proxy = "string or false",
+  encoded_slashes = "boolean",
+}
+
+--- Raises at the caller of `from_openapi.file` and the like.
+local function wrong(depth, message, ...)
+  error(("from_openapi: " .. message):format(...), depth + 3)
+end
+
+local function check_headers(headers)
+  for key, value in pairs(headers or {}) do
+    if not header_field.is_token(key) then
+      wrong(2, "config.headers: %q is no header name", tostring(key))
+    elseif type(value) ~= "string" or value:find(header_field.control) then
+      wrong(2, "config.headers: the value of %s must be a string without control characters", key)
+    end
+  end
+end
+
+--- Checks a configuration; what is wrong is misuse and raises.
+---@param given? operations.openapi.Config
+---@return operations.openapi.Config  a copy, ready for use
+function config.check(given)
+  if given ~= nil and type(given) ~= "table" then
+    wrong(1, "config: expected a table, got %s", type(given))
+  end
+  local copy = members.merged(given)
+  argument.options(copy, kinds, "from_openapi", 4)
+  check_headers(copy.headers)
+  copy.http = copy.http or http
+  http_retry.policy(copy.retry)
+  local problem
+  copy.reconnect, problem = reconnect.policy(copy.reconnect)
+  if problem then
+    wrong(1, "config.reconnect: %s", problem)
+  elseif copy.deep_arrays and not deep_object.item_names[copy.deep_arrays] then
+    wrong(1, "config.deep_arrays: expected brackets, indices or repeat, got %q", copy.deep_arrays)
+  end
+  if copy.base_url then
+    local base, message = location.base(copy.base_url)
+    if not base then
+      wrong(1, "config.base_url %s", message)
+    end
+    copy.base_url = base
+  end
+  return copy
+end
+
+local function named_in(filter, info)
+  if type(filter) == "function" then
+    return filter(info)
+  end
+  local names = { [info.name] = true, [info.operationId or info.name] = true }
+  for _, tag in ipairs(info.tags) do
+    names[tag] = true
+  end
+  for _, wanted in ipairs(filter) do
+    if names[wanted] then
+      return true
+    end
+  end
+  return false
+end
+
+--- May operations send files of this machine that their input names?
+---@param options operations.openapi.Config
+---@return boolean
+function config.may_send_files(options)
+  if options.files == nil then
+    return options.accessControl == nil
+  end
+  return options.files
+end
+
+--- Does the configuration ask for this operation?
+---@param options operations.openapi.Config
+---@param info { method: string, path: string, operationId: string?, name: string, tags: string[] }
+---@return boolean
+function config.wants(options, info)
+  return (options.include == nil or named_in(options.include, info))
+    and not (options.exclude ~= nil and named_in(options.exclude, info))
+end
+
+return config

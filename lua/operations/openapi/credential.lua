@@ -1,0 +1,261 @@
+--- What one request carries to prove who calls: made of what is configured for a security scheme. Values live here
+--- and in the request; no error tells them.
+local base64 = require("operations.base.base64")
+local core = require("operations.core")
+local errors = require("operations.base.error")
+local secrets = require("operations.base.secrets")
+
+local credential = {}
+
+---@class operations.openapi.Credential
+---@field location "header"|"query"|"cookie"|"tls"
+---@field name string
+---@field value string
+---@field secrets? string[]  what else of it must not be shown
+---@field cert_file? string  of "tls": as `operations.http` takes them
+---@field key_file? string
+---@field key_password? string
+---@field refuse? fun()      the server did not take it; another one can be had
+
+---@class operations.openapi.CredentialStep
+---@field kind "apiKey"|"basic"|"bearer"|"oauth"|"mutualTLS"
+---@field scheme table  Security Scheme Object
+---@field name string
+---@field value any  as configured
+---@field source? operations.oauth.TokenSource  of "oauth"
+---@field problem? string  why there can be none
+---@field made? operations.openapi.Credential  once it is made of a value that does not change
+
+local function secret(value, ...)
+  if type(value) == "table" then
+    for _, key in ipairs({ ... }) do
+      if value[key] ~= nil then
+        return value[key]
+      end
+    end
+    return nil
+  end
+  return value
+end
+
+local makers = {}
+
+function makers.apiKey(scheme, value)
+  return { location = scheme["in"], name = scheme.name, value = secret(value, "value", "token", "key") }
+end
+
+local function bearer(token)
+  if type(token) ~= "string" then
+    return nil
+  end
+  return { location = "header", name = "Authorization", value = "Bearer " .. token, secrets = { token } }
+end
+
+function makers.bearer(_, value)
+  return bearer(secret(value, "token", "value"))
+end
+
+function makers.basic(_, value)
+  local pair = value
+  if type(value) == "table" then
+    pair = type(value.username) == "string" and not value.username:find(":", 1, true)
+      and value.username .. ":" .. tostring(value.password or "") or nil
+  end
+  if type(pair) ~= "string" then
+    return nil
+  end
+  local encoded = base64.encode(pair)
+  return {
+    location = "header", name = "Authorization", value = "Basic " .. encoded,
+    secrets = { encoded, pair, pair:match(":(.*)$") },
+  }
+end
+
+local function is_path(value)
+  return type(value) == "string" and value ~= ""
+end
+
+--- A client certificate belongs to the connection, not to the request.
+function makers.mutualTLS(_, value)
+  if type(value) ~= "table" or not is_path(value.cert_file) then
+    return nil
+  end
+  return {
+    location = "tls", name = "", value = "", cert_file = value.cert_file, key_file = value.key_file,
+    key_password = value.key_password, secrets = { value.key_password },
+  }
+end
+
+local function from_source(step)
+  local token, err = step.source:get()
+  if not token then
+    return nil, err
+  end
+  local made = bearer(token)
+  function made.refuse()
+    step.source:refuse(token)
+  end
+  return made
+end
+
+--- Calls `value`, or the secret within it, when it is a function: credentials may change between requests.
+local function current(value, context)
+  if type(value) == "function" then
+    return value(context)
+  elseif type(value) ~= "table" then
+    return value
+  end
+  local copy = {}
+  for key, item in pairs(value) do
+    if type(item) == "function" then
+      local result, err = item(context)
+      if result == nil then
+        return nil, err
+      end
+      item = result
+    end
+    copy[key] = item
+  end
+  return copy
+end
+
+local function failure(step, reason)
+  return errors.new("EXECUTION_ERROR", ("no credential for the security scheme %q: %s"):format(step.name, reason),
+    { kind = "credential", scheme = step.name })
+end
+
+local function make(step, context)
+  if step.made then
+    return step.made
+  elseif step.problem then
+    return nil, failure(step, step.problem)
+  elseif step.source then
+    return from_source(step)
+  end
+  local value, err = current(step.value, context)
+  if value == nil and core.is_error(err) then
+    return nil, err
+  end
+  local made = value ~= nil and makers[step.kind](step.scheme, value)
+  if not made or type(made.value) ~= "string" then
+    return nil, failure(step, "the configured value gives none")
+  elseif made.value:find("[%z\1-\31\127]") then
+    return nil, failure(step, "it holds control characters")
+  end
+  if made.location == "header" then
+    made.value = made.value:match("^ *(.-) *$")
+  end
+  step.made = type(step.value) == "string" and made or nil -- the same every time
+  return made
+end
+
+--- Makes the credentials of one request.
+---@param steps operations.openapi.CredentialStep[]
+---@param context any  handed to functions in config.auth
+---@return operations.openapi.Credential[]? credentials
+---@return operations.Error? err
+function credential.make(steps, context)
+  local list = {}
+  for i, step in ipairs(steps) do
+    local made, err = make(step, context)
+    if not made then
+      return nil, err
+    end
+    list[i] = made
+  end
+  return list
+end
+
+--- An error without the credentials that its message or details quote: a URL's query, a server's answer.
+---@param err operations.Error
+---@param list operations.openapi.Credential[]
+---@return operations.Error
+function credential.redact(err, list)
+  local texts = {}
+  for _, made in ipairs(list) do
+    secrets.add(texts, made.value)
+    for _, text in pairs(made.secrets or {}) do
+      secrets.add(texts, text)
+    end
+  end
+  if #texts == 0 or not core.is_error(err) then
+    return err
+  end
+  return errors.new(err.code, secrets.hide(err.message, texts), secrets.hide(err.details, texts))
+end
+
+--- The server took none of these: those that can be had anew will be.
+---@param list operations.openapi.Credential[]
+---@return boolean any  is there such a one
+function credential.refuse(list)
+  local any = false
+  for _, made in ipairs(list) do
+    if made.refuse then
+      made.refuse()
+      any = true
+    end
+  end
+  return any
+end
+
+--- Makes of a request's message what the credentials ask of its connection.
+---@param message table
+---@param list operations.openapi.Credential[]
+function credential.bind(message, list)
+  for _, made in ipairs(list) do
+    if made.location == "tls" then
+      message.cert_file, message.key_file, message.key_password = made.cert_file, made.key_file, made.key_password
+    end
+  end
+end
+
+local telling = { "auth", "cookie", "credential", "key", "password", "secret", "session", "signature", "token" }
+
+-- Is a header of this name one for credentials, as far as its name tells?
+local function is_telling(name)
+  for _, word in ipairs(telling) do
+    if name:lower():find(word, 1, true) then
+      return true
+    end
+  end
+  return false
+end
+
+--- Configured headers that hold credentials, to be kept out of errors as those are.
+---@param headers? table<string, string>
+---@return operations.openapi.Credential[]
+function credential.configured(headers)
+  local list = {}
+  for name, value in pairs(headers or {}) do
+    if is_telling(name) then
+      list[#list + 1] = { location = "header", name = name, value = value, secrets = { value:match("^%a+ +(.+)$") } }
+    end
+  end
+  return list
+end
+
+local authorization = { location = "header", name = "Authorization" }
+
+--- What of a request is meant for its origin alone: the headers and the parameters of the query that hold credentials,
+--- and the configured headers.
+---@param steps operations.openapi.CredentialStep[]
+---@param headers? table<string, string>
+---@return string[] headers
+---@return string[]? query
+function credential.bound(steps, headers)
+  local names, query = {}, {}
+  for name in pairs(headers or {}) do
+    names[#names + 1] = name
+  end
+  for _, step in ipairs(steps) do
+    local place = step.kind == "apiKey" and { location = step.scheme["in"], name = step.scheme.name } or authorization
+    if place.location == "header" then
+      names[#names + 1] = place.name
+    elseif place.location == "query" then
+      query[#query + 1] = place.name
+    end
+  end
+  return names, #query > 0 and query or nil
+end
+
+return credential

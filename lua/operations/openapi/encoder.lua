@@ -1,0 +1,112 @@
+--- How a value becomes the bytes of a body, by the kind of its media type.
+local core = require("operations.core")
+local file_value = require("operations.openapi.file_value")
+local form = require("operations.openapi.form")
+local json = require("operations.base.json")
+local media = require("operations.openapi.media")
+local multipart = require("operations.openapi.multipart")
+local part = require("operations.openapi.part")
+
+local encoder = {}
+
+---@class operations.openapi.Payload
+---@field data string|{ read: function, close: function, again: boolean }
+---@field size? integer  of what is read; nil when nobody knows
+---@field content_type string
+
+local kinds = {}
+
+-- The JSON text; or nil, what is wrong and where.
+local function json_text(value)
+  local text, err = json.encode(value)
+  if text then
+    return text
+  end
+  local path = err.details.path
+  return nil, path == "" and err.message or err.message:sub(#path + #": " + 1), path
+end
+
+function kinds.json(value, plan)
+  local text, message, path = json_text(value)
+  return text and { data = text, content_type = plan.content_type }, message, path
+end
+
+function kinds.form(value, plan)
+  local text, message, path = form.text(plan.fields, value)
+  return text and { data = text, content_type = plan.content_type }, message, path
+end
+
+function kinds.multipart(value, plan)
+  local parts, message, path = part.value(plan.fields, value, plan)
+  if not parts then
+    return nil, message, path
+  end
+  local data, size, boundary = multipart.body(parts)
+  return { data = data, size = size, content_type = ("%s; boundary=%s"):format(plan.content_type, boundary) }
+end
+
+-- JSON texts one behind the other, between a mark before and one behind each (NDJSON; RFC 7464).
+local function sequence(value, before, plan)
+  if type(value) == "string" then
+    return { data = value, content_type = plan.content_type }
+  elseif core.kind(value) ~= "array" then
+    return nil, "expected an array, each item being one JSON text, or the whole as a string", ""
+  end
+  local texts = {}
+  for i = 1, #value do
+    local text, message, path = json_text(value[i])
+    if not text then
+      return nil, message, "/" .. i - 1 .. path
+    end
+    texts[i] = before .. text .. "\n"
+  end
+  return { data = table.concat(texts), content_type = plan.content_type }
+end
+
+function kinds.lines(value, plan)
+  return sequence(value, "", plan)
+end
+
+function kinds.sequence(value, plan)
+  return sequence(value, "\30", plan)
+end
+
+--- Text, bytes, XML: sent as they are given.
+function kinds.bytes(value, plan)
+  local content, message, path = file_value.content(value, plan.files)
+  if not content then
+    return nil, message, path
+  end
+  local data = content.text
+  if not data then
+    data = { read = content.read, close = content.close, again = not content.once }
+  end
+  return { data = data, size = content.size, content_type = content.content_type or plan.content_type }
+end
+
+--- The kind of a media type; nil for one that nothing here can make.
+---@param essence string
+---@return "json"|"form"|"multipart"|"lines"|"sequence"|"bytes"|nil
+function encoder.kind(essence)
+  if media.is_json(essence) or essence == "*/*" or essence == "application/*" or essence == "application/*+json" then
+    return "json"
+  elseif essence == "application/x-www-form-urlencoded" then
+    return "form"
+  elseif essence:find("^multipart/") then
+    return "multipart"
+  end
+  local stream = media.stream_kind(essence)
+  return not stream and "bytes" or stream ~= "events" and stream or nil
+end
+
+--- Makes the bytes of a body.
+---@param plan operations.openapi.BodyType
+---@param value any
+---@return operations.openapi.Payload?
+---@return string? message
+---@return string? path  JSON Pointer into the value
+function encoder.encode(plan, value)
+  return kinds[plan.kind](value, plan)
+end
+
+return encoder

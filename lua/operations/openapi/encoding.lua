@@ -1,0 +1,247 @@
+--- Reads what a document says about the properties of a form or multipart body: their Encoding Objects, and what
+--- follows from their schemas where it says nothing (OpenAPI 3.0.4, 3.1.1 and 3.2.0, "Encoding Object").
+local header_field = require("operations.net.http.header_field")
+local media = require("operations.openapi.media")
+
+local encoding = {}
+
+---@class operations.openapi.PartField : operations.openapi.Field
+---@field default_type? string  of a part without a `contentType`; nil for text
+---@field file? boolean         the value may be a file
+---@field headers? table<string, string>  of the part: the defaults of those that the document declares
+---@field required_headers? string[]
+
+-- Arrays in arrays are looked into this deep.
+local MAX_DEPTH = 16
+
+local combinators = { "allOf", "anyOf", "oneOf" }
+
+local function search_in(build, place, visit, seen)
+  local target = place and build.source:follow(place)
+  if not target or type(target.node) ~= "table" or seen[target.node] then
+    return nil
+  end
+  seen[target.node] = true
+  local found = visit(target)
+  for _, key in ipairs(combinators) do
+    local branches = target.node[key]
+    for i = 1, found == nil and type(branches) == "table" and #branches or 0 do
+      local pointer = target.pointer .. "/" .. key .. "/" .. i - 1
+      found = search_in(build, { node = branches[i], file = target.file, pointer = pointer }, visit, seen)
+      if found ~= nil then
+        return found
+      end
+    end
+  end
+  return found
+end
+
+-- Calls `visit` with a schema and those that it is combined of, each once; what `visit` returns first is the result.
+local function search(build, place, visit)
+  return search_in(build, place, visit, {})
+end
+
+local function type_of(node)
+  local kind = node.type
+  for _, name in ipairs(type(kind) == "table" and kind or {}) do
+    if name ~= "null" then
+      return name
+    end
+  end
+  if type(kind) == "string" and kind ~= "null" then
+    return kind
+  end
+  return node.properties and "object" or node.items and "array" or nil
+end
+
+local function child(target, key)
+  return { node = target.node[key], file = target.file, pointer = target.pointer .. "/" .. key }
+end
+
+-- What a schema without a type still says of itself.
+local function says_nothing(node)
+  for _, key in ipairs({ "type", "properties", "items", "allOf", "anyOf", "oneOf", "enum", "const", "$ref" }) do
+    if node[key] ~= nil then
+      return false
+    end
+  end
+  return true
+end
+
+-- RFC 2045, 6.2: these change no byte.
+local identities = { binary = true, ["8bit"] = true, ["7bit"] = true }
+
+local function of_string(node)
+  local coding = node.contentEncoding
+  if node.format == "binary" or identities[coding] or coding == nil and node.contentMediaType ~= nil then
+    return { default_type = "application/octet-stream", file = true }
+  elseif node.format == "byte" or coding ~= nil then
+    return { default_type = "application/octet-stream" }
+  end
+  return { text = true }
+end
+
+local of_schema
+
+local function of_array(build, target, depth)
+  local items = target.node.items ~= nil and of_schema(build, child(target, "items"), depth + 1) or {}
+  if items.is_array then
+    return { is_array = true, default_type = "application/json" }
+  end
+  items.is_array = true
+  return items
+end
+
+-- How values of a schema are sent where no Encoding Object says so.
+function of_schema(build, place, depth)
+  return search(build, place, function(target)
+    local kind = type_of(target.node)
+    if kind == "array" then
+      return of_array(build, target, depth)
+    elseif kind == "object" then
+      return { default_type = "application/json" }
+    elseif kind == "string" then
+      return of_string(target.node)
+    elseif kind then
+      return { text = true }
+    elseif says_nothing(target.node) and depth <= MAX_DEPTH then
+      return { default_type = "application/octet-stream", file = true }
+    end
+  end) or {}
+end
+
+local function first_type(text)
+  local first = type(text) == "string" and text:match("^%s*([^,]-)%s*,") or text
+  first = type(first) == "string" and first:match("^%s*(.-)%s*$")
+  return first and first:find("/", 1, true) and not first:find("[*%c]") and first or nil
+end
+
+local function read_style(build, place, field)
+  local node = place.node
+  if node.style == nil and node.explode == nil and node.allowReserved == nil then
+    return
+  end
+  field.style = type(node.style) == "string" and node.style or "form"
+  field.explode = node.explode
+  if type(node.explode) ~= "boolean" then
+    field.explode = field.style == "form"
+  end
+  field.reserved = node.allowReserved == true
+  field.arrays = build.config.deep_arrays
+end
+
+local function header_default(build, place, name)
+  local header = build.source:child(place, name)
+  local schema = header and build.source:child(header, "schema")
+  local value = schema and (schema.node.const or schema.node.default)
+  return type(value) == "string" and value or nil, header and header.node.required == true
+end
+
+local function read_headers(build, place, field)
+  local headers = build.source:child(place, "headers")
+  for name in pairs(headers and headers.node or {}) do
+    if header_field.is_token(name) and name:lower() ~= "content-type" then
+      local default, required = header_default(build, headers, name)
+      field.headers = field.headers or {}
+      field.headers[name] = default
+      if required and not default then
+        field.required_headers = field.required_headers or {}
+        table.insert(field.required_headers, name)
+      end
+    end
+  end
+end
+
+-- The properties of a body's schema and of what it is combined of, by name; and the names of those it requires.
+local function properties_of(build, place)
+  local found, required = {}, {}
+  search(build, place, function(target)
+    for _, name in ipairs(type(target.node.required) == "table" and target.node.required or {}) do
+      required[name] = true
+    end
+    for name in pairs(type(target.node.properties) == "table" and target.node.properties or {}) do
+      if type(name) == "string" and not found[name] then
+        local properties = child(target, "properties")
+        found[name] = { node = properties.node[name], file = target.file, pointer = properties.pointer .. "/" .. name }
+      end
+    end
+  end)
+  return found, required
+end
+
+-- What an Encoding Object adds to what follows from the schema. 3.0 knows styles for forms only.
+local function read_entry(build, entry, field, is_multipart)
+  field.content_type = first_type(entry.node.contentType)
+  if not is_multipart or not build.converter.old then
+    read_style(build, entry, field)
+  end
+  read_headers(build, entry, field)
+end
+
+--- Reads how each property of a body is sent.
+---@param build table
+---@param place operations.openapi.Place  the Media Type Object
+---@param is_multipart boolean
+---@return table<string, operations.openapi.PartField> fields
+---@return boolean needs_file  must one of them be a file?
+function encoding.fields(build, place, is_multipart)
+  local fields, needs_file = {}, false
+  local properties, required = properties_of(build, place.node.schema ~= nil and child(place, "schema") or nil)
+  for name, property in pairs(properties) do
+    fields[name] = of_schema(build, property, 0)
+    needs_file = needs_file or fields[name].file == true and required[name] == true
+  end
+  local all = build.source:child(place, "encoding")
+  for name in pairs(all and all.node or {}) do
+    local entry = build.source:child(all, name)
+    if entry then
+      local field = fields[name] or {}
+      fields[name] = field
+      read_entry(build, entry, field, is_multipart)
+    end
+  end
+  return fields, needs_file
+end
+
+-- How one unnamed part is sent: by the schema of its place and its Encoding Object.
+local function position(build, schema, entry)
+  local field = schema and of_schema(build, schema, 0) or {}
+  if entry then
+    read_entry(build, entry, field, true)
+  end
+  return field
+end
+
+--- Reads how the unnamed parts of a multipart body are sent (3.2: `prefixEncoding`, `itemEncoding`).
+---@param build table
+---@param place operations.openapi.Place  the Media Type Object
+---@return { prefix: operations.openapi.PartField[], items: operations.openapi.PartField }
+function encoding.positions(build, place)
+  local schema, items = build.source:child(place, "schema"), nil
+  local prefix = schema and build.source:child(schema, "prefixItems")
+  local encodings = build.source:child(place, "prefixEncoding")
+  if place.node.itemSchema ~= nil then
+    items = child(place, "itemSchema")
+  elseif schema and schema.node.items ~= nil then
+    items = child(schema, "items")
+  end
+  local found = { prefix = {}, items = position(build, items, build.source:child(place, "itemEncoding")) }
+  for i = 1, math.max(prefix and #prefix.node or 0, encodings and #encodings.node or 0) do
+    found.prefix[i] = position(build, prefix and prefix.node[i] ~= nil and child(prefix, i) or items,
+      encodings and build.source:child(encodings, i))
+  end
+  return found
+end
+
+--- May the value of a property be a file: where its schema says so, or its media type is neither text's nor JSON's?
+---@param field? operations.openapi.PartField
+---@return boolean
+function encoding.may_be_file(field)
+  if not field or field.file then
+    return field ~= nil
+  end
+  local essence = media.essence(field.content_type)
+  return field.text == true and essence ~= "" and essence ~= "text/plain" and not media.is_json(essence)
+end
+
+return encoding

@@ -1,0 +1,95 @@
+--- Operations of an HTTP API from its OpenAPI document (3.0, 3.1, 3.2, Swagger 2.0; JSON or YAML).
+---
+--- `document`, `file` and `url` return a list of definitions for `registry:register_all`, and a report: what of the
+--- document could not be taken over, each `{ pointer, message, operation? }`. A broken one never costs the others.
+---
+--- * Schemas and requests are made when an operation is first needed, so a document of a thousand operations is there
+---   as soon as it is read. The report grows as that happens; `config.eager` makes everything at once.
+--- * The input is one flat object: parameters by name, and `body`. A name that is used twice is told apart as
+---   `query.id`, `header.id`. What no parameter is called is refused.
+--- * GET, HEAD and QUERY are queries, other methods mutations; responses of `text/event-stream`, NDJSON or JSON lines
+---   make subscriptions. Where an operation answers either way, the subscription is called `<name>_stream`.
+--- * The result is the body; an HTTP error status is an error object `HTTP_<status>` with
+---   `details = { statusCode, headers, body }`.
+--- * Without `config.accessControl`, `_meta.exposed` is false: the program itself may call the operation, servers do
+---   not offer it to others.
+local argument = require("operations.base.argument")
+local config = require("operations.openapi.config")
+local errors = require("operations.base.error")
+local loader = require("operations.openapi.loader")
+local location = require("operations.openapi.location")
+local text = require("operations.openapi.text")
+
+---@class operations.from_openapi
+local from_openapi = {}
+
+--- How the document's `$ref`s are read: URLs when `config.remote_refs` says so, files when the document is one.
+local function reader(options, base, read)
+  return function(where)
+    if location.is_url(where) then
+      if not options.remote_refs then
+        return nil, ("refers to %s; config.remote_refs = true would fetch it"):format(where)
+      end
+      local bytes, err = text.fetch(where, base, options)
+      return bytes, not bytes and "cannot be read: " .. err.message or nil
+    elseif not read or where:find("^%a[%w+.-]+:") then
+      return nil, ("refers to %s; only files may refer to other files"):format(where)
+    end
+    local bytes, message = read(where)
+    return bytes, message and "cannot be read: " .. message
+  end
+end
+
+--- Makes definitions of a parsed document. The document is not changed, and must not be afterwards.
+---@param doc table
+---@param options? operations.openapi.Config
+---@return operations.Definition[]? definitions
+---@return operations.openapi.Problem[]|operations.Error report
+function from_openapi.document(doc, options)
+  argument.expect(doc, "table", 1, "document")
+  local checked = config.check(options)
+  return loader.load(doc, checked, nil, reader(checked))
+end
+
+--- Reads a document from a file, JSON or YAML; `$ref`s may lead to files beside it.
+---@param path string
+---@param options? operations.openapi.Config
+---@return operations.Definition[]? definitions
+---@return operations.openapi.Problem[]|operations.Error report
+function from_openapi.file(path, options)
+  argument.expect(path, "string", 1, "file")
+  local checked = config.check(options)
+  local bytes, message = text.read(path)
+  if not bytes then
+    return nil, errors.new("EXECUTION_ERROR", message, { kind = "file", location = path })
+  end
+  local root, err = text.parse(bytes, path)
+  if not root then
+    return nil, err
+  end
+  return loader.load(root, checked, path, reader(checked, nil, text.read))
+end
+
+--- Fetches a document; relative server URLs are resolved against its URL, after redirects. What its `$ref`s name
+--- elsewhere is fetched when `config.remote_refs` says so.
+---@param address string  http or https
+---@param options? operations.openapi.Config
+---@return operations.Definition[]? definitions
+---@return operations.openapi.Problem[]|operations.Error report
+function from_openapi.url(address, options)
+  if type(address) ~= "string" or not location.is_url(address) then
+    error("bad argument #1 to 'url' (an http or https URL expected)", 2)
+  end
+  local checked = config.check(options)
+  local bytes, where = text.fetch(address, address, checked)
+  if not bytes then
+    return nil, where
+  end
+  local root, err = text.parse(bytes, where)
+  if not root then
+    return nil, err
+  end
+  return loader.load(root, checked, where, reader(checked, address))
+end
+
+return from_openapi

@@ -1,0 +1,211 @@
+--- What an operation takes: its parameters and its body, as one flat input object and as the plan of a request.
+local body = require("operations.openapi.body")
+local choice = require("operations.openapi.choice")
+local header_field = require("operations.net.http.header_field")
+local media = require("operations.openapi.media")
+local members = require("operations.base.members")
+local parameter = require("operations.openapi.parameter")
+
+local inputs = {}
+
+-- OpenAPI: parameters of these names are ignored; media types and security schemes say what they hold.
+local ignored_headers = { accept = true, ["content-type"] = true, authorization = true }
+
+-- The HTTP client knows these better than any caller: how long a body is, which codings it undoes.
+local own_headers = { ["content-length"] = true, ["transfer-encoding"] = true, ["accept-encoding"] = true }
+
+local function describe(schema, node)
+  if type(node.description) ~= "string" and node.deprecated ~= true or schema == false then
+    return schema
+  end
+  local copy = members.merged(type(schema) == "table" and schema or nil)
+  copy.description = type(node.description) == "string" and node.description or copy.description
+  copy.deprecated = node.deprecated == true or copy.deprecated
+  return copy
+end
+
+local function known(build, place)
+  local node = place.node
+  if type(node.name) ~= "string" or node.name == "" then
+    return nil, "the parameter has no name"
+  elseif type(node["in"]) ~= "string" or not parameter.default_style(node["in"]) then
+    return nil, ("the parameter %q has no known location (in: %s)"):format(node.name, tostring(node["in"]))
+  elseif node["in"] == "header" and not header_field.is_token(node.name) then
+    return nil, ("%q is no header name"):format(node.name)
+  elseif node["in"] == "header" and ignored_headers[node.name:lower()] then
+    return nil, ("the header parameter %q is ignored, as OpenAPI says"):format(node.name)
+  elseif node["in"] == "header" and own_headers[node.name:lower()] then
+    return nil, ("the header parameter %q is ignored: the HTTP client sets it"):format(node.name)
+  elseif node["in"] == "path" and not build.template_names[node.name] then
+    return nil, ("the path has no {%s}"):format(node.name)
+  end
+  return true
+end
+
+--- Adds the parameters of a list; one of the same name and location replaces that of the path item.
+local function collect(build, owner, list, index)
+  local array = type(owner.node) == "table" and owner.node.parameters
+  for i = 1, type(array) == "table" and #array or 0 do
+    local pointer = owner.pointer .. "/parameters/" .. i - 1
+    local place, message = build.source:follow({ node = array[i], file = owner.file, pointer = pointer })
+    local ok = place and type(place.node) == "table"
+    if ok then
+      ok, message = known(build, place)
+    end
+    if ok then
+      local id = place.node["in"] .. " " .. place.node.name
+      index[id] = index[id] or #list + 1
+      list[index[id]] = place
+    else
+      build.report(pointer, message or "expected a parameter")
+    end
+  end
+end
+
+--- Path templates name parameters that some documents forget to declare: they are strings.
+local function add_undeclared(build, list, index)
+  for _, name in ipairs(build.template_names) do
+    if not index["path " .. name] then
+      build.report(build.pointer, ("the path parameter {%s} is not declared; it is taken for a string"):format(name))
+      local node = { name = name, ["in"] = "path", required = true, schema = { type = "string" } }
+      list[#list + 1] = { node = node, file = build.file, pointer = build.pointer }
+      index["path " .. name] = #list
+    end
+  end
+end
+
+local function style_of(build, place)
+  local node = place.node
+  local style = node.style
+  if style == nil then
+    return parameter.default_style(node["in"])
+  elseif type(style) ~= "string" or not parameter.has_style(node["in"], style) then
+    build.report(place.pointer .. "/style",
+      ("style %s does not exist in: %s; the default is used"):format(tostring(style), node["in"]))
+    return parameter.default_style(node["in"])
+  end
+  return style
+end
+
+local function content_of(node)
+  local name = node.schema == nil and media.names(node.content)[1]
+  return name or nil
+end
+
+local function schema_place(build, place)
+  local name = content_of(place.node)
+  if not name then
+    return place.node.schema ~= nil
+      and { node = place.node.schema, file = place.file, pointer = place.pointer .. "/schema" }
+  end
+  local content = build.source:child(place, "content")
+  local kind = content and build.source:child(content, name)
+  return kind and kind.node.schema ~= nil
+    and { node = kind.node.schema, file = kind.file, pointer = kind.pointer .. "/schema" }
+end
+
+-- Before 3.2 `allowReserved` was for queries alone.
+local function may_be_reserved(build, location)
+  return location == "query" or location ~= "header" and tostring(build.source.file.root.openapi):find("^3%.2") ~= nil
+end
+
+local function plan_parameter(build, place, key)
+  local node = place.node
+  local style = style_of(build, place)
+  local explode = node.explode
+  if type(explode) ~= "boolean" then
+    explode = style == "form" or style == "cookie"
+  end
+  local content = content_of(node)
+  return {
+    name = node.name,
+    key = key,
+    location = node["in"],
+    style = style,
+    explode = explode,
+    required = node.required == true or node["in"] == "path",
+    reserved = node.allowReserved == true and may_be_reserved(build, node["in"]),
+    media = content and media.essence(content) or node["in"] == "querystring" and "text/plain" or nil,
+    arrays = style == "deepObject" and build.config.deep_arrays or nil,
+    empty = node.allowEmptyValue == true and node["in"] == "query" and not content or nil,
+  }
+end
+
+--- Names used in two locations, and `body` and `contentType` beside a body, get their location in front; once more
+--- where a parameter is really called that.
+local function keys_of(build, list, request_body)
+  local uses, keys = {}, {}
+  if request_body then
+    uses.body, uses[request_body.key or "body"] = 1, 1
+  end
+  for _, place in ipairs(list) do
+    uses[place.node.name] = (uses[place.node.name] or 0) + 1
+  end
+  for i, place in ipairs(list) do
+    local name, location = place.node.name, place.node["in"]
+    keys[i] = name
+    if uses[name] > 1 then
+      repeat
+        keys[i] = location .. "." .. keys[i]
+      until not uses[keys[i]]
+      uses[keys[i]] = 1
+      build.report(place.pointer, ("the name %q is used twice; the input calls this one %q"):format(name, keys[i]))
+    end
+  end
+  return keys
+end
+
+local function parameter_schema(build, place, from, plan, used)
+  local schema = from and build.converter:convert(from, "input", used) or {}
+  if plan.empty and schema ~= true then
+    schema = { anyOf = { schema, { const = "" } } }
+  end
+  return describe(schema, place.node)
+end
+
+local function add_body(build, request_body, properties, direction, used)
+  local schema = body.schema(build, request_body, direction, used)
+  properties.body = request_body.description and describe(schema, request_body) or schema
+  if request_body.key then
+    properties[request_body.key] = choice.schema(request_body)
+  end
+end
+
+local function gather(build, item, operation)
+  local list, index = {}, {}
+  collect(build, item, list, index)
+  collect(build, operation, list, index)
+  add_undeclared(build, list, index)
+  return list
+end
+
+--- Reads parameters and body of an operation.
+---@param build table  the operation being built: source, converter, report, file, pointer, template_names
+---@param item operations.openapi.Place
+---@param operation operations.openapi.Place
+---@param method string
+---@return { parameters: operations.openapi.Parameter[], body: table?, schema: table }
+function inputs.read(build, item, operation, method)
+  local direction = method == "PATCH" and "patch" or "input"
+  local request_body = body.read(build, operation)
+  local list = gather(build, item, operation)
+  local keys = keys_of(build, list, request_body)
+  local schema = { type = "object", properties = {}, additionalProperties = false }
+  local result, required, used = { parameters = {}, body = request_body }, {}, {}
+  for i, place in ipairs(list) do
+    local key, from = keys[i], schema_place(build, place)
+    local plan = plan_parameter(build, place, key)
+    result.parameters[i] = plan
+    schema.properties[key] = parameter_schema(build, place, from, plan, used)
+    required[#required + 1] = plan.required and key or nil
+  end
+  if request_body then
+    add_body(build, request_body, schema.properties, direction, used)
+    required[#required + 1] = request_body.required and "body" or nil
+  end
+  schema.required = #required > 0 and required or nil
+  result.schema = build.converter:complete(schema, used, direction)
+  return result
+end
+
+return inputs

@@ -1,0 +1,210 @@
+--- Goes through a document and builds every operation that it can.
+local config = require("operations.openapi.config")
+local document = require("operations.openapi.document")
+local errors = require("operations.base.error")
+local header_field = require("operations.net.http.header_field")
+local json_pointer = require("operations.base.json_pointer")
+local locations = require("operations.openapi.location")
+local name = require("operations.openapi.name")
+local operation = require("operations.openapi.operation")
+local schema = require("operations.openapi.schema")
+local security = require("operations.openapi.security")
+local swagger = require("operations.openapi.swagger")
+
+local loader = {}
+
+---@class operations.openapi.Problem
+---@field pointer string  JSON Pointer, as a fragment
+---@field message string
+---@field operation? string
+
+local methods = { "get", "head", "post", "put", "patch", "delete", "options", "trace", "query" }
+
+local function sorted_keys(map)
+  local keys = {}
+  for key in pairs(map) do
+    if type(key) == "string" then
+      keys[#keys + 1] = key
+    end
+  end
+  table.sort(keys)
+  return keys
+end
+
+--- Makes the schemas of a definition now; false when there can be none, which is reported.
+local function make(definition)
+  for _, field in ipairs({ "inputSchema", "outputSchema", "errorSchemas" }) do
+    local ok, value = pcall(definition[field])
+    if not ok then
+      return false
+    end
+    definition[field] = value
+  end
+  return true
+end
+
+local function is_filled(node)
+  return type(node) == "table" and next(node) ~= nil
+end
+
+local function add_operation(shared, list, item, place, method, path)
+  if type(place.node) ~= "table" then
+    return shared.report(place.pointer, "expected an operation")
+  end
+  local info = operation.describe(method, path, place.node)
+  if not config.wants(shared.config, info) then
+    return
+  elseif shared.is_swagger then
+    item, place = swagger.operation(shared.source, item, place, shared.report)
+  end
+  if is_filled(place.node.callbacks) then
+    shared.report(place.pointer .. "/callbacks", "callbacks are calls that the API makes; nobody waits for them",
+      info.operationId or info.name)
+  end
+  local ok, result = pcall(operation.build, shared, item, place, info)
+  if not ok then
+    local flaw = operation.flaw(result, place)
+    return shared.report(flaw.pointer, flaw.message, info.operationId or info.name)
+  end
+  for _, definition in ipairs(result) do
+    if not shared.config.eager or make(definition) then
+      list[#list + 1] = definition
+    end
+  end
+end
+
+local function member(owner, key)
+  return { node = owner.node[key], file = owner.file, pointer = owner.pointer .. "/" .. json_pointer.escape(key) }
+end
+
+local function add_path(shared, list, paths, path)
+  local item, message = shared.source:follow(member(paths, path))
+  if not item or type(item.node) ~= "table" then
+    return shared.report("#/paths/" .. json_pointer.escape(path), message or "expected a path item")
+  end
+  for _, method in ipairs(methods) do
+    if item.node[method] ~= nil then
+      add_operation(shared, list, item, member(item, method), method:upper(), path)
+    elseif item.node[method:upper()] ~= nil then
+      shared.report(item.pointer .. "/" .. method:upper(), "methods are written in lower case; it is left out")
+    end
+  end
+  local more = item.node.additionalOperations
+  for _, method in ipairs(type(more) == "table" and sorted_keys(more) or {}) do
+    local owner = member(item, "additionalOperations")
+    if header_field.is_token(method) then
+      add_operation(shared, list, item, member(owner, method), method, path)
+    else
+      shared.report(owner.pointer, ("%q is no HTTP method"):format(method))
+    end
+  end
+end
+
+local function add_paths(shared, list)
+  local root = shared.source.file
+  local paths, message = shared.source:follow(member({ node = root.root, file = root, pointer = "#" }, "paths"))
+  if paths and type(paths.node) == "table" then
+    for _, path in ipairs(sorted_keys(paths.node)) do
+      if path:sub(1, 1) == "/" then
+        add_path(shared, list, paths, path)
+      elseif path:sub(1, 2) ~= "x-" then
+        shared.report(paths.pointer .. "/" .. json_pointer.escape(path), "a path must begin with /")
+      end
+    end
+  elseif message or paths.node ~= nil then
+    shared.report("#/paths", message or "expected an object")
+  end
+end
+
+--- The document's security schemes, references followed.
+local function schemes_of(source)
+  local root = source.file.root
+  local all = type(root.components) == "table" and root.components.securitySchemes
+  local schemes = {}
+  for key, node in pairs(type(all) == "table" and all or {}) do
+    local place = source:follow({ node = node, file = source.file, pointer = "#" })
+    schemes[key] = place and type(place.node) == "table" and place.node or nil
+  end
+  return schemes
+end
+
+local function check_version(root, location)
+  local version = root.openapi
+  if swagger.is_document(root) or type(version) == "string" and version:find("^3%.[012]") then
+    return true
+  end
+  local found = root.swagger ~= nil and "Swagger " .. tostring(root.swagger)
+    or type(version) == "string" and "OpenAPI " .. version
+    or version ~= nil and ("a version that is a %s, not a string"):format(type(version)) or "no version"
+  return nil, errors.new("EXECUTION_ERROR",
+    ("%s: expected a document of OpenAPI 3.0, 3.1 or 3.2 or Swagger 2.0, found %s"):format(
+      location or "document", found),
+    { kind = "version", location = location })
+end
+
+local function new_shared(source, options, report)
+  local root = source.file.root
+  local info = type(root.info) == "table" and root.info or {}
+  local told = {}
+  local function add(pointer, message, id)
+    local key = pointer .. " " .. message
+    if not told[key] then
+      told[key] = true
+      report[#report + 1] = { pointer = pointer, message = message, operation = id }
+    end
+  end
+  return {
+    source = source, config = options, report = add, sequential = tostring(root.openapi):find("^3%.2") ~= nil,
+    converter = schema.converter(source, add),
+    namespace = options.namespace or name.namespace(info.title),
+    version = type(info.version) == "string" and info.version ~= "" and info.version or nil,
+    next_name = name.counter(), schemes = schemes_of(source), error_details = {}, stream_names = {},
+  }
+end
+
+local function is_known_dialect(uri)
+  return uri == "https://json-schema.org/draft/2020-12/schema"
+    or uri:find("^https://spec%.openapis%.org/oas/3%.") ~= nil
+end
+
+local function report_rest(shared)
+  local root = shared.source.file.root
+  local dialect = root.jsonSchemaDialect
+  if is_filled(root.webhooks) then
+    shared.report("#/webhooks", "webhooks are calls that the API makes; they are no operations")
+  end
+  if type(dialect) == "string" and not is_known_dialect(dialect) then
+    shared.report("#/jsonSchemaDialect", ("schemas are read as JSON Schema 2020-12, not as %s"):format(dialect))
+  end
+  for _, problem in ipairs(security.problems(shared.schemes, shared.config.auth)) do
+    shared.report("#/components/securitySchemes" .. problem.pointer, problem.message)
+  end
+end
+
+--- Builds the definitions of a parsed document.
+---@param root table
+---@param options operations.openapi.Config  checked
+---@param location? string  where the document came from
+---@param read? fun(location: string): string?, string?  reads files that it refers to
+---@return operations.Definition[]? definitions
+---@return operations.openapi.Problem[]|operations.Error report
+function loader.load(root, options, location, read)
+  local ok, err = check_version(root, location)
+  if not ok then
+    return nil, err
+  end
+  local is_swagger = swagger.is_document(root)
+  if is_swagger then
+    root = swagger.document(root, location)
+  elseif type(root["$self"]) == "string" then -- 3.2: where the document is, for what is relative to it
+    location = locations.resolve(location or "", root["$self"])
+  end
+  local source, report, list = document.new(root, location, read), {}, {}
+  local shared = new_shared(source, options, report)
+  shared.is_swagger = is_swagger
+  add_paths(shared, list)
+  report_rest(shared)
+  return list, report
+end
+
+return loader

@@ -1,0 +1,298 @@
+--- What an operation answers: the schema of its result, of its errors, and what to ask for with `Accept`.
+local media = require("operations.openapi.media")
+
+local outputs = {}
+
+--- The responses by status code, in order; references followed.
+local function responses_of(build, operation)
+  local all = build.source:child(operation, "responses")
+  local list = {}
+  for status in pairs(all and all.node or {}) do
+    local code = tostring(status):upper()
+    if code:find("^[1-5]%d%d$") or code:find("^[1-5]XX$") or code == "DEFAULT" then
+      local place, message = build.source:child(all, status)
+      if place then
+        list[#list + 1] = { status = code, place = place }
+      elseif message then
+        build.report(all.pointer .. "/" .. status, message)
+      end
+    end
+  end
+  table.sort(list, function(a, b)
+    return a.status < b.status
+  end)
+  return list
+end
+
+--- The successful ones: 2xx and 2XX, else the default.
+local function successes(list)
+  local found, default = {}, nil
+  for _, response in ipairs(list) do
+    if response.status:sub(1, 1) == "2" then
+      found[#found + 1] = response
+    elseif response.status == "DEFAULT" then
+      default = response
+    end
+  end
+  return #found > 0 and found or { default }
+end
+
+local function content_of(build, response)
+  return build.source:child(response.place, "content")
+end
+
+--- The place of a media type's schema; `itemSchema` (3.2) is that of one item of a stream.
+local function schema_place(build, content, name, key)
+  local kind = build.source:child(content, name)
+  local node = kind and kind.node[key]
+  return node ~= nil and { node = node, file = kind.file, pointer = kind.pointer .. "/" .. key } or nil
+end
+
+--- Sorts the media types of the successful responses: JSON, streams, the rest.
+local function survey(build, list)
+  local found = { json = {}, stream = {}, other = {}, schemas = {} }
+  for _, response in ipairs(list) do
+    local content = content_of(build, response)
+    for _, name in ipairs(media.names(content and content.node)) do
+      local essence = media.essence(name)
+      local group = media.is_json(essence) and "json" or media.stream_kind(essence) and "stream" or "other"
+      if not found[group][name] then
+        found[group][name] = true
+        table.insert(found[group], { name = name, content = content })
+      end
+      if group == "json" then
+        found.schemas[#found.schemas + 1] = schema_place(build, content, name, "schema") or false
+      end
+    end
+  end
+  return found
+end
+
+local function unique(build, places)
+  local list, seen = {}, {}
+  for _, place in ipairs(places) do
+    local target = place and build.source:follow(place)
+    if not target then
+      return {} -- one response that may be anything
+    elseif not seen[target.node] then
+      seen[target.node] = true
+      list[#list + 1] = place
+    end
+  end
+  return list
+end
+
+--- The schema of a result: of the one JSON response there is, or any of several.
+local function result_schema(build, found)
+  local places = unique(build, found.schemas)
+  if #places == 1 then
+    return build.converter:whole(places[1], "output")
+  elseif #places > 1 then
+    local used, any = {}, {}
+    for i, place in ipairs(places) do
+      any[i] = build.converter:convert(place, "output", used)
+    end
+    return build.converter:complete({ anyOf = any }, used, "output")
+  end
+  return #found.json == 0 and #found.other > 0 and { type = "string" } or true
+end
+
+local function names_of(...)
+  local names = {}
+  for _, group in ipairs({ ... }) do
+    for _, entry in ipairs(group) do
+      names[#names + 1] = entry.name
+    end
+  end
+  return names
+end
+
+local function is_json_text(node)
+  return type(node) == "table" and media.is_json(media.essence(node.contentMediaType))
+end
+
+local function is_plain_string(node)
+  if type(node) ~= "table" then
+    return true -- nobody said that there is JSON in it
+  elseif type(node.type) == "table" then
+    return #node.type == 1 and node.type[1] == "string"
+  end
+  return node.type == "string"
+end
+
+--- 3.2: an item of an event stream is { data, event, id, retry }; we hand out its data.
+local function event_place(build, place)
+  local target = build.source:follow(place)
+  local properties = target and build.source:child(target, "properties")
+  return properties and build.source:child(properties, "data")
+end
+
+--- What describes one item of a stream: `itemSchema`, else `schema`. From 3.2 on `schema` is that of all items, as an
+--- array; before it is understood as that of one.
+local function item_place(build, entry)
+  local item = schema_place(build, entry.content, entry.name, "itemSchema")
+  local place = item or schema_place(build, entry.content, entry.name, "schema")
+  local target = not item and place and build.source:follow(place)
+  if target and build.sequential and type(target.node) == "table" and target.node.type == "array" then
+    return target.node.items ~= nil
+      and { node = target.node.items, file = target.file, pointer = target.pointer .. "/items" } or nil, true
+  end
+  return place, item ~= nil
+end
+
+--- The schema of one event, and whether its data is JSON: where a schema describes something other than a string, or
+--- says `contentMediaType: application/json`. Without a schema data is a string.
+local function event_schema(build, entry)
+  local is_events = media.stream_kind(media.essence(entry.name)) == "events"
+  local place, is_item = item_place(build, entry)
+  if place and is_item and is_events then
+    place = event_place(build, place)
+  end
+  local target = place and build.source:follow(place)
+  if target and is_events and is_json_text(target.node) then
+    local content = target.node.contentSchema
+    local inner = content ~= nil
+      and { node = content, file = target.file, pointer = target.pointer .. "/contentSchema" }
+    return inner and build.converter:whole(inner, "output") or true, true
+  elseif not target then
+    return is_events and { type = "string" } or true, not is_events
+  end
+  return build.converter:whole(place, "output"), not is_events or not is_plain_string(target.node)
+end
+
+--- The schema of an error's details, `{ statusCode, headers, body }`; made once per schema of a body.
+local function details_schema(build, place)
+  local target = place and build.source:follow(place)
+  local cached = target and build.error_details[target.node]
+  if cached then
+    return cached
+  end
+  local used = {}
+  local schema = {
+    type = "object",
+    properties = {
+      statusCode = { type = "integer" },
+      headers = { type = "object" },
+      body = target and build.converter:convert(place, "output", used) or nil,
+    },
+    required = { "statusCode", "headers" },
+  }
+  schema = build.converter:complete(schema, used, "output")
+  if target then
+    build.error_details[target.node] = schema
+  end
+  return schema
+end
+
+local function json_place(build, response)
+  local content = content_of(build, response)
+  local name = media.names(content and content.node)[1]
+  return name and media.is_json(media.essence(name)) and schema_place(build, content, name, "schema") or nil
+end
+
+local function is_error_status(status, has_success)
+  return status:find("^[45]") ~= nil or status == "DEFAULT" and has_success
+end
+
+-- The codes of a range or of whatever the document does not list.
+local function pattern_of(status)
+  if status == "DEFAULT" then
+    return "^HTTP_[0-9]{3}$"
+  end
+  return status:find("XX$") and ("^HTTP_%s[0-9]{2}$"):format(status:sub(1, 1)) or nil
+end
+
+local function error_schemas(build, list)
+  local schemas = {}
+  local has_success = list[1] ~= nil and list[1].status:find("^2") ~= nil
+  for _, response in ipairs(list) do
+    if is_error_status(response.status, has_success) then
+      local description = response.place.node.description
+      schemas[#schemas + 1] = {
+        code = "HTTP_" .. response.status,
+        pattern = pattern_of(response.status),
+        description = type(description) == "string" and description or "",
+        schema = details_schema(build, json_place(build, response)),
+      }
+    end
+  end
+  return #schemas > 0 and schemas or nil
+end
+
+local function declared_redirects(list)
+  local declared
+  for _, response in ipairs(list) do
+    if response.status:sub(1, 1) == "3" then
+      declared = declared or {}
+      declared[response.status] = true
+    end
+  end
+  return declared
+end
+
+--- Is this the name of a stream's type? Documents repeat the few that they use.
+local function is_stream(build, name)
+  local known = build.stream_names[name]
+  if known == nil then
+    known = media.stream_kind(media.essence(name)) ~= nil
+    build.stream_names[name] = known
+  end
+  return known
+end
+
+local function content_node(build, operation, response)
+  local ref = response["$ref"]
+  local place = type(ref) == "string" and build.source:lookup(ref, operation.file)
+  place = place and build.source:follow(place)
+  return (place and type(place.node) == "table" and place.node or response).content
+end
+
+--- Does any response, whatever its status, hold a stream? Hardly one does, and this is asked of every operation.
+local function may_stream(build, operation)
+  local responses = operation.node.responses
+  for _, response in pairs(type(responses) == "table" and responses or {}) do
+    local content = type(response) == "table" and content_node(build, operation, response)
+    for name in pairs(type(content) == "table" and content or {}) do
+      if is_stream(build, name) then
+        return true
+      end
+    end
+  end
+  return false
+end
+
+--- What can come back: a value, a stream of values, or either. Looks at media types only.
+---@param build table
+---@param operation operations.openapi.Place
+---@return boolean has_value
+---@return boolean has_stream
+function outputs.kinds(build, operation)
+  if not may_stream(build, operation) then
+    return true, false
+  end
+  local found = survey(build, successes(responses_of(build, operation)))
+  return #found.stream == 0 or #found.json > 0, #found.stream > 0
+end
+
+--- Reads the responses of an operation.
+---@param build table
+---@param operation operations.openapi.Place
+---@return table  { value = { accept, schema }?, stream = { accept, schema, json }?, errors, redirects }
+function outputs.read(build, operation)
+  local list = responses_of(build, operation)
+  local found = survey(build, successes(list))
+  local result = { errors = error_schemas(build, list), redirects = declared_redirects(list) }
+  local stream = found.stream[1]
+  if stream then
+    local schema, is_json = event_schema(build, stream)
+    result.stream = { accept = stream.name, schema = schema, json = is_json }
+  end
+  if not stream or #found.json > 0 then
+    local names = names_of(#found.json > 0 and found.json or found.other)
+    local accept = #names > 0 and table.concat(names, ", ") or "application/json, */*;q=0.8"
+    result.value = { accept = accept, schema = result_schema(build, found) }
+  end
+  return result
+end
+
+return outputs

@@ -1,0 +1,175 @@
+--- Reads responses: a message `{ status, headers, body }` in, an envelope or an error object out. No I/O.
+local core = require("operations.core")
+local errors = require("operations.base.error")
+local json = require("operations.base.json")
+local media = require("operations.openapi.media")
+local retry = require("operations.net.http.retry")
+
+local response = {}
+
+-- IANA's registry of status codes, those that servers send.
+local reasons = {
+  [300] = "Multiple Choices", [301] = "Moved Permanently", [302] = "Found", [303] = "See Other", [304] = "Not Modified",
+  [307] = "Temporary Redirect", [308] = "Permanent Redirect",
+  [400] = "Bad Request", [401] = "Unauthorized", [402] = "Payment Required", [403] = "Forbidden", [404] = "Not Found",
+  [405] = "Method Not Allowed", [406] = "Not Acceptable", [407] = "Proxy Authentication Required",
+  [408] = "Request Timeout", [409] = "Conflict", [410] = "Gone", [411] = "Length Required",
+  [412] = "Precondition Failed", [413] = "Content Too Large", [414] = "URI Too Long", [415] = "Unsupported Media Type",
+  [416] = "Range Not Satisfiable", [417] = "Expectation Failed", [418] = "I'm a Teapot", [421] = "Misdirected Request",
+  [422] = "Unprocessable Content", [423] = "Locked", [424] = "Failed Dependency", [425] = "Too Early",
+  [426] = "Upgrade Required", [428] = "Precondition Required", [429] = "Too Many Requests",
+  [431] = "Request Header Fields Too Large", [451] = "Unavailable For Legal Reasons",
+  [500] = "Internal Server Error", [501] = "Not Implemented", [502] = "Bad Gateway", [503] = "Service Unavailable",
+  [504] = "Gateway Timeout", [505] = "HTTP Version Not Supported", [507] = "Insufficient Storage",
+  [508] = "Loop Detected", [511] = "Network Authentication Required",
+}
+
+local EXCERPT = 200
+
+local latin = { ["iso-8859-1"] = true, latin1 = true, ["us-ascii"] = true }
+
+local function decode_latin(text)
+  return (text:gsub("[\128-\255]", function(char)
+    local byte = char:byte()
+    return string.char(byte < 192 and 194 or 195, byte < 192 and byte or byte - 64)
+  end))
+end
+
+--- The value of a body: JSON by its media type, text as UTF-8 where its charset is known, other bytes as they are.
+---@param body string?
+---@param content_type string?
+---@return any data  nil for an empty body
+---@return string? message  why JSON could not be read
+function response.decode(body, content_type)
+  if body == nil or body == "" then
+    return nil
+  end
+  local essence = media.essence(content_type)
+  if media.is_json(essence) then
+    if not body:find("%S") then
+      return nil
+    end
+    local value, err = json.decode(body)
+    return value, err and err.message
+  elseif media.is_text(essence) and latin[media.charset(content_type) or ""] then
+    return decode_latin(body)
+  end
+  return body
+end
+
+local function shorten(text)
+  text = text:gsub("%s+", " "):gsub("[%z\1-\31\127]", "")
+  if #text <= EXCERPT then
+    return text
+  end
+  local cut = EXCERPT
+  while cut > 0 and text:byte(cut + 1) >= 128 and text:byte(cut + 1) < 192 do
+    cut = cut - 1
+  end
+  return text:sub(1, cut) .. "..."
+end
+
+local function first_text(body, ...)
+  for _, key in ipairs({ ... }) do
+    local value = body[key]
+    if type(value) == "string" and value ~= "" then
+      return value
+    end
+  end
+end
+
+-- The part of an error's body that says what is wrong; of several errors the first, unless something is said of all.
+local function innermost(body)
+  local list = type(body.errors) == "table" and body.errors or body.detail
+  local first = type(list) == "table" and list[1]
+  if type(body.error) == "table" then
+    return body.error
+  elseif not first or first_text(body, "title", "detail", "message") then
+    return body
+  end
+  return type(first) == "table" and first or type(first) == "string" and { message = first } or body
+end
+
+-- Where the input is wrong, as FastAPI tells it: ["body", "items", 0].
+local function place_of(inner)
+  local names = {}
+  for i, name in ipairs(type(inner.loc) == "table" and inner.loc or names) do
+    names[i] = tostring(name)
+  end
+  return names[1] and "/" .. table.concat(names, "/")
+end
+
+--- What an error's body says for people: problem details (RFC 9457), or the fields that APIs use for it.
+local function excerpt(body)
+  if type(body) == "string" then
+    return body:find("^%s*<") and "" or shorten(body)
+  elseif type(body) ~= "table" then
+    return ""
+  end
+  local inner = innermost(body)
+  local title = first_text(inner, "title") or place_of(inner)
+  local text = first_text(inner, "detail", "message", "msg", "Message", "error_description", "error", "description",
+    "reason") or first_text(body, "message", "error_description")
+  if title and text and title ~= text then
+    text = title .. ": " .. text
+  end
+  return shorten(text or title or "")
+end
+
+--- The error object of an HTTP error status.
+---@param reply { status: integer, headers: table, body: string? }
+---@return operations.Error  HTTP_<status>, details { statusCode, headers, body, retryAfter = ms or nil }
+function response.failure(reply)
+  local body, message = response.decode(reply.body, reply.headers["content-type"])
+  if message then
+    body = reply.body
+  end
+  local reason, said = reasons[reply.status], excerpt(body)
+  local text = tostring(reply.status) .. (reason and " " .. reason or "")
+  return errors.new("HTTP_" .. reply.status, text .. (said ~= "" and ": " .. said or ""),
+    { statusCode = reply.status, headers = reply.headers, body = body, retryAfter = retry.after(reply.headers) })
+end
+
+--- The error of a response that cannot be understood although its status says success.
+---@param reply table
+---@param message string
+---@return operations.Error
+function response.unreadable(reply, message)
+  return errors.new("EXECUTION_ERROR", message,
+    { kind = "response", statusCode = reply.status, headers = reply.headers, body = reply.body })
+end
+
+--- Is this status a result? Redirects are when the document declares them.
+---@param status integer
+---@param redirects? table<string, boolean>
+---@return boolean
+function response.is_success(status, redirects)
+  if status >= 300 and status < 400 and redirects then
+    return redirects[tostring(status)] or redirects["3XX"] or false
+  end
+  return status >= 200 and status < 300
+end
+
+---@param reply table
+---@return table meta  of an HTTP envelope
+function response.meta(reply)
+  return { statusCode = reply.status, headers = reply.headers, contentType = reply.headers["content-type"] }
+end
+
+--- The outcome of a call.
+---@param reply { status: integer, headers: table, body: string? }
+---@param redirects? table<string, boolean>  3xx statuses that the document declares
+---@return operations.Envelope? envelope
+---@return operations.Error? err
+function response.outcome(reply, redirects)
+  if not response.is_success(reply.status, redirects) then
+    return nil, response.failure(reply)
+  end
+  local data, message = response.decode(reply.body, reply.headers["content-type"])
+  if message then
+    return nil, response.unreadable(reply, "the response is not the JSON it says it is: " .. message)
+  end
+  return core.http_envelope(data, response.meta(reply))
+end
+
+return response

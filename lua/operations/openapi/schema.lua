@@ -1,0 +1,267 @@
+--- The schemas of a document as JSON Schema 2020-12 that stands alone: every `$ref` points into the schema's own
+--- `$defs`, which hold what it uses and no more. Components are converted once, on first use, and shared.
+local core = require("operations.core")
+local definitions = require("operations.openapi.definitions")
+local dialect = require("operations.openapi.dialect")
+local direction = require("operations.openapi.direction")
+local discriminator = require("operations.openapi.discriminator")
+local identifiers = require("operations.openapi.identifiers")
+local keyword = require("operations.openapi.keyword")
+local members = require("operations.base.members")
+local name = require("operations.openapi.name")
+
+local schema = {}
+
+---@class operations.openapi.Converter
+local Converter = {}
+Converter.__index = Converter
+
+-- Schemas nested deeper than this, without a `$ref` between, are refused.
+local MAX_DEPTH = 500
+
+--- Makes a converter for a document.
+---@param source operations.openapi.Document
+---@param report fun(pointer: string, message: string)
+---@return operations.openapi.Converter
+function schema.converter(source, report)
+  local version = tostring(source.file.root.openapi or "")
+  return setmetatable({
+    source = source,
+    report = report,
+    old = version:find("^3%.0") ~= nil,
+    names = {}, -- pointer -> name in $defs
+    next_name = name.counter(),
+    entries = { input = {}, patch = {}, output = {} }, -- by pointer
+    unions = { input = {}, patch = {}, output = {} }, -- of definitions, by names
+  }, Converter)
+end
+
+--- The same converter for one operation, which has a report of its own.
+---@param report fun(pointer: string, message: string)
+---@return operations.openapi.Converter
+function Converter:reporting(report)
+  return setmetatable({ report = report }, { __index = self })
+end
+
+--- The name of a schema in `$defs`, the same in every operation.
+---@param pointer string
+---@return string
+function Converter:name(pointer)
+  local given = self.names[pointer]
+  if not given then
+    given = self.next_name(name.of_schema(pointer))
+    self.names[pointer] = given
+  end
+  return given
+end
+
+--- What becomes of the value of a keyword; other keywords stay as they are.
+local change = {}
+
+local function walk(self, value, state)
+  return self:walk(value, state)
+end
+
+for _, key in ipairs({ "additionalProperties", "items", "contains", "propertyNames", "contentSchema",
+  "unevaluatedItems", "unevaluatedProperties", "not", "if", "then", "else" }) do
+  change[key] = walk
+end
+
+--- Converts each schema of a list or map; the same table comes back when none changed.
+local function walk_each(self, schemas, state)
+  local copy
+  for key, value in pairs(schemas) do
+    local new = self:walk(value, state)
+    if new ~= value then
+      copy = copy or members.copy(schemas)
+      copy[key] = new
+    end
+  end
+  return copy or schemas
+end
+
+for _, key in ipairs({ "allOf", "anyOf", "oneOf", "prefixItems", "properties", "patternProperties",
+  "dependentSchemas" }) do
+  change[key] = walk_each
+end
+
+-- References are rewritten, so what they were resolved against goes; `xml` says nothing about JSON.
+for _, key in ipairs({ "$id", "$schema", "$anchor", "$dynamicAnchor", "$defs", "definitions", "xml",
+  "externalDocs" }) do
+  change[key] = function() end
+end
+
+function change.default(_, value, state)
+  if state.way ~= "patch" then
+    return value
+  end
+end
+
+--- The `$ref` of a schema, rewritten; nil when it leads nowhere, which is reported and accepts anything.
+function Converter:reference(ref, state)
+  local place, message = self.source:lookup(ref, state.file)
+  if place and type(place.node) ~= "table" and type(place.node) ~= "boolean" then
+    place, message = nil, ("$ref %q points at no schema"):format(ref)
+  end
+  if not place then
+    self.report(state.pointer, message)
+    return nil
+  end
+  state.used[place.pointer] = place
+  return "#/$defs/" .. self:name(place.pointer)
+end
+
+change["$ref"] = function(self, value, state)
+  if type(value) == "string" then
+    return self:reference(value, state)
+  end
+end
+
+--- Says what `discriminator.apply` left of it; without a property to look at it says nothing.
+function change.discriminator(self, value, state)
+  if type(value) == "table" and type(value.propertyName) ~= "string" then
+    return nil
+  elseif type(value) ~= "table" or value.mapping == nil then
+    return value
+  end
+  local copy = members.copy(value)
+  copy.mapping = {}
+  for name_of_branch, ref in pairs(value.mapping) do
+    copy.mapping[name_of_branch] = self:reference(ref, state)
+  end
+  return copy
+end
+
+--- The new value of a keyword. One that holds what it must not is taken out, and reported.
+function Converter:member(key, value, state)
+  local expected = keyword.expected(key, value)
+  if expected then
+    self.report(state.pointer, ("%s: expected %s; the keyword is ignored"):format(tostring(key), expected))
+    return nil
+  elseif change[key] then
+    return change[key](self, value, state)
+  end
+  return value
+end
+
+--- Takes out a default that does not fit its own schema, and reports it.
+function Converter:with_default(node, state)
+  local message = node.default ~= nil and keyword.default_misfit(node, state.way)
+  if not message then
+    return node
+  end
+  self.report(state.pointer, ("default: %s; it is ignored"):format(message))
+  local copy = members.copy(node)
+  copy.default = nil
+  return copy
+end
+
+--- Converts a schema object; the same table comes back when nothing changed, which is what most do.
+function Converter:members(original, state)
+  local node = discriminator.apply(self.source, original, state.file)
+  local copy = node ~= original and node or nil
+  local source = node
+  if dialect.is_old(node, self.old) then
+    copy = members.copy(node)
+    dialect.convert(copy, self.old)
+    source = members.copy(copy)
+  end
+  for key, value in pairs(source) do
+    local new = self:member(key, value, state)
+    if new ~= value then
+      copy = copy or members.copy(node)
+      copy[key] = new
+    end
+  end
+  local properties = (copy or node).properties
+  local gone = properties and direction.gone(self.source, node.properties, state.file, state.way)
+  if gone then
+    copy = copy or members.copy(node)
+    direction.remove(copy, gone)
+  end
+  return self:with_default(copy or node, state)
+end
+
+function Converter:walk(node, state)
+  if type(node) == "boolean" then
+    return node
+  elseif core.kind(node) ~= "object" then
+    self.report(state.pointer, ("expected a schema, got %s"):format(core.kind(node)))
+    return true
+  elseif self.old and type(node["$ref"]) == "string" then
+    -- 3.0: siblings of $ref are ignored.
+    local ref = self:reference(node["$ref"], state)
+    return ref and { ["$ref"] = ref } or true
+  end
+  state.depth = state.depth + 1
+  if state.depth > MAX_DEPTH then
+    error({ pointer = state.pointer, message = ("schemas are nested deeper than %d"):format(MAX_DEPTH) }, 0)
+  end
+  local file = state.file
+  if self.source.modern then
+    state.file = identifiers.resource(self.source, node, file)
+  end
+  local new = self:members(node, state)
+  state.depth, state.file = state.depth - 1, file
+  return new
+end
+
+--- The converted schema of a place that others refer to, with the places it refers to itself.
+---@param place operations.openapi.Place
+---@param way operations.openapi.Direction
+---@return { schema: table|boolean, used: table<string, operations.openapi.Place> }
+function Converter:entry(place, way)
+  local entries = self.entries[way]
+  local entry = entries[place.pointer]
+  if not entry then
+    entry = { used = {} }
+    entries[place.pointer] = entry
+    entry.schema = self:walk(place.node,
+      { file = place.file, pointer = place.pointer, way = way, used = entry.used, depth = 0 })
+  end
+  return entry
+end
+
+--- Converts one schema. Collects in `used` the places it refers to.
+---@param place operations.openapi.Place
+---@param way operations.openapi.Direction
+---@param used table<string, operations.openapi.Place>
+---@return table|boolean
+function Converter:convert(place, way, used)
+  return self:walk(place.node,
+    { file = place.file, pointer = place.pointer, way = way, used = used, depth = 0 })
+end
+
+--- Converts a schema into one that stands alone. One that is only a reference becomes what it refers to.
+---@param place operations.openapi.Place
+---@param way operations.openapi.Direction
+---@return table|boolean
+function Converter:whole(place, way)
+  local target = self.source:follow(place)
+  if target and target ~= place and (self.old or next(place.node, next(place.node)) == nil) then
+    local entry = self:entry(target, way)
+    if entry.whole == nil then
+      entry.whole = self:complete(entry.schema, entry.used, way)
+    end
+    return entry.whole
+  end
+  local used = {}
+  return self:complete(self:convert(place, way, used), used, way)
+end
+
+--- A copy of `body` with the definitions that it uses.
+---@param body table|boolean
+---@param used table<string, operations.openapi.Place>
+---@param way operations.openapi.Direction
+---@return table|boolean
+function Converter:complete(body, used, way)
+  local defs = type(body) == "table" and definitions.of(self, used, way)
+  if not defs then
+    return body
+  end
+  local whole = members.copy(body)
+  whole["$defs"] = defs
+  return whole
+end
+
+return schema

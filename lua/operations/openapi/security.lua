@@ -1,0 +1,181 @@
+--- Which credentials go with a request: the operation's security requirement picks among those that are configured.
+--- Requirements are alternatives; within one, all schemes count.
+local json_pointer = require("operations.base.json_pointer")
+local location = require("operations.openapi.location")
+local members = require("operations.base.members")
+local token = require("operations.oauth.token")
+
+local security = {}
+
+--- How a scheme's credential is made; nil when the adapter does not know the scheme.
+local function kind_of(scheme)
+  if type(scheme) ~= "table" then
+    return nil
+  elseif scheme.type == "apiKey" then
+    local known = scheme["in"] == "header" or scheme["in"] == "query" or scheme["in"] == "cookie"
+    return known and type(scheme.name) == "string" and "apiKey" or nil
+  elseif scheme.type == "oauth2" or scheme.type == "openIdConnect" then
+    return "bearer"
+  elseif scheme.type == "http" and type(scheme.scheme) == "string" then
+    local name = scheme.scheme:lower()
+    return (name == "bearer" or name == "basic") and name or nil
+  end
+  return scheme.type == "mutualTLS" and "mutualTLS" or nil
+end
+
+-- Kinds of the form that needs no names of schemes, and the kinds of schemes that they are for.
+local simple_kinds = {
+  bearer = "bearer", basic = "basic", apiKey = "apiKey", oauth2 = "bearer", mutualTLS = "mutualTLS",
+}
+
+--- Is this the form `{ type = "bearer", token = ... }`, which needs no names of schemes?
+---@param auth any
+---@return boolean
+function security.is_simple(auth)
+  return type(auth) == "table" and simple_kinds[auth.type] ~= nil
+end
+
+--- The credential configured for a scheme; in the simple form, when the kinds agree.
+local function configured(auth, name, scheme)
+  if not security.is_simple(auth) then
+    return auth[name]
+  end
+  return simple_kinds[auth.type] == kind_of(scheme) and auth or nil
+end
+
+-- Where a flow's tokens come from. For a refresh token any flow's will do.
+local function endpoint_of(scheme, value)
+  local flows = type(scheme.flows) == "table" and scheme.flows or {}
+  if not value.refresh_token then
+    local flow = flows.clientCredentials
+    return type(flow) == "table" and flow.tokenUrl or nil
+  end
+  for _, name in ipairs({ "authorizationCode", "deviceAuthorization", "password", "clientCredentials" }) do
+    local flow = type(flows[name]) == "table" and flows[name]
+    local found = flow and (flow.refreshUrl or flow.tokenUrl)
+    if type(found) == "string" then
+      return found
+    end
+  end
+end
+
+local token_fields = {
+  "client_id", "client_secret", "client_auth", "refresh_token", "scope", "resource", "params", "on_token",
+}
+
+-- Without a scope of its own a token has those that the operation requires. A refresh token is asked for what it
+-- stands for: a server may take it but once, so that there must not be two of them.
+local function token_options(value, scheme, scopes, options)
+  local chosen = { http = options.http, ca_file = options.ca_file, proxy = options.proxy }
+  for _, field in ipairs(token_fields) do
+    chosen[field] = value[field]
+  end
+  if chosen.scope == nil and not value.refresh_token and type(scopes) == "table" and #scopes > 0 then
+    chosen.scope = table.concat(scopes, " ")
+  end
+  chosen.token_endpoint = value.token_endpoint or endpoint_of(scheme, value)
+  if type(chosen.token_endpoint) == "string" and options.location then
+    chosen.token_endpoint = location.resolve(options.location, chosen.token_endpoint)
+  end
+  return chosen
+end
+
+-- By the table in config.auth, then by endpoint and scope: operations share tokens.
+local sources = setmetatable({}, { __mode = "k" })
+
+-- The source of an OAuth token, or why there is none.
+local function source_of(value, scheme, scopes, options)
+  local chosen = token_options(value, scheme, scopes, options)
+  if chosen.token_endpoint == nil then
+    return nil, "the document names no token endpoint; give token_endpoint beside client_id"
+  end
+  sources[value] = sources[value] or {}
+  local scope = type(chosen.scope) == "table" and table.concat(chosen.scope, " ") or chosen.scope
+  local key = tostring(chosen.token_endpoint) .. " " .. tostring(scope)
+  if not sources[value][key] then
+    local ok, result = pcall(token.source, chosen)
+    if not ok then
+      return nil, (tostring(result):gsub("^.-token%.source: ", ""))
+    end
+    sources[value][key] = result
+  end
+  return sources[value][key]
+end
+
+local function new_step(name, kind, scheme, value, scopes, options)
+  local step = { kind = kind, scheme = scheme, name = name, value = value }
+  if kind == "bearer" and type(value) == "table" and value.client_id ~= nil then
+    step.kind = "oauth"
+    step.source, step.problem = source_of(value, scheme, scopes, options)
+  end
+  return step
+end
+
+--- One requirement as steps, or nil when something for it is not configured.
+local function steps_of(requirement, schemes, options)
+  local steps = {}
+  for _, name in ipairs(members.names(requirement)) do
+    local scheme = schemes[name]
+    local kind, value = kind_of(scheme), configured(options.auth, name, scheme)
+    if not kind or value == nil then
+      return nil
+    end
+    steps[#steps + 1] = new_step(name, kind, scheme, value, requirement[name], options)
+  end
+  return steps
+end
+
+local fallback_scheme = { ["in"] = "header", name = "X-API-Key" }
+
+--- The steps of the simple form where the document's requirements do not name its kind.
+local function simple_steps(auth, options)
+  local scheme = fallback_scheme
+  if auth.name or auth["in"] then
+    scheme = { ["in"] = auth["in"] or "header", name = auth.name or "X-API-Key" }
+  end
+  return { new_step(auth.type, simple_kinds[auth.type], scheme, auth, nil, options) }
+end
+
+--- Decides which credentials an operation's requests carry.
+---@param requirements any  the operation's `security`, else the document's
+---@param schemes table<string, table>  `components.securitySchemes`, references followed
+---@param options { auth: table?, http: table?, ca_file: string?, proxy: string|false?, location: string? }
+---@return operations.openapi.CredentialStep[] steps  for `credential.make`
+function security.plan(requirements, schemes, options)
+  local auth = options.auth
+  if not auth then
+    return {}
+  end
+  local is_public = type(requirements) == "table"
+  for _, requirement in ipairs(is_public and requirements or {}) do
+    if type(requirement) == "table" and next(requirement) ~= nil then
+      is_public = false
+      local steps = steps_of(requirement, schemes, options)
+      if steps then
+        return steps
+      end
+    end
+  end
+  return security.is_simple(auth) and not is_public and simple_steps(auth, options) or {}
+end
+
+--- What of config.auth has no effect.
+---@param schemes table<string, table>
+---@param auth? table
+---@return { pointer: string, message: string }[]
+function security.problems(schemes, auth)
+  local list = {}
+  for _, name in ipairs(members.names(auth and not security.is_simple(auth) and auth or {})) do
+    local scheme = schemes[name]
+    if not scheme then
+      list[#list + 1] = { pointer = "", message = ("config.auth names %q, which is not here"):format(name) }
+    elseif not kind_of(scheme) then
+      list[#list + 1] = { pointer = "/" .. json_pointer.escape(name),
+        message = ("credentials of type %s are not supported; none is sent"):format(
+          scheme.type == "http" and "http " .. tostring(scheme.scheme) or tostring(scheme.type)) }
+    end
+  end
+  return list
+end
+
+return security

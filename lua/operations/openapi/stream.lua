@@ -1,0 +1,172 @@
+--- Handlers of streams: opens the connection, has its body read, opens it again where that was asked for.
+local call = require("operations.openapi.call")
+local core = require("operations.core")
+local credential = require("operations.openapi.credential")
+local limits = require("operations.base.limits")
+local media = require("operations.openapi.media")
+local reconnect = require("operations.openapi.reconnect")
+local response = require("operations.openapi.response")
+local subscription = require("operations.registry.subscription")
+local task = require("operations.task")
+
+local stream = {}
+
+---@class operations.openapi.Connection
+---@field source? operations.HttpStream  while it is open
+---@field reply { status: integer, headers: table }
+---@field plan operations.openapi.Plan
+---@field context operations.Context
+---@field id? string  the last event id, committed
+---@field wait? integer  ms until a reconnection, as the server wants it
+---@field told? boolean  something came
+
+-- As much of a body as comes: what it is about was said by the head.
+local function rest(connection)
+  local pieces, size, source = {}, 0, connection.source
+  if source.linger then -- no stream: it is over in time, or never
+    source:linger(connection.plan.timeout or limits.idle_timeout)
+  end
+  while size <= limits.body do
+    local chunk = source:read()
+    if not chunk then
+      return table.concat(pieces)
+    end
+    pieces[#pieces + 1] = chunk
+    size = size + #chunk
+  end
+  return table.concat(pieces):sub(1, limits.body)
+end
+
+--- What is no stream: an error status, or another kind of body.
+local function refuse(connection)
+  local reply = connection.reply
+  local whole = { status = reply.status, headers = reply.headers, body = rest(connection) }
+  if not response.is_success(reply.status) then
+    return false, response.failure(whole)
+  end
+  local content_type = reply.headers["content-type"] or "none"
+  return false, response.unreadable(whole, ("expected a stream, got content type %s"):format(content_type))
+end
+
+-- Tells what waits in the queue.
+local function emit(connection, queue)
+  if queue[2] then
+    connection.told = true
+    subscription.emit_queue(connection.context, queue)
+  end
+end
+
+--- Reads a body to its end: pieces in, envelopes out, each as soon as its bytes are there. What should be JSON and is
+--- not (some APIs end with "[DONE]") stays a string, so that nothing is lost; the pipeline warns that it does not fit
+--- the schema.
+---@param connection operations.openapi.Connection
+---@param kind "events"|"lines"|"sequence"  server-sent events; NDJSON, JSON lines; JSON text sequences (RFC 7464)
+---@return boolean finished  the stream said that it is over
+---@return operations.Error? err
+local function read_body(connection, kind)
+  local plan = connection.plan
+  local meta = core.http_envelope(nil, response.meta(connection.reply)).meta
+  local items = core.envelope_reader(kind, meta, plan.max_event or limits.event, plan.json or kind ~= "events",
+    plan.done, connection.id)
+  local queue, source = items:queue(), connection.source
+  local lend = source.lend or source.read
+  while true do
+    local bytes, size = lend(source)
+    if not bytes then
+      if not size then
+        items:finish()
+        emit(connection, queue)
+      end
+      return false, size
+    end
+    local more, problem = items:feed(bytes, size)
+    connection.id, connection.wait = items:last_event_id(), items:retry() or connection.wait
+    emit(connection, queue)
+    if not more then
+      return not problem, problem
+    end
+  end
+end
+
+--- Reads one connection to its end.
+---@param connection operations.openapi.Connection
+---@return boolean finished  there is nothing more to come, ever
+---@return operations.Error? err
+local function run(connection)
+  local reply = connection.reply
+  local kind = media.stream_kind(media.essence(reply.headers["content-type"]))
+  if reply.status == 204 then
+    return true -- 9.2.3 of the HTML standard
+  elseif not response.is_success(reply.status) or not kind then
+    return refuse(connection)
+  end
+  connection.is_events = kind == "events"
+  return read_body(connection, kind)
+end
+
+local function prepare(message, plan, connection)
+  message.timeout, message.first_byte_timeout, message.max_body = nil, plan.timeout, nil
+  message.idle_timeout = plan.idle_timeout
+  if plan.reconnect then
+    message.retry = nil -- one way to try again is enough
+  end
+  if not message.headers["Cache-Control"] then
+    message.headers["Cache-Control"] = "no-store"
+  end
+  if connection.id and connection.id ~= "" then
+    message.headers["Last-Event-ID"] = connection.id
+  end
+  return message
+end
+
+-- One connection from its opening to its end; `fatal` when the message could not even be made.
+local function connect(plan, input, context, connection)
+  local source, err, credentials = call.exchange(plan, input, context, function(message)
+    return plan.http.open(prepare(message, plan, connection))
+  end)
+  if not source then
+    return false, err, credentials == nil
+  end
+  connection.source, connection.reply = source, { status = source.status, headers = source.headers }
+  local finished, failure = run(connection)
+  source:close()
+  connection.source = nil
+  return finished, failure and credential.redact(failure, credentials)
+end
+
+-- Opens the stream until it is over; nil, or what ended it.
+local function keep_open(plan, input, context, connection)
+  local failures = 0
+  while true do
+    connection.told = false
+    local finished, err, fatal = connect(plan, input, context, connection)
+    if finished or fatal or not plan.reconnect or not (connection.is_events or err) then
+      return err
+    end
+    failures = connection.told and 0 or failures + 1
+    local delay = reconnect.delay(plan.reconnect, connection, failures, err)
+    if not delay then
+      return err
+    end
+    task.sleep(delay / 1000)
+  end
+end
+
+--- The handler of a subscription.
+---@param plan operations.openapi.Plan
+---@return fun(input: table, context: operations.Context): nil, operations.Error?
+function stream.handler(plan)
+  return function(input, context)
+    local connection = { plan = plan, context = context }
+    if context.defer then
+      context.defer(function()
+        if connection.source then
+          connection.source:close()
+        end
+      end)
+    end
+    return nil, keep_open(plan, input or {}, context, connection)
+  end
+end
+
+return stream

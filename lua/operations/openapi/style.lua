@@ -1,0 +1,190 @@
+--- OpenAPI's parameter styles as expressions of RFC 6570: a value in, text out.
+local core = require("operations.core")
+local json = require("operations.base.json")
+local members = require("operations.base.members")
+local url = require("operations.base.url")
+
+local style = {}
+
+-- RFC 6570, appendix A. `join` stands between the items of a value that is not exploded, `plain` does so where nothing
+-- is percent-encoded.
+style.expressions = {
+  simple = { first = "", separator = ",", join = "," },
+  label = { first = ".", separator = ".", join = "," },
+  matrix = { first = ";", separator = ";", join = ",", named = true, empty = "" },
+  form = { first = "", separator = "&", join = ",", named = true, empty = "=" },
+  spaceDelimited = { first = "", separator = "&", join = "%20", plain = " ", named = true, empty = "=" },
+  pipeDelimited = { first = "", separator = "&", join = "%7C", plain = "|", named = true, empty = "=" },
+  cookie = { first = "", separator = "; ", join = ",", named = true, empty = "=" },
+}
+
+style.encode = url.encode
+
+--- The encoding that leaves everything as it is.
+---@param text string
+---@return string
+function style.plain(text)
+  return text
+end
+
+--- As `encode`, but leaves reserved characters and existing triplets; `&`, `#` and a bare `%` would end the value.
+---@param text string
+---@return string
+function style.encode_reserved(text)
+  local encoded = text:gsub("[^A-Za-z0-9%-._~:/?%[%]@!$'()*+,;=%%]", url.encode)
+  return (encoded:gsub("%%(%x?%x?)", function(digits)
+    return (#digits == 2 and "%" or "%25") .. digits
+  end))
+end
+
+--- How names are encoded beside values: wholly, unless nothing is.
+---@param encode fun(text: string): string  of the values
+---@return fun(text: string): string
+function style.name_encoder(encode)
+  return encode == style.plain and style.plain or style.encode
+end
+
+-- What of the reserved characters would end a value in other places than a query.
+local ends = { path = "[/?%[%]]", cookie = ";" }
+
+--- As `encode_reserved`, for a location: in a path `/` and `?` would end the segment, in a cookie `;` the pair.
+---@param location string
+---@return fun(text: string): string
+function style.reserved_encoder(location)
+  local ending = ends[location]
+  return ending and function(text)
+    return (style.encode_reserved(text):gsub(ending, url.encode))
+  end or style.encode_reserved
+end
+
+local function number_text(value)
+  if value ~= value or value == math.huge or value == -math.huge then
+    return nil, "expected a finite number"
+  elseif core.kind(value) == "integer" and tostring(value):find("^-?%d+$") then
+    return tostring(value)
+  elseif value % 1 == 0 and value > -1e18 and value < 1e18 then
+    return ("%.0f"):format(value)
+  end
+  for digits = 15, 17 do
+    local text = ("%." .. digits .. "g"):format(value)
+    if tonumber(text) == value then
+      return text
+    end
+  end
+end
+
+--- The text of one value; what the styles say nothing about (an array in an array) is sent as its JSON.
+---@param value any
+---@return string? text
+---@return string? message  why it cannot be sent
+function style.value_text(value)
+  local kind = core.kind(value)
+  if kind == "string" then
+    return value
+  elseif kind == "integer" or kind == "number" then
+    return number_text(value)
+  elseif kind == "boolean" then
+    return tostring(value)
+  elseif kind == "array" or kind == "object" then
+    local text, err = json.encode(value, { sort_keys = true })
+    return text, err and err.message
+  end
+  return nil, "a " .. kind .. " cannot be sent"
+end
+
+--- The items of an array, encoded; null ones are undefined in RFC 6570's sense and left out.
+local function list_texts(list, encode)
+  local texts = {}
+  for i = 1, #list do
+    if list[i] ~= core.null then
+      local text, message = style.value_text(list[i])
+      if not text then
+        return nil, message, "/" .. i - 1
+      end
+      texts[#texts + 1] = encode(text)
+    end
+  end
+  return texts
+end
+
+--- The members of an object as { key, text, key, text, ... }, encoded, in the order of their keys.
+local function map_texts(map, encode)
+  local texts, encode_name = {}, style.name_encoder(encode)
+  for _, key in ipairs(members.names(map)) do
+    if map[key] ~= core.null then
+      local text, message = style.value_text(map[key])
+      if not text then
+        return nil, message, "/" .. key
+      end
+      texts[#texts + 1] = encode_name(key)
+      texts[#texts + 1] = encode(text)
+    end
+  end
+  return texts
+end
+
+local function named(expression, name, text)
+  if not expression.named then
+    return text
+  end
+  return name .. (text == "" and expression.empty or "=" .. text)
+end
+
+-- The pairs of an array or object: { name, text } each, the names of an exploded object being its keys.
+local function pairs_of(name, texts, is_array)
+  local list = {}
+  for i = 1, #texts, is_array and 1 or 2 do
+    list[#list + 1] = is_array and { name, texts[i] } or { texts[i], texts[i + 1] }
+  end
+  return list
+end
+
+--- What a value becomes by the expression of a style: pairs { name, text }.
+---@param expression table  one of `style.expressions`
+---@param name string   encoded
+---@param value any
+---@param explode boolean
+---@param encode fun(text: string): string
+---@return string[][]? list  empty when there is nothing to write
+---@return string? message
+---@return string? path  JSON Pointer into the value
+function style.pairs(expression, name, value, explode, encode)
+  local kind = core.kind(value)
+  if kind ~= "array" and kind ~= "object" then
+    local text, message = style.value_text(value)
+    return text and { { name, encode(text) } }, message
+  end
+  local texts, message, path = (kind == "array" and list_texts or map_texts)(value, encode)
+  if not texts then
+    return nil, message, path
+  elseif #texts == 0 then
+    return {}
+  elseif explode then
+    return pairs_of(name, texts, kind == "array")
+  end
+  local join = encode == style.plain and expression.plain or expression.join
+  return { { name, table.concat(texts, join) } }
+end
+
+--- Writes a value by the expression of a style; parameters as of `style.pairs`.
+---@return string? text  nil without a message when there is nothing to write
+---@return string? message
+---@return string? path  JSON Pointer into the value
+function style.expand(expression, name, value, explode, encode)
+  local kind = core.kind(value)
+  if kind ~= "array" and kind ~= "object" then -- as most are
+    local text, message = style.value_text(value)
+    return text and expression.first .. named(expression, name, encode(text)), message
+  end
+  local list, message, path = style.pairs(expression, name, value, explode, encode)
+  if not list or #list == 0 then
+    return nil, message, path
+  end
+  local is_map = explode and kind == "object"
+  for i, pair in ipairs(list) do
+    list[i] = is_map and not expression.named and pair[1] .. "=" .. pair[2] or named(expression, pair[1], pair[2])
+  end
+  return expression.first .. table.concat(list, expression.separator)
+end
+
+return style

@@ -1,0 +1,148 @@
+--- The context of one call: who calls, how long it may take, what it belongs to.
+local core = require("operations.core")
+local scheduler = require("operations.task.scheduler")
+
+local context = {}
+
+---@class operations.Identity
+---@field id string
+---@field scopes string[]
+---@field resources? table<string, string[]>  "type:id" -> actions
+
+---@class operations.Context
+---@field requestId string  made when first asked for, unless the caller gave one
+---@field parentRequestId? string
+---@field identity? operations.Identity
+---@field deadline? integer  milliseconds since the Unix epoch
+---@field timeout? integer  milliseconds from the start of the call
+---@field metadata? table
+---@field traceparent? string  W3C Trace Context
+---@field attempt? integer  of a call over a reliable transport: above 1, it may have been begun before
+---@field env table  `context.env.namespace.name(input)` calls another operation, trusted
+---@field log fun(level: "debug"|"info"|"warn"|"error", message: string, details: any)
+---@field emit? fun(value: any)  subscriptions: one event, as `coroutine.yield(value)`
+---@field defer? fun(fn: fun())  subscriptions: runs once when the subscription ends, last one first
+local Context = {}
+
+local methods = {}
+
+--- Should the handler stop? True once the task is cancelled, the deadline has passed or the subscription is closed.
+---@return boolean
+function methods:cancelled()
+  local state = rawget(self, "_subscription")
+  if state and state.closing then
+    return true
+  end
+  local deadline = self.deadline
+  return deadline ~= nil and core.now() >= deadline or scheduler.cancelled()
+end
+
+local kinds = {
+  requestId = "string",
+  parentRequestId = "string",
+  identity = "table",
+  deadline = "number",
+  timeout = "number",
+  metadata = "table",
+  traceparent = "string",
+  attempt = "number",
+  env = "table",
+  log = "function",
+}
+
+local function expect(value, key, level)
+  if type(value) ~= kinds[key] or value ~= value then
+    local got = value ~= value and "NaN" or type(value)
+    error(("bad argument 'context' (%s: %s expected, got %s)"):format(key, kinds[key], got), level + 1)
+  end
+  return value
+end
+
+-- What a nested call takes over from the one around it.
+local inherited = { identity = true, deadline = true, metadata = true, traceparent = true }
+
+-- What is made when nobody gave it and somebody asks.
+local made = {}
+
+function made.requestId()
+  return core.random_id()
+end
+
+function made.parentRequestId(self)
+  local parent = rawget(self, "_parent")
+  return parent and parent.requestId
+end
+
+function made.env(self)
+  return rawget(self, "_registry"):env(self)
+end
+
+function made.log(self)
+  return rawget(self, "_registry")._options.log
+end
+
+--- Most handlers read few fields, so a field is looked up when it is first read.
+local function find(self, key)
+  local given, parent = rawget(self, "_given"), rawget(self, "_parent")
+  local value
+  if given ~= nil and kinds[key] then
+    value = given[key]
+  elseif parent ~= nil and inherited[key] then
+    value = parent[key]
+  end
+  if value ~= nil then
+    return expect(value, key, 4)
+  end
+  return made[key] and made[key](self)
+end
+
+function Context.__index(self, key)
+  local value = methods[key]
+  if value == nil then
+    value = find(self, key)
+    if value ~= nil then
+      rawset(self, key, value)
+    end
+  end
+  return value
+end
+
+--- Checks the context that a caller gave and reads what the pipeline itself needs of it. A `timeout` becomes the
+--- earlier of two deadlines.
+---@param given? table
+---@return operations.Identity? identity
+---@return integer? deadline  ms since the epoch
+function context.read(given)
+  if given == nil then
+    return nil
+  elseif type(given) ~= "table" then
+    error(("bad argument 'context' (table expected, got %s)"):format(type(given)), 3)
+  end
+  local deadline, timeout = given.deadline, given.timeout
+  if deadline ~= nil then
+    expect(deadline, "deadline", 3)
+  end
+  if timeout ~= nil then
+    local limit = core.now() + expect(timeout, "timeout", 3)
+    deadline = math.min(deadline or limit, limit)
+  end
+  return given.identity, deadline
+end
+
+--- Makes the context of a call from what the caller gave: a plain table, or the context of the call around it, from
+--- which identity, deadline, metadata and trace are inherited.
+---@param given? table  checked by `read`; not to be changed while the call runs
+---@param registry table
+---@param deadline? integer  as `read` says
+---@return operations.Context
+function context.new(given, registry, deadline)
+  if given == nil then
+    return setmetatable({ _registry = registry }, Context)
+  elseif given._registry then
+    return setmetatable({ _registry = registry, _parent = given, deadline = deadline }, Context)
+  end
+  local requestId = given.requestId
+  return setmetatable({ _registry = registry, _given = given, requestId = requestId, deadline = deadline }, Context)
+end
+
+return context

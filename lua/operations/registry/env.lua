@@ -1,0 +1,53 @@
+--- `env.namespace.name(input)`: how one operation calls others. Live: an operation registered later is there.
+local errors = require("operations.base.error")
+
+local env = {}
+
+local function allowed_set(namespaces)
+  if namespaces == nil then
+    return nil
+  end
+  local set = {}
+  for _, namespace in ipairs(namespaces) do
+    set[namespace] = true
+  end
+  return set
+end
+
+local function refuse(id)
+  return function()
+    return nil, errors.new("OPERATION_NOT_FOUND", ("%s is outside this env"):format(id), { operationId = id })
+  end
+end
+
+--- Makes an env over `invoke(id, input)`.
+---@param invoke fun(id: string, input: any): any, operations.Error?
+---@param options? { namespaces?: string[] }  only these namespaces can be reached
+---@return table
+function env.new(invoke, options)
+  local allowed = allowed_set(options and options.namespaces)
+  local function bind(namespace, name)
+    local id = namespace .. "." .. name
+    if allowed and not allowed[namespace] then
+      return refuse(id)
+    end
+    return function(input)
+      return invoke(id, input)
+    end
+  end
+  return setmetatable({}, {
+    __index = function(self, namespace)
+      local operations = setmetatable({}, {
+        __index = function(functions, name)
+          local fn = bind(namespace, name)
+          rawset(functions, name, fn)
+          return fn
+        end,
+      })
+      rawset(self, namespace, operations)
+      return operations
+    end,
+  })
+end
+
+return env

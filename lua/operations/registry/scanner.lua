@@ -1,0 +1,158 @@
+--- Finds operation definitions in a directory of Lua files. A file that gives none is reported, never passed over.
+local argument = require("operations.base.argument")
+local errors = require("operations.base.error")
+local system = require("operations.system")
+
+---@class operations.scanner
+local scanner = {}
+
+---@class operations.ScanProblem
+---@field path string     the file, or the directory that could not be read
+---@field message string  why it gave no definition
+
+local function add_problem(found, path, format, ...)
+  found.problems[#found.problems + 1] = { path = path, message = format:format(...) }
+end
+
+--- Why `value` is no definition, or nil.
+local function flaw(value)
+  if type(value) ~= "table" then
+    return ("expected a definition, got %s"):format(type(value))
+  end
+  for _, field in ipairs({ "namespace", "name" }) do
+    if type(value[field]) ~= "string" then
+      return ("%s: expected a string, got %s"):format(field, type(value[field]))
+    end
+  end
+  if type(value.handler) ~= "function" then
+    return ("handler: expected a function, got %s"):format(type(value.handler))
+  end
+end
+
+local function add_definition(found, path, place, value)
+  local reason = flaw(value)
+  if reason then
+    add_problem(found, path, "%s%s", place, reason)
+  else
+    found.definitions[#found.definitions + 1] = value
+  end
+end
+
+local function is_list(value)
+  return type(value) == "table" and value.name == nil and value.namespace == nil and value.handler == nil
+end
+
+--- Takes in what a file returned: a definition, or a list of them.
+local function add_returned(found, path, value)
+  if not is_list(value) then
+    return add_definition(found, path, "", value)
+  end
+  if next(value) == nil then
+    return add_problem(found, path, "expected a definition or a list of them, got an empty table")
+  end
+  local count = 0
+  for i, item in ipairs(value) do
+    add_definition(found, path, ("item %d: "):format(i), item)
+    count = i
+  end
+  for key in pairs(value) do
+    if type(key) ~= "number" or key < 1 or key > count or key ~= math.floor(key) then
+      add_problem(found, path, "expected a definition or a list of them, got a table with the key %q", tostring(key))
+    end
+  end
+end
+
+local function describe_error(value)
+  local text = tostring(value)
+  return type(value) == "table" and not errors.is_error(value) and ("raised a table (%s)"):format(text) or text
+end
+
+local function load_file(found, path)
+  local chunk, reason = loadfile(path, "t")
+  if not chunk then
+    return add_problem(found, path, "%s", reason)
+  end
+  local ok, value = pcall(chunk, path)
+  if not ok then
+    return add_problem(found, path, "%s", describe_error(value))
+  end
+  if value == nil then
+    return add_problem(found, path, "returned nothing")
+  end
+  add_returned(found, path, value)
+end
+
+local visit
+
+--- Visits the entries of `directory` in the order of their names; returns nil, message when it cannot be read.
+local function visit_entries(found, directory)
+  local names, reason = system.list(directory)
+  if not names then
+    return nil, reason
+  end
+  table.sort(names)
+  local prefix = directory:find("/$") and directory or directory .. "/"
+  for _, name in ipairs(names) do
+    visit(found, prefix .. name)
+  end
+  return true
+end
+
+--- Is this the first path to what has `identity`?  Links may lead to a file twice, or in a circle.
+local function is_new(found, identity)
+  local seen = found.seen[identity]
+  found.seen[identity] = true
+  return not seen
+end
+
+function visit(found, path)
+  local kind, identity = system.kind(path)
+  if kind == nil then
+    if path:find("%.lua$") then
+      add_problem(found, path, "%s", identity)
+    end
+  elseif kind == "directory" then
+    if is_new(found, identity) then
+      local ok, reason = visit_entries(found, path)
+      if not ok then
+        add_problem(found, path, "%s", reason)
+      end
+    end
+  elseif path:find("%.lua$") and is_new(found, identity) then
+    if kind == "file" then
+      load_file(found, path)
+    else
+      add_problem(found, path, "is not a regular file")
+    end
+  end
+end
+
+--- Loads every `.lua` file below a directory, in the order of their paths, and collects the definitions they return.
+--- The files are run, with the program's rights. Links are followed, each file and directory once.
+---@param directory string
+---@return table[]|nil definitions  nil when the directory cannot be read
+---@return operations.ScanProblem[]|operations.Error problems
+function scanner.scan(directory)
+  argument.expect(directory, "string", 1, "scan")
+  local found = { definitions = {}, problems = {}, seen = {} }
+  local _, identity = system.kind(directory)
+  found.seen[identity] = true
+  local ok, reason = visit_entries(found, directory)
+  if not ok then
+    return nil, errors.new("EXECUTION_ERROR", reason, { path = directory })
+  end
+  return found.definitions, found.problems
+end
+
+--- Loads one file, whatever its name, as `scan` does.
+---@param path string
+---@return table[] definitions
+---@return operations.ScanProblem[] problems
+function scanner.load(path)
+  argument.expect(path, "string", 1, "load")
+  local found = { definitions = {}, problems = {} }
+  load_file(found, path)
+  return found.definitions, found.problems
+end
+
+return scanner

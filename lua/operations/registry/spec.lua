@@ -1,0 +1,208 @@
+--- What an operation's spec must look like, and its defaults. Checked by our own schema engine.
+---
+--- `inputSchema`, `outputSchema` and `errorSchemas` may be functions that return them: each is called once, on first
+--- need (a call, `get_spec`, `specs`), so that a thousand operations cost little until one is used. What is wrong with
+--- such a schema is told then, by whoever needed it.
+local errors = require("operations.base.error")
+local schemas = require("operations.schema")
+local shape = require("operations.registry.spec_shape")
+
+local spec = {}
+
+---@class operations.AccessControl
+---@field requiredScopes string[]  all of them
+---@field requiredScopesAny? string[]  one of them
+---@field resourceType? string  with resourceAction: identity.resources["<type>:<id>"] must list the action
+---@field resourceAction? string
+---@field resourceId? string  JSON Pointer (RFC 6901) into the input: names the one resource
+
+---@class operations.ErrorSchema
+---@field code string
+---@field pattern? string  ECMA-262: of a family of codes, for those that no other declaration names
+---@field description string
+---@field schema any  JSON Schema of the error's details
+
+---@class operations.Spec
+---@field namespace string
+---@field name string  id is `namespace.name`
+---@field version? string  default "1.0.0"
+---@field type? "query"|"mutation"|"subscription"  default "query"
+---@field title? string
+---@field description? string
+---@field tags? string[]
+---@field inputSchema? table|boolean|fun(): table|boolean?  JSON Schema, default true
+---@field outputSchema? table|boolean|fun(): table|boolean?  JSON Schema, default true
+---@field accessControl? operations.AccessControl
+---@field errorSchemas? operations.ErrorSchema[]|fun(): operations.ErrorSchema[]?
+---@field normalize? "cast"|"force"|"off"  default: the registry's
+---@field _meta? table
+
+---@class operations.Definition : operations.Spec
+---@field handler? fun(input: any, context: operations.Context): any, any
+
+local shape_schema
+
+local function shape_issues(fields)
+  shape_schema = shape_schema or assert(schemas.compile(shape, { formats = true }))
+  local ok, issues = shape_schema:check(fields)
+  return ok and {} or issues
+end
+
+local schema_fields = { "inputSchema", "outputSchema", "errorSchemas" }
+
+--- Compiles one schema of the spec; its issues get the path of the field. `format` is asserted of inputs only.
+local function compile(fields, field, issues)
+  local schema = fields[field]
+  if schema == true or (type(schema) == "table" and next(schema) == nil) then
+    return nil
+  end
+  local compiled, err = schemas.compile(schema, { formats = field == "inputSchema" })
+  if compiled then
+    return compiled
+  end
+  for _, issue in ipairs(type(err.details) == "table" and err.details or { { path = "", message = err.message } }) do
+    issues[#issues + 1] = {
+      path = "/" .. field .. (issue.path or ""),
+      keyword = issue.keyword,
+      schemaPath = issue.schemaPath,
+      message = issue.message,
+    }
+  end
+end
+
+--- Copies tables all the way down, marks kept: what was registered stays as it was.
+local function copy(value)
+  if type(value) ~= "table" then
+    return value
+  end
+  local new = {}
+  for key, item in pairs(value) do
+    new[key] = copy(item)
+  end
+  return setmetatable(new, getmetatable(value))
+end
+spec.copy = copy
+
+local function summary(issues)
+  local more = #issues > 1 and (" (and %d more)"):format(#issues - 1) or ""
+  return ("%s: %s%s"):format(issues[1].path, issues[1].message, more)
+end
+
+local function refused(fields, issues)
+  local id = ("%s.%s"):format(tostring(fields.namespace), tostring(fields.name))
+  return nil, errors.new("VALIDATION_ERROR", ("spec of %s: %s"):format(id, summary(issues)), issues)
+end
+
+--- Takes the functions among the schemas out of the fields: { field = function }.
+local function take_functions(fields)
+  local functions = {}
+  for _, field in ipairs(schema_fields) do
+    if type(fields[field]) == "function" then
+      functions[field], fields[field] = fields[field], nil
+    end
+  end
+  return functions
+end
+
+local function set_defaults(fields)
+  fields.version = fields.version or "1.0.0"
+  fields.type = fields.type or "query"
+  fields.description = fields.description or ""
+  fields.accessControl = copy(fields.accessControl)
+end
+
+--- Compiles inputSchema and outputSchema where they are there; what says nothing accepts everything.
+local function compile_all(fields, functions, issues)
+  local compiled = {}
+  for i = 1, 2 do
+    local field = schema_fields[i]
+    if fields[field] == nil and not functions[field] then
+      fields[field] = true
+    end
+    compiled[field] = fields[field] ~= nil and compile(fields, field, issues) or nil
+  end
+  return compiled
+end
+
+--- A copy without the handler. Room for all fields at once: a thousand operations come at a time.
+local function fields_of(definition)
+  local fields = {
+    namespace = nil, name = nil, version = nil, type = nil, title = nil, description = nil, tags = nil, _meta = nil,
+    inputSchema = nil, outputSchema = nil, errorSchemas = nil, accessControl = nil,
+  }
+  for key, value in pairs(definition) do
+    fields[key] = value
+  end
+  fields.handler = nil
+  return fields
+end
+
+---@class operations.CheckedSpec
+---@field spec operations.Spec  a copy
+---@field handler? function
+---@field compiled? { inputSchema: operations.Schema?, outputSchema: operations.Schema? }  none where everything is
+---  accepted; nil while there are schemas to be made
+
+--- Checks a definition and fills in its defaults.
+---@param definition operations.Definition
+---@return operations.CheckedSpec?
+---@return operations.Error? err  VALIDATION_ERROR with every issue by path
+function spec.check(definition)
+  if type(definition) ~= "table" then
+    return refused({}, { { path = "", keyword = "type", message = "expected table, got " .. type(definition) } })
+  end
+  local fields, handler = fields_of(definition), definition.handler
+  local functions = take_functions(fields)
+  local issues = shape_issues(fields)
+  if handler ~= nil and type(handler) ~= "function" then
+    issues[#issues + 1] = { path = "/handler", keyword = "type", message = "expected function, got " .. type(handler) }
+  end
+  if #issues > 0 then
+    return refused(fields, issues)
+  end
+  set_defaults(fields)
+  local compiled = compile_all(fields, functions, issues)
+  if #issues > 0 then
+    return refused(fields, issues)
+  end
+  for field, make in pairs(functions) do
+    fields[field] = make
+  end
+  return { spec = fields, handler = handler, compiled = next(functions) == nil and compiled or nil }
+end
+
+--- Calls the functions in turn, up to one that raises.
+local function call_functions(fields)
+  for _, field in ipairs(schema_fields) do
+    if type(fields[field]) == "function" then
+      local ok, value = pcall(fields[field])
+      if not ok then
+        return { { path = "/" .. field, keyword = "function", message = tostring(value) } }
+      end
+      fields[field] = value
+    end
+  end
+  return {}
+end
+
+--- Makes the schemas of a checked spec that are functions still, in their place, and compiles them all.
+---@param fields operations.Spec
+---@return table? compiled  as in operations.CheckedSpec
+---@return operations.Error? err  EXECUTION_ERROR, details { operationId, issues }
+function spec.make(fields)
+  local issues, compiled = call_functions(fields), nil
+  if #issues == 0 then
+    issues = shape_issues(fields)
+  end
+  if #issues == 0 then
+    compiled = compile_all(fields, {}, issues)
+  end
+  if #issues == 0 then
+    return compiled
+  end
+  local id = fields.namespace .. "." .. fields.name
+  return nil, errors.new("EXECUTION_ERROR", ("%s cannot be used: %s"):format(id, summary(issues)),
+    { operationId = id, issues = issues })
+end
+
+return spec

@@ -1,0 +1,221 @@
+--- A running subscription: the handler is a coroutine, each value it yields is one event in an envelope of its own.
+--- The consumer pulls, so a slow one holds the producer back.
+local argument = require("operations.base.argument")
+local compat = require("operations.base.compat")
+local core = require("operations.core")
+local errors = require("operations.base.error")
+local scheduler = require("operations.task.scheduler")
+local task = require("operations.task")
+
+local subscription = {}
+
+---@class operations.Subscription
+---@operator call: operations.Envelope?
+local Subscription = {}
+Subscription.__index = Subscription
+
+-- What outlives the handle for a moment when it is collected. Nothing in here may reach the handle.
+---@class operations.SubscriptionState
+---@field co thread
+---@field operation table
+---@field context operations.Context
+---@field deadline? integer  ms since the epoch
+---@field deferred function[]
+---@field running boolean  inside next()
+---@field closing boolean
+---@field ended boolean  cleanup has run
+---@field queue operations.EnvelopeQueue  events that are ready
+---@field finished boolean  they are the consumer's as they are
+
+-- What the log raises stops no cleanup either.
+local function log_failed_cleanup(state, raised)
+  pcall(function()
+    state.context.log("error", ("%s: cleanup failed: %s"):format(state.operation.id, errors.text(raised)))
+  end)
+end
+
+local function run_deferred(state)
+  local deferred = state.deferred
+  while #deferred > 0 do -- each may defer more
+    local ok, raised = pcall(table.remove(deferred))
+    if not ok then
+      log_failed_cleanup(state, raised)
+    end
+  end
+end
+
+--- Ends the handler and runs its cleanup, exactly once.
+local function finish(state)
+  if state.ended then
+    return
+  end
+  state.ended, state.closing = true, true
+  local ok, raised = compat.close(state.co)
+  if not ok and raised ~= nil then
+    log_failed_cleanup(state, raised)
+  end
+  run_deferred(state)
+end
+
+-- What the coroutine returns before its handler's results, and yields before a queue: tells both from an event. No
+-- tables: an event may have an `__eq`, which would be asked.
+local function RETURNED() end
+local function QUEUE() end
+
+--- Envelopes that are ready, of an HTTP answer: at [1] the place that was taken last, behind the last envelope
+--- false. `objects` says that the data of all is an unmarked table without [1].
+---@alias operations.EnvelopeQueue table
+
+local EMPTY = { 1, false }
+
+-- The next value; nil when the queue is empty.
+local function take(queue)
+  local at = queue[1] + 1
+  local value = queue[at]
+  if value then
+    queue[at] = false -- keeps nothing alive
+    queue[1] = at
+    return value
+  end
+end
+
+--- Prepares the handler's coroutine; it runs from the first `next`.
+---@param operation table
+---@param input any  already validated
+---@param context operations.Context
+---@param deadline? integer  ms since the epoch
+---@return operations.Subscription
+function subscription.new(operation, input, context, deadline)
+  local handler = operation.handler
+  local state = {
+    operation = operation, context = context, deadline = deadline, deferred = {}, running = false, queue = EMPTY,
+  }
+  rawset(context, "_subscription", state)
+  rawset(context, "emit", coroutine.yield)
+  rawset(context, "defer", function(fn)
+    argument.expect(fn, "function", 1, "defer")
+    state.deferred[#state.deferred + 1] = fn
+  end)
+  state.co = coroutine.create(function()
+    scheduler.deadline(deadline)
+    return RETURNED, handler(input, context)
+  end)
+  return setmetatable({
+    _state = state,
+    _ready = EMPTY, -- the state's queue, when there is nothing else to look at
+    _sentinel = scheduler.finalizer(function()
+      if not state.ended then
+        task.begin(finish, state) -- cleanup may wait
+      end
+    end),
+  }, Subscription)
+end
+
+local function fail(state, failure, traceback)
+  finish(state)
+  return nil, state.operation:failure(failure, traceback)
+end
+
+--- Makes an event of everything that waits in the queue, in its order, as `context.emit` does of one. The consumer
+--- takes them without a switch to the handler, which goes on when the queue is empty.
+---@param context operations.Context
+---@param queue operations.EnvelopeQueue
+function subscription.emit_queue(context, queue)
+  local state = context._subscription
+  if state and context.emit == coroutine.yield and coroutine.running() == state.co then
+    coroutine.yield(QUEUE, queue)
+    return
+  end
+  for value in take, queue do -- middleware wants each of them
+    context.emit(value)
+  end
+end
+
+local next_event
+
+local function open_queue(self, queue)
+  local state = self._state
+  local guard = state.operation.output_guard
+  state.queue, state.finished = queue, guard == "any" or guard == "object" and queue.objects
+  self._ready = state.finished and not state.deadline and queue or EMPTY
+  return next_event(self)
+end
+
+--- Takes up what the handler's coroutine did: yielded a value, returned (value, failure) or raised; or that the host
+--- failed while it waited.
+local function go_on(self, ok, event, value, failure)
+  local state = self._state
+  state.running = false
+  if state.closing then
+    finish(state)
+    return nil, errors.new("ABORTED", state.operation.id .. " was closed")
+  elseif ok == nil then
+    finish(state)
+    error(event, 0)
+  elseif not ok then
+    return fail(state, event, debug.traceback(state.co, errors.text(event)))
+  elseif event == QUEUE then
+    return open_queue(self, value)
+  elseif event ~= RETURNED then
+    return state.operation:answer(event)
+  elseif value == nil and failure ~= nil then
+    return fail(state, failure)
+  end
+  finish(state)
+  return nil
+end
+
+--- The next event; waits for it.
+---@return operations.Envelope?  nil at the end
+---@return operations.Error? err  nil when the handler just ended
+function Subscription:next()
+  local state = self._state
+  if state.ended then
+    return nil
+  elseif state.running then
+    error("subscription:next() is already waiting", 2)
+  elseif state.deadline and core.now() >= state.deadline then
+    return fail(state, errors.new("TIMEOUT", state.operation.id .. ": deadline passed", { deadline = state.deadline }))
+  end
+  local envelope = take(state.queue)
+  if envelope then
+    return state.finished and envelope or state.operation:answer(envelope)
+  end
+  state.running = true
+  return go_on(self, scheduler.resume(state.co))
+end
+
+next_event = Subscription.next
+
+--- Ends the subscription and runs the handler's cleanup. Closing twice does nothing.
+function Subscription:close()
+  local state = self._state
+  state.closing = true
+  self._ready = EMPTY
+  if state.running then
+    scheduler.interrupt(state.co, errors.new("ABORTED", state.operation.id .. " was closed"))
+  else
+    finish(state)
+  end
+end
+
+--- `for envelope in subscription do`: raises the error object when the handler failed.
+function Subscription:__call()
+  local ready = self._ready
+  local at = ready[1] + 1
+  local waiting = ready[at]
+  if waiting then
+    ready[at] = false
+    ready[1] = at
+    return waiting
+  end
+  local envelope, err = next_event(self)
+  if err ~= nil then
+    error(err, 0)
+  end
+  return envelope
+end
+
+Subscription.__close = Subscription.close
+
+return subscription

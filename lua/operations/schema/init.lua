@@ -1,0 +1,94 @@
+--- JSON Schema: compile once, then check values, fill in defaults, cast towards the schema. All of it in C.
+---
+--- Drafts 2020-12, 2019-09, 7, 6 and 4, by `$schema`; OpenAPI 3.0's and Swagger 2.0's dialects by option `draft`.
+--- Patterns follow ECMA-262. The network is never asked for a `$ref`: what other documents say comes from `resolve`.
+local core = require("operations.core")
+
+local schema = {}
+
+---@class operations.schema.Options
+---@field draft? "2020-12"|"2019-09"|"7"|"6"|"4"|"openapi-3.1"|"openapi-3.0"|"swagger-2.0"  when there is no `$schema`
+---@field formats? boolean  does `format` reject values (default false: it only annotates, as the drafts have it)
+---@field resolve? fun(uri: string): table|boolean|nil  the document at `uri` (no fragment), nil when there is none
+---@field uri? string  where the schema comes from: relative `$ref`s start there
+---@field max_issues? integer  reported for one value, default 100
+
+---@class operations.Issue
+---@field path string  JSON Pointer to what does not fit; for a missing property the path it would have
+---@field schemaPath string  JSON Pointer to the keyword that says so, behind a URI when in another document
+---@field keyword string?  the keyword
+---@field message string  for people: "expected at most 20 characters, got 34"
+---@field params table?  the same for programs: { limit = 20 }
+
+---@class operations.Change
+---@field path string  JSON Pointer into the value
+---@field kind "stripped"|"defaulted"|"converted"|"replaced"
+---@field old any  what was there
+---@field new any  what is there now
+
+---@class operations.Schema
+---@field check fun(self, value: any): boolean, operations.Issue[]?  true, or false and what does not fit
+---@field cast fun(self, value: any, mode: "cast"|"force"|"off"|nil, list: boolean?): any, operations.Change[]?
+--- a new value, and what was changed unless `list` is false (which is faster)
+---@field fill fun(self, value: any): any  the value, or a copy with `default`s filled in
+
+local option_names = { draft = true, formats = true, resolve = true, uri = true, max_issues = true }
+
+local function copy_options(options)
+  local copy = { documents = {} }
+  for name, value in pairs(options or {}) do
+    if not option_names[name] then
+      error(("bad option '%s' to 'compile' (unknown)"):format(tostring(name)), 3)
+    end
+    copy[name] = value
+  end
+  if copy.resolve ~= nil and type(copy.resolve) ~= "function" then
+    error(("bad option 'resolve' to 'compile' (function expected, got %s)"):format(type(copy.resolve)), 3)
+  end
+  return copy
+end
+
+--- Asks for the documents that are missing; true when one more is there.
+local function find_documents(uris, options)
+  local documents, found = options.documents, false
+  for _, uri in ipairs(uris) do
+    if documents[uri] == nil then
+      -- Not above: few schemas refer to one.
+      local document = require("operations.schema.metaschemas").find(uri)
+      if document == nil and options.resolve then
+        document = options.resolve(uri)
+      end
+      if document ~= nil then
+        documents[uri] = document
+        found = true
+      end
+    end
+  end
+  return found
+end
+
+--- Compiles a schema, a Lua table or a boolean. It is not kept: later changes to the table have no effect on checks.
+---
+--- What is wrong with it is told all at once: `err.details` is an array of issues, their paths lead into the schema.
+---@param definition table|boolean
+---@param options? operations.schema.Options
+---@return operations.Schema? schema
+---@return operations.Error? err  VALIDATION_ERROR
+function schema.compile(definition, options)
+  if type(definition) ~= "table" and type(definition) ~= "boolean" then
+    error(("bad argument #1 to 'compile' (a schema, table or boolean, expected, got %s)"):format(type(definition)), 2)
+  elseif options ~= nil and type(options) ~= "table" then
+    error(("bad argument #2 to 'compile' (table expected, got %s)"):format(type(options)), 2)
+  end
+  local own = copy_options(options)
+  while true do
+    local compiled, err, unresolved = core.schema_compile(definition, own)
+    if compiled then
+      return compiled
+    elseif not find_documents(unresolved, own) then
+      return nil, err
+    end
+  end
+end
+
+return schema

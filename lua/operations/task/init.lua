@@ -1,0 +1,338 @@
+--- Structured tasks: functions that run side by side and wait in direct style. A task ends only when the tasks it
+--- spawned have ended; cancelling one cancels them too.
+local argument = require("operations.base.argument")
+local compat = require("operations.base.compat")
+local errors = require("operations.base.error")
+local hosts = require("operations.hosts")
+local scheduler = require("operations.task.scheduler")
+local task_failure = require("operations.task.failure")
+local task_tree = require("operations.task.tree")
+local task_wait = require("operations.task.wait")
+local waiters = require("operations.task.waiters")
+
+local task = {
+  await = scheduler.await,
+  resume = scheduler.resume,
+  interrupt = scheduler.interrupt,
+  deadline = scheduler.deadline,
+  cancelled = scheduler.cancelled,
+}
+
+---@class operations.Task
+---@field _co? thread  until it returned; nil where tasks are the host's threads
+---@field _strand operations.Strand
+---@field _start table|false  arguments, until it started
+---@field _parent? operations.Task
+---@field _wait operations.Wait|false  what it waits for now
+---@field _aborted operations.Error|false  cancelled: every further wait raises this
+---@field _results? table
+---@field _failure? any
+---@field _ended? boolean  and its children have
+local Task = {}
+Task.__index = Task
+Task.__name = "operations.task"
+
+-- Both tables have room for what comes.
+local function new(deadline, ...)
+  local self = setmetatable({
+    _start = compat.pack(...), _wait = false, _aborted = false, _strand = nil, _co = nil, _results = nil,
+    _returned_already = nil, _ended = nil, _observed = nil,
+  }, Task)
+  self._strand = { task = self, root = true, deadline = deadline, managed = nil }
+  return self
+end
+
+local function spawn(fn, ...)
+  local strand = scheduler.here()
+  local parent = strand.task
+  if parent and parent._ended then
+    parent = nil
+  end
+  local self = new(scheduler.deadline_of(strand), ...)
+  task_tree.adopt(parent, self, scheduler.start(self, fn))
+  return self
+end
+
+--- Starts `fn(...)` as a task of its own: a child of the running task when there is one. It begins to run when the
+--- caller waits. Obeys the deadline that the caller obeys now.
+---@param fn function
+---@param ... any
+---@return operations.Task
+function task.spawn(fn, ...)
+  argument.expect(fn, "function", 1, "spawn")
+  return spawn(fn, ...)
+end
+
+--- Starts `fn(...)` as a task of nobody: no task waits for it or cancels it, it has no deadline. Where tasks belong to
+--- a request of the host's, it does not.
+---@param fn function
+---@param ... any
+---@return operations.Task
+function task.detach(fn, ...)
+  argument.expect(fn, "function", 1, "detach")
+  local self = new(nil, ...)
+  task_tree.adopt(nil, self, scheduler.start(self, fn, true))
+  return self
+end
+
+--- The running task; nil outside of any.
+---@return operations.Task?
+function task.current()
+  return scheduler.here().task
+end
+
+-- What `task.on_error` raises itself must not keep others from running.
+local function report(raised, traceback)
+  local ok, why = pcall(task.on_error, raised, traceback)
+  if not ok then
+    io.stderr:write("operations: on_error failed: ", errors.text(why), "\n", traceback, "\n")
+  end
+end
+
+local function finish(self)
+  local parent = self._parent
+  self._ended = true
+  task_tree.disown(self)
+  task_failure.report_children(self)
+  if self._failure ~= nil then
+    task_failure.watch(self, parent, function(raised, traceback)
+      report(raised, errors.traceback(raised) or traceback)
+    end)
+  end
+  local wakes = self._wakes
+  if wakes then
+    self._wakes = nil
+    waiters.wake(wakes)
+  end
+  if parent and parent._returned_already and not parent._eldest then
+    return finish(parent) -- a tail call: a chain of tasks may be long
+  end
+end
+
+local function call_off(self, reason)
+  task_tree.abort_tied(self)
+  if self._wait then
+    scheduler.fail(self._wait, reason)
+  end
+end
+
+-- The first of a task and its younger siblings that is to be cancelled still, marked as such.
+local function next_to_cancel(child, reason)
+  while child and (child._ended or child._aborted) do
+    child = child._younger
+  end
+  if child then
+    child._aborted = reason
+  end
+  return child
+end
+
+-- All below, each before its parent. Not by recursion: a chain of tasks may be long.
+local function cancel_children(self, reason)
+  reason = errors.is_error(reason) and reason or errors.new("ABORTED", reason)
+  local child = next_to_cancel(self._eldest, reason)
+  while child do
+    local below = next_to_cancel(child._eldest, reason)
+    while child and not below do
+      local parent, younger = child._parent, child._younger
+      call_off(child, reason)
+      below = next_to_cancel(younger, reason)
+      child = parent ~= self and parent or nil
+    end
+    child = below
+  end
+end
+
+--- The scheduler's word that the task's function returned or raised.
+---@param ok boolean
+function Task:_returned(ok, ...)
+  local co = self._co
+  self._co, self._returned_already = nil, true
+  if ok then
+    self._results = compat.pack(...)
+  else
+    self._failure = (...)
+    if self._failure == nil then
+      self._failure = errors.new("UNKNOWN_ERROR", "nil")
+    end
+    self._traceback = self._traceback or debug.traceback(co, errors.text(self._failure))
+    cancel_children(self, "the task that spawned this one failed")
+  end
+  if not self._eldest then
+    finish(self)
+  end
+end
+
+--- Has it nothing that ends with it, and was it not cancelled? Then it can as well do something else next.
+---@return boolean
+function Task:is_clean()
+  return not (self._aborted or self._eldest or self._tied or self._unasked_children)
+end
+
+-- Waits until the task has ended.
+local function wait_for_end(self, shielded)
+  if not self._ended then
+    scheduler.await(function(wake)
+      self._wakes = self._wakes or {}
+      return waiters.add(self._wakes, wake)
+    end, shielded)
+  end
+end
+
+local function join(self, shielded)
+  task_failure.observe(self)
+  wait_for_end(self, shielded)
+end
+
+--- Waits until the task and its children have ended.
+---@return any ...  what its function returned, or nil and an error object when it raised
+function Task:wait()
+  if not self._ended and task_tree.encloses(self, task.current()) then
+    error("a task cannot wait for itself or for the task that spawned it", 2)
+  end
+  join(self)
+  if self._failure ~= nil then
+    return nil, (errors.from(self._failure, nil, self._traceback))
+  end
+  return compat.unpack(self._results, 1, self._results.n)
+end
+
+--- Runs `fn(...)` as a task of nobody, at once until it waits: what a finalizer does, wherever that was called. Waits
+--- for its end only where nothing else would, at the end of a plain program for one.
+---@param fn function
+---@param ... any
+function task.begin(fn, ...)
+  if hosts.current().spawn then
+    fn(...) -- its finalizers run in a thread already
+    return
+  end
+  local self = new(nil, ...)
+  task_tree.adopt(nil, self)
+  scheduler.begin(self, fn)
+  if scheduler.is_idle() then
+    pcall(wait_for_end, self, true)
+  end
+end
+
+--- Cancels the task and its children: what each waits for is called off and raises an ABORTED error object there, as
+--- every further wait does. Has no effect on a task that has ended.
+---@param reason? string|operations.Error
+function Task:cancel(reason)
+  if self._ended or self._aborted then
+    return
+  end
+  if not errors.is_error(reason) then
+    reason = errors.new("ABORTED", reason or "the task was cancelled")
+  end
+  self._aborted = reason
+  cancel_children(self, reason)
+  call_off(self, reason)
+end
+
+--- Runs `fn(...)` as a task and waits for it and its children. Inside a task: as a child of it.
+---@param fn function
+---@param ... any
+---@return any ...  what `fn` returns; raises what it raises
+function task.run(fn, ...)
+  argument.expect(fn, "function", 1, "run")
+  local self = spawn(fn, ...)
+  local ok, raised = pcall(join, self)
+  if not ok then
+    -- Ctrl-C, or the caller was cancelled: cleanup of what runs comes first.
+    self:cancel(errors.is_error(raised) and raised or errors.text(raised))
+    join(self, true)
+    error(raised, 0)
+  end
+  if self._failure ~= nil then
+    error(self._failure, 0)
+  end
+  return compat.unpack(self._results, 1, self._results.n)
+end
+
+--- Waits.
+---@param seconds number  fractions count; 0 or less lets other tasks run
+function task.sleep(seconds)
+  if type(seconds) ~= "number" or seconds ~= seconds then
+    error(("bad argument #1 to 'sleep' (number of seconds expected, got %s)"):format(tostring(seconds)), 2)
+  end
+  scheduler.await(function(wake)
+    return hosts.current().timer(seconds * 1000, wake)
+  end)
+end
+
+-- Did a task end as a failure: raised, or returned nil and an error object?
+local function failure_of(self)
+  if self._failure ~= nil then
+    return (errors.from(self._failure, nil, self._traceback))
+  end
+  local results = self._results
+  if results[1] == nil and errors.is_error(results[2]) then
+    return results[2]
+  end
+end
+
+--- Runs functions side by side. The first that raises, or returns nil and an error object, cancels the others.
+---@param functions function[]
+---@return any[]? results  the first result of each, in the order of `functions`
+---@return operations.Error? err  of the one that failed first
+function task.all(functions)
+  argument.expect(functions, "table", 1, "all")
+  for i = 1, #functions do
+    if type(functions[i]) ~= "function" then
+      error(("bad argument #1 to 'all' (function expected at [%d], got %s)"):format(i, type(functions[i])), 2)
+    end
+  end
+  return task.run(task._all, functions)
+end
+
+function task._all(functions)
+  local self, children, left, failure = task.current(), {}, #functions, nil
+  scheduler.await(function(wake)
+    for i = 1, #functions do
+      local child = spawn(functions[i])
+      children[i] = child
+      child._observed = true
+      child._wakes = {
+        function()
+          left = left - 1
+          if not failure then
+            failure = failure_of(child)
+            if failure then
+              cancel_children(self, "another task of all{} failed")
+            end
+          end
+          if left == 0 then
+            wake()
+          end
+        end,
+      }
+    end
+    if left == 0 then
+      wake()
+    end
+  end)
+  if failure then
+    return nil, failure
+  end
+  local results = {}
+  for i = 1, #children do
+    results[i] = children[i]._results[1]
+  end
+  return results
+end
+
+--- Chooses the host by name ("plain"), or gives one's own. Before anything waits.
+---@param host string|operations.Host
+function task.use_host(host)
+  hosts.use(host)
+end
+
+--- Called with what a task raised that nobody waits for, and the traceback. Settable.
+---@type fun(raised: any, traceback: string)
+function task.on_error(_, traceback)
+  io.stderr:write("operations: ", traceback, "\n")
+end
+
+task_wait.on_error = report
+
+return task

@@ -1,0 +1,379 @@
+--- Coroutines that wait: suspends the running coroutine until it is woken, passes waits made inside generators
+--- through to whoever runs them, and drives the host's loop where nothing can be suspended. No I/O of its own.
+local compat = require("operations.base.compat")
+local errors = require("operations.base.error")
+local hosts = require("operations.hosts")
+local run_queue = require("operations.task.queue")
+local strands = require("operations.task.strand")
+local task_wait = require("operations.task.wait")
+
+local fail, here = task_wait.fail, strands.here
+local yield, yieldable = coroutine.yield, compat.yieldable
+
+local scheduler = {
+  host = hosts.current, fail = fail, here = here, deadline = strands.deadline, deadline_of = strands.deadline_of,
+}
+
+-- What a coroutine yields, before its wait, to say "I wait" rather than "here is a value". No table: those that
+-- programs yield and return may have an `__eq`, which would be asked.
+local function WAITING() end
+
+local function timed_out()
+  return errors.new("TIMEOUT", "the deadline passed")
+end
+
+-- Why `strand` must not wait (any more); else nil, its deadline, and how many ms it has until then.
+local function interruption(strand)
+  local task = strand.task
+  if task and task._aborted then
+    return task._aborted
+  end
+  local deadline = strand.deadline
+  if strand.outer then
+    deadline = strands.deadline_of(strand)
+  end
+  if not deadline then
+    return nil
+  end
+  local left = deadline - hosts.current().now()
+  if left <= 0 then
+    return timed_out()
+  end
+  return nil, deadline, left
+end
+
+--- Does nothing run but what calls this: no task, and nobody who drives the loop, which stands still?
+---@return boolean
+function scheduler.is_idle()
+  return here() == strands.main and not strands.main.inner and not hosts.runs_by_itself()
+end
+
+--- Was the running task cancelled, or did the running coroutine's deadline pass?
+---@return boolean
+function scheduler.cancelled()
+  return interruption(here()) ~= nil
+end
+
+--- Puts a task at the end of the run queue.
+---@param task operations.Task
+local function ready(task)
+  if run_queue.push(task) then
+    (hosts.chosen or hosts.current()).schedule(scheduler.turn)
+  end
+end
+scheduler.ready = ready
+task_wait.ready = ready
+
+-- Runs the host's loop until `wait` is done. An error in between is the host's own, or the user's Ctrl-C; true and the
+-- error then.
+local function drive(wait, strand)
+  local saved, outer = strands.current, strand.inner
+  strand.inner = wait
+  local ok, raised = pcall(hosts.current().block, function()
+    local more = scheduler.turn()
+    return wait.done, more
+  end)
+  strands.current, strand.inner = saved, outer
+  if not ok then
+    fail(wait, raised)
+    return true, raised
+  end
+end
+
+-- Has the host suspend the thread that runs; true and the error when it cannot.
+local function park(wait, strand)
+  strand.inner = wait
+  local ok, raised = pcall(hosts.current().park, wait)
+  strand.inner = nil
+  if not ok then
+    fail(wait, raised)
+    return true, raised
+  end
+end
+
+-- Waits until `wait` is done: lets whoever runs this coroutine go on meanwhile, or drives the loop where that cannot be
+-- told, also inside of what a C function calls (`table.sort`, `string.gsub`, `require`). True and the error when the
+-- host failed.
+local function suspend(wait, strand)
+  if (hosts.chosen or hosts.current()).park then
+    return park(wait, strand)
+  elseif strand == strands.current and strand.managed and yieldable() then
+    if strand.root then
+      wait.task = strand.task
+    end
+    yield(WAITING, wait)
+  else
+    return drive(wait, strand)
+  end
+end
+
+local function check(broken, raised)
+  if broken then
+    error(raised, 0)
+  end
+end
+
+local function nothing() end
+
+local function set_deadline(wait, deadline)
+  local host = hosts.current()
+  wait.timer = host.timer(deadline - host.now(), function()
+    wait.timer = nil
+    fail(wait, timed_out())
+  end)
+end
+
+-- Waits; the end of the task and the deadline end this too.
+local function wait_interruptibly(wait, strand, deadline)
+  local task = strand.task
+  if wait.done then
+    return
+  elseif deadline then
+    set_deadline(wait, deadline)
+  end
+  if not task then
+    return check(suspend(wait, strand))
+  end
+  local broken, raised
+  local previous = task._wait
+  task._wait = wait
+  if task._aborted then
+    fail(wait, task._aborted)
+  else
+    broken, raised = suspend(wait, strand)
+  end
+  task._wait = previous
+  if broken then
+    error(raised, 0)
+  end
+end
+
+--- Waits for a wait that the caller made (of `task_wait.new`, or a table that has its fields).
+---@param wait operations.Wait
+---@return any failure  nil when it was woken
+function scheduler.wait(wait)
+  local strand = here()
+  local failure, deadline, left = interruption(strand)
+  wait.failure = failure
+  if failure then
+    return failure
+  elseif wait.start then
+    wait:start(left)
+    deadline = nil
+  end
+  wait_interruptibly(wait, strand, deadline)
+  return wait.failure
+end
+
+-- Arms and waits; returns the wait, done.
+local function wait_for(wait, arm, subject)
+  local strand = here()
+  local failure, deadline = interruption(strand)
+  wait.failure = failure
+  if not failure then
+    wait.cancel = arm(task_wait.waker(wait), subject) or nothing
+    wait_interruptibly(wait, strand, deadline)
+  end
+  return wait
+end
+
+-- The same, whatever becomes of the task.
+local function wait_shielded(wait, arm)
+  wait.cancel = arm(task_wait.waker(wait)) or nothing
+  if not wait.done then
+    check(suspend(wait, here()))
+  end
+  return wait
+end
+
+--- Suspends the running task until it is made `ready`; nothing else ends this, and it obeys no deadline.
+function scheduler.idle()
+  coroutine.yield(WAITING)
+end
+
+--- Suspends the running coroutine until `wake(...)` is called, and returns what `wake` was given. Raises the ABORTED
+--- or TIMEOUT error object when the task is cancelled or the deadline passes first.
+---@param arm fun(wake: fun(...)): fun()?  starts what is waited for; may return the function that undoes it
+---@param shielded? boolean  waits on in spite of cancellation and deadlines
+---@return any ...
+function scheduler.await(arm, shielded)
+  local wait = (shielded and wait_shielded or wait_for)(task_wait.new(), arm)
+  if wait.failure ~= nil then
+    error(wait.failure, 0)
+  end
+  return task_wait.values(wait)
+end
+
+--- As `await`, but returns what it would raise, before the rest.
+---@param arm fun(wake: fun(...), subject: any): fun()?
+---@param subject? any  handed to `arm`, which need not be a closure then
+---@return any failure  nil when woken
+---@return any ...  what `wake` was given
+function scheduler.try_await(arm, subject)
+  local wait = wait_for(task_wait.new(), arm, subject)
+  return wait.failure, task_wait.values(wait)
+end
+
+--- Makes a value whose collection has `fn` called, once. Keep it where the owner is kept, out of reach of `fn`.
+---@param fn fun()
+---@return any sentinel
+function scheduler.finalizer(fn)
+  local finalize = hosts.current().finalize
+  return compat.finalizer(finalize and function()
+    finalize(fn)
+  end or fn)
+end
+
+local function resumed(co, strand, saved, ...)
+  strands.current = saved
+  local ok, tag, wait = ...
+  if tag ~= WAITING or not ok then
+    return ...
+  end
+  strand.inner = wait
+  local broken, raised = suspend(wait, strand.outer)
+  strand.inner = nil
+  if broken then
+    return nil, raised
+  end
+  strands.current = strand
+  return resumed(co, strand, saved, coroutine.resume(co))
+end
+
+--- Resumes a generator coroutine as `coroutine.resume` does. Waits made inside suspend the surrounding task (or drive
+--- the loop when there is none); it returns when `co` yields a value, ends or fails.
+---@param co thread
+---@return boolean? ok  nil: the host failed while it waited; `co` is as it was
+---@return any ...
+function scheduler.resume(co, ...)
+  local outer = here()
+  local known, threads = strands.known()
+  local strand = known[co] or strands.manage(co, {})
+  strand.task, strand.outer = outer.task, outer
+  if threads then
+    return coroutine.resume(co, ...)
+  end
+  local saved = strands.current
+  strands.current = strand
+  return resumed(co, strand, saved, coroutine.resume(co, ...))
+end
+
+--- Ends the wait that a generator coroutine is in, if any: `failure` is raised where it waits.
+---@param co thread  one that `resume` runs
+---@param failure any
+---@return boolean interrupted  false when it was not waiting
+function scheduler.interrupt(co, failure)
+  local strand = strands.known()[co]
+  local wait = strand and strand.inner
+  if not wait or wait.done then
+    return false
+  end
+  fail(wait, failure)
+  return true
+end
+
+--- Ends the wait that whatever runs on a strand is in, if any: `failure` is raised there.
+---@param strand operations.Strand
+---@param failure any
+function scheduler.interrupt_strand(strand, failure)
+  local task = strand.task
+  local wait = task and task._wait or strand.inner
+  if wait then
+    fail(wait, failure)
+  end
+end
+
+--- The same, of a coroutine; nothing is known about one that never waited.
+---@param co thread?  nil: the program itself, outside of any
+---@param failure any
+function scheduler.interrupt_wait(co, failure)
+  scheduler.interrupt_strand(co and (strands.known()[co] or {}) or strands.main, failure)
+end
+
+-- What a task does in a thread of the host.
+local function run_in_thread(task)
+  local start, fn = task._start, task._fn
+  task._start, task._fn = false, nil
+  if task._aborted then
+    return task:_returned(false, task._aborted)
+  end
+  strands.manage(coroutine.running(), task._strand)
+  return task:_returned(xpcall(fn, function(raised)
+    task._traceback = debug.traceback(errors.text(raised), 2)
+    return raised
+  end, compat.unpack(start, 1, start.n)))
+end
+
+--- Starts a task that runs `fn` soon.
+---@param task operations.Task
+---@param fn function
+---@param detached? boolean  apart from what runs now
+---@return boolean held  by the host, as long as it runs
+function scheduler.start(task, fn, detached)
+  local host = hosts.current()
+  if host.spawn then
+    task._fn = fn
+    host.spawn(run_in_thread, task, detached)
+    return true
+  end
+  task._co = coroutine.create(fn)
+  strands.manage(task._co, task._strand)
+  ready(task)
+  return false
+end
+
+-- A value that a task yields would reach nobody, and nobody would resume the task.
+local function stray(task)
+  local co = task._co
+  task:_returned(false, errors.new("EXECUTION_ERROR", "coroutine.yield in a task: only the handler of a "
+    .. "subscription, or a coroutine of one's own, has somebody to yield to"))
+  compat.close(co)
+end
+
+local function ran(task, ok, tag, ...)
+  strands.current = strands.main
+  if ok and tag == WAITING then
+    return
+  elseif ok and coroutine.status(task._co) == "suspended" then
+    return stray(task)
+  end
+  task:_returned(ok, tag, ...)
+end
+
+local function run(task)
+  local start = task._start
+  if not start then
+    strands.current = task._strand
+    return ran(task, coroutine.resume(task._co))
+  end
+  task._start = false
+  if task._aborted then
+    return task:_returned(false, task._aborted)
+  end
+  strands.current = task._strand
+  return ran(task, coroutine.resume(task._co, compat.unpack(start, 1, start.n)))
+end
+
+--- Starts a task apart from what runs now, and runs it at once until it waits. Where tasks are no threads of the host.
+---@param task operations.Task
+---@param fn function
+function scheduler.begin(task, fn)
+  local saved = strands.current
+  task._co = coroutine.create(fn)
+  strands.manage(task._co, task._strand)
+  run(task)
+  strands.current = saved
+end
+
+--- Runs the tasks that are ready now, in the order they became so.
+---@param expired? fun(): boolean  asked between tasks: is it time to stop?
+---@return boolean more  others are ready
+---@return boolean ran  at least one
+function scheduler.turn(expired)
+  local saved = strands.current
+  local more, any = run_queue.turn(run, expired)
+  strands.current = saved
+  return more, any
+end
+
+return scheduler

@@ -1,0 +1,63 @@
+--- Work that several tasks want at the same time and that is to be done once. It belongs to none of them: one that is
+--- cancelled waits no longer, the work goes on for the others and for those who come next.
+local compat = require("operations.base.compat")
+local errors = require("operations.base.error")
+local scheduler = require("operations.task.scheduler")
+local task = require("operations.task")
+
+local single_flight = {}
+
+---@class operations.SingleFlight
+---@field _flight? { wakes: table<table, fun()>, results: table? }
+local SingleFlight = {}
+SingleFlight.__index = SingleFlight
+
+local function fly(self, flight, work)
+  local results = compat.pack(pcall(work))
+  self._flight, flight.results = nil, results
+  for _, wake in pairs(flight.wakes) do
+    wake()
+  end
+end
+
+-- What interrupted the wait, if anything.
+local function wait(flight)
+  return scheduler.try_await(function(wake)
+    local place = {}
+    flight.wakes[place] = wake
+    return function()
+      flight.wakes[place] = nil
+    end
+  end)
+end
+
+--- Waits for `work()`, which begins now unless it is under way already.
+---@param work fun(): any  runs in a task of its own, without deadline
+---@return any ...  what it returned, or nil and an error object when the caller is cancelled or its deadline passes;
+---  raises what it raised
+function SingleFlight:run(work)
+  local flight = self._flight
+  if not flight then
+    flight = { wakes = {} }
+    self._flight = flight
+    task.detach(fly, self, flight, work)
+  end
+  local interruption = wait(flight)
+  if errors.is_error(interruption) then
+    return nil, interruption
+  elseif interruption ~= nil then
+    error(interruption, 0)
+  end
+  local results = flight.results
+  if not results[1] then
+    error(results[2], 0)
+  end
+  return compat.unpack(results, 2, results.n)
+end
+
+---@return operations.SingleFlight
+function single_flight.new()
+  return setmetatable({}, SingleFlight)
+end
+
+return single_flight

@@ -1,0 +1,101 @@
+--- Strands: what is known about each coroutine, and which one of ours runs.
+local argument = require("operations.base.argument")
+local hosts = require("operations.hosts")
+
+-- What is known about a coroutine. Never refers to the coroutine: LuaJIT's weak keys are no ephemerons.
+---@class operations.Strand
+---@field task? operations.Task
+---@field outer? operations.Strand  who runs it: its deadlines count here too
+---@field deadline? number  ms since the epoch
+---@field managed? boolean  run by the scheduler, which understands its yields
+---@field root? boolean  a task's own coroutine
+---@field inner? operations.Wait  what a generator waits for
+---@field carried? boolean  who resumes it sleeps for it (nginx)
+
+---@type table<thread, operations.Strand>
+local own_strands = setmetatable({}, { __mode = "k" })
+local main = {} ---@type operations.Strand
+
+local strands = {
+  main = main, -- of the program itself, outside of any coroutine
+  current = main, -- always `main` or a managed strand
+}
+
+--- What is known about coroutines.
+---@return table<thread, operations.Strand>
+---@return boolean threads  tasks are threads of the host
+local function known()
+  local host = hosts.chosen or hosts.current()
+  if host.strands then
+    return host.strands(), true
+  end
+  return own_strands, false
+end
+strands.known = known
+
+--- The strand of the running coroutine. One that user code made counts as part of what runs it.
+---@return operations.Strand
+local function here()
+  local co, is_main = coroutine.running()
+  if co == nil or is_main then
+    return main
+  end
+  local running = strands.current
+  local task = running.task
+  if running.root and task._co == co then
+    return running
+  end
+  local all, threads = known()
+  local strand = all[co]
+  if not strand then
+    strand = {}
+    all[co] = strand
+  end
+  if not strand.managed and not threads then -- with threads, the host knows what runs it
+    local current = strands.current
+    strand.task, strand.outer = current.task, current
+  end
+  return strand
+end
+strands.here = here
+
+--- The earliest deadline that the waits of a strand obey.
+---@param strand operations.Strand
+---@return number?
+function strands.deadline_of(strand)
+  local earliest
+  while strand do
+    local own = strand.deadline
+    if own and (not earliest or own < earliest) then
+      earliest = own
+    end
+    strand = strand.outer
+  end
+  return earliest
+end
+
+--- Sets the deadline that every wait of the running coroutine obeys.
+---@param deadline number?  ms since the epoch; nil: none of its own
+---@return number? previous
+function strands.deadline(deadline)
+  argument.optional(deadline, "number", 1, "deadline")
+  if deadline ~= deadline then
+    error("bad argument #1 to 'deadline' (number expected, got NaN)", 2)
+  end
+  local strand = here()
+  local previous = strand.deadline
+  strand.deadline = deadline
+  return previous
+end
+
+--- Makes a coroutine known whose yields the scheduler receives.
+---@param co thread
+---@param strand operations.Strand
+---@return operations.Strand
+function strands.manage(co, strand)
+  strand.managed = true
+  known()[co] = strand
+  return strand
+end
+
+return strands
