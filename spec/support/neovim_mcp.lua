@@ -1,4 +1,4 @@
--- Run inside Neovim by spec/from_mcp/plugin_spec.lua: uses the example plugin, prints what a user sees.
+-- Run inside Neovim by spec/mcp/client/plugin_spec.lua: uses the example plugin, prints what a user sees.
 local json = require("operations.base.json")
 local operations = require("operations")
 local ticker = require("spec.support.ticker")

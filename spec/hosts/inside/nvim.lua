@@ -1,7 +1,7 @@
 -- Run by spec/hosts/nvim_spec.lua inside Neovim.
-local cancellation = require("spec.cancellation_contract")
+local cancellation = require("spec.task.cancellation_contract")
 local contract = require("spec.hosts.contract")
-local faults = require("spec.http.fault_contract")
+local faults = require("spec.net.http.fault_contract")
 local hosts = require("operations.hosts")
 local http = require("operations.net.http")
 local task = require("operations.task")

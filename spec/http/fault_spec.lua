@@ -1,3 +1,0 @@
-local faults = require("spec.http.fault_contract")
-
-faults({ describe = describe, it = it, setup = setup, teardown = teardown, assert = assert })

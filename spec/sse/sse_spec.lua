@@ -1,0 +1,427 @@
+local model = require("spec.support.sse_model")
+local sse = require("operations.base.sse")
+
+local AREAS = {
+  "byte_order_mark", "utf8", "line_ends", "comments", "fields", "data", "event_type", "ids", "retry", "end_of_stream",
+}
+
+--- A parser whose events gather in the list that is returned with it.
+local function collect(options)
+  local events = {}
+  local parser = sse.parser(function(event)
+    events[#events + 1] = event
+  end, options)
+  return parser, events
+end
+
+--- Feeds the pieces; returns the events that were there before the end.
+local function parse(pieces, options)
+  local parser, events = collect(options)
+  for _, piece in ipairs(pieces) do
+    assert.is_true(parser:feed(piece))
+  end
+  local before_end = #events
+  parser:finish()
+  assert.equal(before_end, #events)
+  return events, parser
+end
+
+local function bytes_of(stream)
+  local pieces = {}
+  for i = 1, #stream do
+    pieces[i] = stream:sub(i, i)
+  end
+  return pieces
+end
+
+--- Every way of cutting that a vector is tried with, by name.
+local function cuttings(stream)
+  local all = { { "whole", { stream } }, { "byte by byte", bytes_of(stream) } }
+  local with_empty = { "" }
+  for _, byte in ipairs(bytes_of(stream)) do
+    with_empty[#with_empty + 1] = byte
+    with_empty[#with_empty + 1] = ""
+  end
+  all[#all + 1] = { "byte by byte with empty pieces", with_empty }
+  for at = 1, #stream - 1 do
+    all[#all + 1] = { "cut after byte " .. at, { stream:sub(1, at), "", stream:sub(at + 1) } }
+    all[#all + 1] = { "cut around byte " .. at, { stream:sub(1, at - 1), stream:sub(at, at), stream:sub(at + 1) } }
+  end
+  return all
+end
+
+local function expected_of(vector)
+  local events = {}
+  for i, event in ipairs(vector.events) do
+    events[i] = {
+      event = event.event or "message", data = event.data or "", id = event.id or "", retry = event.retry,
+    }
+  end
+  return events
+end
+
+for _, area in ipairs(AREAS) do
+  describe("the event-stream parser, " .. area:gsub("_", " "), function()
+    for _, vector in ipairs(dofile("spec/vectors/sse/" .. area .. ".lua")) do
+      it(vector.name, function()
+        local expected = expected_of(vector)
+        for _, cutting in ipairs(cuttings(vector.stream)) do
+          local events, parser = parse(cutting[2], { last_event_id = vector.initial })
+          assert.same(expected, events, cutting[1])
+          assert.equal(vector.last_event_id or "", parser:last_event_id(), cutting[1])
+          assert.equal(vector.retry, parser:retry(), cutting[1])
+        end
+      end)
+    end
+  end)
+end
+
+--- A generator of its own, so that both runtimes see the same streams.
+local function random(seed)
+  local state = seed
+  return function(n)
+    state = (state * 16807) % 2147483647
+    return state % n + 1
+  end
+end
+
+local WORDS = {
+  "data", "data:", "data: ", "event:", "event: ", "id:", "id: ", "retry:", "retry: ", ":", " ", "\n", "\n", "\n", "\r",
+  "\r", "\r\n", "\r\n", "\n\n", "\r\n\r\n", "\0", "7", "42", "x", "ab", "\xEF\xBB\xBF", "\xEF\xBB", "\xEF", "\xFF",
+  "\xE2\x82\xAC", "\xE2\x82", "\xF0\x9F\x92", "\xF0\x9F\x98\x80", "\xC0\xAF", "\xED\xA0\x80", "\x80", "\t", "dat",
+  "events", "message",
+}
+
+local function random_stream(next_random)
+  local words = {}
+  for i = 1, next_random(24) do
+    words[i] = WORDS[next_random(#WORDS)]
+  end
+  return table.concat(words)
+end
+
+local function random_pieces(stream, next_random)
+  local pieces, at = {}, 1
+  while at <= #stream do
+    local n = next_random(9) - 1
+    pieces[#pieces + 1] = stream:sub(at, at + n - 1)
+    at = at + n
+  end
+  return pieces
+end
+
+describe("the event-stream parser, compared with the text of the standard,", function()
+  it("gives the same events for 4000 random streams, whole and in pieces", function()
+    local next_random = random(20260)
+    for _ = 1, 4000 do
+      local stream = random_stream(next_random)
+      local expected, last_event_id, retry = model.run(stream)
+      for _, pieces in ipairs({ { stream }, bytes_of(stream), random_pieces(stream, next_random) }) do
+        local events, parser = parse(pieces)
+        assert.same(expected, events, ("%q"):format(stream))
+        assert.equal(retry, parser:retry())
+        assert.is_true(#last_event_id == #parser:last_event_id() and last_event_id == parser:last_event_id())
+      end
+    end
+  end)
+end)
+
+describe("a parser with a handler", function()
+  it("delivers nothing twice when the handler feeds again", function()
+    local parser, seen = nil, {}
+    parser = sse.parser(function(event)
+      seen[#seen + 1] = event.data
+      if event.data == "1" then
+        parser:feed("data: 3\n\ndata: 4\n\n")
+      end
+    end)
+    parser:feed("data: 1\n\ndata: 2\n\n")
+    assert.same({ "1", "2", "3", "4" }, seen)
+  end)
+
+  it("goes on with the next event after the handler raised", function()
+    local seen = {}
+    local parser = sse.parser(function(event)
+      if event.data == "2" then
+        error({ why = "no" })
+      end
+      seen[#seen + 1] = event.data
+    end)
+    local ok, err = pcall(parser.feed, parser, "data: 1\n\ndata: 2\n\ndata: 3\n\ndata: 4")
+    assert.is_false(ok)
+    assert.same({ why = "no" }, err)
+    assert.is_true(parser:feed("\n\n"))
+    assert.same({ "1", "3", "4" }, seen)
+  end)
+
+  it("lets the handler wait", function()
+    local parser = sse.parser(function(event)
+      coroutine.yield(event.data)
+    end)
+    local feed = coroutine.wrap(function()
+      parser:feed("data: 1\n\ndata: 2\n\n")
+      return "done"
+    end)
+    assert.same({ "1", "2", "done" }, { feed(), feed(), feed() })
+  end)
+
+  it("delivers each event once when several coroutines feed while handlers wait", function()
+    local next_random, seen, n = random(7), {}, 0
+    local parser = sse.parser(function(event)
+      seen[#seen + 1] = tonumber(event.data) or "not a number"
+      coroutine.yield()
+    end)
+    local function feeder()
+      for _ = 1, 20 do
+        local stream = {}
+        for i = 1, next_random(4) - 1 do
+          n = n + 1
+          stream[i] = ("id: %d\ndata: %d\n\n"):format(next_random(2), n)
+        end
+        parser:feed(table.concat(stream))
+      end
+    end
+    local feeders = { coroutine.create(feeder), coroutine.create(feeder), coroutine.create(feeder) }
+    while #feeders > 0 do
+      local i = next_random(#feeders)
+      assert(coroutine.resume(feeders[i]))
+      if coroutine.status(feeders[i]) == "dead" then
+        table.remove(feeders, i)
+      end
+    end
+    for i = 1, n do
+      assert.equal(i, seen[i])
+    end
+    assert.equal(n, #seen)
+  end)
+
+  it("gives every event a table of its own", function()
+    local parser, events = collect()
+    parser:feed("data: 1\n\n")
+    events[1].event = "changed"
+    parser:feed("data: 2\n\n")
+    assert.same({ event = "message", data = "2", id = "" }, events[2])
+  end)
+end)
+
+describe("a parser without a handler", function()
+  it("keeps events until they are taken", function()
+    local parser = sse.parser()
+    parser:feed("id: 1\ndata: 1\n\ndata")
+    parser:feed(": 2\n\n")
+    assert.same({ event = "message", data = "1", id = "1" }, parser:next())
+    parser:feed("event: e\nretry: 3\ndata: 3\n\n")
+    parser:finish()
+    assert.same({ event = "message", data = "2", id = "1" }, parser:next())
+    assert.same({ event = "e", data = "3", id = "1", retry = 3 }, parser:next())
+    assert.is_nil(parser:next())
+    assert.is_nil(parser:next())
+  end)
+
+  it("gives an event as plain values", function()
+    local parser = sse.parser()
+    parser:feed("event: e\nretry: 3\nid: 1\ndata: a\n\ndata\n\n")
+    assert.same({ "a", "e", "1", 3 }, { parser:next_values() })
+    assert.same({ "", "message", "1" }, { parser:next_values() })
+    assert.is_nil((parser:next_values()))
+  end)
+
+  it("keeps a million events in order", function()
+    local parser, n = sse.parser(), 0
+    parser:feed(("data\n\nid: 1\ndata: x\n\n"):rep(500000))
+    for data in parser.next_values, parser do
+      n = n + (data == (n % 2 == 0 and "" or "x") and 1 or 0)
+    end
+    assert.equal(1000000, n)
+  end)
+
+  it("does not keep the text of events that were taken", function()
+    local parser = sse.parser()
+    local function memory()
+      collectgarbage()
+      collectgarbage()
+      return collectgarbage("count")
+    end
+    local function feed_and_take(text)
+      parser:feed("data: " .. text:rep(500000) .. "\n\n")
+      return #parser:next().data
+    end
+    feed_and_take("x")
+    local before = memory()
+    for _, text in ipairs({ "a", "b", "c" }) do
+      assert.equal(500000, feed_and_take(text))
+    end
+    assert.is_true(memory() - before < 400)
+  end)
+end)
+
+describe("a parser that reads data as JSON", function()
+  local null = require("operations.core").null
+
+  local function values_of(stream)
+    local parser, values = sse.parser(nil, { json = true }), {}
+    parser:feed(stream)
+    for data in parser.next_values, parser do
+      values[#values + 1] = data
+    end
+    return values
+  end
+
+  it("gives values in place of text", function()
+    assert.same({ { a = { 1, 2.5, null } }, "x", false, 7, null },
+      values_of('data: {"a":\ndata: [1,2.5,null]}\n\ndata: "x"\n\ndata:false\n\ndata: 7\n\ndata:null\n\n'))
+  end)
+
+  it("leaves what is no JSON as text, and says why", function()
+    local parser = sse.parser(nil, { json = true })
+    parser:feed("id: 1\ndata: 1\n\ndata: [DONE]\n\ndata: 2\n\ndata\n\n")
+    assert.same({ event = "message", data = 1, id = "1" }, parser:next())
+    local event = parser:next()
+    assert.equal("[DONE]", event.data)
+    assert.equal("VALIDATION_ERROR", event.error.code)
+    assert.same({ event = "message", data = 2, id = "1" }, parser:next())
+    local data, _, id, retry, err = parser:next_values()
+    assert.same({ "", "1", nil, "VALIDATION_ERROR" }, { data, id, retry, err.code })
+  end)
+
+  it("hands values to the handler", function()
+    local parser, events = collect({ json = true })
+    parser:feed('event: e\ndata: {"a":1}\n\nevent: e\ndata: {"a":2}\n\nretry: 1\nevent: e\ndata: x\n\n')
+    assert.same({ event = "e", data = { a = 1 }, id = "" }, events[1])
+    assert.same({ event = "e", data = { a = 2 }, id = "" }, events[2])
+    assert.equal("x", events[3].data)
+    assert.equal(1, events[3].retry)
+    assert.is_not_nil(events[3].error)
+  end)
+end)
+
+describe("the ceiling of an event", function()
+  local function too_large(stream, max_event)
+    local result
+    for _, cutting in ipairs(cuttings(stream)) do
+      local parser, events = collect({ max_event = max_event })
+      local ok, err
+      for _, piece in ipairs(cutting[2]) do
+        ok, err = parser:feed(piece)
+        if not ok then break end
+      end
+      local this = { ok = ok, code = err and err.code, details = err and err.details, events = events }
+      assert.same(result or this, this, cutting[1])
+      result = this
+    end
+    return result
+  end
+
+  it("is reported with its limit, after the events before it", function()
+    local result = too_large("data: 12345678\n\ndata: 123456789\n\ndata: 1\n\n", 8)
+    assert.is_nil(result.ok)
+    assert.equal("EXECUTION_ERROR", result.code)
+    assert.same({ kind = "size", limit = 8 }, result.details)
+    assert.equal(1, #result.events)
+  end)
+
+  it("holds for data, name and id together", function()
+    assert.is_true(too_large("data: 123\nevent: 45\nid: 678\n\n", 8).ok)
+    assert.is_nil(too_large("data: 123\nevent: 456\nid: 678\n\n", 8).ok)
+    assert.is_nil(too_large("event: 123456789\n\n", 8).ok)
+    assert.is_nil(too_large("id: 123456789\n\n", 8).ok)
+  end)
+
+  it("counts the LF between two data lines", function()
+    assert.is_true(too_large("data: 123\ndata: 4567\n\n", 8).ok)
+    assert.is_nil(too_large("data: 1234\ndata: 5678\n\n", 8).ok)
+    assert.is_nil(too_large(("data\n"):rep(10) .. "\n", 8).ok)
+  end)
+
+  it("counts text as it is after repair", function()
+    assert.is_true(too_large("data: 12\xC2\xC2\n\n", 8).ok)
+    assert.is_nil(too_large("data: 123\xC2\xC2\n\n", 8).ok)
+    assert.is_nil(too_large("id: 123\xC2\xC2\n\n", 8).ok)
+  end)
+
+  it("does not count what is replaced or never stored", function()
+    assert.is_true(too_large("event: 1234567\nevent: 1\ndata: 1234567\n\n", 8).ok)
+    assert.is_true(too_large(": 123456789\n123456789: 123456789\ndata: 1\n\n", 8).ok)
+    assert.is_true(too_large("retry: 00000000000000000001\ndata: 1\n\n", 8).ok)
+  end)
+
+  it("is met before the event ends, and stays met", function()
+    local parser = sse.parser(nil, { max_event = 8 })
+    assert.is_nil(parser:feed("data: 123456789"))
+    local ok, err = parser:feed("\n\ndata: 1\n\n")
+    assert.is_nil(ok)
+    assert.equal("EXECUTION_ERROR: a server-sent event is larger than max_event (8 bytes)", tostring(err))
+    assert.is_nil(parser:next())
+    parser:finish()
+  end)
+
+  it("is one mebibyte unless it is set", function()
+    local function data_of(n)
+      return "data: " .. ("x"):rep(n) .. "\n\n"
+    end
+    assert.is_true(sse.parser():feed(data_of(1048576)))
+    local _, err = sse.parser():feed(data_of(1048577))
+    assert.equal(1048576, err.details.limit)
+    assert.is_true(sse.parser(nil, { max_event = 1048577 }):feed(data_of(1048577)))
+  end)
+
+  it("is not touched by comments and unknown fields of any size", function()
+    local parser, events = collect({ max_event = 8 })
+    for _, start in ipairs({ ":", "unknown: ", "datax", "retry: x" }) do
+      parser:feed(start)
+      for _ = 1, 64 do
+        parser:feed(("x"):rep(65536))
+      end
+      assert.is_true(parser:feed("\n"))
+    end
+    assert.is_true(parser:feed("data: 1\n\n"))
+    assert.equal("1", events[1].data)
+  end)
+end)
+
+describe("misuse of the parser", function()
+  local function message_of(f, ...)
+    local ok, message = pcall(f, ...)
+    assert.is_false(ok)
+    return message
+  end
+
+  it("names the argument", function()
+    local parser = sse.parser()
+    assert.matches("spec/sse/sse_spec.lua:%d+: bad argument #1 to 'feed' %(string expected, got nil%)",
+      message_of(function()
+        parser:feed(nil)
+      end))
+    assert.matches("#1 to 'feed' %(string expected, got number%)", message_of(parser.feed, parser, 5))
+    assert.matches("#1 to 'sse_parser' %(function expected, got string%)", message_of(sse.parser, "x"))
+    assert.matches("#2 to 'sse_parser' %(table expected, got number%)", message_of(sse.parser, nil, 7))
+    for option, case in pairs({
+      max_event = { "7", "number expected, got string" }, json = { 1, "boolean expected, got number" },
+      last_event_id = { 7, "string expected, got number" }, max_evnt = { 7, "unknown" },
+    }) do
+      assert.matches(("spec/sse/sse_spec.lua:%%d+: bad option '%s' to 'sse_parser' %%(%s%%)"):format(option, case[2]),
+        message_of(function()
+          local _ = sse.parser(nil, { [option] = case[1] })
+        end))
+    end
+  end)
+
+  it("refuses a ceiling that is no count of bytes", function()
+    for _, max_event in ipairs({ 0, -1, 1.5, 0 / 0, math.huge, 2 ^ 31 }) do
+      local message = message_of(sse.parser, nil, { max_event = max_event })
+      assert.matches("'max_event' to 'sse_parser' %(an integer from 1 to 2147483647", message)
+    end
+  end)
+
+  it("refuses an id larger than the ceiling", function()
+    assert.matches("last_event_id", message_of(sse.parser, nil, { max_event = 2, last_event_id = "123" }))
+  end)
+
+  it("refuses bytes after the end", function()
+    local parser = sse.parser()
+    parser:finish()
+    assert.matches("finished", message_of(parser.feed, parser, "data"))
+    assert.matches("finished", message_of(parser.feed, parser, ""))
+    parser:finish()
+  end)
+end)
