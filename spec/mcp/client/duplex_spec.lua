@@ -1,6 +1,7 @@
 local duplex = require("operations.mcp.client.duplex")
 local fake_host = require("spec.support.fake_host")
 local hosts = require("operations.hosts")
+local json = require("operations.base.json")
 local task = require("operations.task")
 
 describe("a connection on which messages go both ways", function()
@@ -18,6 +19,9 @@ describe("a connection on which messages go both ways", function()
         said[#said + 1] = what
       end,
       closed = function() end,
+      refused = function(answer)
+        said[#said + 1] = answer
+      end,
     })
   end)
 
@@ -68,4 +72,38 @@ describe("a connection on which messages go both ways", function()
       assert.equal(300, host.now() - began)
     end)
   end)
+
+  -- What comes of a request with the id 1 when this comes, and then its answer; and whether something was sent back.
+  local function hear(text)
+    return task.run(function()
+      task.spawn(function()
+        local value, err = json.decode(text)
+        link:take(value, err, text)
+        link:take({ jsonrpc = "2.0", id = 1, result = {} })
+      end)
+      local _, err = link:exchange(1, "x", nil, 500, 9000, {})
+      return err and err.message or "answered", type(said[1]) == "table" or type(said[2]) == "table"
+    end)
+  end
+
+  for _, text in ipairs({
+    '{"level":30,"msg":"x"}', '{"level":30,"id":1}', '{"id":1}', '{"error":"x"}', '{"result":{}}', '{"method":"GET"}',
+    '{"level":30,"id":1,"method":"x"}', '{"level":50,"id":1,"result":{},"error":{"code":1,"message":"x"}}',
+    '{"id":1,"load":NaN}', '{"load":NaN,"id":1}', '[{"level":30,"id":1},1]', "1", '"x"', "null", "x",
+  }) do
+    it("skips what is no message of the protocol: " .. text, function()
+      assert.same({ "answered", false }, { hear(text) })
+      assert.is_string(said[1])
+    end)
+  end
+
+  for text, problem in pairs({
+    ['{"id":1,"result":{}}'] = "JSON-RPC 2.0", ['{"id":1,"error":{"code":1,"message":"x"}}'] = "JSON-RPC 2.0",
+    ['{"jsonrpc":"1.0","id":1}'] = "JSON-RPC 2.0", ['{"jsonrpc":"2.0","id":1}'] = "neither a result nor an error",
+    ['{"jsonrpc":"2.0","id":1,"result":{"a":NaN}}'] = "expected", ['{"jsonrpc":"2.0","result":1}'] = "no object",
+  }) do
+    it("fails the request whose answer is malformed: " .. text, function()
+      assert.matches("malformed response: .*" .. problem:gsub("%p", "%%%0"), (hear(text)))
+    end)
+  end
 end)

@@ -43,8 +43,8 @@ describe("a hostile MCP server over stdio", function()
     logged, lines = {}, 0
     client = connect("banner", { timeout = 20000, on_stderr = function()
       lines = lines + 1
-    end, log = function(level, text)
-      logged[#logged + 1] = level .. " " .. text
+    end, log = function(level, text, details)
+      logged[#logged + 1] = ("%s %s %s"):format(level, text, details)
     end })
   end)
 
@@ -59,6 +59,21 @@ describe("a hostile MCP server over stdio", function()
   it("may greet before it speaks the protocol: that is logged", function()
     local all = table.concat(logged, "\n")
     assert.matches("debug hostile: no JSON", all, 1, true)
+    assert.matches('{"level":30,"msg":"starting"}', all, 1, true)
+  end)
+
+  it("may log to its stdout, also about the call under way", function()
+    assert.equal("logged", text_of(client:call("logging")))
+    local small = connect("none", { max_message = MIB })
+    assert.equal("logged", text_of(small:call("logging")))
+    small:close()
+  end)
+
+  it("may log much to its stdout: the client's log stays short", function()
+    local before, noise = #logged, client._session.noise
+    assert.equal("chatted", text_of(client:call("chatting")))
+    assert.equal(40001, client._session.noise - noise)
+    assert.is_true(#logged - before < 200)
   end)
 
   it("may write byte by byte, or much at once", function()

@@ -97,7 +97,8 @@ describe("a text that is almost JSON", function()
   for text, id in pairs({
     ['{"jsonrpc":"2.0","id":12,"result":{{{'] = 12, ['{"jsonrpc":"2.0","id":"a","result":[[['] = "a",
     ['{"result":{"id":3,"x":[},"jsonrpc":"2.0","id":7}'] = 7, ['{"result":{"id":3},"jsonrpc":"2.0"'] = false,
-    ['{"method":"x","params":{"id":3}'] = false, ["hello"] = false, ['{"a":{"id":5}}'] = false,
+    ['{"method":"x","params":{"id":3}'] = false, ["hello"] = false, ['{"jsonrpc":"2.0","a":{"id":5}}'] = false,
+    ['{"id":7,"result":[['] = false,
   }) do
     it("tells whom it answers: " .. text, function()
       assert.equal(id or nil, repair.id(text))
@@ -105,7 +106,7 @@ describe("a text that is almost JSON", function()
   end
 
   it("is not searched all through for whom it answers", function()
-    assert.is_nil(repair.id("x" .. (',"id":1'):rep(100000)))
-    assert.equal(7, repair.id('{"result":[' .. ("x"):rep(5000) .. '],"id":7}'))
+    assert.is_nil(repair.id('"jsonrpc"' .. (',"id":1'):rep(100000)))
+    assert.equal(7, repair.id('{"result":[' .. ("x"):rep(5000) .. '],"jsonrpc":"2.0","id":7}'))
   end)
 end)

@@ -91,6 +91,38 @@ function calls.versionless(id)
   put(('{"id":%s,"result":{"content":[]}}\n'):format(id))
 end
 
+-- What libraries for logging write to stdout; $id is the id of the request.
+local log_lines = [[
+{"level":30,"time":1700000000000,"pid":7,"hostname":"h","msg":"handling"}
+{"level":30,"id":$id,"msg":"handling"}
+{"level":30,"id":$id,"method":"tools/call","params":{}}
+{"level":50,"id":$id,"error":"it failed","result":{}}
+{"level":"error","message":"it failed","error":{"code":1,"message":"x"}}
+{"id":$id,"load":NaN}
+{"id":$id,"message":"half a
+[{"level":30,"id":$id},[$id],"x",null]
+"a text"
+$id
+null
+{}
+Listening on $id
+]]
+
+function calls.logging(id)
+  local lines = log_lines:gsub("%$id", id)
+  local half = math.floor(#lines / 2)
+  put(lines:sub(1, half))
+  os.execute("sleep 0.05") -- two reads of our peer
+  put(lines:sub(half + 1))
+  put('{"level":30,"id":' .. id .. ',"data":"' .. ("x"):rep(2 * 1024 * 1024) .. '"}\n')
+  reply(id, content("logged"))
+end
+
+function calls.chatting(id)
+  put(('{"level":30,"msg":"x"}\n'):rep(20000) .. "[" .. ("1,"):rep(20000) .. "1]\n")
+  reply(id, content("chatted"))
+end
+
 -- Asks with the id that the client's own request has.
 function calls.colliding(id)
   put(('{"jsonrpc":"2.0","id":%s,"method":"ping"}\n'):format(id))
@@ -193,7 +225,7 @@ end
 if mode == "late" then
   os.execute("sleep 0.3")
 elseif mode == "banner" then
-  put("Welcome to the server!\n{\"half\": \n\27[1mready\27[0m\n")
+  put("Welcome to the server!\n{\"level\":30,\"msg\":\"starting\"}\n{\"half\": \n\27[1mready\27[0m\n")
 end
 for line, id, method in take do
   if mode ~= "silent" then

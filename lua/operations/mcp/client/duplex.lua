@@ -1,7 +1,6 @@
 --- A connection on which messages go both ways in any order: requests out wait for the answer with their id. What
 --- carries the bytes (a process, an event stream) adds `_write`, which may wait, and `_offer` and `_post`, which may
 --- not; it calls `take` and `lost`.
-local core = require("operations.core")
 local errors = require("operations.base.error")
 local members = require("operations.base.members")
 local message = require("operations.mcp.protocol.message")
@@ -18,7 +17,7 @@ local duplex = {}
 
 ---@class operations.mcp.LinkEvents
 ---@field message fun(message: operations.mcp.Message, kind: "request"|"notification")
----@field noise fun(what: string, text?: string)  what came is no message, or nobody's
+---@field noise fun(what: string, came?: any)  what came is no message, or nobody's
 ---@field refused fun(answer: operations.mcp.Message)  it was sent as a request: what is to be answered
 ---@field closed fun(err: operations.Error)
 
@@ -66,8 +65,8 @@ function Duplex:accept(value)
     end
   elseif kind then
     self._events.message(value, kind)
-  elseif core.kind(value) ~= "object" or value.method ~= nil or not self.pending:fail(value.id, malformed(problem)) then
-    self._events.noise("no message: " .. problem)
+  elseif message.is_noise(value) or value.method ~= nil or not self.pending:fail(value.id, malformed(problem)) then
+    self._events.noise("no message: " .. problem, value)
     local refusal = message.refusal(value, problem)
     if refusal then
       self._events.refused(refusal)
@@ -79,7 +78,7 @@ end
 function Duplex:_misread(err, text)
   local id = repair.id(text)
   if self._over or not (id and self.pending:fail(id, malformed(err.message))) then
-    self._events.noise("no JSON: " .. err.message, text:sub(1, 200))
+    self._events.noise("no JSON: " .. err.message, text)
   end
 end
 

@@ -5,6 +5,7 @@ local configs = require("operations.mcp.client.config")
 local errors = require("operations.base.error")
 local handshake = require("operations.mcp.client.handshake")
 local incoming = require("operations.mcp.client.incoming")
+local json = require("operations.base.json")
 local message = require("operations.mcp.protocol.message")
 local requests = require("operations.mcp.protocol.request")
 local rounds = require("operations.mcp.client.rounds")
@@ -16,6 +17,9 @@ local session = {}
 
 local none = {}
 
+-- How often noise is logged one by one, and how many bytes of it; then each time that it has doubled.
+local NOISE, NOISE_TEXT = 100, 200
+
 ---@class operations.mcp.Session
 ---@field modern boolean
 ---@field version string  of the protocol
@@ -23,7 +27,7 @@ local none = {}
 ---@field server? table  what it says about itself
 ---@field instructions? string
 ---@field longest number  ms that one request may take, whatever the progress
----@field noise? integer  how often something came that was no message, or nobody's
+---@field noise integer  how often something came that was no message, or nobody's
 ---@field owner { client: operations.mcp.Client? }  whose it is; weak, so that what listens does not keep it
 local Session = {}
 Session.__index = Session
@@ -43,13 +47,27 @@ function session.new(config, open, events)
   local capabilities = answers.capabilities(config)
   return setmetatable({
     _config = configs.of_connection(config), _open = open, _events = events, _incoming = incoming.new(events.notified),
-    _starting = single_flight.new(), _link = nil, _ended = false, owner = events.owner,
+    _starting = single_flight.new(), _link = nil, _ended = false, owner = events.owner, noise = 0,
     modern = false, capabilities = {}, longest = config.max_timeout,
     _self = {
       client = config.client or requests.client, capabilities = capabilities,
       log_level = config.log_level,
     },
   }, Session)
+end
+
+-- Counts what came and was of no use; the log stays short, however much it is.
+function Session:_noise(what, came)
+  self.noise = self.noise + 1
+  if self.noise > NOISE then
+    if self.noise < 2 * self._noise_told then
+      return
+    end
+    what = ("%s (%d so far)"):format(what, self.noise)
+  end
+  self._noise_told = self.noise
+  local text = type(came) == "table" and json.encode(came, { sort_keys = true }) or came
+  self._events.log("debug", what, type(text) == "string" and text:sub(1, NOISE_TEXT) or text)
 end
 
 -- Opens the connection; `kind` "events": of the transport of 2024-11-05.
@@ -70,9 +88,8 @@ function Session:_connect(kind)
         link:send(answer)
       end
     end,
-    noise = function(what, text)
-      self.noise = (self.noise or 0) + 1
-      self._events.log("debug", what, text)
+    noise = function(what, came)
+      self:_noise(what, came)
     end,
     closed = function(reason)
       self._incoming:close() -- nobody is left to be answered

@@ -76,7 +76,7 @@ local function on_dropped(self, first, last, size)
   local id = repair.id(first, last)
   local err = errors.new("EXECUTION_ERROR", "the response is " .. text, { kind = "size", limit = self._max })
   if not (id and self.pending:fail(id, err)) then
-    self._events.noise(text, first:sub(1, 200))
+    self._events.noise(text, first)
   end
 end
 

@@ -183,13 +183,33 @@ function message.kind(value)
   return not problem and "answer" or nil, problem
 end
 
+local careless = { id = true, method = true, params = true, result = true, error = true }
+
+--- Is a value that is no message one that its sender did not mean as a message, such as a line of a log? Without
+--- `jsonrpc` it is, unless it names a request and has only members of a message.
+---@param value any
+---@return boolean
+function message.is_noise(value)
+  if core.kind(value) ~= "object" then
+    return true
+  elseif value.jsonrpc ~= nil then
+    return false
+  end
+  for name in pairs(value) do
+    if not careless[name] then
+      return true
+    end
+  end
+  return value.id == nil or value.result == nil and value.error == nil and value.method == nil
+end
+
 --- The answer to what was sent as a request but is none; nil when it is to have none. A request without an id that can
 --- be repeated would be answered with null: whoever sends much of it would get as much that answers nothing.
 ---@param value any
 ---@param problem string  as `kind` told it
 ---@return operations.mcp.Message?
 function message.refusal(value, problem)
-  if core.kind(value) ~= "object" or value.method == nil or present(value.result) or present(value.error) then
+  if message.is_noise(value) or value.method == nil or present(value.result) or present(value.error) then
     return nil
   elseif type(value.id) == "string" or type(value.id) == "number" then
     return message.failure(value.id, message.codes.INVALID_REQUEST, "Invalid Request: " .. problem)

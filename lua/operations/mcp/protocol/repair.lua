@@ -76,14 +76,17 @@ local function to_id(text)
   return tonumber(text) or text:match('^"(.*)"$')
 end
 
---- The id of a text that is no JSON, or of which only beginning and end are known: what stands outside of any value
---- that may have an "id" of its own.
+--- The id of a message that is no JSON, or of which only beginning and end are known: what stands outside of any value
+--- that may have an "id" of its own. A text without `jsonrpc` is no message.
 ---@param first string  its beginning
 ---@param last? string  its end, when that is another part
 ---@return operations.mcp.Id?
 function repair.id(first, last)
   if #first > 2 * ENDS then
     first, last = first:sub(1, ENDS), (last or first):sub(-ENDS)
+  end
+  if not (first:find('"jsonrpc"', 1, true) or last and last:find('"jsonrpc"', 1, true)) then
+    return nil
   end
   local found = first:match('^%s*{[^{}%[%]]-"id"%s*:%s*(%-?%d+)%f[^%d]')
     or first:match('^%s*{[^{}%[%]]-"id"%s*:%s*("[^"\\]*")')
