@@ -425,6 +425,12 @@ describe("a client of an MCP server", function()
     assert.equal("2025-11-25", client.version)
   end)
 
+  it("reaches a server of the modern era that only refuses the handshake", function()
+    client = support.connect("modern", { server = { "discover=no" } })
+    assert.equal("2026-07-28", client.version)
+    assert.equal("tools/list", assert(client:call("heard")).data[3].method)
+  end)
+
   it("speaks each era that is asked for, and remembers what a server spoke", function()
     client = support.connect("dual")
     assert.equal("2026-07-28", client.version)

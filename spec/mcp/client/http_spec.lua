@@ -98,6 +98,19 @@ describe("an MCP server over HTTP", function()
     assert.equal("DELETE", all[#all].method)
   end)
 
+  it("of the modern era is reached when it only refuses the handshake, and asked nothing of that again", function()
+    local client, hear, err = connect("era=modern&discover=no")
+    assert(client, err)
+    assert.equal("2026-07-28", client.version)
+    assert.equal("hi", text_of(client:call("echo", { message = "hi" })))
+    local methods = {}
+    for i, heard in ipairs(hear("POST")) do
+      methods[i] = heard.body.method
+    end
+    assert.same({ "server/discover", "initialize", "tools/list" }, { methods[1], methods[2], methods[3] })
+    assert.equal("tools/call", methods[#methods])
+  end)
+
   it("of the modern era hears everything in each request, and no handshake when that is pinned", function()
     local client, hear = connect("era=modern", { version = "2026-07-28" })
     assert(client:call("echo", { message = "x" }))

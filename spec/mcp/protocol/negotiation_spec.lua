@@ -122,9 +122,49 @@ describe("negotiation", function()
     assert.is_true(state.modern)
   end)
 
+  local only_modern = failed(-32022, { supported = { MODERN } })
+
+  it("needs nothing more of a server that refuses the handshake and names a modern revision", function()
+    for _, http in ipairs({ true, false }) do
+      for _, refusal in ipairs({ failed(-32601), status(404), http and status(400) or closed }) do
+        local state, asked = play({ http = http }, refusal, only_modern)
+        assert.equal(2, #asked)
+        assert.same({ "ready", true, MODERN }, { state.step, state.modern, state.version })
+        assert.is_nil(state.result)
+      end
+      for _, last in ipairs({ failed(-32601), status(404), timeout }) do
+        local state, asked = play({ http = http, verdict = "legacy" }, only_modern, last)
+        assert.equal("discover " .. MODERN, asked[2])
+        assert.same({ "ready", true, MODERN }, { state.step, state.modern, state.version })
+      end
+    end
+    assert.equal("failed", play({ http = true, verdict = "legacy" }, only_modern, status(401)).step)
+  end)
+
+  it("does not fall forward when the legacy era or a revision of it is pinned", function()
+    for _, options in ipairs({ { era = "legacy" }, { version = LEGACY } }) do
+      local state = play(options, only_modern)
+      assert.equal("failed", state.step)
+      assert.is_nil(state.err.message:find("we speak " .. MODERN, 1, true))
+    end
+  end)
+
+  it("asks with each revision once, and says so when none is left", function()
+    local refusal = failed(-32022, { supported = { LEGACY, "2024-11-05" } })
+    local state, asked = play({}, failed(-32022, { supported = { MODERN, LEGACY } }), refusal, refusal)
+    assert.same({ "discover " .. MODERN, "initialize " .. LEGACY, "initialize 2024-11-05" }, asked)
+    assert.equal("failed", state.step)
+    assert.equal("initialize: the server refused each revision that it says it supports (2025-11-25, 2024-11-05): no",
+      state.err.message)
+    assert.equal(-32022, state.err.details.rpcCode)
+    assert.same({ LEGACY, "2024-11-05" }, state.err.details.supported)
+    state = play({}, only_modern)
+    assert.equal("failed", state.step)
+    assert.matches("server/discover: the server refused each revision", state.err.message, 1, true)
+  end)
+
   it("ends where two errors would lead in a circle", function()
-    local state = play({}, failed(-32022, { supported = { LEGACY } }), failed(-32022, { supported = { MODERN } }),
-      failed(-32022, { supported = { LEGACY } }))
+    local state = play({}, failed(-32022, { supported = { LEGACY } }), only_modern)
     assert.equal("failed", state.step)
     assert.equal("failed", play({}, failed(-32601), failed(-32601)).step)
   end)

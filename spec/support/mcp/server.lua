@@ -3,7 +3,8 @@
 --- It waits in `io.read` and answers in order, except where a tool says otherwise. The tool `heard` gives everything
 --- that the client sent, as it came. Options: `silent=METHOD` (never answers it), `exit=METHOD` (ends at it),
 --- `version=X` (what initialize answers), `tools=N` (more tools, on pages of 2), `cursor=loop`, `nulls=yes` (null where
---- something may be left out), `restless=yes` (says after every list that it has changed),
+--- something may be left out), `discover=no` (does not know `server/discover`), `restless=yes` (says after every list
+--- that it has changed),
 --- `tasks=no` (does not declare that it has tasks), `tasks=others` (of other requests), `tasks=kept` (not called off).
 local json = require("operations.base.json")
 
@@ -256,7 +257,7 @@ methods["initialize"] = function(params)
 end
 
 methods["server/discover"] = function()
-  if era == "legacy" then
+  if era == "legacy" or options.discover == "no" then
     return nil, { code = -32601, message = "Method not found" }
   end
   return { resultType = "complete", supportedVersions = array({ MODERN, LEGACY }), capabilities = capabilities,

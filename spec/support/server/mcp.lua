@@ -1,5 +1,6 @@
 -- /mcp/KEY?era=legacy|modern&...: an MCP server over Streamable HTTP that notes what it hears; /mcp/heard/KEY gives it.
--- /mcp/sse/KEY is one of the transport of 2024-11-05. Arguments: reply=json|sse, session=yes, and what a tool is to do
+-- /mcp/sse/KEY is one of the transport of 2024-11-05. Arguments: reply=json|sse, session=yes, discover=no
+-- (only refuses handshakes, as a modern server), and what a tool is to do
 -- is its name: echo, drop, resume, gone, accepted, html, ask, elsewhere, foreign, twice, changed, input.
 local cjson = require("cjson")
 
@@ -256,6 +257,11 @@ end
 local function reply_to(message)
   local call = methods[message.method]
   local is_modern = (args.era or "legacy") == "modern"
+  if args.discover and message.method == "initialize" then
+    local failure = { code = -32022, message = "Unsupported protocol version", data = { supported = { "2026-07-28" } } }
+    return answer({ jsonrpc = "2.0", id = message.id, error = failure }, 400)
+  end
+  call = not (args.discover and message.method == "server/discover") and call
   if not call or is_modern == (message.method == "initialize") and message.method:find("^[is][ne][ir][tv]") then
     return answer({ jsonrpc = "2.0", id = message.id, error = { code = -32601, message = "Method not found" } },
       is_modern and 404 or 400)

@@ -33,7 +33,7 @@ end
 --- Which era and revision is spoken from here on; none: the handshake begins.
 function Http:speak(modern, version)
   self._modern, self._version = modern, version
-  if not version then
+  if modern or not version then
     self._session = nil
   end
 end

@@ -31,6 +31,11 @@ Negotiation.__index = Negotiation
 ---@field http? boolean  else stdio
 ---@field verdict? "modern"|"legacy"|"events"  of an earlier negotiation with the same server
 
+-- Does the configuration allow this revision?
+local function is_allowed(self, name)
+  return self._options.era ~= "legacy" or not revision.is_modern(name)
+end
+
 local function go(self, step, version)
   self.step, self.version = step, version or self.version
   return self
@@ -41,14 +46,28 @@ local function fail(self, err)
   return go(self, "failed")
 end
 
-local function incompatible(self, theirs)
+local function names_of(list)
   local names = {}
-  for _, name in ipairs(theirs) do
+  for _, name in ipairs(list) do
     names[#names + 1] = type(name) == "string" and name or nil
+  end
+  return names
+end
+
+local function incompatible(self, theirs)
+  local names, ours = names_of(theirs), {}
+  for _, name in ipairs(revision.known) do
+    ours[#ours + 1] = is_allowed(self, name) and name or nil
   end
   return fail(self, errors.new("EXECUTION_ERROR",
     ("no common revision of MCP: the server speaks %s, we speak %s"):format(
-      names[1] and table.concat(names, ", ") or "none", table.concat(revision.known, ", ")),
+      names[1] and table.concat(names, ", ") or "none", table.concat(ours, ", ")),
+    { kind = "version", supported = theirs }))
+end
+
+local function all_refused(self, failure, theirs)
+  return fail(self, message.error_of(failure, ("%s: the server refused each revision that it says it supports (%s)")
+    :format(self.step == "discover" and "server/discover" or "initialize", table.concat(names_of(theirs), ", ")),
     { kind = "version", supported = theirs }))
 end
 
@@ -71,7 +90,7 @@ end
 ---@param options operations.mcp.NegotiationOptions
 ---@return operations.mcp.Negotiation
 function negotiation.new(options)
-  local self = setmetatable({ _options = options, _tried = {} }, Negotiation)
+  local self = setmetatable({ _options = options, _refused = {} }, Negotiation)
   local version, era = options.version, options.era or "auto"
   if version then
     self._only = version
@@ -88,14 +107,32 @@ function negotiation.new(options)
   return discover(self)
 end
 
--- The server named what it speaks: asks again with that, once for each.
-local function agree(self, supported)
-  local version = revision.common(supported)
-  if not version or self._tried[version] then
-    return incompatible(self, supported)
+-- The newest revision that the server names and has not refused, and whether it refused others.
+local function remaining(self, supported)
+  local list, has_refused = {}, false
+  for _, name in ipairs(names_of(supported)) do
+    has_refused = has_refused or self._refused[name]
+    list[#list + 1] = not self._refused[name] and is_allowed(self, name) and name or nil
   end
-  self._tried[version] = true
-  return revision.is_modern(version) and discover(self, version) or initialize(self, version)
+  return revision.common(list), has_refused
+end
+
+-- The server named what it speaks: goes on with that. A modern revision needs no handshake: what the server can do is
+-- asked once, and it is ready without an answer.
+local function agree(self, supported, failure)
+  if failure then
+    self._refused[self.version] = true
+  end
+  local version, has_refused = remaining(self, supported)
+  if not version then
+    return failure and has_refused and all_refused(self, failure, supported) or incompatible(self, supported)
+  elseif not revision.is_modern(version) then
+    return initialize(self, version)
+  elseif self._discovered then
+    return ready(self, version)
+  end
+  self._named = true
+  return discover(self, version)
 end
 
 local function supported_of(failure)
@@ -115,6 +152,11 @@ local function says_nothing(self, err)
   return err.code == "ABORTED"
 end
 
+-- Does the failure only tell that the method is unknown?
+local function lacks_discover(failure, err)
+  return failure or err.code == "TIMEOUT" or foreign[err.details and err.details.statusCode]
+end
+
 --- `server/discover` was answered, or failed.
 ---@param answer? operations.mcp.Message
 ---@param err? operations.Error  TIMEOUT, or of the transport
@@ -128,11 +170,13 @@ function Negotiation:discovered(answer, err)
     end
     return agree(self, answer.result.supportedVersions)
   elseif failure and failure.code == message.codes.UNSUPPORTED_VERSION and supported_of(failure) then
-    return agree(self, supported_of(failure))
+    return agree(self, supported_of(failure), failure)
   elseif failure and failure.code == message.codes.MISSING_CAPABILITY then
     return ready(self, self.version)
   elseif failure and revision.modern_errors[failure.code] then
     return fail(self, message.error_of(failure, "server/discover"))
+  elseif self._named and lacks_discover(failure, err) then
+    return ready(self, self.version)
   elseif self._initialized or err and says_nothing(self, err) then
     return fail(self, err or message.error_of(failure, "server/discover"))
   end
@@ -158,7 +202,7 @@ function Negotiation:initialized(answer, err)
   if answer and not failure then
     return accept(self, answer.result)
   elseif failure and supported_of(failure) and not self._only then
-    return agree(self, supported_of(failure))
+    return agree(self, supported_of(failure), failure)
   elseif failure and (revision.modern_errors[failure.code] or failure.code == message.codes.METHOD_NOT_FOUND)
     and not self._discovered and not self._only and self._options.era ~= "legacy" then
     return discover(self)
