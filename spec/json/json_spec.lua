@@ -234,10 +234,27 @@ describe("decoding JSON", function()
     assert.equal(1, decodes("1", { max_depth = 0 }))
   end)
 
+  it("refuses a number that no double holds, or gives its text", function()
+    local text = '[1e400,-1E+400,{"a":2.5e308},1e-400,1.5,18446744073709551616]'
+    for _, options in ipairs({ {}, { huge = "error" } }) do
+      local _, err = json.decode(text, options)
+      assert.equal("JSON, line 1, column 2 (byte 2): number out of range", err.message)
+    end
+    local expected = { "1e400", "-1E+400", { a = "2.5e308" }, 0, 1.5, "18446744073709551616" }
+    assert.same(expected, decodes(text, { huge = "text" }))
+    local decoder = json.decoder({ huge = "text" })
+    for byte in text:gmatch(".") do
+      assert.is_true(decoder:feed(byte))
+    end
+    assert.same(expected, decoder:finish())
+  end)
+
   it("raises on arguments of the wrong type and names them", function()
     assert.error_matches(function() json.decode(12) end, "#1.*string expected, got number")
     assert.error_matches(function() json.decode() end, "#1")
     assert.error_matches(function() json.decode("1", 5) end, "#2.*table expected")
+    assert.error_matches(function() json.decode("1", { huge = "number" }) end, 'huge: expected "error" or "text"')
+    assert.error_matches(function() json.decode("1", { huge = true }) end, 'huge: expected "error" or "text"')
     assert.error_matches(function() json.decode("1", { max_depth = "x" }) end, "max_depth: expected an integer")
     assert.error_matches(function() json.decode("1", { max_size = -1 }) end, "max_size: expected an integer")
     assert.error_matches(function() json.decode("1", { max_depth = 1.5 }) end, "max_depth: expected an integer")

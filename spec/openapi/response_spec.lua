@@ -2,10 +2,10 @@ local operations = require("operations")
 local support = require("spec.support.openapi")
 
 --- Calls an operation that is answered by `reply`.
-local function call(reply, responses, method)
+local function call(reply, responses, method, context)
   reply.headers = reply.headers or {}
   local api = support.api(support.one({ responses = responses or {} }, { method = method }), nil, reply)
-  return api.definitions[1].handler({})
+  return api.definitions[1].handler({}, context)
 end
 
 local function typed(media, body, status)
@@ -65,6 +65,20 @@ describe("a response", function()
 
   it("in Latin-1 becomes UTF-8", function()
     assert.equal("\195\188\194\163", call(typed("text/plain; charset=ISO-8859-1", "\252\163")).data)
+  end)
+
+  it("with a number that no double holds has its text, and a warning is logged", function()
+    local logged = {}
+    local envelope = call(typed("application/json", '{"a":1e400,"b":[1]}'), nil, nil, {
+      log = function(level, text)
+        logged[#logged + 1] = level .. " " .. text
+      end,
+    })
+    assert.same({ a = "1e400", b = { 1 } }, envelope.data)
+    assert.equal(1, #logged)
+    assert.matches("^warn .*a number is out of range and was read as text: JSON, line 1, column 6", logged[1])
+    assert.same({ a = "-1e400" }, call(typed("application/json", '{"a":-1e400}')).data)
+    assert.equal("1e400", select(2, call(typed("application/json", '{"a":1e400}', 400))).details.body.a)
   end)
 
   it("that is not the JSON it says it is fails, and tells what came", function()

@@ -44,6 +44,7 @@ void json_restart(json_Reader *r) {
 
 void json_init(json_Reader *r, ops_Alloc alloc, size_t max_depth,
                size_t max_size, const json_Handlers *on, void *ud) {
+  r->huge_as_text = false;
   r->on = on;
   r->ud = ud;
   r->max_depth = max_depth;
@@ -225,8 +226,12 @@ static const char *emit_number(json_Reader *r, const Number *n, const char *p,
                                         : (int)n->exponent;
   double value =
       json_parse_double(n->mantissa, exponent, n->exact, p, (size_t)(end - p));
-  if (isinf(value)) return fail(r, p, "number out of range");
-  return r->on->number(r->ud, *p == '-' ? -value : value) ? end : stopped(r, p);
+  bool more;
+  if (!isinf(value)) more = r->on->number(r->ud, *p == '-' ? -value : value);
+  else if (r->huge_as_text)
+    more = r->on->big_integer(r->ud, p, (size_t)(end - p));
+  else return fail(r, p, "number out of range");
+  return more ? end : stopped(r, p);
 }
 
 static const char *fail_number(json_Reader *r, const char *p, const char *s,

@@ -21,7 +21,8 @@ typedef struct json_Handlers {
   bool (*null)(void *ud);
   bool (*boolean)(void *ud, bool value);
   bool (*integer)(void *ud, int64_t value);
-  /* An integer literal that no int64_t holds, as it is written. */
+  /* An integer literal that no int64_t holds, as it is written; with
+  ** `huge_as_text` also a number that no double holds. */
   bool (*big_integer)(void *ud, const char *digits, size_t len);
   bool (*number)(void *ud, double value);
   bool (*string)(void *ud, const char *s, size_t len);
@@ -50,8 +51,10 @@ typedef struct json_Error {
   size_t line, column;
 } json_Error;
 
-/* All fields are private; the struct is here so that it can live in another. */
+/* All fields but the first are private; the struct is here so that it can live
+** in another. */
 typedef struct json_Reader {
+  bool huge_as_text; /* 1e400 is no error; false after json_init */
   const json_Handlers *on;
   void *ud;
   size_t max_depth, max_size;

@@ -54,6 +54,20 @@ static bool option_boolean(lua_State *L, int i, const char *name) {
   return value;
 }
 
+/* Is a number that no double holds to be read as text? */
+static bool option_huge(lua_State *L, int i) {
+  const char *value;
+  bool is_text;
+  if (lua_isnoneornil(L, i)) return false;
+  lua_getfield(L, i, "huge");
+  value = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : "";
+  is_text = strcmp(value, "text") == 0;
+  if (!is_text && !lua_isnil(L, -1) && strcmp(value, "error") != 0)
+    luaL_argerror(L, i, "huge: expected \"error\" or \"text\"");
+  lua_pop(L, 1);
+  return is_text;
+}
+
 static bool is_among(const char *name, const char *const *names) {
   while (*names != NULL && strcmp(*names, name) != 0) names++;
   return *names != NULL;
@@ -73,7 +87,8 @@ static void check_options(lua_State *L, int i, const char *const *names) {
   }
 }
 
-static const char *const read_options[] = {"max_depth", "max_size", NULL};
+static const char *const read_options[] = {"huge", "max_depth", "max_size",
+                                           NULL};
 static const char *const write_options[] = {"indent", "sort_keys", "max_depth",
                                             NULL};
 
@@ -146,11 +161,12 @@ bool json_texts_push(json_Texts *texts, const char *text, size_t len) {
 }
 
 static bool decode(lua_State *L, const char *text, size_t len, size_t max_depth,
-                   size_t max_size) {
+                   size_t max_size, bool huge_as_text) {
   json_Texts texts;
   int top = lua_gettop(L);
   bool valid;
   open_texts(L, &texts, max_depth, max_size);
+  texts.reader.huge_as_text = huge_as_text;
   valid = read_text(L, &texts.reader, text, len);
   if (!valid) lua_replace(L, top + 2);
   lua_replace(L, top + 1);
@@ -159,23 +175,26 @@ static bool decode(lua_State *L, const char *text, size_t len, size_t max_depth,
 }
 
 bool json_push_value(lua_State *L, const char *text, size_t len) {
-  return decode(L, text, len, JSON_DEFAULT_DEPTH, MAX_SIZE);
+  return decode(L, text, len, JSON_DEFAULT_DEPTH, MAX_SIZE, false);
 }
 
 static size_t option_depth(lua_State *L, int i) {
   return option_integer(L, i, "max_depth", JSON_DEFAULT_DEPTH, 0, MAX_DEPTH);
 }
 
-/* core.json_decode(text, { max_depth=, max_size= }?) -> value | nil, err */
+/* core.json_decode(text, { huge=, max_depth=, max_size= }?)
+**   -> value | nil, err */
 static int json_decode(lua_State *L) {
   size_t len, max_depth, max_size;
   const char *text;
+  bool huge_as_text;
   luaL_checktype(L, 1, LUA_TSTRING);
   check_options(L, 2, read_options);
+  huge_as_text = option_huge(L, 2);
   max_depth = option_depth(L, 2);
   max_size = option_integer(L, 2, "max_size", MAX_SIZE, 0, MAX_SIZE);
   text = lua_tolstring(L, 1, &len);
-  return decode(L, text, len, max_depth, max_size) ? 1 : 2;
+  return decode(L, text, len, max_depth, max_size, huge_as_text) ? 1 : 2;
 }
 
 /* --- decoding texts that are alike --------------------------------------- */
@@ -344,17 +363,20 @@ static Decoder *check_decoder(lua_State *L) {
   return d;
 }
 
-/* core.json_decoder({ max_depth=, max_size= }?) -> decoder */
+/* core.json_decoder({ huge=, max_depth=, max_size= }?) -> decoder */
 static int json_decoder(lua_State *L) {
   size_t max_depth, max_size;
+  bool huge_as_text;
   Decoder *d;
   check_options(L, 1, read_options);
+  huge_as_text = option_huge(L, 1);
   max_depth = option_depth(L, 1);
   max_size = option_integer(L, 1, "max_size", DEFAULT_SIZE, 0, MAX_SIZE);
   lua_settop(L, 0);
   d = (Decoder *)lua_newuserdata(L, sizeof(Decoder));
   json_init(&d->reader, core_alloc(L), max_depth, max_size, &build_handlers,
             &d->builder);
+  d->reader.huge_as_text = huge_as_text;
   d->parked = 0;
   d->busy = d->finished = false;
   luaL_getmetatable(L, DECODER_TYPE);

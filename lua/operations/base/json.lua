@@ -5,7 +5,7 @@
 --- | null    | `json.null` (lightuserdata NULL, equal to `cjson.null` and `ngx.null`)   |
 --- | integer | an integer on Lua 5.4, a number on LuaJIT; beyond int64, on LuaJIT beyond |
 --- |         | +-2^53, a string of its digits: never a rounded number; `-0` is a float  |
---- | number  | the nearest double; `1e400` is refused                                   |
+--- | number  | the nearest double; `1e400` is refused, or a string with `huge = "text"` |
 --- | array   | a table with the metatable `json.array_mt`, empty ones too               |
 --- | object  | a table without metatable; of equal keys the last one wins               |
 local core = require("operations.core")
@@ -23,6 +23,8 @@ local json = {
 ---@field max_depth? integer  nested arrays and objects (default 512, at most 2000)
 
 ---@class operations.json.DecodeOptions
+---@field huge? "error"|"text"  what becomes of a number that no double holds, such as 1e400: an error (default), or its
+---  text, a string
 ---@field max_depth? integer  nested arrays and objects (default 512, at most 2000)
 ---@field max_size? integer  bytes of text (default: no limit, the text is in memory already)
 

@@ -2,6 +2,7 @@
 local credential = require("operations.openapi.credential")
 local request = require("operations.openapi.request")
 local response = require("operations.openapi.response")
+local url = require("operations.base.url")
 
 local call = {}
 
@@ -84,7 +85,10 @@ function call.run(plan, input, context, address)
   if not reply then
     return nil, err
   end
-  local envelope, failure = response.outcome(reply, plan.redirects)
+  local envelope, failure, warning = response.outcome(reply, plan.redirects)
+  if warning and context and context.log then
+    context.log("warn", ("%s %s: %s"):format(plan.method, url.redact(reply.url or plan.base or ""), warning))
+  end
   return envelope, failure and credential.redact(failure, credentials), reply
 end
 

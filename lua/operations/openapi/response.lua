@@ -40,6 +40,7 @@ end
 ---@param content_type string?
 ---@return any data  nil for an empty body
 ---@return string? message  why JSON could not be read
+---@return string? warning  it holds numbers that no double holds, and their text is in the value
 function response.decode(body, content_type)
   if body == nil or body == "" then
     return nil
@@ -50,6 +51,12 @@ function response.decode(body, content_type)
       return nil
     end
     local value, err = json.decode(body)
+    if err then
+      local mended, still = json.decode(body, { huge = "text" })
+      if not still then
+        return mended, nil, "a number is out of range and was read as text: " .. err.message
+      end
+    end
     return value, err and err.message
   elseif media.is_text(essence) and latin[media.charset(content_type) or ""] then
     return decode_latin(body)
@@ -161,15 +168,16 @@ end
 ---@param redirects? table<string, boolean>  3xx statuses that the document declares
 ---@return operations.Envelope? envelope
 ---@return operations.Error? err
+---@return string? warning
 function response.outcome(reply, redirects)
   if not response.is_success(reply.status, redirects) then
     return nil, response.failure(reply)
   end
-  local data, message = response.decode(reply.body, reply.headers["content-type"])
+  local data, message, warning = response.decode(reply.body, reply.headers["content-type"])
   if message then
     return nil, response.unreadable(reply, "the response is not the JSON it says it is: " .. message)
   end
-  return core.http_envelope(data, response.meta(reply))
+  return core.http_envelope(data, response.meta(reply)), nil, warning
 end
 
 return response

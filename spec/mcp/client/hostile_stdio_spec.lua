@@ -99,10 +99,20 @@ describe("a hostile MCP server over stdio", function()
     local numbers = assert(client:call("numbers")).data
     assert.equal("9007199254740993", tostring(numbers[1]))
     assert.equal("18446744073709551616", numbers[2])
+    assert.equal("-1e400", numbers[3])
+    assert.equal(0, numbers[4])
+  end)
+
+  it("is warned of for numbers that no runtime has, in the messages that it sends", function()
+    local before = #logged
+    assert.same({ a = "1e400", b = "\239\191\189" }, assert(client:call("infinite")).data)
+    local warnings = table.concat(logged, "\n", before + 1)
+    assert.matches("warn hostile: a number is out of range and was read as text: JSON, line 1, column %d", warnings)
+    assert.is_true(#logged - before < 200)
   end)
 
   for tool, message in pairs({
-    infinite = "malformed response", deep = "nested deeper", coded = "code is no integer",
+    deep = "nested deeper", coded = "code is no integer",
     uncountable = "code is no integer", versionless = "JSON-RPC 2.0",
   }) do
     it("fails the one call that it answers so: " .. tool, function()

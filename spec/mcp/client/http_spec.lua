@@ -64,6 +64,19 @@ describe("an MCP server over HTTP", function()
     end
   end
 
+  it("may answer with numbers that no runtime has: they are text, and a warning is logged", function()
+    for _, reply in ipairs({ "json", "sse" }) do
+      local logged = {}
+      local client = assert(connect("era=legacy&reply=" .. reply, {
+        log = function(level, text)
+          logged[#logged + 1] = level .. " " .. text
+        end,
+      }))
+      assert.equal("1e400", assert(client:call("huge")).data)
+      assert.matches("warn spec: a number is out of range and was read as text", table.concat(logged, "\n"), 1, true)
+    end
+  end)
+
   it("hears the configuration's headers as they are when it is asked", function()
     local headers = { ["X-Mine"] = "1" }
     local client, hear = connect("era=legacy", { headers = headers })

@@ -68,11 +68,14 @@ function calls.nul(id)
 end
 
 function calls.numbers(id)
-  reply(id, structured("[9007199254740993,18446744073709551616]"))
+  reply(id, structured("[9007199254740993,18446744073709551616,-1e400,1e-400]"))
 end
 
 function calls.infinite(id)
-  reply(id, structured("1e400"))
+  for _ = 1, 1000 do
+    put('{"jsonrpc":"2.0","method":"notifications/message","params":{"level":"info","data":1e400}}\n')
+  end
+  reply(id, structured('{"a":1e400,"b":"\255"}'))
 end
 
 function calls.deep(id)

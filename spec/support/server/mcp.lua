@@ -113,6 +113,17 @@ function tool.resume(message)
   event("", "e-1")
 end
 
+function tool.huge(message)
+  local text = ('{"jsonrpc":"2.0","id":%d,"result":{"content":[],"structuredContent":1e400}}'):format(message.id)
+  if args.reply == "sse" then
+    stream()
+    event(text)
+  else
+    ngx.header["Content-Type"] = "application/json"
+    ngx.print(text)
+  end
+end
+
 function tool.accepted()
   ngx.status = 202
 end

@@ -18,6 +18,7 @@ local duplex = {}
 ---@class operations.mcp.LinkEvents
 ---@field message fun(message: operations.mcp.Message, kind: "request"|"notification")
 ---@field noise fun(what: string, came?: any)  what came is no message, or nobody's
+---@field mended fun(warning: string)  what came was changed so that it could be read
 ---@field refused fun(answer: operations.mcp.Message)  it was sent as a request: what is to be answered
 ---@field closed fun(err: operations.Error)
 
@@ -86,9 +87,12 @@ end
 ---@param value any
 ---@param err? operations.Error  it is no JSON
 ---@param text? string  then
-function Duplex:take(value, err, text)
+---@param warning? string  what was changed so that it could be read
+function Duplex:take(value, err, text, warning)
   if err then
     return self:_misread(err, text)
+  elseif warning then
+    self._events.mended(warning)
   end
   message.each(value, self.accept, self)
 end

@@ -36,8 +36,8 @@ local function listen(self, reader, stream)
   local decode = message.decoder()
   local _, err = reader:run(stream, function(event, data)
     if event == "message" then
-      local value, problem = decode(data)
-      self:take(value, problem, data)
+      local value, problem, warning = decode(data)
+      self:take(value, problem, data, warning)
     end
     return not self.closed
   end)

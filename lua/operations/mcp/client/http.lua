@@ -131,13 +131,15 @@ end
 ---@param entry? operations.mcp.Entry
 ---@param status? integer
 function Http:receive(text, entry, status)
-  local decoded, err = self._decode(text)
+  local decoded, err, warning = self._decode(text)
   if err then
     if entry and (not status or status < 300) then
       self.pending:fail(entry.id, errors.new("EXECUTION_ERROR", "malformed response: " .. err.message,
         { kind = "malformed", statusCode = status }))
     end
     return
+  elseif warning then
+    self._events.mended(warning)
   end
   message.each(decoded, accept, self, entry)
   if entry and entry.answer then

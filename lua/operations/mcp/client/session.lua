@@ -17,8 +17,16 @@ local session = {}
 
 local none = {}
 
--- How often noise is logged one by one, and how many bytes of it; then each time that it has doubled.
+-- How often the same kind of noise is logged one by one, and how many bytes of it.
 local NOISE, NOISE_TEXT = 100, 200
+
+-- Later it is logged each time that its number has doubled.
+local function is_told(count)
+  while count % (2 * NOISE) == 0 do
+    count = count / 2
+  end
+  return count <= NOISE
+end
 
 ---@class operations.mcp.Session
 ---@field modern boolean
@@ -47,7 +55,7 @@ function session.new(config, open, events)
   local capabilities = answers.capabilities(config)
   return setmetatable({
     _config = configs.of_connection(config), _open = open, _events = events, _incoming = incoming.new(events.notified),
-    _starting = single_flight.new(), _link = nil, _ended = false, owner = events.owner, noise = 0,
+    _starting = single_flight.new(), _link = nil, _ended = false, owner = events.owner, noise = 0, _mended = 0,
     modern = false, capabilities = {}, longest = config.max_timeout,
     _self = {
       client = config.client or requests.client, capabilities = capabilities,
@@ -59,13 +67,11 @@ end
 -- Counts what came and was of no use; the log stays short, however much it is.
 function Session:_noise(what, came)
   self.noise = self.noise + 1
-  if self.noise > NOISE then
-    if self.noise < 2 * self._noise_told then
-      return
-    end
+  if not is_told(self.noise) then
+    return
+  elseif self.noise > NOISE then
     what = ("%s (%d so far)"):format(what, self.noise)
   end
-  self._noise_told = self.noise
   local text = type(came) == "table" and json.encode(came, { sort_keys = true }) or came
   self._events.log("debug", what, type(text) == "string" and text:sub(1, NOISE_TEXT) or text)
 end
@@ -90,6 +96,12 @@ function Session:_connect(kind)
     end,
     noise = function(what, came)
       self:_noise(what, came)
+    end,
+    mended = function(warning)
+      self._mended = self._mended + 1
+      if is_told(self._mended) then
+        self._events.log("warn", warning)
+      end
     end,
     closed = function(reason)
       self._incoming:close() -- nobody is left to be answered

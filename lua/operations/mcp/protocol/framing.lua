@@ -7,8 +7,8 @@ local framing = {}
 
 --- Makes a function that takes the bytes, cut anywhere, and nil at their end: a last line without an end is a line.
 ---@param max integer  bytes of one line
----@param take fun(subject: any, value: any, err?: operations.Error, line?: string)  gets what each line says: a
----  message, or a batch of them; or nil, why it says nothing, and the line
+---@param take fun(subject: any, value: any, err?: operations.Error, line?: string, warning?: string)  gets what each
+---  line says: a message, or a batch of them; or nil, why it says nothing, and the line
 ---@param dropped fun(subject: any, first: string, last: string, size: integer)  gets beginning and end of a line that
 ---  was too long
 ---@param subject any
@@ -22,8 +22,9 @@ function framing.reader(max, take, dropped, subject)
       if value ~= nil then
         take(subject, value)
       elseif err then
-        value, err = repair.decode(first, err)
-        take(subject, value, err, first)
+        local warning
+        value, err, warning = repair.decode(first, err)
+        take(subject, value, err, first, warning)
       elseif first then
         dropped(subject, first, last, size)
       else

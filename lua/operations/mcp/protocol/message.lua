@@ -90,15 +90,15 @@ message.encode = json.encode
 
 --- Makes a function that reads the texts of one connection, which are often alike: each is one message, or an array of
 --- them (a batch, as revision 2025-03-26 has it).
----@return fun(text: string): any, operations.Error?
+---@return fun(text: string): any, operations.Error?, string?  the last: a warning
 function message.decoder()
   local read = core.json_texts()
   return function(text)
     local value, err = read(text)
     if err then
-      value, err = repair.decode(text, err)
+      return repair.decode(text, err)
     end
-    return value, err
+    return value
   end
 end
 

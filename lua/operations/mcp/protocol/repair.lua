@@ -1,5 +1,5 @@
---- Texts that are almost JSON: bytes that are no UTF-8 and escapes of half a character become U+FFFD, nothing else is
---- changed. Also what can still be said of a text that stays unreadable: whom it answers.
+--- Texts that are almost JSON: bytes that are no UTF-8 and escapes of half a character become U+FFFD, numbers that no
+--- double holds become their text, nothing else is changed. Also what can still be said of a text that stays unreadable: whom it answers.
 local json = require("operations.base.json")
 local sse = require("operations.base.sse")
 
@@ -51,6 +51,7 @@ end
 ---@param err operations.Error  what was wrong with it
 ---@return any value
 ---@return operations.Error? err  the first one when mending does not help
+---@return string? warning  it holds numbers that are text now
 function repair.decode(text, err)
   local mended = text
   if text:find("[\128-\255]") then
@@ -59,14 +60,18 @@ function repair.decode(text, err)
   if text:find("\\u[dD][89a-fA-F]") then
     mended = without_halves(mended)
   end
-  if mended == text then
-    return nil, err
+  local value, cause = nil, err
+  if mended ~= text then
+    value, cause = json.decode(mended)
+    if not cause then
+      return value
+    end
   end
-  local value, second = json.decode(mended)
-  if second then
-    return nil, err
+  value, err = json.decode(mended, { huge = "text" })
+  if err then
+    return nil, cause
   end
-  return value
+  return value, nil, "a number is out of range and was read as text: " .. cause.message
 end
 
 -- How much of a text's beginning and end is searched for its id: the patterns' time grows with the square of it.
