@@ -1,7 +1,7 @@
 /*
 ** fields_lua.c - the head of an HTTP message as Lua sees it.
 */
-#include "value/core.h"
+#include "core/open.h"
 #include "http/fields.h"
 
 #define MAX_NAME 256

@@ -1,7 +1,7 @@
 /*
 ** url_lua.c - a first look at URLs, so that the usual ones need no second.
 */
-#include "value/core.h"
+#include "core/open.h"
 
 static bool is_host_byte(char c) {
   return (c >= 'a' && c <= 'z') || (c >= '0' && c <= '9') || c == '.' ||

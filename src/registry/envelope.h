@@ -35,4 +35,7 @@ void envelope_push(lua_State *L, int data, int meta, int keys);
 ** the index of the operation's id. */
 void envelope_push_local_meta(lua_State *L, int id, int keys);
 
+/* Sets its functions in the module table on top of the stack. */
+void envelope_open(lua_State *L);
+
 #endif

@@ -4,7 +4,7 @@
 ** handler runs between them, in Lua, so that it may wait.
 */
 #include "registry/access.h"
-#include "value/core.h"
+#include "registry/operation.h"
 #include "registry/envelope.h"
 #include "schema/schema.h"
 

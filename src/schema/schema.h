@@ -39,4 +39,7 @@ bool schema_cast(lua_State *L, int schema, int value, int mode, bool changes);
 ** absent input can be taken for {}. */
 bool schema_accepts_every_object(lua_State *L, int schema);
 
+/* Sets its functions in the module table on top of the stack. */
+void schema_open(lua_State *L);
+
 #endif

@@ -7,7 +7,7 @@
 ** `objects` says whether the data of all is an unmarked table without [1], so
 ** that nobody has to look.
 */
-#include "value/core.h"
+#include "streams/streams.h"
 #include "value/json_lua.h"
 #include "base/lines.h"
 #include "sse/sse.h"

@@ -2,7 +2,7 @@
 ** sse_lua.c - the event-stream parser for Lua.  Events go into a queue that
 ** lua/operations/base/sse.lua holds; who handles them is Lua's business.
 */
-#include "value/core.h"
+#include "streams/streams.h"
 #include "value/json_lua.h"
 #include "sse/sse.h"
 

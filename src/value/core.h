@@ -1,6 +1,6 @@
 /*
 ** core.h - what the Lua-facing parts of operations.core share: one state per
-** Lua state, and how a Lua value is read as a JSON value.
+** Lua state (core.c), and how a Lua value is read as a JSON value (value.c).
 */
 #ifndef OPERATIONS_CORE_H
 #define OPERATIONS_CORE_H
@@ -9,6 +9,8 @@
 
 #include "base/alloc.h"
 #include "lua/compat.h"
+
+#define CORE_ERROR_NAME "operations.error"
 
 /* Addresses of values that the module table anchors. Owned by Lua: a full
 ** userdata, upvalue 1 of every function of operations.core. */
@@ -52,6 +54,17 @@ int64_t core_now(void);
 /* Pushes an integer: exact, as Lua's integer subtype where there is one. On
 ** LuaJIT the caller sees to it that it is within +-2^53. */
 void core_push_integer(lua_State *L, int64_t n);
+
+/* Makes error_mt, array_mt, object_mt and the table of foreign marks, in the
+*Lua
+** registry and the module table on top of the stack. */
+void core_open_marks(lua_State *L);
+
+/* Makes `metatable` the array mark that decoding and casting set. */
+void core_set_array_mark(lua_State *L, int metatable);
+
+/* Understands the metatable at `metatable` as a mark. */
+void core_add_foreign_mark(lua_State *L, int metatable, int mark);
 
 typedef enum value_Kind {
   VALUE_NULL, /* lightuserdata NULL, or vim.NIL */
@@ -115,15 +128,5 @@ const char *value_type_name(lua_State *L, const core_State *core, int i);
 
 /* Is the value at `i` a number without fraction, and which?  (1.0 is one.) */
 bool value_is_integer(lua_State *L, int i, int64_t *n);
-
-/* Each part sets its functions in the module table on top of the stack. */
-void json_open(lua_State *L);
-void sse_open(lua_State *L);
-void envelopes_open(lua_State *L);
-void url_open(lua_State *L);
-void fields_open(lua_State *L);
-void schema_open(lua_State *L);
-void envelope_open(lua_State *L);
-void operation_open(lua_State *L);
 
 #endif

@@ -30,4 +30,7 @@ bool json_texts_push(json_Texts *texts, const char *text, size_t len);
 ** object and returns false.  Raises only when out of memory. Default limits. */
 bool json_push_value(lua_State *L, const char *text, size_t len);
 
+/* Sets its functions in the module table on top of the stack. */
+void json_open(lua_State *L);
+
 #endif

@@ -1,0 +1,224 @@
+/*
+** open.c - luaopen_operations_core: the table of all that Lua sees.
+*/
+#include "core/open.h"
+
+#include <sys/random.h>
+
+#include "base/fork_page.h"
+#include "base/sha256.h"
+#include "registry/envelope.h"
+#include "registry/operation.h"
+#include "schema/schema.h"
+#include "streams/streams.h"
+#include "value/json_lua.h"
+
+#define ERROR_NAME "operations.base.error"
+
+/* core.now() -> integer milliseconds since the Unix epoch */
+static int core_lua_now(lua_State *L) {
+  core_push_integer(L, core_now());
+  return 1;
+}
+
+/* In a fork_page: a child that is forked finds none left. */
+struct core_Random {
+  size_t left;
+  unsigned char bytes[2048]; /* handed out from the end, each once */
+};
+
+/* One call of the system for many ids. */
+static bool take_random(core_State *core, unsigned char *bytes, size_t n) {
+  struct core_Random *random = core->random;
+  unsigned char *taken;
+  if (random == NULL) return getrandom(bytes, n, 0) == (ssize_t)n;
+  if (random->left < n) {
+    ssize_t got = getrandom(random->bytes, sizeof(random->bytes), 0);
+    random->left = got > 0 ? (size_t)got : 0; /* a signal may cut it short */
+    if (random->left < n) return false;
+  }
+  random->left -= n;
+  taken = random->bytes + random->left;
+  memcpy(bytes, taken, n);
+  memset(taken, 0, n);
+  return true;
+}
+
+/* core.random_id() -> string: a random UUID (RFC 9562, version 4) */
+static int core_random_id(lua_State *L) {
+  static const char digits[] = "0123456789abcdef";
+  unsigned char random[16];
+  char text[36];
+  int i, at = 0;
+  if (!take_random(core_state(L), random, sizeof(random)))
+    return luaL_error(L, "no random bytes from the system");
+  random[6] = (unsigned char)((random[6] & 0x0f) | 0x40);
+  random[8] = (unsigned char)((random[8] & 0x3f) | 0x80);
+  for (i = 0; i < 16; i++) {
+    if (i == 4 || i == 6 || i == 8 || i == 10) text[at++] = '-';
+    text[at++] = digits[random[i] >> 4];
+    text[at++] = digits[random[i] & 15];
+  }
+  lua_pushlstring(L, text, sizeof(text));
+  return 1;
+}
+
+/* core.random_bytes(n) -> string of n bytes, 1 to 256, that nobody can guess */
+static int core_random_bytes(lua_State *L) {
+  unsigned char bytes[256];
+  lua_Integer n = luaL_checkinteger(L, 1);
+  luaL_argcheck(L, n >= 1 && n <= (lua_Integer)sizeof(bytes), 1,
+                "1 to 256 expected");
+  if (getrandom(bytes, (size_t)n, 0) != (ssize_t)n)
+    return luaL_error(L, "no random bytes from the system");
+  lua_pushlstring(L, (const char *)bytes, (size_t)n);
+  return 1;
+}
+
+/* core.sha256(bytes) -> digest, a string of 32 bytes */
+static int core_sha256(lua_State *L) {
+  unsigned char digest[SHA256_SIZE];
+  size_t n;
+  const char *bytes = luaL_checklstring(L, 1, &n);
+  sha256(bytes, n, digest);
+  lua_pushlstring(L, (const char *)digest, sizeof(digest));
+  return 1;
+}
+
+/* core.set_array_mt(metatable): the mark that decoding and casting set */
+static int core_set_array_mt(lua_State *L) {
+  luaL_checktype(L, 1, LUA_TTABLE);
+  core_set_array_mark(L, 1);
+  return 0;
+}
+
+/* core.add_mark(metatable, "array" | "object"): understands a foreign mark */
+static int core_add_mark(lua_State *L) {
+  static const char *const names[] = {"array", "object", NULL};
+  int mark = luaL_checkoption(L, 2, NULL, names) + MARK_ARRAY;
+  luaL_checktype(L, 1, LUA_TTABLE);
+  core_add_foreign_mark(L, 1, mark);
+  return 0;
+}
+
+/* core.set_foreign_null(userdata): understands one more null */
+static int core_set_foreign_null(lua_State *L) {
+  luaL_checkany(L, 1);
+  core_state(L)->foreign_null = lua_touserdata(L, 1);
+  return 0;
+}
+
+/* Upvalues of core.kind: its most frequent answers. */
+#define KIND_ARRAY lua_upvalueindex(2)
+#define KIND_OBJECT lua_upvalueindex(3)
+
+/* core.kind(value) -> "null" | "boolean" | "integer" | "number" | "string" |
+** "array" | "object" | Lua's name of what is no JSON value */
+static int core_kind(lua_State *L) {
+  if (lua_istable(L, 1)) {
+    bool is_array = value_is_array(L, core_state(L), 1);
+    lua_pushvalue(L, is_array ? KIND_ARRAY : KIND_OBJECT);
+  } else {
+    luaL_checkany(L, 1);
+    lua_pushstring(L, value_type_name(L, core_state(L), 1));
+  }
+  return 1;
+}
+
+/* Sets core.kind, which is asked about tables mostly. */
+static void open_kind(lua_State *L) {
+  lua_pushvalue(L, lua_upvalueindex(1));
+  lua_pushliteral(L, "array");
+  lua_pushliteral(L, "object");
+  lua_pushcclosure(L, core_kind, 3);
+  lua_setfield(L, -2, "kind");
+}
+
+/* core.is_error(value) -> boolean */
+static int core_is_error(lua_State *L) {
+  bool is_error = lua_type(L, 1) == LUA_TTABLE && lua_getmetatable(L, 1) &&
+                  lua_topointer(L, -1) == core_state(L)->error_mt;
+  lua_pushboolean(L, is_error);
+  return 1;
+}
+
+/* error:__tostring() -> "CODE: message" */
+static int error_tostring(lua_State *L) {
+  luaL_checktype(L, 1, LUA_TTABLE);
+  lua_settop(L, 1);
+  lua_getfield(L, 1, "code");
+  lua_getfield(L, 1, "message");
+  if (!lua_isstring(L, 2)) lua_pushliteral(L, "UNKNOWN_ERROR");
+  else lua_pushvalue(L, 2);
+  lua_pushliteral(L, ": ");
+  if (!lua_isstring(L, 3)) lua_pushliteral(L, "(no message)");
+  else lua_pushvalue(L, 3);
+  lua_concat(L, 3);
+  return 1;
+}
+
+static const luaL_Reg core_functions[] = {
+    {"now", core_lua_now},
+    {"random_id", core_random_id},
+    {"random_bytes", core_random_bytes},
+    {"sha256", core_sha256},
+    {"set_array_mt", core_set_array_mt},
+    {"add_mark", core_add_mark},
+    {"set_foreign_null", core_set_foreign_null},
+    {"is_error", core_is_error},
+    {NULL, NULL},
+};
+
+static const luaL_Reg error_meta[] = {
+    {"__tostring", error_tostring},
+    {NULL, NULL},
+};
+
+/* Runs with the core state as upvalue 1; returns the module table. */
+static int core_open(lua_State *L) {
+  lua_newtable(L);
+  luaL_newmetatable(L, CORE_ERROR_NAME);
+  core_setfuncs(L, error_meta);
+  lua_pop(L, 1);
+  core_open_marks(L);
+  lua_pushlightuserdata(L, NULL);
+  lua_setfield(L, -2, "null");
+  core_setfuncs(L, core_functions);
+  open_kind(L);
+  json_open(L);
+  sse_open(L);
+  envelopes_open(L);
+  url_open(L);
+  fields_open(L);
+  schema_open(L);
+  envelope_open(L);
+  operation_open(L);
+  return 1;
+}
+
+static int state_gc(lua_State *L) {
+  core_State *core = (core_State *)lua_touserdata(L, 1);
+  fork_page_free(core->random);
+  core->random = NULL; /* finalizers that run later may want ids */
+  return 0;
+}
+
+static core_State *new_state(lua_State *L) {
+  core_State *core = (core_State *)lua_newuserdata(L, sizeof(core_State));
+  memset(core, 0, sizeof(*core));
+  lua_createtable(L, 0, 1);
+  lua_pushcfunction(L, state_gc);
+  lua_setfield(L, -2, "__gc");
+  lua_setmetatable(L, -2);
+  core->random = (struct core_Random *)fork_page_new();
+  return core;
+}
+
+LUALIB_API int luaopen_operations_core(lua_State *L);
+
+int luaopen_operations_core(lua_State *L) {
+  (void)new_state(L);
+  lua_pushcclosure(L, core_open, 1);
+  lua_call(L, 0, 1);
+  return 1;
+}

@@ -1,0 +1,13 @@
+/*
+** open.h - the parts of operations.core that are no room of their own.
+*/
+#ifndef OPERATIONS_OPEN_H
+#define OPERATIONS_OPEN_H
+
+#include "value/core.h"
+
+/* Each sets its functions in the module table on top of the stack. */
+void url_open(lua_State *L);
+void fields_open(lua_State *L);
+
+#endif
