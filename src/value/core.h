@@ -10,7 +10,7 @@
 #include "base/alloc.h"
 #include "lua/compat.h"
 
-#define CORE_ERROR_NAME "operations.error"
+#define CORE_ERROR_NAME "operations.base.error"
 
 /* Addresses of values that the module table anchors. Owned by Lua: a full
 ** userdata, upvalue 1 of every function of operations.core. */

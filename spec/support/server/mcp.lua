@@ -114,13 +114,13 @@ function tool.resume(message)
 end
 
 function tool.huge(message)
-  local text = ('{"jsonrpc":"2.0","id":%d,"result":{"content":[],"structuredContent":1e400}}'):format(message.id)
+  local huge = ('{"jsonrpc":"2.0","id":%d,"result":{"content":[],"structuredContent":1e400}}'):format(message.id)
   if args.reply == "sse" then
     stream()
-    event(text)
+    event(huge)
   else
     ngx.header["Content-Type"] = "application/json"
-    ngx.print(text)
+    ngx.print(huge)
   end
 end
 

@@ -1,5 +1,6 @@
 --- Texts that are almost JSON: bytes that are no UTF-8 and escapes of half a character become U+FFFD, numbers that no
---- double holds become their text, nothing else is changed. Also what can still be said of a text that stays unreadable: whom it answers.
+--- double holds become their text, nothing else is changed. Also what can still be said of a text that stays
+--- unreadable: whom it answers.
 local json = require("operations.base.json")
 local sse = require("operations.base.sse")
 
@@ -60,16 +61,17 @@ function repair.decode(text, err)
   if text:find("\\u[dD][89a-fA-F]") then
     mended = without_halves(mended)
   end
-  local value, cause = nil, err
+  local cause = err
   if mended ~= text then
+    local value
     value, cause = json.decode(mended)
     if not cause then
       return value
     end
   end
-  value, err = json.decode(mended, { huge = "text" })
-  if err then
-    return nil, cause
+  local value, other = json.decode(mended, { huge = "text" })
+  if other then
+    return nil, err
   end
   return value, nil, "a number is out of range and was read as text: " .. cause.message
 end
