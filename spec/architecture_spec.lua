@@ -1,48 +1,5 @@
 local sources = require("spec.support.sources")
 
--- The rooms of the house (one word each) and which ones each may use. "core" is what others share: registry,
--- pipeline and data; it knows no HTTP, MCP, socket or loop.
-local rooms = {
-  { "cli", "^operations%.cli" },
-  { "oauth", "^operations%.oauth" },
-  { "openapi", "^operations%.openapi" },
-  { "mcp.client", "^operations%.mcp%.client" },
-  { "mcp.protocol", "^operations%.mcp%.protocol" },
-  { "calls", "^operations%.calls" },
-  { "hosts", "^operations%.hosts" },
-  { "net", "^operations%.net" },
-  { "reactor", "^operations%.reactor$" },
-  { "transfer", "^operations%.transfer$" },
-  { "task", "^operations%.task" },
-  { "registry", "^operations%.registry" },
-  { "schema", "^operations%.schema" },
-  { "base", "^operations%.base" },
-  { "c", "^operations%.%w+$" },
-  { "operations", "^operations$" },
-}
-
-local arrows = {
-  base = { c = true },
-  schema = { base = true, c = true },
-  hosts = { base = true, reactor = true, transfer = true, c = true },
-  reactor = {},
-  task = { base = true, hosts = true, c = true },
-  registry = { base = true, schema = true, task = true, c = true },
-  net = { base = true, task = true, reactor = true, c = true },
-  oauth = { base = true, task = true, net = true, c = true },
-  openapi = { base = true, schema = true, task = true, registry = true, net = true, oauth = true, c = true },
-  ["mcp.protocol"] = { base = true, schema = true, c = true }, -- messages in, messages out
-  ["mcp.client"] = {
-    base = true, schema = true, task = true, net = true, oauth = true, ["mcp.protocol"] = true, c = true,
-  },
-  calls = { base = true, schema = true, task = true, registry = true, net = true, c = true },
-  operations = { base = true, schema = true, registry = true, c = true },
-  cli = {
-    operations = true, base = true, task = true, hosts = true, net = true, oauth = true, openapi = true,
-    ["mcp.client"] = true, calls = true, registry = true, c = true,
-  },
-}
-
 -- Only hosts know what runs them; `marks` reads the marks that Neovim puts on data.
 local host_globals = { "ngx", "vim" }
 local knows_hosts = { ["lua/operations/base/marks.lua"] = true }
@@ -59,12 +16,88 @@ local lazy = {
   ["lua/operations/schema/init.lua"] = "metaschemas are loaded when a schema refers to one",
 }
 
-local function room(module)
-  for _, entry in ipairs(rooms) do
-    if module:find(entry[2]) then
-      return entry[1]
+-- The rooms below `root` as the map has them: folder -> set of folders that its files may use.
+local function read_rooms(root)
+  local text = sources.read("doc/development.md")
+  local _, start = text:find("### `" .. root .. "`\n", 1, true)
+  local rooms = {}
+  for name, uses in text:sub(start + 1):match("^[^#]*"):gmatch("\n| `([^`]+)` |[^|]*|([^|\n]*)|") do
+    rooms[name] = { [name] = true }
+    for other in uses:gmatch("`([^`]+)`") do
+      rooms[name][other] = true
     end
   end
+  return rooms
+end
+
+local c_rooms, lua_rooms = read_rooms("src/"), read_rooms("lua/operations/")
+
+-- The room that a file is in: "src/schema/check/ops.c" -> "schema/check"; a folder that is no room is its parent's.
+local function room_of(path, root, rooms)
+  local folder = path:sub(#root + 1):match("^(.*)/[^/]*$") or "."
+  while not rooms[folder] do
+    folder = folder:match("^(.*)/[^/]*$") or error(path .. " stands in no room of doc/development.md")
+  end
+  return folder
+end
+
+-- The Lua file of one of our modules; nil for a C module.
+local function file_of(module)
+  local base = "lua/" .. module:gsub("%.", "/")
+  for _, path in ipairs({ base .. ".lua", base .. "/init.lua" }) do
+    local file = io.open(path)
+    if file then
+      file:close()
+      return path
+    end
+  end
+end
+
+local function run(command)
+  local pipe = assert(io.popen(command))
+  local output = pipe:read("*a")
+  pipe:close()
+  return output
+end
+
+-- Where the objects of the modules in use are: "build/lua5.4".
+local function build_directory()
+  return package.cpath:match("([^;]*build/[^/;]+)/%?%.so")
+end
+
+-- What each object of the build needs of others: "schema/check/ops" -> list of such names.
+local function symbol_graph()
+  local defined, needed, graph = {}, {}, {}
+  for _, path in ipairs(sources.list("src", ".c")) do
+    local name = path:match("^src/(.*)%.c$")
+    needed[name], graph[name] = {}, {}
+    for kind, symbol in run("nm " .. build_directory() .. "/" .. name .. ".o"):gmatch("(%a) ([%w_]+)\n") do
+      if kind:find("[TDRBC]") then
+        defined[symbol] = name
+      elseif kind == "U" then
+        table.insert(needed[name], symbol)
+      end
+    end
+  end
+  for name, symbols in pairs(needed) do
+    for _, symbol in ipairs(symbols) do
+      table.insert(graph[name], defined[symbol])
+    end
+  end
+  return graph
+end
+
+-- The files that a header's line "Machine: check.c ops.c" makes one: each name -> that of the machine.
+local function machines()
+  local machine_of = {}
+  for _, path in ipairs(sources.list("src", ".h")) do
+    local folder, name = path:match("^src/(.*/)([^/]*)%.h$")
+    local files = sources.read(path):match("Machine:%s*([^.].-%.c)[^%w_. *\n/]*%.?\n")
+    for file in (files or ""):gmatch("([%w_]+)%.c") do
+      machine_of[folder .. file] = folder .. name .. ".h"
+    end
+  end
+  return machine_of
 end
 
 -- Each require of our own modules in a file: its module and whether its line is indented.
@@ -178,12 +211,40 @@ describe("the architecture", function()
   it("has no Lua module that requires against the arrows", function()
     local wrong = {}
     for _, path in ipairs(lua_files) do
-      local from = room(sources.module(path))
+      local from = room_of(path, "lua/operations/", lua_rooms)
       for _, required in ipairs(requires(path)) do
-        local to = room(required.module)
+        local file = file_of(required.module)
+        local to = file and room_of(file, "lua/operations/", lua_rooms)
         local is_part = path == "lua/operations/init.lua" and required.lazy
-        if to ~= from and not arrows[from][to] and not is_part then
+        if to and not lua_rooms[from][to] and not is_part then
           wrong[#wrong + 1] = path .. " requires " .. required.module
+        end
+      end
+    end
+    assert.same({}, wrong)
+  end)
+
+  it("uses the private fields of other rooms nowhere", function()
+    local fields, wrong = {}, {}
+    for _, path in ipairs(lua_files) do
+      local room = room_of(path, "lua/operations/", lua_rooms)
+      fields[room] = fields[room] or {}
+      for line in io.lines(path) do
+        local made = line:match("^(.-)[^=~<>]=[^=]") or line:match("function ([^(]*)") or line:match("@field ([%w_]+)")
+        for name in (made or ""):gmatch("%f[%w_]_%l[%w_]*") do
+          fields[room][name] = true
+        end
+        local set = line:gsub("rawset%(%w+, \"(_%l[%w_]*)\"", "%1 = ")
+        for name in set:gmatch("%f[%w_](_%l[%w_]*)%s*=[^=]") do
+          fields[room][name] = true
+        end
+      end
+    end
+    for _, path in ipairs(lua_files) do
+      local room = room_of(path, "lua/operations/", lua_rooms)
+      for name in sources.read(path):gsub("%-%-[^\n]*", ""):gmatch("[%w_%])][.:](_%l[%w_]*)") do
+        if not fields[room][name] and name ~= "_meta" then
+          wrong[#wrong + 1] = path .. " uses " .. name
         end
       end
     end
@@ -232,12 +293,39 @@ describe("the architecture", function()
     assert.same({}, wrong)
   end)
 
-  it("has no cycle of includes", function()
-    local graph = {}
+  it("has no cycle of includes, and no include against the arrows", function()
+    local graph, wrong = {}, {}
     for _, path in ipairs(c_files) do
-      graph[path:match("^src/(.+)$")] = includes(path)
+      local name = path:match("^src/(.+)$")
+      graph[name] = includes(path)
+      local from = room_of(path, "src/", c_rooms)
+      for _, header in ipairs(graph[name]) do
+        if not c_rooms[from][room_of("src/" .. header, "src/", c_rooms)] then
+          wrong[#wrong + 1] = path .. " includes " .. header
+        end
+      end
     end
+    assert.same({}, wrong)
     assert.is_nil(find_cycle(graph))
+  end)
+
+  it("has no symbol that is used against the arrows, and no cycle but within a machine", function()
+    local machine_of, joined, wrong = machines(), {}, {}
+    for name, others in pairs(symbol_graph()) do
+      local from = room_of("src/" .. name .. ".c", "src/", c_rooms)
+      local node = machine_of[name] or name
+      joined[node] = joined[node] or {}
+      for _, other in ipairs(others) do
+        if not c_rooms[from][room_of("src/" .. other .. ".c", "src/", c_rooms)] then
+          wrong[#wrong + 1] = name .. ".c uses " .. other .. ".c"
+        end
+        if (machine_of[other] or other) ~= node then
+          table.insert(joined[node], machine_of[other] or other)
+        end
+      end
+    end
+    assert.same({}, wrong)
+    assert.is_nil(find_cycle(joined))
   end)
 
   it("keeps lua.h out of pure C files, also through headers", function()

@@ -1,6 +1,8 @@
 /*
 ** reactor.h - one epoll set, one timer heap, one queue of what happened.
 ** Passive and single-threaded; never calls Lua and includes none of it.
+**
+** Machine: reactor.c timer.c.
 */
 #ifndef OPERATIONS_REACTOR_H
 #define OPERATIONS_REACTOR_H

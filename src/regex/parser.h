@@ -2,6 +2,8 @@
 ** parser.h - what the two halves of the pattern parser share: its state,
 ** reading characters and names (regex/read.c), writing the translation.  Not
 ** for users of regex/regex.h.
+**
+** Machine: parse.c property.c read.c regex.c.
 */
 #ifndef OPERATIONS_REGEX_PARSER_H
 #define OPERATIONS_REGEX_PARSER_H

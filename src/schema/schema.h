@@ -6,11 +6,8 @@
 #ifndef OPERATIONS_SCHEMA_H
 #define OPERATIONS_SCHEMA_H
 
+#include "schema/program/types.h"
 #include "value/core.h"
-
-typedef struct schema_Schema schema_Schema;
-
-typedef enum schema_Mode { SCHEMA_OFF, SCHEMA_CAST, SCHEMA_FORCE } schema_Mode;
 
 /* NULL when the value at `i` is no compiled schema. */
 schema_Schema *schema_to(lua_State *L, int i);

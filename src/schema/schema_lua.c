@@ -74,7 +74,7 @@ bool schema_cast(lua_State *L, int schema, int value, int mode, bool changes) {
 
 bool schema_accepts_every_object(lua_State *L, int schema) {
   const schema_Schema *s = (const schema_Schema *)lua_touserdata(L, schema);
-  const schema_Node *n = program_node(s, compile_target(s, s->root));
+  const schema_Node *n = program_target(s, s->root);
   return (n->types & TYPE_OBJECT) != 0 && n->objects == n->end;
 }
 

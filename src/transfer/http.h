@@ -2,6 +2,8 @@
 ** http.h - HTTP transfers: libcurl's multi interface inside a reactor.
 ** No Lua.  Redirects are not followed; nothing of the caller's is copied by
 ** guess: what it wants, it says in the request.
+**
+** Machine: head.c http.c.
 */
 #ifndef OPERATIONS_TRANSFER_HTTP_H
 #define OPERATIONS_TRANSFER_HTTP_H

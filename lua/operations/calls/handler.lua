@@ -62,7 +62,7 @@ local function registry_of(self, id)
   local kind, exposed, looks = registry:type_of(id)
   if not kind and self._services:type_of(id) then
     return self._services
-  elseif not exposed and not map:is_direct() or registry._call_map == map and not registry:get_handler(id) then
+  elseif not exposed and not map:is_direct() or registry:routes_to(map) and not registry:get_handler(id) then
     return nil, catalog.not_found(id, "no operation '%s'")
   end
   return registry, nil, kind, looks

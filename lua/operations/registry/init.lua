@@ -44,6 +44,13 @@ local function admit_known(found, method, input)
   return found:admit(input == nil and {} or input, nil, true)
 end
 
+--- Are calls of operations without a handler sent to this call map?
+---@param call_map operations.CallMap
+---@return boolean
+function Registry:routes_to(call_map)
+  return self._call_map == call_map
+end
+
 -- What has no handler here is called where the registry routes to.
 local function elsewhere(self, method, id, input, given)
   local found, call_map = self._operations[id], self._call_map

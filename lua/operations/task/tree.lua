@@ -45,7 +45,7 @@ function task_tree.disown(self)
   self._parent, self._older, self._younger = nil, nil, nil
 end
 
---- Ties something to a task: `thing:_abort()` is called when the task is cancelled. Does not keep it.
+--- Ties something to a task: `thing:abort()` is called when the task is cancelled. Does not keep it.
 ---@param self operations.Task
 ---@param thing table
 function task_tree.tie(self, thing)
@@ -57,7 +57,7 @@ end
 ---@param self operations.Task
 function task_tree.abort_tied(self)
   for thing in pairs(self._tied or {}) do
-    thing:_abort()
+    thing:abort()
   end
 end
 

@@ -1,6 +1,8 @@
 /*
 ** cast.h - moves a value towards a schema, into a new value.  The value
 ** in a stack slot is replaced by its cast form; input tables are only read.
+**
+** Machine: cast.c convert.c force.c make.c quick.c search.c views.c.
 */
 #ifndef OPERATIONS_SCHEMA_CAST_H
 #define OPERATIONS_SCHEMA_CAST_H

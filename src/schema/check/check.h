@@ -1,6 +1,8 @@
 /*
 ** check.h - the machine that answers yes or no.  It stops at the first
 ** misfit, allocates nothing, and leaves the Lua stack as it found it.
+**
+** Machine: check.c known.c ops.c.
 */
 #ifndef OPERATIONS_SCHEMA_CHECK_H
 #define OPERATIONS_SCHEMA_CHECK_H

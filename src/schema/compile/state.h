@@ -1,6 +1,8 @@
 /*
 ** state.h - what the files that make a program share while they
 ** do.  Only they include it.
+**
+** Machine: compile.c object.c.
 */
 #ifndef OPERATIONS_SCHEMA_COMPILE_STATE_H
 #define OPERATIONS_SCHEMA_COMPILE_STATE_H

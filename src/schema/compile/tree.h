@@ -2,6 +2,8 @@
 ** tree.h - a schema's Lua tables read into a tree: subschemas with their
 ** keywords, `$id`s, anchors and references.  It says what the schema says, not
 ** how to check it.  Used during compilation only.
+**
+** Machine: resolve.c tree.c tree_value.c.
 */
 #ifndef OPERATIONS_SCHEMA_TREE_H
 #define OPERATIONS_SCHEMA_TREE_H

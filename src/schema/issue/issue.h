@@ -1,6 +1,8 @@
 /*
 ** issue.h - the machine that says what does not fit: the same
 ** instructions as schema/check/check.h, but it goes on after a misfit.
+**
+** Machine: issue.c union.c.
 */
 #ifndef OPERATIONS_SCHEMA_ISSUE_H
 #define OPERATIONS_SCHEMA_ISSUE_H

@@ -2,7 +2,7 @@
 ** union.c - which branch of an anyOf or oneOf was meant, and what
 ** is wrong with the value by that branch (schema/issue/issue.h).
 */
-#include "schema/compile/compile.h"
+#include "schema/program/program.h"
 #include "schema/issue/issue.h"
 #include "schema/program/value.h"
 
@@ -112,8 +112,8 @@ static void push_branch_issues(issue_List *list, int32_t branch, int v) {
 }
 
 static bool could_fit(const schema_Schema *s, int32_t branch, uint16_t type) {
-  return (program_node(s, branch)->types &
-          program_node(s, compile_target(s, branch))->types & type) != 0;
+  return (program_node(s, branch)->types & program_target(s, branch)->types &
+          type) != 0;
 }
 
 /* Pushes the issues of the closest branch; nothing when no branch accepts
@@ -156,8 +156,7 @@ static uint16_t all_types(const schema_Schema *s, const schema_Union *u) {
   int32_t i;
   for (i = 0; i < u->count; i++) {
     int32_t branch = *program_link(s, u->first + i);
-    types |= program_node(s, branch)->types &
-             program_node(s, compile_target(s, branch))->types;
+    types |= program_node(s, branch)->types & program_target(s, branch)->types;
   }
   return types;
 }

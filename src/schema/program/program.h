@@ -7,7 +7,8 @@
 
 #include "format/format.h"
 #include "regex/regex.h"
-#include "schema/schema.h"
+#include "schema/program/types.h"
+#include "value/core.h"
 #include "schema/program/keyword.h"
 #include "schema/program/location.h"
 #include "schema/program/vector.h"

@@ -284,7 +284,7 @@ function Process:stop(options)
 end
 
 -- The task that started it is cancelled: nobody waits here.
-function Process:_abort()
+function Process:abort()
   if self._end or self._stop_killer then
     return
   end

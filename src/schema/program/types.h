@@ -1,0 +1,12 @@
+/*
+** types.h - what the users of compiled schemas and the machines that run them
+** both name.
+*/
+#ifndef OPERATIONS_SCHEMA_TYPES_H
+#define OPERATIONS_SCHEMA_TYPES_H
+
+typedef struct schema_Schema schema_Schema;
+
+typedef enum schema_Mode { SCHEMA_OFF, SCHEMA_CAST, SCHEMA_FORCE } schema_Mode;
+
+#endif
