@@ -43,6 +43,10 @@ local function record(i)
   }
 end
 
+local function sparse(i)
+  return { id = i, labels = {}, meta = {}, delta = { extra = {} }, list = { {}, {} } }
+end
+
 local function number()
   return (math.random() - 0.5) * 10 ^ math.random(-20, 20)
 end
@@ -62,7 +66,7 @@ local function document(make)
   return "[" .. table.concat(items, ",") .. "]"
 end
 
-for _, kind in ipairs({ { "records", record }, { "doubles", number }, { "strings", text } }) do
+for _, kind in ipairs({ { "records", record }, { "empties", sparse }, { "doubles", number }, { "strings", text } }) do
   local source = document(kind[2])
   local value = assert(json.decode(source))
   report("decode " .. kind[1], race(function()

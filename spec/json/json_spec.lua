@@ -38,7 +38,7 @@ local function decoded_in_pieces(pieces)
   for _, piece in ipairs(pieces) do
     decoder:feed(piece)
   end
-  return outcome(decoder:finish())
+  return decoder:finish()
 end
 
 local function bytes_of(text)
@@ -91,21 +91,41 @@ describe("the JSON vector", function()
     it(name .. " says the same in pieces", function()
       local text = read_file(VECTORS .. name)
       local whole = outcome(json.decode(text))
-      assert.equal(whole, decoded_in_pieces(bytes_of(text)))
+      assert.equal(whole, outcome(decoded_in_pieces(bytes_of(text))))
       for cut = 0, #text, #text > 300 and 97 or 1 do
-        assert.equal(whole, decoded_in_pieces({ text:sub(1, cut), text:sub(cut + 1) }))
+        assert.equal(whole, outcome(decoded_in_pieces({ text:sub(1, cut), text:sub(cut + 1) })))
       end
     end)
   end
 end)
 
 describe("decoding JSON", function()
-  it("marks every array and no object", function()
-    local value = decodes('{"a":[],"b":[{}]}')
-    assert.equal(json.array_mt, getmetatable(value.a))
-    assert.equal(json.array_mt, getmetatable(value.b))
-    assert.is_nil(getmetatable(value.b[1]))
-    assert.is_nil(getmetatable(value))
+  it("marks every array and the empty objects", function()
+    local function by_bytes(text)
+      return decoded_in_pieces(bytes_of(text))
+    end
+    for _, decode in ipairs({ decodes, by_bytes, core.json_texts() }) do
+      local value = decode('{"a":[],"b":[{},{"c":{ }}]}')
+      assert.equal(json.array_mt, getmetatable(value.a))
+      assert.equal(json.array_mt, getmetatable(value.b))
+      assert.equal(json.object_mt, getmetatable(value.b[1]))
+      assert.equal(json.object_mt, getmetatable(value.b[2].c))
+      assert.is_nil(getmetatable(value.b[2]))
+      assert.is_nil(getmetatable(value))
+      assert.equal(json.object_mt, getmetatable(decode("{}")))
+    end
+  end)
+
+  it("keeps empty objects and arrays apart in schemas", function()
+    local schema = require("operations.schema")
+    local list, object = assert(schema.compile({ type = "array" })), assert(schema.compile({ type = "object" }))
+    assert.is_false((list:check(decodes("{}"))))
+    assert.is_true((object:check(decodes("{}"))))
+    assert.is_false((object:check(decodes("[]"))))
+    assert.is_true((list:check({})))
+    assert.is_true((object:check({})))
+    local either = assert(schema.compile({ oneOf = { { type = "array" }, { type = "object" } } }))
+    assert.is_true((either:check(decodes("{}"))))
   end)
 
   it("gives the null of lua-cjson", function()
@@ -551,7 +571,7 @@ describe("any JSON value", function()
       local after = decodes(text)
       assert.same(before, after)
       assert.equal(text, encodes(after, { sort_keys = true }))
-      assert.equal(text, decoded_in_pieces(bytes_of(text)))
+      assert.equal(text, outcome(decoded_in_pieces(bytes_of(text))))
     end
   end)
 

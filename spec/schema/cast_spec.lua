@@ -210,6 +210,26 @@ describe("casting", function()
     assert.equal(json.object_mt, getmetatable(result.o))
   end)
 
+  it("keeps an empty object that was read as JSON, or lists that it is replaced", function()
+    local list, object = { type = "array" }, { type = "object", properties = { x = { type = "string" } } }
+    local labels = { type = "object", properties = { labels = list } }
+    for _, definition in ipairs({ labels, { properties = { labels = { anyOf = { list, { type = "null" } } } } } }) do
+      local result, changes, fits = cast(definition, json.decode('{"labels":{}}'))
+      assert.same({ '{"labels":{}}', 0, false }, { text(result), #changes, fits })
+    end
+    local result, changes, fits = cast(labels, json.decode('{"labels":{}}'), "force")
+    assert.same({ '{"labels":[]}', true }, { text(result), fits })
+    assert.equal('[{"kind":"replaced","new":[],"old":{},"path":"/labels"}]', text(changes))
+    for _, keyword in ipairs({ "anyOf", "oneOf" }) do
+      for _, branches in ipairs({ { list, object }, { object, list } }) do
+        for _, given in ipairs({ "{}", "[]" }) do
+          result, changes, fits = cast({ [keyword] = branches }, json.decode(given))
+          assert.same({ given, 0, true }, { text(result), #changes, fits })
+        end
+      end
+    end
+  end)
+
   it("gives each use of a default its own copy", function()
     local definition = { type = "object", properties = { list = { type = "array", default = { "a", { x = {} } } } } }
     local compiled = assert(schema.compile(definition))

@@ -41,25 +41,12 @@ function suite.directory()
   end
 end
 
--- An unmarked empty table passes as an array too; decoding marks every array, so what is left is an object.
-local function mark_objects(value)
-  if type(value) == "table" then
-    if next(value) == nil and getmetatable(value) == nil then
-      return setmetatable(value, json.object_mt)
-    end
-    for _, member in pairs(value) do
-      mark_objects(member)
-    end
-  end
-  return value
-end
-
 local function decode(path)
   local value, err = json.decode(sources.read(path))
   if err then
     error(path .. ": " .. tostring(err))
   end
-  return mark_objects(value)
+  return value
 end
 
 --- A resolver of the documents that the suite serves on localhost.

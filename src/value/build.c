@@ -274,7 +274,12 @@ static bool end_array(void *ud) {
 
 static bool end_object(void *ud) {
   build_Builder *b = (build_Builder *)ud;
+  bool is_empty = !b->level->made && b->level->waiting == 0;
   store_members(b);
+  if (is_empty) {
+    core_push_object_mt(b->L);
+    lua_setmetatable(b->L, -2);
+  }
   b->level--;
   return added(b);
 }

@@ -86,7 +86,13 @@ static inline const char *make(const shape_Maker *m, const shape_Step *step,
                                const char *p, const char *end) {
   lua_State *L = m->builder->L;
   switch ((shape_Kind)step->kind) {
-  case SHAPE_OBJECT: lua_createtable(L, 0, step->n); return p;
+  case SHAPE_OBJECT:
+    lua_createtable(L, 0, step->n);
+    if (step->n == 0) {
+      core_push_object_mt(L);
+      lua_setmetatable(L, -2);
+    }
+    return p;
   case SHAPE_ARRAY:
     lua_createtable(L, step->n, 0);
     lua_pushvalue(L, m->builder->array_mt);

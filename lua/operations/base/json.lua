@@ -7,7 +7,8 @@
 --- |         | +-2^53, a string of its digits: never a rounded number; `-0` is a float  |
 --- | number  | the nearest double; `1e400` is refused, or a string with `huge = "text"` |
 --- | array   | a table with the metatable `json.array_mt`, empty ones too               |
---- | object  | a table without metatable; of equal keys the last one wins               |
+--- | object  | a table; an empty one has the metatable `json.object_mt`, others have    |
+--- |         | none; of equal keys the last one wins                                    |
 local core = require("operations.core")
 
 ---@class operations.json

@@ -25,6 +25,9 @@ local identity = T.object({
   resources = T.optional({ type = "object", additionalProperties = T.array(T.string()) }),
 }, { additionalProperties = true })
 
+--- The JSON Schema of an identity.
+call_event.identity = identity
+
 local payloads = {
   ["call.requested"] = {
     operationId = T.string({ minLength = 1, maxLength = 512 }),

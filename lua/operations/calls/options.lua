@@ -2,6 +2,7 @@
 local argument = require("operations.base.argument")
 local call_event = require("operations.calls.event")
 local core = require("operations.core")
+local marked = require("operations.base.marked")
 local members = require("operations.base.members")
 local scheduler = require("operations.task.scheduler")
 
@@ -80,7 +81,8 @@ function call_options.request(id, input, options, default)
   if options then
     payload.parentRequestId = options.parentRequestId
     payload.idleTimeout = options.idleTimeout ~= math.huge and options.idleTimeout or nil
-    payload.identity, payload.metadata = options.identity, metadata_of(options)
+    payload.identity = marked.value(options.identity, call_event.identity, call_event.identity)
+    payload.metadata = metadata_of(options)
   end
   return payload
 end

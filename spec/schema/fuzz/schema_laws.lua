@@ -20,14 +20,16 @@ local function is_scalar(value)
   return type(value) ~= "table"
 end
 
--- Calls visit(path, scalar) for every scalar in `value`.
-local function scalars(value, path, visit)
+-- Calls visit(path, scalar) for every scalar in `value`; visit_empty(path, text) for every empty table.
+local function scalars(value, path, visit, visit_empty)
   if is_scalar(value) then
     return visit(path, value)
+  elseif visit_empty and next(value) == nil then
+    return visit_empty(path, text(value))
   end
   local is_list = getmetatable(value) == json.array_mt or #value > 0
   for key, member in pairs(value) do
-    scalars(member, path .. "/" .. escape(is_list and key - 1 or key), visit)
+    scalars(member, path .. "/" .. escape(is_list and key - 1 or key), visit, visit_empty)
   end
 end
 
@@ -59,6 +61,20 @@ local function unlisted_scalar(before, after, changes)
   return found
 end
 
+local function ignore() end
+
+-- An empty array in the place of an empty object, or the reverse, without a change said at its place or around it.
+local function unlisted_empty(before, after, changes)
+  local old, found = {}, nil
+  scalars(before, "", ignore, function(path, empty) old[path] = empty end)
+  scalars(after, "", ignore, function(path, empty)
+    if old[path] and old[path] ~= empty and not is_listed(changes, path) then
+      found = found or path
+    end
+  end)
+  return found
+end
+
 -- What an operation warns of is what `check` says of the data that it answers with.
 local function wrong_warning(compiled, value, mode)
   local _, finish = core.operation("fuzz", nil, nil, compiled, mode)
@@ -85,7 +101,7 @@ local function check_mode(compiled, value, mode)
   if text(again) ~= text(result) then
     return ("%s twice differs: %s, then %s"):format(mode, text(result), text(again))
   end
-  local path = unlisted_scalar(value, result, changes)
+  local path = unlisted_scalar(value, result, changes) or unlisted_empty(value, result, changes)
   if path then
     return ("%s changes %q without listing it: %s"):format(mode, path, text(result))
   end
