@@ -342,6 +342,25 @@ describe("a call map", function()
     assert.equal("OPERATION_NOT_FOUND", select(2, map:call("services.schema", { operationId = "a.no" })).code)
   end)
 
+  it("takes an empty table for an array where an imported spec says that it is one", function()
+    local registry, here = operations.registry(), operations.registry()
+    assert(registry:register({
+      namespace = "a", name = "b", tags = {}, errorSchemas = {}, accessControl = { requiredScopes = {} },
+      inputSchema = { type = "object", required = {}, properties = {
+        list = { type = "array" }, more = { type = "array", default = {} }, object = { type = "object", default = {} },
+      } },
+      handler = function(input)
+        return operations.json.encode(input, { sort_keys = true })
+      end,
+    }))
+    operations.call_handler(registry, served)
+    assert(operations.import(here, map, { namespace = "a" }))
+    here:route(map)
+    assert.equal('{"list":[],"more":[],"object":{}}', assert(here:execute("a.b", { list = {} })).data)
+    local _, err = map:call("a.b", { list = {} })
+    assert.equal("/list", err.details[1].path)
+  end)
+
   it("gives an event to who waits for it and holds nothing else of the subscription", function()
     served:serve(function(request)
       request.streams = true

@@ -75,13 +75,40 @@ local function property_of(key)
   end
 end
 
+local any_schema = { ["$ref"] = "#/$defs/schema" }
+local list = { type = "array" }
+local schemas = { type = "array", items = any_schema }
+local by_name = { type = "object", additionalProperties = any_schema }
+
+-- Where a spec and the JSON Schemas in it have arrays.
+local spec_schema = {
+  properties = {
+    tags = list, inputSchema = any_schema, outputSchema = any_schema,
+    accessControl = { properties = { requiredScopes = list, requiredScopesAny = list } },
+    errorSchemas = { type = "array", items = { properties = { schema = any_schema } } },
+  },
+  ["$defs"] = { schema = { properties = {
+    required = list, enum = list, examples = list, dependentRequired = { additionalProperties = list },
+    allOf = schemas, anyOf = schemas, oneOf = schemas, prefixItems = schemas,
+    properties = by_name, patternProperties = by_name, dependentSchemas = by_name, ["$defs"] = by_name,
+    definitions = by_name, items = any_schema, contains = any_schema, additionalProperties = any_schema,
+    propertyNames = any_schema, unevaluatedItems = any_schema, unevaluatedProperties = any_schema,
+    ["if"] = any_schema, ["then"] = any_schema, ["else"] = any_schema, ["not"] = any_schema,
+  } } },
+}
+
 local mark
 
---- Copies `value` once a member of it changes.
+--- Copies `value` once a member of it changes. `child(key)` returns the schema of a member and, where it is not `root`,
+--- the schema that its `$ref`s are relative to.
 local function members(value, child, root, depth)
   local copy
   for key, item in pairs(value) do
-    local new = type(item) == "table" and mark(item, child(key), root, depth + 1) or item
+    local new = item
+    if type(item) == "table" then
+      local schema, other_root = child(key)
+      new = mark(item, schema, other_root or root, depth + 1)
+    end
     if new ~= item then
       if not copy then
         copy = setmetatable({}, getmetatable(value))
@@ -108,6 +135,9 @@ function mark(value, schema, root, depth)
     end, root, depth)
   end
   return members(value, function(key)
+    if key == "default" and schema == any_schema then
+      return value, value
+    end
     return find(schema, root, property_of(key), 0)
   end, root, depth)
 end
@@ -147,6 +177,13 @@ function marked.value(value, schema, root)
     return value
   end
   return mark(value, schema, root, 0)
+end
+
+--- Marks the empty arrays within a spec, its schemas and their defaults, so that it can be told to others.
+---@param spec operations.Spec
+---@return operations.Spec  `spec` itself when there was nothing to mark
+function marked.spec(spec)
+  return mark(spec, spec_schema, spec_schema, 0)
 end
 
 return marked

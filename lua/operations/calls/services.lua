@@ -1,6 +1,7 @@
 --- Discovery: the operations by which a peer tells what it offers, and the import of them on the other side.
 local argument = require("operations.base.argument")
 local catalog = require("operations.registry.catalog")
+local marked = require("operations.base.marked")
 local marks = require("operations.base.marks")
 local registry = require("operations.registry")
 local T = require("operations.schema.type")
@@ -30,7 +31,7 @@ local function list(served, direct)
     local specs = marks.array()
     for _, spec in ipairs(served:specs(input)) do
       if offered(spec, direct) then
-        specs[#specs + 1] = spec
+        specs[#specs + 1] = marked.spec(spec)
       end
     end
     return { operations = specs }
@@ -43,7 +44,7 @@ local function describe(served, direct)
     if not spec or not offered(spec, direct) then
       return nil, catalog.not_found(input.operationId, "no operation '%s'")
     end
-    return spec
+    return marked.spec(spec)
   end
 end
 

@@ -4,6 +4,7 @@ local catalog = require("operations.registry.catalog")
 local context = require("operations.registry.context")
 local env = require("operations.registry.env")
 local errors = require("operations.base.error")
+local marked = require("operations.base.marked")
 local operation = require("operations.registry.operation")
 local subscription = require("operations.registry.subscription")
 
@@ -64,7 +65,8 @@ local function elsewhere(self, method, id, input, given)
     if not ok then
       return nil, admitted
     end
-    input = admitted
+    local schema = found.spec.inputSchema
+    input = marked.value(admitted, schema, schema)
   end
   local call = context.new(given, self, deadline)
   return call_map[method](call_map, id, input, {
