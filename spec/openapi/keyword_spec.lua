@@ -35,3 +35,17 @@ describe("a default", function()
     end
   end)
 end)
+
+describe("a list of a schema", function()
+  it("may be an empty table, and no empty object of a document", function()
+    local property, report = import({ type = "object", required = json.decode("{}") })
+    assert.is_nil(property.required)
+    assert.equal(1, #report)
+    assert.matches("^required: expected an array of names", report[1].message)
+    for _, empty in ipairs({ {}, json.decode("[]") }) do
+      property, report = import({ type = "object", required = empty })
+      assert.equal(empty, property.required)
+      assert.same({}, report)
+    end
+  end)
+end)

@@ -1,4 +1,5 @@
 local core = require("operations.core")
+local operations = require("operations")
 local T = require("operations.schema.type")
 
 --- The message of the error that `fn` raises, without its position.
@@ -127,7 +128,7 @@ describe("misuse of the type builder", function()
     local wrong = {
       { T.string, "minLength", "a whole number of at least 0", { -1, 1.5, "1" } },
       { T.array, "uniqueItems", "a boolean", { 1, "true" } },
-      { T.string, "examples", "a list", { "x", { a = 1 } } },
+      { T.string, "examples", "a list", { "x", { a = 1 }, operations.object() } },
       { T.object, "patternProperties", "a table of schemas by name", { 1, { T.string() }, { a = "string" } } },
       { T.object, "dependentRequired", "a table", { true } },
       { T.object, "additionalProperties", "a schema", { "no" } },

@@ -167,6 +167,14 @@ function marked.concerns(schema)
   return false
 end
 
+--- Is the value an array, or an empty table that is not marked as an object?
+---@param value any
+---@return boolean
+function marked.may_be_list(value)
+  return type(value) == "table"
+    and (core.kind(value) == "array" or next(value) == nil and getmetatable(value) == nil)
+end
+
 --- Marks the empty arrays within a value.
 ---@param value any
 ---@param schema any  JSON Schema of the value

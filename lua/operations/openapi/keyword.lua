@@ -1,5 +1,6 @@
 --- What keywords of JSON Schema must hold. Documents get them wrong, and one wrong keyword must not cost the operation.
 local core = require("operations.core")
+local marked = require("operations.base.marked")
 local schema = require("operations.schema")
 
 local keyword = {}
@@ -41,7 +42,7 @@ local function is_schemas(value)
 end
 
 local function is_list(value)
-  return (type(value) ~= "table" or next(value) ~= nil and value[1] == nil) and "an array"
+  return not marked.may_be_list(value) and "an array"
 end
 
 local function is_names(value)

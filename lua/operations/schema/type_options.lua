@@ -1,5 +1,6 @@
 --- What the type builder accepts: the keywords of each type, the form of their values, and the complaints.
 local core = require("operations.core")
+local marked = require("operations.base.marked")
 local members = require("operations.base.members")
 
 local type_options = {}
@@ -30,16 +31,12 @@ local function is_schema_map(value)
   return true
 end
 
-local function is_list(value)
-  return type(value) == "table" and (core.kind(value) == "array" or next(value) == nil)
-end
-
 --- What an option may hold: a test and its name for people.
 local forms = {
   any = { function() return true end, "any value" },
   boolean = { function(value) return type(value) == "boolean" end, "a boolean" },
   count = { is_count, "a whole number of at least 0" },
-  list = { is_list, "a list" },
+  list = { marked.may_be_list, "a list" },
   map = { is_schema_map, "a table of schemas by name" },
   number = { function(value) return type(value) == "number" and value == value end, "a number" },
   schema = { is_schema, "a schema" },
