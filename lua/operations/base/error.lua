@@ -83,6 +83,9 @@ end
 ---@param value any
 ---@return string
 function errors.text(value)
+  if type(value) == "string" then
+    return value -- calls nothing: little stack is left after an overflow
+  end
   local ok, text = pcall(tostring, value)
   return ok and tostring(text) or ("a %s whose __tostring fails"):format(type(value))
 end

@@ -186,12 +186,21 @@ function Operation:failure(failure, traceback)
   return err
 end
 
--- Runs where the handler raised, so that the traceback is still to be had.
+-- Runs where the handler raised, so that the traceback still exists. It is kept beside what was raised: that is what
+-- to-be-closed variables see.
 local function on_raise(raised)
-  if errors.is_error(raised) then
-    return raised
+  if not errors.is_error(raised) then
+    local traceback, strand = debug.traceback(errors.text(raised), 2), scheduler.here()
+    strand.raised, strand.traceback = raised, traceback
   end
-  return { raised = raised, traceback = debug.traceback(errors.text(raised), 2) }
+  return raised
+end
+
+local function take_traceback(raised)
+  local strand = scheduler.here()
+  local traceback = rawequal(strand.raised, raised) and strand.traceback or nil
+  strand.raised, strand.traceback = nil, nil
+  return traceback
 end
 
 local function with_deadline(self, input, context, deadline)
@@ -236,10 +245,8 @@ function operation.call(self, input, given, registry, trusted)
     return answer(self, value)
   elseif ok then
     return nil, self:failure(failure)
-  elseif type(value) ~= "table" or errors.is_error(value) then
-    return nil, self:failure(value) -- not a table: out of memory, so on_raise did not run
   end
-  return nil, self:failure(value.raised, value.traceback)
+  return nil, self:failure(value, not errors.is_error(value) and take_traceback(value) or nil)
 end
 
 return operation

@@ -26,6 +26,7 @@ Subscription.__index = Subscription
 ---@field ended boolean  cleanup has run
 ---@field queue operations.EnvelopeQueue  events that are ready
 ---@field finished boolean  they are the consumer's as they are
+---@field traceback? string  of what the handler raised
 
 -- What the log raises stops no cleanup either.
 local function log_failed_cleanup(state, raised)
@@ -57,7 +58,7 @@ local function finish(state)
   run_deferred(state)
 end
 
--- What the coroutine returns before its handler's results, and yields before a queue: tells both from an event. No
+-- What the coroutine returns before what the handler gave, and yields before a queue: tells both from an event. No
 -- tables: an event may have an `__eq`, which would be asked.
 local function RETURNED() end
 local function QUEUE() end
@@ -96,9 +97,13 @@ function subscription.new(operation, input, context, deadline)
     argument.expect(fn, "function", 1, "defer")
     state.deferred[#state.deferred + 1] = fn
   end)
+  local function on_raise(raised)
+    state.traceback = debug.traceback(errors.text(raised), 2)
+    return raised
+  end
   state.co = coroutine.create(function()
     scheduler.deadline(deadline)
-    return RETURNED, handler(input, context)
+    return RETURNED, xpcall(handler, on_raise, input, context) -- unwinds what fails: to-be-closed variables may wait
   end)
   return setmetatable({
     _state = state,
@@ -141,23 +146,33 @@ local function open_queue(self, queue)
   return next_event(self)
 end
 
---- Takes up what the handler's coroutine did: yielded a value, returned (value, failure) or raised; or that the host
---- failed while it waited.
-local function go_on(self, ok, event, value, failure)
+-- What a handler raises that is told to end is no news, unless its cleanup failed.
+local function closed(state, event, ok, raised)
+  if event == RETURNED and not ok and not (errors.is_error(raised) and raised.code == "ABORTED") then
+    log_failed_cleanup(state, raised)
+  end
+  finish(state)
+  return nil, errors.new("ABORTED", state.operation.id .. " was closed")
+end
+
+--- Takes up what the handler's coroutine did: yielded a value or a queue, or returned what `xpcall` says of the
+--- handler; or that the host failed while it waited.
+local function go_on(self, ok, event, returned, value, failure)
   local state = self._state
   state.running = false
   if state.closing then
-    finish(state)
-    return nil, errors.new("ABORTED", state.operation.id .. " was closed")
+    return closed(state, event, returned, value)
   elseif ok == nil then
     finish(state)
     error(event, 0)
   elseif not ok then
-    return fail(state, event, debug.traceback(state.co, errors.text(event)))
+    return fail(state, event)
   elseif event == QUEUE then
-    return open_queue(self, value)
+    return open_queue(self, returned)
   elseif event ~= RETURNED then
     return state.operation:answer(event)
+  elseif not returned then
+    return fail(state, value, state.traceback)
   elseif value == nil and failure ~= nil then
     return fail(state, failure)
   end

@@ -36,7 +36,7 @@ Task.__name = "operations.task"
 local function new(deadline, ...)
   local self = setmetatable({
     _start = compat.pack(...), _wait = false, _aborted = false, _strand = nil, _co = nil, _results = nil,
-    _returned_already = nil, _ended = nil, _observed = nil,
+    _fn = nil, _returned_already = nil, _ended = nil, _observed = nil,
   }, Task)
   self._strand = { task = self, root = true, deadline = deadline, managed = nil }
   return self
@@ -146,8 +146,7 @@ end
 --- The scheduler's word that the task's function returned or raised.
 ---@param ok boolean
 function Task:_returned(ok, ...)
-  local co = self._co
-  self._co, self._returned_already = nil, true
+  self._co, self._start, self._fn, self._returned_already = nil, false, nil, true
   if ok then
     self._results = compat.pack(...)
   else
@@ -155,7 +154,7 @@ function Task:_returned(ok, ...)
     if self._failure == nil then
       self._failure = errors.new("UNKNOWN_ERROR", "nil")
     end
-    self._traceback = self._traceback or debug.traceback(co, errors.text(self._failure))
+    self._traceback = self._traceback or errors.text(self._failure)
     cancel_children(self, "the task that spawned this one failed")
   end
   if not self._eldest then

@@ -290,18 +290,26 @@ function scheduler.interrupt_wait(co, failure)
   scheduler.interrupt_strand(co and (strands.known()[co] or {}) or strands.main, failure)
 end
 
--- What a task does in a thread of the host.
-local function run_in_thread(task)
+-- What a task's coroutine runs. `xpcall` in there unwinds it before the task counts as ended: to-be-closed variables
+-- are closed as part of the task, and may wait.
+local function perform(task)
   local start, fn = task._start, task._fn
   task._start, task._fn = false, nil
+  return xpcall(fn, function(raised)
+    if not rawequal(raised, task._aborted) then -- nobody asks where a task was cancelled
+      task._traceback = debug.traceback(errors.text(raised), 2)
+    end
+    return raised
+  end, compat.unpack(start, 1, start.n))
+end
+
+-- What a task does in a thread of the host.
+local function run_in_thread(task)
   if task._aborted then
     return task:_returned(false, task._aborted)
   end
   strands.manage(coroutine.running(), task._strand)
-  return task:_returned(xpcall(fn, function(raised)
-    task._traceback = debug.traceback(errors.text(raised), 2)
-    return raised
-  end, compat.unpack(start, 1, start.n)))
+  return task:_returned(perform(task))
 end
 
 --- Starts a task that runs `fn` soon.
@@ -311,12 +319,12 @@ end
 ---@return boolean held  by the host, as long as it runs
 function scheduler.start(task, fn, detached)
   local host = hosts.current()
+  task._fn = fn
   if host.spawn then
-    task._fn = fn
     host.spawn(run_in_thread, task, detached)
     return true
   end
-  task._co = coroutine.create(fn)
+  task._co = coroutine.create(perform)
   strands.manage(task._co, task._strand)
   ready(task)
   return false
@@ -324,34 +332,33 @@ end
 
 -- A value that a task yields would reach nobody, and nobody would resume the task.
 local function stray(task)
-  local co = task._co
-  task:_returned(false, errors.new("EXECUTION_ERROR", "coroutine.yield in a task: only the handler of a "
-    .. "subscription, or a coroutine of one's own, has somebody to yield to"))
-  compat.close(co)
+  local failure = errors.new("EXECUTION_ERROR", "coroutine.yield in a task: only the handler of a "
+    .. "subscription, or a coroutine of one's own, has somebody to yield to")
+  task._traceback = debug.traceback(task._co, errors.text(failure))
+  strands.current = task._strand
+  local ok, raised = compat.close(task._co)
+  strands.current = strands.main
+  task:_returned(false, ok and failure or raised)
 end
 
-local function ran(task, ok, tag, ...)
+local function ran(task, alive, tag, ...)
   strands.current = strands.main
-  if ok and tag == WAITING then
+  if not alive then -- `perform` itself failed: out of memory
+    return task:_returned(false, tag)
+  elseif tag == WAITING then
     return
-  elseif ok and coroutine.status(task._co) == "suspended" then
+  elseif coroutine.status(task._co) == "suspended" then
     return stray(task)
   end
-  task:_returned(ok, tag, ...)
+  task:_returned(tag, ...)
 end
 
 local function run(task)
-  local start = task._start
-  if not start then
-    strands.current = task._strand
-    return ran(task, coroutine.resume(task._co))
-  end
-  task._start = false
-  if task._aborted then
+  if task._start and task._aborted then
     return task:_returned(false, task._aborted)
   end
   strands.current = task._strand
-  return ran(task, coroutine.resume(task._co, compat.unpack(start, 1, start.n)))
+  return ran(task, coroutine.resume(task._co, task))
 end
 
 --- Starts a task apart from what runs now, and runs it at once until it waits. Where tasks are no threads of the host.
@@ -359,7 +366,7 @@ end
 ---@param fn function
 function scheduler.begin(task, fn)
   local saved = strands.current
-  task._co = coroutine.create(fn)
+  task._fn, task._co = fn, coroutine.create(perform)
   strands.manage(task._co, task._strand)
   run(task)
   strands.current = saved
