@@ -380,6 +380,27 @@ return function(name, busted)
       stream:close()
     end)
 
+    it("closes the subscription whose loop failed, before the task has ended", function()
+      local closed = 0
+      local registry = operations.registry()
+      assert(registry:register({ namespace = "a", name = "watch", type = "subscription", handler = function(_, context)
+        context.defer(function()
+          task.sleep(0.001)
+          closed = closed + 1
+        end)
+        context.emit(1)
+      end }))
+      task.run(function()
+        local _, err = task.spawn(function()
+          for _ in assert(registry:subscribe("a.watch")) do
+            error("broken", 0)
+          end
+        end):wait()
+        assert.equal("broken", err.message)
+        assert.equal(1, closed)
+      end)
+    end)
+
     it("runs operations that wait, subscriptions that wait between events and calls among them", function()
       local registry = operations.registry()
       assert(registry:register_all({

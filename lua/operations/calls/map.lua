@@ -11,6 +11,7 @@ local errors = require("operations.base.error")
 local limits = require("operations.base.limits")
 local log = require("operations.base.log")
 local task_deadlines = require("operations.task.deadlines")
+local task_loops = require("operations.task.loops")
 
 local call_map = {}
 
@@ -135,7 +136,7 @@ function CallMap:subscribe(id, input, options)
     return nil, entry.err
   end
   local handle = call_pending.handle(entry)
-  return handle, nil, nil, handle -- the fourth is what Lua 5.4's `for` closes
+  return handle, nil, task_loops.OWNED, handle -- the fourth is what Lua 5.4's `for` closes
 end
 
 local function request(self, id)

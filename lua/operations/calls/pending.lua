@@ -3,6 +3,7 @@ local call_event = require("operations.calls.event")
 local core = require("operations.core")
 local errors = require("operations.base.error")
 local scheduler = require("operations.task.scheduler")
+local task_loops = require("operations.task.loops")
 local task_wait = require("operations.task.wait")
 
 local call_pending = {}
@@ -282,7 +283,10 @@ function Handle:close()
 end
 
 --- `for envelope in subscription do`: raises the error object when it failed.
-function Handle:__call()
+function Handle:__call(_, first)
+  if first == task_loops.OWNED then
+    task_loops.began(self)
+  end
   local envelope, err = next_event(self._stream)
   if err ~= nil then
     error(err, 0)

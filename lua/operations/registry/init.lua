@@ -7,6 +7,7 @@ local errors = require("operations.base.error")
 local marked = require("operations.base.marked")
 local operation = require("operations.registry.operation")
 local subscription = require("operations.registry.subscription")
+local task_loops = require("operations.task.loops")
 
 local call_operation = operation.call
 
@@ -99,7 +100,7 @@ local function start(self, found, source, input, given, trusted)
     return nil, admitted
   end
   local stream = subscription.new(source, admitted, context.new(given, self, deadline), deadline)
-  return stream, nil, nil, stream -- the fourth is what Lua 5.4's `for` closes
+  return stream, nil, task_loops.OWNED, stream -- the fourth is what Lua 5.4's `for` closes
 end
 
 local function subscribe(self, id, input, given, trusted)
@@ -124,8 +125,11 @@ function Registry:execute(id, input, given)
   return execute(self, id, input, given, false)
 end
 
---- Starts a subscription. `for envelope in assert(registry:subscribe(id, input)) do` closes it when the loop is left
---- (on LuaJIT a `break` is noticed by the garbage collector: call `:close()` to end it at once).
+--- Starts a subscription. `for envelope in assert(registry:subscribe(id, input)) do` owns it and closes it when the
+--- loop is left. On LuaJIT, which tells nobody that a loop was left by `break` or an error, it is closed when the task
+--- or the subscription's handler that runs the loop ends, or when it is collected, outside of these and in coroutines
+--- of one's own only then: call `:close()` to end it at once. A subscription kept in a variable is closed by nobody
+--- else, whoever iterates over it.
 ---@param id string
 ---@param input? any
 ---@param given? operations.Context|table

@@ -6,6 +6,9 @@ local core = require("operations.core")
 local errors = require("operations.base.error")
 local scheduler = require("operations.task.scheduler")
 local task = require("operations.task")
+local task_loops = require("operations.task.loops")
+
+local OWNED = task_loops.OWNED
 
 local subscription = {}
 
@@ -17,6 +20,7 @@ Subscription.__index = Subscription
 -- What outlives the handle for a moment when it is collected. Nothing in here may reach the handle.
 ---@class operations.SubscriptionState
 ---@field co thread
+---@field strand? operations.Strand  of `co`, once it runs
 ---@field operation table
 ---@field context operations.Context
 ---@field deadline? integer  ms since the epoch
@@ -54,6 +58,9 @@ local function finish(state)
   local ok, raised = compat.close(state.co)
   if not ok and raised ~= nil then
     log_failed_cleanup(state, raised)
+  end
+  if state.strand then
+    task_loops.close(state.strand)
   end
   run_deferred(state)
 end
@@ -102,6 +109,7 @@ function subscription.new(operation, input, context, deadline)
     return raised
   end
   state.co = coroutine.create(function()
+    state.strand = scheduler.here()
     scheduler.deadline(deadline)
     return RETURNED, xpcall(handler, on_raise, input, context) -- unwinds what fails: to-be-closed variables may wait
   end)
@@ -215,7 +223,7 @@ function Subscription:close()
 end
 
 --- `for envelope in subscription do`: raises the error object when the handler failed.
-function Subscription:__call()
+function Subscription:__call(_, first)
   local ready = self._ready
   local at = ready[1] + 1
   local waiting = ready[at]
@@ -223,6 +231,8 @@ function Subscription:__call()
     ready[at] = false
     ready[1] = at
     return waiting
+  elseif first == OWNED then
+    task_loops.began(self)
   end
   local envelope, err = next_event(self)
   if err ~= nil then

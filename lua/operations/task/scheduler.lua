@@ -5,6 +5,7 @@ local errors = require("operations.base.error")
 local hosts = require("operations.hosts")
 local run_queue = require("operations.task.queue")
 local strands = require("operations.task.strand")
+local task_loops = require("operations.task.loops")
 local task_wait = require("operations.task.wait")
 
 local fail, here = task_wait.fail, strands.here
@@ -290,17 +291,24 @@ function scheduler.interrupt_wait(co, failure)
   scheduler.interrupt_strand(co and (strands.known()[co] or {}) or strands.main, failure)
 end
 
+local function unwound(task, ...)
+  if task._strand.loops then
+    task_loops.close(task._strand)
+  end
+  return ...
+end
+
 -- What a task's coroutine runs. `xpcall` in there unwinds it before the task counts as ended: to-be-closed variables
 -- are closed as part of the task, and may wait.
 local function perform(task)
   local start, fn = task._start, task._fn
   task._start, task._fn = false, nil
-  return xpcall(fn, function(raised)
+  return unwound(task, xpcall(fn, function(raised)
     if not rawequal(raised, task._aborted) then -- nobody asks where a task was cancelled
       task._traceback = debug.traceback(errors.text(raised), 2)
     end
     return raised
-  end, compat.unpack(start, 1, start.n))
+  end, compat.unpack(start, 1, start.n)))
 end
 
 -- What a task does in a thread of the host.
@@ -336,7 +344,7 @@ local function stray(task)
     .. "subscription, or a coroutine of one's own, has somebody to yield to")
   task._traceback = debug.traceback(task._co, errors.text(failure))
   strands.current = task._strand
-  local ok, raised = compat.close(task._co)
+  local ok, raised = unwound(task, compat.close(task._co))
   strands.current = strands.main
   task:_returned(false, ok and failure or raised)
 end

@@ -10,6 +10,8 @@ local hosts = require("operations.hosts")
 ---@field managed? boolean  run by the scheduler, which understands its yields
 ---@field root? boolean  a task's own coroutine
 ---@field inner? operations.Wait  what a generator waits for
+---@field loops? table<table, integer>  what its loops own, and the order in which they began
+---@field begun? integer  loops so far
 ---@field raised? any  by the handler of a call, until the call is answered
 ---@field traceback? string  of `raised`
 ---@field carried? boolean  who resumes it sleeps for it (nginx)
