@@ -38,6 +38,114 @@ describe("env", function()
     assert.equal("ACCESS_DENIED", select(2, registry:execute("vault.open", {}, inner)).code)
   end)
 
+  describe("of a call that has ended", function()
+    local registry, env, made, kept
+    local allowed = { identity = { id = "ann", scopes = { "vault" } } }
+
+    local function keep(_, context)
+      kept, env, made = context, context.env, registry:env(context)
+      assert(env.vault.open())
+      assert(made.vault.open())
+    end
+
+    local function subscription(handler)
+      return { namespace = "user", name = "watch", type = "subscription", handler = handler }
+    end
+
+    local function assert_denied(of)
+      local envelope, err = of.vault.open()
+      assert.is_nil(envelope)
+      assert.equal("ACCESS_DENIED", err.code)
+    end
+
+    before_each(function()
+      registry = registry_with_guarded()
+      assert(registry:register({ namespace = "user", name = "keep", handler = keep }))
+      assert(registry:register({ namespace = "user", name = "fail", handler = function(input, context)
+        keep(input, context)
+        error("broken")
+      end }))
+    end)
+
+    it("is not trusted, whether it returned or failed, also with a deadline", function()
+      assert(registry:execute("user.keep"))
+      assert_denied(env)
+      assert_denied(made)
+      assert_denied(registry:env(kept))
+      assert.is_nil((registry:execute("user.fail")))
+      assert_denied(env)
+      assert(registry:execute("user.keep", nil, { timeout = 60000 }))
+      assert_denied(env)
+    end)
+
+    it("is not trusted when it is first asked for then", function()
+      assert(registry:register({ namespace = "user", name = "late", handler = function(_, context)
+        kept = context
+      end }))
+      assert(registry:execute("user.late"))
+      assert_denied(kept.env)
+    end)
+
+    it("asks for access with the identity of that call", function()
+      assert(registry:execute("user.keep", nil, allowed))
+      assert(env.vault.open())
+      assert(made.vault.open())
+    end)
+
+    it("is not trusted though the call that it was part of goes on", function()
+      assert(registry:register({ namespace = "user", name = "outer", handler = function(_, context)
+        assert(context.env.user.keep())
+        assert_denied(env)
+        assert(context.env.vault.open())
+      end }))
+      assert(registry:execute("user.outer"))
+    end)
+
+    it("is trusted in a task while the call lasts, not after", function()
+      local late
+      assert(registry:register({ namespace = "user", name = "spawn", handler = function(_, context)
+        assert(operations.spawn(context.env.vault.open):wait())
+        late = operations.spawn(function()
+          operations.sleep(0.001)
+          return context.env.vault.open()
+        end)
+      end }))
+      operations.run(function()
+        assert(registry:execute("user.spawn"))
+        assert.equal("ACCESS_DENIED", select(2, late:wait()).code)
+      end)
+    end)
+
+    it("is trusted until a subscription has ended, its cleanup included", function()
+      local opened
+      assert(registry:register(subscription(function(input, context)
+        context.defer(function()
+          opened = context.env.vault.open()
+        end)
+        keep(input, context)
+        context.emit(1)
+        assert(env.vault.open())
+        context.emit(2)
+      end)))
+      local stream = registry:subscribe("user.watch")
+      stream:next()
+      assert(env.vault.open())
+      assert.equal(2, stream:next().data)
+      stream:close()
+      assert.is_not_nil(opened)
+      assert_denied(env)
+      assert_denied(made)
+    end)
+
+    it("asks for access to subscriptions, too", function()
+      local guarded = subscription(function() end)
+      guarded.accessControl = { requiredScopes = { "watch" } }
+      assert(registry:register(guarded))
+      assert(registry:execute("user.keep"))
+      assert.equal("ACCESS_DENIED", select(2, env.user.watch()).code)
+    end)
+  end)
+
   it("sees what is registered, replaced and removed later", function()
     local registry = operations.registry()
     local env = registry:env()

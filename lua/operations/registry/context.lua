@@ -18,7 +18,7 @@ local context = {}
 ---@field metadata? table
 ---@field traceparent? string  W3C Trace Context
 ---@field attempt? integer  of a call over a reliable transport: above 1, it may have been begun before
----@field env table  `context.env.namespace.name(input)` calls another operation, trusted
+---@field env table  `context.env.namespace.name(input)` calls another operation, trusted until this call has ended
 ---@field log fun(level: "debug"|"info"|"warn"|"error", message: string, details: any)
 ---@field emit? fun(value: any)  subscriptions: one event, as `coroutine.yield(value)`
 ---@field defer? fun(fn: fun())  subscriptions: runs once when the subscription ends, last one first
@@ -137,12 +137,26 @@ end
 ---@return operations.Context
 function context.new(given, registry, deadline)
   if given == nil then
-    return setmetatable({ _registry = registry }, Context)
+    return setmetatable({ _registry = registry, _running = true }, Context)
   elseif given._registry then
-    return setmetatable({ _registry = registry, _parent = given, deadline = deadline }, Context)
+    return setmetatable({ _registry = registry, _running = true, _parent = given, deadline = deadline }, Context)
   end
-  local requestId = given.requestId
-  return setmetatable({ _registry = registry, _given = given, requestId = requestId, deadline = deadline }, Context)
+  return setmetatable({
+    _registry = registry, _running = true, _given = given, requestId = given.requestId, deadline = deadline,
+  }, Context)
+end
+
+--- The call has ended: what it kept is trusted no more.
+---@param self operations.Context
+function context.finish(self)
+  self._running = false
+end
+
+--- Are calls on behalf of `given` trusted? Those of a handler until its call has ended; the program's own always.
+---@param given? operations.Context|table
+---@return boolean
+function context.is_trusted(given)
+  return given == nil or given._registry == nil or given._running == true
 end
 
 return context

@@ -173,7 +173,8 @@ end
 
 local env_options = { namespaces = "table" }
 
---- `env.namespace.name(input)` calls on behalf of `given`: access control is the calling operation's business.
+--- `env.namespace.name(input)` calls on behalf of `given`: access control is the calling operation's business. When
+--- `given` is the context of a call that has ended, access is checked, by the identity of that call.
 ---@param given? operations.Context|table
 ---@param options? { namespaces?: string[] }
 ---@return table
@@ -182,11 +183,11 @@ function Registry:env(given, options)
   argument.optional(options, "table", 2, "env")
   argument.options(options or {}, env_options, "env")
   return env.new(function(id, input)
-    local found = self._operations[id]
+    local found, trusted = self._operations[id], context.is_trusted(given)
     if found and found.streams then
-      return subscribe(self, id, input, given, true)
+      return subscribe(self, id, input, given, trusted)
     end
-    return execute(self, id, input, given, true)
+    return execute(self, id, input, given, trusted)
   end, options)
 end
 

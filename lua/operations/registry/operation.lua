@@ -9,6 +9,7 @@ local specs = require("operations.registry.spec")
 
 local operation = {}
 
+local finish_context = contexts.finish
 local now = core.now
 local trust = core.trust()
 
@@ -240,6 +241,9 @@ function operation.call(self, input, given, registry, trusted)
     ok, value, failure = with_deadline(self, admitted, context, deadline)
   else
     ok, value, failure = xpcall(self.handler, on_raise, admitted, context)
+  end
+  if context then
+    finish_context(context)
   end
   if ok and (value ~= nil or failure == nil) then
     return answer(self, value)
