@@ -119,6 +119,7 @@ describe("an MCP server over HTTP", function()
     local methods = {}
     for i, heard in ipairs(hear("POST")) do
       methods[i] = heard.body.method
+      assert.is_nil(heard.headers["mcp-session-id"])
     end
     assert.same({ "server/discover", "initialize", "tools/list" }, { methods[1], methods[2], methods[3] })
     assert.equal("tools/call", methods[#methods])

@@ -270,6 +270,7 @@ local function reply_to(message)
   local is_modern = (args.era or "legacy") == "modern"
   if args.discover and message.method == "initialize" then
     local failure = { code = -32022, message = "Unsupported protocol version", data = { supported = { "2026-07-28" } } }
+    ngx.header["Mcp-Session-Id"] = "of-no-use"
     return answer({ jsonrpc = "2.0", id = message.id, error = failure }, 400)
   end
   call = not (args.discover and message.method == "server/discover") and call
