@@ -17,6 +17,7 @@ assert(registry:register_all(assert(operations.from_openapi.file("examples/tasks
 assert(registry:register({
   namespace = "report",
   name = "titles",
+  type = "query",
   handler = function(input, context)
     local titles = {}
     for i, id in ipairs(input.ids) do

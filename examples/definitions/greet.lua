@@ -3,6 +3,7 @@ local T = require("operations").type
 return {
   namespace = "demo",
   name = "greet",
+  type = "query",
   description = "Greet somebody",
   inputSchema = T.object({
     name = T.string({ minLength = 1, description = "Whom to greet." }),

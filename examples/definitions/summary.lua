@@ -4,6 +4,7 @@ local T = operations.type
 return {
   namespace = "demo",
   name = "summary",
+  type = "query",
   description = "Count the tasks of the HTTP API",
   inputSchema = T.object(),
   outputSchema = T.object({ open = T.integer(), done = T.integer(), titles = T.array(T.string()) }),

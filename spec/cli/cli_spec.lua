@@ -13,7 +13,7 @@ setup(function()
       return { input = input, identity = context.identity and context.identity.id }
     end
     return {
-      { namespace = "t", name = "echo", description = "Give back\nthe input", tags = { "basic" },
+      { namespace = "t", name = "echo", type = "query", description = "Give back\nthe input", tags = { "basic" },
         inputSchema = T.object({
           text = T.optional(T.string()), count = T.optional(T.integer({ minimum = 0 })),
           flag = T.optional(T.boolean()), ids = T.optional(T.array(T.integer())) }),
@@ -108,7 +108,7 @@ describe("operations list", function()
     handle:close()
     local result = command.run("operations list --lua " .. file)
     os.remove(file)
-    assert.equal("n." .. long .. "  query\nn.b" .. (" "):rep(57) .. "  query  B\n", result.out)
+    assert.equal("n." .. long .. "  mutation\nn.b" .. (" "):rep(57) .. "  mutation  B\n", result.out)
   end)
 end)
 

@@ -59,6 +59,7 @@ function call_services.new(served, direct)
     {
       namespace = "services",
       name = "list",
+      type = "query",
       description = "The specs of the operations that this peer offers.",
       inputSchema = T.object({
         namespace = T.optional(T.string()), type = T.optional(T.string()), tag = T.optional(T.string()),
@@ -68,6 +69,7 @@ function call_services.new(served, direct)
     {
       namespace = "services",
       name = "schema",
+      type = "query",
       description = "The spec of one operation.",
       inputSchema = T.object({ operationId = T.string() }),
       handler = describe(served, direct),

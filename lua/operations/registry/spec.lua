@@ -26,7 +26,7 @@ local spec = {}
 ---@field namespace string
 ---@field name string  id is `namespace.name`
 ---@field version? string  default "1.0.0"
----@field type? "query"|"mutation"|"subscription"  default "query"
+---@field type? "query"|"mutation"|"subscription"  default "mutation": what is not said to be safe is not
 ---@field title? string
 ---@field description? string
 ---@field tags? string[]
@@ -106,7 +106,7 @@ end
 
 local function set_defaults(fields)
   fields.version = fields.version or "1.0.0"
-  fields.type = fields.type or "query"
+  fields.type = fields.type or "mutation"
   fields.description = fields.description or ""
   fields.accessControl = copy(fields.accessControl)
 end
