@@ -1,3 +1,4 @@
+local operations = require("operations")
 local schema = require("operations.schema")
 
 -- Does `pattern` match somewhere in `subject`?
@@ -186,60 +187,180 @@ describe("a wrong pattern", function()
   end)
 end)
 
--- An empty lookahead changes nothing, but no automaton takes it: PCRE2 matches.
-describe("a regular pattern", function()
-  local function agree(pattern, subjects)
-    local own = assert(schema.compile({ pattern = pattern }))
-    local pcre2 = assert(schema.compile({ pattern = "(?:" .. pattern .. ")(?=)" }))
-    for _, subject in ipairs(subjects) do
-      assert.equal(pcre2:check(subject), own:check(subject), ("%q on %q"):format(pattern, subject))
-    end
+-- The issues of a value that a pattern gives no answer for: it is left as it is.
+local function issues_of(definition, value)
+  local compiled = assert(schema.compile(definition))
+  local valid, issues = compiled:check(value)
+  assert.is_false(valid)
+  assert.equal(value, (compiled:cast(value)))
+  assert.equal(value, (compiled:fill(value)))
+  return issues
+end
+
+describe("a match that costs too much", function()
+  local costly = "^(a+)+$"
+  local subject = ("a"):rep(40) .. "b"
+
+  local function stops(pattern, text)
+    local valid, issues = assert(schema.compile({ pattern = pattern })):check(text)
+    assert.is_false(valid)
+    assert.equal(1, #issues)
+    assert.equal("too costly to match", issues[1].message)
+    assert.equal("pattern", issues[1].keyword)
+    assert.equal("/pattern", issues[1].schemaPath)
+    -- Nor does it count as no match.
+    assert.is_false((assert(schema.compile({ ["not"] = { pattern = pattern } })):check(text)))
   end
 
-  it("matches as PCRE2 does", function()
-    local subjects = {
-      "", "a", "b", "ab", "aab", "a-b", "a1-b2-c3", "-", "0", "01", "10.20.3", "2024-06-31", "é", "aé", "🐲", "a\nb",
-      "\n", "\226\128\168", "\223\191", "\224\160\128", "\237\159\191", "\238\128\128", "\239\191\191",
-      "\240\144\128\128", "\244\143\191\191", "\255", "a\128", "\0", "aaaaaaaa", "xaaay",
+  it("is stopped, whatever the subject's length", function()
+    for _, n in ipairs({ 40, 300, 5000 }) do
+      local text = ("a"):rep(n)
+      stops("^(a+)+$", text .. "b")
+      stops("^(?=a)(a+)+\\1$", text .. "b")
+      stops("(a+a+)+[yz]", text)
+      stops("^(([a-z])+.)+[A-Z]([a-z])+$", text)
+      stops("^(a|a)*$", text .. "b")
+      stops("^(?:a?){30}a{30}$", ("a"):rep(30) .. "b")
+    end
+    stops("^(a{0,1000}){0,1000}$", ("a"):rep(50000) .. "b")
+  end)
+
+  it("is stopped where repeats are long rather than many", function()
+    local text = ("a"):rep(1000000)
+    for _, pattern in ipairs({
+      "^(?:(?=a*)a)*[bc]", "(?=a*)b|[cd]", "^.*.*.*[bc]$", "(a|b)*[cd]", "a{60000}[bc]", "(?:a{200}){200}[bc]",
+      "(?:" .. ("a"):rep(5000) .. ")[bc]", "^(a+).*\\1[bc]", "(?:a|(?<=a{60000}[bc])){9}[bc]",
+    }) do
+      stops(pattern, text)
+    end
+    stops("^(?:[^" .. ("\\u0100"):rep(6000) .. "])*$", text)
+  end)
+
+  it("is none where a long subject is passed once", function() -- the first one needs PCRE2's JIT
+    local text = ("ab"):rep(500000)
+    judge("^(a|b)*$", { text }, { text .. "c" })
+    judge("^[^c]*$", { text }, { text .. "c" })
+    judge("^(?:\\w+ ?)*$", { ("word "):rep(20000) }, {})
+    judge("^(a{0,1000}){0,1000}$", { ("a"):rep(50000) }, {})
+  end)
+
+  it("is told at the value, beside what else is wrong", function()
+    local definition = { type = "object", properties = { s = { pattern = costly, enum = { "x" } } } }
+    local issues = issues_of({ allOf = { definition } }, { s = subject })
+    assert.same({ "/s", "pattern", "/allOf/0/properties/s/pattern", "too costly to match" },
+      { issues[1].path, issues[1].keyword, issues[1].schemaPath, issues[1].message })
+    assert.equal("enum", issues[2].keyword)
+    assert.equal(2, #issues)
+  end)
+
+  it("is told at the property whose name it was", function()
+    local value = { [subject] = 1, aa = 1 }
+    local definition = {
+      patternProperties = { [costly] = { type = "integer" } }, additionalProperties = false,
+      properties = { deeper = { default = 1, properties = { more = { default = 2 } } } },
     }
-    local patterns = {
-      "", "a", "^a", "a$", "^a$", "^$", "$^", "(^a|b$)", "^(?:a|ab)(?:b|)$", "a*?b+?", "(?:a?){3}$",
-      "^[a-z0-9]+(?:-[a-z0-9]+)*$", "^(0|[1-9]\\d*)\\.(0|[1-9]\\d*)\\.(0|[1-9]\\d*)$", "^.$", "^[^]$", "^[^a]*$",
-      "[]|a", "^\\W+$", "^[\\u0080-\\u07ff]$", "^[\\u0800-\\uffff]$", "^[\\u{10000}-\\u{10ffff}]$",
-      "^[\\ud000-\\ue100]$", "[^\\x00-é]", "^a{2,3}$", "a{0}b", "(?:a{2}){2,}", "((a|b)*c|-)+", "^(?:$|a)+$",
-      "x(?:a*)*y", "^\\S\\s?$",
-    }
-    for _, pattern in ipairs(patterns) do
-      agree(pattern, subjects)
+    for _, whole in ipairs({ definition, { allOf = { definition }, unevaluatedProperties = false } }) do
+      local compiled = assert(schema.compile(whole))
+      local valid, issues = compiled:check(value)
+      assert.is_false(valid)
+      assert.equal(1, #issues)
+      assert.same({ "/" .. subject, "patternProperties", "its name is too costly to match" },
+        { issues[1].path, issues[1].keyword, issues[1].message })
+      assert.equal(value, (compiled:cast(value)))
+      assert.equal(value, (compiled:fill(value)))
     end
   end)
 
-  it("is left to PCRE2 where it would be too large", function()
-    agree("^(?:.{1,90}|a{400})$", { ("a"):rep(90), ("a"):rep(91), ("a"):rep(400), ("é"):rep(90), "" })
-    for n = 100, 520 do -- around the largest that is taken
-      agree("^a{" .. n .. "}x?$", { ("a"):rep(n), ("a"):rep(n - 1), ("a"):rep(n + 1) })
+  it("is told of propertyNames", function()
+    local valid, issues = assert(schema.compile({ propertyNames = { pattern = costly } })):check({ [subject] = 1 })
+    assert.is_false(valid)
+    assert.equal("/" .. subject, issues[1].path)
+    assert.equal("this name does not fit: too costly to match", issues[1].message)
+  end)
+
+  it("is told of the branch that it leaves open", function()
+    for _, keyword in ipairs({ "anyOf", "oneOf" }) do
+      local branches = { { type = "integer" }, { pattern = costly }, { type = "string" } }
+      local issues = issues_of({ [keyword] = branches }, subject)
+      assert.equal("/" .. keyword .. "/1/pattern", issues[1].schemaPath)
     end
-    agree("(?:a|b)*a(?:a|b){12}$", { "a" .. ("b"):rep(12), "b" .. ("b"):rep(12), ("ab"):rep(20) })
+    local issues = issues_of({ ["if"] = { pattern = costly }, ["else"] = { minLength = 99 } }, subject)
+    assert.equal("/if/pattern", issues[1].schemaPath)
+    issues = issues_of({ contains = { pattern = costly } }, operations.array({ subject, "a" }))
+    assert.equal("contains", issues[1].keyword)
+  end)
+
+  it("takes from the steps that a value may take in all", function()
+    local list, names, patterns = operations.array({}), {}, {}
+    for i = 1, 100 do
+      list[i] = subject
+      names[("a"):rep(3000) .. i] = 1
+      patterns["^a*a*" .. i .. "[xy]$"] = true
+    end
+    for _, issues in ipairs({
+      issues_of({ items = { pattern = costly } }, list),
+      issues_of({ patternProperties = patterns }, names),
+    }) do
+      assert.is_true(#issues < 20)
+      assert.equal("takes too many steps to check", issues[#issues].message)
+    end
+    -- Each of these is matched with an answer.
+    for i = 1, 100 do
+      list[i] = ("a"):rep(3000)
+    end
+    local issues = issues_of({ items = { pattern = "^(?!a*a*[xy])" } }, list)
+    assert.equal("takes too many steps to check", issues[#issues].message)
+  end)
+
+  it("does not keep a schema from being compiled, or cast by", function()
+    local properties, patterns = {}, {}
+    for i = 1, 50 do
+      properties[("a"):rep(3000) .. i] = { type = "integer" }
+      patterns["^a*a*" .. i .. "[xy]$"] = true
+    end
+    local compiled = assert(schema.compile({
+      properties = properties, patternProperties = patterns, additionalProperties = true,
+    }))
+    assert.same({ a = 1 }, (compiled:cast({ a = 1 })))
   end)
 end)
 
-describe("a pattern that takes too long", function()
-  it("is stopped, and the value is not valid", function()
-    local compiled = assert(schema.compile({ pattern = "^(?=a)(a+)+$" }))
-    local valid, issues = compiled:check(("a"):rep(32) .. "b")
-    assert.is_false(valid)
-    assert.is_true(#issues > 0)
+describe("a pattern that costs too much to compile", function()
+  it("is refused", function()
+    local large = {
+      [("a"):rep(65537)] = "pattern too long at offset 65536",
+      ["(((a{1000}){1000}){1000})"] = "regular expression is too large",
+      [("(?:"):rep(200) .. "a" .. ("){2}"):rep(200)] = "regular expression is too large",
+      [("a?"):rep(20000)] = "regular expression is too large",
+      ["(?i:" .. ("[\\u0000-\\u{10FFFF}]"):rep(1000) .. ")"] = "pattern too large",
+      ["(?i:" .. ("[]"):rep(1000) .. ")"] = "pattern too large",
+      ["(?i:[" .. ("\\S"):rep(1000) .. "])"] = "pattern too large",
+      ["(?i:" .. ("\\uD800"):rep(1000) .. ")"] = "pattern too large",
+    }
+    for pattern, expected in pairs(large) do
+      assert.truthy(problem(pattern):find(expected, 1, true), expected)
+    end
+    assert.is_false(is_regex(("a"):rep(65537)))
+    assert.is_true(is_regex(("a"):rep(65536)))
   end)
 
-  it("is stopped when it needs too much memory", function()
-    local compiled = assert(schema.compile({ pattern = "^(?=a)(?:(a)|(b)|c)*$" }))
-    assert.is_false(compiled:check(("abc"):rep(2000000) .. "d"))
+  it("is compiled where only a part ignores case", function()
+    judge("^(?i:[a-z\\u00e0-\\u00ff]+)(?:[]|\\S){3}$", { "AÉé-é" }, { "1aa" })
+    judge("^(?:(?i:x)|" .. ("[^]?"):rep(500) .. ")$", { "X", "ab" }, {})
   end)
+end)
 
-  it("is answered all the same where it is regular", function()
-    local compiled = assert(schema.compile({ ["not"] = { pattern = "^(a+)+$" } }))
-    assert.is_true(compiled:check(("a"):rep(10000) .. "b"))
-    assert.is_false(compiled:check(("a"):rep(10000)))
+-- The meters in a translation count what a match costs, and change nothing else.
+describe("a pattern of many parts", function()
+  it("matches as its parts say", function()
+    judge("^(?:a|ab)(?:b|)$", { "a", "ab", "abb" }, { "b", "abbb" })
+    judge("^(?:" .. ("ab"):rep(40) .. "|c){2}$", { "cc", ("ab"):rep(80) }, { "c", ("ab"):rep(79) })
+    judge("^(?:a{2}){2,}b{40}c{33,70}?$", { "aaaa" .. ("b"):rep(40) .. ("c"):rep(33) }, { "aaaa" .. ("b"):rep(39) })
+    judge("^é{40}$", { ("é"):rep(40) }, { ("é"):rep(39), ("é"):rep(41) })
+    judge("^(?:$|a)+$", { "", "aa" }, { "b" })
+    judge("^(?=.*\\d)(?=.*[a-z])(?!.* ).{8,}$", { "abcdefg1" }, { "abcdefgh", "12345678", "abc defg1", "ab1" })
+    judge("(?<=(?:ab|cd)-)x", { "ab-x", "cd-x" }, { "ac-x" })
+    judge("^(?:(a)|b)*\\1$", { "aba", "bb", "ba" .. "a" }, { "c" })
   end)
 end)
 

@@ -10,6 +10,8 @@
 #define MAX_REPEAT 65535
 #define MAX_PIECES 64
 #define INFINITE_REPEAT 0x7FFFFFFF /* where engines saturate */
+#define LAST_CODE_POINT 0x10FFFF
+#define METER_TERMS 32 /* at most so many terms are matched without a meter */
 
 /* What ends a line, and white space with its complement, as the inside of a
 ** class. */
@@ -35,6 +37,15 @@ typedef enum Atom {
 } Atom;
 
 static bool parse_disjunction(regex_Parser *p);
+
+static size_t written(const regex_Parser *p) {
+  return p->to->out == NULL ? 0 : p->to->out->len;
+}
+
+static void emit_nothing(regex_Parser *p) {
+  regex_note_members(p, LAST_CODE_POINT);
+  regex_emit_text(p, NOTHING);
+}
 
 /* ---- escapes ---- */
 
@@ -73,8 +84,17 @@ static int parse_class_escape(regex_Parser *p, bool in_class) {
     regex_emit_text(p, c == 's' ? "[" SPACES "]" : "[^" SPACES "]");
   } else {
     regex_emit_text(p, c == 's' ? SPACES : NOT_SPACES);
+    if (c == 'S') regex_note_members(p, LAST_CODE_POINT);
   }
   return 1;
+}
+
+static void emit_reference(regex_Parser *p, size_t group) {
+  size_t kind = REGEX_METER_GROUP + group;
+  regex_emit_meter(p, kind < REGEX_METER_MAX ? kind : REGEX_METER_MAX);
+  regex_emit_text(p, "\\g{");
+  regex_emit_number(p, group);
+  regex_emit_text(p, "}");
 }
 
 /* After "\k". */
@@ -89,9 +109,7 @@ static bool parse_named_reference(regex_Parser *p) {
   for (i = 0; i < regex_group_count(p); i++) {
     if (!regex_same_name(p, regex_group_at(p, i), &wanted)) continue;
     found++;
-    regex_emit_text(p, "\\g{");
-    regex_emit_number(p, regex_group_at(p, i)->number);
-    regex_emit_text(p, "}");
+    emit_reference(p, regex_group_at(p, i)->number);
   }
   regex_emit_text(p, ")");
   p->names.len = wanted.name;
@@ -107,9 +125,7 @@ static bool parse_numbered_reference(regex_Parser *p) {
   }
   if (number > p->captures)
     return regex_fail(p, "no group of this number", start);
-  regex_emit_text(p, "\\g{");
-  regex_emit_number(p, number);
-  regex_emit_text(p, "}");
+  emit_reference(p, number);
   return true;
 }
 
@@ -133,8 +149,13 @@ static Atom parse_escape(regex_Parser *p) {
     return parse_numbered_reference(p) ? ATOM_GROUP : ATOM_WRONG;
   }
   if (!regex_read_character_escape(p, &c)) return ATOM_WRONG;
-  if (regex_is_surrogate(c)) regex_emit_text(p, "[" NOTHING "]");
-  else regex_emit_char(p, c);
+  if (!regex_is_surrogate(c)) {
+    regex_emit_char(p, c);
+  } else {
+    regex_emit_text(p, "[");
+    emit_nothing(p);
+    regex_emit_text(p, "]");
+  }
   return ATOM_SIMPLE;
 }
 
@@ -177,19 +198,19 @@ static bool parse_range(regex_Parser *p, int low_kind, uint32_t low,
 static void close_class(regex_Parser *p, size_t members, bool negated) {
   const buffer_Buffer *out = p->to->out;
   if (out != NULL && out->len == members && !negated) {
-    regex_emit_text(p, NOTHING);
+    emit_nothing(p);
   }
   regex_emit_text(p, "]");
 }
 
 /* At "[". */
 static bool parse_class(regex_Parser *p) {
-  size_t open = p->pos, members;
+  size_t open = p->pos, members, wide = 0;
   bool negated;
   p->pos++;
   negated = regex_accept(p, "^");
   regex_emit_text(p, negated ? "[^" : "[");
-  members = p->to->out == NULL ? 0 : p->to->out->len;
+  members = written(p);
   while (!regex_accept(p, "]")) {
     size_t start = p->pos;
     uint32_t c = 0;
@@ -197,6 +218,7 @@ static bool parse_class(regex_Parser *p) {
     if (regex_at_end(p)) return regex_fail(p, "[ without ]", open);
     kind = parse_class_atom(p, &c);
     if (kind < 0) return false;
+    if (p->to->widest < ++wide) p->to->widest = wide;
     if (regex_peek(p, 0) == '-' && regex_peek(p, 1) >= 0 &&
         regex_peek(p, 1) != ']') {
       p->pos++;
@@ -240,7 +262,7 @@ static bool parse_modifiers(regex_Parser *p) {
   size_t start = p->pos;
   static const char flags[] = "ims";
   bool seen[3] = {false, false, false}, add = true;
-  int ignore_case = 0;
+  int folding = 0;
   for (; regex_peek(p, 0) != ':'; p->pos++) {
     int c = regex_peek(p, 0);
     const char *flag = c > 0 ? strchr(flags, c) : NULL;
@@ -252,7 +274,8 @@ static bool parse_modifiers(regex_Parser *p) {
       return regex_fail(p, "unknown kind of group", start - 2);
     }
     seen[flag - flags] = true;
-    if (c == 'i') ignore_case = add ? 1 : -1;
+    if (c == 'i') folding = add ? 1 : -1;
+    if (c == 'i') p->ignore_case = add;
     if (c == 'm') p->multiline = add;
     if (c == 's') p->dot_all = add;
   }
@@ -260,16 +283,15 @@ static bool parse_modifiers(regex_Parser *p) {
     return regex_fail(p, "unknown kind of group", start - 2);
   }
   p->pos++;
-  regex_emit_text(p, ignore_case > 0   ? "(?i:"
-                     : ignore_case < 0 ? "(?-i:"
-                                       : "(?:");
+  regex_emit_text(p, folding > 0 ? "(?i:" : folding < 0 ? "(?-i:" : "(?:");
   return true;
 }
 
 /* After "(": what kind of group it is. */
 static Atom open_group(regex_Parser *p) {
+  const char *capture = p->refers ? "(" : "(?:";
   if (!regex_accept(p, "?")) {
-    regex_emit_text(p, "(");
+    regex_emit_text(p, capture);
     return ATOM_GROUP;
   }
   if (regex_accept(p, ":")) {
@@ -281,11 +303,12 @@ static Atom open_group(regex_Parser *p) {
     return ATOM_LOOKAHEAD;
   }
   if (regex_accept(p, "<=") || regex_accept(p, "<!")) {
+    regex_emit_meter(p, REGEX_METER_LOOKBEHIND);
     regex_emit_text(p, p->s[p->pos - 1] == '=' ? "(?<=" : "(?<!");
     return ATOM_ASSERTION;
   }
   if (regex_accept(p, "<")) {
-    regex_emit_text(p, "(");
+    regex_emit_text(p, capture);
     return open_named_group(p) ? ATOM_GROUP : ATOM_WRONG;
   }
   return parse_modifiers(p) ? ATOM_GROUP : ATOM_WRONG;
@@ -295,6 +318,7 @@ static Atom open_group(regex_Parser *p) {
 static Atom parse_group(regex_Parser *p) {
   size_t open = p->pos;
   bool multiline = p->multiline, dot_all = p->dot_all;
+  bool ignore_case = p->ignore_case;
   Atom kind;
   p->pos++;
   kind = open_group(p);
@@ -307,11 +331,13 @@ static Atom parse_group(regex_Parser *p) {
   p->depth--;
   p->multiline = multiline;
   p->dot_all = dot_all;
+  p->ignore_case = ignore_case;
   if (!regex_accept(p, ")")) {
     regex_fail(p, "( without )", open);
     return ATOM_WRONG;
   }
   regex_emit_text(p, ")");
+  if (kind == ATOM_ASSERTION) regex_emit_meter(p, REGEX_METER_SOME);
   return kind;
 }
 
@@ -375,7 +401,7 @@ static void emit_again(regex_Parser *p, size_t atom, size_t atom_len) {
 /* A repeat beyond what PCRE2 counts to, as X{65535}X{0,34465}. */
 static void emit_pieces(regex_Parser *p, Repeat r, const char *lazy,
                         size_t atom) {
-  size_t atom_len = p->to->out == NULL ? 0 : p->to->out->len - atom;
+  size_t atom_len = written(p) - atom;
   bool endless = r.max == INFINITE_REPEAT;
   while (r.min > MAX_REPEAT) {
     emit_piece(p, MAX_REPEAT, MAX_REPEAT, lazy);
@@ -409,6 +435,32 @@ static bool too_large(const regex_Parser *p, const Repeat *r, Atom kind) {
   return kind != ATOM_SIMPLE || largest > (size_t)MAX_REPEAT * MAX_PIECES;
 }
 
+/* Puts a meter before the atom at `atom`, of which `least` must match; returns
+** where the atom is then. */
+static size_t insert_meter(regex_Parser *p, size_t least, size_t atom) {
+  buffer_Buffer *out = p->to->out;
+  size_t kind = REGEX_METER_SOME, end = out->len, n;
+  char meter[8];
+  if (least < METER_TERMS) return atom;
+  while (kind < REGEX_METER_REST && (size_t)1 << kind < least) kind++;
+  regex_emit_meter(p, kind);
+  n = out->len - end;
+  if (p->overflow || n > sizeof(meter)) return atom;
+  memcpy(meter, out->data + end, n);
+  memmove(out->data + atom + n, out->data + atom, end - atom);
+  memcpy(out->data + atom, meter, n);
+  return atom + n;
+}
+
+static void emit_counted(regex_Parser *p, Repeat r, const char *lazy, Atom kind,
+                         size_t atom) {
+  if (p->to->out == NULL) return;
+  if (kind == ATOM_SIMPLE) atom = insert_meter(p, r.min, atom);
+  if (fits(&r)) emit_piece(p, r.min, r.max, lazy);
+  else emit_pieces(p, r, lazy, atom);
+  if (r.min != r.max) regex_emit_meter(p, REGEX_METER_SOME);
+}
+
 static bool parse_repeat(regex_Parser *p, Atom kind, size_t atom) {
   size_t start = p->pos;
   Repeat r = {0, 0, NULL};
@@ -421,14 +473,13 @@ static bool parse_repeat(regex_Parser *p, Atom kind, size_t atom) {
   if (r.text != NULL) {
     regex_emit_text(p, r.text);
     regex_emit_text(p, lazy);
+    regex_emit_meter(p, REGEX_METER_SOME);
     return true;
   }
   if (r.min > r.max) return regex_fail(p, "repeat counts out of order", start);
   if (too_large(p, &r, kind))
     return regex_fail(p, "repeat count too large", start);
-  if (p->to->out == NULL) return true;
-  if (fits(&r)) emit_piece(p, r.min, r.max, lazy);
-  else emit_pieces(p, r, lazy, atom);
+  emit_counted(p, r, lazy, kind, atom);
   return true;
 }
 
@@ -477,11 +528,14 @@ static Atom parse_atom(regex_Parser *p) {
 static bool parse_alternative(regex_Parser *p) {
   while (!regex_at_end(p) && regex_peek(p, 0) != '|' &&
          regex_peek(p, 0) != ')') {
-    size_t atom = p->to->out == NULL ? 0 : p->to->out->len;
+    size_t atom;
     Atom kind;
     p->term = p->pos;
+    if (++p->terms % METER_TERMS == 0) regex_emit_meter(p, REGEX_METER_SOME);
+    atom = written(p);
     kind = parse_atom(p);
     if (kind == ATOM_WRONG || !parse_repeat(p, kind, atom)) return false;
+    if (kind == ATOM_LOOKAHEAD) regex_emit_meter(p, REGEX_METER_SOME);
   }
   return true;
 }
@@ -489,16 +543,25 @@ static bool parse_alternative(regex_Parser *p) {
 static bool parse_disjunction(regex_Parser *p) {
   size_t names = p->opened;
   for (;;) {
+    size_t before = p->metered;
+    bool moved;
     if (!parse_alternative(p)) return false;
+    moved = p->metered != before;
+    if (p->depth > 0) regex_emit_meter(p, REGEX_METER_SOME);
     if (!regex_accept(p, "|")) break;
     regex_emit_text(p, "|");
     set_active(p, names, false);
+    if (!moved && p->terms - p->metered_terms < METER_TERMS) continue;
+    regex_emit_meter(p, REGEX_METER_SOME);
+    p->metered_terms = p->terms;
   }
   set_active(p, names, true);
   return true;
 }
 
 static bool parse_pattern(regex_Parser *p) {
+  if (p->len > REGEX_MAX_LENGTH)
+    return regex_fail(p, "pattern too long", REGEX_MAX_LENGTH);
   if (!regex_scan_groups(p) || !parse_disjunction(p)) return false;
   if (!regex_at_end(p)) return regex_fail(p, ") without (", p->pos);
   return !p->overflow ||

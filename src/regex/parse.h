@@ -21,9 +21,20 @@ typedef struct regex_Problem {
 typedef struct regex_Translation {
   buffer_Buffer *out; /* receives the PCRE2 pattern; NULL: only check */
   bool lenient;       /* take Annex B where it has one reading */
+  size_t widest;      /* ranges beyond Latin-1 in the largest class (set) */
   size_t watch;       /* an offset into `out` ... */
   size_t watched;     /* ... and the source offset that it came from (set) */
 } regex_Translation;
+
+/* Numbers of the callouts that the translation has wherever the cost of a match
+** may grow: they tell what comes before the next one. */
+#define REGEX_METER_LOOKBEHIND 1 /* as many characters as lookbehinds need */
+#define REGEX_METER_SOME 2       /* 2^n characters with the number n ... */
+#define REGEX_METER_REST 31      /* ... up to here, where it is all the rest */
+#define REGEX_METER_GROUP 32     /* with n, what group n - 32 captured ... */
+#define REGEX_METER_MAX 255      /* ... or, from this number on, a later one */
+
+#define REGEX_MAX_LENGTH (64u << 10) /* bytes of a pattern */
 
 /* Parses `source`; false and `problem` when it is not a pattern. */
 bool regex_parse(const ops_Alloc *alloc, const char *source, size_t len,

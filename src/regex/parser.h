@@ -29,8 +29,13 @@ typedef struct regex_Parser {
   size_t captures;      /* all groups that capture */
   size_t opened;        /* named groups that the parser has passed */
   size_t term;          /* where the term being translated starts */
+  size_t terms;         /* terms passed so far */
+  size_t metered_terms; /* of them, before the last alternative with a meter */
+  size_t metered;       /* end of the last meter in the output, 0 for none */
   int depth;
-  bool multiline, dot_all, overflow;
+  size_t folded; /* code points in classes without case */
+  bool multiline, dot_all, ignore_case, overflow;
+  bool refers; /* some reference looks at what a group captured */
 } regex_Parser;
 
 static inline bool regex_at_end(const regex_Parser *p) {
@@ -60,8 +65,16 @@ void regex_emit(regex_Parser *p, const char *text, size_t n);
 void regex_emit_text(regex_Parser *p, const char *text);
 void regex_emit_number(regex_Parser *p, size_t n);
 
+/* Writes a meter, a callout that counts what a match costs (regex.c); `kind` is
+** its number.  A plain one that follows a meter is left out. */
+void regex_emit_meter(regex_Parser *p, size_t kind);
+
 /* A character that stands for itself, inside a class or outside. */
 void regex_emit_char(regex_Parser *p, uint32_t c);
+
+/* Notes that a class has so many members.  Where case is ignored, compiling
+** looks at every one, so their sum is limited. */
+void regex_note_members(regex_Parser *p, size_t n);
 
 /* Members of a class, without surrogates: UTF-8 has none. */
 void regex_emit_range(regex_Parser *p, uint32_t low, uint32_t high);

@@ -4,6 +4,8 @@
 
 #include "base/utf8.h"
 
+#define MAX_FOLDED 0x2000000 /* about 100 ms in PCRE2 */
+
 bool regex_fail(regex_Parser *p, const char *message, size_t offset) {
   p->problem->message = message;
   p->problem->offset = offset;
@@ -52,12 +54,19 @@ void regex_emit_char(regex_Parser *p, uint32_t c) {
   regex_emit(p, text, n);
 }
 
+void regex_note_members(regex_Parser *p, size_t n) {
+  if (!p->ignore_case || p->to->out == NULL) return;
+  p->folded += n;
+  if (p->folded > MAX_FOLDED) p->overflow = true;
+}
+
 void regex_emit_range(regex_Parser *p, uint32_t low, uint32_t high) {
   if (regex_is_surrogate(low) && regex_is_surrogate(high)) return;
   if (low < 0xD800 && high > 0xDFFF) {
     regex_emit_range(p, low, 0xD7FF);
     low = 0xE000;
   }
+  regex_note_members(p, high - low);
   if (regex_is_surrogate(low)) low = 0xE000;
   if (regex_is_surrogate(high)) high = 0xD7FF;
   regex_emit_char(p, low);
@@ -74,6 +83,15 @@ void regex_emit_number(regex_Parser *p, size_t n) {
     n /= 10;
   } while (n > 0);
   regex_emit(p, digits + i, sizeof(digits) - i);
+}
+
+void regex_emit_meter(regex_Parser *p, size_t kind) {
+  if (p->to->out == NULL || p->overflow) return;
+  if (kind == REGEX_METER_SOME && p->metered == p->to->out->len) return;
+  regex_emit_text(p, "(?C");
+  regex_emit_number(p, kind);
+  regex_emit_text(p, ")");
+  p->metered = p->to->out->len;
 }
 
 /* ---- characters ---- */
@@ -245,6 +263,8 @@ bool regex_scan_groups(regex_Parser *p) {
   while (!regex_at_end(p)) {
     int c = (unsigned char)p->s[p->pos++];
     if (c == '\\') {
+      c = regex_peek(p, 0);
+      if (c == 'k' || (c >= '1' && c <= '9')) p->refers = true;
       if (!regex_at_end(p)) p->pos++;
     } else if (c == '[' || c == ']') {
       in_class = c == '[';

@@ -8,7 +8,6 @@
 #include <stdlib.h>
 #include <string.h>
 
-#include "regex/automaton.h"
 #include "regex/parse.h"
 #include "base/utf8.h"
 
@@ -17,21 +16,36 @@
   (PCRE2_UTF | PCRE2_DOLLAR_ENDONLY | PCRE2_ALT_BSUX |                         \
    PCRE2_ALLOW_EMPTY_CLASS | PCRE2_MATCH_UNSET_BACKREF)
 
-#define MATCH_LIMIT 1000000
-#define DEPTH_LIMIT 100000
-#define HEAP_LIMIT (16 * 1024) /* KiB */
-#define MAX_TRANSLATION (8u << 20)
+#define HEAP_LIMIT (32 * 1024)  /* KiB, without JIT */
+#define JIT_STACK (32u << 20)   /* with it, where the machine's has no room */
+#define JIT_STACK_FIRST 0x10000 /* what is taken of it at once */
+#define MAX_TRANSLATION (1u << 20)
 
-/* Either the automaton or what PCRE2 needs. */
+/* The cost of a match is counted in characters passed. */
+#define STEP_COST 64           /* of a step */
+#define METER_COST 16          /* of a meter: about 5 ns */
+#define SLOW_COST 4            /* times all that without JIT */
+#define WIDE_RANGES 32         /* of a class: one character's cost more */
+#define MATCH_COST (32 << 20)  /* of a match at most, */
+#define MATCH_COST_PER_BYTE 64 /* and of its subject */
+
 struct regex_Regex {
   ops_Alloc alloc;
-  automaton_Automaton *automaton;
   pcre2_general_context *general;
   pcre2_match_context *limits;
   pcre2_code *code;
   pcre2_match_data *match;
   bool jit;
+  int64_t meter, factor; /* cost of a meter; what all cost is multiplied by */
+  uint32_t lookbehind;   /* characters that the longest one looks at */
 };
+
+/* Counts the cost of one match. */
+typedef struct Meter {
+  const regex_Regex *regex;
+  int64_t left;
+  size_t start, last; /* where the match is tried, and was metered last */
+} Meter;
 
 /* PCRE2 frees without telling the size, so each block starts with it. */
 typedef union Header {
@@ -71,14 +85,13 @@ void regex_free(regex_Regex *regex) {
   pcre2_match_context_free(regex->limits);
   pcre2_code_free(regex->code);
   pcre2_general_context_free(regex->general);
-  automaton_free(&regex->alloc, regex->automaton);
   ops_free(&regex->alloc, regex, sizeof(*regex));
 }
 
 /* The source offset of what became the byte `offset` of the translation. */
 static size_t source_offset(const regex_Regex *regex, const char *source,
                             size_t len, size_t offset) {
-  regex_Translation to = {NULL, true, offset, len};
+  regex_Translation to = {NULL, true, 0, offset, len};
   regex_Problem problem;
   buffer_Buffer out;
   buffer_init(&out, regex->alloc, MAX_TRANSLATION);
@@ -105,15 +118,55 @@ static bool compile(regex_Regex *regex, const buffer_Buffer *pattern,
   return regex->code != NULL;
 }
 
-static bool prepare(regex_Regex *regex) {
+/* The characters that may be passed before the next meter. */
+static size_t cost_ahead(const regex_Regex *regex,
+                         const pcre2_callout_block *at) {
+  size_t rest = at->subject_length - at->current_position, most;
+  uint32_t kind = at->callout_number, group = kind - REGEX_METER_GROUP;
+  if (kind == REGEX_METER_LOOKBEHIND) return regex->lookbehind;
+  if (kind < REGEX_METER_REST) {
+    most = (size_t)1 << kind;
+  } else if (kind < REGEX_METER_GROUP || kind == REGEX_METER_MAX) {
+    most = rest;
+  } else if (group < at->capture_top &&
+             at->offset_vector[2 * group] != PCRE2_UNSET) {
+    most = at->offset_vector[2 * group + 1] - at->offset_vector[2 * group];
+  } else {
+    most = 0;
+  }
+  return most < rest ? most : rest;
+}
+
+/* PCRE2 calls this at each meter.  Between two of them it passes a bounded
+** number of terms, and the characters between their positions: a repeat may
+** pass many, but has a meter behind it.  PCRE2's own match limit is of no use:
+** it counts neither such characters nor from one start to the next. */
+static int on_meter(pcre2_callout_block *at, void *ud) {
+  Meter *m = (Meter *)ud;
+  size_t here = at->current_position, passed;
+  if (at->start_match != m->start) m->start = m->last = at->start_match;
+  passed = here > m->last ? here - m->last : m->last - here;
+  m->last = here;
+  if (at->callout_number != REGEX_METER_SOME)
+    passed += cost_ahead(m->regex, at);
+  m->left -= m->regex->meter + (int64_t)passed * m->regex->factor;
+  return m->left < 0 ? PCRE2_ERROR_CALLOUT : 0;
+}
+
+/* `widest` as in regex_Translation. */
+static bool prepare(regex_Regex *regex, size_t widest) {
+  uint32_t captures = 0;
   regex->limits = pcre2_match_context_create(regex->general);
   regex->match = pcre2_match_data_create(1, regex->general);
   if (regex->limits == NULL || regex->match == NULL) return false;
-  pcre2_set_match_limit(regex->limits, MATCH_LIMIT);
-  pcre2_set_depth_limit(regex->limits, DEPTH_LIMIT);
   pcre2_set_heap_limit(regex->limits, HEAP_LIMIT);
   /* Where the process may not make code (hardened systems) it just fails. */
   regex->jit = pcre2_jit_compile(regex->code, PCRE2_JIT_COMPLETE) == 0;
+  pcre2_pattern_info(regex->code, PCRE2_INFO_CAPTURECOUNT, &captures);
+  pcre2_pattern_info(regex->code, PCRE2_INFO_MAXLOOKBEHIND, &regex->lookbehind);
+  regex->factor = regex->jit ? 1 : SLOW_COST;
+  regex->factor *= 1 + (int64_t)(widest / WIDE_RANGES);
+  regex->meter = (METER_COST + (int64_t)captures) * regex->factor;
   return true;
 }
 
@@ -127,7 +180,7 @@ static regex_Regex *regex_new(const ops_Alloc *alloc) {
 
 static bool build(regex_Regex *regex, const char *source, size_t len,
                   char *error, size_t error_size) {
-  regex_Translation to = {NULL, true, SIZE_MAX, 0};
+  regex_Translation to = {NULL, true, 0, SIZE_MAX, 0};
   regex_Problem problem = {"out of memory", 0};
   buffer_Buffer out;
   int code = 0;
@@ -137,21 +190,16 @@ static bool build(regex_Regex *regex, const char *source, size_t len,
   buffer_init(&out, regex->alloc, MAX_TRANSLATION);
   to.out = &out;
   ok = regex_parse(&regex->alloc, source, len, &to, &problem);
-  if (ok)
-    regex->automaton = automaton_build(
-        &regex->alloc, out.len > 0 ? (const char *)out.data : "", out.len);
   if (!ok) {
     snprintf(error, error_size, "%s at offset %lu", problem.message,
              (unsigned long)problem.offset);
-  } else if (regex->automaton != NULL) {
-    ok = true;
   } else if (!compile(regex, &out, &code, &offset)) {
     ok = false;
     pcre2_get_error_message(code, (PCRE2_UCHAR *)reason, sizeof(reason));
     offset = source_offset(regex, source, len, offset);
     snprintf(error, error_size, "%s at offset %lu", reason,
              (unsigned long)offset);
-  } else if (!prepare(regex)) {
+  } else if (!prepare(regex, to.widest)) {
     ok = false;
     snprintf(error, error_size, "out of memory");
   }
@@ -171,29 +219,52 @@ regex_Regex *regex_compile(const ops_Alloc *alloc, const char *source,
   return NULL;
 }
 
-int regex_match(const regex_Regex *regex, const char *subject, size_t len) {
-  PCRE2_SPTR text = (PCRE2_SPTR)subject;
-  int found = PCRE2_ERROR_JIT_BADOPTION;
-  if (regex->automaton != NULL)
-    return automaton_match(regex->automaton, subject, len);
-  if (!utf8_valid(subject, len)) return 0;
-  if (regex->jit) {
-    found = pcre2_jit_match(regex->code, text, len, 0, 0, regex->match,
-                            regex->limits);
+/* With a stack of JIT's own, which has far more room. */
+static int match_deeply(const regex_Regex *regex, PCRE2_SPTR text, size_t len) {
+  int found = PCRE2_ERROR_JIT_STACKLIMIT;
+  pcre2_jit_stack *stack =
+      pcre2_jit_stack_create(JIT_STACK_FIRST, JIT_STACK, regex->general);
+  if (stack == NULL) return found;
+  pcre2_jit_stack_assign(regex->limits, NULL, stack);
+  found = pcre2_jit_match(regex->code, text, len, 0, 0, regex->match,
+                          regex->limits);
+  pcre2_jit_stack_assign(regex->limits, NULL, NULL);
+  pcre2_jit_stack_free(stack);
+  return found;
+}
+
+static int match(const regex_Regex *regex, PCRE2_SPTR text, size_t len) {
+  int found;
+  if (!regex->jit)
+    return pcre2_match(regex->code, text, len, 0,
+                       PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT, regex->match,
+                       regex->limits);
+  found = pcre2_jit_match(regex->code, text, len, 0, 0, regex->match,
+                          regex->limits);
+  return found == PCRE2_ERROR_JIT_STACKLIMIT ? match_deeply(regex, text, len)
+                                             : found;
+}
+
+int regex_match(const regex_Regex *regex, const char *subject, size_t len,
+                int64_t *steps) {
+  int64_t most = MATCH_COST + (int64_t)len * MATCH_COST_PER_BYTE;
+  Meter meter = {regex, most - (int64_t)len, 0, 0};
+  int found;
+  if (utf8_valid(subject, len)) {
+    pcre2_set_callout(regex->limits, on_meter, &meter);
+    found = match(regex, (PCRE2_SPTR)subject, len);
+  } else {
+    found = PCRE2_ERROR_NOMATCH;
   }
-  if (found == PCRE2_ERROR_JIT_BADOPTION ||
-      found == PCRE2_ERROR_JIT_STACKLIMIT) {
-    found = pcre2_match(regex->code, text, len, 0,
-                        PCRE2_NO_UTF_CHECK | PCRE2_NO_JIT, regex->match,
-                        regex->limits);
-  }
+  if (meter.left < 0) meter.left = 0;
+  *steps -= (most - meter.left) / STEP_COST;
   if (found >= 0) return 1;
   return found == PCRE2_ERROR_NOMATCH ? 0 : -1;
 }
 
 bool regex_is_valid(const char *source, size_t len) {
   const ops_Alloc alloc = {plain_alloc, NULL};
-  regex_Translation to = {NULL, false, 0, 0};
+  regex_Translation to = {NULL, false, 0, 0, 0};
   regex_Problem problem;
   return regex_parse(&alloc, source, len, &to, &problem);
 }
@@ -210,10 +281,8 @@ static regex_Regex *compile_property(const char *name) {
   memset(&text, 0, sizeof(text));
   text.data = pattern;
   text.len = (size_t)snprintf(pattern, sizeof(pattern), "\\p{%s}", name);
-  if (text.len < sizeof(pattern) && compile(regex, &text, &problem, &offset) &&
-      prepare(regex)) {
+  if (text.len < sizeof(pattern) && compile(regex, &text, &problem, &offset))
     return regex;
-  }
   regex_free(regex);
   return NULL;
 }
@@ -228,7 +297,11 @@ bool regex_has_property(uint32_t c, const char *name) {
   char character[4];
   size_t n = utf8_write(c, character);
   regex_Regex *regex = compile_property(name);
-  bool found = regex != NULL && regex_match(regex, character, n) == 1;
+  bool found = false;
+  if (regex != NULL) regex->match = pcre2_match_data_create(1, regex->general);
+  if (regex != NULL && regex->match != NULL)
+    found = pcre2_match(regex->code, (PCRE2_SPTR)character, n, 0, 0,
+                        regex->match, NULL) >= 0;
   regex_free(regex);
   return found;
 }

@@ -205,7 +205,7 @@ static bool cast_other(cast_Machine *c, const schema_Object *object, int key,
   int32_t i;
   for (i = 0; i < object->patterns; i++) {
     const schema_Pattern *pattern = program_pattern(s, object->pattern + i);
-    if (regex_match(*program_regex(s, pattern->regex), name, len) <= 0)
+    if (check_match(&c->m, *program_regex(s, pattern->regex), name, len) <= 0)
       continue;
     known = true;
     if (count < CAST_VIEWS) nodes[count++] = pattern->node;

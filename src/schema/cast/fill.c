@@ -131,7 +131,8 @@ static void fill_others(Filler *f, const schema_Object *object, int v,
       known = p != NULL && p->declared;
       for (i = 0; i < object->patterns; i++) {
         const schema_Pattern *pattern = program_pattern(s, object->pattern + i);
-        if (regex_match(*program_regex(s, pattern->regex), name, len) <= 0)
+        if (check_match(&f->m, *program_regex(s, pattern->regex), name, len) <=
+            0)
           continue;
         known = true;
         lua_pushvalue(L, walked + 1);

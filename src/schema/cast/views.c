@@ -209,7 +209,7 @@ static void ask_object(cast_Machine *c, const schema_Object *object, bool weak,
   if (known && !weak) add_node(verdict, p->node);
   for (i = 0; i < object->patterns; i++) {
     const schema_Pattern *pattern = program_pattern(s, object->pattern + i);
-    if (regex_match(*program_regex(s, pattern->regex), name, len) <= 0)
+    if (check_match(&c->m, *program_regex(s, pattern->regex), name, len) <= 0)
       continue;
     known = true;
     if (!weak) add_node(verdict, pattern->node);

@@ -70,20 +70,14 @@ static bool has_characters(const char *s, size_t len, size_t n) {
   return count >= n;
 }
 
-static inline bool check_regex(check_Machine *m, const regex_Regex *regex,
-                               const char *s, size_t len) {
-  int match = regex_match(regex, s, len);
-  if (match < 0) return check_too_deep(m);
-  return match > 0;
-}
-
 bool check_text_op(check_Machine *m, const schema_Op *op, const char *s,
                    size_t len) {
   switch (op->code) {
   case CODE_MIN_LENGTH: return has_characters(s, len, op->u.n);
   case CODE_MAX_LENGTH:
     return len <= op->u.n || schema_text_length(s, len) <= op->u.n;
-  case CODE_PATTERN: return check_regex(m, *program_regex(m->s, op->a), s, len);
+  case CODE_PATTERN:
+    return check_match(m, *program_regex(m->s, op->a), s, len) > 0;
   default: return op->u.format(s, len);
   }
 }
@@ -130,7 +124,7 @@ static inline bool check_length(check_Machine *m, const schema_Node *n, int v) {
 static COLD bool check_pattern(check_Machine *m, const schema_Node *n, int v) {
   size_t len;
   const char *s = lua_tolstring(m->L, v, &len);
-  return check_regex(m, n->pattern, s, len);
+  return check_match(m, n->pattern, s, len) > 0;
 }
 
 /* An interned string is what has its address. */

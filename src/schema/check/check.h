@@ -73,6 +73,14 @@ static inline bool check_step(check_Machine *m) {
   return --m->left > 0 || check_go_on(m);
 }
 
+/* As regex_match, within the machine's steps: -1 when a limit was reached. */
+static inline int check_match(check_Machine *m, const regex_Regex *regex,
+                              const char *s, size_t len) {
+  int found = check_step(m) ? regex_match(regex, s, len, &m->left) : -1;
+  if (found < 0) check_too_deep(m);
+  return found;
+}
+
 /* Room for `n` more values above m->top: asked for in blocks. */
 static inline bool check_reserve(check_Machine *m, int n) {
   if (m->top + n <= m->room) return true;

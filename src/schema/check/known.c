@@ -25,8 +25,8 @@ static bool object_knows(check_Machine *m, const schema_Object *object,
   if ((p != NULL && p->declared) || object->additional >= 0) return true;
   for (i = 0; i < object->patterns; i++) {
     const schema_Pattern *pattern = program_pattern(m->s, object->pattern + i);
-    if (regex_match(*program_regex(m->s, pattern->regex), q->name, q->len) > 0)
-      return true;
+    if (check_match(m, *program_regex(m->s, pattern->regex), q->name, q->len))
+      return true; /* or too costly: m->too_deep says so */
   }
   return false;
 }

@@ -154,8 +154,8 @@ static bool check_member(check_Machine *m, const schema_Object *object, int key,
   }
   for (i = 0; i < object->patterns; i++) {
     const schema_Pattern *pattern = program_pattern(m->s, object->pattern + i);
-    int match = regex_match(*program_regex(m->s, pattern->regex), name, len);
-    if (match < 0) return check_too_deep(m);
+    int match = check_match(m, *program_regex(m->s, pattern->regex), name, len);
+    if (match < 0) return false;
     if (match == 0) continue;
     known = true;
     if (!check_step(m) || !check_inner(m, pattern->node, key + 1, t))

@@ -2,6 +2,8 @@
 #include "schema/compile/state.h"
 #include "schema/program/value.h"
 
+#define COMPILE_STEPS 4000000 /* about 50 ms */
+
 schema_Op *compile_op(compile_State *c, schema_Code code, schema_KeywordId id) {
   schema_Schema *s = c->s;
   schema_Op *op = program_op(
@@ -300,23 +302,28 @@ static uint16_t type_mask(const compile_State *c) {
   return mask;
 }
 
-/* Does a pattern have a say in a property that is declared? */
-static bool has_overlap(const schema_Schema *s, const schema_Object *object) {
+/* Does a pattern have a say in a property that is declared?  Yes as well when
+** it takes too many steps to find out: casting then goes the way for both. */
+static bool has_overlap(compile_State *c, const schema_Object *object) {
+  const schema_Schema *s = c->s;
   int32_t i, j;
   for (i = 0; i < object->patterns; i++) {
     const schema_Pattern *pattern = program_pattern(s, object->pattern + i);
     const regex_Regex *regex = *program_regex(s, pattern->regex);
     for (j = 0; regex != NULL && j < object->count; j++) {
       const schema_Property *p = program_property(s, object->first + j);
-      if (p->declared && regex_match(regex, p->name, p->len) > 0) return true;
+      if (!p->declared) continue;
+      if (c->steps < 0 || regex_match(regex, p->name, p->len, &c->steps) != 0)
+        return true;
     }
   }
   return false;
 }
 
-static bool has_merging(const schema_Schema *s, const schema_Node *n) {
+static bool has_merging(compile_State *c, const schema_Node *n) {
+  const schema_Schema *s = c->s;
   int32_t i;
-  if (n->object >= 0 && has_overlap(s, program_object(s, n->object)))
+  if (n->object >= 0 && has_overlap(c, program_object(s, n->object)))
     return true;
   for (i = n->objects; i < n->end; i++) {
     switch (program_op(s, i)->code) {
@@ -362,7 +369,7 @@ static void compile_node(compile_State *c, int32_t node) {
   to->end = (int32_t)ops->count;
   to->simple = to->end == to->strings;
   to->accepts_all = to->simple && to->types == TYPE_ANY;
-  to->merges = has_merging(c->s, to);
+  to->merges = has_merging(c, to);
   if (c->k[KEYWORD_DEFAULT] != NULL)
     to->default_value = c->k[KEYWORD_DEFAULT]->value;
 }
@@ -390,6 +397,7 @@ void compile_program(lua_State *L, schema_Schema *s, tree_Tree *t, int32_t root,
   c.s = s;
   c.t = t;
   c.formats = formats;
+  c.steps = COMPILE_STEPS;
   c.true_node = n;
   s->root = root;
   schema_vector_add(L, &s->alloc, &s->nodes, sizeof(schema_Node),

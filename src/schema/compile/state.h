@@ -17,7 +17,8 @@ typedef struct compile_State {
   const tree_Keyword *k[KEYWORD_COUNT]; /* of the node at hand */
   int32_t node;
   int32_t true_node;
-  bool formats; /* formats assert, whatever the dialect says */
+  int64_t steps; /* left for matching patterns with names (regex.h) */
+  bool formats;  /* formats assert, whatever the dialect says */
 } compile_State;
 
 /* Adds an instruction to the node at hand; valid until the next is added. */

@@ -7,6 +7,10 @@
 #define ISSUE_STEPS 1000
 #define LOOK_STEPS 10
 
+#define TOO_COSTLY "too costly to match"
+#define NO_ANSWER                                                              \
+  "cannot be checked within the limits of depth, steps and patterns"
+
 static const schema_Location *location_of(const void *schema, int32_t node) {
   return &program_node((const schema_Schema *)schema, node)->location;
 }
@@ -33,6 +37,22 @@ void issue_add(issue_List *list, int32_t node, schema_KeywordId keyword) {
     ops_rawseti(L, list->issues, (size_t)++list->count);
   }
   lua_settop(L, message - 1);
+}
+
+static void add_plain(issue_List *list, int32_t node, const char *message) {
+  lua_pushstring(list->m.L, message);
+  lua_pushnil(list->m.L);
+  issue_add(list, node, KEYWORD_NONE);
+}
+
+/* One limit that was reached is no reason not to look further; another is. */
+static bool takes_step(issue_List *list, int32_t node) {
+  check_resume(&list->m);
+  list->m.left -= LOOK_STEPS;
+  if (check_step(&list->m)) return true;
+  add_plain(list, node, "takes too many steps to check");
+  list->limit = list->count;
+  return false;
 }
 
 /* Goes on at a member: the item `index`, or the one called `name`. */
@@ -156,6 +176,15 @@ static void add_unknown(issue_List *list, int32_t node,
   add_at(list, node, keyword, v, name->s, name->len);
 }
 
+/* Nobody can say whether the pattern has a say in the member. */
+static void add_costly(issue_List *list, int32_t node, int v,
+                       const value_Name *name) {
+  check_resume(&list->m);
+  lua_pushliteral(list->m.L, "its name is " TOO_COSTLY);
+  lua_pushnil(list->m.L);
+  add_at(list, node, KEYWORD_PATTERN_PROPERTIES, v, name->s, name->len);
+}
+
 /* A member that `properties` may not know: patterns and the rest. */
 static void collect_other(issue_List *list, int32_t node,
                           const schema_Object *object, int v,
@@ -164,10 +193,16 @@ static void collect_other(issue_List *list, int32_t node,
   const schema_Property *p = program_find(s, object, name->s, name->len);
   bool known = p != NULL && p->declared;
   int32_t i;
+  if (object->patterns > 0 && !takes_step(list, node)) return;
   for (i = 0; i < object->patterns; i++) {
     const schema_Pattern *pattern = program_pattern(s, object->pattern + i);
-    if (regex_match(*program_regex(s, pattern->regex), name->s, name->len) <= 0)
-      continue;
+    int match = check_match(&list->m, *program_regex(s, pattern->regex),
+                            name->s, name->len);
+    if (match < 0) {
+      add_costly(list, node, v, name);
+      return;
+    }
+    if (match == 0) continue;
     known = true;
     collect_at(list, pattern->node, v, name->s, name->len, 0, member);
   }
@@ -206,6 +241,7 @@ static void collect_names(issue_List *list, int32_t node, const schema_Op *op,
   add_stray_keys(list, node, v);
   for (i = 0; i < n; i++) {
     lua_pushlstring(L, names[i].s, names[i].len);
+    check_resume(&list->m);
     if (!check_node(&list->m, op->a, top + 2, LUA_TSTRING)) {
       lua_newtable(L);
       list->issues = top + 3;
@@ -269,7 +305,8 @@ static void collect_unevaluated_items(issue_List *list, int32_t node,
   int top = lua_gettop(L);
   for (i = 0; i < n && list->count < list->limit; i++) {
     ops_rawgeti(L, v, i + 1);
-    if (!check_knows_item(&list->m, node, v, i, top + 1))
+    check_resume(&list->m);
+    if (!check_knows_item(&list->m, node, v, i, top + 1) && !list->m.too_deep)
       collect_at(list, op->a, v, NULL, 0, i, top + 1);
     lua_settop(L, top);
   }
@@ -287,8 +324,10 @@ static void collect_unevaluated(issue_List *list, int32_t node,
   size_t n, i;
   value_Name *names = value_sorted_names(L, v, &n);
   for (i = 0; i < n; i++) {
+    check_resume(&list->m);
     if (check_knows_key(&list->m, node, v, names[i].s, names[i].len,
-                        only_misfit))
+                        only_misfit) ||
+        list->m.too_deep)
       continue;
     lua_pushlstring(L, names[i].s, names[i].len);
     lua_rawget(L, v);
@@ -304,7 +343,25 @@ static void collect_unevaluated(issue_List *list, int32_t node,
 static void collect_if(issue_List *list, const schema_Op *op, int v) {
   int t = lua_type(list->m.L, v);
   int32_t node = check_node(&list->m, op->a, v, t) ? op->b : op->c;
+  if (list->m.too_deep) node = op->a; /* which says why there is no answer */
   if (node >= 0) issue_collect(list, node, v, t);
+}
+
+/* An instruction that says yes or no, unless a limit is reached. */
+static void collect_answer(issue_List *list, int32_t node, const schema_Op *op,
+                           int v, uint16_t type) {
+  bool fits = check_op(&list->m, node, op, v, type);
+  if (list->m.too_deep) {
+    check_resume(&list->m);
+    lua_pushstring(list->m.L,
+                   op->code == CODE_PATTERN ? TOO_COSTLY : NO_ANSWER);
+    lua_pushnil(list->m.L);
+  } else if (!fits) {
+    issue_describe(list, op, v, type);
+  } else {
+    return;
+  }
+  issue_add(list, node, (schema_KeywordId)op->keyword);
 }
 
 static void collect_op(issue_List *list, int32_t node, const schema_Op *op,
@@ -335,11 +392,7 @@ static void collect_op(issue_List *list, int32_t node, const schema_Op *op,
     if (type == TYPE_OBJECT)
       collect_unevaluated(list, node, op, v, only_misfit);
     break;
-  default:
-    if (check_op(&list->m, node, op, v, type)) break;
-    issue_describe(list, op, v, type);
-    issue_add(list, node, (schema_KeywordId)op->keyword);
-    break;
+  default: collect_answer(list, node, op, v, type); break;
   }
 }
 
@@ -372,12 +425,6 @@ static void collect_ops(issue_List *list, int32_t node, int v, uint16_t type) {
   collect_run(list, node, n->every, n->end, v, type);
 }
 
-static void add_plain(issue_List *list, int32_t node, const char *message) {
-  lua_pushstring(list->m.L, message);
-  lua_pushnil(list->m.L);
-  issue_add(list, node, KEYWORD_NONE);
-}
-
 static void add_misfit(issue_List *list, int32_t node, int v) {
   const schema_Node *n = program_node(list->m.s, node);
   if (n->is_false) {
@@ -397,24 +444,10 @@ static bool contains_itself(const issue_List *list, int v) {
   return false;
 }
 
-/* One limit that was reached is no reason not to look further; another is. */
-static bool takes_step(issue_List *list, int32_t node) {
-  check_resume(&list->m);
-  list->m.left -= LOOK_STEPS;
-  if (check_step(&list->m)) return true;
-  add_plain(list, node, "takes too many steps to check");
-  list->limit = list->count;
-  return false;
-}
-
 void issue_collect_all(issue_List *list, int v) {
   int32_t root = list->m.s->root;
   issue_collect(list, root, v, lua_type(list->m.L, v));
-  /* Whose limits are reached within `not` fits as far as can be seen. */
-  if (list->count == 0)
-    add_plain(
-        list, root,
-        "cannot be checked within the limits of depth, steps and patterns");
+  if (list->count == 0) add_plain(list, root, NO_ANSWER);
 }
 
 void issue_collect(issue_List *list, int32_t node, int v, int t) {

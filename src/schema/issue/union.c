@@ -161,12 +161,28 @@ static uint16_t all_types(const schema_Schema *s, const schema_Union *u) {
   return types;
 }
 
+/* Goes on at the first branch of which a limit leaves open whether it fits. */
+static bool collect_undecided(issue_List *list, const schema_Union *u, int v) {
+  int t = lua_type(list->m.L, v);
+  int32_t i;
+  for (i = 0; i < u->count; i++) {
+    int32_t branch = *program_link(list->m.s, u->first + i);
+    check_resume(&list->m);
+    check_node(&list->m, branch, v, t);
+    if (!list->m.too_deep) continue;
+    issue_collect(list, branch, v, t);
+    return true;
+  }
+  return false;
+}
+
 void issue_collect_union(issue_List *list, int32_t node, const schema_Op *op,
                          int v, uint16_t type) {
   lua_State *L = list->m.L;
   const schema_Union *u = program_union(list->m.s, op->a);
+  bool fits = check_op(&list->m, node, op, v, type);
   int32_t tagged;
-  if (check_op(&list->m, node, op, v, type)) return;
+  if (list->m.too_deep ? collect_undecided(list, u, v) : fits) return;
   if (op->code == CODE_ONE_OF && add_ambiguous(list, node, op, v)) return;
   tagged = check_tagged_branch(&list->m, u, v);
   if (tagged < 0) tagged = check_hinted_branch(&list->m, u, v);
