@@ -29,6 +29,8 @@ return {
   mcp_server_requests = 64, -- of a server's, answered at once
   concurrency = 16, -- calls of `map` under way at once
   unconsumed_events = 64, -- per subscription
+  unconsumed_bytes = 4 * 1024 * 1024, -- per subscription, of events from a peer that announced no credits
+  consumer_timeout = 20000, -- between two of them, while a connection is not read because there are so many
   oauth_document = 1024 * 1024, -- an answer of an authorization server, or metadata
   oauth_timeout = 30000, -- of one request to it
   oauth_login = 600000, -- a browser on this machine is waited for

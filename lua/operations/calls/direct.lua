@@ -11,6 +11,9 @@ local call_direct = {}
 ---@field send fun(self, name: string, payload: table, peer?: operations.Peer, named?: boolean): boolean?,
 ---  operations.Error?  one event of the call protocol; fails with VALIDATION_ERROR when it cannot be encoded. `named`:
 ---  a request whose id its caller chose
+---@field hold? fun(self, holder: table)  receives nothing more until each holder was released; of a transport that can
+---  have the network hold the other side back
+---@field release? fun(self, holder: table)  one that does not hold does nothing
 ---@field close fun(self)
 ---@field serves? fun(self)  told when the receiver has what it serves
 ---@field offered? fun(self): string[]  the ids of what the other sides serve, where there are many
@@ -18,6 +21,7 @@ local call_direct = {}
 ---@field executor? fun(self): operations.Executor?  in process: what runs a call at once, if anything does
 
 ---@class operations.Receiver
+---@field announced? boolean  what it sends in this program is of one that knows more than the five events
 ---@field event fun(event: any, peer: operations.Peer): boolean?  from elsewhere, unchecked; false: refused
 ---@field deliver fun(name: string, payload: table, peer: operations.Peer)  made by a call map of this program
 ---@field offers? fun(): string[]  set by who serves calls: the ids of what it serves
@@ -37,14 +41,14 @@ local call_direct = {}
 ---@field identity? operations.Identity  whom the transport authenticated
 ---@field attempt? integer  above 1: its request may have been begun before
 ---@field vouches? boolean  the identity in its requests is to be believed: it authenticates for others
-
-local vouching = { vouches = true } ---@type operations.Peer
+---@field announced? boolean  it knows more than the five events and their fields; learned from its first request, too
 
 local Direct = {}
 Direct.__index = Direct
 
 function Direct:open(receiver)
   self._receiver = receiver
+  self._peer.announced = receiver.announced
 end
 
 local function closed()
@@ -57,7 +61,7 @@ function Direct:send(name, payload)
   if not receiver then
     return closed()
   end
-  receiver.deliver(name, payload, vouching)
+  receiver.deliver(name, payload, self._peer)
   return true
 end
 
@@ -81,11 +85,15 @@ function Direct:close()
   end
 end
 
+local function new()
+  return setmetatable({ _peer = { vouches = true } }, Direct)
+end
+
 --- Two ends that are connected with each other.
 ---@return operations.Transport
 ---@return operations.Transport
 function call_direct.pair()
-  local one, other = setmetatable({}, Direct), setmetatable({}, Direct)
+  local one, other = new(), new()
   one._other, other._other = other, one
   return one, other
 end
@@ -93,7 +101,7 @@ end
 --- One end that is connected with itself.
 ---@return operations.Transport
 function call_direct.loop()
-  local self = setmetatable({}, Direct)
+  local self = new()
   self._other = self
   return self
 end

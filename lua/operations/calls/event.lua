@@ -102,19 +102,54 @@ function call_event.ttl(deadline)
   return deadline and math.max(0, deadline - core.now())
 end
 
+--- Does who sent this payload of a request announce that it knows more than the five events and their fields? Then it
+--- takes `seq`, `retryable` and `mayHaveRun`, too.
+---@param payload table
+---@return boolean
+function call_event.announces(payload)
+  return payload.credit ~= nil or payload.ttl ~= nil
+end
+
+local ENTRY = 32 -- bytes of a key and its value, about
+
+-- How many bytes of memory a value takes, about.
+local function weight(value, seen)
+  if type(value) == "string" then
+    return #value
+  elseif type(value) ~= "table" or seen[value] then
+    return 0
+  end
+  seen[value] = true
+  local bytes = 2 * ENTRY
+  for key, item in next, value do
+    bytes = bytes + ENTRY + weight(key, seen) + weight(item, seen)
+  end
+  return bytes
+end
+
+--- How many bytes of memory an envelope takes while it is kept, about.
+---@param envelope operations.Envelope
+---@return integer
+function call_event.weight(envelope)
+  return weight(envelope, {})
+end
+
 --- Makes the `call.error` payload of an error object.
 ---@param request_id string
 ---@param err operations.Error
+---@param plain? boolean  for a peer that announced nothing
 ---@return table
-function call_event.failure(request_id, err)
-  return {
+function call_event.failure(request_id, err, plain)
+  local payload = {
     requestId = request_id,
     code = err.code ~= "" and err.code or "UNKNOWN_ERROR",
     message = err.message,
     details = err.details,
-    retryable = err.retryable,
-    mayHaveRun = err.mayHaveRun,
   }
+  if not plain then
+    payload.retryable, payload.mayHaveRun = err.retryable, err.mayHaveRun
+  end
+  return payload
 end
 
 local REASON = 4096 -- bytes

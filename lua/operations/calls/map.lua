@@ -120,7 +120,7 @@ function CallMap:call(id, input, options)
 end
 
 --- Subscribes to an operation on the other side. The events are pulled: not more than `window` of them are ever under
---- way.
+--- way, or `unconsumed_bytes` of them are kept when the other side announces no credits.
 ---@param id string
 ---@param input? any
 ---@param options? operations.CallOptions
@@ -130,7 +130,7 @@ function CallMap:subscribe(id, input, options)
   call_options.check(id, options, "subscribe")
   local payload = call_options.request(id, input, options)
   payload.credit = math.min(options and options.window or limits.unconsumed_events, MOST)
-  local entry = call_pending.subscription(self, payload, options and options.resubscribe)
+  local entry = call_pending.subscription(self, payload, options)
   send(self, payload, entry, options)
   if entry.err and not entry.ran then
     return nil, entry.err

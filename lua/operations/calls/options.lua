@@ -19,6 +19,11 @@ local none = {}
 ---@field timeout? integer  ms; the earlier of the two counts. Default over a wire: 60 s for calls
 ---@field idleTimeout? integer  subscriptions: ms that may pass without an event
 ---@field window? integer  subscriptions: how many unconsumed events may be under way, default 64
+---@field unconsumed_bytes? integer  subscriptions to a peer that announced no credits: how many bytes of unconsumed
+---  events are kept, about, default 4 MiB. Then a WebSocket is read no further until some are consumed; where nothing
+---  can hold the peer back, the subscription ends with EXECUTION_ERROR
+---@field consumer_timeout? integer  ms, default 20,000: when nothing is consumed for so long while the connection is
+---  not read, the subscription ends with EXECUTION_ERROR, and what else goes over the connection goes on
 ---@field resubscribe? boolean  subscriptions: start again, from the beginning, when a lost connection is there again
 ---@field identity? operations.Identity
 ---@field metadata? table
@@ -26,14 +31,17 @@ local none = {}
 
 local kinds = {
   requestId = "string", parentRequestId = "string", deadline = "number", timeout = "number", idleTimeout = "number",
-  window = "number", identity = "table", metadata = "table", traceparent = "string",
+  window = "number", unconsumed_bytes = "number", consumer_timeout = "number",
+  identity = "table", metadata = "table", traceparent = "string",
   resubscribe = "boolean",
 }
+
+local whole = { window = true, unconsumed_bytes = true, consumer_timeout = true }
 
 local function fits(key, value)
   if key == "requestId" then
     return call_event.is_id(value), "1 to 256 characters"
-  elseif key == "window" then -- any number of them: math.huge
+  elseif whole[key] then -- any number of them: math.huge
     return value >= 1 and (value % 1 == 0 or value == math.huge), "a whole number from 1 on"
   elseif kinds[key] == "number" then -- NaN would be the time of all who wait
     return value > -math.huge, "a number"

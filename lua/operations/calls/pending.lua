@@ -2,6 +2,7 @@
 local call_event = require("operations.calls.event")
 local core = require("operations.core")
 local errors = require("operations.base.error")
+local limits = require("operations.base.limits")
 local scheduler = require("operations.task.scheduler")
 local task_loops = require("operations.task.loops")
 local task_wait = require("operations.task.wait")
@@ -127,7 +128,53 @@ Here.give_up = Here.fail
 local Stream = setmetatable({}, { __index = Pending })
 Stream.__index = Stream
 
+-- Lets the transport receive again.
+local function release(self)
+  if self.held then
+    self.held = nil
+    if self.watch then
+      self.watch()
+      self.watch = nil
+    end
+    self.map._transport:release(self)
+  end
+end
+
+-- What waits behind these events on the connection does not wait for ever: the consumer must go on, if slowly.
+local function expect_progress(self)
+  self.progress = false
+  if self.consumer_timeout == math.huge then
+    return
+  end
+  self.watch = scheduler.host().timer(self.consumer_timeout, function()
+    if self.progress then
+      return expect_progress(self)
+    end
+    self:give_up(errors.new("EXECUTION_ERROR", ("%s: nothing was consumed for %d ms while %d bytes of events from a "
+      .. "peer without credits held up the connection"):format(self.operation, self.consumer_timeout, self.kept)))
+  end)
+end
+
+-- Counts an event of a peer that announced no credits and cannot be told to wait. The transport holds it back, if it
+-- can, once there are too many bytes.
+local function keep(self, envelope)
+  local transport, bytes = self.map._transport, call_event.weight(envelope)
+  if not transport.hold and self.kept > 0 and self.kept + bytes > self.unconsumed_bytes then
+    return self:give_up(errors.new("EXECUTION_ERROR", ("%s: more than %d bytes of events from a peer without credits "
+      .. "are unconsumed (unconsumed_bytes)"):format(self.operation, self.unconsumed_bytes)))
+  end
+  self.kept, self.weights[self.last + 1] = self.kept + bytes, bytes
+  if not self.held and self.kept > self.unconsumed_bytes then
+    self.held = true
+    transport:hold(self)
+    expect_progress(self)
+  end
+end
+
 function Stream:notify()
+  if self.ended then
+    release(self)
+  end
   local waiting = self.wake
   if waiting then
     self.wake = nil
@@ -159,15 +206,19 @@ end
 --- A subscription: ends at its `call.completed`, or its failure.
 ---@param map operations.CallMap
 ---@param payload table
----@param resubscribe? boolean
-function call_pending.subscription(map, payload, resubscribe)
+---@param options? operations.CallOptions
+function call_pending.subscription(map, payload, options)
   return setmetatable({
-    payload = payload, resubscribe = resubscribe,
+    payload = payload, resubscribe = options and options.resubscribe,
+    unconsumed_bytes = options and options.unconsumed_bytes or limits.unconsumed_bytes,
+    consumer_timeout = options and options.consumer_timeout or limits.consumer_timeout,
     id = payload.requestId, map = map, deadline = payload.deadline, operation = payload.operationId,
     idle = payload.idleTimeout, window = payload.credit,
     first = 1, last = 0, -- of the queue, which is the array part
     consumed = 0, -- since credit was last given
     seq = 0,
+    announced = false, -- the other side counts events, so that it takes credits
+    weights = {}, kept = 0, -- bytes of each event that came without a number, and of all that are unconsumed
   }, Stream)
 end
 
@@ -178,12 +229,20 @@ function Stream:respond(payload)
   elseif seq and seq > self.seq + 1 then
     return self:give_up(errors.new("TRANSPORT_LOST", ("%s: event %d follows event %d"):format(self.operation, seq,
       self.seq), { seq = seq, expected = self.seq + 1 }))
-  elseif self.last - self.first + 1 >= self.window then
+  elseif seq and self.last - self.first + 1 >= self.window then
     return self:give_up(errors.new("EXECUTION_ERROR",
       ("%s: the other side sent more than the %d events it may"):format(self.operation, self.window)))
   end
-  self.seq = seq or self.seq + 1
-  self.ran, self.last = true, self.last + 1
+  self.ran = true
+  if seq then
+    self.seq, self.announced = seq, true
+  else
+    keep(self, payload.output)
+    if self.ended then
+      return
+    end
+  end
+  self.last = self.last + 1
   self[self.last] = payload.output
   self:notify()
 end
@@ -197,7 +256,8 @@ end
 ---@return table payload
 function Stream:restart()
   local payload = self.payload
-  self.id, self.seq, self.consumed = core.random_id(), 0, 0
+  release(self)
+  self.id, self.seq, self.consumed, self.announced = core.random_id(), 0, 0, false
   payload.requestId = self.id
   payload.credit = math.max(1, self.window - (self.last - self.first + 1))
   payload.ttl = call_event.ttl(self.deadline)
@@ -208,8 +268,15 @@ end
 local function take(self)
   local envelope = self[self.first]
   self[self.first] = nil
+  local bytes = self.weights[self.first]
+  if bytes then
+    self.weights[self.first], self.kept, self.progress = nil, self.kept - bytes, true
+    if self.kept <= self.unconsumed_bytes then
+      release(self)
+    end
+  end
   self.first, self.consumed = self.first + 1, self.consumed + 1
-  if not self.ended and self.consumed * 2 >= self.window then
+  if self.announced and not self.ended and self.consumed * 2 >= self.window then
     local n = self.consumed
     self.consumed = 0
     self.map._transport:send("call.credit", { requestId = self.id, n = n })
@@ -279,7 +346,7 @@ function Handle:close()
   for i = stream.first, stream.last do
     stream[i] = nil
   end
-  stream.first = stream.last + 1
+  stream.first, stream.weights, stream.kept = stream.last + 1, {}, 0
 end
 
 --- `for envelope in subscription do`: raises the error object when it failed.

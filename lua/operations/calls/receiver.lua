@@ -24,9 +24,10 @@ local function pending(self, payload)
 end
 
 -- Whoever made a request waits for an answer, also to one that cannot be understood.
-local function answer(self, id, err, peer)
+local function answer(self, payload, err, peer)
+  local plain = not (peer.announced or call_event.announces(payload))
   err.retryable, err.mayHaveRun = false, false
-  self._transport:send("call.error", call_event.failure(id, err), peer)
+  self._transport:send("call.error", call_event.failure(payload.requestId, err, plain), peer)
 end
 
 local arrivals = {}
@@ -37,7 +38,7 @@ arrivals["call.requested"] = function(self, payload, peer)
   if there then
     local err = errors.new("VALIDATION_ERROR", ("call.requested: %s is being served already"):format(id))
     if there.peer ~= peer then -- another's, who chose the same id
-      answer(self, id, err, peer)
+      answer(self, payload, err, peer)
     end
     return refuse(self, err)
   end
@@ -140,12 +141,13 @@ end
 ---@return operations.Receiver
 function call_receiver.new(map)
   return {
+    announced = true,
     event = function(event, peer)
       local name, payload = check(event)
       if not name then
         local id = call_event.id_of_request(event)
         if id and not map._requests[id] then
-          answer(map, id, payload, peer)
+          answer(map, event.payload, payload, peer)
         end
         return refuse(map, payload)
       end

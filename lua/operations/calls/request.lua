@@ -20,7 +20,8 @@ local call_request = {}
 ---@field attempt? integer  as the transport counts
 ---@field peer operations.Peer
 ---@field streams? boolean  set by who serves it: a response does not end it
----@field credit? integer  how many events may still be sent; nil: no limit was asked for
+---@field credit? integer  how many events may still be sent; nil: the transport alone holds them back
+---@field plain boolean  its peer announced nothing: it gets the five events, and no further fields
 ---@field ended? boolean
 ---@field on_abort? fun(err: operations.Error, request: operations.Request)  set by who serves it
 ---@field worker? operations.Task  which runs it, set by who serves it
@@ -53,8 +54,10 @@ function call_request.new(map, payload, peer)
     credit = payload.credit,
     seq = 0,
     map = map,
+    plain = not (peer.announced or call_event.announces(payload)),
     streams = nil, on_abort = nil, ended = nil, worker = nil, parentRequestId = nil, -- room for what comes
   }, Request)
+  peer.announced = not self.plain
   self.parentRequestId = payload.parentRequestId
   if metadata then
     self.metadata = metadata
@@ -103,9 +106,13 @@ local function event(self, envelope)
   elseif self.ended then
     return ended(self)
   end
-  self.seq = self.seq + 1
+  local payload = { requestId = self.id, output = envelope }
+  if not self.plain then
+    self.seq = self.seq + 1
+    payload.seq = self.seq
+  end
   self.credit = self.credit and self.credit - 1
-  return self:send("call.responded", { requestId = self.id, output = envelope, seq = self.seq })
+  return self:send("call.responded", payload)
 end
 
 --- Sends a response: the answer of a call, one event of a subscription, for which it waits while the consumer has no
@@ -127,7 +134,7 @@ function Request:respond(envelope)
   if not ok and err.code == "VALIDATION_ERROR" then -- it cannot be encoded: the caller must hear of it
     finish(self)
     self:send("call.error", call_event.failure(self.id, errors.new("EXECUTION_ERROR",
-      ("%s: the result cannot be sent: %s"):format(self.operationId, err.message))))
+      ("%s: the result cannot be sent: %s"):format(self.operationId, err.message)), self.plain))
   end
   return ok, err
 end
@@ -154,7 +161,7 @@ function Request:fail(err)
     return ended(self)
   end
   finish(self)
-  local payload = call_event.failure(self.id, err)
+  local payload = call_event.failure(self.id, err, self.plain)
   local ok, problem = self:send("call.error", payload)
   for _, plainer in ipairs(without) do
     if ok or problem.code ~= "VALIDATION_ERROR" then

@@ -38,14 +38,15 @@ end
 
 local ends = { ["call.completed"] = true, ["call.error"] = true, ["call.aborted"] = true }
 
-local function is_end(name, payload)
-  return ends[name] or name == "call.responded" and payload.seq == nil
+-- `streams`: it is known to be a subscription, also when its events are not numbered.
+local function is_end(name, payload, streams)
+  return ends[name] or name == "call.responded" and payload.seq == nil and not streams
 end
 
 local function peer_of(self, node)
   local peer = node.peer
   if not peer then
-    peer = { node = node, vouches = self._vouches }
+    peer = { node = node, vouches = self._vouches, announced = true } -- it speaks what only nodes of ours do
     node.peer = peer
   end
   return peer
@@ -73,7 +74,7 @@ function Fast:take(event, payload)
       node.serving[id] = nil
     elseif nodes:of(id) ~= node and event.type ~= "call.credit" then
       return self._receiver.event(false, {}) -- an answer from somebody who was not asked
-    elseif is_end(event.type, payload) then
+    elseif is_end(event.type, payload, nodes:streams(id)) then
       nodes:release(id)
     end
   end
@@ -145,7 +146,7 @@ local function gather(self, node, text, request)
 end
 
 local function assign(self, node, payload, text)
-  self._presence.nodes:assign(payload.requestId, node)
+  self._presence.nodes:assign(payload.requestId, node, payload.credit ~= nil)
   gather(self, node, text, payload)
 end
 

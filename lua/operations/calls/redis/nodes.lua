@@ -7,7 +7,7 @@ local redis_nodes = {}
 ---@field silence integer  how often it was looked after since it last said something
 ---@field version integer  of what it offers; -1: not known yet
 ---@field offers table<string, boolean>  operation ids
----@field requests table<string, boolean>  of ours that it works on, by id
+---@field requests table<string, "call"|"stream">  of ours that it works on, by id
 ---@field load integer  how many
 ---@field serving table<string, boolean>  of its that we work on, by id
 ---@field peer? operations.Peer  who makes its requests
@@ -81,11 +81,22 @@ function Nodes:offered()
 end
 
 --- A request of ours is on its way to a node.
-function Nodes:assign(request_id, node)
+---@param request_id string
+---@param node operations.RedisNode
+---@param streams? boolean  it is a subscription
+function Nodes:assign(request_id, node, streams)
   self._of_request[request_id] = node
   if not node.requests[request_id] then
-    node.requests[request_id], node.load = true, node.load + 1
+    node.requests[request_id], node.load = streams and "stream" or "call", node.load + 1
   end
+end
+
+--- Is it a subscription of ours that is under way?
+---@param request_id string
+---@return boolean
+function Nodes:streams(request_id)
+  local node = self._of_request[request_id]
+  return node ~= nil and node.requests[request_id] == "stream"
 end
 
 --- The node that works on a request of ours.

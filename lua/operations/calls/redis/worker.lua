@@ -151,7 +151,7 @@ local function start(self, job)
     payload.deadline = nil
   end
   local taken = self._receiver.event({ type = "call.requested", payload = payload }, { job = job,
-    attempt = job.attempt, vouches = self._vouches })
+    attempt = job.attempt, vouches = self._vouches, announced = true })
   if taken == false then
     refuse(self, job, "VALIDATION_ERROR", "the request is not one of the call protocol")
   end

@@ -90,14 +90,12 @@ end
 local take
 
 -- A peer that asks on and on and reads no answers is itself read no further, until it has.
-local function hold(self)
-  self._stream:pause()
+local function await_reader(self)
+  self:hold(self)
   task.detach(function()
     self._stream:write("") -- waits for room
     self._owed = 0
-    if not self._lost then
-      take(self)
-    end
+    self:release(self)
   end)
 end
 
@@ -121,7 +119,9 @@ local function on_bytes(self, bytes, err)
     lose(self, self._closing and "closed" or "protocol", self._closing
       or "the other side broke the rules of WebSocket", limits.close_grace)
   elseif self._owed > limits.send_queue and not self._lost then
-    hold(self)
+    await_reader(self)
+  elseif next(self._holders) ~= nil then
+    self._stream:pause()
   end
 end
 
@@ -137,7 +137,9 @@ local function watch(self)
     if self._silent >= 2 then
       return lose(self, "timeout", ("nothing came for %d ms"):format(2 * self._interval))
     end
-    self._silent = self._silent + 1
+    if next(self._holders) == nil or self._holders[self] then -- what other holders wait for is no silence
+      self._silent = self._silent + 1
+    end
     local bytes = self._codec:ping()
     if bytes then
       self._stream:offer(bytes, true)
@@ -161,6 +163,7 @@ function websocket_connection.new(stream, server, peer, options)
     _max_message = max_message,
     _interval = options.ping_interval or limits.ping_interval,
     _silent = 0,
+    _holders = {}, -- those for whom nothing is received
     _owed = 0, -- bytes of answers that are queued beyond what there is room for
   }, Connection)
 end
@@ -179,6 +182,33 @@ function Connection:start(rest)
   if not self._lost then
     take(self)
   end
+end
+
+--- Receives nothing more until each holder was released; TCP holds the other side back.
+---@param holder table
+function Connection:hold(holder)
+  self._holders[holder] = true
+  if not self._taking and not self._lost then
+    self._stream:pause()
+  end
+end
+
+--- Receives again when this was the last holder.
+---@param holder table
+function Connection:release(holder)
+  if not self._holders[holder] then
+    return
+  end
+  self._holders[holder] = nil
+  if self._taking or self._resume then
+    return
+  end
+  self._resume = scheduler.host().timer(0, function() -- not in the task of a consumer: who takes what comes cannot wait
+    self._resume = nil
+    if next(self._holders) == nil and not self._lost then
+      take(self)
+    end
+  end)
 end
 
 function Connection:send(name, payload)

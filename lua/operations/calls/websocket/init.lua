@@ -148,6 +148,16 @@ function Spoke:send(name, payload)
   return nil, err
 end
 
+function Spoke:hold(holder)
+  self._connection:hold(holder) -- from which it receives just now
+end
+
+function Spoke:release(holder)
+  if self._connection then
+    self._connection:release(holder)
+  end
+end
+
 function Spoke:close()
   self._closed = true
   if self._retrying then
