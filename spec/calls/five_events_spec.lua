@@ -140,6 +140,23 @@ for name, connect in pairs(sides) do
       end)
     end)
 
+    it("hears once that a call took its first event", function()
+      run(function(peer, map)
+        peer.serve = function(payload)
+          peer:burst(payload.requestId, 100)
+        end
+        assert.equal(1, assert(map:call("a.stream")).data.n)
+        eventually(function()
+          return peer.sent == 100 and map:counted().late == 100
+        end)
+        eventually(function()
+          return peer.counts["call.aborted"]
+        end)
+        assert.same({ ["call.requested"] = 1, ["call.aborted"] = 1 }, peer.counts)
+        assert.same({}, peer.strange)
+      end)
+    end)
+
     it("is sent an abort when its consumer stops", function()
       run(function(peer, map)
         peer.serve = function(payload)

@@ -15,6 +15,8 @@ local task_loops = require("operations.task.loops")
 
 local call_map = {}
 
+local MOST_STOPPED = 1024 -- ids that are remembered; who goes on after them is told once more
+
 local MOST = 2 ^ 31 -- events of a window; as good as any number of them, which JSON could not say
 
 ---@class operations.CallMap
@@ -40,6 +42,7 @@ function call_map.new(transport, options)
     _log = options and options.log or log.to_stderr,
     _pending = {},
     _requests = {},
+    _stopped = {}, _stops = 0, -- ids of ended requests of which the other side was told, and how many
     _counted = { refused = 0, late = 0, duplicate = 0 },
   }, CallMap)
   self._deadlines = task_deadlines.new(self._pending, expire)
@@ -60,7 +63,7 @@ local function send(self, payload, entry, options)
   elseif self._pending[id] then
     return entry:fail(duplicate(id))
   end
-  self._pending[id] = entry
+  self._pending[id], self._stopped[id] = entry, nil
   local ok, err = self._transport:send("call.requested", payload, nil, options ~= nil and options.requestId ~= nil)
   if not ok and not entry.ended then
     entry:fail(err)
@@ -255,6 +258,18 @@ function CallMap:close()
     self._transport:close()
     self._receiver.lost(errors.new("TRANSPORT_LOST", "the call map was closed"))
   end
+end
+
+--- Tells the other side that nobody waits for a request any more.
+---@param id string
+---@param reason string
+---@param peer? operations.Peer
+function CallMap:_stop(id, reason, peer)
+  if self._stops >= MOST_STOPPED then
+    self._stopped, self._stops = {}, 0
+  end
+  self._stopped[id], self._stops = true, self._stops + 1
+  self._transport:send("call.aborted", call_event.aborted(id, reason), peer)
 end
 
 --- Counts what `counted` tells.

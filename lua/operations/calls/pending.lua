@@ -42,7 +42,7 @@ end
 function Pending:give_up(err)
   if not self.ended then
     finish(self, err)
-    self.map._transport:send("call.aborted", call_event.aborted(self.id, tostring(err)))
+    self.map:_stop(self.id, tostring(err))
   end
 end
 
@@ -76,7 +76,7 @@ function Call:respond(payload)
   self.envelope = payload.output
   finish(self)
   if payload.seq then -- an event of a subscription: there may be more
-    self.map._transport:send("call.aborted", { requestId = self.id, reason = "called once" })
+    self.map:_stop(self.id, "called once")
   end
 end
 

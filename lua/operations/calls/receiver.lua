@@ -50,10 +50,12 @@ arrivals["call.requested"] = function(self, payload, peer)
   request:fail(errors.new("UNAVAILABLE", "this peer serves no operations"))
 end
 
-arrivals["call.responded"] = function(self, payload)
-  local found = pending(self, payload)
+arrivals["call.responded"] = function(self, payload, peer)
+  local found, id = pending(self, payload), payload.requestId
   if found then
     found:respond(payload)
+  elseif payload.seq == nil and not self._stopped[id] then -- of what streams to a call, and does not say so
+    self:_stop(id, "the request has ended", peer)
   end
 end
 
