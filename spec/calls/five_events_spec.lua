@@ -337,7 +337,7 @@ describe("a subscription to a peer of five events on Redis", function()
 
   it("gets 5,000 events in order", function()
     run(function(peer, map)
-      assert.equal(N, consume(assert(map:subscribe("a.stream"))))
+      assert.equal(N, consume(assert(map:subscribe("a.stream", nil, { idleTimeout = 10000 }))))
       assert.same({ ["call.requested"] = 1 }, peer.counts)
       assert.same({ refused = 0, late = 0, duplicate = 0 }, map:counted())
     end)
@@ -345,7 +345,7 @@ describe("a subscription to a peer of five events on Redis", function()
 
   it("ends with an error when more bytes are unconsumed than may be", function()
     run(function(peer, map)
-      local subscription = assert(map:subscribe("a.stream", nil, { unconsumed_bytes = 10000 }))
+      local subscription = assert(map:subscribe("a.stream", nil, { unconsumed_bytes = 10000, idleTimeout = 10000 }))
       eventually(function()
         return peer.sent == N
       end)
