@@ -1,4 +1,4 @@
--- A schema of many keywords is compiled; values are checked and cast. Of its patterns one is for PCRE2.
+-- A schema of many keywords is compiled; values are checked and cast.
 local core = require("operations.core")
 
 local schema = {
