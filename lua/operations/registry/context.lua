@@ -21,6 +21,7 @@ local context = {}
 ---@field env table  `context.env.namespace.name(input)` calls another operation, trusted until this call has ended
 ---@field log fun(level: "debug"|"info"|"warn"|"error", message: string, details: any)
 ---@field emit? fun(value: any)  subscriptions: one event, as `coroutine.yield(value)`
+---@field _running boolean  who runs the handler sets it to false when the call has ended: what it kept loses trust
 ---@field defer? fun(fn: fun())  subscriptions: runs once when the subscription ends, last one first
 local Context = {}
 
@@ -144,12 +145,6 @@ function context.new(given, registry, deadline)
   return setmetatable({
     _registry = registry, _running = true, _given = given, requestId = given.requestId, deadline = deadline,
   }, Context)
-end
-
---- The call has ended: what it kept is trusted no more.
----@param self operations.Context
-function context.finish(self)
-  self._running = false
 end
 
 --- Are calls on behalf of `given` trusted? Those of a handler until its call has ended; the program's own always.

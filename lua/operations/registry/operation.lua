@@ -9,7 +9,6 @@ local specs = require("operations.registry.spec")
 
 local operation = {}
 
-local finish_context = contexts.finish
 local now = core.now
 local trust = core.trust()
 
@@ -243,7 +242,7 @@ function operation.call(self, input, given, registry, trusted)
     ok, value, failure = xpcall(self.handler, on_raise, admitted, context)
   end
   if context then
-    finish_context(context)
+    context._running = false
   end
   if ok and (value ~= nil or failure == nil) then
     return answer(self, value)

@@ -2,7 +2,6 @@
 --- The consumer pulls, so a slow one holds the producer back.
 local argument = require("operations.base.argument")
 local compat = require("operations.base.compat")
-local contexts = require("operations.registry.context")
 local core = require("operations.core")
 local errors = require("operations.base.error")
 local scheduler = require("operations.task.scheduler")
@@ -64,7 +63,7 @@ local function finish(state)
     task_loops.close(state.strand)
   end
   run_deferred(state)
-  contexts.finish(state.context)
+  state.context._running = false
 end
 
 -- What the coroutine returns before what the handler gave, and yields before a queue: tells both from an event. No
