@@ -267,7 +267,10 @@ describe("a match that costs too much", function()
       assert.same({ "/" .. subject, "patternProperties", "its name is too costly to match" },
         { issues[1].path, issues[1].keyword, issues[1].message })
       assert.equal(value, (compiled:cast(value)))
-      assert.equal(value, (compiled:fill(value)))
+      local filled, err = compiled:fill(value)
+      assert.is_nil(filled)
+      assert.same({ "/" .. subject, "its name is too costly to match" },
+        { err.details[1].path, err.details[1].message })
     end
   end)
 

@@ -31,7 +31,7 @@ describe("operations.schema", function()
     assert.error_matches(function() schema.compile(true, { max_issues = 0 }) end, "bad option 'max_issues'")
     -- What stands before is not seen by error_matches: who is to blame.
     local _, raised = pcall(function() local _ = schema.compile(true, { draft = "5" }) end)
-    assert.matches("schema_spec.lua:%d+: bad option 'draft'", raised)
+    assert.matches("init_spec.lua:%d+: bad option 'draft'", raised)
     assert.error_matches(function() schema.compile(true):cast(1, "hard") end, "invalid option 'hard'")
     assert.error_matches(function() schema.compile(true).check({}, 1) end, "a compiled schema expected")
     assert.error_matches(function() schema.compile(true):check() end, "value expected")

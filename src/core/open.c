@@ -203,9 +203,18 @@ static int state_gc(lua_State *L) {
   return 0;
 }
 
+/* Who sends values cannot choose them so that their hashes agree. */
+static uint64_t new_seed(const core_State *core) {
+  uint64_t seed;
+  if (getrandom(&seed, sizeof(seed), GRND_NONBLOCK) == sizeof(seed))
+    return seed;
+  return (uint64_t)(uintptr_t)core ^ ((uint64_t)core_now() << 20);
+}
+
 static core_State *new_state(lua_State *L) {
   core_State *core = (core_State *)lua_newuserdata(L, sizeof(core_State));
   memset(core, 0, sizeof(*core));
+  core->seed = new_seed(core);
   lua_createtable(L, 0, 1);
   lua_pushcfunction(L, state_gc);
   lua_setfield(L, -2, "__gc");

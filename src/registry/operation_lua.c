@@ -85,7 +85,10 @@ static int operation_prepare(lua_State *L) {
     lua_settop(L, 1);
   } else {
     lua_settop(L, 1);
-    schema_fill(L, schema, 1);
+    if (!schema_fill(L, schema, 1)) {
+      push_invalid(L, 2);
+      return fail(L);
+    }
     if (!schema_valid(L, schema, 2)) {
       schema_push_issues(L, schema, 2);
       push_invalid(L, lua_gettop(L));
@@ -97,18 +100,19 @@ static int operation_prepare(lua_State *L) {
   return 2;
 }
 
-/* Pushes a warning { operationId, issues, changes? } about the data at `data`;
-** `changes` is 0 or an index. */
-static void push_warning(lua_State *L, int data, int changes) {
-  lua_createtable(L, 0, 3);
+/* Pushes a warning { operationId, issues } about the data at `data`: what does
+** not fit, then the issue in the array at `problem`, if that is no nil. */
+static void push_warning(lua_State *L, int data, bool fits, int problem) {
+  lua_createtable(L, 0, 2);
   lua_pushvalue(L, lua_upvalueindex(UP_ID));
   lua_setfield(L, -2, "operationId");
-  schema_push_issues(L, lua_upvalueindex(UP_SCHEMA), data);
-  lua_setfield(L, -2, "issues");
-  if (changes != 0) {
-    lua_pushvalue(L, changes);
-    lua_setfield(L, -2, "changes");
+  if (fits) lua_pushvalue(L, problem);
+  else schema_push_issues(L, lua_upvalueindex(UP_SCHEMA), data);
+  if (!fits && !lua_isnil(L, problem)) {
+    ops_rawgeti(L, problem, 1);
+    ops_rawseti(L, -2, ops_rawlen(L, -2) + 1);
   }
+  lua_setfield(L, -2, "issues");
 }
 
 /* Casts or checks the data at `data`; pushes the data to answer with, then a
@@ -120,14 +124,14 @@ static void normalize(lua_State *L, int data, int mode, bool changes) {
   if (mode == SCHEMA_OFF) {
     lua_pushvalue(L, data);
     fits = schema_valid(L, schema, top + 1);
+    lua_settop(L, top + 3);
   } else {
     fits = schema_cast(L, schema, data, mode, changes);
   }
-  lua_settop(L, top + (changes && mode != SCHEMA_OFF ? 2 : 1));
-  if (lua_gettop(L) == top + 1) lua_pushnil(L);
-  if (!fits) push_warning(L, top + 1, 0);
+  if (!fits || !lua_isnil(L, top + 3)) push_warning(L, top + 1, fits, top + 3);
   else lua_pushnil(L);
   lua_insert(L, top + 2);
+  lua_settop(L, top + 3);
 }
 
 /* Handlers' tables may have metamethods: none is called. */

@@ -24,11 +24,13 @@ void schema_push_issues(lua_State *L, int schema, int value);
 void schema_push_summary(lua_State *L, int issues);
 
 /* Pushes the value itself, or a copy with defaults filled in, copied only
-** where something was filled in; true when it is a copy.  Never converts. */
+** where something was filled in.  Never converts.  False, and an array with one
+** issue pushed in its place, when a limit was reached. */
 bool schema_fill(lua_State *L, int schema, int value);
 
-/* Pushes the value moved towards the schema (SCHEMA_OFF: itself) and, when
-** asked, an array of changes { path, kind, old, new }.  Says whether the result
+/* Pushes the value moved towards the schema (SCHEMA_OFF: itself); when asked,
+** an array of changes { path, kind, old, new }, else nil; and nil, or an array
+** with the issue that says why defaults are missing.  Says whether the result
 ** conforms. */
 bool schema_cast(lua_State *L, int schema, int value, int mode, bool changes);
 

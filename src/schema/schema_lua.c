@@ -123,15 +123,28 @@ static void read_options(lua_State *L, schema_Schema *s, tree_Tree *t) {
     s->issue_limit = (int32_t)n;
   }
   lua_pop(L, 1);
+  if (option(L, "max_steps", LUA_TNUMBER)) {
+    lua_Number n = lua_tonumber(L, -1);
+    if (!(n >= 1 && n <= 1e15))
+      misuse(L, "bad option 'max_steps' (1 to 1e15 expected)");
+    s->max_steps = (int64_t)n;
+  }
+  lua_pop(L, 1);
+}
+
+/* Pushes nil and the error of the array of issues at `issues`. */
+static int push_error(lua_State *L, int issues) {
+  schema_push_summary(L, issues);
+  lua_pushnil(L);
+  core_push_error(L, "VALIDATION_ERROR", lua_tostring(L, -2), issues);
+  return 2;
 }
 
 static int push_failure(lua_State *L, const tree_Tree *t) {
   lua_pushvalue(L, t->issues);
   core_push_array_mt(L);
   lua_setmetatable(L, -2);
-  schema_push_summary(L, t->issues);
-  lua_pushnil(L);
-  core_push_error(L, "VALIDATION_ERROR", lua_tostring(L, -2), t->issues);
+  push_error(L, t->issues);
   lua_pushvalue(L, t->unresolved);
   return 3;
 }
@@ -140,8 +153,8 @@ static bool has_issues(lua_State *L, const tree_Tree *t) {
   return ops_rawlen(L, t->issues) > 0;
 }
 
-/* core.schema_compile(schema, { draft, formats, documents, uri, max_issues }?)
-** -> schema | nil, err, array of URIs that no document has */
+/* core.schema_compile(schema, { draft, formats, documents, uri, max_issues,
+** max_steps }?) -> schema | nil, err, array of URIs that no document has */
 static int schema_compile(lua_State *L) {
   schema_Schema *s;
   tree_Tree *t;
@@ -219,7 +232,8 @@ static int cast_mode(lua_State *L, int i) {
   return luaL_checkoption(L, i, NULL, modes);
 }
 
-/* schema:cast(value, mode = "cast", changes = true) -> value, changes */
+/* schema:cast(value, mode = "cast", changes = true)
+** -> value, changes | nil, nothing | err: why defaults are missing */
 static int schema_cast_method(lua_State *L) {
   int mode;
   bool changes;
@@ -228,15 +242,21 @@ static int schema_cast_method(lua_State *L) {
   mode = cast_mode(L, 3);
   changes = lua_toboolean(L, 4) || lua_type(L, 4) == LUA_TNIL;
   schema_cast(L, 1, 2, mode, changes);
-  return changes ? 2 : 1;
+  if (lua_isnil(L, -1)) {
+    lua_settop(L, changes ? 6 : 5);
+    return changes ? 2 : 1;
+  }
+  push_error(L, lua_gettop(L));
+  lua_replace(L, 7);
+  lua_settop(L, 7);
+  return 3;
 }
 
-/* schema:fill(value) -> value or a copy with defaults */
+/* schema:fill(value) -> value or a copy with defaults | nil, err */
 static int schema_fill_method(lua_State *L) {
   check_self(L);
   lua_settop(L, 2);
-  schema_fill(L, 1, 2);
-  return 1;
+  return schema_fill(L, 1, 2) ? 1 : push_error(L, lua_gettop(L));
 }
 
 static const luaL_Reg functions[] = {

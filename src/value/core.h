@@ -20,6 +20,7 @@ typedef struct core_State {
   int foreign_marks;           /* how many foreign metatables are known */
   struct strings_Set *strings; /* of JSON texts; the registry anchors them */
   struct core_Random *random;  /* NULL: ask the system each time */
+  uint64_t seed;               /* of hashes, another in each Lua state */
 } core_State;
 
 static inline core_State *core_state(lua_State *L) {
@@ -56,8 +57,8 @@ int64_t core_now(void);
 void core_push_integer(lua_State *L, int64_t n);
 
 /* Makes error_mt, array_mt, object_mt and the table of foreign marks, in the
-*Lua
-** registry and the module table on top of the stack. */
+ *Lua
+ ** registry and the module table on top of the stack. */
 void core_open_marks(lua_State *L);
 
 /* Makes `metatable` the array mark that decoding and casting set. */

@@ -12,6 +12,7 @@ local schema = {}
 ---@field resolve? fun(uri: string): table|boolean|nil  the document at `uri` (no fragment), nil when there is none
 ---@field uri? string  where the schema comes from: relative `$ref`s start there
 ---@field max_issues? integer  reported for one value, default 100
+---@field max_steps? integer  that one check, cast or fill may take; default 4,000,000, and 64 more for each value within
 
 ---@class operations.Issue
 ---@field path string  JSON Pointer to what does not fit; for a missing property the path it would have
@@ -28,11 +29,14 @@ local schema = {}
 
 ---@class operations.Schema
 ---@field check fun(self, value: any): boolean, operations.Issue[]?  true, or false and what does not fit
----@field cast fun(self, value: any, mode: "cast"|"force"|"off"|nil, list: boolean?): any, operations.Change[]?
---- a new value, and what was changed unless `list` is false (which is faster)
----@field fill fun(self, value: any): any  the value, or a copy with `default`s filled in
+---@field cast fun(self, value: any, mode: "cast"|"force"|"off"|nil, list: boolean?): any, operations.Change[]?, operations.Error?
+--- a new value, and what was changed unless `list` is false (which is faster); a third result, VALIDATION_ERROR, says
+--- why it lacks its `default`s: a limit was reached
+---@field fill fun(self, value: any): any, operations.Error?  the value, or a copy with `default`s filled in; nil and
+--- VALIDATION_ERROR when a limit is reached: of values that defaults make (100,000, and 64 more for each value within),
+--- of depth (512), of steps
 
-local option_names = { draft = true, formats = true, resolve = true, uri = true, max_issues = true }
+local option_names = { draft = true, formats = true, resolve = true, uri = true, max_issues = true, max_steps = true }
 
 local function copy_options(options)
   local copy = { documents = {} }

@@ -1,6 +1,6 @@
 #include "schema/cast/cast.h"
 #include "schema/cast/fill.h"
-#include "schema/program/value.h"
+#include "schema/check/equal.h"
 
 void cast_record(cast_Machine *c, const char *kind, int old, int fresh) {
   lua_State *L = c->m.L;
@@ -119,17 +119,24 @@ static bool by_name(const schema_Object *object, const schema_Property *p) {
   return p->declared || (object->patterns == 0 && object->additional < 0);
 }
 
+bool cast_stop(cast_Machine *c, const schema_Property *p) {
+  schema_Step step = {c->at, NULL, p->name, p->len, 0};
+  return fill_stop(&c->m, &step, p->node, FILL_MANY);
+}
+
 bool cast_push_missing(cast_Machine *c, const schema_Property *p, bool *fits) {
   lua_State *L = c->m.L;
   int32_t constant = p->default_value;
   int32_t node = p->node;
   if (constant == 0 && p->required) constant = p->fixed;
   if (constant != 0 && c->keep < 1) {
-    fill_push_default(L, c->m.s, c->m.constants, constant);
+    if (!fill_push_default(&c->m, constant)) return *fits = cast_stop(c, p);
+    c->filling++;
     if (!stays_quickly(c, p->check, lua_gettop(L), lua_type(L, -1)) &&
         !cast_at(c, p->node, lua_gettop(L), lua_type(L, -1), NULL, p->name,
                  p->len, 0))
       *fits = false;
+    c->filling--;
   } else if (!p->required) {
     return false;
   } else if (!c->force || !cast_create(c, &node, 1)) {
@@ -168,6 +175,7 @@ static void cast_properties(cast_Machine *c, const schema_Object *object,
   lua_State *L = c->m.L;
   const schema_Property *p = object->properties, *end = p + object->count;
   int top = members->out; /* nothing is above it yet */
+  c->m.left -= object->count / CHECK_STEP_ITEMS;
   for (; p < end; p++) {
     int t;
     ops_rawgeti(L, c->m.constants, (size_t)p->key);
@@ -502,6 +510,12 @@ static bool cast_node(cast_Machine *c, int32_t node, int slot, int t,
   return fits;
 }
 
+/* A limit was reached, within a default perhaps. */
+static bool give_up(cast_Machine *c, int32_t node, fill_Reason reason) {
+  return c->filling > 0 ? fill_stop(&c->m, c->at, node, reason)
+                        : check_too_deep(&c->m);
+}
+
 /* `type`: the value's TYPE_ bit, 0 when it is not known yet. */
 static bool cast_typed(cast_Machine *c, int32_t node, int slot, int t,
                        uint16_t type) {
@@ -509,10 +523,10 @@ static bool cast_typed(cast_Machine *c, int32_t node, int slot, int t,
   bool fits;
   node = program_node(c->m.s, node)->target;
   if (c->m.too_deep) return false;
-  c->m.left -= CAST_STEPS;
-  if (c->m.depth >= CAST_MAX_DEPTH || !check_step(&c->m) ||
+  if (c->m.depth >= CAST_MAX_DEPTH ||
       !ops_checkstack(c->m.L, 2 * CAST_PAIRS + 16))
-    return check_too_deep(&c->m);
+    return give_up(c, node, FILL_DEEP);
+  if (!check_steps(&c->m, 1 + CAST_STEPS)) return give_up(c, node, FILL_LONG);
   scope.outer = c->m.scope;
   scope.resource = program_node(c->m.s, node)->resource;
   if (c->m.s->has_dynamic) c->m.scope = &scope;

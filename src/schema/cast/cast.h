@@ -32,6 +32,7 @@ typedef struct cast_Machine {
   int room;     /* up to here the stack may grow unasked */
   bool chosen;  /* a branch was chosen by what stood there: cast again */
   int keep;     /* 1: fill in nothing, 2: strip nothing either */
+  int filling;  /* defaults within defaults that are being cast */
   bool force;   /* misfits are replaced */
 } cast_Machine;
 
@@ -42,8 +43,10 @@ typedef struct cast_Views {
   int count;
 } cast_Views;
 
-/* Pushes the cast value and, when asked, the array of changes; says whether
-** the result conforms. */
+/* Pushes the cast value, the array of changes or nil when unasked, and nil or
+ *an
+ ** array with the issue that says why defaults are missing; says whether the
+ ** result conforms. */
 bool cast_value(lua_State *L, int schema, int v, int mode, bool changes);
 
 /* Marks the table on top of the stack. */
@@ -63,6 +66,9 @@ bool cast_quickly(cast_Machine *c, const schema_Node *n, int slot, bool *fits);
 /* What a missing property becomes, required or with a default; pushes nothing,
 ** or the value.  Its key is on top of the stack. */
 bool cast_push_missing(cast_Machine *c, const schema_Property *p, bool *fits);
+
+/* Defaults made too many values, before that of `p`.  A limit was reached. */
+bool cast_stop(cast_Machine *c, const schema_Property *p);
 
 /* The same when several schemas apply. */
 bool cast_slot_by(cast_Machine *c, const int32_t *nodes, int count, int slot);

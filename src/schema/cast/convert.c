@@ -5,7 +5,7 @@
 */
 #include "json/number.h"
 #include "schema/cast/cast.h"
-#include "schema/program/value.h"
+#include "schema/check/equal.h"
 
 #include <math.h>
 

@@ -1,17 +1,26 @@
 #include "schema/cast/fill.h"
-#include "schema/check/check.h"
-#include "schema/program/value.h"
+#include "schema/check/equal.h"
 
 #define FILL_MAX_DEPTH 512 /* nodes within nodes */
 
 typedef struct Filler {
   check_Machine m;
+  const schema_Step *at; /* where in the value */
   int depth;
 } Filler;
 
-static void push_copy(lua_State *L, const core_State *core, int i, int depth) {
+/* `n` counts the values that are made, which may be `most`. */
+typedef struct Copier {
+  check_Machine *m;
+  int64_t n, most;
+} Copier;
+
+static void push_copy(Copier *c, int i, int depth) {
+  lua_State *L = c->m->L;
   int copy;
-  if (lua_type(L, i) != LUA_TTABLE || depth > FILL_MAX_DEPTH) {
+  c->n++;
+  if (lua_type(L, i) != LUA_TTABLE || depth > FILL_MAX_DEPTH ||
+      c->n > c->most || !check_step(c->m)) {
     lua_pushvalue(L, i);
     return;
   }
@@ -21,17 +30,17 @@ static void push_copy(lua_State *L, const core_State *core, int i, int depth) {
   lua_pushnil(L);
   while (lua_next(L, i)) {
     lua_pushvalue(L, copy + 1);
-    push_copy(L, core, copy + 2, depth + 1);
+    push_copy(c, copy + 2, depth + 1);
     lua_rawset(L, copy);
     lua_settop(L, copy + 1);
   }
-  switch (value_kind(L, core, i)) {
+  switch (value_kind(L, c->m->core, i)) {
   case VALUE_ARRAY:
     core_push_array_mt(L);
     lua_setmetatable(L, copy);
     break;
   case VALUE_OBJECT:
-    if (value_mark(L, core, i) != MARK_OBJECT) break;
+    if (value_mark(L, c->m->core, i) != MARK_OBJECT) break;
     core_push_object_mt(L);
     lua_setmetatable(L, copy);
     break;
@@ -39,17 +48,83 @@ static void push_copy(lua_State *L, const core_State *core, int i, int depth) {
   }
 }
 
-void fill_push_copy(lua_State *L, const core_State *core, int i) {
-  push_copy(L, core, i, 0);
+void fill_push_copy(check_Machine *m, int i) {
+  Copier c = {m, 0, INT64_MAX};
+  push_copy(&c, i, 0);
 }
 
-void fill_push_default(lua_State *L, const schema_Schema *s, int constants,
-                       int32_t constant) {
+/* How many values may be made. */
+static int64_t most_values(check_Machine *m) {
+  if (m->most_made == 0)
+    m->most_made = FILL_VALUES + check_count_values(m) * CHECK_VALUE_STEPS;
+  return m->most_made;
+}
+
+bool fill_count(check_Machine *m, int64_t n) {
+  m->made += n;
+  return m->made <= FILL_VALUES || m->made <= most_values(m);
+}
+
+bool fill_push_default(check_Machine *m, int32_t constant) {
+  lua_State *L = m->L;
   int top = lua_gettop(L);
-  ops_rawgeti(L, constants, (size_t)constant);
-  if (lua_type(L, -1) != LUA_TTABLE) return;
-  push_copy(L, s->core, top + 1, 0);
-  lua_replace(L, top + 1);
+  Copier c = {m, 0, 0};
+  ops_rawgeti(L, m->constants, (size_t)constant);
+  if (lua_type(L, -1) == LUA_TTABLE) {
+    c.most = (m->made < FILL_VALUES ? FILL_VALUES : most_values(m)) - m->made;
+    push_copy(&c, top + 1, 0);
+    lua_replace(L, top + 1);
+  }
+  if (fill_count(m, c.n == 0 ? 1 : c.n)) return true;
+  lua_settop(L, top);
+  return false;
+}
+
+static const schema_Location *location_of(const void *schema, int32_t node) {
+  return &program_node((const schema_Schema *)schema, node)->location;
+}
+
+static void set_text(lua_State *L, const char *name, const char *text) {
+  lua_pushstring(L, text);
+  lua_setfield(L, -2, name);
+}
+
+static const char *const reasons[] = {
+    [FILL_DEEP] = "nested too deeply for defaults to be filled in",
+    [FILL_LONG] = "takes too many steps for defaults to be filled in",
+    [FILL_COSTLY] = "its name is too costly to match",
+};
+
+bool fill_stop(check_Machine *m, const schema_Step *at, int32_t node,
+               fill_Reason reason) {
+  lua_State *L = m->L;
+  if (!lua_isnil(L, m->problem) || !ops_checkstack(L, 64))
+    return check_too_deep(m);
+  lua_newtable(L);
+  core_push_array_mt(L);
+  lua_setmetatable(L, -2);
+  lua_createtable(L, 0, 5);
+  schema_push_path(L, at);
+  lua_setfield(L, -2, "path");
+  schema_push_location(L, m->constants, location_of, m->s, node, KEYWORD_NONE);
+  lua_setfield(L, -2, "schemaPath");
+  set_text(L, "keyword", "default");
+  if (reason == FILL_MANY) {
+    core_push_integer(L, most_values(m));
+    lua_pushfstring(L, "defaults make more than %s values",
+                    lua_tostring(L, -1));
+    lua_setfield(L, -3, "message");
+    lua_pop(L, 1);
+    lua_createtable(L, 0, 1);
+    core_push_integer(L, most_values(m));
+    lua_setfield(L, -2, "limit");
+    lua_setfield(L, -2, "params");
+  } else {
+    set_text(L, "message", reasons[reason]);
+  }
+  ops_rawseti(L, -2, 1);
+  lua_replace(L, m->problem);
+  return check_too_deep(m);
 }
 
 static bool fill(Filler *f, int32_t node, int v);
@@ -73,10 +148,15 @@ static void own(Filler *f, int v, bool *owned) {
 }
 
 /* Fills the member whose key and value are on top of the stack. */
-static void fill_member(Filler *f, int32_t node, int v, bool *owned) {
+static void fill_member(Filler *f, int32_t node, int v, bool *owned,
+                        const schema_Step *at) {
   lua_State *L = f->m.L;
   int key = lua_gettop(L) - 1;
-  if (fill(f, node, key + 1)) {
+  bool filled;
+  f->at = at;
+  filled = fill(f, node, key + 1);
+  f->at = at->outer;
+  if (filled) {
     own(f, v, owned);
     lua_pushvalue(L, key);
     lua_pushvalue(L, key + 1);
@@ -90,20 +170,25 @@ static void fill_properties(Filler *f, const schema_Object *object, int v,
   lua_State *L = f->m.L;
   const schema_Schema *s = f->m.s;
   int32_t i;
-  for (i = 0; i < object->count; i++) {
+  f->m.left -= object->count / CHECK_STEP_ITEMS;
+  for (i = 0; i < object->count && !f->m.too_deep; i++) {
     const schema_Property *p = program_property(s, object->first + i);
+    schema_Step step = {f->at, NULL, p->name, p->len, 0};
     if (p->default_value == 0 && !program_node(s, p->node)->fills) continue;
     ops_rawgeti(L, f->m.constants, (size_t)p->key);
     lua_pushvalue(L, -1);
     if (ops_rawget(L, v) == LUA_TNIL && p->default_value != 0) {
       lua_pop(L, 1);
-      fill_push_default(L, s, f->m.constants, p->default_value);
+      if (!fill_push_default(&f->m, p->default_value)) {
+        fill_stop(&f->m, &step, p->node, FILL_MANY);
+        return;
+      }
       own(f, v, owned);
       lua_pushvalue(L, -2);
       lua_pushvalue(L, -2);
       lua_rawset(L, v);
     }
-    fill_member(f, p->node, v, owned);
+    fill_member(f, p->node, v, owned, &step);
   }
 }
 
@@ -113,6 +198,7 @@ static void fill_others(Filler *f, const schema_Object *object, int v,
   lua_State *L = f->m.L;
   const schema_Schema *s = f->m.s;
   int walked;
+  size_t n = 0;
   if (object->patterns == 0 &&
       (object->additional < 0 || !program_node(s, object->additional)->fills))
     return;
@@ -120,30 +206,32 @@ static void fill_others(Filler *f, const schema_Object *object, int v,
   walked = lua_gettop(L);
   lua_pushnil(L);
   while (lua_next(L, walked)) {
-    size_t len;
-    const char *name;
-    const schema_Property *p;
-    bool known;
-    int32_t i;
     if (lua_type(L, walked + 1) == LUA_TSTRING) {
-      name = lua_tolstring(L, walked + 1, &len);
+      size_t len;
+      const char *name = lua_tolstring(L, walked + 1, &len);
+      const schema_Property *p;
+      bool known;
+      int32_t i;
+      schema_Step step = {f->at, NULL, name, len, 0};
       p = program_find(s, object, name, len);
       known = p != NULL && p->declared;
+      check_walked(&f->m, ++n);
       for (i = 0; i < object->patterns; i++) {
         const schema_Pattern *pattern = program_pattern(s, object->pattern + i);
-        if (check_match(&f->m, *program_regex(s, pattern->regex), name, len) <=
-            0)
-          continue;
+        int match =
+            check_match(&f->m, *program_regex(s, pattern->regex), name, len);
+        if (match < 0) fill_stop(&f->m, &step, pattern->node, FILL_COSTLY);
+        if (match <= 0) continue;
         known = true;
         lua_pushvalue(L, walked + 1);
         lua_pushvalue(L, walked + 1);
         lua_rawget(L, v);
-        fill_member(f, pattern->node, v, owned);
+        fill_member(f, pattern->node, v, owned, &step);
       }
       if (!known && object->additional >= 0) {
         lua_pushvalue(L, walked + 1);
         lua_pushvalue(L, walked + 2);
-        fill_member(f, object->additional, v, owned);
+        fill_member(f, object->additional, v, owned, &step);
       }
     }
     lua_settop(L, walked + 1);
@@ -154,14 +242,16 @@ static void fill_others(Filler *f, const schema_Object *object, int v,
 static void fill_items(Filler *f, const schema_Op *op, int v, bool *owned) {
   lua_State *L = f->m.L;
   size_t n = ops_rawlen(L, v), i;
-  for (i = 0; i < n; i++) {
+  for (i = 0; i < n && !f->m.too_deep; i++) {
+    schema_Step step = {f->at, NULL, NULL, 0, i};
     int32_t node =
         i < (size_t)op->b ? *program_link(f->m.s, op->a + (int32_t)i) : op->c;
+    check_walked(&f->m, i + 1);
     if (node < 0) return;
     if (!program_node(f->m.s, node)->fills) continue;
     lua_pushinteger(L, (lua_Integer)i + 1);
     ops_rawgeti(L, v, i + 1);
-    fill_member(f, node, v, owned);
+    fill_member(f, node, v, owned, &step);
   }
 }
 
@@ -191,9 +281,9 @@ static bool fill(Filler *f, int32_t node, int v) {
   int32_t i;
   if (!n->fills || lua_type(f->m.L, v) != LUA_TTABLE || f->m.too_deep)
     return false;
-  if (f->depth >= FILL_MAX_DEPTH || !check_step(&f->m) ||
-      !ops_checkstack(f->m.L, 16))
-    return check_too_deep(&f->m); /* stop: a cycle would never end */
+  if (f->depth >= FILL_MAX_DEPTH || !ops_checkstack(f->m.L, 16))
+    return fill_stop(&f->m, f->at, node, FILL_DEEP); /* perhaps a cycle */
+  if (!check_steps(&f->m, 1)) return fill_stop(&f->m, f->at, node, FILL_LONG);
   type = schema_type_of(f->m.L, f->m.core, v, LUA_TTABLE, n->types);
   scope.outer = f->m.scope;
   scope.resource = n->resource;
@@ -209,18 +299,21 @@ static bool fill(Filler *f, int32_t node, int v) {
 bool fill_value(lua_State *L, int schema, int v) {
   const schema_Schema *s = (const schema_Schema *)lua_touserdata(L, schema);
   Filler f;
-  bool copied;
   int slot;
   lua_pushvalue(L, v);
   if (!program_node(s, s->root)->fills || lua_type(L, v) != LUA_TTABLE)
-    return false;
+    return true;
   slot = lua_gettop(L);
+  lua_pushnil(L);
   memset(&f, 0, sizeof(f));
   check_start(&f.m, L, schema, v);
-  copied = fill(&f, s->root, slot);
+  f.m.problem = slot + 1;
+  fill(&f, s->root, slot);
+  lua_settop(L, slot + 1);
+  if (f.m.too_deep) {
+    fill_stop(&f.m, NULL, s->root, FILL_LONG);
+    lua_replace(L, slot);
+  }
   lua_settop(L, slot);
-  if (!f.m.too_deep) return copied;
-  lua_pushvalue(L, v);
-  lua_replace(L, slot);
-  return false;
+  return !f.m.too_deep;
 }

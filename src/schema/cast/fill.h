@@ -4,17 +4,37 @@
 #ifndef OPERATIONS_SCHEMA_FILL_H
 #define OPERATIONS_SCHEMA_FILL_H
 
-#include "schema/program/program.h"
+#include "schema/check/check.h"
 
-/* Pushes the value, or a copy where defaults were filled in; true then. */
+#define FILL_VALUES                                                            \
+  100000 /* that defaults may make, and CHECK_VALUE_STEPS                      \
+            more for each value within the outermost one */
+
+/* Pushes the value, or a copy where defaults were filled in; false, and an
+** array with one issue pushed in its place, when a limit was reached. */
 bool fill_value(lua_State *L, int schema, int v);
 
-/* Pushes a deep copy of a default; tables get the marks of the original. */
-void fill_push_default(lua_State *L, const schema_Schema *s, int constants,
-                       int32_t constant);
+/* Pushes a deep copy of a default, or of a scalar itself; tables get the marks
+** of the original.  False, and nothing pushed, when defaults made too much. */
+bool fill_push_default(check_Machine *m, int32_t constant);
+
+/* Defaults made `n` values; false when that is too many. */
+bool fill_count(check_Machine *m, int64_t n);
+
+typedef enum fill_Reason {
+  FILL_MANY,
+  FILL_DEEP,
+  FILL_LONG,
+  FILL_COSTLY
+} fill_Reason;
+
+/* Defaults stop at `at`, by `node`: notes it in slot m->problem, as an array
+** with one issue, unless another is there already.  A limit was reached. */
+bool fill_stop(check_Machine *m, const schema_Step *at, int32_t node,
+               fill_Reason reason);
 
 /* Pushes a copy of the value at stack index `i` that shares no table with it.
  */
-void fill_push_copy(lua_State *L, const core_State *core, int i);
+void fill_push_copy(check_Machine *m, int i);
 
 #endif

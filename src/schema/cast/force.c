@@ -4,7 +4,7 @@
 */
 #include "schema/cast/fill.h"
 #include "schema/cast/make.h"
-#include "schema/program/value.h"
+#include "schema/check/equal.h"
 
 /* The last resort: what the schema mentions, in what is there, then in what can
 ** be made.  Replaces the slot. */
@@ -17,20 +17,6 @@ static bool search(make_Maker *m, int slot) {
   c->made = 0; /* each needs its own share of the work */
   make_push_object(m);
   return cast_search(c, m->nodes, m->count, lua_gettop(L));
-}
-
-/* Drops later twins of items in the array in `slot`. */
-static void drop_twins(cast_Machine *c, int slot) {
-  lua_State *L = c->m.L;
-  size_t n = ops_rawlen(L, slot), first, second, i;
-  while (schema_find_twins(L, c->m.core, slot, n, &first, &second)) {
-    for (i = second; i < n; i++) {
-      ops_rawgeti(L, slot, i + 1);
-      ops_rawseti(L, slot, i);
-    }
-    lua_pushnil(L);
-    ops_rawseti(L, slot, n--);
-  }
 }
 
 static bool has_op(const make_Maker *m, schema_Code code, size_t *least) {
@@ -62,7 +48,7 @@ static bool mend_array(make_Maker *m, int slot) {
     ops_rawgeti(L, slot, i);
     ops_rawseti(L, copy, i);
   }
-  if (has_op(m, CODE_UNIQUE_ITEMS, &i)) drop_twins(m->c, copy);
+  if (has_op(m, CODE_UNIQUE_ITEMS, &i)) schema_drop_twins(&m->c->m, copy);
   if (has_op(m, CODE_MAX_ITEMS, &most)) {
     for (i = ops_rawlen(L, copy); i > most; i--) {
       lua_pushnil(L);
@@ -102,13 +88,13 @@ static bool mend_object(make_Maker *m, int slot) {
   lua_State *L = m->c->m.L;
   size_t least = make_largest(m, CODE_MIN_PROPERTIES);
   int object, i;
-  fill_push_copy(L, m->c->m.core, slot);
+  fill_push_copy(&m->c->m, slot);
   object = lua_gettop(L);
   for (i = 0; i < 3; i++)
     make_each_op(m, add_dependents); /* they ask for more */
-  if (check_count_members(L, object) < least)
+  if (check_count_members(&m->c->m, object) < least)
     make_each_op(m, make_add_optional);
-  if (check_count_members(L, object) < least) make_add_free(m, least);
+  if (check_count_members(&m->c->m, object) < least) make_add_free(m, least);
   lua_settop(L, object);
   if (!make_keep(m)) return false;
   cast_record(m->c, "replaced", slot, object);

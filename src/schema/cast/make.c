@@ -1,6 +1,6 @@
 #include "schema/cast/make.h"
 #include "schema/cast/fill.h"
-#include "schema/program/value.h"
+#include "schema/check/equal.h"
 
 #include <math.h>
 
@@ -38,7 +38,9 @@ bool make_each_op(make_Maker *m,
 
 static bool try_constant(make_Maker *m, int32_t constant) {
   if (constant == 0) return false;
-  fill_push_default(m->c->m.L, m->c->m.s, m->c->m.constants, constant);
+  ops_rawgeti(m->c->m.L, m->c->m.constants, (size_t)constant);
+  fill_push_copy(&m->c->m, lua_gettop(m->c->m.L));
+  lua_remove(m->c->m.L, -2);
   return make_keep(m);
 }
 
@@ -330,7 +332,7 @@ bool make_add_optional(make_Maker *m, const schema_Op *op) {
   if (op->code != CODE_MEMBERS) return false;
   object = program_object(m->c->m.s, op->a);
   for (i = 0; i < object->count; i++) {
-    if (check_count_members(m->c->m.L, lua_gettop(m->c->m.L)) >=
+    if (check_count_members(&m->c->m, lua_gettop(m->c->m.L)) >=
         make_largest(m, CODE_MIN_PROPERTIES))
       return true;
     make_add_property(m, program_property(m->c->m.s, object->first + i));
@@ -343,7 +345,8 @@ void make_add_free(make_Maker *m, size_t least) {
   lua_State *L = m->c->m.L;
   int object = lua_gettop(L), i;
   if (least > CREATE_MAX_ITEMS) return;
-  for (i = 0; check_count_members(L, object) < least && i < (int)least * 2;
+  for (i = 0;
+       check_count_members(&m->c->m, object) < least && i < (int)least * 2;
        i++) {
     int32_t nodes[CAST_VIEWS];
     int count = 0, j;
@@ -367,9 +370,9 @@ void make_push_object(make_Maker *m) {
   lua_newtable(L);
   object = lua_gettop(L);
   make_each_op(m, add_required);
-  if (check_count_members(L, object) < least)
+  if (check_count_members(&m->c->m, object) < least)
     make_each_op(m, make_add_optional);
-  if (check_count_members(L, object) < least + (size_t)m->salt)
+  if (check_count_members(&m->c->m, object) < least + (size_t)m->salt)
     make_add_free(m, least + (size_t)m->salt);
   lua_pushnil(L);
   if (lua_next(L, object)) {
@@ -530,7 +533,7 @@ static bool push_known(cast_Machine *c, const int32_t *nodes, int count) {
   lua_State *L = c->m.L;
   int known = lua_gettop(L) + 1;
   ops_rawgeti(L, c->known, (size_t)nodes[0] + 1);
-  fill_push_copy(L, c->m.core, known);
+  fill_push_copy(&c->m, known);
   lua_remove(L, known);
   if (!lua_isnil(L, known) && cast_conforms(c, nodes, count, known))
     return true;
@@ -542,7 +545,7 @@ bool cast_create(cast_Machine *c, const int32_t *nodes, int count) {
   lua_State *L = c->m.L;
   if (push_known(c, nodes, count)) return true;
   if (!make(c, nodes, count, 0, 0)) return false;
-  fill_push_copy(L, c->m.core, lua_gettop(L));
+  fill_push_copy(&c->m, lua_gettop(L));
   ops_rawseti(L, c->known, (size_t)nodes[0] + 1);
   return true;
 }

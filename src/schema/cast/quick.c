@@ -4,6 +4,7 @@
 ** (schema/cast/cast.h, cast_quickly).  Nothing is listed or forced here.
 */
 #include "schema/cast/cast.h"
+#include "schema/cast/fill.h"
 
 #define ROOM 16        /* stack slots for one value, besides its members */
 #define STACK_BLOCK 64 /* slots asked for in advance */
@@ -81,8 +82,9 @@ static COLD bool add_missing(cast_Machine *c, const schema_Property *p,
   if (p->default_value != 0) {
     t = ops_rawgeti(L, c->m.constants, (size_t)p->default_value);
     if (t != LUA_TTABLE) {
-      if (!cast_one(c, p->check, key + 1, t)) *fits = false;
       c->changed++;
+      if (!fill_count(&c->m, 1)) *fits = cast_stop(c, p);
+      else if (!cast_one(c, p->check, key + 1, t)) *fits = false;
       return true;
     }
     lua_settop(L, key);
@@ -142,6 +144,7 @@ static bool cast_object(cast_Machine *c, const schema_Object *object, int slot,
   const schema_Property *p = object->properties, *end = p + object->count;
   int top = lua_gettop(L), base = tag == NULL ? top : top - 2, absent = 0;
   bool fits = true;
+  c->m.left -= object->count / CHECK_STEP_ITEMS;
   for (; p < end; p++) {
     int t;
     if (p == tag) continue;
@@ -260,14 +263,10 @@ static bool cast_items(cast_Machine *c, const schema_Node *n, int slot,
 static const schema_Tag *push_tag(cast_Machine *c, const schema_Union *u,
                                   int slot) {
   lua_State *L = c->m.L;
-  const schema_Tag *tag = program_tag(c->m.s, u->tag), *end = tag + u->tags;
-  const void *address;
   ops_rawgeti(L, c->m.constants, (size_t)u->key);
   lua_pushvalue(L, -1);
   if (ops_rawget(L, slot) != LUA_TSTRING) return NULL;
-  address = lua_topointer(L, -1);
-  while (tag < end && tag->address != address) tag++;
-  return tag < end ? tag : NULL;
+  return check_find_tag(&c->m, u->tag, u->tags, u->tag_index);
 }
 
 static bool cast_tagged(cast_Machine *c, const schema_Union *u, int slot,

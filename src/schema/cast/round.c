@@ -3,7 +3,8 @@
 ** nothing (schema/cast/cast.h, cast_value).
 */
 #include "schema/cast/cast.h"
-#include "schema/program/value.h"
+#include "schema/cast/fill.h"
+#include "schema/check/equal.h"
 
 #define MAX_PASSES 6 /* until a second cast changes nothing */
 
@@ -11,6 +12,7 @@ static bool cast_once(cast_Machine *c, int slot) {
   int32_t root = c->m.s->root;
   bool fits;
   c->changed = c->made = c->searched = 0;
+  c->m.made = 0;
   fits = cast_slot(c, root, slot, lua_type(c->m.L, slot));
   if (c->m.too_deep) return false;
   return c->force ? cast_conforms(c, &root, 1, slot) && !c->m.too_deep : fits;
@@ -27,7 +29,7 @@ static bool cast_until_stable(cast_Machine *c, int slot) {
     bool same;
     lua_pushvalue(L, slot);
     fits = cast_once(c, slot);
-    same = schema_equal(L, c->m.core, slot, lua_gettop(L));
+    same = schema_equal(&c->m, slot, lua_gettop(L));
     lua_pop(L, 1);
     if (same) break;
   }
@@ -60,7 +62,10 @@ static bool cast_less(cast_Machine *c, int slot, int v, int keep) {
 ** stripping what minProperties counts.  Defaults may also go on without end. */
 static bool cast_gently(cast_Machine *c, int slot, int v) {
   bool fits = cast_until_stable(c, slot);
-  if (c->m.too_deep) fits = cast_less(c, slot, v, 1);
+  if (c->m.too_deep) {
+    fill_stop(&c->m, NULL, c->m.s->root, FILL_LONG);
+    fits = cast_less(c, slot, v, 1);
+  }
   if (fits || c->m.too_deep || !check_value(&c->m, c->m.s->root, v))
     return fits;
   while (!fits && c->keep < 2) fits = cast_less(c, slot, v, c->keep + 1);
@@ -99,7 +104,7 @@ static bool cast_by_mode(cast_Machine *c, int slot, int v, int mode) {
     lua_pushvalue(L, slot);
     before = lua_gettop(L);
     fits = cast_round(c, slot, before, mode == SCHEMA_FORCE);
-    same = schema_equal(L, c->m.core, slot, before);
+    same = schema_equal(&c->m, slot, before);
     lua_settop(L, before - 1);
     if (same) break;
   }
@@ -114,12 +119,15 @@ bool cast_value(lua_State *L, int schema, int v, int mode, bool changes) {
   luaL_checkstack(L, 40, "schema");
   lua_pushvalue(L, v);
   slot = lua_gettop(L);
+  lua_settop(L, slot + 2);
   if (changes) {
     lua_newtable(L);
     core_push_array_mt(L);
     lua_setmetatable(L, -2);
+    lua_replace(L, slot + 1);
     c.changes = slot + 1;
   }
+  c.m.problem = slot + 2;
   check_start(&c.m, L, schema, v);
   if (mode == SCHEMA_FORCE) {
     lua_newtable(L);
@@ -128,6 +136,6 @@ bool cast_value(lua_State *L, int schema, int v, int mode, bool changes) {
     lua_settop(L, c.hints + 1);
   }
   fits = cast_by_mode(&c, slot, v, mode);
-  lua_settop(L, changes ? slot + 1 : slot);
+  lua_settop(L, slot + 2);
   return fits;
 }

@@ -6,7 +6,7 @@
 */
 #include "schema/cast/cast.h"
 #include "schema/cast/fill.h"
-#include "schema/program/value.h"
+#include "schema/check/equal.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -232,7 +232,7 @@ static void push_hint(Search *s, size_t i) {
   lua_State *L = s->c->m.L;
   ops_rawgeti(L, s->c->hints, i);
   if (lua_type(L, -1) != LUA_TTABLE) return;
-  fill_push_copy(L, s->c->m.core, lua_gettop(L));
+  fill_push_copy(&s->c->m, lua_gettop(L));
   lua_remove(L, -2);
 }
 
@@ -240,7 +240,7 @@ static void push_hint(Search *s, size_t i) {
 static void push_base(Search *s, int base, bool array) {
   lua_State *L = s->c->m.L;
   if (base != 0) {
-    fill_push_copy(L, s->c->m.core, base);
+    fill_push_copy(&s->c->m, base);
   } else {
     lua_newtable(L);
   }

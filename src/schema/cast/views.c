@@ -4,7 +4,7 @@
 */
 #include "schema/cast/cast.h"
 #include "schema/cast/fill.h"
-#include "schema/program/value.h"
+#include "schema/check/equal.h"
 
 #define MAX_TRIALS 3    /* casts within casts that look for a branch */
 #define MAX_EXPECTED 32 /* members that a new table has room for */
@@ -20,6 +20,7 @@ static bool fits(cast_Machine *c, int32_t node, int slot) {
 static bool fits_when_cast(cast_Machine *c, int32_t node, int slot) {
   lua_State *L = c->m.L;
   int changes = c->changes, changed = c->changed, copy;
+  int64_t made = c->m.made;
   bool force = c->force, ok;
   lua_pushvalue(L, slot);
   copy = lua_gettop(L);
@@ -32,6 +33,7 @@ static bool fits_when_cast(cast_Machine *c, int32_t node, int slot) {
   c->force = force;
   c->changes = changes;
   c->changed = changed;
+  c->m.made = made;
   lua_settop(L, copy - 1);
   return ok;
 }
@@ -48,6 +50,7 @@ static int score(cast_Machine *c, int32_t node, int slot) {
   if ((type & n->types) == 0) return 0;
   if (type != TYPE_OBJECT || n->object < 0) return sum;
   object = program_object(c->m.s, n->object);
+  c->m.left -= object->count / CHECK_STEP_ITEMS;
   for (i = 0; i < object->count; i++) {
     const schema_Property *p = program_property(c->m.s, object->first + i);
     ops_rawgeti(L, c->m.constants, (size_t)p->key);
@@ -63,6 +66,7 @@ static int score(cast_Machine *c, int32_t node, int slot) {
 static int32_t best_branch(cast_Machine *c, const schema_Union *u, int slot) {
   int32_t i, best = -1;
   int most = 0;
+  c->m.left -= u->count; /* for the scores */
   if (c->trials < MAX_TRIALS) {
     for (i = 0; i < u->count && !c->m.too_deep; i++) {
       if (fits_when_cast(c, *program_link(c->m.s, u->first + i), slot))
@@ -91,6 +95,7 @@ static bool gather_fitting(cast_Machine *c, cast_Views *views,
   const schema_Union *u = program_union(c->m.s, op->a);
   bool found = first >= 0 && fits(c, branch_node(c, u, first), slot);
   int32_t i;
+  c->m.left -= u->count / CHECK_STEP_ITEMS;
   if (found) gather(c, views, branch_node(c, u, first), slot, weak, depth);
   if (found && op->code == CODE_ONE_OF) return true;
   for (i = 0; i < u->count; i++) {
@@ -294,7 +299,7 @@ static void add_missing(cast_Machine *c, const cast_Views *views, int out,
   int32_t constant = p->default_value;
   Verdict verdict;
   schema_Step step = {c->at, NULL, p->name, p->len, 0};
-  bool found = true;
+  bool found;
   if (constant == 0 && p->required) constant = p->fixed;
   if (c->keep >= 1) constant = 0;
   if (constant == 0 && !(p->required && c->force)) return;
@@ -306,8 +311,11 @@ static void add_missing(cast_Machine *c, const cast_Views *views, int out,
     if (verdict.count == 0) add_node(&verdict, p->node);
     c->at = &step;
     if (constant != 0) {
-      fill_push_default(L, c->m.s, c->m.constants, constant);
-      cast_slot_by(c, verdict.nodes, verdict.count, top + 2);
+      c->filling++;
+      found = fill_push_default(&c->m, constant);
+      if (!found) fill_stop(&c->m, c->at, p->node, FILL_MANY);
+      else cast_slot_by(c, verdict.nodes, verdict.count, top + 2);
+      c->filling--;
     } else {
       found = cast_create(c, verdict.nodes, verdict.count);
     }
@@ -365,7 +373,8 @@ static void cast_members(cast_Machine *c, const cast_Views *views, int slot) {
     const schema_Object *object;
     if (n->object < 0 || views->weak[i]) continue;
     object = program_object(c->m.s, n->object);
-    for (j = 0; j < object->count; j++)
+    c->m.left -= object->count / CHECK_STEP_ITEMS;
+    for (j = 0; j < object->count && !c->m.too_deep; j++)
       add_missing(c, views, out, program_property(c->m.s, object->first + j));
   }
   cast_mark_empty(c, slot, out, common_types(c, views));
@@ -470,6 +479,7 @@ int32_t cast_only_branch(cast_Machine *c, const schema_Node *n, int slot,
   found = schema_type_of(c->m.L, c->m.core, slot, LUA_TTABLE, n->types);
   if ((found & n->types) == 0) return -1;
   u = program_union(c->m.s, op->a);
+  c->m.left -= u->count / CHECK_STEP_ITEMS;
   only = check_tagged_branch(&c->m, u, slot);
   if (only >= 0) {
     if (found == TYPE_OBJECT) *type = found;

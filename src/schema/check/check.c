@@ -1,5 +1,5 @@
 #include "schema/check/check.h"
-#include "schema/program/value.h"
+#include "schema/check/equal.h"
 
 #include <math.h>
 
@@ -16,8 +16,9 @@ void check_start_root(check_Machine *m, lua_State *L, const schema_Schema *s,
   m->top = top;
   m->room = room;
   m->depth = 0;
-  m->too_deep = m->extended = false;
-  m->left = CHECK_STEPS;
+  m->too_deep = false;
+  m->extended = s->max_steps > 0;
+  m->left = s->max_steps > 0 ? s->max_steps : CHECK_STEPS;
   if (s->keyless) return;
   ops_getuservalue(L, schema);
   m->constants = m->top = top + 1;
@@ -28,14 +29,17 @@ void check_start(check_Machine *m, lua_State *L, int schema, int value) {
   check_start_root(m, L, (const schema_Schema *)lua_touserdata(L, schema),
                    schema, top, 0);
   m->value = value;
+  m->made = m->most_made = 0;
   if (m->constants != 0) return;
   ops_getuservalue(L, schema);
   m->constants = m->top = top + 1;
 }
 
-/* `n`, and how many values stand in the one at `v`: CHECK_VALUES at the most,
-** for one may contain itself. */
+/* `n`, and how many values stand in the one at `v`, long strings for several:
+** CHECK_VALUES at the most, for one may contain itself. */
 static int64_t count_values(lua_State *L, int v, int depth, int64_t n) {
+  if (lua_type(L, v) == LUA_TSTRING)
+    return n + (int64_t)(ops_rawlen(L, v) / CHECK_STEP_BYTES);
   if (lua_type(L, v) != LUA_TTABLE || depth > CHECK_COUNT_DEPTH ||
       !ops_checkstack(L, 4))
     return n;
@@ -50,10 +54,14 @@ static int64_t count_values(lua_State *L, int v, int depth, int64_t n) {
   return n;
 }
 
+int64_t check_count_values(const check_Machine *m) {
+  return count_values(m->L, m->value, 0, 0);
+}
+
 bool check_go_on(check_Machine *m) {
   if (m->too_deep || m->extended) return check_too_deep(m);
   m->extended = true;
-  m->left = count_values(m->L, m->value, 0, 0) * CHECK_VALUE_STEPS;
+  m->left += check_count_values(m) * CHECK_VALUE_STEPS;
   return m->left > 0;
 }
 
@@ -82,21 +90,12 @@ bool check_text_op(check_Machine *m, const schema_Op *op, const char *s,
   }
 }
 
-static bool is_text_member(const check_Machine *m, const schema_Op *op,
-                           const char *s, size_t len) {
-  const schema_Member *member = program_member(m->s, op->a);
-  const schema_Member *end = member + op->b;
-  for (; member < end; member++) {
-    if (program_same(s, len, member->text, member->len)) return true;
-  }
-  return false;
-}
-
 static COLD bool check_text(check_Machine *m, const schema_Node *n, int v) {
   size_t len;
   const char *s = lua_tolstring(m->L, v, &len);
   const schema_Bounds *bounds = n->bounds;
   const schema_Op *op, *end;
+  check_read(m, len);
   if (len > bounds->longest && schema_text_length(s, len) > bounds->longest)
     return false;
   if (!has_characters(s, len, bounds->shortest)) return false;
@@ -108,7 +107,8 @@ static COLD bool check_text(check_Machine *m, const schema_Node *n, int v) {
   op = program_op(m->s, n->every);
   end = program_op(m->s, n->end);
   for (; op < end; op++) {
-    if (!is_text_member(m, op, s, len)) return false;
+    if (check_find_member(m, op->a, op->b, op->u.index, 0, v, TYPE_STRING) < 0)
+      return false;
   }
   return true;
 }
@@ -209,6 +209,9 @@ static HOT bool check_known_members(check_Machine *m,
   lua_State *L = m->L;
   const schema_Property *p = object->properties, *end = p + object->count;
   int top = m->top;
+  if (object->count >= CHECK_STEP_ITEMS &&
+      !check_steps(m, object->count / CHECK_STEP_ITEMS))
+    return false;
   for (; p < end; p++) {
     int t;
     if (p == decided) continue;
@@ -233,12 +236,14 @@ static bool check_closed_members(check_Machine *m, const schema_Object *object,
   lua_State *L = m->L;
   int key = m->top + 1;
   int32_t required = object->required;
+  size_t n = 0;
   if (!check_reserve(m, 8)) return false;
   lua_pushnil(L);
   m->top = key + 1;
   while (lua_next(L, v)) {
     const schema_Property *p =
         program_find_address(object, lua_topointer(L, key));
+    check_walked(m, ++n);
     if (p == NULL) {
       if (!check_odd_member(m, object, key, &required)) return false;
     } else {
@@ -279,6 +284,7 @@ bool check_items(check_Machine *m, const schema_Op *op, int v, size_t n) {
   size_t i, tuple = (size_t)op->b;
   int top = m->top;
   if (op->c < 0 && tuple < n) n = tuple;
+  m->left -= (int64_t)(n / CHECK_STEP_ITEMS);
   for (i = 0; i < n; i++) {
     int32_t node = i < tuple ? *program_link(m->s, op->a + (int32_t)i) : op->c;
     int t;
@@ -343,33 +349,35 @@ static HOT bool check_each_item(check_Machine *m, const schema_Node *item,
 }
 
 /* The one of some tags that the value of property `key` is, or NULL.  Leaves
- *one
- ** value on the stack. */
+** one value on the stack. */
 static const schema_Tag *find_among(check_Machine *m, int32_t key,
-                                    const schema_Tag *tag, int32_t count,
-                                    int v) {
-  lua_State *L = m->L;
-  const schema_Tag *end = tag + count, *first = tag;
-  const void *address;
+                                    int32_t first, int32_t count,
+                                    schema_Index index, int v) {
+  ops_rawgeti(m->L, m->constants, (size_t)key);
+  if (ops_rawget(m->L, v) != LUA_TSTRING) return NULL;
+  return check_find_tag(m, first, count, index);
+}
+
+const schema_Tag *check_find_tag(check_Machine *m, int32_t first, int32_t count,
+                                 schema_Index index) {
+  const schema_Tag *tag = program_tag(m->s, first), *end = tag + count;
   const char *s;
   size_t len;
-  ops_rawgeti(L, m->constants, (size_t)key);
-  if (ops_rawget(L, v) != LUA_TSTRING) return NULL;
-  address = lua_topointer(L, -1);
-  for (; tag < end; tag++) {
-    if (tag->address == address) return tag;
+  if (index.mask == 0) {
+    const void *address = lua_topointer(m->L, -1);
+    for (; tag < end; tag++) {
+      if (tag->address == address) return tag;
+    }
+    if (ops_rawlen(m->L, -1) <= PROGRAM_INTERNED) return NULL;
   }
-  s = lua_tolstring(L, -1, &len);
-  if (len <= PROGRAM_INTERNED) return NULL;
-  for (tag = first; tag < end; tag++) {
-    if (program_same(s, len, tag->text, tag->len)) return tag;
-  }
-  return NULL;
+  s = lua_tolstring(m->L, -1, &len);
+  check_read(m, len);
+  return program_find_tag(m->s, first, count, index, s, len);
 }
 
 static const schema_Tag *find_tag(check_Machine *m, const schema_Union *u,
                                   int v) {
-  return find_among(m, u->key, program_tag(m->s, u->tag), u->tags, v);
+  return find_among(m, u->key, u->tag, u->tags, u->tag_index, v);
 }
 
 int32_t check_tagged_branch(check_Machine *m, const schema_Union *u, int v) {
@@ -383,14 +391,14 @@ int32_t check_tagged_branch(check_Machine *m, const schema_Union *u, int v) {
 int32_t check_const_branch(check_Machine *m, const schema_Union *u, int v) {
   uint16_t type = schema_type_of(m->L, m->core, v, lua_type(m->L, v), TYPE_ANY);
   int32_t found =
-      check_find_member(m, u->member, u->member + u->count, v, type);
+      check_find_member(m, u->member, u->count, u->member_index, 0, v, type);
   return found < 0 ? -1 : found - u->member;
 }
 
 int32_t check_hinted_branch(check_Machine *m, const schema_Union *u, int v) {
   const schema_Tag *tag;
   if (u->hint_key == 0 || lua_type(m->L, v) != LUA_TTABLE) return -1;
-  tag = find_among(m, u->hint_key, program_tag(m->s, u->hint), u->hints, v);
+  tag = find_among(m, u->hint_key, u->hint, u->hints, u->hint_index, v);
   lua_pop(m->L, 1);
   return tag == NULL ? -1 : tag->branch;
 }
@@ -399,6 +407,9 @@ static bool check_branches(check_Machine *m, const schema_Union *u, bool any_of,
                            int v, int t) {
   const int32_t *branch = program_link(m->s, u->first);
   int32_t i, matches = 0;
+  if (u->count >= CHECK_STEP_ITEMS &&
+      !check_steps(m, u->count / CHECK_STEP_ITEMS))
+    return false;
   for (i = 0; i < u->count; i++) {
     if (!check_inner(m, branch[i], v, t)) continue;
     if (any_of) return true;
@@ -410,10 +421,11 @@ static bool check_branches(check_Machine *m, const schema_Union *u, bool any_of,
 /* The same where all branches are consts. */
 static bool check_consts(check_Machine *m, const schema_Union *u, bool any_of,
                          int v, uint16_t type) {
-  int32_t end = u->member + u->count;
-  int32_t found = check_find_member(m, u->member, end, v, type);
+  int32_t found =
+      check_find_member(m, u->member, u->count, u->member_index, 0, v, type);
   return found >= 0 &&
-         (any_of || check_find_member(m, found + 1, end, v, type) < 0);
+         (any_of || check_find_member(m, u->member, u->count, u->member_index,
+                                      found - u->member + 1, v, type) < 0);
 }
 
 /* The branch of a tag, which takes objects. */
@@ -490,6 +502,7 @@ static bool check_items_act(check_Machine *m, const schema_Node *n, int v) {
   if (length < bounds->fewest_items || length > bounds->most_items)
     return false;
   if (m->depth >= CHECK_MAX_DEPTH) return check_too_deep(m);
+  m->left -= (int64_t)(length / CHECK_STEP_ITEMS);
   m->depth++;
   ok = check_each_item(m, n->item, v, length);
   m->depth--;

@@ -2,7 +2,7 @@
 ** check.h - the machine that answers yes or no.  It stops at the first
 ** misfit, allocates nothing, and leaves the Lua stack as it found it.
 **
-** Machine: check.c known.c ops.c.
+** Machine: check.c equal.c known.c ops.c.
 */
 #ifndef OPERATIONS_SCHEMA_CHECK_H
 #define OPERATIONS_SCHEMA_CHECK_H
@@ -22,7 +22,8 @@
 #define CHECK_STEPS 4000000   /* that any value may take, */
 #define CHECK_VALUE_STEPS 64  /* and so many more for each value within, */
 #define CHECK_VALUES 10000000 /* of which this many count */
-#define CHECK_STEP_ITEMS 16   /* to walk over so many takes a step's time */
+#define CHECK_STEP_ITEMS 16   /* to walk over so many takes a step's time, */
+#define CHECK_STEP_BYTES 64   /* and to read so much text */
 
 /* The resources entered, the current one first ($dynamicRef looks there). */
 typedef struct check_Scope {
@@ -44,6 +45,10 @@ typedef struct check_Machine {
   int value;     /* stack index of the outermost value */
   int64_t left;  /* steps until a limit is reached, none when one was */
   int64_t kept;  /* `left` when one was reached */
+  /* For those who fill in defaults (schema_fill.h); else unset. */
+  int64_t made;      /* values that defaults made */
+  int64_t most_made; /* how many may be, 0: not asked yet */
+  int problem;       /* stack index of why they stopped, or of nil */
 } check_Machine;
 
 #define CHECK_STACK_BLOCK 32 /* slots asked for in advance */
@@ -67,8 +72,12 @@ static inline void check_resume(check_Machine *m) {
 /* No step is left: takes the size of the value into account, once. */
 COLD bool check_go_on(check_Machine *m);
 
+/* How many values stand in the outermost one. */
+int64_t check_count_values(const check_Machine *m);
+
 /* Before what may ask the same of the same value once more: a schema could do
-** so over and over, twice as often with each level. */
+** so over and over, twice as often with each level.  To walk over a value is
+** linear in itself, so that it only counts (check_walked, check_read). */
 static inline bool check_step(check_Machine *m) {
   return --m->left > 0 || check_go_on(m);
 }
@@ -79,6 +88,21 @@ static inline int check_match(check_Machine *m, const regex_Regex *regex,
   int found = check_step(m) ? regex_match(regex, s, len, &m->left) : -1;
   if (found < 0) check_too_deep(m);
   return found;
+}
+
+/* Item or member `i` of a table was walked over. */
+static inline void check_walked(check_Machine *m, size_t i) {
+  if (i % CHECK_STEP_ITEMS == 0) m->left--;
+}
+
+static inline void check_read(check_Machine *m, size_t bytes) {
+  m->left -= (int64_t)(bytes / CHECK_STEP_BYTES);
+}
+
+/* Several steps at once: of what the schema makes long, for each value. */
+static inline bool check_steps(check_Machine *m, int64_t n) {
+  m->left -= n;
+  return m->left > 0 || check_go_on(m);
 }
 
 /* Room for `n` more values above m->top: asked for in blocks. */
@@ -149,7 +173,7 @@ bool check_op(check_Machine *m, int32_t node, const schema_Op *op, int v,
               uint16_t type);
 
 /* The node that a CODE_DYNAMIC instruction calls at this point. */
-int32_t check_dynamic(const check_Machine *m, const schema_Op *op);
+int32_t check_dynamic(check_Machine *m, const schema_Op *op);
 
 /* Is the key known to node `node`, or to one applied to the same object?
 ** `check` false takes every branch for a match. */
@@ -175,16 +199,21 @@ int32_t check_const_branch(check_Machine *m, const schema_Union *u, int v);
 /* The branch that OpenAPI's discriminator says was meant, or -1. */
 int32_t check_hinted_branch(check_Machine *m, const schema_Union *u, int v);
 
-/* The first of the members from `first` to before `end` that the value is, or
-** -1; `type` is the value's TYPE_ bit. */
-int32_t check_find_member(check_Machine *m, int32_t first, int32_t end, int v,
+/* The first of the `count` members from `first` on that the value is, or -1;
+** `after` of them are passed over; `type` is the value's TYPE_ bit. */
+int32_t check_find_member(check_Machine *m, int32_t first, int32_t count,
+                          schema_Index index, int32_t after, int v,
                           uint16_t type);
+
+/* The tag that the string on top of the stack is, or NULL. */
+const schema_Tag *check_find_tag(check_Machine *m, int32_t first, int32_t count,
+                                 schema_Index index);
 
 /* How often CODE_CONTAINS matches; stops after `enough`. */
 size_t check_count_contained(check_Machine *m, const schema_Op *op, int v,
                              size_t enough);
 
-size_t check_count_members(lua_State *L, int v);
+size_t check_count_members(check_Machine *m, int v);
 
 /* Does the object at `v` have the member whose name is constant `key`? */
 bool check_has_key(check_Machine *m, int v, int32_t key);

@@ -39,6 +39,7 @@ static bool union_knows(check_Machine *m, const schema_Op *op,
                         const Question *q) {
   const schema_Union *u = program_union(m->s, op->a);
   int32_t i;
+  m->left -= u->count / CHECK_STEP_ITEMS;
   for (i = 0; i < u->count; i++) {
     int32_t branch = *program_link(m->s, u->first + i);
     if (knows(m, branch, q, false) && passes(m, branch, q)) return true;
@@ -129,7 +130,7 @@ bool check_unevaluated_properties(check_Machine *m, int32_t node,
   bool ok = true;
   if (!ops_checkstack(L, 8)) return check_too_deep(m);
   lua_pushnil(L);
-  while (ok && lua_next(L, v)) {
+  while (ok && lua_next(L, v)) { /* knows() counts a step for each */
     size_t len;
     const char *name;
     ok = lua_type(L, top + 1) == LUA_TSTRING;

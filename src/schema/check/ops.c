@@ -3,19 +3,18 @@
 ** (schema/check/check.h): one function for each kind of value.
 */
 #include "schema/check/check.h"
-#include "schema/program/value.h"
+#include "schema/check/equal.h"
 
 #include <float.h>
 #include <math.h>
 
-#define FEW_MEMBERS 8 /* so many are compared without a hash */
-
-size_t check_count_members(lua_State *L, int v) {
+size_t check_count_members(check_Machine *m, int v) {
+  lua_State *L = m->L;
   size_t n = 0;
   lua_pushnil(L);
   while (lua_next(L, v)) {
     lua_pop(L, 1);
-    n++;
+    check_walked(m, ++n);
   }
   return n;
 }
@@ -28,10 +27,11 @@ bool check_has_key(check_Machine *m, int v, int32_t key) {
   return has;
 }
 
-int32_t check_dynamic(const check_Machine *m, const schema_Op *op) {
+int32_t check_dynamic(check_Machine *m, const schema_Op *op) {
   const check_Scope *scope;
   int32_t node = op->a, i;
   for (scope = m->scope; scope != NULL; scope = scope->outer) {
+    m->left -= (int64_t)m->s->dynamics.count / CHECK_STEP_ITEMS;
     for (i = 0; i < (int32_t)m->s->dynamics.count; i++) {
       const schema_Dynamic *d = program_dynamic(m->s, i);
       if (d->resource == scope->resource && d->name == op->b) node = d->node;
@@ -47,11 +47,13 @@ void check_forget_room(check_Machine *m) {
 static bool check_property_names(check_Machine *m, int32_t node, int v) {
   lua_State *L = m->L;
   int top = m->top;
+  size_t n = 0;
   bool ok = true;
   if (!check_reserve(m, 8)) return false;
   lua_pushnil(L);
   m->top = top + 2;
   while (ok && lua_next(L, v)) {
+    check_walked(m, ++n);
     ok = lua_type(L, top + 1) == LUA_TSTRING &&
          check_inner(m, node, top + 1, LUA_TSTRING);
     lua_settop(L, top + 1);
@@ -69,6 +71,7 @@ size_t check_count_contained(check_Machine *m, const schema_Op *op, int v,
   if (!ops_checkstack(L, 8)) return 0;
   for (i = 1; i <= n && count < enough; i++) {
     int t = ops_rawgeti(L, v, i);
+    check_walked(m, i);
     if (check_node(m, op->a, top + 1, t)) count++;
     lua_settop(L, top);
   }
@@ -89,15 +92,25 @@ static bool check_if(check_Machine *m, const schema_Op *op, int v, int t) {
   return node < 0 || check_inner(m, node, v, t);
 }
 
-int32_t check_find_member(check_Machine *m, int32_t first, int32_t end, int v,
+int32_t check_find_member(check_Machine *m, int32_t first, int32_t count,
+                          schema_Index index, int32_t after, int v,
                           uint16_t type) {
-  bool many = end - first > FEW_MEMBERS;
-  uint64_t hash = many ? schema_hash(m->L, m->core, v) : 0;
-  for (; first < end; first++) {
-    const schema_Member *member = program_member(m->s, first);
-    if ((!many || member->hash == hash) &&
-        schema_is_member(m->L, m->core, m->constants, member, v, type))
-      return first;
+  const schema_Member *members = program_member(m->s, first);
+  const int32_t *slots;
+  int32_t i;
+  uint64_t hash;
+  uint32_t at;
+  for (i = after; index.mask == 0 && i < count; i++) {
+    if (schema_is_member(m, &members[i], v, type)) return first + i;
+  }
+  if (index.mask == 0) return -1;
+  slots = program_slot(m->s, index.slots);
+  hash = schema_hash(m, v);
+  for (at = (uint32_t)hash; slots[at & index.mask] != 0; at++) {
+    i = slots[at & index.mask] - 1;
+    if (i >= after && members[i].hash == hash &&
+        schema_is_member(m, &members[i], v, type))
+      return m->too_deep ? -1 : first + i;
   }
   return -1;
 }
@@ -106,6 +119,7 @@ static bool check_dependent_required(check_Machine *m, const schema_Op *op,
                                      int v) {
   int32_t i;
   if (!check_has_key(m, v, op->c)) return true;
+  m->left -= op->b / CHECK_STEP_ITEMS;
   for (i = 0; i < op->b; i++) {
     if (!check_has_key(m, v, *program_link(m->s, op->a + i))) return false;
   }
@@ -124,6 +138,7 @@ static bool check_number_format(check_Machine *m, const schema_Op *op, int v,
 static bool check_string_op(check_Machine *m, const schema_Op *op, int v) {
   size_t len;
   const char *s = lua_tolstring(m->L, v, &len);
+  check_read(m, len);
   return check_text_op(m, op, s, len);
 }
 
@@ -174,10 +189,12 @@ bool check_odd_member(check_Machine *m, const schema_Object *object, int key,
 bool check_every_member(check_Machine *m, const schema_Object *object, int v) {
   int key = m->top + 1;
   int32_t required = object->required;
+  size_t n = 0;
   if (!check_reserve(m, 8)) return false;
   lua_pushnil(m->L);
   m->top = key + 1;
   while (lua_next(m->L, v)) {
+    check_walked(m, ++n);
     if (!check_odd_member(m, object, key, &required)) return false;
     lua_pop(m->L, 1);
   }
@@ -195,17 +212,17 @@ static bool check_array_op(check_Machine *m, const schema_Op *op, int v,
   case CODE_ITEMS: return check_items(m, op, v, n);
   case CODE_CONTAINS: return check_step(m) && check_contains(m, op, v);
   default:
-    twins = schema_find_twins(m->L, m->core, v, n, &first, &second);
+    twins = schema_find_twins(m, v, n, &first, &second);
     check_forget_room(m);
-    return !twins;
+    return !twins && !m->too_deep;
   }
 }
 
 static bool check_object_op(check_Machine *m, const schema_Op *op, int v) {
   switch (op->code) {
   case CODE_MEMBERS: return check_object(m, program_object(m->s, op->a), v);
-  case CODE_MIN_PROPERTIES: return check_count_members(m->L, v) >= op->u.n;
-  case CODE_MAX_PROPERTIES: return check_count_members(m->L, v) <= op->u.n;
+  case CODE_MIN_PROPERTIES: return check_count_members(m, v) >= op->u.n;
+  case CODE_MAX_PROPERTIES: return check_count_members(m, v) <= op->u.n;
   case CODE_PROPERTY_NAMES: return check_property_names(m, op->a, v);
   case CODE_DEPENDENT_REQUIRED: return check_dependent_required(m, op, v);
   default:
@@ -220,7 +237,7 @@ static bool check_every_op(check_Machine *m, const schema_Node *n,
   switch (op->code) {
   case CODE_ENUM:
   case CODE_CONST:
-    return check_find_member(m, op->a, op->a + op->b, v, type) >= 0;
+    return check_find_member(m, op->a, op->b, op->u.index, 0, v, type) >= 0;
   case CODE_CALL: return check_inner(m, op->a, v, t);
   case CODE_DYNAMIC: return check_inner(m, check_dynamic(m, op), v, t);
   case CODE_ANY_OF:
@@ -284,6 +301,7 @@ static bool check_kind(check_Machine *m, const schema_Node *n, int v,
   case TYPE_OBJECT:
     op = program_op(m->s, n->objects);
     end = program_op(m->s, n->every);
+    m->left -= (end - op) / CHECK_STEP_ITEMS; /* one for each dependency */
     for (; op < end; op++) {
       if (!check_object_op(m, op, v)) return false;
     }

@@ -122,11 +122,13 @@ static bool only_members(const schema_Schema *s, const schema_Node *n) {
   return true;
 }
 
-/* One list of members, the strings among which are interned. */
+/* One list of few members, the strings among which are interned. */
 static bool has_tags(const schema_Schema *s, const schema_Node *n) {
   const schema_Op *op = program_op(s, n->every);
   int32_t i;
-  if (n->numbers != n->strings || n->end != n->every + 1) return false;
+  if (n->numbers != n->strings || n->end != n->every + 1 ||
+      op->u.index.mask != 0)
+    return false;
   for (i = 0; i < op->b; i++) {
     if (program_member(s, op->a + i)->len > PROGRAM_INTERNED) return false;
   }

@@ -1,6 +1,6 @@
 #include "schema/compile/compile.h"
 #include "schema/compile/state.h"
-#include "schema/program/value.h"
+#include "schema/check/equal.h"
 
 #define COMPILE_STEPS 4000000 /* about 50 ms */
 
@@ -188,7 +188,7 @@ static void set_member(compile_State *c, int32_t index, int32_t value) {
     m->text = lua_tolstring(c->L, -1, &m->len);
     m->address = lua_topointer(c->L, -1);
   }
-  m->hash = schema_hash(c->L, c->t->core, -1);
+  m->hash = schema_hash(&c->steps, -1);
   lua_pop(c->L, 1);
 }
 
@@ -208,6 +208,11 @@ static void emit_members_of(compile_State *c, schema_KeywordId id) {
   op = compile_op(c, id == KEYWORD_ENUM ? CODE_ENUM : CODE_CONST, id);
   op->a = first;
   op->b = count;
+  if (c->steps.too_deep)
+    tree_issue(c->L, c->t, c->node, id, "takes too many steps to compare");
+  check_resume(&c->steps);
+  program_index(c->L, s, &op->u.index, &program_member(s, first)->hash,
+                sizeof(schema_Member), count);
 }
 
 static void emit_union(compile_State *c, schema_KeywordId id,
@@ -313,7 +318,8 @@ static bool has_overlap(compile_State *c, const schema_Object *object) {
     for (j = 0; regex != NULL && j < object->count; j++) {
       const schema_Property *p = program_property(s, object->first + j);
       if (!p->declared) continue;
-      if (c->steps < 0 || regex_match(regex, p->name, p->len, &c->steps) != 0)
+      if (c->match_steps < 0 ||
+          regex_match(regex, p->name, p->len, &c->match_steps) != 0)
         return true;
     }
   }
@@ -397,8 +403,15 @@ void compile_program(lua_State *L, schema_Schema *s, tree_Tree *t, int32_t root,
   c.s = s;
   c.t = t;
   c.formats = formats;
-  c.steps = COMPILE_STEPS;
+  c.match_steps = COMPILE_STEPS;
   c.true_node = n;
+  c.steps.L = L;
+  c.steps.core = t->core;
+  c.steps.left = CHECK_STEPS;
+  c.steps.extended = true;
+  c.required = (int32_t *)lua_newuserdata(L, ((size_t)t->constants_count + 1) *
+                                                 sizeof(int32_t));
+  memset(c.required, 0, ((size_t)t->constants_count + 1) * sizeof(int32_t));
   s->root = root;
   schema_vector_add(L, &s->alloc, &s->nodes, sizeof(schema_Node),
                     (size_t)n + 1);
@@ -412,7 +425,8 @@ void compile_program(lua_State *L, schema_Schema *s, tree_Tree *t, int32_t root,
       last->end = (int32_t)s->ops.count;
   copy_anchors(&c);
   compile_unions(L, s);
-  compile_defaults(s);
+  compile_defaults(L, s);
   program_trim(s);
   compile_acts(L, s);
+  lua_pop(L, 1);
 }

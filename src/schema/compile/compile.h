@@ -21,7 +21,7 @@ void compile_hints(lua_State *L, schema_Schema *s, tree_Tree *t, int32_t u,
 void compile_unions(lua_State *L, schema_Schema *s);
 
 /* Marks which nodes have defaults at or below them. */
-void compile_defaults(schema_Schema *s);
+void compile_defaults(lua_State *L, schema_Schema *s);
 
 /* Finds what each node does with a value of each Lua type. */
 void compile_acts(lua_State *L, schema_Schema *s);

@@ -4,22 +4,20 @@
 ** the branch's `$ref`.  It never changes what conforms.
 */
 #include "schema/compile/compile.h"
+#include "schema/check/equal.h"
 
 typedef struct Hints {
   lua_State *L;
   schema_Schema *s;
   tree_Tree *t;
   int32_t u;
+  int branches; /* stack index of a table: last part of a reference -> branch */
 } Hints;
 
 typedef struct Text {
   const char *s;
   size_t len;
 } Text;
-
-static bool same(Text a, Text b) {
-  return a.len == b.len && memcmp(a.s, b.s, a.len) == 0;
-}
 
 /* The part after the last slash: the name of a schema that a `$ref` names. */
 static Text last_part(Text text) {
@@ -54,6 +52,7 @@ static void add_hint(Hints *h, Text name, int32_t branch) {
   tag->text = tree_text(h->L, h->t, constant, &tag->len);
   ops_rawgeti(h->L, h->t->constants, (size_t)constant);
   tag->address = lua_topointer(h->L, -1);
+  tag->hash = schema_hash_text(h->s->core, tag->text, tag->len);
   lua_pop(h->L, 1);
   tag->branch = branch;
   program_union(h->s, h->u)->hints++;
@@ -61,15 +60,26 @@ static void add_hint(Hints *h, Text name, int32_t branch) {
 
 /* One entry of `mapping`: a reference, or the name of a schema. */
 static void add_mapped(Hints *h, Text name, Text reference) {
+  Text last = last_part(reference);
+  lua_pushlstring(h->L, last.s, last.len);
+  if (ops_rawget(h->L, h->branches) == LUA_TNUMBER)
+    add_hint(h, name, (int32_t)lua_tointeger(h->L, -1));
+  lua_pop(h->L, 1);
+}
+
+/* Pushes the branches by the last parts of their references, the first of each.
+ */
+static void push_branches(Hints *h) {
+  lua_State *L = h->L;
   int32_t i, count = program_union(h->s, h->u)->count;
-  for (i = 0; i < count; i++) {
-    Text branch = reference_of(h, i);
-    if (branch.len == 0) continue;
-    if (!same(branch, reference) &&
-        !same(last_part(branch), last_part(reference)))
-      continue;
-    add_hint(h, name, i);
-    return;
+  lua_newtable(L);
+  h->branches = lua_gettop(L);
+  for (i = count - 1; i >= 0; i--) {
+    Text reference = reference_of(h, i), last = last_part(reference);
+    if (reference.len == 0) continue;
+    lua_pushlstring(L, last.s, last.len);
+    lua_pushinteger(L, i);
+    lua_rawset(L, h->branches);
   }
 }
 
@@ -107,8 +117,9 @@ static void add_names(Hints *h) {
 
 void compile_hints(lua_State *L, schema_Schema *s, tree_Tree *t, int32_t u,
                    int32_t discriminator) {
-  Hints h = {L, s, t, u};
+  Hints h = {L, s, t, u, 0};
   int top = lua_gettop(L);
+  push_branches(&h);
   ops_rawgeti(L, t->constants, (size_t)discriminator);
   if (lua_type(L, -1) == LUA_TTABLE &&
       push_member(L, "propertyName", LUA_TSTRING)) {
@@ -119,6 +130,8 @@ void compile_hints(lua_State *L, schema_Schema *s, tree_Tree *t, int32_t u,
     lua_pop(L, 1);
     add_mapping(&h);
     add_names(&h);
+    program_index_tags(L, s, &program_union(s, u)->hint_index,
+                       program_union(s, u)->hint, program_union(s, u)->hints);
   }
   lua_settop(L, top);
 }

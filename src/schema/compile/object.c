@@ -3,17 +3,13 @@
 ** (schema/compile/state.h).
 */
 #include "schema/compile/state.h"
+#include "schema/check/equal.h"
 
 #define FEW_NAMES 12 /* that a hash without collisions is looked for */
 #define MANY_FACTORS 64
 
 static bool is_required(const compile_State *c, int32_t key) {
-  const tree_Keyword *k = c->k[KEYWORD_REQUIRED];
-  int32_t i;
-  for (i = 0; k != NULL && i < k->count; i++) {
-    if (tree_child(c->t, k->first + i)->key == key) return true;
-  }
-  return false;
+  return c->required[key] / 2 == c->node + 1;
 }
 
 /* A string's bytes lie as far from its address as those of all others: so it is
@@ -51,23 +47,43 @@ static void add_declared(compile_State *c, bool required) {
   int32_t i;
   for (i = 0; k != NULL && i < k->count; i++) {
     const tree_Child *child = tree_child(c->t, k->first + i);
-    if (is_required(c, child->key) == required)
-      add_property(c, child->key, child->node, required, true);
+    if (is_required(c, child->key) != required) continue;
+    add_property(c, child->key, child->node, required, true);
+    c->required[child->key] |= 1;
   }
 }
 
 /* Names that only `required` has. */
-static void add_undeclared(compile_State *c, int32_t first) {
+static void add_undeclared(compile_State *c) {
   const tree_Keyword *k = c->k[KEYWORD_REQUIRED];
-  int32_t i, j;
+  int32_t i;
   for (i = 0; k != NULL && i < k->count; i++) {
     int32_t key = tree_child(c->t, k->first + i)->key;
-    for (j = first; j < (int32_t)c->s->properties.count; j++) {
-      if (program_property(c->s, j)->key == key) break;
-    }
-    if (j == (int32_t)c->s->properties.count)
-      add_property(c, key, c->true_node, true, false);
+    if (c->required[key] & 1) continue;
+    add_property(c, key, c->true_node, true, false);
+    c->required[key] |= 1;
   }
+}
+
+static void note_required(compile_State *c) {
+  const tree_Keyword *k = c->k[KEYWORD_REQUIRED];
+  int32_t i;
+  for (i = 0; k != NULL && i < k->count; i++)
+    c->required[tree_child(c->t, k->first + i)->key] = 2 * (c->node + 1);
+}
+
+/* Names that are not interned are found by their text. */
+static void add_texts(compile_State *c, schema_Object *object) {
+  size_t size = (size_t)object->count * sizeof(uint64_t);
+  uint64_t *hashes = (uint64_t *)lua_newuserdata(c->L, size);
+  int32_t i;
+  for (i = 0; i < object->count; i++) {
+    const schema_Property *p = program_property(c->s, object->first + i);
+    hashes[i] = schema_hash_text(c->s->core, p->name, p->len);
+  }
+  program_index(c->L, c->s, &object->texts, hashes, sizeof(uint64_t),
+                object->count);
+  lua_pop(c->L, 1);
 }
 
 /* Puts the names into the slots; returns how many found theirs taken. */
@@ -104,6 +120,7 @@ static void add_slots(compile_State *c, schema_Object *object) {
     if (program_property(s, object->first + i)->len > PROGRAM_INTERNED)
       object->long_names = 1;
   }
+  if (object->long_names) add_texts(c, object);
 }
 
 static void add_patterns(compile_State *c, schema_Object *object) {
@@ -142,8 +159,9 @@ static void emit_members(compile_State *c) {
     return;
   memset(&object, 0, sizeof(object));
   object.first = (int32_t)s->properties.count;
+  note_required(c);
   add_declared(c, true);
-  add_undeclared(c, object.first);
+  add_undeclared(c);
   object.required = (int32_t)s->properties.count - object.first;
   add_declared(c, false);
   object.count = (int32_t)s->properties.count - object.first;

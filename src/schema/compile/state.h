@@ -7,7 +7,7 @@
 #ifndef OPERATIONS_SCHEMA_COMPILE_STATE_H
 #define OPERATIONS_SCHEMA_COMPILE_STATE_H
 
-#include "schema/program/program.h"
+#include "schema/check/check.h"
 #include "schema/compile/tree.h"
 
 typedef struct compile_State {
@@ -17,8 +17,11 @@ typedef struct compile_State {
   const tree_Keyword *k[KEYWORD_COUNT]; /* of the node at hand */
   int32_t node;
   int32_t true_node;
-  int64_t steps; /* left for matching patterns with names (regex.h) */
-  bool formats;  /* formats assert, whatever the dialect says */
+  int64_t match_steps; /* left for matching patterns with names (regex.h) */
+  check_Machine steps; /* of hashing constants, which may share tables */
+  int32_t *required;   /* by name, a constant: twice the number (from 1) of the
+                          node that requires it last, odd once it was added */
+  bool formats;        /* formats assert, whatever the dialect says */
 } compile_State;
 
 /* Adds an instruction to the node at hand; valid until the next is added. */

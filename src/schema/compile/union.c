@@ -32,34 +32,19 @@ static const schema_Op *string_tags(const schema_Schema *s, int32_t node) {
   return NULL;
 }
 
-static const schema_Property *
-required_property(const schema_Schema *s, const schema_Node *n, int32_t key) {
-  const schema_Object *object;
-  int32_t i;
+/* The required property that has the name of `like`. */
+static const schema_Property *required_property(const schema_Schema *s,
+                                                const schema_Node *n,
+                                                const schema_Property *like) {
+  const schema_Property *p;
   if (n->object < 0) return NULL;
-  object = program_object(s, n->object);
-  for (i = 0; i < object->required; i++) {
-    const schema_Property *p = program_property(s, object->first + i);
-    if (p->key == key) return p;
-  }
-  return NULL;
+  p = program_find(s, program_object(s, n->object), like->name, like->len);
+  return p != NULL && p->required ? p : NULL;
 }
 
-static bool has_tag(const schema_Schema *s, const schema_Union *u,
-                    const schema_Member *m) {
-  int32_t i;
-  for (i = u->tag; i < (int32_t)s->tags.count; i++) {
-    const schema_Tag *tag = program_tag(s, i);
-    if (tag->len == m->len && memcmp(tag->text, m->text, m->len) == 0)
-      return true;
-  }
-  return false;
-}
-
-/* Adds the strings by which branch `i` is known; false when it has none, or
-** another branch has one of them. */
+/* Adds the strings by which branch `i` is known; false when it has none. */
 static bool add_tags(lua_State *L, schema_Schema *s, const schema_Union *u,
-                     int32_t i, int32_t key) {
+                     int32_t i, const schema_Property *key) {
   const schema_Node *n =
       program_node(s, compile_target(s, *program_link(s, u->first + i)));
   const schema_Property *p;
@@ -72,30 +57,45 @@ static bool add_tags(lua_State *L, schema_Schema *s, const schema_Union *u,
   if (op == NULL) return false;
   for (j = 0; j < op->b; j++) {
     const schema_Member *m = program_member(s, op->a + j);
-    schema_Tag *tag;
-    if (has_tag(s, u, m)) return false;
-    tag = program_tag(
+    schema_Tag *tag = program_tag(
         s, schema_vector_add(L, &s->alloc, &s->tags, sizeof(schema_Tag), 1));
     tag->text = m->text;
     tag->len = m->len;
+    tag->hash = m->hash;
     tag->address = m->address;
     tag->branch = i;
   }
   return true;
 }
 
+/* Does each tag stand for one branch? */
+static bool are_different(const schema_Schema *s, const schema_Union *u) {
+  int32_t i;
+  for (i = u->tag; i < u->tag + u->tags; i++) {
+    const schema_Tag *tag = program_tag(s, i);
+    if (program_find_tag(s, u->tag, u->tags, u->tag_index, tag->text,
+                         tag->len) != tag)
+      return false;
+  }
+  return true;
+}
+
 static bool try_key(lua_State *L, schema_Schema *s, schema_Union *u,
-                    int32_t key) {
+                    const schema_Property *key) {
+  size_t slots = s->slots.count;
+  bool found = true;
   int32_t i;
   u->tag = (int32_t)s->tags.count;
-  for (i = 0; i < u->count; i++) {
-    if (!add_tags(L, s, u, i, key)) {
-      s->tags.count = (size_t)u->tag;
-      return false;
-    }
-  }
+  for (i = 0; found && i < u->count; i++) found = add_tags(L, s, u, i, key);
   u->tags = (int32_t)s->tags.count - u->tag;
-  return true;
+  if (found) {
+    program_index_tags(L, s, &u->tag_index, u->tag, u->tags);
+    if (are_different(s, u)) return true;
+  }
+  s->tags.count = (size_t)u->tag;
+  s->slots.count = slots;
+  u->tags = 0;
+  return false;
 }
 
 static void find_key(lua_State *L, schema_Schema *s, schema_Union *u) {
@@ -109,9 +109,9 @@ static void find_key(lua_State *L, schema_Schema *s, schema_Union *u) {
     object = program_object(s, n->object);
   }
   for (i = 0; object != NULL && i < object->required; i++) {
-    int32_t key = program_property(s, object->first + i)->key;
+    const schema_Property *key = program_property(s, object->first + i);
     if (try_key(L, s, u, key)) {
-      u->key = key;
+      u->key = key->key;
       return;
     }
   }
@@ -139,6 +139,8 @@ static void find_members(lua_State *L, schema_Schema *s, schema_Union *u) {
     *program_member(s, first + i) =
         *program_member(s, only_member(s, *program_link(s, u->first + i)));
   u->member = first;
+  program_index(L, s, &u->member_index, &program_member(s, first)->hash,
+                sizeof(schema_Member), u->count);
 }
 
 void compile_unions(lua_State *L, schema_Schema *s) {
@@ -149,16 +151,21 @@ void compile_unions(lua_State *L, schema_Schema *s) {
   }
 }
 
-/* The default of a node, its own or by `$ref` and `allOf`; 0 when none. */
-static int32_t default_of(const schema_Schema *s, int32_t node, int depth) {
-  const schema_Node *n = program_node(s, node);
+/* The default of a node, its own or by `$ref` and `allOf`; 0 when none.  Looks
+** once at each node: `asked` is another number for each question, and the nodes
+** keep it in `self`, which is set later (schema_act.c). */
+static int32_t default_of(const schema_Schema *s, int32_t node, int32_t asked,
+                          int depth) {
+  schema_Node *n = program_node(s, node);
   int32_t i;
-  if (n->default_value != 0 || depth > 32) return n->default_value;
+  if (n->default_value != 0 || depth > 32 || n->self == asked)
+    return n->default_value;
+  n->self = asked;
   for (i = n->every; i < n->end; i++) {
     const schema_Op *op = program_op(s, i);
     int32_t found;
     if (op->code != CODE_CALL) continue;
-    found = default_of(s, op->a, depth + 1);
+    found = default_of(s, op->a, asked, depth + 1);
     if (found != 0) return found;
   }
   return 0;
@@ -176,57 +183,111 @@ static int32_t fixed_value(const schema_Schema *s, int32_t node) {
   return 0;
 }
 
-static bool object_fills(const schema_Schema *s, const schema_Object *object) {
-  int32_t i;
-  for (i = 0; i < object->count; i++) {
-    const schema_Property *p = program_property(s, object->first + i);
-    if (p->default_value != 0 || program_node(s, p->node)->fills) return true;
-  }
-  for (i = 0; i < object->patterns; i++) {
-    if (program_node(s, program_pattern(s, object->pattern + i)->node)->fills)
-      return true;
-  }
-  return object->additional >= 0 && program_node(s, object->additional)->fills;
+/* Which nodes lie directly above others, for the walk up from the defaults. */
+typedef struct Above {
+  int32_t *starts;  /* of each node's run in `nodes`, one more than nodes */
+  int32_t *nodes;   /* NULL while they are counted */
+  int32_t *waiting; /* nodes that fill, whose parents were not told */
+  int32_t count;    /* of those */
+} Above;
+
+static void add_below(Above *above, int32_t node, int32_t below) {
+  if (below < 0) return;
+  if (above->nodes == NULL) above->starts[below]++;
+  else above->nodes[--above->starts[below]] = node;
 }
 
-static bool op_fills(const schema_Schema *s, const schema_Op *op) {
+static void add_object_below(const schema_Schema *s, Above *above, int32_t node,
+                             const schema_Object *object) {
   int32_t i;
-  switch (op->code) {
-  case CODE_CALL:
-  case CODE_DYNAMIC: return program_node(s, op->a)->fills;
-  case CODE_MEMBERS: return object_fills(s, program_object(s, op->a));
-  case CODE_ITEMS:
-    for (i = 0; i < op->b; i++) {
-      if (program_node(s, *program_link(s, op->a + i))->fills) return true;
-    }
-    return op->c >= 0 && program_node(s, op->c)->fills;
-  default: return false;
-  }
+  for (i = 0; i < object->count; i++)
+    add_below(above, node, program_property(s, object->first + i)->node);
+  for (i = 0; i < object->patterns; i++)
+    add_below(above, node, program_pattern(s, object->pattern + i)->node);
+  add_below(above, node, object->additional);
 }
 
-static bool update_fills(schema_Schema *s, schema_Node *n) {
-  int32_t i;
-  if (n->fills) return false;
+static void add_all_below(const schema_Schema *s, Above *above, int32_t node) {
+  const schema_Node *n = program_node(s, node);
+  int32_t i, j;
   for (i = n->strings; i < n->end; i++) {
-    if (op_fills(s, program_op(s, i))) {
-      n->fills = 1;
-      return true;
+    const schema_Op *op = program_op(s, i);
+    switch (op->code) {
+    case CODE_CALL:
+    case CODE_DYNAMIC: add_below(above, node, op->a); break;
+    case CODE_MEMBERS:
+      add_object_below(s, above, node, program_object(s, op->a));
+      break;
+    case CODE_ITEMS:
+      for (j = 0; j < op->b; j++)
+        add_below(above, node, *program_link(s, op->a + j));
+      add_below(above, node, op->c);
+      break;
+    default: break;
     }
+  }
+}
+
+static void set_fills(schema_Schema *s, Above *above, int32_t node) {
+  schema_Node *n = program_node(s, node);
+  if (n->fills) return;
+  n->fills = 1;
+  above->waiting[above->count++] = node;
+}
+
+static bool has_default(const schema_Schema *s, const schema_Node *n) {
+  const schema_Object *object;
+  int32_t i;
+  if (n->object < 0) return false;
+  object = program_object(s, n->object);
+  for (i = 0; i < object->count; i++) {
+    if (program_property(s, object->first + i)->default_value != 0) return true;
   }
   return false;
 }
 
-void compile_defaults(schema_Schema *s) {
-  bool changed = true;
+/* Pushes a block of `n` zeros. */
+static int32_t *new_block(lua_State *L, size_t n) {
+  int32_t *block = (int32_t *)lua_newuserdata(L, n * sizeof(int32_t));
+  memset(block, 0, n * sizeof(int32_t));
+  return block;
+}
+
+static void push_above(lua_State *L, const schema_Schema *s, Above *above) {
+  int32_t n = (int32_t)s->nodes.count, i;
+  memset(above, 0, sizeof(*above));
+  above->waiting = new_block(L, (size_t)n);
+  above->starts = new_block(L, (size_t)n + 1);
+  for (i = 0; i < n; i++) add_all_below(s, above, i);
+  for (i = 1; i <= n; i++) above->starts[i] += above->starts[i - 1];
+  above->nodes = new_block(L, (size_t)above->starts[n] + 1);
+  for (i = 0; i < n; i++) add_all_below(s, above, i); /* from the ends */
+}
+
+static void mark_fills(lua_State *L, schema_Schema *s) {
+  int top = lua_gettop(L);
+  int32_t i;
+  Above above;
+  push_above(L, s, &above);
+  for (i = 0; i < (int32_t)s->nodes.count; i++) {
+    if (has_default(s, program_node(s, i))) set_fills(s, &above, i);
+  }
+  while (above.count > 0) {
+    int32_t node = above.waiting[--above.count];
+    for (i = above.starts[node]; i < above.starts[node + 1]; i++)
+      set_fills(s, &above, above.nodes[i]);
+  }
+  lua_settop(L, top);
+}
+
+void compile_defaults(lua_State *L, schema_Schema *s) {
+  bool any = false;
   int32_t i;
   for (i = 0; i < (int32_t)s->properties.count; i++) {
     schema_Property *p = program_property(s, i);
-    p->default_value = default_of(s, p->node, 0);
+    p->default_value = default_of(s, p->node, i + 1, 0);
     p->fixed = fixed_value(s, p->node);
+    any = any || p->default_value != 0;
   }
-  while (changed) {
-    changed = false;
-    for (i = (int32_t)s->nodes.count - 1; i >= 0; i--)
-      changed = update_fills(s, program_node(s, i)) || changed;
-  }
+  if (any) mark_fills(L, s);
 }

@@ -1,5 +1,5 @@
 #include "schema/issue/issue.h"
-#include "schema/program/value.h"
+#include "schema/check/equal.h"
 
 #include <stdlib.h>
 
@@ -45,13 +45,18 @@ static void add_plain(issue_List *list, int32_t node, const char *message) {
   issue_add(list, node, KEYWORD_NONE);
 }
 
+/* No step is left, nor is there any more to be said. */
+static void stop(issue_List *list, int32_t node) {
+  add_plain(list, node, "takes too many steps to check");
+  list->limit = list->count;
+}
+
 /* One limit that was reached is no reason not to look further; another is. */
 static bool takes_step(issue_List *list, int32_t node) {
   check_resume(&list->m);
   list->m.left -= LOOK_STEPS;
   if (check_step(&list->m)) return true;
-  add_plain(list, node, "takes too many steps to check");
-  list->limit = list->count;
+  stop(list, node);
   return false;
 }
 
@@ -131,7 +136,8 @@ static void collect_known(issue_List *list, int32_t node,
   lua_State *L = list->m.L;
   int top = lua_gettop(L);
   int32_t i;
-  for (i = 0; i < object->count; i++) {
+  list->m.left -= object->count / CHECK_STEP_ITEMS;
+  for (i = 0; i < object->count && list->count < list->limit; i++) {
     const schema_Property *p = program_property(list->m.s, object->first + i);
     ops_rawgeti(L, list->m.constants, (size_t)p->key);
     if (ops_rawget(L, v) != LUA_TNIL) {
@@ -144,10 +150,15 @@ static void collect_known(issue_List *list, int32_t node,
   }
 }
 
+static bool is_full(const issue_List *list) {
+  return list->count >= list->limit;
+}
+
 static void add_stray_keys(issue_List *list, int32_t node, int v) {
   lua_State *L = list->m.L;
+  int top = lua_gettop(L);
   lua_pushnil(L);
-  while (lua_next(L, v)) {
+  while (!is_full(list) && lua_next(L, v)) {
     lua_pop(L, 1);
     if (lua_type(L, -1) == LUA_TSTRING) continue;
     lua_pushfstring(L, "an object's keys are strings, this one has a %s",
@@ -155,6 +166,7 @@ static void add_stray_keys(issue_List *list, int32_t node, int v) {
     lua_pushnil(L);
     issue_add(list, node, KEYWORD_NONE);
   }
+  lua_settop(L, top);
 }
 
 static void add_unknown(issue_List *list, int32_t node,
@@ -212,6 +224,13 @@ static void collect_other(issue_List *list, int32_t node,
   else collect_at(list, object->additional, v, name->s, name->len, 0, member);
 }
 
+/* Sorting takes the time of about as many looks as there are names. */
+static value_Name *sorted_names(issue_List *list, int v, size_t *n) {
+  value_Name *names = value_sorted_names(list->m.L, v, n);
+  list->m.left -= (int64_t)*n;
+  return names;
+}
+
 static void collect_members(issue_List *list, int32_t node,
                             const schema_Object *object, int v) {
   lua_State *L = list->m.L;
@@ -221,8 +240,8 @@ static void collect_members(issue_List *list, int32_t node,
   collect_known(list, node, object, v);
   if (!object->whole) return;
   add_stray_keys(list, node, v);
-  names = value_sorted_names(L, v, &n);
-  for (i = 0; i < n; i++) {
+  names = sorted_names(list, v, &n);
+  for (i = 0; i < n && !is_full(list); i++) {
     lua_pushlstring(L, names[i].s, names[i].len);
     lua_rawget(L, v);
     collect_other(list, node, object, v, &names[i], top + 2);
@@ -237,9 +256,9 @@ static void collect_names(issue_List *list, int32_t node, const schema_Op *op,
   lua_State *L = list->m.L;
   int top = lua_gettop(L), outer = list->issues, count;
   size_t n, i;
-  value_Name *names = value_sorted_names(L, v, &n);
+  value_Name *names = sorted_names(list, v, &n);
   add_stray_keys(list, node, v);
-  for (i = 0; i < n; i++) {
+  for (i = 0; i < n && !is_full(list); i++) {
     lua_pushlstring(L, names[i].s, names[i].len);
     check_resume(&list->m);
     if (!check_node(&list->m, op->a, top + 2, LUA_TSTRING)) {
@@ -282,7 +301,7 @@ static void collect_dependent(issue_List *list, int32_t node,
   lua_State *L = list->m.L;
   int32_t i;
   if (!check_has_key(&list->m, v, op->c)) return;
-  for (i = 0; i < op->b; i++) {
+  for (i = 0; i < op->b && !is_full(list); i++) {
     int32_t key = *program_link(list->m.s, op->a + i);
     size_t len;
     const char *name;
@@ -322,8 +341,8 @@ static void collect_unevaluated(issue_List *list, int32_t node,
       from->object < 0 ? NULL : program_object(list->m.s, from->object);
   int top = lua_gettop(L);
   size_t n, i;
-  value_Name *names = value_sorted_names(L, v, &n);
-  for (i = 0; i < n; i++) {
+  value_Name *names = sorted_names(list, v, &n);
+  for (i = 0; i < n && !is_full(list); i++) {
     check_resume(&list->m);
     if (check_knows_key(&list->m, node, v, names[i].s, names[i].len,
                         only_misfit) ||
@@ -351,6 +370,10 @@ static void collect_if(issue_List *list, const schema_Op *op, int v) {
 static void collect_answer(issue_List *list, int32_t node, const schema_Op *op,
                            int v, uint16_t type) {
   bool fits = check_op(&list->m, node, op, v, type);
+  if (list->m.too_deep && list->m.kept <= 0) {
+    stop(list, node);
+    return;
+  }
   if (list->m.too_deep) {
     check_resume(&list->m);
     lua_pushstring(list->m.L,
@@ -455,7 +478,9 @@ void issue_collect(issue_List *list, int32_t node, int v, int t) {
   const schema_Node *n = program_node(list->m.s, node);
   uint16_t type = schema_type_of(L, list->m.core, v, t, n->types);
   check_Scope scope;
-  if (list->count >= list->limit || !takes_step(list, node)) return;
+  if (is_full(list) || !takes_step(list, node)) return;
+  if (type == TYPE_ARRAY)
+    list->m.left -= (int64_t)ops_rawlen(L, v) / CHECK_STEP_ITEMS;
   if ((type & n->types) == 0) {
     add_misfit(list, node, v);
   } else if (type == TYPE_ARRAY && value_array_length(L, v) < 0) {

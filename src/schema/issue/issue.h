@@ -45,6 +45,9 @@ void issue_push_value(lua_State *L, const core_State *core, int v);
 /* Pushes `"a", "b" or "c"`: the names that an object declares. */
 void issue_push_names(issue_List *list, const schema_Object *object);
 
+/* Pushes the tags of a union for people, `"a", "b" or "c"`, and an array. */
+void issue_push_tags(issue_List *list, const schema_Union *u);
+
 /* anyOf and oneOf: the issues of the closest branch. */
 void issue_collect_union(issue_List *list, int32_t node, const schema_Op *op,
                          int v, uint16_t type);

@@ -2,10 +2,11 @@
 ** message.c - the words of an issue (schema/issue/issue.h, issue_describe).
 */
 #include "schema/issue/issue.h"
-#include "schema/program/value.h"
+#include "schema/check/equal.h"
 
-#define SHOWN_TEXT 60  /* bytes of a string that are shown */
-#define SHOWN_NAMES 24 /* names or values that are listed */
+#define SHOWN_TEXT 60      /* bytes of a string that are shown */
+#define SHOWN_NAMES 24     /* names or values that are listed, for people ... */
+#define LISTED_VALUES 1000 /* ... and for programs, where there are more */
 
 /* The start of a string, cut between code points. */
 static size_t shown_length(const char *s, size_t len) {
@@ -243,7 +244,7 @@ static void describe_array(issue_List *list, const schema_Op *op, int v) {
     break;
   case CODE_CONTAINS: describe_contains(list, op, v); break;
   default:
-    schema_find_twins(L, list->m.core, v, n, &first, &second);
+    schema_find_twins(&list->m, v, n, &first, &second);
     lua_pushfstring(L, "expected different items, %d and %d are equal",
                     (int)first - 1, (int)second - 1);
     lua_pushinteger(L, (lua_Integer)first - 1);
@@ -256,7 +257,7 @@ static void describe_array(issue_List *list, const schema_Op *op, int v) {
 
 static void describe_object(issue_List *list, const schema_Op *op, int v) {
   lua_State *L = list->m.L;
-  size_t n = check_count_members(L, v);
+  size_t n = check_count_members(&list->m, v);
   describe_count(L, op->code == CODE_MIN_PROPERTIES ? "least" : "most",
                  "propert", plural_y(op->u.n), op->u.n, n);
 }
@@ -289,6 +290,7 @@ static void describe_enum(issue_List *list, const schema_Op *op, int v) {
     wrap(L, "allowedValue");
     return;
   }
+  n = n < LISTED_VALUES ? n : LISTED_VALUES;
   lua_createtable(L, n, 0);
   core_push_array_mt(L);
   lua_setmetatable(L, -2);
@@ -298,6 +300,25 @@ static void describe_enum(issue_List *list, const schema_Op *op, int v) {
     ops_rawseti(L, -2, (size_t)i + 1);
   }
   wrap(L, "allowedValues");
+}
+
+void issue_push_tags(issue_List *list, const schema_Union *u) {
+  lua_State *L = list->m.L;
+  const schema_Tag *tag = program_tag(list->m.s, u->tag);
+  int shown = u->tags < SHOWN_NAMES ? u->tags : SHOWN_NAMES;
+  int listed = u->tags < LISTED_VALUES ? u->tags : LISTED_VALUES, i;
+  luaL_checkstack(L, SHOWN_NAMES + 8, "message");
+  for (i = 0; i < shown; i++) push_quoted(L, tag[i].text, tag[i].len);
+  if (shown < u->tags) {
+    lua_pushfstring(L, "%d more", (int)u->tags - shown);
+    shown++;
+  }
+  join(L, shown);
+  lua_createtable(L, listed, 0);
+  for (i = 0; i < listed; i++) {
+    lua_pushlstring(L, tag[i].text, tag[i].len);
+    ops_rawseti(L, -2, (size_t)i + 1);
+  }
 }
 
 void issue_push_names(issue_List *list, const schema_Object *object) {

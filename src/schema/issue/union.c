@@ -4,7 +4,7 @@
 */
 #include "schema/program/program.h"
 #include "schema/issue/issue.h"
-#include "schema/program/value.h"
+#include "schema/check/equal.h"
 
 #define WRONG_TAG 16 /* how much a wrong const or enum counts */
 
@@ -44,7 +44,7 @@ static void add_wrong_tag(issue_List *list, int32_t node, const schema_Op *op,
                           int v) {
   lua_State *L = list->m.L;
   const schema_Union *u = program_union(list->m.s, op->a);
-  int top = lua_gettop(L), i;
+  int top = lua_gettop(L);
   schema_Step step;
   ops_rawgeti(L, list->m.constants, (size_t)u->key);
   step.name = lua_tolstring(L, -1, &step.len);
@@ -54,28 +54,14 @@ static void add_wrong_tag(issue_List *list, int32_t node, const schema_Op *op,
   lua_pushvalue(L, -1);
   lua_rawget(L, v);
   issue_push_value(L, list->m.core, top + 2);
-  lua_createtable(L, u->tags, 0);
-  lua_pushliteral(L, "");
-  for (i = 0; i < u->tags; i++) {
-    const schema_Tag *tag = program_tag(list->m.s, u->tag + i);
-    lua_pushlstring(L, tag->text, tag->len);
-    lua_pushvalue(L, -1);
-    ops_rawseti(L, top + 4, (size_t)i + 1);
-    lua_pushfstring(L, "%s%s\"%s\"", lua_tostring(L, top + 5),
-                    i == 0             ? ""
-                    : i == u->tags - 1 ? " or "
-                                       : ", ",
-                    lua_tostring(L, -1));
-    lua_replace(L, top + 5);
-    lua_settop(L, top + 5);
-  }
+  issue_push_tags(list, u);
   lua_pushfstring(L, "%sexpected %s%s%s",
                   lua_isnil(L, top + 2) ? "required, but missing; " : "",
-                  lua_tostring(L, top + 5),
+                  lua_tostring(L, top + 4),
                   lua_isnil(L, top + 2) ? "" : ", got ",
                   lua_isnil(L, top + 2) ? "" : lua_tostring(L, top + 3));
   lua_createtable(L, 0, 1);
-  lua_pushvalue(L, top + 4);
+  lua_pushvalue(L, top + 5);
   lua_setfield(L, -2, "allowedValues");
   list->at = &step;
   issue_add(list, node, (schema_KeywordId)op->keyword);
@@ -180,8 +166,10 @@ void issue_collect_union(issue_List *list, int32_t node, const schema_Op *op,
                          int v, uint16_t type) {
   lua_State *L = list->m.L;
   const schema_Union *u = program_union(list->m.s, op->a);
-  bool fits = check_op(&list->m, node, op, v, type);
   int32_t tagged;
+  bool fits;
+  list->m.left -= u->count / CHECK_STEP_ITEMS;
+  fits = check_op(&list->m, node, op, v, type);
   if (list->m.too_deep ? collect_undecided(list, u, v) : fits) return;
   if (op->code == CODE_ONE_OF && add_ambiguous(list, node, op, v)) return;
   tagged = check_tagged_branch(&list->m, u, v);

@@ -1,4 +1,4 @@
-#include "schema/program/program.h"
+#include "schema/program/value.h"
 
 #define SCHEMA_NAME "operations.schema"
 
@@ -69,13 +69,71 @@ void program_open(lua_State *L, const luaL_Reg *methods) {
   core_new_type(L, SCHEMA_NAME, methods, program_gc);
 }
 
+void program_index(lua_State *L, schema_Schema *s, schema_Index *index,
+                   const uint64_t *hashes, size_t stride, int32_t count) {
+  uint32_t size = 1;
+  int32_t i, *slots;
+  index->mask = 0;
+  if (count <= PROGRAM_FEW_ITEMS) return;
+  while (size < 2 * (uint32_t)count) size *= 2;
+  index->slots =
+      schema_vector_add(L, &s->alloc, &s->slots, sizeof(int32_t), size);
+  index->mask = size - 1;
+  slots = program_slot(s, index->slots);
+  for (i = 0; i < count; i++) {
+    uint32_t at =
+        (uint32_t) * (const uint64_t *)(const void *)((const char *)hashes +
+                                                      (size_t)i * stride);
+    while (slots[at & index->mask] != 0) at++;
+    slots[at & index->mask] = i + 1;
+  }
+}
+
+void program_index_tags(lua_State *L, schema_Schema *s, schema_Index *index,
+                        int32_t first, int32_t count) {
+  program_index(L, s, index, &program_tag(s, first)->hash, sizeof(schema_Tag),
+                count);
+}
+
+static bool is_text(const char *a, size_t a_len, const char *b, size_t b_len) {
+  return a_len == b_len && memcmp(a, b, a_len) == 0;
+}
+
+const schema_Tag *program_find_tag(const schema_Schema *s, int32_t first,
+                                   int32_t count, schema_Index index,
+                                   const char *text, size_t len) {
+  const schema_Tag *tags = program_tag(s, first);
+  const int32_t *slots;
+  uint32_t at;
+  int32_t i;
+  for (i = 0; index.mask == 0 && i < count; i++) {
+    if (is_text(text, len, tags[i].text, tags[i].len)) return &tags[i];
+  }
+  if (index.mask == 0) return NULL;
+  slots = program_slot(s, index.slots);
+  at = (uint32_t)schema_hash_text(s->core, text, len);
+  for (; slots[at & index.mask] != 0; at++) {
+    i = slots[at & index.mask] - 1;
+    if (is_text(text, len, tags[i].text, tags[i].len)) return &tags[i];
+  }
+  return NULL;
+}
+
 static const schema_Property *find_long(const schema_Schema *s,
                                         const schema_Object *object,
                                         const char *name, size_t len) {
+  const schema_Property *p = program_property(s, object->first);
+  const int32_t *slots = program_slot(s, object->texts.slots);
+  uint32_t mask = object->texts.mask, at;
   int32_t i;
-  for (i = 0; i < object->count; i++) {
-    const schema_Property *p = program_property(s, object->first + i);
-    if (p->len == len && memcmp(p->name, name, len) == 0) return p;
+  for (i = 0; mask == 0 && i < object->count; i++) {
+    if (is_text(name, len, p[i].name, p[i].len)) return &p[i];
+  }
+  if (mask == 0) return NULL;
+  at = (uint32_t)schema_hash_text(s->core, name, len);
+  for (; slots[at & mask] != 0; at++) {
+    i = slots[at & mask] - 1;
+    if (is_text(name, len, p[i].name, p[i].len)) return &p[i];
   }
   return NULL;
 }

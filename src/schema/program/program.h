@@ -25,6 +25,15 @@ enum { /* JSON types, as a mask */
        TYPE_ANY = 127
 };
 
+/* Finds one of many by its hash: the first of its slots, which have positions
+** from 1, and their mask; 0 where there are so few that all are looked at. */
+typedef struct schema_Index {
+  int32_t slots;
+  uint32_t mask;
+} schema_Index;
+
+#define PROGRAM_FEW_ITEMS 16 /* these few */
+
 typedef struct schema_Number {
   double d;
   int64_t i; /* exact, when is_integer */
@@ -34,8 +43,8 @@ typedef struct schema_Number {
 typedef enum schema_Code {
   /* for every value */
   CODE_FALSE,
-  CODE_ENUM,    /* a: first member, b: count */
-  CODE_CONST,   /* a: member */
+  CODE_ENUM,    /* a: first member, b: count, index */
+  CODE_CONST,   /* a: member, b: 1 */
   CODE_CALL,    /* a: node; keyword: $ref, allOf; b: position */
   CODE_DYNAMIC, /* a: node when nothing in the dynamic scope has name b */
   CODE_ANY_OF,  /* a: union */
@@ -86,6 +95,7 @@ typedef struct schema_Op {
     int64_t i;
     double d;
     format_Check format;
+    schema_Index index;
   } u;
 } schema_Op;
 
@@ -188,6 +198,7 @@ typedef struct schema_Object {
   int32_t required;            /* how many are required */
   int32_t pattern, patterns;   /* first and count of patternProperties */
   int32_t additional;          /* node, -1 when none is given */
+  schema_Index texts;          /* of the names, where some are not interned */
   int32_t slots;               /* hash of the names: first slot, a power of 2 */
   uint32_t mask;
   uint64_t factor;    /* of the hash: few names, or none, share a slot */
@@ -215,6 +226,7 @@ typedef struct schema_Union {
   int32_t tag, tags;    /* first and count of the tags */
   int32_t hint_key;     /* constant: what OpenAPI's discriminator names, 0 */
   int32_t hint, hints;  /* first and count of the tags that it gives */
+  schema_Index member_index, tag_index, hint_index;
   const schema_Node *picks[UNION_PICKS]; /* the only ones to take a kind */
 } schema_Union;
 
@@ -222,6 +234,7 @@ typedef struct schema_Tag {
   const char *text; /* borrowed from the constants */
   size_t len;
   const void *address;            /* lua_topointer */
+  uint64_t hash;                  /* schema_hash_text */
   int32_t branch;                 /* position in the union */
   const schema_Node *check;       /* the branch, or what it refers to */
   const schema_Property *decided; /* by the tag alone, or NULL */
@@ -243,6 +256,7 @@ struct schema_Schema {
       tags, links, slots, entries, regexes, dynamics, bounds;
   int32_t root;
   int32_t issue_limit;
+  int64_t max_steps;     /* of one check, cast or fill; 0: the usual limit */
   bool has_dynamic;      /* the dynamic scope matters */
   bool keyless;          /* no check looks at the constants */
   bool by_address;       /* `name_offset` holds for every property */
@@ -338,6 +352,18 @@ program_find_address(const schema_Object *object, const void *address) {
     if (entry->address == NULL) return NULL;
   }
 }
+
+/* Makes the index of `count` items, whose hashes lie `stride` bytes apart. */
+void program_index(lua_State *L, schema_Schema *s, schema_Index *index,
+                   const uint64_t *hashes, size_t stride, int32_t count);
+
+void program_index_tags(lua_State *L, schema_Schema *s, schema_Index *index,
+                        int32_t first, int32_t count);
+
+/* The one of `count` tags from `first` on that has the text, or NULL. */
+const schema_Tag *program_find_tag(const schema_Schema *s, int32_t first,
+                                   int32_t count, schema_Index index,
+                                   const char *text, size_t len);
 
 /* The property `name` of an object, or NULL. */
 const schema_Property *program_find(const schema_Schema *s,

@@ -1,6 +1,6 @@
 /*
-** value.h - Lua values as JSON Schema sees them: their type, equality,
-** length, order.  Nothing here raises or allocates, except for large arrays.
+** value.h - Lua values as JSON Schema sees them: their type, length, order and
+** hash.  Nothing here raises or allocates.
 */
 #ifndef OPERATIONS_SCHEMA_VALUE_H
 #define OPERATIONS_SCHEMA_VALUE_H
@@ -20,21 +20,15 @@ uint16_t schema_type_of_unmarked(lua_State *L, int i, uint16_t wanted);
 ** a stray key may be missed where value_glance_length misses it. */
 ptrdiff_t schema_sequence_length(lua_State *L, int i);
 
-/* Deep equality by JSON's rules.  Values nested deeper than the limit are not
-** equal. */
-bool schema_equal(lua_State *L, const core_State *core, int a, int b);
+/* Joins two words of a hash. */
+static inline uint64_t schema_mix(uint64_t h, uint64_t x) {
+  h = (h ^ x) * UINT64_C(0x9E3779B97F4A7C15);
+  h = (h ^ (h >> 32)) * UINT64_C(0xD6E8FEB86659FD93);
+  return h ^ (h >> 32);
+}
 
-/* Equal values have equal hashes. */
-uint64_t schema_hash(lua_State *L, const core_State *core, int i);
-
-/* Is the value at `i`, with TYPE_ bit `type`, the enum member? */
-bool schema_is_member(lua_State *L, const core_State *core, int constants,
-                      const schema_Member *member, int i, uint16_t type);
-
-/* The positions (from 1) of two equal items of the array at `i` with `n`
-** items; false when all differ. */
-bool schema_find_twins(lua_State *L, const core_State *core, int i, size_t n,
-                       size_t *first, size_t *second);
+/* The hash of a string, as schema_hash has it; linear in its length. */
+uint64_t schema_hash_text(const core_State *core, const char *s, size_t len);
 
 /* Code points of UTF-8. */
 size_t schema_text_length(const char *s, size_t len);

@@ -1,0 +1,274 @@
+--- Schemas and values made to take long, or to make much. What they take is bounded in steps (`max_steps`), which do
+--- not depend on the machine: a call that needs more fails.
+local operations = require("operations")
+local schema = require("operations.schema")
+
+local STEPS_MESSAGE = "takes too many steps to check"
+
+local function compile(definition, max_steps)
+  return assert(schema.compile(definition, { max_steps = max_steps }))
+end
+
+local function nested(value, levels)
+  for _ = 1, levels do
+    value = { value }
+  end
+  return value
+end
+
+local function list(n, make)
+  local items = operations.array({})
+  for i = 1, n do
+    items[i] = make(i)
+  end
+  return items
+end
+
+-- Definitions of `levels` levels; each is made of the one below it by `make`, the lowest is `last`.
+local function levels_of(levels, last, make)
+  local definitions = { n0 = last }
+  for i = 1, levels do
+    definitions["n" .. i] = make({ ["$ref"] = "#/$defs/n" .. i - 1 })
+  end
+  return { ["$defs"] = definitions, ["$ref"] = "#/$defs/n" .. levels }
+end
+
+describe("the option max_steps", function()
+  it("makes a check fail that needs more", function()
+    local definition = { items = { anyOf = { { type = "string", minLength = 1 }, { type = "string", maxLength = 9 } } } }
+    local value = list(100, function() return "x" end)
+    assert.is_true(compile(definition, 1000):check(value))
+    local ok, issues = compile(definition, 50):check(value)
+    assert.is_false(ok)
+    assert.equal(STEPS_MESSAGE, issues[#issues].message)
+  end)
+
+  it("is a number from 1 on", function()
+    assert.has_error(function() schema.compile({}, { max_steps = 0 }) end)
+    assert.has_error(function() schema.compile({}, { max_steps = "9" }) end)
+  end)
+end)
+
+describe("equality takes steps as the value has parts:", function()
+  local unique = { uniqueItems = true }
+
+  it("items that differ deep inside", function()
+    local value = list(2000, function(i) return nested(i, 40) end)
+    assert.is_true(compile(unique, 45 * 2000):check(value))
+    value[2000] = nested(7, 40)
+    local ok, issues = compile(unique, 3 * 45 * 2000):check(value)
+    assert.is_false(ok)
+    assert.equal("expected different items, 6 and 1999 are equal", issues[1].message)
+    assert.same({ i = 6, j = 1999 }, issues[1].params)
+  end)
+
+  it("few large items that differ at their ends", function()
+    local value = list(24, function(i)
+      return list(1600, function(j) return j == 1600 and i or j end)
+    end)
+    assert.is_true(compile(unique, 24 * 24 * 120):check(value))
+  end)
+
+  it("flat items whose doubles agree, or whose parts change places", function()
+    local numbers = list(4000, function(i) return 2 ^ 53 + 2 * i end)
+    if math.type then
+      numbers = list(4000, function(i) return math.tointeger(2 ^ 62) + i end)
+    end
+    assert.is_true(compile(unique, 2000):check(numbers))
+    local pairs_of = list(4000, function(i) return { i, 4001 - i } end)
+    assert.is_true(compile(unique, 10000):check(pairs_of))
+    local objects = list(4000, function(i) return { a = i, b = 4001 - i } end)
+    assert.is_true(compile(unique, 10000):check(objects))
+    local signs = list(4000, function(i)
+      local item = {}
+      for bit = 1, 12 do
+        item[bit] = math.floor(i / 2 ^ bit) % 2 == 0 and 1.5 or -1.5
+      end
+      item[13] = i % 2
+      return item
+    end)
+    assert.is_true(compile(unique, 12000):check(signs))
+  end)
+
+  it("items that force drops, which are all equal", function()
+    local value = list(5000, function() return { "x" } end)
+    local result, _, err = compile(unique, 100000):cast(value, "force")
+    assert.same({ { "x" } }, result)
+    assert.is_nil(err)
+  end)
+
+  it("a value that holds the same table again and again", function()
+    local value = { 1 }
+    for _ = 1, 60 do
+      value = { value, value }
+    end
+    local other = { { value } }
+    local ok, issues = compile(unique, 100000):check(list(30, function(i) return { i, value } end))
+    assert.is_false(ok)
+    assert.equal(STEPS_MESSAGE, issues[1].message)
+    ok, issues = compile({ enum = list(20, function(i) return { i } end) }, 100000):check(other)
+    assert.is_false(ok)
+    assert.equal(STEPS_MESSAGE, issues[1].message)
+    local compiled, err = schema.compile({ const = value })
+    assert.is_nil(compiled)
+    assert.equal("/const: takes too many steps to compare", err.message)
+  end)
+
+  it("a long text that is read over and over", function()
+    local text = ("x"):rep(2 ^ 20)
+    local definition = levels_of(18, { enum = list(20, function(i) return text .. i end) }, function(below)
+      return { anyOf = { below, below } }
+    end)
+    local ok, issues = compile(definition, 100000):check(text .. "y")
+    assert.is_false(ok)
+    assert.equal(STEPS_MESSAGE, issues[1].message)
+  end)
+end)
+
+describe("an enum of a million strings", function()
+  local members = list(1000000, function(i) return "member " .. i end)
+  local compiled = compile({ items = { enum = members } }, 400000)
+
+  it("is looked up in one step for each value", function()
+    assert.is_true(compiled:check(list(100000, function(i) return "member " .. i * 10 end)))
+  end)
+
+  it("lists no more than a thousand of them where a value does not fit", function()
+    local ok, issues = compiled:check(list(100, function(i) return "none " .. i end))
+    assert.is_false(ok)
+    assert.equal(100, #issues)
+    assert.equal(1000, #issues[1].params.allowedValues)
+    assert.is_truthy(issues[1].message:find("999976 more, got \"none 1\"", 1, true))
+  end)
+
+  it("is the same as a union of consts, and as tags", function()
+    local consts = list(20000, function(i) return { const = "member " .. i } end)
+    local values = list(20000, function(i) return "member " .. i end)
+    for _, keyword in ipairs({ "anyOf", "oneOf" }) do
+      assert.is_true(compile({ items = { [keyword] = consts } }, 100000):check(values))
+    end
+    local tagged = list(20000, function(i)
+      return { type = "object", required = { "tag" }, properties = { tag = consts[i] } }
+    end)
+    local union = compile({ items = { oneOf = tagged } }, 200000)
+    local objects = list(20000, function(i) return { tag = values[i] } end)
+    assert.is_true(union:check(objects))
+    assert.same(objects[20000], union:cast(objects)[20000])
+    objects[5] = { tag = "none" }
+    local ok, issues = union:check(objects)
+    assert.is_false(ok)
+    assert.equal("/4/tag", issues[1].path)
+    assert.equal(1000, #issues[1].params.allowedValues)
+  end)
+end)
+
+describe("defaults that double with each level", function()
+  local function bomb(levels)
+    return levels_of(levels, { type = "object", default = {}, properties = { x = { default = 1 } } }, function(below)
+      return { type = "object", default = {}, properties = { l = below, r = below } }
+    end)
+  end
+
+  it("are filled in as long as there are few", function()
+    local filled = assert(schema.compile(bomb(10)):fill({}))
+    for _ = 1, 10 do
+      filled = filled.r
+    end
+    assert.same({ x = 1 }, filled)
+  end)
+
+  it("are an error of fill", function()
+    local filled, err = assert(schema.compile(bomb(25))):fill({})
+    assert.is_nil(filled)
+    assert.equal("VALIDATION_ERROR", err.code)
+    assert.equal("/l/l", err.details[1].path:sub(1, 4))
+    assert.equal("defaults make more than 100000 values", err.details[1].message)
+    assert.same({ limit = 100000 }, err.details[1].params)
+  end)
+
+  it("are an error of cast, which does the rest", function()
+    local definition = bomb(25)
+    definition.properties = { n = { type = "integer" } }
+    local compiled = assert(schema.compile(definition))
+    for _, changes in ipairs({ true, false }) do
+      local value, _, err = compiled:cast({ n = "1" }, "cast", changes)
+      assert.same({ n = 1 }, value)
+      assert.equal("VALIDATION_ERROR", err.code)
+      assert.equal("/l/l", err.details[1].path:sub(1, 4))
+      assert.equal("defaults make more than 100064 values", err.details[1].message)
+    end
+  end)
+
+  it("fail the call, and warn of what it answers", function()
+    local warnings = {}
+    local registry = operations.registry({ on_warning = function(warning) warnings[#warnings + 1] = warning end })
+    assert(registry:register({ namespace = "a", name = "b", inputSchema = bomb(25), handler = print }))
+    assert(registry:register({ namespace = "a", name = "c", outputSchema = bomb(25), handler = function() return {} end }))
+    local _, err = registry:execute("a.b", {})
+    assert.equal("VALIDATION_ERROR", err.code)
+    assert.equal("defaults make more than 100000 values", err.details[1].message)
+    assert.same({}, assert(registry:execute("a.c", {})).data)
+    assert.equal(1, #warnings)
+    assert.equal("defaults make more than 100000 values", warnings[1].issues[1].message)
+  end)
+
+  it("are no error of a large value that lacks many", function()
+    local compiled = assert(schema.compile({ items = { properties = { a = { default = {} }, b = { default = 1 } } } }))
+    local value = list(100000, function() return {} end)
+    assert.equal(1, assert(compiled:fill(value))[100000].b)
+    local result, _, err = compiled:cast(value, "cast", false)
+    assert.is_nil(err)
+    assert.equal(1, result[100000].b)
+  end)
+end)
+
+describe("a schema that asks the same again and again takes steps:", function()
+  local function refused(definition, value)
+    local ok, issues = compile(definition, 100000):check(value)
+    assert.is_false(ok)
+    assert.equal(STEPS_MESSAGE, issues[1].message)
+  end
+
+  local function twice(below)
+    return { anyOf = { below, below } }
+  end
+
+  local numbers = list(20000, function(i) return i end)
+
+  it("of a long array of plain items", function()
+    numbers[#numbers] = "x"
+    refused(levels_of(18, { type = "array", items = { type = "integer" } }, twice), numbers)
+  end)
+
+  it("of a large object", function()
+    local object = {}
+    for i = 1, 100000 do
+      object["k" .. i] = i
+    end
+    refused(levels_of(18, { type = "object", additionalProperties = { type = "integer", maximum = 1 },
+      minProperties = 100001 }, twice), object)
+    refused(levels_of(18, { propertyNames = { maxLength = 5 } }, twice), object)
+  end)
+
+  it("of wide unions within each other", function()
+    local wide = list(2000, function(i) return { type = "object", minProperties = i } end)
+    refused(levels_of(14, { anyOf = wide }, twice), operations.object({}))
+  end)
+
+  it("of objects with very many properties", function()
+    local properties = {}
+    for i = 1, 10000 do
+      properties["k" .. i] = { type = "string" }
+    end
+    refused({ items = { type = "object", properties = properties } },
+      list(10000, function() return operations.object({}) end))
+  end)
+
+  it("but not of a long chain of references", function()
+    local chain = levels_of(5000, { type = "integer", default = 1 }, function(below) return below end)
+    local ok, issues = compile(chain, 10000):check("x")
+    assert.is_false(ok)
+    assert.is_truthy(#issues > 0)
+    assert.is_true(compile(levels_of(1000, { type = "integer" }, function(below) return below end), 3000):check(1))
+  end)
+end)
