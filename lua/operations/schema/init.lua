@@ -12,7 +12,7 @@ local schema = {}
 ---@field resolve? fun(uri: string): table|boolean|nil  the document at `uri` (no fragment), nil when there is none
 ---@field uri? string  where the schema comes from: relative `$ref`s start there
 ---@field max_issues? integer  reported for one value, default 100
----@field max_steps? integer  that one check, cast or fill may take; default 4,000,000, and 64 more for each value within
+---@field max_steps? integer  of one check, cast or fill; default 4,000,000, and 64 more for each value within
 
 ---@class operations.Issue
 ---@field path string  JSON Pointer to what does not fit; for a missing property the path it would have
@@ -27,9 +27,11 @@ local schema = {}
 ---@field old any  what was there
 ---@field new any  what is there now
 
+---@alias operations.Mode "cast"|"force"|"off"
+
 ---@class operations.Schema
 ---@field check fun(self, value: any): boolean, operations.Issue[]?  true, or false and what does not fit
----@field cast fun(self, value: any, mode: "cast"|"force"|"off"|nil, list: boolean?): any, operations.Change[]?, operations.Error?
+---@field cast fun(self, value, mode?: operations.Mode, list?: boolean): any, operations.Change[]?, operations.Error?
 --- a new value, and what was changed unless `list` is false (which is faster); a third result, VALIDATION_ERROR, says
 --- why it lacks its `default`s: a limit was reached
 ---@field fill fun(self, value: any): any, operations.Error?  the value, or a copy with `default`s filled in; nil and
