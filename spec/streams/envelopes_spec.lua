@@ -137,6 +137,33 @@ describe("a reader of envelopes", function()
     assert.is_false(reader:queue().objects)
   end)
 
+  it("hands out a record of a sequence at the line feed that ends it", function()
+    local reader, take = open("sequence")
+    reader:feed("\30[1,\n")
+    reader:feed("2,\n")
+    assert.same({}, take())
+    reader:feed("3]\n")
+    assert.same({ { 1, 2, 3 } }, data_of(take()))
+  end)
+
+  it("hands out a record of very many pieces at the next one, or at the end", function()
+    local reader, take = open("sequence", { max = 1e6 })
+    for _, foot in ipairs({ "\30", "" }) do
+      reader:feed("\30[0")
+      for _ = 1, 5000 do
+        reader:feed(",\n1111111111111\n")
+      end
+      reader:feed("]\n")
+      assert.same({}, take())
+      if foot == "" then
+        reader:finish()
+      else
+        reader:feed(foot)
+      end
+      assert.equal(5001, #take()[1].data)
+    end
+  end)
+
   it("leaves text as it is when that is asked for", function()
     assert.same({ '{"n":1}', "2" }, (read("lines", { '{"n":1}\n2' }, { json = false })))
     assert.same({ '{"n":1}', "2" }, (read("events", { 'data: {"n":1}\n\ndata: 2\n\n' }, { json = false })))
@@ -204,6 +231,15 @@ describe("the envelope of an event", function()
     assert.is_nil(list[4].meta.retry)
     assert.equal(list[4].meta, list[5].meta)
     assert.is_nil(META.event)
+  end)
+
+  it("has the id that was set last, with an event or without one", function()
+    local ids = {}
+    for i, envelope in ipairs(read_events(
+        "id: 1\ndata: 1\n\nevent: e\ndata: 2\n\nid: 2\n\ndata: 3\n\nid: 2\ndata: 4\n\nid\ndata: 5\n\n")) do
+      ids[i] = envelope.meta.lastEventId
+    end
+    assert.same({ "1", "1", "2", "2", "" }, ids)
   end)
 
   it("begins with the id of the connection before", function()

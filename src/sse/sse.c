@@ -46,6 +46,7 @@ struct sse_Parser {
   bool ascii;        /* all bytes being fed are */
 
   bool has_data, has_id;
+  bool new_id;           /* last_id was set since the event before */
   bool id_nul;           /* the id line being read holds a NUL */
   Text data, type, id;   /* of the event being read */
   Text line_id;          /* of the id line being read */
@@ -188,6 +189,7 @@ static void forget_event(sse_Parser *p) {
 static bool commit_id(sse_Parser *p) {
   if (!repair(p, &p->id)) return false;
   p->last_id.len = 0;
+  p->new_id = true;
   return buffer_add(&p->last_id, p->id.p, p->id.len) || fail(p, SSE_NO_MEMORY);
 }
 
@@ -199,7 +201,9 @@ static void hand_out(sse_Parser *p, const char *data, size_t len) {
   event.data_len = len;
   event.id = p->last_id.len > 0 ? p->last_id.data : "";
   event.id_len = p->last_id.len;
+  event.new_id = p->new_id;
   event.retry = p->new_retry;
+  p->new_id = false;
   p->new_retry = -1;
   forget_event(p);
   p->on_event(p->ud, &event);
@@ -437,6 +441,7 @@ const char *sse_last_id(const sse_Parser *p, size_t *len) {
 sse_Status sse_set_last_id(sse_Parser *p, const char *id, size_t len) {
   if (len > p->max_event) return SSE_TOO_LARGE;
   p->last_id.len = 0;
+  p->new_id = true;
   return buffer_add(&p->last_id, id, len) ? SSE_OK : SSE_NO_MEMORY;
 }
 

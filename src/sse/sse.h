@@ -11,6 +11,7 @@
 #ifndef OPERATIONS_SSE_H
 #define OPERATIONS_SSE_H
 
+#include <stdbool.h>
 #include <stddef.h>
 #include <stdint.h>
 
@@ -26,6 +27,7 @@ typedef struct sse_Parser sse_Parser;
 typedef struct sse_Event {
   const char *type, *data, *id; /* id: the last event ID, "" when none */
   size_t type_len, data_len, id_len;
+  bool new_id;   /* false: the id is that of the event before, byte for byte */
   int64_t retry; /* ms; -1 when none was read since the event before */
 } sse_Event;
 

@@ -30,6 +30,11 @@ typedef struct Kept {
   size_t len;
 } Kept;
 
+/* A record of which no end is known is read at each line feed, this many times
+** its length and bytes in all. */
+#define READ_AGAIN 16
+#define READ_FREELY 65536
+
 typedef struct Reader {
   Kind kind;
   sse_Parser *events; /* owned; NULL for the other kinds, or not yet made */
@@ -39,7 +44,8 @@ typedef struct Reader {
   json_Texts *texts;  /* while feeding */
   Kept type, id, done;
   bool objects;
-  bool over; /* what the stream ends with has come */
+  size_t read; /* bytes of the record at hand, each time that it was read */
+  bool over;   /* what the stream ends with has come */
   bool finished;
   lua_State *L; /* NULL unless feeding, or a feed did not return */
   size_t tail;  /* while feeding: places filled in the queue */
@@ -62,10 +68,20 @@ static bool is_kept(const Kept *kept, const char *s, size_t len) {
          (len == 0 || memcmp(s, kept->s, len) == 0);
 }
 
-/* Pushes a string and keeps it. */
-static void push_kept(Reader *r, Kept *kept, size_t place, const char *s,
-                      size_t len) {
+/* A long id may stay for many events: it is compared only when it was set. */
+static bool is_kept_id(const Reader *r, const sse_Event *event) {
+  return event->new_id ? is_kept(&r->id, event->id, event->id_len)
+                       : r->id.s != NULL;
+}
+
+/* Pushes a string and keeps it; the kept one when it is the `same`. */
+static void push_kept(Reader *r, Kept *kept, size_t place, bool same,
+                      const char *s, size_t len) {
   lua_State *L = r->L;
+  if (same) {
+    (void)ops_rawgeti(L, AT_VALUES, place);
+    return;
+  }
   kept->s = NULL;
   lua_pushlstring(L, s, len);
   lua_pushvalue(L, -1);
@@ -82,9 +98,9 @@ static void push_meta(Reader *r, const sse_Event *event) {
     lua_insert(L, -2);
     lua_rawset(L, -4);
   }
-  push_kept(r, &r->type, KEPT_TYPE, event->type, event->type_len);
+  push_kept(r, &r->type, KEPT_TYPE, false, event->type, event->type_len);
   lua_setfield(L, -2, "event");
-  push_kept(r, &r->id, KEPT_ID, event->id, event->id_len);
+  push_kept(r, &r->id, KEPT_ID, is_kept_id(r, event), event->id, event->id_len);
   lua_setfield(L, -2, "lastEventId");
   if (event->retry < 0) return;
   core_push_integer(L, event->retry);
@@ -95,9 +111,8 @@ static void push_meta(Reader *r, const sse_Event *event) {
 ** meta.  Pushes it. */
 static void push_meta_of(Reader *r, const sse_Event *event) {
   lua_State *L = r->L;
-  if (event == NULL ||
-      (event->retry < 0 && is_kept(&r->id, event->id, event->id_len) &&
-       is_kept(&r->type, event->type, event->type_len))) {
+  if (event == NULL || (event->retry < 0 && is_kept_id(r, event) &&
+                        is_kept(&r->type, event->type, event->type_len))) {
     lua_pushvalue(L, AT_META);
     return;
   }
@@ -153,6 +168,7 @@ static bool is_blank(const char *s, size_t len) {
 }
 
 static void on_item(void *ud, const char *item, size_t len) {
+  ((Reader *)ud)->read = 0;
   if (len > 0 && item[len - 1] == '\r') len--;
   if (!is_blank(item, len)) enqueue((Reader *)ud, item, len, NULL);
 }
@@ -164,6 +180,9 @@ static void take_whole_record(Reader *r) {
   bool whole;
   if (r->shape == NULL || rest->len == 0 || rest->data[rest->len - 1] != '\n')
     return;
+  /* Linear: a text in many pieces that is read as often waits for its end. */
+  if (r->read > READ_AGAIN * rest->len + READ_FREELY) return;
+  r->read += rest->len;
   whole = json_texts_push(r->texts, rest->data, rest->len);
   lua_pop(r->L, whole ? 1 : 2);
   if (!whole) return;

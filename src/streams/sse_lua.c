@@ -41,11 +41,18 @@ static bool is_kept(const Kept *kept, const char *s, size_t len) {
          (len == 0 || memcmp(s, kept->s, len) == 0);
 }
 
-/* Pushes a string, the kept one when it is the same. */
-static void push_kept(Box *box, Kept *kept, int place, const char *s,
+/* A long id may stay for many events: it is compared only when it was set. */
+static bool is_kept_id(const Kept *kept, const sse_Event *event) {
+  return event->new_id ? is_kept(kept, event->id, event->id_len)
+                       : kept->s != NULL;
+}
+
+/* Pushes a string, the kept one when it is the `same`. */
+static void push_kept(Box *box, Kept *kept, int place, bool same, const char *s,
                       size_t len) {
   lua_State *L = box->L;
-  if (!is_kept(kept, s, len)) {
+  if (!same) {
+    kept->s = NULL; /* memory may run out */
     lua_pushlstring(L, s, len);
     lua_pushvalue(L, -1);
     ops_rawseti(L, STRINGS, (size_t)place);
@@ -61,9 +68,12 @@ static void enqueue_note(Box *box, const sse_Event *event, int error) {
   lua_State *L = box->L;
   lua_pushvalue(L, ARG_QUEUE);
   enqueue(box);
-  push_kept(box, &box->type, KEPT_TYPE, event->type, event->type_len);
+  push_kept(box, &box->type, KEPT_TYPE,
+            is_kept(&box->type, event->type, event->type_len), event->type,
+            event->type_len);
   enqueue(box);
-  push_kept(box, &box->id, KEPT_ID, event->id, event->id_len);
+  push_kept(box, &box->id, KEPT_ID, is_kept_id(&box->id, event), event->id,
+            event->id_len);
   enqueue(box);
   if (event->retry < 0) lua_pushboolean(L, 0);
   else core_push_integer(L, event->retry);
@@ -93,8 +103,7 @@ static int push_data(Box *box, const sse_Event *event) {
 static void on_event(void *ud, const sse_Event *event) {
   Box *box = (Box *)ud;
   int error = push_data(box, event);
-  if (event->retry >= 0 || error != 0 ||
-      !is_kept(&box->id, event->id, event->id_len) ||
+  if (event->retry >= 0 || error != 0 || !is_kept_id(&box->id, event) ||
       !is_kept(&box->type, event->type, event->type_len))
     enqueue_note(box, event, error);
   enqueue(box);
