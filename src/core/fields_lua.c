@@ -5,18 +5,20 @@
 #include "http/fields.h"
 
 #define MAX_NAME 256
+#define COOKIES "setCookie"
 
 /* Adds a cookie to headers.setCookie: cookies cannot be joined, but what a line
-** goes on with is of the one before. */
+** goes on with is of the one before.  The ceiling of a head (64 KiB) bounds how
+** often one is copied. */
 static void add_cookie(lua_State *L, int headers, const fields_Field *field) {
   bool goes_on;
   size_t n;
-  lua_getfield(L, headers, "setCookie");
+  lua_getfield(L, headers, COOKIES);
   if (lua_isnil(L, -1)) {
     lua_pop(L, 1);
     lua_createtable(L, 1, 0);
     lua_pushvalue(L, -1);
-    lua_setfield(L, headers, "setCookie");
+    lua_setfield(L, headers, COOKIES);
   }
   n = ops_rawlen(L, -1);
   goes_on = field->folded && n > 0;
@@ -30,20 +32,59 @@ static void add_cookie(lua_State *L, int headers, const fields_Field *field) {
   lua_pop(L, 1);
 }
 
-/* headers[name] = value; joined to what is there, if something may be. */
-static void add_field(lua_State *L, int headers, const fields_Field *field,
+static void append(lua_State *L, int list, const char *s, size_t len) {
+  lua_pushlstring(L, s, len);
+  ops_rawseti(L, list, ops_rawlen(L, list) + 1);
+}
+
+/* headers[name] = value, or where something may be and is, the list of what is
+** joined in the end: a name may be repeated as often as the head has room.
+** Says whether it is a list. */
+static bool add_field(lua_State *L, int headers, const fields_Field *field,
                       bool first) {
+  int top = lua_gettop(L), was = LUA_TNIL;
   lua_pushlstring(L, field->name, field->name_len);
-  if (!first) lua_pushvalue(L, -1);
-  if (first || ops_rawget(L, headers) == LUA_TNIL) {
-    if (!first) lua_pop(L, 1);
-    lua_pushlstring(L, field->value, field->value_len);
-  } else {
-    lua_pushstring(L, field->folded ? " " : ", ");
-    lua_pushlstring(L, field->value, field->value_len);
-    lua_concat(L, 3);
+  if (!first) {
+    lua_pushvalue(L, -1);
+    was = ops_rawget(L, headers);
+    if (was == LUA_TNIL) lua_pop(L, 1);
   }
-  lua_rawset(L, headers);
+  if (was == LUA_TNIL) {
+    lua_pushlstring(L, field->value, field->value_len);
+    lua_rawset(L, headers);
+    return false;
+  }
+  if (was == LUA_TSTRING) {
+    lua_createtable(L, 4, 0);
+    lua_insert(L, -2);
+    ops_rawseti(L, -2, 1);
+    lua_pushvalue(L, top + 1);
+    lua_pushvalue(L, top + 2);
+    lua_rawset(L, headers);
+  }
+  append(L, top + 2, field->folded ? " " : ", ", field->folded ? 1 : 2);
+  append(L, top + 2, field->value, field->value_len);
+  lua_settop(L, top);
+  return true;
+}
+
+/* Joins the lists among the values; that of cookies stays. */
+static void join_lists(lua_State *L, int headers) {
+  for (lua_pushnil(L); lua_next(L, headers); lua_settop(L, headers + 1)) {
+    int list = headers + 2;
+    luaL_Buffer b;
+    size_t i, n = lua_istable(L, list) ? ops_rawlen(L, list) : 0;
+    if (n == 0 || strcmp(lua_tostring(L, headers + 1), COOKIES) == 0) continue;
+    luaL_buffinit(L, &b);
+    for (i = 1; i <= n; i++) {
+      ops_rawgeti(L, list, i);
+      luaL_addvalue(&b);
+    }
+    luaL_pushresult(&b);
+    lua_pushvalue(L, headers + 1);
+    lua_insert(L, -2);
+    lua_rawset(L, headers);
+  }
 }
 
 static bool is_cookie(const fields_Field *field) {
@@ -76,6 +117,7 @@ static int http_fields(lua_State *L) {
   char name[MAX_NAME];
   fields_Field field;
   uint64_t seen = 0;
+  bool lists = false;
   lua_settop(L, 1);
   lua_createtable(L, 0, 8);
   for (; p < end; p += line) {
@@ -90,10 +132,11 @@ static int http_fields(lua_State *L) {
       add_cookie(L, 2, &field);
     } else {
       uint64_t mark = mark_of(name, name_len);
-      add_field(L, 2, &field, (seen & mark) == 0);
+      if (add_field(L, 2, &field, (seen & mark) == 0)) lists = true;
       seen |= mark;
     }
   }
+  if (lists) join_lists(L, 2);
   return 1;
 }
 
