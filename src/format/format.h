@@ -1,6 +1,7 @@
 /*
 ** format.h - the string formats of JSON Schema and OpenAPI, each a check of a
 ** byte string.  No Lua, no I/O, no allocation apart from format "regex".
+** Each is linear in the length of the string.
 */
 #ifndef OPERATIONS_FORMAT_H
 #define OPERATIONS_FORMAT_H

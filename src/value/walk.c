@@ -97,7 +97,8 @@ static bool fail(Walk *w, const char *reason) {
   return fail_with(w);
 }
 
-/* Puts "/" and the key at `i` before the path of the failure. */
+/* Puts "/" and the key at `i` before the path of the failure: copied at each
+** level, of which there are at most max_depth. */
 static bool failed_in_member(Walk *w, int i) {
   lua_State *L = w->L;
   if (w->depth-- > w->path_depth) return false;
