@@ -10,8 +10,8 @@ local core = require("operations.core")
 local errors = require("operations.base.error")
 local limits = require("operations.base.limits")
 local log = require("operations.base.log")
-local task_deadlines = require("operations.task.deadlines")
 local task_loops = require("operations.task.loops")
+local task_wait = require("operations.task.wait")
 
 local call_map = {}
 
@@ -45,7 +45,7 @@ function call_map.new(transport, options)
     _stopped = {}, _stops = 0, -- ids of ended requests of which the other side was told, and how many
     _counted = { refused = 0, late = 0, duplicate = 0 },
   }, CallMap)
-  self._deadlines = task_deadlines.new(self._pending, expire)
+  self._deadlines = task_wait.deadlines(self._pending, expire)
   self._receiver = call_receiver.new(self)
   self._transport:open(self._receiver)
   return self

@@ -5,10 +5,8 @@ local compat = require("operations.base.compat")
 local errors = require("operations.base.error")
 local hosts = require("operations.hosts")
 local scheduler = require("operations.task.scheduler")
-local task_failure = require("operations.task.failure")
 local task_tree = require("operations.task.tree")
 local task_wait = require("operations.task.wait")
-local waiters = require("operations.task.waiters")
 
 local task = {
   await = scheduler.await,
@@ -93,16 +91,16 @@ local function finish(self)
   local parent = self._parent
   self._ended = true
   task_tree.disown(self)
-  task_failure.report_children(self)
+  task_tree.report_children(self)
   if self._failure ~= nil then
-    task_failure.watch(self, parent, function(raised, traceback)
+    task_tree.watch(self, parent, function(raised, traceback)
       report(raised, errors.traceback(raised) or traceback)
     end)
   end
   local wakes = self._wakes
   if wakes then
     self._wakes = nil
-    waiters.wake(wakes)
+    task_wait.wake(wakes)
   end
   if parent and parent._returned_already and not parent._eldest then
     return finish(parent) -- a tail call: a chain of tasks may be long
@@ -173,13 +171,13 @@ local function wait_for_end(self, shielded)
   if not self._ended then
     scheduler.await(function(wake)
       self._wakes = self._wakes or {}
-      return waiters.add(self._wakes, wake)
+      return task_wait.add(self._wakes, wake)
     end, shielded)
   end
 end
 
 local function join(self, shielded)
-  task_failure.observe(self)
+  task_tree.observe(self)
   wait_for_end(self, shielded)
 end
 

@@ -3,7 +3,6 @@
 local compat = require("operations.base.compat")
 local errors = require("operations.base.error")
 local hosts = require("operations.hosts")
-local run_queue = require("operations.task.queue")
 local strands = require("operations.task.strand")
 local task_loops = require("operations.task.loops")
 local task_wait = require("operations.task.wait")
@@ -58,7 +57,7 @@ end
 --- Puts a task at the end of the run queue.
 ---@param task operations.Task
 local function ready(task)
-  if run_queue.push(task) then
+  if strands.push(task) then
     (hosts.chosen or hosts.current()).schedule(scheduler.turn)
   end
 end
@@ -386,7 +385,7 @@ end
 ---@return boolean ran  at least one
 function scheduler.turn(expired)
   local saved = strands.current
-  local more, any = run_queue.turn(run, expired)
+  local more, any = strands.turn(run, expired)
   strands.current = saved
   return more, any
 end

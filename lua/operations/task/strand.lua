@@ -1,4 +1,4 @@
---- Strands: what is known about each coroutine, and which one of ours runs.
+--- Strands: what is known about each coroutine, which one of ours runs, and the tasks that are ready to.
 local argument = require("operations.base.argument")
 local hosts = require("operations.hosts")
 
@@ -100,6 +100,45 @@ function strands.manage(co, strand)
   strand.managed = true
   known()[co] = strand
   return strand
+end
+
+local queue, first, last, depth = {}, 1, 0, 0
+
+--- Adds a task at the end.
+---@param task operations.Task
+---@return boolean only  nothing else was waiting to run
+function strands.push(task)
+  local at = last + 1
+  queue[at] = task -- may raise when out of memory: nothing has changed then
+  last = at
+  return first == at
+end
+
+--- Runs the tasks that are ready now; those that become so meanwhile come next time. May be called from inside a task
+--- that cannot be suspended: then the rest of the tasks runs in there.
+---@param run fun(task: operations.Task)
+---@param expired? fun(): boolean  asked between tasks: is it time to stop?
+---@return boolean more  others are ready
+---@return boolean ran  at least one
+function strands.turn(run, expired)
+  local stop, ran = last, first <= last
+  depth = depth + 1
+  while first <= stop do
+    local at = first
+    local task = queue[at]
+    queue[at], first = nil, at + 1
+    run(task)
+    if expired and expired() then
+      break
+    end
+  end
+  depth = depth - 1
+  if first <= last then
+    return true, ran
+  elseif depth == 0 then
+    first, last = 1, 0
+  end
+  return false, ran
 end
 
 return strands

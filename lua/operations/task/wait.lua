@@ -1,5 +1,6 @@
---- One wait of a coroutine: what ends it, and how. Whoever is parked on it is made ready by `wait.ready`.
+--- Waits: one wait of a coroutine, what ends it and how; who waits for the same thing to happen; the deadlines of many.
 local compat = require("operations.base.compat")
+local hosts = require("operations.hosts")
 
 local wait = {}
 
@@ -90,6 +91,97 @@ end
 ---@return any ...
 function wait.values(self)
   return compat.unpack(self, 1, self.n)
+end
+
+--- Adds a function that is called once what all in the list wait for has happened.
+---@param list (fun()|false)[]
+---@param wake fun()
+---@return fun() leave  waits no longer; for who was not called yet, once
+function wait.add(list, wake)
+  local place = #list + 1
+  list[place] = wake
+  return function()
+    list[place] = false
+    local last = #list
+    while list[last] == false do -- those who come and go leave nothing behind
+      list[last] = nil
+      last = last - 1
+    end
+  end
+end
+
+--- Calls all of a list that nobody is added to any more, in the order they came.
+---@param list (fun()|false)[]
+function wait.wake(list)
+  for i = 1, #list do
+    local wake = list[i]
+    if wake then
+      wake()
+    end
+  end
+end
+
+---@class operations.Deadlines
+---@field _due? number  when the timer rings, ms since the epoch; what it was set for may have ended
+---@field _stop? fun()
+local Deadlines = {}
+Deadlines.__index = Deadlines
+
+--- Watches over the deadlines of many waits: one timer, for the earliest of them.
+---@param waiting table<any, { limit: number? }>  who waits, no longer than until its `limit`, ms since the epoch, which
+---  may be put off; the caller adds and removes them. Nothing here keeps more of the caller than this
+---@param expire fun(entry: table)  called when a limit has passed; removes the entry
+---@return operations.Deadlines
+function wait.deadlines(waiting, expire)
+  return setmetatable({ _waiting = waiting, _expire = expire }, Deadlines)
+end
+
+local ring
+
+local function set(self, due)
+  local host = hosts.current()
+  self:stop()
+  self._due = due
+  self._stop = host.timer(due - host.now(), function()
+    ring(self)
+  end)
+end
+
+function ring(self)
+  self._due, self._stop = nil, nil
+  local now, earliest, expired = hosts.current().now(), nil, {}
+  for _, entry in pairs(self._waiting) do
+    local limit = entry.limit
+    if limit and limit <= now then
+      expired[#expired + 1] = entry
+    elseif limit and (not earliest or limit < earliest) then
+      earliest = limit
+    end
+  end
+  if earliest then
+    set(self, earliest)
+  end
+  for _, entry in ipairs(expired) do
+    self._expire(entry)
+  end
+end
+
+--- Watches over an entry from here on.
+---@param entry { limit: number? }
+---@param limit number  ms since the epoch
+function Deadlines:watch(entry, limit)
+  entry.limit = limit
+  if not self._due or limit < self._due then
+    set(self, limit)
+  end
+end
+
+--- Rings no more, until the next `watch`.
+function Deadlines:stop()
+  if self._stop then
+    self._stop()
+    self._due, self._stop = nil, nil
+  end
 end
 
 return wait

@@ -7,7 +7,6 @@ local message = require("operations.mcp.protocol.message")
 local pendings = require("operations.mcp.protocol.pending")
 local repair = require("operations.mcp.protocol.repair")
 local scheduler = require("operations.task.scheduler")
-local task_deadlines = require("operations.task.deadlines")
 local task_wait = require("operations.task.wait")
 local timing = require("operations.mcp.client.timing")
 
@@ -45,7 +44,7 @@ end
 function duplex.init(self, events)
   local pending = pendings.new()
   self.pending, self._events, self.closed, self.expired = pending, events, false, false
-  self._deadlines = task_deadlines.new(pending.entries, function(entry)
+  self._deadlines = task_wait.deadlines(pending.entries, function(entry)
     pending:fail(entry.id, errors.new("TIMEOUT", "no answer in time"))
   end)
   return self

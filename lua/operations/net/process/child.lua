@@ -3,7 +3,7 @@ local argument = require("operations.base.argument")
 local errors = require("operations.base.error")
 local limits = require("operations.base.limits")
 local scheduler = require("operations.task.scheduler")
-local waiters = require("operations.task.waiters")
+local waiters = require("operations.task.wait")
 
 local process_child = {}
 

@@ -1,6 +1,41 @@
 local fake_host = require("spec.support.fake_host")
 local hosts = require("operations.hosts")
-local task_deadlines = require("operations.task.deadlines")
+local task_wait = require("operations.task.wait")
+
+describe("who waits for the same thing", function()
+  local list, called
+
+  before_each(function()
+    list, called = {}, {}
+  end)
+
+  local function add(name)
+    return task_wait.add(list, function()
+      called[#called + 1] = name
+    end)
+  end
+
+  it("is called in the order they came, without those who left", function()
+    add("first")
+    local leave = add("second")
+    add("third")
+    leave()
+    task_wait.wake(list)
+    assert.same({ "first", "third" }, called)
+  end)
+
+  it("leaves nothing behind when nobody is called", function()
+    local leave = add("long")
+    for _ = 1, 100 do
+      local a, b = add("short"), add("short")
+      a()
+      b()
+    end
+    assert.equal(1, #list)
+    leave()
+    assert.equal(0, #list)
+  end)
+end)
 
 describe("the deadlines of many waits", function()
   local host, waiting, expired, deadlines
@@ -8,7 +43,7 @@ describe("the deadlines of many waits", function()
   before_each(function()
     host, waiting, expired = fake_host.new(1000), {}, {}
     hosts.use(host)
-    deadlines = task_deadlines.new(waiting, function(entry)
+    deadlines = task_wait.deadlines(waiting, function(entry)
       waiting[entry.name] = nil
       expired[#expired + 1] = entry.name
     end)
