@@ -1,6 +1,5 @@
 --- The caller's side of mode `reliable`: keeps each call until its outcome is there, and asks again for those that are
 --- under way when a connection was lost. Asking twice is asking once: a call is known by its id.
-local batches = require("operations.calls.redis.batch")
 local call_event = require("operations.calls.event")
 local compat = require("operations.base.compat")
 local core = require("operations.core")
@@ -46,7 +45,7 @@ function redis_caller.new(options)
     _max_queue = options.max_queue, _max_message = options.max_message,
     _calls = {}, _forgotten = {}, _ended = {},
   }, Caller)
-  self._submissions = batches.new({
+  self._submissions = scripts.batch({
     link = options.link, script = scripts.submit, shared = { options.presence.id, options.max_queue },
     add = function(words, n, call)
       local payload = call.payload

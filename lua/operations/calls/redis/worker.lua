@@ -1,14 +1,12 @@
 --- The worker's side of mode `reliable`: takes requests from the queues, as many as there is room for, keeps their
 --- leases while they are worked on, takes over what others let lie, and writes down what became of each. Only who holds
 --- the entry of a request may; the result of one that came too late is dropped.
-local batches = require("operations.calls.redis.batch")
 local call_event = require("operations.calls.event")
 local core = require("operations.core")
 local errors = require("operations.base.error")
 local json = require("operations.base.json")
-local leases = require("operations.calls.redis.leases")
 local limits = require("operations.base.limits")
-local readers = require("operations.calls.redis.reader")
+local queues = require("operations.calls.redis.queue")
 local scripts = require("operations.calls.redis.scripts")
 
 local redis_worker = {}
@@ -41,7 +39,7 @@ function redis_worker.new(options)
     _retention = options.retention, _vouches = options.vouches, _max_message = options.max_message,
     _jobs = {}, _waiting = {}, _operations = {}, _ahead = 0,
   }, Worker)
-  self._outcomes = batches.new({
+  self._outcomes = scripts.batch({
     link = options.link, script = scripts.finish, shared = { options.presence.id, options.retention },
     add = function(words, n, job)
       words[n + 1], words[n + 2], words[n + 3] = job.entry, job.outcome, options.presence:channel(job.from)
@@ -49,7 +47,7 @@ function redis_worker.new(options)
     end,
     answered = function(...) ended(self, ...) end,
   })
-  self._leases = leases.new({
+  self._leases = queues.leases({
     link = options.link, keys = options.keys, consumer = options.presence.id, lease = options.lease, jobs = self._jobs,
     operations = function() return self._operations end,
     room = function() return free(self) end,
@@ -249,7 +247,7 @@ function Worker:serve(offered)
   self._operations = operations
   release_waiting(self, offered)
   if #operations > 0 and not self._reader then
-    self._reader = readers.start({ address = self._address, link = self._link, keys = self._keys,
+    self._reader = queues.read({ address = self._address, link = self._link, keys = self._keys,
       consumer = self._presence.id, room = function(wake)
         start_waiting(self)
         if room(self, wake) > 0 then

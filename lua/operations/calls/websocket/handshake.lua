@@ -1,9 +1,64 @@
---- The opening handshake of WebSocket (RFC 6455, section 4), both sides: text in, text out.
+--- How a WebSocket connection begins (RFC 6455, section 4), on both sides: what is collected, for how long, and the
+--- texts of the handshake.
 local base64 = require("operations.base.base64")
+local core = require("operations.core")
 local errors = require("operations.base.error")
 local limits = require("operations.base.limits")
+local scheduler = require("operations.task.scheduler")
 
-local websocket_handshake = {}
+local handshake = {}
+
+-- What both sides must name: the call protocol, its version, its notation.
+handshake.protocol = "ops.v1.json"
+
+--- Runs `fn` for at most `ms`.
+---@param ms number
+---@param fn fun(...): any, any
+---@return any result  what it returns, or nil and TIMEOUT
+---@return any err
+function handshake.within(ms, fn, ...)
+  local deadline, outer = core.now() + ms, scheduler.deadline(nil)
+  scheduler.deadline(outer and outer < deadline and outer or deadline)
+  local result, err = fn(...)
+  scheduler.deadline(outer)
+  return result, err
+end
+
+--- Collects what comes until `read` makes something of it; then the stream is paused.
+---@param stream operations.Stream
+---@param read fun(bytes: string): any, any  nil: not enough yet
+---@return any result
+---@return any err
+function handshake.collect(stream, read)
+  local bytes, waiting, ended = "", nil, nil
+  stream:each_chunk(function(piece, err)
+    if piece then
+      bytes = bytes .. piece
+    else
+      ended = err or errors.new("TRANSPORT_LOST", "the connection ended in the handshake", { kind = "reset" })
+    end
+    if waiting then
+      waiting()
+    end
+  end)
+  local result, err, detail = read(bytes)
+  while result == nil and err == nil and not ended do
+    local raised = scheduler.try_await(function(wake)
+      waiting = wake
+    end)
+    waiting = nil
+    if raised ~= nil then
+      stream:pause()
+      return nil, (errors.from(raised))
+    end
+    result, err, detail = read(bytes)
+  end
+  stream:pause()
+  if result == nil and err == nil then
+    return nil, ended
+  end
+  return result, err, detail
+end
 
 local GUID = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 
@@ -62,7 +117,7 @@ end
 --- The client's request.
 ---@param opening operations.WebSocketOpening
 ---@return string
-function websocket_handshake.request(opening)
+function handshake.request(opening)
   local lines = {
     ("GET %s HTTP/1.1"):format(opening.path),
     "Host: " .. opening.host,
@@ -98,7 +153,7 @@ end
 ---@param bytes string  all that came so far
 ---@return string? rest  what follows the answer; nil: it is not complete, or failed
 ---@return operations.Error? err  TRANSPORT_LOST, or ACCESS_DENIED for a status of 401 or 403
-function websocket_handshake.read_response(opening, bytes)
+function handshake.read_response(opening, bytes)
   local head, problem = read_head(bytes)
   if not head then
     return nil, problem and failure("handshake", problem)
@@ -128,7 +183,7 @@ end
 ---@return operations.WebSocketRequest?  nil: it is not complete, or is none
 ---@return integer? status  of the refusal
 ---@return string? reason
-function websocket_handshake.read_request(bytes, protocol)
+function handshake.read_request(bytes, protocol)
   local head, problem = read_head(bytes)
   if not head then
     return nil, problem and 400 or nil, problem
@@ -156,7 +211,7 @@ end
 ---@param request operations.WebSocketRequest
 ---@param protocol string
 ---@return string
-function websocket_handshake.accept(request, protocol)
+function handshake.accept(request, protocol)
   return table.concat({
     "HTTP/1.1 101 Switching Protocols",
     "Upgrade: websocket",
@@ -173,11 +228,11 @@ local phrases = { [400] = "Bad Request", [401] = "Unauthorized", [403] = "Forbid
 ---@param status integer
 ---@param reason string
 ---@return string
-function websocket_handshake.refuse(status, reason)
+function handshake.refuse(status, reason)
   local extra = status == 426 and "Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
     or status == 401 and "WWW-Authenticate: Bearer\r\n" or ""
   return ("HTTP/1.1 %d %s\r\n%sConnection: close\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n%s"):format(
     status, phrases[status], extra, #reason, reason)
 end
 
-return websocket_handshake
+return handshake

@@ -1,6 +1,5 @@
 --- The hub's side of WebSocket (RFC 6455): listens, and serves a registry to every spoke that may connect.
 local argument = require("operations.base.argument")
-local begin = require("operations.calls.websocket.opening")
 local call_handler = require("operations.calls.handler")
 local call_map = require("operations.calls.map")
 local connection = require("operations.calls.websocket.connection")
@@ -111,16 +110,17 @@ local function serve(self, stream, peer, request)
     refuse(stream, 500, "the connection failed")
     return map:close()
   end
-  stream:offer(handshake.accept(request, begin.protocol), true)
+  stream:offer(handshake.accept(request, handshake.protocol), true)
   transport:start(request.rest)
 end
 
 local function welcome(self, stream)
   local status, reason
-  local request, err = begin.within(self._options.handshake_timeout or limits.handshake_timeout, begin.collect, stream,
+  local timeout = self._options.handshake_timeout or limits.handshake_timeout
+  local request, err = handshake.within(timeout, handshake.collect, stream,
     function(bytes)
       local read
-      read, status, reason = handshake.read_request(bytes, begin.protocol)
+      read, status, reason = handshake.read_request(bytes, handshake.protocol)
       return read, status
     end)
   if not request then
@@ -224,7 +224,7 @@ local function drain(self, stop)
     end
   end
   task.all(draining)
-  begin.within(stop - core.now(), scheduler.try_await, function(wake)
+  handshake.within(stop - core.now(), scheduler.try_await, function(wake)
     self._emptied = wake
     if not next(self._streams) then
       wake()

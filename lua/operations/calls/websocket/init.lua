@@ -1,7 +1,6 @@
 --- The spoke's side of WebSocket (RFC 6455): connects to a hub, again when it is lost. Calls go in both directions.
 local argument = require("operations.base.argument")
 local base64 = require("operations.base.base64")
-local begin = require("operations.calls.websocket.opening")
 local connection = require("operations.calls.websocket.connection")
 local core = require("operations.core")
 local errors = require("operations.base.error")
@@ -42,12 +41,13 @@ local function open(parsed, options)
     host = parsed.port and parsed.host .. ":" .. parsed.port or parsed.host,
     path = (parsed.path == "" and "/" or parsed.path) .. (parsed.query and "?" .. parsed.query or ""),
     key = base64.encode(core.random_bytes(16)),
-    protocol = begin.protocol,
+    protocol = handshake.protocol,
     token = options.token,
   }
   local rest
   stream:offer(handshake.request(opening))
-  rest, err = begin.within(options.handshake_timeout or limits.handshake_timeout, begin.collect, stream, function(bytes)
+  local timeout = options.handshake_timeout or limits.handshake_timeout
+  rest, err = handshake.within(timeout, handshake.collect, stream, function(bytes)
     return handshake.read_response(opening, bytes)
   end)
   if not rest then
