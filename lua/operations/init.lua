@@ -91,7 +91,7 @@ local parts = {
   oauth = "operations.oauth",
   process = "operations.net.process",
   scanner = "operations.registry.scanner",
-  transports = "operations.calls.transports",
+  transports = "operations.calls.transport",
   type = "operations.schema.type",
 }
 
@@ -100,7 +100,7 @@ local functions = {
   all = { "operations.task", "all" },
   call_handler = { "operations.calls.handler", "new" },
   call_map = { "operations.calls.map", "new" },
-  import = { "operations.calls.services", "import" },
+  import = { "operations.calls.handler", "import" },
   map = { "operations.task.map", "map" },
   run = { "operations.task", "run" },
   sleep = { "operations.task", "sleep" },

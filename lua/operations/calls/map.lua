@@ -1,17 +1,17 @@
 --- The pending-request map: calls under way over a transport, those made from here and those made from there. Events
 --- in, events out; knows no socket and no registry.
 local argument = require("operations.base.argument")
-local call_direct = require("operations.calls.direct")
 local call_event = require("operations.calls.event")
-local call_options = require("operations.calls.options")
 local call_pending = require("operations.calls.pending")
 local call_receiver = require("operations.calls.receiver")
+local call_request = require("operations.calls.request")
 local core = require("operations.core")
 local errors = require("operations.base.error")
 local limits = require("operations.base.limits")
 local log = require("operations.base.log")
 local task_loops = require("operations.task.loops")
 local task_wait = require("operations.task.wait")
+local transports = require("operations.calls.transport")
 
 local call_map = {}
 
@@ -38,7 +38,7 @@ function call_map.new(transport, options)
   argument.optional(options, "table", 2, "call_map")
   argument.options(options or {}, { log = "function" }, "call_map")
   local self = setmetatable({
-    _transport = transport or call_direct.loop(),
+    _transport = transport or transports.loop(),
     _log = options and options.log or log.to_stderr,
     _pending = {},
     _requests = {},
@@ -92,7 +92,7 @@ local function call_here(self, executor, id, input, options)
   if not execute then
     return nil, registry
   end
-  local given = (options or looks) and call_options.context(options) or nil
+  local given = (options or looks) and call_request.context(options) or nil
   local entry = call_pending.here()
   local key = given and given.requestId or entry
   self._pending[key] = entry
@@ -109,14 +109,14 @@ end
 ---  makes sense
 function CallMap:call(id, input, options)
   if options ~= nil or type(id) ~= "string" then
-    call_options.check(id, options, "call")
+    call_request.check(id, options, "call")
   end
   local here = self._transport.executor
   local executor = here and here(self._transport)
   if executor then
     return call_here(self, executor, id, input, options)
   end
-  local payload = call_options.request(id, input, options, not here and limits.call_timeout or nil)
+  local payload = call_request.payload(id, input, options, not here and limits.call_timeout or nil)
   local entry = call_pending.call(self, payload)
   send(self, payload, entry, options)
   return entry:wait()
@@ -130,8 +130,8 @@ end
 ---@return operations.RemoteSubscription? subscription  `next`, `close`, and callable in a `for`, as local ones are
 ---@return operations.Error? err
 function CallMap:subscribe(id, input, options)
-  call_options.check(id, options, "subscribe")
-  local payload = call_options.request(id, input, options)
+  call_request.check(id, options, "subscribe")
+  local payload = call_request.payload(id, input, options)
   payload.credit = math.min(options and options.window or limits.unconsumed_events, MOST)
   local entry = call_pending.subscription(self, payload, options)
   send(self, payload, entry, options)

@@ -1,8 +1,14 @@
---- In process: what one end sends, the other has received when `send` returns. Tables pass as they are, and a call to a
---- call handler runs inside the coroutine that makes it.
+--- How call maps reach each other. In process, what one end sends, the other has received when `send` returns: tables
+--- pass as they are, and a call to a call handler runs inside the coroutine that makes it. Other transports are loaded
+--- when first named.
 local errors = require("operations.base.error")
 
-local call_direct = {}
+---@class operations.transports
+---@field pair fun(): operations.Transport, operations.Transport
+---@field redis fun(url: string, options?: table): operations.Transport?, operations.Error?
+---@field websocket fun(url: string, options?: operations.WebSocketOptions): operations.WebSocket?, operations.Error?
+---@field websocket_hub fun(options: operations.HubOptions): operations.Hub?, operations.Error?
+local transports = {}
 
 --- How a call map and its peers reach each other. Every transport is one of these; `peer` tells where an event came
 --- from, and is handed back to answer it.
@@ -92,7 +98,7 @@ end
 --- Two ends that are connected with each other.
 ---@return operations.Transport
 ---@return operations.Transport
-function call_direct.pair()
+function transports.pair()
   local one, other = new(), new()
   one._other, other._other = other, one
   return one, other
@@ -100,10 +106,26 @@ end
 
 --- One end that is connected with itself.
 ---@return operations.Transport
-function call_direct.loop()
+function transports.loop()
   local self = new()
   self._other = self
   return self
 end
 
-return call_direct
+-- The module of each, and the function in there that makes it.
+local makers = {
+  redis = { "operations.calls.redis", "connect" },
+  websocket = { "operations.calls.websocket", "connect" },
+  websocket_hub = { "operations.calls.websocket.hub", "listen" },
+}
+
+setmetatable(transports, {
+  __index = function(self, name)
+    local maker = makers[name]
+    local make = maker and require(maker[1])[maker[2]]
+    rawset(self, name, make)
+    return make
+  end,
+})
+
+return transports
