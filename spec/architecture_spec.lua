@@ -1,8 +1,8 @@
 local sources = require("spec.support.sources")
 
--- Only hosts know what runs them; `marks` reads the marks that Neovim puts on data.
+-- Only hosts know what runs them; `marked` reads the marks that Neovim puts on data.
 local host_globals = { "ngx", "vim" }
-local knows_hosts = { ["lua/operations/base/marks.lua"] = true }
+local knows_hosts = { ["lua/operations/base/marked.lua"] = true }
 
 -- Where a require is inside a function, and why.
 local lazy = {

@@ -1,7 +1,7 @@
 --- operations: the one call interface for everything a Lua program can invoke.
 local core = require("operations.core")
 local errors = require("operations.base.error")
-local marks = require("operations.base.marks")
+local marked = require("operations.base.marked")
 local registry = require("operations.registry")
 local schema = require("operations.schema")
 local version = require("operations.base.version")
@@ -66,8 +66,8 @@ local operations = {
   null = core.null,
   array_mt = core.array_mt,
   object_mt = core.object_mt,
-  array = marks.array,
-  object = marks.object,
+  array = marked.array,
+  object = marked.object,
 
   registry = registry.new,
   error = errors.new,

@@ -1,8 +1,50 @@
---- Empty Lua tables tell nothing of themselves. Where a schema says that one is an array, it is marked as such, on a
---- copy, before the value is written as JSON.
+--- Marks of arrays, objects and null. Whose we understand: lua-cjson's are ours where it has them, Neovim's too. Empty
+--- Lua tables tell nothing of themselves: where a schema says that one is an array, it is marked as such, on a copy,
+--- before the value is written as JSON.
+local argument = require("operations.base.argument")
 local core = require("operations.core")
 
 local marked = {}
+
+local function adopt_cjson(cjson)
+  if type(cjson.array_mt) == "table" then
+    core.set_array_mt(cjson.array_mt)
+    core.array_mt = cjson.array_mt
+  end
+  if type(cjson.empty_array_mt) == "table" then
+    core.add_mark(cjson.empty_array_mt, "array")
+  end
+end
+
+local function adopt_vim(vim)
+  core.set_foreign_null(vim.NIL)
+  core.add_mark(getmetatable(vim.empty_dict()), "object")
+end
+
+local loaded, cjson = pcall(require, "cjson")
+if loaded and type(cjson) == "table" then
+  adopt_cjson(cjson)
+end
+local vim = rawget(_G, "vim")
+if type(vim) == "table" and vim.NIL ~= nil and vim.empty_dict then
+  adopt_vim(vim)
+end
+
+--- Marks a table as an array, so that it stays one when it is empty. Returns the same table.
+---@param t? table
+---@return table
+function marked.array(t)
+  argument.optional(t, "table", 1, "array")
+  return setmetatable(t or {}, core.array_mt)
+end
+
+--- Marks a table as an object, whatever its keys. Returns the same table.
+---@param t? table
+---@return table
+function marked.object(t)
+  argument.optional(t, "table", 1, "object")
+  return setmetatable(t or {}, core.object_mt)
+end
 
 -- References followed from one place before giving up: enough for any chain, and an end to any circle.
 local MAX_REFS = 64

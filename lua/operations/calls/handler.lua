@@ -5,7 +5,6 @@ local catalog = require("operations.registry.catalog")
 local errors = require("operations.base.error")
 local limits = require("operations.base.limits")
 local marked = require("operations.base.marked")
-local marks = require("operations.base.marks")
 local registries = require("operations.registry")
 local scheduler = require("operations.task.scheduler")
 local T = require("operations.schema.type")
@@ -33,7 +32,7 @@ end
 
 local function list(served, direct)
   return function(input)
-    local specs = marks.array()
+    local specs = marked.array()
     for _, spec in ipairs(served:specs(input)) do
       if offered(spec, direct) then
         specs[#specs + 1] = marked.spec(spec)

@@ -2,7 +2,7 @@
 local core = require("operations.core")
 local json = require("operations.base.json")
 local json_pointer = require("operations.base.json_pointer")
-local marks = require("operations.base.marks")
+local marked = require("operations.base.marked")
 
 local input = {}
 
@@ -98,7 +98,7 @@ local function put(state, key, value, is_text)
     state.value[key], state.texts[key] = value, { value }
   else
     before[#before + 1] = value
-    state.value[key] = marks.array(before)
+    state.value[key] = marked.array(before)
   end
 end
 
@@ -137,7 +137,7 @@ end
 ---@return any value                   nil when something is wrong
 ---@return table<string, boolean>|string texts  the keys that came as plain text; or the message
 function input.parse(arguments)
-  local state = { value = marks.object(), texts = {} }
+  local state = { value = marked.object(), texts = {} }
   for _, argument in ipairs(arguments) do
     local ok, message = take(state, argument)
     if not ok then
@@ -188,7 +188,7 @@ local function enlist(value, key, schema)
   if type(text) ~= "string" or not has_type_issue(schema, value, key) then
     return
   end
-  value[key] = marks.array({ text })
+  value[key] = marked.array({ text })
   if has_type_issue(schema, value, key) then
     value[key] = text
   end

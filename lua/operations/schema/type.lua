@@ -1,13 +1,13 @@
 --- Builds JSON Schema (draft 2020-12) as plain Lua tables: `T.object{ title = T.string{ minLength = 1 } }`.
 --- What comes out is data, not a class: it can be printed as JSON, changed, or mixed with schemas written by hand.
 local core = require("operations.core")
-local marks = require("operations.base.marks")
+local marked = require("operations.base.marked")
 local members = require("operations.base.members")
 local type_options = require("operations.schema.type_options")
 
 local apply, check, misuse = type_options.apply, type_options.check, type_options.misuse
 local optional_mt = type_options.optional_mt
-local array, object = marks.array, marks.object
+local array, object = marked.array, marked.object
 
 ---@class operations.type
 local type_builder = {}

@@ -5,7 +5,7 @@ local core = require("operations.core")
 local errors = require("operations.base.error")
 local json = require("operations.base.json")
 local limits = require("operations.base.limits")
-local marks = require("operations.base.marks")
+local marked = require("operations.base.marked")
 local scheduler = require("operations.task.scheduler")
 
 local redis_presence = {}
@@ -194,7 +194,7 @@ end
 ---@param whole? boolean  in any case
 function Presence:hello(whole)
   local changed = refresh(self)
-  say(self, { version = self._version, offers = (whole or changed) and marks.array(self._list) or nil })
+  say(self, { version = self._version, offers = (whole or changed) and marked.array(self._list) or nil })
   if changed and self._on_change then
     self._on_change(self.offered)
   end
