@@ -1,13 +1,11 @@
 --- OpenResty, or nginx with its Lua module: tasks are light threads, waits are semaphores. Each worker has a pump, a
 --- light thread that reads a socket: a thread in C sends it a byte when the reactor has work (see reactor_relay.h). All
 --- else happens on the worker's own thread. The pump starts with the first wait and ends when nothing is under way.
-local connection = require("operations.hosts.openresty.connection")
 local core = require("operations.core")
-local detached_tasks = require("operations.hosts.openresty.detached")
-local exit = require("operations.hosts.openresty.exit")
 local reactor_loop = require("operations.hosts.reactor")
 local request = require("operations.hosts.openresty.request")
 local semaphores = require("ngx.semaphore")
+local worker = require("operations.hosts.openresty.worker")
 
 local sleep_on = request.sleep_on
 
@@ -32,8 +30,8 @@ local parked = setmetatable({}, { __mode = "k" }) -- waits of light threads that
 local free = {} -- semaphores
 
 local openresty = {
-  name = "openresty", now = core.now, strands = request.strands, take_over = connection.take_over,
-  on_exit = exit.on_exit,
+  name = "openresty", now = core.now, strands = request.strands, take_over = request.take_over,
+  on_exit = worker.on_exit,
 }
 
 local function take_semaphore()
@@ -73,7 +71,7 @@ end
 local function clean_up()
   local list = collected
   collected, behind = {}, 0
-  detached_tasks.spawn(run_collected, list)
+  worker.spawn(run_collected, list)
 end
 
 -- Those who wait for a pump that broke down are told.
@@ -86,9 +84,9 @@ local ENDING = "nginx's worker is ending"
 
 -- Does anybody need the pump?
 local function needed()
-  if not exit.begun() then
+  if not worker.begun() then
     return reactor_loop.active()
-  elseif exit.is_over() then
+  elseif worker.is_over() then
     break_waits(ENDING, true)
   end
   return next(parked) ~= nil
@@ -142,7 +140,7 @@ local function serve(relay, reactor, socket, pause)
       if behind > 0 then
         clean_up()
       end
-    elseif exit.begun() then
+    elseif worker.begun() then
       return
     else
       idle = happened and 0 or idle + 1
@@ -223,7 +221,7 @@ function openresty.park(wait)
     end
   end
   wait.homeless = ngx.get_phase() == "timer"
-  if wait.homeless and exit.is_over() then
+  if wait.homeless and worker.is_over() then
     error("cannot wait: " .. ENDING, 0)
   end
   attend()
@@ -272,12 +270,12 @@ end
 ---@param detached? boolean
 function openresty.spawn(fn, argument, detached)
   if detached or not threaded[ngx.get_phase()] then
-    return detached_tasks.spawn(fn, argument)
+    return worker.spawn(fn, argument)
   end
   local spawned, co = request.own("operations.spawned"), coroutine.running()
   local ended = spawned[co] or {}
   spawned[co] = ended
-  detached_tasks.reap(ended)
+  worker.reap(ended)
   local gate = take_semaphore()
   ngx.thread.spawn(function()
     sleep_on(gate) -- until the caller waits

@@ -1,8 +1,12 @@
---- Tasks of OpenResty that belong to no request: light threads of a timer. Not a timer each: nginx runs 256 at once
---- unless told otherwise, and drops the others.
+--- What belongs to a worker of nginx. Tasks that belong to no request are light threads of a timer. Not a timer each:
+--- nginx runs 256 at once unless told otherwise, and drops the others. When nginx is reloaded or quits, the worker's
+--- requests have all the time nginx gives them; connections that nobody waits for do not hold it up; tasks that belong
+--- to no request have a moment.
+local core = require("operations.core")
+local limits = require("operations.base.limits")
 local semaphores = require("ngx.semaphore")
 
-local openresty_detached = {}
+local worker = {}
 
 -- What nginx keeps about each light thread is freed when its timer ends, which is after so many, or so many seconds
 -- without any.
@@ -37,7 +41,7 @@ end
 
 --- A light thread that ended keeps its memory until the one that started it has waited for it.
 ---@param ended thread[]
-function openresty_detached.reap(ended)
+function worker.reap(ended)
   for i = #ended, 1, -1 do
     ngx.thread.wait(ended[i])
     ended[i] = nil
@@ -56,7 +60,7 @@ end
 local function tend(mine)
   repeat
     start_given(mine)
-    openresty_detached.reap(mine.ended)
+    worker.reap(mine.ended)
     if #mine.given == 0 then
       mine.waits = true
       mine.semaphore:wait(mine.running > 0 and FOREVER or IDLE)
@@ -71,7 +75,7 @@ end
 --- Runs `fn(argument)`, soon.
 ---@param fn function
 ---@param argument any
-function openresty_detached.spawn(fn, argument)
+function worker.spawn(fn, argument)
   local mine = yard
   if not mine or mine.left == 0 then
     mine = { given = {}, ended = {}, running = 0, left = MANY, semaphore = semaphores.new(0) }
@@ -87,4 +91,44 @@ function openresty_detached.spawn(fn, argument)
   wake(mine)
 end
 
-return openresty_detached
+local hooks = {}
+local begun, running = nil, 0 -- ms since the epoch; hooks
+
+local function run_hook(fn)
+  local ok, raised = pcall(fn)
+  running, begun = running - 1, core.now()
+  if not ok then
+    error(raised, 0)
+  end
+end
+
+--- Has a function called when the worker begins to end, in a light thread of its own.
+---@param fn fun()  may wait
+---@return fun() forget
+function worker.on_exit(fn)
+  hooks[fn] = true
+  return function()
+    hooks[fn] = nil
+  end
+end
+
+--- Has the worker begun to end? To be asked again and again: calls what is to be called then.
+---@return boolean
+function worker.begun()
+  if not begun and ngx.worker.exiting() then
+    begun = core.now()
+    for fn in pairs(hooks) do
+      running = running + 1
+      worker.spawn(run_hook, fn)
+    end
+  end
+  return begun ~= nil
+end
+
+--- May tasks that belong to no request wait no more?
+---@return boolean
+function worker.is_over()
+  return begun ~= nil and running == 0 and core.now() - begun >= limits.exit_grace
+end
+
+return worker
