@@ -3,14 +3,165 @@
 local core = require("operations.core")
 local marked = require("operations.base.marked")
 local members = require("operations.base.members")
-local type_options = require("operations.schema.type_options")
 
-local apply, check, misuse = type_options.apply, type_options.check, type_options.misuse
-local optional_mt = type_options.optional_mt
 local array, object = marked.array, marked.object
 
 ---@class operations.type
+---@field string fun(options?: table): operations.JsonSchema  minLength, pattern, format, content..., annotations
+---@field integer fun(options?: table): operations.JsonSchema  minimum, maximum, exclusiveMinimum, ..., annotations
+---@field number fun(options?: table): operations.JsonSchema  as for `integer`
+---@field boolean fun(options?: table): operations.JsonSchema  annotations
+---@field null fun(options?: table): operations.JsonSchema  annotations
+---@field any_of fun(schemas: operations.JsonSchema[], options?: table): operations.JsonSchema  at least one of them
+---@field one_of fun(schemas: operations.JsonSchema[], options?: table): operations.JsonSchema  exactly one of them
+---@field all_of fun(schemas: operations.JsonSchema[], options?: table): operations.JsonSchema  all of them; options:
+---  annotations, unevaluatedProperties
 local type_builder = {}
+
+--- Marks what `T.optional` made until `T.object` takes it in; nothing else accepts it.
+local optional_mt = { __name = "operations.optional" }
+
+local function is_count(value)
+  return type(value) == "number" and value >= 0 and value == math.floor(value)
+end
+
+local function is_schema(value)
+  if type(value) == "boolean" then
+    return true
+  end
+  return type(value) == "table" and getmetatable(value) ~= optional_mt and core.kind(value) == "object"
+end
+
+local function is_schema_map(value)
+  if type(value) ~= "table" or core.kind(value) ~= "object" then
+    return false
+  end
+  for name, schema in pairs(value) do
+    if type(name) ~= "string" or not is_schema(schema) then
+      return false
+    end
+  end
+  return true
+end
+
+--- What an option may hold: a test and its name for people.
+local forms = {
+  any = { function() return true end, "any value" },
+  boolean = { function(value) return type(value) == "boolean" end, "a boolean" },
+  count = { is_count, "a whole number of at least 0" },
+  list = { marked.may_be_list, "a list" },
+  map = { is_schema_map, "a table of schemas by name" },
+  number = { function(value) return type(value) == "number" and value == value end, "a number" },
+  schema = { is_schema, "a schema" },
+  string = { function(value) return type(value) == "string" end, "a string" },
+  table = { function(value) return type(value) == "table" end, "a table" },
+}
+
+local annotations = {
+  title = "string", description = "string", default = "any", examples = "list", deprecated = "boolean",
+  readOnly = "boolean", writeOnly = "boolean", ["$id"] = "string", ["$schema"] = "string", ["$anchor"] = "string",
+  ["$dynamicAnchor"] = "string", ["$comment"] = "string", ["$defs"] = "map",
+}
+
+local string_keywords = members.merged(annotations, {
+  minLength = "count", maxLength = "count", pattern = "string", format = "string", contentEncoding = "string",
+  contentMediaType = "string", contentSchema = "schema",
+})
+
+local number_keywords = members.merged(annotations, {
+  minimum = "number", maximum = "number", exclusiveMinimum = "number", exclusiveMaximum = "number",
+  multipleOf = "number", format = "string",
+})
+
+local object_keywords = members.merged(annotations, {
+  additionalProperties = "schema", patternProperties = "map", propertyNames = "schema", minProperties = "count",
+  maxProperties = "count", dependentRequired = "table", dependentSchemas = "map", unevaluatedProperties = "schema",
+})
+
+local array_keywords = members.merged(annotations, {
+  minItems = "count", maxItems = "count", uniqueItems = "boolean", contains = "schema", minContains = "count",
+  maxContains = "count", unevaluatedItems = "schema",
+})
+
+local tuple_keywords = members.merged(array_keywords, { items = "schema" })
+
+local own_source = debug.getinfo(1, "S").source
+
+--- Raises an error at the line that called builder function `name`.
+---@param name string
+---@param format string
+local function misuse(name, format, ...)
+  local level = 2
+  local frame = debug.getinfo(level, "S")
+  while frame and frame.source == own_source do
+    level = level + 1
+    frame = debug.getinfo(level, "S")
+  end
+  error(("T.%s: "):format(name) .. format:format(...), level)
+end
+
+local function wanted(form, value)
+  local kind = type(value) == "table" and core.kind(value) or type(value)
+  if value ~= value then
+    kind = "NaN"
+  elseif kind == "function" then
+    kind = "a function (is a call missing its parentheses?)"
+  elseif getmetatable(value) == optional_mt then
+    kind = "T.optional(...), which only a property of T.object can be"
+  end
+  return ("expected %s, got %s"):format(forms[form][2], kind)
+end
+
+--- The value, when it is of a form; else raises.
+---@param name string  of the builder function
+---@param argument string  what the value is, for the message
+---@param form string  one of `forms`
+---@param value any
+---@return any value
+local function check(name, argument, form, value)
+  if not forms[form][1](value) then
+    misuse(name, "%s: %s", argument, wanted(form, value))
+  end
+  return value
+end
+
+--- The keyword that differs from `key` only in case, "_" or "-".
+local function similar(allowed, key)
+  local plain = key:gsub("[_-]", ""):lower()
+  for keyword in pairs(allowed) do
+    if keyword:lower() == plain then
+      return keyword
+    end
+  end
+end
+
+local function unknown_option(name, allowed, key)
+  local keyword = type(key) == "string" and similar(allowed, key)
+  local hint = keyword and (", did you mean %q?"):format(keyword) or ""
+  misuse(name, "unknown option %q%s", tostring(key), hint)
+end
+
+--- Copies checked `options` into `schema`. Keys that begin with "x-" are the user's own.
+---@param name string  of the builder function
+---@param schema table
+---@param options? table
+---@param allowed table<string, string>  form by keyword
+---@return table schema
+local function apply(name, schema, options, allowed)
+  if options ~= nil and (type(options) ~= "table" or getmetatable(options) == optional_mt) then
+    misuse(name, "options: %s", wanted("table", options))
+  end
+  for key, value in pairs(options or {}) do
+    if allowed[key] then
+      schema[key] = check(name, ("option %q"):format(key), allowed[key], value)
+    elseif type(key) == "string" and key:find("^x%-") then
+      schema[key] = value
+    else
+      unknown_option(name, allowed, key)
+    end
+  end
+  return schema
+end
 
 ---@alias operations.JsonSchema table|boolean  a JSON Schema
 
@@ -36,41 +187,19 @@ local function schema_list(name, schemas)
   return result
 end
 
----@param options? table  minLength, maxLength, pattern, format, content..., annotations
----@return operations.JsonSchema
-function type_builder.string(options)
-  return apply("string", { type = "string" }, options, type_options.string)
-end
-
----@param options? table  minimum, maximum, exclusiveMinimum, exclusiveMaximum, multipleOf, format, annotations
----@return operations.JsonSchema
-function type_builder.integer(options)
-  return apply("integer", { type = "integer" }, options, type_options.number)
-end
-
----@param options? table  as for `integer`
----@return operations.JsonSchema
-function type_builder.number(options)
-  return apply("number", { type = "number" }, options, type_options.number)
-end
-
----@param options? table  annotations
----@return operations.JsonSchema
-function type_builder.boolean(options)
-  return apply("boolean", { type = "boolean" }, options, type_options.annotations)
-end
-
----@param options? table  annotations
----@return operations.JsonSchema
-function type_builder.null(options)
-  return apply("null", { type = "null" }, options, type_options.annotations)
+local scalars = { string = string_keywords, integer = number_keywords, number = number_keywords,
+  boolean = annotations, null = annotations }
+for name, keywords in pairs(scalars) do
+  type_builder[name] = function(options)
+    return apply(name, { type = name }, options, keywords)
+  end
 end
 
 --- A schema that accepts every value.
 ---@param options? table  annotations
 ---@return operations.JsonSchema
 function type_builder.any(options)
-  return apply("any", object(), options, type_options.annotations)
+  return apply("any", object(), options, annotations)
 end
 
 local function property_name(name)
@@ -105,7 +234,7 @@ function type_builder.object(properties, options)
   end
   table.sort(required)
   schema.required = #required > 0 and required or nil
-  return apply("object", schema, options, type_options.object)
+  return apply("object", schema, options, object_keywords)
 end
 
 --- An object with any keys, whose values all follow one schema.
@@ -114,7 +243,7 @@ end
 ---@return operations.JsonSchema
 function type_builder.map(values, options)
   local schema = { type = "object", additionalProperties = check("map", "argument 1", "schema", values) }
-  return apply("map", schema, options, type_options.object)
+  return apply("map", schema, options, object_keywords)
 end
 
 ---@param items? operations.JsonSchema  of every item; any when left out
@@ -125,7 +254,7 @@ function type_builder.array(items, options)
   if items ~= nil then
     schema.items = check("array", "argument 1", "schema", items)
   end
-  return apply("array", schema, options, type_options.array)
+  return apply("array", schema, options, array_keywords)
 end
 
 --- An array with one schema per place, and no further items unless option `items` says of which schema.
@@ -135,7 +264,7 @@ end
 function type_builder.tuple(schemas, options)
   local places = schema_list("tuple", schemas)
   local schema = { type = "array", prefixItems = places, items = false, minItems = #places }
-  return apply("tuple", schema, options, type_options.tuple)
+  return apply("tuple", schema, options, tuple_keywords)
 end
 
 --- The one JSON type that all `values` have, or nil.
@@ -159,7 +288,7 @@ function type_builder.enum(values, options)
     misuse("enum", "argument 1: expected at least one value")
   end
   local schema = { type = common_type(values), enum = array(members.merged(values)) }
-  return apply("enum", schema, options, type_options.annotations)
+  return apply("enum", schema, options, annotations)
 end
 
 --- Exactly this value.
@@ -170,31 +299,15 @@ function type_builder.const(value, options)
   if value == nil then
     misuse("const", "argument 1: expected a value, got nil (null is operations.null)")
   end
-  return apply("const", { const = value }, options, type_options.annotations)
+  return apply("const", { const = value }, options, annotations)
 end
 
---- At least one of the schemas.
----@param schemas operations.JsonSchema[]
----@param options? table  annotations
----@return operations.JsonSchema
-function type_builder.any_of(schemas, options)
-  return apply("any_of", { anyOf = schema_list("any_of", schemas) }, options, type_options.annotations)
-end
-
---- Exactly one of the schemas.
----@param schemas operations.JsonSchema[]
----@param options? table  annotations
----@return operations.JsonSchema
-function type_builder.one_of(schemas, options)
-  return apply("one_of", { oneOf = schema_list("one_of", schemas) }, options, type_options.annotations)
-end
-
---- All of the schemas.
----@param schemas operations.JsonSchema[]
----@param options? table  annotations, unevaluatedProperties
----@return operations.JsonSchema
-function type_builder.all_of(schemas, options)
-  return apply("all_of", { allOf = schema_list("all_of", schemas) }, options, type_options.object)
+local combined = { any_of = "anyOf", one_of = "oneOf", all_of = "allOf" }
+for name, keyword in pairs(combined) do
+  type_builder[name] = function(schemas, options)
+    return apply(name, { [keyword] = schema_list(name, schemas) }, options,
+      name == "all_of" and object_keywords or annotations)
+  end
 end
 
 --- The schema, or null.
@@ -214,7 +327,7 @@ end
 ---@param options? table  annotations
 ---@return operations.JsonSchema
 function type_builder.ref(uri, options)
-  return apply("ref", { ["$ref"] = check("ref", "argument 1", "string", uri) }, options, type_options.annotations)
+  return apply("ref", { ["$ref"] = check("ref", "argument 1", "string", uri) }, options, annotations)
 end
 
 --- A property that may be left out. Only `T.object` takes it.
@@ -240,7 +353,5 @@ end
 type_builder.union = type_builder.any_of
 type_builder.literal = type_builder.const
 type_builder.record = type_builder.map
-
-type_options.hide(1)
 
 return type_builder
