@@ -1,4 +1,4 @@
-local changes = require("operations.mcp.client.changes")
+local definitions = require("operations.mcp.client.definitions")
 local eventually = require("spec.support.eventually")
 local is_running = require("spec.support.running")
 local operations = require("operations")
@@ -245,12 +245,12 @@ describe("a client of an MCP server", function()
       { added = {}, removed = {}, changed = { tool("new") } },
       { added = {}, removed = { tool("new") }, changed = {} },
     }) do
-      changes.apply(registry, difference)
+      definitions.apply(registry, difference)
       assert.equal("the program's", assert(registry:execute("spec.mine")).data)
       assert.equal("the server's", assert(registry:execute("spec.other")).data)
     end
-    assert(changes.apply(registry, { added = {}, removed = {}, changed = { other } }))
-    assert(changes.apply(registry, { added = {}, removed = { other }, changed = {} }))
+    assert(definitions.apply(registry, { added = {}, removed = {}, changed = { other } }))
+    assert(definitions.apply(registry, { added = {}, removed = { other }, changed = {} }))
     assert.is_nil(registry:get("spec.other"))
   end)
 

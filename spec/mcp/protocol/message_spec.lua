@@ -1,6 +1,5 @@
 local json = require("operations.base.json")
 local message = require("operations.mcp.protocol.message")
-local repair = require("operations.mcp.protocol.repair")
 
 describe("a message", function()
   it("is a request, a notification or an answer", function()
@@ -76,37 +75,5 @@ describe("a message with members that are null", function()
     end
     assert.is_nil((message.kind(read('{"jsonrpc":"2.0","id":1,"result":null}'))))
     assert.is_nil((message.kind(read('{"jsonrpc":"2.0","id":1,"result":null,"error":null}'))))
-  end)
-end)
-
-describe("a text that is almost JSON", function()
-  it("is read with what is no UTF-8 and what is half a character replaced", function()
-    local value = assert(message.decoder()('{"a":"x\255y","b":"\\ud800-\\udc00","c":"\\ud83d\\ude00","d":"\\\\ud800"}'))
-    assert.equal("x\239\191\189y", value.a)
-    assert.equal("\239\191\189-\239\191\189", value.b)
-    assert.equal("\240\159\152\128", value.c)
-    assert.equal("\\ud800", value.d)
-  end)
-
-  it("is refused as before when that does not help", function()
-    local value, err = message.decoder()('{"a":"\255"')
-    assert.is_nil(value)
-    assert.equal("VALIDATION_ERROR", err.code)
-  end)
-
-  for text, id in pairs({
-    ['{"jsonrpc":"2.0","id":12,"result":{{{'] = 12, ['{"jsonrpc":"2.0","id":"a","result":[[['] = "a",
-    ['{"result":{"id":3,"x":[},"jsonrpc":"2.0","id":7}'] = 7, ['{"result":{"id":3},"jsonrpc":"2.0"'] = false,
-    ['{"method":"x","params":{"id":3}'] = false, ["hello"] = false, ['{"jsonrpc":"2.0","a":{"id":5}}'] = false,
-    ['{"id":7,"result":[['] = false,
-  }) do
-    it("tells whom it answers: " .. text, function()
-      assert.equal(id or nil, repair.id(text))
-    end)
-  end
-
-  it("is not searched all through for whom it answers", function()
-    assert.is_nil(repair.id('"jsonrpc"' .. (',"id":1'):rep(100000)))
-    assert.equal(7, repair.id('{"result":[' .. ("x"):rep(5000) .. '],"jsonrpc":"2.0","id":7}'))
   end)
 end)

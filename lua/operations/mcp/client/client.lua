@@ -3,16 +3,14 @@ local argument = require("operations.base.argument")
 local cache = require("operations.mcp.protocol.cache")
 local core = require("operations.core")
 local errors = require("operations.base.error")
-local listening = require("operations.mcp.client.listening")
 local marked = require("operations.base.marked")
 local members = require("operations.base.members")
 local message = require("operations.mcp.protocol.message")
 local methods = require("operations.mcp.client.methods")
 local offer = require("operations.mcp.client.offer")
-local pages = require("operations.mcp.client.pages")
 local result = require("operations.mcp.protocol.result")
-local sessions = require("operations.mcp.client.session")
 local scheduler = require("operations.task.scheduler")
+local sessions = require("operations.mcp.client.session")
 local single_flight = require("operations.task.single_flight")
 local task = require("operations.task")
 local tasks = require("operations.mcp.client.tasks")
@@ -98,16 +96,11 @@ local function new_session(name, owner, config, open)
   })
 end
 
-local function shut(session)
-  listening.stop(session)
-  session:close()
-end
-
 -- Ends what listens for a client that nobody has any more. A child process ends by itself then.
 local function when_dropped(session)
   return scheduler.finalizer(function()
     if not session._ended then
-      task.detach(shut, session)
+      task.detach(session.close, session)
     end
   end)
 end
@@ -160,14 +153,6 @@ function Client:_mirrors()
 end
 
 -- Calls
-
-function Client:_list(method, key, options)
-  return pages.all(function(params)
-    return self:request(method, params, options)
-  end, key, function(problem)
-    self._config.log("warn", ("%s: %s: %s"):format(self.name, method, problem))
-  end)
-end
 
 -- What the tool's plan, and the configuration, add to a caller's options.
 local function completed(self, plan, options)
@@ -246,7 +231,7 @@ end
 function Client:close()
   if not self._closed then
     self._closed = true
-    shut(self._session)
+    self._session:close()
   end
 end
 

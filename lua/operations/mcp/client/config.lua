@@ -3,7 +3,7 @@ local argument = require("operations.base.argument")
 local limits = require("operations.base.limits")
 local log = require("operations.base.log")
 local members = require("operations.base.members")
-local revision = require("operations.mcp.protocol.revision")
+local negotiation = require("operations.mcp.protocol.negotiation")
 local task = require("operations.task")
 local url = require("operations.base.url")
 
@@ -84,7 +84,7 @@ local function check_place(given)
     wrong("config: either command or url expected")
   elseif given.url and not given.url:find("^https?://[^/]") then
     wrong("config.url: an http or https URL expected, got %q", url.redact_any(given.url))
-  elseif given.version and not revision.is_known(given.version) then
+  elseif given.version and not negotiation.is_known(given.version) then
     wrong("config.version: there is no revision %q", given.version)
   end
 end

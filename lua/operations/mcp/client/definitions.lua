@@ -1,12 +1,89 @@
---- What a server offers as definitions of operations: its tools, and its resources and prompts as operations too.
+--- What a server offers as definitions of operations: its tools (`Tool`, 2024-11-05 to 2026-07-28), and its resources
+--- and prompts as operations too. Also what a list of them has become since it was read last, and a registry that
+--- follows it.
 local config = require("operations.mcp.client.config")
 local core = require("operations.core")
-local headers = require("operations.mcp.protocol.headers")
+local json = require("operations.base.json")
 local marked = require("operations.base.marked")
+local outgoing = require("operations.mcp.client.outgoing")
 local result = require("operations.mcp.protocol.result")
-local tool_spec = require("operations.mcp.protocol.tool")
+local schema = require("operations.schema")
 
 local definitions = {}
+
+-- Specs of tools
+
+-- Characters that neither the specification nor an operation's name allows.
+local function name_of(text)
+  return (text:gsub("[%s%c]+", "_"))
+end
+
+local function text_or_nil(value)
+  return type(value) == "string" and value or nil
+end
+
+local function object_or_nil(value)
+  return core.kind(value) == "object" and value or nil
+end
+
+-- The schema, when it can be used; else nil and why not.
+local function usable(value)
+  if type(value) ~= "table" or core.kind(value) ~= "object" then
+    return nil, "is no JSON Schema object"
+  end
+  local compiled, err = schema.compile(value)
+  if not compiled then
+    return nil, err.message
+  end
+  return value
+end
+
+-- Is this entry of tools/list a tool at all?
+local function check(value)
+  if core.kind(value) ~= "object" then
+    return false, "a tool is an object"
+  elseif type(value.name) ~= "string" or name_of(value.name) == "" then
+    return false, "a tool has a name"
+  end
+  return true
+end
+
+-- The spec of a tool's operation. A schema that cannot be used is left out and told: any input is then sent, any
+-- output is taken.
+local function spec_of(namespace, value, report)
+  local hints = object_or_nil(value.annotations) or {}
+  local spec = {
+    namespace = namespace,
+    name = name_of(value.name),
+    type = hints.readOnlyHint == true and "query" or "mutation",
+    title = text_or_nil(value.title) or text_or_nil(hints.title),
+    description = text_or_nil(value.description) or text_or_nil(value.title) or value.name,
+    _meta = {
+      source = "mcp", tool = value.name, title = value.title, annotations = value.annotations, icons = value.icons,
+      execution = value.execution, _meta = value._meta,
+    },
+  }
+  local problem
+  spec.inputSchema, problem = usable(value.inputSchema)
+  if problem then
+    report("inputSchema " .. problem)
+  end
+  if value.outputSchema ~= nil then
+    spec.outputSchema, problem = usable(value.outputSchema)
+    if problem then
+      report("outputSchema " .. problem)
+    end
+  end
+  return spec
+end
+
+-- May a call be sent again when its answer was lost?
+local function is_repeatable(value)
+  local hints = object_or_nil(value.annotations) or {}
+  return hints.readOnlyHint == true or hints.idempotentHint == true
+end
+
+-- Definitions
 
 -- What a call's context says of its request; nil: nothing.
 local function options_of(context)
@@ -30,24 +107,24 @@ end
 ---@field definition operations.Definition
 
 local function plan_of(client, tool, report)
-  local ok, problem = tool_spec.check(tool)
+  local ok, problem = check(tool)
   if not ok then
     return nil, problem
   end
   local mirrored
   if client:_mirrors() then
-    mirrored, problem = headers.mirrored(tool.inputSchema)
+    mirrored, problem = outgoing.mirrored(tool.inputSchema)
     if problem then
       return nil, problem
     end
   end
-  local definition = tool_spec.spec(client._config.namespace, tool, function(text)
+  local definition = spec_of(client._config.namespace, tool, function(text)
     report(tool.name, text)
   end)
   return {
     tool = tool.name, definition = definition,
     schema = marked.concerns(definition.inputSchema) and definition.inputSchema or nil,
-    options = { mirrored = mirrored, repeatable = client._config.retry ~= false and tool_spec.is_repeatable(tool) },
+    options = { mirrored = mirrored, repeatable = client._config.retry ~= false and is_repeatable(tool) },
     structured = definition.outputSchema ~= nil and client._config.output == "error",
     task = type(tool.execution) == "table" and tool.execution.taskSupport == "required",
   }
@@ -144,6 +221,85 @@ function definitions.of_server(client)
     end
   end
   return list
+end
+
+-- Changes
+
+-- What a definition says, as text that can be compared.
+local function words_of(definition)
+  local spec = {}
+  for key, value in pairs(definition) do
+    spec[key] = key ~= "handler" and value or nil
+  end
+  return json.encode(spec, { sort_keys = true })
+end
+
+---@class operations.mcp.Changes
+---@field added operations.Definition[]
+---@field removed operations.Definition[]
+---@field changed operations.Definition[]  as they are now
+
+--- What is new in a list, gone from it, different.
+---@param before operations.Definition[]
+---@param after operations.Definition[]
+---@return operations.mcp.Changes
+function definitions.changes(before, after)
+  local old, found = {}, { added = {}, removed = {}, changed = {} }
+  for _, definition in ipairs(before) do
+    old[definition.name] = definition
+  end
+  for _, definition in ipairs(after) do
+    local other = old[definition.name]
+    old[definition.name] = nil
+    if not other then
+      table.insert(found.added, definition)
+    elseif words_of(other) ~= words_of(definition) then
+      table.insert(found.changed, definition)
+    end
+  end
+  for _, definition in ipairs(before) do
+    if old[definition.name] then
+      table.insert(found.removed, definition)
+    end
+  end
+  return found
+end
+
+--- Did nothing change?
+---@param found operations.mcp.Changes
+---@return boolean
+function definitions.is_none(found)
+  return #found.added + #found.removed + #found.changed == 0
+end
+
+-- Is the operation of this id the server's, and not another that the program has registered under it?
+local function is_ours(registry, id, definition)
+  local spec = registry:get_spec(id)
+  local meta = spec and spec._meta
+  return meta ~= nil and meta.source == "mcp" and meta.server == definition._meta.server
+end
+
+--- Brings a registry up to date. What it does not take costs the others nothing.
+---@param registry operations.Registry
+---@param found operations.mcp.Changes
+---@return true?
+---@return operations.Error? err  the first
+function definitions.apply(registry, found)
+  for _, definition in ipairs(found.removed) do
+    local id = definition.namespace .. "." .. definition.name
+    if is_ours(registry, id, definition) then
+      registry:unregister(id)
+    end
+  end
+  local problem
+  for _, list in ipairs({ found.added, found.changed }) do
+    for _, definition in ipairs(list) do
+      local replace = is_ours(registry, definition.namespace .. "." .. definition.name, definition)
+      local id, err = registry:register(definition, { replace = replace })
+      problem = problem or not id and err or nil
+    end
+  end
+  return not problem or nil, problem
 end
 
 return definitions

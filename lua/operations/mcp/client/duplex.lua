@@ -4,11 +4,10 @@
 local errors = require("operations.base.error")
 local members = require("operations.base.members")
 local message = require("operations.mcp.protocol.message")
-local pendings = require("operations.mcp.protocol.pending")
-local repair = require("operations.mcp.protocol.repair")
+local reader = require("operations.mcp.protocol.reader")
 local scheduler = require("operations.task.scheduler")
 local task_wait = require("operations.task.wait")
-local timing = require("operations.mcp.client.timing")
+local waits = require("operations.mcp.client.waits")
 
 local settle = task_wait.settle
 
@@ -42,7 +41,7 @@ end
 ---@param self table
 ---@param events operations.mcp.LinkEvents
 function duplex.init(self, events)
-  local pending = pendings.new()
+  local pending = waits.new()
   self.pending, self._events, self.closed, self.expired = pending, events, false, false
   self._deadlines = task_wait.deadlines(pending.entries, function(entry)
     pending:fail(entry.id, errors.new("TIMEOUT", "no answer in time"))
@@ -76,7 +75,7 @@ end
 
 -- A text that the end of the bytes cut short answers nothing: whoever waits is told of the end.
 function Duplex:_misread(err, text)
-  local id = repair.id(text)
+  local id = reader.id(text)
   if self._over or not (id and self.pending:fail(id, malformed(err.message))) then
     self._events.noise("no JSON: " .. err.message, text)
   end
@@ -153,7 +152,7 @@ function Duplex:exchange(id, method, params, timeout, max, options)
   self._deadlines:watch(entry, now + (timeout < max and timeout or max))
   local sent = self:_offer(text)
   if not sent then
-    sent, err = timing.within(entry, write, self, text)
+    sent, err = waits.within(entry, write, self, text)
   end
   if sent then
     err = follow(entry, options.on_progress)

@@ -1,12 +1,12 @@
 --- The HTTP+SSE transport of 2024-11-05: one stream of events brings all messages, its first says where to POST ours.
 local duplex = require("operations.mcp.client.duplex")
 local errors = require("operations.base.error")
-local event_reader = require("operations.mcp.client.event_reader")
 local message = require("operations.mcp.protocol.message")
+local reply = require("operations.mcp.client.reply")
 local requester = require("operations.mcp.client.requester")
 local task = require("operations.task")
-local timing = require("operations.mcp.client.timing")
 local url = require("operations.base.url")
+local waits = require("operations.mcp.client.waits")
 
 local events = {}
 
@@ -52,7 +52,7 @@ local function open(_, config, listeners)
     return nil, err
   end
   local self = duplex.init(setmetatable({ _config = config }, Events), listeners)
-  local reader, refusal = event_reader.new(config.max_message), nil
+  local reader, refusal = reply.reader(config.max_message), nil
   local _, broken = reader:run(stream, function(event, data)
     if event == "endpoint" then
       self._endpoint, refusal = endpoint_of(config, data)
@@ -75,7 +75,7 @@ end
 ---@return operations.Error? err
 function events.open(config, listeners)
   local timeout = config.connect_timeout
-  return timing.within({ timeout = timeout, max = timeout }, open, config, listeners)
+  return waits.within({ timeout = timeout, max = timeout }, open, config, listeners)
 end
 
 function Events:speak(_, version)
@@ -99,7 +99,7 @@ end
 
 function Events:_write(text)
   local timeout = self._config.timeout
-  return timing.within({ timeout = timeout, max = timeout }, post, self, text)
+  return waits.within({ timeout = timeout, max = timeout }, post, self, text)
 end
 
 function Events:_post(text)

@@ -1,12 +1,45 @@
 --- How a session begins (`server/discover` in 2026-07-28, `initialize` before): carries out what the negotiation asks
---- for.
+--- for, and remembers each server's era for as long as this program runs.
+local compat = require("operations.base.compat")
 local message = require("operations.mcp.protocol.message")
 local negotiation = require("operations.mcp.protocol.negotiation")
 local requests = require("operations.mcp.protocol.request")
-local shape = require("operations.mcp.protocol.shape")
-local verdicts = require("operations.mcp.client.verdicts")
+local results = require("operations.mcp.protocol.result")
 
 local handshake = {}
+
+-- Verdicts
+
+-- Servers that are remembered; with more, all are asked again.
+local MAX = 1000
+
+local known, count = {}, 0
+
+local function key_of(config)
+  if config.url then
+    return (config.url:gsub("[?#].*$", ""))
+  end
+  return table.concat({ config.command, config.cwd or "", compat.unpack(config.args or {}) }, "\0")
+end
+
+-- What a server turned out to be of before, or what the configuration says.
+local function find_verdict(config)
+  return config.verdict or known[key_of(config)]
+end
+
+-- Remembers it.
+local function keep_verdict(config, verdict)
+  local key = key_of(config)
+  if known[key] == nil then
+    count = count + 1
+    if count > MAX then
+      known, count = {}, 1
+    end
+  end
+  known[key] = verdict
+end
+
+-- Steps
 
 local steps = {}
 
@@ -14,7 +47,7 @@ local steps = {}
 local function ask(self, method, params, timeout)
   local reply, err = self:_ask(self._link.pending:next_id(), method, params, timeout, {})
   if reply and reply.result then
-    local ok, problem = shape.check(method, reply.result)
+    local ok, problem = results.check(method, reply.result)
     if not ok then
       return nil, problem
     end
@@ -64,7 +97,7 @@ local function take_over(self, state)
     self.instructions = type(result.instructions) == "string" and result.instructions or nil
   end
   self._link:speak(state.modern, state.version)
-  verdicts.keep(self._config, state.modern and "modern" or self._link.verdict or "legacy")
+  keep_verdict(self._config, state.modern and "modern" or self._link.verdict or "legacy")
 end
 
 --- Finds out the era and takes over what the server says about itself.
@@ -74,7 +107,7 @@ end
 function handshake.run(self)
   local config = self._config
   local state = negotiation.new({
-    version = config.version, era = config.era, http = config.url ~= nil, verdict = verdicts.find(config),
+    version = config.version, era = config.era, http = config.url ~= nil, verdict = find_verdict(config),
   })
   while steps[state.step] do
     state = steps[state.step](self, state)

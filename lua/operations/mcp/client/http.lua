@@ -7,9 +7,8 @@ local outgoing = require("operations.mcp.client.outgoing")
 local reply = require("operations.mcp.client.reply")
 local requester = require("operations.mcp.client.requester")
 local scheduler = require("operations.task.scheduler")
-local server_stream = require("operations.mcp.client.server_stream")
 local task = require("operations.task")
-local timing = require("operations.mcp.client.timing")
+local waits = require("operations.mcp.client.waits")
 
 local http = {}
 
@@ -56,7 +55,7 @@ function Http:started()
   local config = self._config
   self.expired = false
   if config.stream ~= false and not self._listener then
-    self._listener = task.detach(server_stream.run, self)
+    self._listener = task.detach(reply.listen, self)
     if config.has_answers then
       wait_for_listener(self)
     end
@@ -111,7 +110,7 @@ function Http:exchange(id, method, params, timeout, max, options)
   end
   local entry = self.pending:open(id, timeout, max)
   entry.wake = interrupt
-  local _, err = timing.within(entry, exchange, self, entry, text, method, params, options)
+  local _, err = waits.within(entry, exchange, self, entry, text, method, params, options)
   if entry.answered then
     return entry.answer, entry.err
   end
@@ -179,7 +178,7 @@ function Http:deliver(value)
     return nil, err
   end
   local timeout = self._config.timeout
-  return timing.within({ timeout = timeout, max = timeout }, deliver, self, text, value)
+  return waits.within({ timeout = timeout, max = timeout }, deliver, self, text, value)
 end
 
 --- The same, without waiting.
@@ -206,7 +205,7 @@ end
 -- Tells the server that the session is over; one that does not listen is left alone.
 local function delete_session(self)
   local request = { url = self._config.url, method = "DELETE", headers = self:headers() }
-  local stream = timing.within({ timeout = DELETE_TIMEOUT, max = DELETE_TIMEOUT }, function()
+  local stream = waits.within({ timeout = DELETE_TIMEOUT, max = DELETE_TIMEOUT }, function()
     return requester.open(self._config, request)
   end)
   if stream then

@@ -1,17 +1,17 @@
 --- Operations of MCP servers (Model Context Protocol, revisions 2024-11-05 to 2026-07-28; stdio and HTTP).
 ---
---- What messages are and mean, for either side, is `operations.mcp`. Here is what a client does with them, from the
+--- What messages are and mean is `operations.mcp.protocol`. Here is what a client does with them, from the
 --- program's side to the server's:
 ---
---- | files                                           | what they are about                                        |
---- |-------------------------------------------------|------------------------------------------------------------|
---- | servers, name, config                           | which servers, and what is asked of their connections      |
---- | client, methods, offer, definitions, changes    | one server, as the program and its registries see it       |
---- | session, handshake, verdicts                    | connections to it, one after the other, and what it speaks |
---- | rounds, tasks, pages, listening                 | what takes more than one request, or stays open            |
---- | incoming, answers                               | what the server asks, and the program answers              |
---- | duplex, stdio, events, http                     | a connection: messages out, answers and messages in        |
---- | requester, outgoing, reply, event_reader, server_stream, timing | what those over HTTP are made of          |
+--- | files                                | what they are about                                        |
+--- |--------------------------------------|------------------------------------------------------------|
+--- | servers, config                      | which servers, and what is asked of their connections      |
+--- | client, methods, offer, definitions  | one server, as the program and its registries see it       |
+--- | session, handshake                   | connections to it, one after the other, and what it speaks |
+--- | rounds, tasks                        | its requests, and what takes more than one of them         |
+--- | incoming                             | what the server asks, and the program answers              |
+--- | duplex, stdio, events, http, waits   | a connection: messages out, answers and messages in        |
+--- | requester, outgoing, reply           | what those over HTTP are made of                           |
 local argument = require("operations.base.argument")
 local clients = require("operations.mcp.client.client")
 local config = require("operations.mcp.client.config")

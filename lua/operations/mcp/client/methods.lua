@@ -1,9 +1,52 @@
---- What a client asks for besides its operations: completions, logging, subscriptions, roots.
+--- What a client asks for besides its operations: completions, logging, subscriptions, roots. In the modern era one
+--- request stays open for what the server says by itself (`subscriptions/listen`, 2026-07-28); it is asked again when
+--- it ends.
 local argument = require("operations.base.argument")
-local listening = require("operations.mcp.client.listening")
+local limits = require("operations.base.limits")
+local scheduler = require("operations.task.scheduler")
+local task = require("operations.task")
 
 ---@class operations.mcp.Client
 local methods = {}
+
+-- Listening to a server of the modern era
+
+-- Between two requests, ms: doubles with every failure.
+local PAUSE, LONGEST = 500, 30000
+
+-- Endings after which asking again makes no sense.
+local function is_final(session, err)
+  local details = err and err.details or {}
+  return session._ended or details.rpcCode ~= nil or details.kind == "closed" -- the next connection is listened to anew
+end
+
+local function run(session, filter, missed)
+  local failures = 0
+  while failures < limits.reconnects do
+    local began = scheduler.host().now()
+    local _, err = session:request("subscriptions/listen", { notifications = filter },
+      { timeout = session._config.max_timeout, attached = true })
+    if is_final(session, err) then
+      return
+    end
+    failures = scheduler.host().now() - began > LONGEST and 1 or failures + 1
+    task.sleep(math.min(PAUSE * 2 ^ (failures - 1), LONGEST) / 1000)
+    missed()
+  end
+end
+
+local function filter_of(session, uris)
+  local filter = { resourceSubscriptions = uris[1] and uris or nil }
+  for _, name in ipairs({ "tools", "prompts", "resources" }) do
+    local capability = session.capabilities[name]
+    if type(capability) == "table" and capability.listChanged == true then
+      filter[name .. "ListChanged"] = true
+    end
+  end
+  return next(filter) ~= nil and filter or nil
+end
+
+-- Methods
 
 --- Values that an argument may be completed to.
 ---@param reference string|table  the name of a prompt, the URI template of a resource ("x://{y}"), or the table itself
@@ -53,7 +96,11 @@ end
 -- Begins to listen to a server of the modern era, or listens for something else from here on.
 local function listen(self)
   local owner = self._session.owner
-  listening.start(self._session, uris_of(self._watched), function()
+  local filter = filter_of(self._session, uris_of(self._watched))
+  if not filter or self._config.stream == false then
+    return self._session:listen()
+  end
+  self._session:listen(run, filter, function()
     local client = owner.client
     if client then
       client:_refresh_later()

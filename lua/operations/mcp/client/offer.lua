@@ -1,7 +1,8 @@
 --- What a server offers, as its client has it: listed, listed again when it changes, kept in step in registries.
 local argument = require("operations.base.argument")
-local changes = require("operations.mcp.client.changes")
+local core = require("operations.core")
 local definitions = require("operations.mcp.client.definitions")
+local limits = require("operations.base.limits")
 local message = require("operations.mcp.protocol.message")
 local task = require("operations.task")
 
@@ -10,6 +11,40 @@ local offer = {}
 
 -- How long after a list news of the server wait to be listed, together, ms: twice as long each time there are some.
 local PAUSE, LONGEST = 50, 30000
+
+-- Asks for all pages. A cursor is opaque, "" is one too; no cursor, or null, is the end. A server that gives the same
+-- cursor twice, or does not come to an end, is told of and asked no further.
+local function all_pages(request, key, report)
+  local items, seen, cursor = setmetatable({}, core.array_mt), {}, nil
+  for _ = 1, limits.mcp_pages do
+    local page, err = request({ cursor = cursor })
+    if not page then
+      return nil, err
+    end
+    for _, item in ipairs(page[key]) do
+      items[#items + 1] = item
+    end
+    cursor = page.nextCursor
+    if cursor == nil or cursor == core.null then
+      return items
+    elseif seen[cursor] then
+      report("the list repeats itself: the cursor of one page leads back to it")
+      return items
+    end
+    seen[cursor] = true
+  end
+  report(("the list has more than %d pages"):format(limits.mcp_pages))
+  return items
+end
+
+--- All items of a list that comes page by page.
+function offer:_list(method, key, options)
+  return all_pages(function(params)
+    return self:request(method, params, options)
+  end, key, function(problem)
+    self._config.log("warn", ("%s: %s: %s"):format(self.name, method, problem))
+  end)
+end
 
 -- The list of a method that a server need not have.
 local function list_of(self, method, key, options)
@@ -43,7 +78,7 @@ local function load(self, options)
       list[#list + 1] = definition
     end
   end
-  local difference = changes.between(self.operations, list)
+  local difference = definitions.changes(self.operations, list)
   self.operations, self.problems, self._plans = list, problems, plans
   return difference
 end
@@ -55,7 +90,7 @@ local function refresh(self, options)
     local session = self._session
     self.server, self.instructions, self.version = session.server, session.instructions, session.version
     local difference, err = load(self, options)
-    if difference and not changes.is_none(difference) then
+    if difference and not definitions.is_none(difference) then
       self:_tell(self._followers, difference)
     end
     return difference, err
@@ -133,7 +168,7 @@ function offer:register(registry)
     return nil, err
   end
   self:on_change(function(difference)
-    local ok, problem = changes.apply(registry, difference)
+    local ok, problem = definitions.apply(registry, difference)
     if not ok then
       self._config.log("warn", ("%s: %s"):format(self.name, tostring(problem)))
     end

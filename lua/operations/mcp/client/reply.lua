@@ -1,13 +1,128 @@
---- Answers to what is POSTed (Streamable HTTP): a JSON body, or a stream of events that in the legacy era is taken up
---- again where it broke off.
+--- What a server says over HTTP (Streamable HTTP): the answer to a POST, a JSON body or a stream of events that in the
+--- legacy era is taken up again where it broke off; and the stream on which a legacy server says things by itself.
 local errors = require("operations.base.error")
-local event_reader = require("operations.mcp.client.event_reader")
 local limits = require("operations.base.limits")
 local requester = require("operations.mcp.client.requester")
+local sse = require("operations.base.sse")
 local task = require("operations.task")
 
 --- LINGER: how long a stream that has given its answer may go on before its connection is closed, ms.
 local reply = { LINGER = 2000 }
+
+-- The events of a stream, over as many connections as it takes
+
+-- The shortest time until a stream is opened again, whatever the server says, ms.
+local SHORTEST = 50
+
+---@class operations.mcp.EventReader
+---@field last_id string  of the last event, "" when there was none with an id
+---@field retry? integer  ms, as the server asked
+---@field events integer  so far
+---@field _parser? operations.SseParser  of the connection that it had enough of: there may be more of it
+---@field _stream? operations.HttpStream  the connection
+local EventReader = {}
+EventReader.__index = EventReader
+
+--- One for a stream that has not been read yet.
+---@param max integer  bytes of one event
+---@return operations.mcp.EventReader
+function reply.reader(max)
+  return setmetatable({ _max = max, last_id = "", events = 0 }, EventReader)
+end
+
+-- Hands over what the parser has; false when `on_event` has had enough.
+local function hand_over(self, parser, on_event)
+  local data, event, id, retry = parser:next_values()
+  while data do
+    self.last_id, self.retry, self.events = id or self.last_id, retry or self.retry, self.events + 1
+    if on_event(event, data) == false then
+      return false
+    end
+    data, event, id, retry = parser:next_values()
+  end
+end
+
+--- Reads one connection, or goes on with it behind the event that was enough.
+---@param stream operations.HttpStream
+---@param on_event fun(event: string, data: string): boolean?  false: enough
+---@return boolean ended  false: it had enough
+---@return operations.Error? err  what ended the connection, when it was no proper end
+function EventReader:run(stream, on_event)
+  local parser = self._stream == stream and self._parser
+  if not parser then
+    parser = sse.parser(nil, { max_event = self._max, last_event_id = self.last_id })
+  elseif hand_over(self, parser, on_event) == false then
+    return false
+  end
+  while true do
+    local chunk, err = stream:read()
+    local fed, too_large = parser:feed(chunk or "\n\n") -- a last event without its blank line is one too
+    if hand_over(self, parser, on_event) == false then
+      self._parser, self._stream = parser, stream
+      return false
+    elseif not chunk then
+      self.retry, self.last_id = parser:retry() or self.retry, parser:last_event_id() or self.last_id
+      return true, err
+    elseif not fed then
+      stream:close()
+      return true, too_large
+    end
+  end
+end
+
+--- How long to wait before the stream is opened again: as long as the server asks for, up to five minutes.
+---@param failures integer  in a row
+---@return number ms
+function EventReader:delay(failures)
+  local asked = math.min(self.retry or 1000, limits.reconnect_wait)
+  return math.max(SHORTEST, asked, math.min(asked * 2 ^ (failures - 1), limits.first_byte_timeout))
+end
+
+-- The stream of a legacy server (2025-03-26 to 2025-11-25): opened with GET, opened again when it ends
+
+-- Opens the stream; nil when there is none to be had, or not now.
+local function open(link, reader)
+  local all = link:headers("text/event-stream")
+  all["Last-Event-ID"] = reader.last_id ~= "" and reader.last_id or nil
+  local stream, err = requester.open(link._config, { url = link._config.url, method = "GET", headers = all })
+  if not stream then
+    return nil, err
+  elseif stream.status == 200 and requester.media_type(stream) == "text/event-stream" then
+    return stream
+  end
+  stream:close()
+  return nil, nil, stream.status < 500
+end
+
+--- Listens until the link is closed or expired, the server has no such stream, or it fails too often in a row.
+---@param link operations.mcp.Http
+function reply.listen(link)
+  local reader, failures = reply.reader(link._config.max_message), 0
+  while not link.closed and not link.expired and failures < limits.reconnects do
+    local stream, _, never = open(link, reader)
+    if link._on_listening then
+      link._on_listening()
+    end
+    if never then
+      break
+    end
+    local before = reader.events
+    if stream then
+      reader:run(stream, function(event, data)
+        if data ~= "" and event == "message" then
+          link:receive(data)
+        end
+        return not link.closed and not link.expired
+      end)
+      stream:close()
+    end
+    failures = reader.events > before and 1 or failures + 1
+    task.sleep(reader:delay(failures) / 1000)
+  end
+  link._listener = nil
+end
+
+-- Answers
 
 local function protocol_error(text, details)
   details.kind = details.kind or "protocol"
@@ -67,7 +182,7 @@ end
 
 -- Follows a stream of events to the answer, in the legacy era over several connections.
 local function follow(self, stream, method, entry, extend, on_progress)
-  local reader, failures, refusal = event_reader.new(self._config.max_message), 0, nil
+  local reader, failures, refusal = reply.reader(self._config.max_message), 0, nil
   while true do
     local before, err = reader.events, refusal
     if stream then

@@ -6,8 +6,8 @@ local http_retry = require("operations.net.http.retry")
 local json = require("operations.base.json")
 local limits = require("operations.base.limits")
 local members = require("operations.base.members")
-local timing = require("operations.mcp.client.timing")
 local url = require("operations.base.url")
+local waits = require("operations.mcp.client.waits")
 
 local requester = {}
 
@@ -168,7 +168,7 @@ local function challenged(config, request, stream, credentials)
   if not config.auth or (status ~= 401 and status ~= 403) then
     return false
   end
-  return timing.aside(config.auth.challenged, config.auth, {
+  return waits.aside(config.auth.challenged, config.auth, {
     status = status, headers = stream.headers, url = request.url,
   }, credentials)
 end

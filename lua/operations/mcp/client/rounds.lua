@@ -1,12 +1,14 @@
---- Requests that take several rounds (revision 2026-07-28): the server asks for input in its result, and is asked again
---- with the answers.
-local answers = require("operations.mcp.client.answers")
+--- The requests of a session: sent, sent again when their answer was lost, and followed over several rounds (revision
+--- 2026-07-28), in which the server asks for input in its result and is asked again with the answers.
 local core = require("operations.core")
 local errors = require("operations.base.error")
+local incoming = require("operations.mcp.client.incoming")
 local limits = require("operations.base.limits")
 local members = require("operations.base.members")
 local message = require("operations.mcp.protocol.message")
-local revision = require("operations.mcp.protocol.revision")
+local negotiation = require("operations.mcp.protocol.negotiation")
+local requests = require("operations.mcp.protocol.request")
+local results = require("operations.mcp.protocol.result")
 local task = require("operations.task")
 
 local rounds = {}
@@ -19,16 +21,16 @@ local function invalid(method, text)
 end
 
 -- Answers what the server asks for, with the functions that answer requests of the legacy era.
-local function responses_to(session, requests, method)
+local function responses_to(session, asked, method)
   local responses, client = setmetatable({}, core.object_mt), session.owner.client
   if not client then
     return nil, errors.new("ABORTED", method .. ": nobody has the client any more", { kind = "closed" })
   end
-  for key, request in pairs(requests) do
+  for key, request in pairs(asked) do
     if type(request) ~= "table" or type(request.method) ~= "string" then
       return invalid(method, ("/inputRequests/%s: a request expected"):format(key))
     end
-    local result, failure = answers.to(client._config, request.method, request.params or {},
+    local result, failure = incoming.answer(client._config, request.method, request.params or {},
       { client = client, requestId = key })
     if not result then
       return nil, message.error_of(failure, method .. ": the server's " .. request.method, { kind = "input" })
@@ -69,7 +71,14 @@ end
 -- A revision that the server named instead of ours, when there is one.
 local function other_version(session, failure)
   local data = failure.code == message.codes.UNSUPPORTED_VERSION and session.modern and failure.data
-  return core.kind(data) == "object" and revision.common(data.supported, true) or nil
+  return core.kind(data) == "object" and negotiation.common(data.supported, true) or nil
+end
+
+-- Is the first answer the result already?
+local function is_over(session, reply)
+  return reply.error == nil
+    and (not session.modern or reply.result.resultType == nil or reply.result.resultType == "complete"
+      or reply.result.resultType == core.null)
 end
 
 -- What became of one round: a result, or nil and an error, or nil, nil and the params of the next.
@@ -77,7 +86,7 @@ local function judge(session, reply, method, params)
   local result = reply.result
   if reply.error then
     return nil, message.error_of(reply.error, method, { method = method, statusCode = reply.status })
-  elseif rounds.is_over(session, reply) then
+  elseif is_over(session, reply) then
     return result
   elseif result.resultType ~= "input_required" then
     return invalid(method, ("/resultType: %q is unknown"):format(tostring(result.resultType)))
@@ -91,25 +100,8 @@ local function out_of_rounds(method)
     { kind = "rounds" })
 end
 
---- Is the first answer the result already?
----@param session operations.mcp.Session
----@param reply operations.mcp.Message
----@return boolean
-function rounds.is_over(session, reply)
-  return reply.error == nil
-    and (not session.modern or reply.result.resultType == nil or reply.result.resultType == "complete"
-      or reply.result.resultType == core.null)
-end
-
---- Goes on with a request until it has its result.
----@param session operations.mcp.Session
----@param method string
----@param params? table
----@param reply operations.mcp.Message  the first answer
----@param send fun(params: table?): operations.mcp.Message?, operations.Error?
----@return table? result
----@return operations.Error? err
-function rounds.follow(session, method, params, reply, send)
+-- Goes on with a request until it has its result.
+local function follow_rounds(session, method, params, reply, send)
   local current, pause, adopted = params, PAUSE, false
   for round = 1, limits.mcp_rounds do
     local version = not adopted and reply.error and other_version(session, reply.error)
@@ -135,6 +127,78 @@ function rounds.follow(session, method, params, reply, send)
     end
   end
   return nil, out_of_rounds(method)
+end
+
+---@class operations.mcp.RequestOptions
+---@field timeout? number  ms, begun anew by progress
+---@field on_progress? fun(progress: { progress: number, total: number?, message: string? })
+---@field traceparent? string
+---@field meta? table  further keys of `_meta`
+---@field mirrored? operations.mcp.Mirrored[]  arguments that become headers
+---@field repeatable? boolean  may be sent again when the answer was lost
+---@field attached? boolean  is about this connection: not worth another one
+
+local none = {}
+
+-- Is it worth it? The session was forgotten by the server, or the answer was lost and may be asked for again.
+local function may_repeat(err, options)
+  local kind = err.details and err.details.kind
+  return kind == "session" or kind == "lost" and options.repeatable
+end
+
+-- Sends a request, at most twice.
+local function exchange(self, method, params, options, again)
+  local link, err = self:_ensure(options)
+  if not link then
+    return nil, err
+  end
+  local id = link.pending:next_id()
+  local all = requests.params(self._self, params, options, options.on_progress and id or nil)
+  local reply
+  reply, err = self:_ask(id, method, all, options.timeout or self._config.timeout, options)
+  if reply then
+    return reply
+  elseif not again and may_repeat(err, options) then
+    return exchange(self, method, params, options, true)
+  end
+  return nil, err
+end
+
+-- The result after further rounds.
+local function follow(self, method, params, reply, options)
+  return follow_rounds(self, method, params, reply, function(current)
+    return exchange(self, method, current, options)
+  end)
+end
+
+--- Sends a request and waits for its result.
+---@param self operations.mcp.Session
+---@param method string
+---@param params? table
+---@param options? operations.mcp.RequestOptions
+---@return table? result
+---@return operations.Error? err  MCP_<code> for the server's errors, TIMEOUT, ABORTED, EXECUTION_ERROR with a
+---  `details.kind`: "closed", "lost", "malformed", "size", ...
+---@return boolean? in_rounds  the result took more than one request
+function rounds.request(self, method, params, options)
+  options = options or none
+  local reply, err = exchange(self, method, params, options)
+  if not reply then
+    return nil, err
+  end
+  local result, in_rounds = reply.result, nil
+  if reply.error ~= nil or self.modern and not is_over(self, reply) then
+    in_rounds = true
+    result, err = follow(self, method, params, reply, options)
+    if not result then
+      return nil, err
+    end
+  end
+  local ok, problem = results.check(method, result)
+  if not ok then
+    return nil, problem
+  end
+  return result, nil, in_rounds
 end
 
 return rounds

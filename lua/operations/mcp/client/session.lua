@@ -1,6 +1,5 @@
 --- A session with one server, whatever carries it: finds out the era, sends requests and waits for their results,
 --- answers what the server asks meanwhile.
-local answers = require("operations.mcp.client.answers")
 local configs = require("operations.mcp.client.config")
 local errors = require("operations.base.error")
 local handshake = require("operations.mcp.client.handshake")
@@ -10,8 +9,8 @@ local message = require("operations.mcp.protocol.message")
 local requests = require("operations.mcp.protocol.request")
 local rounds = require("operations.mcp.client.rounds")
 local scheduler = require("operations.task.scheduler")
-local shape = require("operations.mcp.protocol.shape")
 local single_flight = require("operations.task.single_flight")
+local task = require("operations.task")
 
 local session = {}
 
@@ -52,7 +51,7 @@ Session.__index = Session
 ---@param events operations.mcp.SessionEvents
 ---@return operations.mcp.Session
 function session.new(config, open, events)
-  local capabilities = answers.capabilities(config)
+  local capabilities = incoming.capabilities(config)
   return setmetatable({
     _config = configs.of_connection(config), _open = open, _events = events, _incoming = incoming.new(events.notified),
     _starting = single_flight.new(), _link = nil, _ended = false, owner = events.owner, noise = 0, _mended = 0,
@@ -192,7 +191,7 @@ local function reconnect(self, options)
 end
 
 -- The connection that is there, or there again.
-local function ensure(self, options)
+function Session:_ensure(options)
   local link = self._link
   if link and not (self._ended or link.closed or link.expired) then
     return link
@@ -200,76 +199,8 @@ local function ensure(self, options)
   return reconnect(self, options)
 end
 
--- Requests
-
----@class operations.mcp.RequestOptions
----@field timeout? number  ms, begun anew by progress
----@field on_progress? fun(progress: { progress: number, total: number?, message: string? })
----@field traceparent? string
----@field meta? table  further keys of `_meta`
----@field mirrored? operations.mcp.Mirrored[]  arguments that become headers
----@field repeatable? boolean  may be sent again when the answer was lost
----@field attached? boolean  is about this connection: not worth another one
-
--- Is it worth it? The session was forgotten by the server, or the answer was lost and may be asked for again.
-local function may_repeat(err, options)
-  local kind = err.details and err.details.kind
-  return kind == "session" or kind == "lost" and options.repeatable
-end
-
--- Sends a request, at most twice.
-local function exchange(self, method, params, options, again)
-  local link, err = ensure(self, options)
-  if not link then
-    return nil, err
-  end
-  local id = link.pending:next_id()
-  local all = requests.params(self._self, params, options, options.on_progress and id or nil)
-  local reply
-  reply, err = self:_ask(id, method, all, options.timeout or self._config.timeout, options)
-  if reply then
-    return reply
-  elseif not again and may_repeat(err, options) then
-    return exchange(self, method, params, options, true)
-  end
-  return nil, err
-end
-
--- The result after further rounds.
-local function follow(self, method, params, reply, options)
-  return rounds.follow(self, method, params, reply, function(current)
-    return exchange(self, method, current, options)
-  end)
-end
-
---- Sends a request and waits for its result.
----@param method string
----@param params? table
----@param options? operations.mcp.RequestOptions
----@return table? result
----@return operations.Error? err  MCP_<code> for the server's errors, TIMEOUT, ABORTED, EXECUTION_ERROR with a
----  `details.kind`: "closed", "lost", "malformed", "size", ...
----@return boolean? in_rounds  the result took more than one request
-function Session:request(method, params, options)
-  options = options or none
-  local reply, err = exchange(self, method, params, options)
-  if not reply then
-    return nil, err
-  end
-  local result, in_rounds = reply.result, nil
-  if reply.error ~= nil or self.modern and not rounds.is_over(self, reply) then
-    in_rounds = true
-    result, err = follow(self, method, params, reply, options)
-    if not result then
-      return nil, err
-    end
-  end
-  local ok, problem = shape.check(method, result)
-  if not ok then
-    return nil, problem
-  end
-  return result, nil, in_rounds
-end
+--- Sends a request and waits for its result, as `rounds` says.
+Session.request = rounds.request
 
 --- Has every request say from which level on the server is to log (modern).
 ---@param level string
@@ -296,15 +227,25 @@ end
 ---@return true?
 ---@return operations.Error? err
 function Session:notify(method, params)
-  local link, err = ensure(self, none)
+  local link, err = self:_ensure(none)
   if not link then
     return nil, err
   end
   return link:deliver(message.notification(method, params))
 end
 
+--- Has a task listen for what the server says by itself (modern), in place of the one before; no function: none.
+---@param run? fun(session: operations.mcp.Session, ...)
+function Session:listen(run, ...)
+  if self._listening then
+    self._listening:cancel("no longer listened to")
+  end
+  self._listening = run and task.detach(run, self, ...)
+end
+
 --- Ends it, and the server with it when it is a child process.
 function Session:close()
+  self:listen()
   self._ended = self._ended or errors.new("ABORTED", "the client was closed", { kind = "closed" })
   self._incoming:close()
   if self._link then

@@ -1,9 +1,8 @@
 --- The stdio transport (every revision): a server that is a child process, one message on each line.
 local duplex = require("operations.mcp.client.duplex")
 local errors = require("operations.base.error")
-local framing = require("operations.mcp.protocol.framing")
 local process = require("operations.net.process")
-local repair = require("operations.mcp.protocol.repair")
+local reader = require("operations.mcp.protocol.reader")
 local scheduler = require("operations.task.scheduler")
 local task = require("operations.task")
 
@@ -73,7 +72,7 @@ end
 
 local function on_dropped(self, first, last, size)
   local text = ("a line of %d bytes, more than the %d allowed"):format(size, self._max)
-  local id = repair.id(first, last)
+  local id = reader.id(first, last)
   local err = errors.new("EXECUTION_ERROR", "the response is " .. text, { kind = "size", limit = self._max })
   if not (id and self.pending:fail(id, err)) then
     self._events.noise(text, first)
@@ -81,7 +80,7 @@ local function on_dropped(self, first, last, size)
 end
 
 local function listen(self)
-  local read = framing.reader(self._max, self.take, on_dropped, self)
+  local read = reader.lines(self._max, self.take, on_dropped, self)
   self._child:on_exit(function(how)
     self._end = how
     ending(self)

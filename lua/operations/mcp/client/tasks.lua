@@ -3,7 +3,7 @@ local core = require("operations.core")
 local errors = require("operations.base.error")
 local members = require("operations.base.members")
 local task = require("operations.task")
-local timing = require("operations.mcp.client.timing")
+local waits = require("operations.mcp.client.waits")
 
 local tasks = {}
 
@@ -81,7 +81,7 @@ local function follow(session, created, options, token)
   end
   local quick, longest = { traceparent = options.traceparent, repeatable = true }, session.longest
   local frame = { timeout = longest, max = longest }
-  local result, err = timing.within(frame, await, session, created, quick, function()
+  local result, err = waits.within(frame, await, session, created, quick, function()
     tell(session, token, options.on_progress)
   end)
   if result then

@@ -3,15 +3,15 @@
 ---
 --- | files                                | what they are about                                                   |
 --- |--------------------------------------|-----------------------------------------------------------------------|
---- | message, framing, repair, pending    | messages, whoever sends them: read, judged, written, waited for       |
---- | revision, headers                    | the revisions and their eras; what HTTP repeats of a message          |
---- | request, negotiation                 | what a client says of itself, and how it finds out what is spoken     |
---- | shape, result, tool, cache           | what a client makes of results and of lists of tools                  |
+--- | message, reader                      | messages, whoever sends them: read, judged, written                   |
+--- | negotiation                          | the revisions, their eras, and how a client finds out what is spoken  |
+--- | request                              | what a client says of itself                                          |
+--- | result, cache                        | what a client makes of results, and keeps of them                     |
 local core = require("operations.core")
 local errors = require("operations.base.error")
 local json = require("operations.base.json")
 local members = require("operations.base.members")
-local repair = require("operations.mcp.protocol.repair")
+local reader = require("operations.mcp.protocol.reader")
 
 local message = {}
 
@@ -96,7 +96,7 @@ function message.decoder()
   return function(text)
     local value, err = read(text)
     if err then
-      return repair.decode(text, err)
+      return reader.decode(text, err)
     end
     return value
   end

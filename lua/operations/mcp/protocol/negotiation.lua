@@ -1,5 +1,7 @@
---- Which era and revision a client and a server speak, found out step by step: asks for a request, is told how it went.
---- No I/O. The verdict can be kept: a negotiation that begins with it asks for less, or for nothing.
+--- The revisions of MCP that we speak, in two eras: *legacy* has a handshake, sessions and requests from the server;
+--- *modern* has neither, each request says everything about itself. A negotiation finds out step by step which of them
+--- client and server have in common: asks for a request, is told how it went. No I/O. The verdict can be kept: a
+--- negotiation that begins with it asks for less, or for nothing.
 ---
 --- | step         | what is to be sent                                                          |
 --- |--------------|-----------------------------------------------------------------------------|
@@ -11,9 +13,52 @@
 local core = require("operations.core")
 local errors = require("operations.base.error")
 local message = require("operations.mcp.protocol.message")
-local revision = require("operations.mcp.protocol.revision")
 
 local negotiation = {}
+
+-- Revisions
+
+local known = { "2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05" }
+
+local MODERN, LEGACY = "2026-07-28", "2025-11-25"
+
+-- Errors that only a server of the modern era answers with.
+local modern_errors = { [-32020] = true, [-32021] = true, [-32022] = true }
+
+local is_known = {}
+for _, name in ipairs(known) do
+  is_known[name] = true
+end
+
+--- Do we speak this revision?
+---@param name any
+---@return boolean
+function negotiation.is_known(name)
+  return is_known[name] == true
+end
+
+-- Is this one of the modern era? Revisions are dates.
+local function is_modern(name)
+  return name >= MODERN
+end
+
+--- The newest revision that is in a peer's list and known here.
+---@param list any  of names
+---@param modern? boolean  of that era only
+---@return string?
+function negotiation.common(list, modern)
+  local theirs = {}
+  for _, name in ipairs(type(list) == "table" and list or {}) do
+    theirs[name] = true
+  end
+  for _, name in ipairs(known) do
+    if theirs[name] and (modern == nil or is_modern(name) == modern) then
+      return name
+    end
+  end
+end
+
+-- Steps
 
 ---@class operations.mcp.Negotiation
 ---@field step "discover"|"initialize"|"events"|"ready"|"failed"
@@ -33,7 +78,7 @@ Negotiation.__index = Negotiation
 
 -- Does the configuration allow this revision?
 local function is_allowed(self, name)
-  return self._options.era ~= "legacy" or not revision.is_modern(name)
+  return self._options.era ~= "legacy" or not is_modern(name)
 end
 
 local function go(self, step, version)
@@ -56,7 +101,7 @@ end
 
 local function incompatible(self, theirs)
   local names, ours = names_of(theirs), {}
-  for _, name in ipairs(revision.known) do
+  for _, name in ipairs(known) do
     ours[#ours + 1] = is_allowed(self, name) and name or nil
   end
   return fail(self, errors.new("EXECUTION_ERROR",
@@ -72,18 +117,18 @@ local function all_refused(self, failure, theirs)
 end
 
 local function ready(self, version, result)
-  self.modern, self.result = revision.is_modern(version), result
+  self.modern, self.result = is_modern(version), result
   return go(self, "ready", version)
 end
 
 local function initialize(self, version)
   self._initialized = true
-  return go(self, "initialize", version or revision.LEGACY)
+  return go(self, "initialize", version or LEGACY)
 end
 
 local function discover(self, version)
   self._discovered = true
-  return go(self, "discover", version or revision.MODERN)
+  return go(self, "discover", version or MODERN)
 end
 
 --- Begins a negotiation.
@@ -94,15 +139,15 @@ function negotiation.new(options)
   local version, era = options.version, options.era or "auto"
   if version then
     self._only = version
-    return revision.is_modern(version) and ready(self, version) or initialize(self, version)
+    return is_modern(version) and ready(self, version) or initialize(self, version)
   elseif era == "modern" then
-    return ready(self, revision.MODERN)
+    return ready(self, MODERN)
   elseif options.verdict == "events" then
-    return go(self, "events", revision.LEGACY)
+    return go(self, "events", LEGACY)
   elseif era == "legacy" or options.verdict == "legacy" then
     return initialize(self)
   elseif options.verdict == "modern" then
-    return ready(self, revision.MODERN)
+    return ready(self, MODERN)
   end
   return discover(self)
 end
@@ -114,7 +159,7 @@ local function remaining(self, supported)
     has_refused = has_refused or self._refused[name]
     list[#list + 1] = not self._refused[name] and is_allowed(self, name) and name or nil
   end
-  return revision.common(list), has_refused
+  return negotiation.common(list), has_refused
 end
 
 -- The server named what it speaks: goes on with that. A modern revision needs no handshake: what the server can do is
@@ -126,7 +171,7 @@ local function agree(self, supported, failure)
   local version, has_refused = remaining(self, supported)
   if not version then
     return failure and has_refused and all_refused(self, failure, supported) or incompatible(self, supported)
-  elseif not revision.is_modern(version) then
+  elseif not is_modern(version) then
     return initialize(self, version)
   elseif self._discovered then
     return ready(self, version)
@@ -164,8 +209,8 @@ end
 function Negotiation:discovered(answer, err)
   local failure = answer and answer.error
   if answer and not failure then
-    local version = revision.common(answer.result.supportedVersions)
-    if version and revision.is_modern(version) then
+    local version = negotiation.common(answer.result.supportedVersions)
+    if version and is_modern(version) then
       return ready(self, version, answer.result)
     end
     return agree(self, answer.result.supportedVersions)
@@ -173,7 +218,7 @@ function Negotiation:discovered(answer, err)
     return agree(self, supported_of(failure), failure)
   elseif failure and failure.code == message.codes.MISSING_CAPABILITY then
     return ready(self, self.version)
-  elseif failure and revision.modern_errors[failure.code] then
+  elseif failure and modern_errors[failure.code] then
     return fail(self, message.error_of(failure, "server/discover"))
   elseif self._named and lacks_discover(failure, err) then
     return ready(self, self.version)
@@ -187,7 +232,7 @@ end
 
 local function accept(self, result)
   local version = result.protocolVersion
-  if not revision.is_known(version) or revision.is_modern(version) then
+  if not negotiation.is_known(version) or is_modern(version) then
     return incompatible(self, { version })
   end
   return ready(self, version, result)
@@ -203,14 +248,14 @@ function Negotiation:initialized(answer, err)
     return accept(self, answer.result)
   elseif failure and supported_of(failure) and not self._only then
     return agree(self, supported_of(failure), failure)
-  elseif failure and (revision.modern_errors[failure.code] or failure.code == message.codes.METHOD_NOT_FOUND)
+  elseif failure and (modern_errors[failure.code] or failure.code == message.codes.METHOD_NOT_FOUND)
     and not self._discovered and not self._only and self._options.era ~= "legacy" then
     return discover(self)
   end
   local status = err and err.details and err.details.statusCode
   if self._options.http and foreign[status] and not (self._only and self._only > "2024-11-05") then
     self.err = err
-    return go(self, "events", revision.LEGACY)
+    return go(self, "events", LEGACY)
   end
   return fail(self, err or message.error_of(failure, "initialize"))
 end

@@ -1,9 +1,79 @@
---- Results of MCP's calls (`CallToolResult` and others, 2024-11-05 to 2026-07-28) as envelopes and errors.
+--- Results of MCP's methods (2024-11-05 to 2026-07-28): what they must look like to be used, and calls' results
+--- (`CallToolResult` and others) as envelopes and errors. What is not needed is not asked for, so that servers of every
+--- revision, and those that add to it, pass.
 local core = require("operations.core")
 local errors = require("operations.base.error")
 local json = require("operations.base.json")
+local schema = require("operations.schema")
 
 local result = {}
+
+local text = { type = "string" }
+local objects = { type = "array", items = { type = "object" } }
+local cursor = { type = { "string", "null" } }
+local optional = { type = { "object", "null" } } -- null, as some servers write what they leave out, is harmless
+
+local function page(key, items)
+  return { type = "object", required = { key }, properties = { [key] = items, nextCursor = cursor } }
+end
+
+local results = {
+  ["initialize"] = {
+    type = "object",
+    required = { "protocolVersion", "capabilities" },
+    properties = { protocolVersion = text, capabilities = { type = "object" }, serverInfo = optional },
+  },
+  ["server/discover"] = {
+    type = "object",
+    required = { "supportedVersions" },
+    properties = { supportedVersions = { type = "array", items = text }, capabilities = optional },
+  },
+  ["tools/list"] = page("tools", { type = "array" }), -- each tool is judged by itself
+  ["resources/list"] = page("resources", objects),
+  ["resources/templates/list"] = page("resourceTemplates", objects),
+  ["prompts/list"] = page("prompts", objects),
+  ["tools/call"] = {
+    type = "object",
+    properties = {
+      content = { type = { "array", "null" }, items = { type = "object" } }, isError = { type = { "boolean", "null" } },
+      _meta = optional,
+    },
+  },
+  ["resources/read"] = { type = "object", required = { "contents" }, properties = { contents = objects } },
+  ["prompts/get"] = { type = "object", required = { "messages" }, properties = { messages = objects } },
+  ["completion/complete"] = {
+    type = "object",
+    required = { "completion" },
+    properties = {
+      completion = { type = "object", required = { "values" }, properties = { values = { type = "array" } } },
+    },
+  },
+}
+
+local compiled = {}
+
+--- Checks a result.
+---@param method string
+---@param value table
+---@return boolean ok
+---@return operations.Error? err  kind "malformed"; `details.issues` by path
+function result.check(method, value)
+  local checker = compiled[method]
+  if checker == nil then
+    checker = results[method] and assert(schema.compile(results[method])) or false
+    compiled[method] = checker
+  end
+  if not checker then
+    return true
+  end
+  local ok, issues = checker:check(value)
+  if ok then
+    return true
+  end
+  return false, errors.new("EXECUTION_ERROR",
+    ("%s: malformed result: %s: %s"):format(method, issues[1].path, issues[1].message),
+    { kind = "malformed", method = method, issues = issues })
+end
 
 -- Types of content that programs know how to read.
 local known = { text = "text", image = "data", audio = "data", resource = "resource", resource_link = "uri" }
@@ -36,7 +106,7 @@ local function said(blocks)
 end
 
 --- The envelope of a CallToolResult: `structuredContent`, whatever JSON it is, else the content blocks.
----@param value table  checked by `shape`
+---@param value table  checked
 ---@param options? { structured?: boolean }  structured: a result without structuredContent is a failure
 ---@return operations.Envelope?
 ---@return operations.Error? err  kind "output"

@@ -1,10 +1,12 @@
---- Texts that are almost JSON: bytes that are no UTF-8 and escapes of half a character become U+FFFD, numbers that no
---- double holds become their text, nothing else is changed. Also what can still be said of a text that stays
---- unreadable: whom it answers.
+--- From bytes and texts to JSON values: the lines of a byte stream (stdio, every revision), and texts that are almost
+--- JSON. There bytes that are no UTF-8 and escapes of half a character become U+FFFD, numbers that no double holds
+--- become their text, nothing else is changed. Also what can still be said of a text that stays unreadable: whom it
+--- answers.
+local core = require("operations.core")
 local json = require("operations.base.json")
 local sse = require("operations.base.sse")
 
-local repair = {}
+local reader = {}
 
 local REPLACEMENT = "\239\191\189"
 
@@ -53,7 +55,7 @@ end
 ---@return any value
 ---@return operations.Error? err  the first one when mending does not help
 ---@return string? warning  it holds numbers that are text now
-function repair.decode(text, err)
+function reader.decode(text, err)
   local mended = text
   if text:find("[\128-\255]") then
     mended = to_utf8(mended) or mended
@@ -88,7 +90,7 @@ end
 ---@param first string  its beginning
 ---@param last? string  its end, when that is another part
 ---@return operations.mcp.Id?
-function repair.id(first, last)
+function reader.id(first, last)
   if #first > 2 * ENDS then
     first, last = first:sub(1, ENDS), (last or first):sub(-ENDS)
   end
@@ -105,4 +107,33 @@ function repair.id(first, last)
   return found and to_id(found)
 end
 
-return repair
+--- Makes a function that takes the bytes, cut anywhere, and nil at their end: a last line without an end is a line.
+---@param max integer  bytes of one line
+---@param take fun(subject: any, value: any, err?: operations.Error, line?: string, warning?: string)  gets what each
+---  line says: a message, or a batch of them; or nil, why it says nothing, and the line
+---@param dropped fun(subject: any, first: string, last: string, size: integer)  gets beginning and end of a line that
+---  was too long
+---@param subject any
+---@return fun(bytes: string?)
+function reader.lines(max, take, dropped, subject)
+  local feed, next_value = core.json_lines(max)
+  return function(bytes)
+    feed(bytes)
+    while true do
+      local value, err, first, last, size = next_value()
+      if value ~= nil then
+        take(subject, value)
+      elseif err then
+        local warning
+        value, err, warning = reader.decode(first, err)
+        take(subject, value, err, first, warning)
+      elseif first then
+        dropped(subject, first, last, size)
+      else
+        return
+      end
+    end
+  end
+end
+
+return reader

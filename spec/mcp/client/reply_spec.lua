@@ -1,8 +1,8 @@
-local event_reader = require("operations.mcp.client.event_reader")
+local reply = require("operations.mcp.client.reply")
 
 --- A reader of a stream that is over, and was these bytes.
 local function reader_of(bytes)
-  local reader = event_reader.new(1024)
+  local reader = reply.reader(1024)
   local pieces = { bytes }
   reader:run({ read = function()
     return table.remove(pieces)

@@ -1,8 +1,13 @@
---- Requests that were sent and wait for their answer, by id. No I/O: who waits is told through a function.
+--- What is waited for: requests that were sent and wait for their answer, by id; and how long something may take, and
+--- that it may take longer while it makes progress.
 local core = require("operations.core")
+local errors = require("operations.base.error")
 local message = require("operations.mcp.protocol.message")
+local scheduler = require("operations.task.scheduler")
 
-local pending = {}
+local waits = {}
+
+-- Requests
 
 ---@class operations.mcp.Pending
 ---@field entries table<operations.mcp.Id, operations.mcp.Entry>  who waits, for reading
@@ -24,7 +29,7 @@ Pending.__index = Pending
 ---@field progress? table  params of the report that nobody has read yet
 
 ---@return operations.mcp.Pending
-function pending.new()
+function waits.new()
   return setmetatable({ entries = {}, _last = 0, _count = 0, unknown = 0 }, Pending)
 end
 
@@ -122,4 +127,72 @@ function Pending:count()
   return self._count
 end
 
-return pending
+-- Time
+
+-- What `within` does in a coroutine is the field `frame` of its strand.
+---@class operations.mcp.Frame
+---@field timeout number  ms since it began, or since progress
+---@field max number  ms, whatever the progress
+---@field strand? operations.Strand  of the coroutine; set by `within`, as the rest is
+---@field last? number  ms since the epoch: no later than this
+---@field outer? number  the deadline of the coroutine before
+
+-- Sets a coroutine's deadline, never later than the one that it had, or than the last.
+local function set(strand, frame, now)
+  local limit, last, outer = now + frame.timeout, frame.last, frame.outer
+  if last < limit then
+    limit = last
+  end
+  strand.deadline = outer and outer < limit and outer or limit
+end
+
+local function extend()
+  local strand = scheduler.here()
+  set(strand, strand.frame, scheduler.host().now())
+end
+
+local function finish(strand, before, outer, ok, ...)
+  strand.frame, strand.deadline = before, outer
+  if ok then
+    return ...
+  elseif errors.is_error((...)) then
+    return nil, (...)
+  end
+  error((...), 0)
+end
+
+--- Calls `fn(extend, ...)`, whose waits end with TIMEOUT when `timeout` has passed since it began or since it called
+--- `extend()`; in any case when `max` has.
+---@param frame operations.mcp.Frame  of this call alone
+---@param fn fun(extend: fun(), ...): any
+---@return any ...  what `fn` returned, or nil and the error object that it raised
+function waits.within(frame, fn, ...)
+  local strand, now = scheduler.here(), scheduler.host().now()
+  local before, outer = strand.frame, strand.deadline
+  frame.strand, frame.last, frame.outer = strand, now + frame.max, outer
+  strand.frame = frame
+  set(strand, frame, now)
+  return finish(strand, before, outer, pcall(fn, extend, ...))
+end
+
+local function go_on(strand, frame, ...)
+  local now = scheduler.host().now()
+  frame.last = now + frame.max
+  set(strand, frame, now)
+  return ...
+end
+
+--- Calls `fn(...)` inside of `within`, apart from it: its time begins anew afterwards.
+---@param fn function
+---@return any ...  what `fn` returned
+function waits.aside(fn, ...)
+  local strand = scheduler.here()
+  local frame = strand.frame
+  if not frame then
+    return fn(...)
+  end
+  strand.deadline = frame.outer
+  return go_on(strand, frame, fn(...))
+end
+
+return waits
