@@ -1,10 +1,10 @@
 local authorizer = require("operations.oauth.authorizer")
 local core = require("operations.core")
-local form = require("operations.oauth.form")
+local endpoint = require("operations.oauth.endpoint")
 local json = require("operations.base.json")
 local members = require("operations.base.members")
 local oauth = require("spec.support.oauth")
-local store = require("operations.oauth.store")
+local oauth_options = require("operations.oauth.options")
 local task = require("operations.task")
 local url = require("operations.base.url")
 
@@ -45,7 +45,7 @@ describe("an authorizer", function()
 
   -- What the browser was sent to say, the n-th time.
   local function asked(n)
-    return (form.decode(url.parse(browser.opened[n or #browser.opened]).query))
+    return (endpoint.decode_form(url.parse(browser.opened[n or #browser.opened]).query))
   end
 
   local function failure(auth, need)
@@ -577,7 +577,7 @@ describe("an authorizer", function()
 
     it("takes its fields as well as its URL", function()
       assert.equal("", server:call(answer_with(function(location)
-        return (form.decode(url.parse(location).query))
+        return (endpoint.decode_form(url.parse(location).query))
       end)))
       assert.equal("", server:call(answer_with(function(location)
         return "  " .. location .. "#fragment\n"
@@ -597,7 +597,7 @@ describe("an authorizer", function()
         assert.matches(problem, err.message, 1, true)
       end
       assert.matches("has no code", failure(answer_with(function(location)
-        local fields = form.decode(url.parse(location).query)
+        local fields = endpoint.decode_form(url.parse(location).query)
         fields.code = nil
         return fields
       end)).message)
@@ -627,7 +627,7 @@ describe("an authorizer", function()
 
     it("registers once per issuer", function()
       setup_server()
-      local kept = store.memory()
+      local kept = oauth_options.memory_store()
       server:call(new({ store = kept }))
       kept.save("server " .. server.mcp, nil)
       server:call(new({ store = kept }))
@@ -638,7 +638,7 @@ describe("an authorizer", function()
     -- How often a program that logs in twice registers; the second time with `options`.
     local function registrations(change, options)
       setup_server(change)
-      local kept = store.memory()
+      local kept = oauth_options.memory_store()
       assert.equal("", server:call(new({ store = kept })))
       kept.save("server " .. server.mcp, nil)
       options.store = kept
@@ -862,7 +862,7 @@ describe("an authorizer", function()
 
     it("uses the token that another program got meanwhile", function()
       setup_server()
-      local kept = store.memory()
+      local kept = oauth_options.memory_store()
       local one = new({ store = kept })
       server:call(one)
       local other = new({ store = kept })
@@ -878,7 +878,7 @@ describe("an authorizer", function()
 
     it("asks the user where another program is left without a refresh token too", function()
       setup_server()
-      local kept = store.memory()
+      local kept = oauth_options.memory_store()
       server:call(new({ store = kept }))
       local auth = new({ store = kept })
       auth:headers(server.mcp)
@@ -928,7 +928,7 @@ describe("an authorizer", function()
     it("takes what is damaged in its store for nothing", function()
       setup_server()
       for _, damaged in ipairs({ {}, { issuer = server.issuer, token = {} }, { issuer = 1, token = "x" }, "text" }) do
-        local kept = store.memory()
+        local kept = oauth_options.memory_store()
         kept.save("server " .. server.mcp, damaged)
         kept.save("client " .. server.issuer, damaged)
         assert.equal("", server:call(new({ store = kept })))
@@ -1004,7 +1004,7 @@ describe("an authorizer", function()
         local config, _, metadata = server:good()
         config.clients = { mine = "", new = "" }
         server:setup(config)
-        local kept = store.memory()
+        local kept = oauth_options.memory_store()
         assert.equal("", server:call(new({ client = { client_id = "mine" }, store = kept })))
         move(config, metadata)
         local auth = new({ client = client, store = kept })

@@ -6,8 +6,6 @@ local endpoint = require("operations.oauth.endpoint")
 local limits = require("operations.base.limits")
 local login = require("operations.oauth.login")
 local oauth_options = require("operations.oauth.options")
-local place = require("operations.oauth.place")
-local scope = require("operations.oauth.scope")
 local single_flight = require("operations.task.single_flight")
 local token = require("operations.oauth.token")
 local url = require("operations.base.url")
@@ -104,7 +102,7 @@ end
 
 -- 401: the token is missing, or no longer good.
 local function renew(self, asked)
-  local found, err = place.find(self._options, self._server, self._record, asked)
+  local found, err = login.find(self._options, self._server, self._record, asked)
   if not found then
     return nil, err
   end
@@ -134,10 +132,10 @@ end
 -- 403: the token is good, and not good for this.
 local function step_up(self, asked)
   local granted = held(self) and held(self).scope
-  if not asked.scope or scope.covers(granted, asked.scope) then
+  if not asked.scope or challenge.covers(granted, asked.scope) then
     return nil, insufficient(self, asked)
   end
-  local found, err = place.find(self._options, self._server, self._record, asked)
+  local found, err = login.find(self._options, self._server, self._record, asked)
   if not found then
     return nil, err
   end

@@ -1,8 +1,11 @@
---- The challenges of a WWW-Authenticate header (RFC 9110, 11.6.1): schemes with a token or with parameters, several in
---- one field or in several fields joined by commas.
+--- What a server asks for: the challenges of a WWW-Authenticate header (RFC 9110, 11.6.1), schemes with a token or with
+--- parameters, several in one field or in several fields joined by commas; and scopes (RFC 6749, 3.3), names separated
+--- by blanks, in no order that counts.
 local header_field = require("operations.net.http.header_field")
 
 local challenge = {}
+
+-- Challenges
 
 ---@class operations.oauth.Challenge
 ---@field scheme string  lower case
@@ -97,6 +100,40 @@ function challenge.bearer(headers)
     end
   end
   return {}
+end
+
+-- Scopes
+
+--- All names of both, each once, those of the first before those of the second.
+---@param first? string
+---@param second? string
+---@return string? union  nil when there is none
+function challenge.union(first, second)
+  local names, seen = {}, {}
+  for name in ((first or "") .. " " .. (second or "")):gmatch("[^ ]+") do
+    if not seen[name] then
+      seen[name] = true
+      names[#names + 1] = name
+    end
+  end
+  return names[1] and table.concat(names, " ")
+end
+
+--- Are all names of `wanted` in `held`?
+---@param held? string
+---@param wanted? string
+---@return boolean
+function challenge.covers(held, wanted)
+  local seen = {}
+  for name in (held or ""):gmatch("[^ ]+") do
+    seen[name] = true
+  end
+  for name in (wanted or ""):gmatch("[^ ]+") do
+    if not seen[name] then
+      return false
+    end
+  end
+  return true
 end
 
 return challenge

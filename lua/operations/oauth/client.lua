@@ -1,8 +1,16 @@
---- Who asks: a client of an authorization server, and how it proves to be that client (RFC 6749, 2.3).
+--- Who asks: a client of an authorization server, how it proves to be that client (RFC 6749, 2.3), and where it comes
+--- from: known beforehand, described in a document that the server reads (client id metadata documents), or registered
+--- now (RFC 7591). What an issuer gave out is shown to that issuer only.
 local base64 = require("operations.base.base64")
+local core = require("operations.core")
+local endpoint = require("operations.oauth.endpoint")
+local json = require("operations.base.json")
+local metadata = require("operations.oauth.metadata")
 local url = require("operations.base.url")
 
 local client = {}
+
+-- Proof
 
 ---@alias operations.oauth.Proof fun(fields: table, headers: table): boolean?, operations.Error?  adds what proves who
 ---asks, such as a signed JWT (RFC 7523), to the form or the headers of a request
@@ -70,6 +78,142 @@ function client.authenticate(self, fields, headers)
   end
   methods[method](self, fields, headers)
   return true
+end
+
+-- Registration
+
+-- The first of what both sides know; those of us who have a secret prove it.
+local function method_for(has_secret, server)
+  local offered = server.auth_methods or { "client_secret_basic" } -- the default of RFC 8414
+  for _, method in ipairs(has_secret and { "client_secret_basic", "client_secret_post" } or {}) do
+    if metadata.contains(offered, method) then
+      return method
+    end
+  end
+  return "none"
+end
+
+-- The client of the options for this issuer: given as such, or by a function.
+local function known(options, server)
+  local given, err = options.client, nil
+  if type(given) == "function" then
+    given, err = given(server.issuer)
+  end
+  if err or not given then
+    return nil, err
+  elseif client.problem(given) then
+    return nil, endpoint.failure("the option 'client': " .. client.problem(given))
+  elseif given.issuer and given.issuer ~= server.issuer then
+    return nil, endpoint.failure(("the client is registered with %s, and the server is now protected by %s"):format(
+      url.redact(given.issuer), url.redact(server.issuer)))
+  end
+  return {
+    client_id = given.client_id,
+    client_secret = given.client_secret,
+    client_auth = given.client_auth or method_for(given.client_secret ~= nil, server),
+  }
+end
+
+-- OpenID Connect Registration: what runs on the user's machine is native.
+local function application_type(redirect_uri)
+  local parsed = url.parse(redirect_uri)
+  return parsed and parsed.scheme == "https" and not url.is_loopback(parsed.host) and "web" or "native"
+end
+
+local function request_of(options, server)
+  local offered = server.auth_methods
+  local method = nil -- the server's default
+  for _, candidate in ipairs({ "client_secret_post", "client_secret_basic", "none" }) do
+    method = offered and metadata.contains(offered, candidate) and candidate or method
+  end
+  return {
+    client_name = options.client_name or "operations for Lua",
+    client_uri = options.client_uri,
+    redirect_uris = { options.redirect_uri },
+    grant_types = { "authorization_code", "refresh_token" },
+    response_types = { "code" },
+    application_type = application_type(options.redirect_uri),
+    token_endpoint_auth_method = method,
+  }
+end
+
+local function client_of(answer, request, server)
+  local secret = type(answer.client_secret) == "string" and answer.client_secret or nil
+  local method = answer.token_endpoint_auth_method
+  if not client.knows(method) then
+    method = request.token_endpoint_auth_method
+  end
+  local expires = tonumber(answer.client_secret_expires_at)
+  return {
+    client_id = answer.client_id,
+    client_secret = secret,
+    client_auth = method or method_for(secret ~= nil, server),
+    expires_at = secret and expires and expires > 0 and expires * 1000 or nil,
+    redirect_uri = request.redirect_uris[1],
+  }
+end
+
+local function register(options, server)
+  local request = request_of(options, server)
+  local answer, err = endpoint.post(server.registration_endpoint, options, {
+    headers = { ["Content-Type"] = "application/json" }, body = json.encode(request), secrets = {},
+  })
+  if not answer then
+    return nil, err
+  elseif type(answer.client_id) ~= "string" or answer.client_id == "" then
+    return nil, endpoint.failure(url.redact(server.registration_endpoint) .. ": answered without a client_id")
+  end
+  local made = client_of(answer, request, server)
+  if made.client_auth ~= "none" and not made.client_secret then
+    return nil, endpoint.failure(("%s: asks for %s and gave no client_secret"):format(
+      url.redact(server.registration_endpoint), made.client_auth))
+  end
+  return made
+end
+
+local function key_of(issuer)
+  return "client " .. issuer
+end
+
+-- One that was registered before, if it is still good.
+local function remembered(options, server)
+  local held = options.store.load(key_of(server.issuer))
+  local good = type(held) == "table" and not client.problem(held) and held.redirect_uri == options.redirect_uri
+    and (not held.expires_at or core.now() < held.expires_at)
+  return good and held or nil
+end
+
+--- Forgets a registration that its issuer no longer knows.
+---@param options operations.oauth.AuthorizerOptions
+---@param issuer string
+function client.forget(options, issuer)
+  options.store.save(key_of(issuer), nil)
+end
+
+--- The client that goes with an authorization server.
+---@param options operations.oauth.AuthorizerOptions
+---@param server operations.oauth.Server
+---@return operations.oauth.Client?
+---@return operations.Error? err
+function client.of(options, server)
+  local found, err = known(options, server)
+  if found or err then
+    return found, err
+  elseif server.takes_metadata_urls and options.client_metadata_url then
+    return { client_id = options.client_metadata_url, client_auth = "none" }
+  end
+  found = remembered(options, server)
+  if found then
+    return found
+  elseif not (server.registration_endpoint and options.redirect_uri) then
+    return nil, endpoint.failure(("there is no client for %s: give one that it knows (option 'client')"):format(
+      url.redact(server.issuer)))
+  end
+  found, err = register(options, server)
+  if found then
+    options.store.save(key_of(server.issuer), found)
+  end
+  return found, err
 end
 
 return client

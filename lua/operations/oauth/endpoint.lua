@@ -1,14 +1,54 @@
---- Requests to the endpoints of an authorization server: https or this machine only, no redirects, small answers in
---- JSON, and errors (RFC 6749, 5.2) that tell no secret.
+--- Requests to the endpoints of an authorization server: https or this machine only, no redirects, forms out
+--- (application/x-www-form-urlencoded), small answers in JSON, and errors (RFC 6749, 5.2) that tell no secret.
 local errors = require("operations.base.error")
-local form = require("operations.oauth.form")
 local json = require("operations.base.json")
 local limits = require("operations.base.limits")
+local members = require("operations.base.members")
 local operations_http = require("operations.net.http")
 local secrets = require("operations.base.secrets")
 local url = require("operations.base.url")
 
 local endpoint = {}
+
+-- Forms
+
+--- Writes fields in the order of their names; a list gives one field per item.
+---@param fields table<string, string|string[]>
+---@return string
+function endpoint.encode_form(fields)
+  local texts = {}
+  for _, name in ipairs(members.names(fields)) do
+    local value = fields[name]
+    for _, item in ipairs(type(value) == "table" and value or { value }) do
+      texts[#texts + 1] = url.encode(name) .. "=" .. url.encode(item)
+    end
+  end
+  return table.concat(texts, "&")
+end
+
+local function decode_text(text)
+  return url.decode((text:gsub("%+", " ")))
+end
+
+--- Reads fields. Of one that is there twice, which OAuth forbids, there is nothing but its name in the second result.
+---@param text string
+---@return table<string, string> fields
+---@return table<string, true> repeated
+function endpoint.decode_form(text)
+  local fields, repeated = {}, {}
+  for pair in text:gmatch("[^&]+") do
+    local name, value = pair:match("^([^=]*)=?(.*)$")
+    name = decode_text(name)
+    if fields[name] or repeated[name] then
+      fields[name], repeated[name] = nil, true
+    else
+      fields[name] = decode_text(value)
+    end
+  end
+  return fields, repeated
+end
+
+-- Requests
 
 ---@class operations.oauth.Transport  how endpoints are reached
 ---@field http? table  HTTP client: `request(message)`; default `operations.http`
@@ -180,7 +220,9 @@ end
 function endpoint.post_form(address, transport, fields, options)
   local headers = options.headers or {}
   headers["Content-Type"] = "application/x-www-form-urlencoded"
-  return endpoint.post(address, transport, { headers = headers, body = form.encode(fields), secrets = options.secrets })
+  return endpoint.post(address, transport, {
+    headers = headers, body = endpoint.encode_form(fields), secrets = options.secrets,
+  })
 end
 
 return endpoint

@@ -1,15 +1,157 @@
---- How a token is got from an authorization server: with the user at a browser, as the program itself, or by what is
---- left of the time before.
-local authorization = require("operations.oauth.authorization")
+--- How a user's token is got: which authorization server protects a server now, what the browser is sent there for
+--- (PKCE, RFC 7636), what of its answer is believed (RFC 6749, 4.1.2; RFC 9207), and the exchange for a token: with the
+--- user at a browser, as the program itself, or by what is left of the time before.
+local base64 = require("operations.base.base64")
+local challenge = require("operations.oauth.challenge")
+local clients = require("operations.oauth.client")
+local core = require("operations.core")
 local endpoint = require("operations.oauth.endpoint")
-local grant = require("operations.oauth.grant")
 local members = require("operations.base.members")
 local metadata = require("operations.oauth.metadata")
-local registration = require("operations.oauth.registration")
-local scope = require("operations.oauth.scope")
+local tokens = require("operations.oauth.token")
 local url = require("operations.base.url")
 
 local login = {}
+
+-- The authorization server
+
+---@class operations.oauth.Place
+---@field issuer string
+---@field same boolean  it is the issuer of the token before
+---@field resource string
+---@field scope? string  what to ask for
+
+-- Which of the issuers that may give out tokens: the one in use, the one that knows us, or the first.
+local function choose_issuer(options, record, issuers)
+  local known = type(options.client) == "table" and options.client.issuer
+  for _, preferred in ipairs({ record and record.issuer or false, known or false }) do
+    if metadata.contains(issuers, preferred) then
+      return preferred
+    end
+  end
+  return issuers[1]
+end
+
+-- A client without an issuer of its own belongs to the one that it was first shown to.
+local function belongs_elsewhere(options, record, issuer)
+  local given = options.client
+  return type(given) == "table" and not given.issuer and record ~= nil
+    and record.client_id == given.client_id and record.issuer ~= issuer
+end
+
+--- Looks up who protects a server. What was asked for before is asked for again, with what the server wants now.
+---@param options operations.oauth.AuthorizerOptions
+---@param server string  URL
+---@param record? operations.oauth.Record  of the token before
+---@param asked { resource_metadata: string?, scope: string? }  the server's challenge
+---@return operations.oauth.Place?
+---@return operations.Error? err
+function login.find(options, server, record, asked)
+  local resource, err = metadata.resource(server, asked.resource_metadata, options)
+  if not resource then
+    return nil, err
+  end
+  local issuer = choose_issuer(options, record, resource.issuers)
+  if belongs_elsewhere(options, record, issuer) then
+    return nil, endpoint.failure(("%s is now protected by %s, which does not know the client of %s"):format(
+      url.redact(server), url.redact(issuer), url.redact(record.issuer)))
+  end
+  local same = record ~= nil and record.issuer == issuer
+  local before = same and record.scope or nil
+  local wanted = challenge.union(options.scope, asked.scope) or (not before and resource.scope or nil)
+  return { issuer = issuer, same = same, resource = resource.resource, scope = challenge.union(before, wanted) }
+end
+
+-- The browser
+
+---@class operations.oauth.Pending
+---@field url string  for the browser
+---@field state string
+---@field verifier string
+---@field issuer string  who must answer
+---@field names_issuer boolean  and will say so
+---@field redirect_uri string
+
+-- 256 bits, as 43 characters.
+local function random_text()
+  return base64.encode_url(core.random_bytes(32))
+end
+
+-- Makes a request.
+local function ask_browser(server, client, request)
+  if not server.authorization_endpoint then
+    return nil, endpoint.failure(("%s has no authorization_endpoint"):format(url.redact(server.issuer)))
+  elseif not server.has_s256 then
+    return nil, endpoint.failure(("%s does not say that it takes PKCE with S256"):format(url.redact(server.issuer)))
+  end
+  local state, verifier = random_text(), random_text()
+  local query = endpoint.encode_form({
+    response_type = "code",
+    client_id = client.client_id,
+    redirect_uri = request.redirect_uri,
+    scope = request.scope,
+    resource = request.resource,
+    state = state,
+    code_challenge = base64.encode_url(core.sha256(verifier)),
+    code_challenge_method = "S256",
+  })
+  local address = server.authorization_endpoint
+  return {
+    url = address .. (address:find("?", 1, true) and "&" or "?") .. query,
+    state = state,
+    verifier = verifier,
+    issuer = server.issuer,
+    names_issuer = server.names_issuer,
+    redirect_uri = request.redirect_uri,
+  }
+end
+
+-- The fields of the URL that the browser was sent back to; or nil and the problem.
+local function fields_of(pending, answer)
+  if type(answer) == "table" then
+    return answer
+  elseif type(answer) ~= "string" then
+    return nil, "it is neither a URL nor a table"
+  end
+  local address, query = answer:match("^%s*([^?#%s]*)%??([^#%s]*)")
+  if address ~= pending.redirect_uri:match("^[^?#]*") then
+    return nil, "it is not the redirect_uri"
+  end
+  local fields, repeated = endpoint.decode_form(query)
+  for _, name in ipairs({ "code", "state", "iss", "error" }) do
+    if repeated[name] then
+      return nil, ("it has more than one %s"):format(name)
+    end
+  end
+  return fields
+end
+
+-- Why the answer is not to be believed, nor shown.
+local function problem_of(pending, fields)
+  if fields.state ~= pending.state then
+    return "its state is not the one that was sent"
+  elseif fields.iss ~= nil and fields.iss ~= pending.issuer then
+    return "it comes from another issuer"
+  elseif fields.iss == nil and pending.names_issuer then
+    return "it does not say which issuer it comes from, which this one always does"
+  end
+end
+
+-- Reads the answer to a request.
+local function code_of(pending, answer)
+  local fields, problem = fields_of(pending, answer)
+  problem = problem or problem_of(pending, fields)
+  if problem then
+    return nil, endpoint.failure("the answer of the browser was refused: " .. problem)
+  elseif fields.error ~= nil then
+    return nil, endpoint.refusal(pending.issuer, fields)
+  elseif type(fields.code) ~= "string" or fields.code == "" then
+    return nil, endpoint.failure("the answer of the browser has no code")
+  end
+  return fields.code
+end
+
+-- The token
 
 ---@class operations.oauth.Record  what is kept about a server
 ---@field issuer string
@@ -20,9 +162,9 @@ local login = {}
 
 -- Asks with what `fields` say; a client that the issuer does not know (any more) is forgotten.
 local function request(options, server, client, fields)
-  local token, err = grant.request(server.token_endpoint, client, fields, options)
+  local token, err = tokens.request(server.token_endpoint, client, fields, options)
   if not token and err.details.error == "invalid_client" then
-    registration.forget(options, server.issuer)
+    clients.forget(options, server.issuer)
   end
   return token, err
 end
@@ -33,13 +175,13 @@ local function ask_user(options, pending)
   if answer == nil then
     return nil, err or endpoint.failure("nothing came back from the browser", { error = "login_required" })
   end
-  return authorization.code(pending, answer)
+  return code_of(pending, answer)
 end
 
 local grants = {}
 
 function grants.authorization_code(options, server, client, record)
-  local pending, err = authorization.begin(server, client, {
+  local pending, err = ask_browser(server, client, {
     redirect_uri = options.redirect_uri, resource = record.resource, scope = record.scope,
   })
   if not pending then
@@ -81,7 +223,7 @@ end
 -- With offline_access where the server knows it: users want to log in once.
 local function scope_of(options, server, wanted)
   local offline = wanted and options.open and metadata.contains(server.scopes, "offline_access")
-  return offline and scope.union(wanted, "offline_access") or wanted
+  return offline and challenge.union(wanted, "offline_access") or wanted
 end
 
 -- Who gives out tokens, and who we are there.
@@ -91,7 +233,7 @@ local function parties(options, issuer)
     return nil, nil, err
   end
   local client
-  client, err = registration.client(options, server)
+  client, err = clients.of(options, server)
   return client and server, client, err
 end
 

@@ -3,7 +3,6 @@
 local argument = require("operations.base.argument")
 local endpoint = require("operations.oauth.endpoint")
 local errors = require("operations.base.error")
-local form = require("operations.oauth.form")
 local limits = require("operations.base.limits")
 local scheduler = require("operations.task.scheduler")
 local stream = require("operations.net.stream")
@@ -32,7 +31,7 @@ local function judge(line, state)
     return nil, "400 Bad Request", "This is no request."
   elseif method ~= "GET" or target:match("^[^?]*") ~= PATH then
     return nil, "404 Not Found", "There is nothing here."
-  elseif form.decode(target:match("%?(.*)$") or "").state ~= state then
+  elseif endpoint.decode_form(target:match("%?(.*)$") or "").state ~= state then
     return nil, "400 Bad Request", "This belongs to another login."
   end
   return target
@@ -89,7 +88,7 @@ end
 
 -- Shows the URL and waits for the browser.
 local function open(port, show, address)
-  local state, ended, target = form.decode((url.parse(address) or {}).query or "").state, nil, nil
+  local state, ended, target = endpoint.decode_form((url.parse(address) or {}).query or "").state, nil, nil
   local wake
   local stop, err = listen(port, state, function(found)
     target = found

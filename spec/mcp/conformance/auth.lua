@@ -1,6 +1,6 @@
 --- Authorizers for the auth scenarios of the conformance suite: what a scenario gives out, made of its data.
 local base64 = require("operations.base.base64")
-local form = require("operations.oauth.form")
+local endpoint = require("operations.oauth.endpoint")
 local http = require("operations.net.http")
 local json = require("operations.base.json")
 local oauth = require("operations.oauth")
@@ -96,7 +96,7 @@ scenarios["auth/enterprise-managed-authorization"] = function(given)
       url = given.idp_token_endpoint,
       method = "POST",
       headers = { ["Content-Type"] = "application/x-www-form-urlencoded" },
-      body = form.encode({
+      body = endpoint.encode_form({
         grant_type = "urn:ietf:params:oauth:grant-type:token-exchange",
         requested_token_type = "urn:ietf:params:oauth:token-type:id-jag",
         subject_token = given.idp_id_token,

@@ -1,4 +1,4 @@
-local store = require("operations.oauth.store")
+local options = require("operations.oauth.options")
 local system = require("operations.system")
 
 describe("a store of tokens", function()
@@ -15,14 +15,14 @@ describe("a store of tokens", function()
 
   for name, open in pairs({
     memory = function()
-      local one = store.memory()
+      local one = options.memory_store()
       return function()
         return one
       end
     end,
     directory = function()
       return function()
-        return store.directory(root .. "/state")
+        return options.directory_store(root .. "/state")
       end
     end,
   }) do
@@ -42,7 +42,7 @@ describe("a store of tokens", function()
   end
 
   it("takes a file that it cannot read for none", function()
-    local one = store.directory(root)
+    local one = options.directory_store(root)
     one.save("key", { n = 1 })
     local path = root .. "/" .. system.list(root)[1]
     for _, text in ipairs({ "", "{", "[]", '{"key":"other","value":{"n":1}}' }) do
@@ -55,7 +55,7 @@ describe("a store of tokens", function()
 
   it("raises when it cannot keep anything", function()
     assert(io.open(root, "w")):close()
-    local ok, err = pcall(store.directory(root).save, "key", {})
+    local ok, err = pcall(options.directory_store(root).save, "key", {})
     assert.is_false(ok)
     assert.equal("EXECUTION_ERROR: cannot keep a token: " .. root .. ": Not a directory", tostring(err))
   end)
