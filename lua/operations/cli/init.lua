@@ -1,20 +1,22 @@
 --- The command line program: finds the command, runs it, and turns what happened into an exit code.
 local arguments = require("operations.cli.arguments")
 local cleanup = require("operations.cli.cleanup")
-local host = require("operations.cli.host")
 local hosts = require("operations.hosts")
+local members = require("operations.base.members")
 local output = require("operations.cli.output")
+local plain = require("operations.hosts.plain")
 local suggestion = require("operations.cli.suggestion")
 local system = require("operations.system")
 
 local cli = {}
 
--- Commands are loaded when they are called: starting is most of what a short call costs.
+-- Commands are loaded when they are called: starting is most of what a short call costs. The third: from a file that
+-- has several.
 local commands = {
   { "list", "what there is" },
   { "describe", "what an operation takes, gives and needs" },
-  { "call", "call a query or mutation" },
-  { "watch", "follow a subscription" },
+  { "call", "call a query or mutation", "invocation" },
+  { "watch", "follow a subscription", "invocation" },
   { "worker", "serve operations to other processes" },
 }
 
@@ -68,7 +70,7 @@ end
 local function find(name)
   for _, command in ipairs(commands) do
     if command[1] == name then
-      return require("operations.cli." .. name)
+      return command[3] and require("operations.cli." .. command[3])[name] or require("operations.cli." .. name)
     end
   end
 end
@@ -127,12 +129,20 @@ local function clean_up(code)
   return ok and code or clean_up(output.fail(raised))
 end
 
+-- Plain Lua, where a signal is raised between two turns, as nothing is half done then.
+local function block(poll)
+  system.hold_signals(plain.block, function()
+    system.raise_signal()
+    return poll()
+  end)
+end
+
 --- Runs the program.
 ---@param argv string[]  the arguments after the program's name
 ---@return integer code  for the shell; README.md has the table
 function cli.main(argv)
   system.survive_broken_pipes() -- `operations ... | head` is to clean up
-  hosts.use(host)
+  hosts.use(members.merged(plain, { block = block }))
   local ok, result = pcall(dispatch, argv)
   local code = clean_up(ok and result or output.fail(result))
   output.settle()

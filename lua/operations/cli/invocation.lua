@@ -1,4 +1,5 @@
---- What `call` and `watch` share: from the command line to registry, id, input and context.
+--- `operations call`: one query or mutation. `operations watch`: the events of a subscription, one line of JSON each,
+--- as they come. Both go from the command line to registry, id, input and context.
 local core = require("operations.core")
 local input = require("operations.cli.input")
 local json = require("operations.base.json")
@@ -10,7 +11,7 @@ local task = require("operations.task")
 local invocation = {}
 
 ---@type operations.cli.Option[]
-invocation.options = {
+local shared_options = {
   { name = "--envelope", help = "print the whole envelope, not just its data" },
   { name = "--pretty", help = "indent the JSON (the default on a terminal)" },
   { name = "--compact", help = "one line of JSON (the default elsewhere)" },
@@ -67,7 +68,7 @@ end
 ---@param parsed operations.cli.Arguments
 ---@param pretty boolean|nil  what to do when they do not say; nil: pretty on a terminal
 ---@return integer code
-function invocation.print(envelope, parsed, pretty)
+local function print_data(envelope, parsed, pretty)
   local value = envelope
   if not parsed.options.envelope then
     value = envelope.data
@@ -110,7 +111,7 @@ end
 ---@param parsed operations.cli.Arguments
 ---@return operations.cli.Invocation|nil
 ---@return integer|nil code  the exit code when something is wrong
-function invocation.read(parsed)
+local function read(parsed)
   local id = table.remove(parsed.rest, 1)
   if not id then
     return usage("expected an OPERATION")
@@ -139,6 +140,100 @@ function invocation.read(parsed)
     value = input.convert(value, texts, schema)
   end
   return { registry = registry, id = id, spec = spec, input = value, context = context }
+end
+
+-- Calls
+
+invocation.call = {
+  usage = "operations call OPERATION [INPUT...] [OPTIONS]",
+  summary = "Calls a query or mutation and prints its data as JSON.",
+  options = shared_options,
+  notes = input.help,
+}
+
+---@param parsed operations.cli.Arguments
+---@return integer code
+function invocation.call.run(parsed)
+  local asked, code = read(parsed)
+  if not asked then
+    return code
+  elseif asked.spec.type == "subscription" then
+    output.complain("%s is a subscription: use operations watch", asked.id)
+    return output.codes.USAGE
+  end
+  output.progress("calling " .. asked.id)
+  local envelope, err = asked.registry:execute(asked.id, asked.input, asked.context)
+  if not envelope then
+    return output.fail(err)
+  end
+  return print_data(envelope, parsed, nil)
+end
+
+-- Subscriptions
+
+invocation.watch = {
+  usage = "operations watch OPERATION [INPUT...] [OPTIONS]",
+  summary = "Follows a subscription: one line of JSON per event, until it ends or Ctrl-C.",
+  options = {
+    { name = "--limit", value = "N", help = "stop after N events" },
+  },
+  notes = input.help,
+}
+
+for _, option in ipairs(shared_options) do
+  invocation.watch.options[#invocation.watch.options + 1] = option
+end
+
+--- Prints events until there are no more, or `limit`; returns the exit code, that of the last one which is no success.
+local function follow(subscription, parsed, limit)
+  local count, code = 0, output.codes.OK
+  while count < limit do
+    local envelope, err = subscription:next()
+    if envelope == nil then
+      return err and output.fail(err) or code
+    end
+    local printed = print_data(envelope, parsed, false)
+    code = printed ~= output.codes.OK and printed or code
+    count = count + 1
+  end
+  return code
+end
+
+local function limit_of(parsed)
+  local text = parsed.options.limit
+  local limit = text and tonumber(text) or math.huge
+  if text and not text:find("^%d+$") then
+    output.complain("--limit: expected a whole number, got %q", text)
+    return nil
+  end
+  return limit
+end
+
+---@param parsed operations.cli.Arguments
+---@return integer code
+function invocation.watch.run(parsed)
+  local limit = limit_of(parsed)
+  if not limit then
+    return output.codes.USAGE
+  end
+  local asked, code = read(parsed)
+  if not asked then
+    return code
+  elseif asked.spec.type ~= "subscription" then
+    output.complain("%s is a %s: use operations call", asked.id, asked.spec.type)
+    return output.codes.USAGE
+  end
+  local subscription, err = asked.registry:subscribe(asked.id, asked.input, asked.context)
+  if not subscription then
+    return output.fail(err)
+  end
+  output.progress("watching " .. asked.id .. " (Ctrl-C ends)")
+  local ok, result = pcall(follow, subscription, parsed, limit)
+  subscription:close() -- whatever happened, the handler's cleanup runs
+  if not ok then
+    error(result, 0)
+  end
+  return result
 end
 
 return invocation

@@ -1,4 +1,5 @@
 --- Fills a registry from what `--openapi`, `--lua`, `--mcp` and `--mcp-config` name.
+local cleanup = require("operations.cli.cleanup")
 local members = require("operations.base.members")
 local operations = require("operations")
 local output = require("operations.cli.output")
@@ -160,15 +161,42 @@ load["mcp-config"] = function(source, verbose)
   return require("operations.cli.mcp_sources").file(source, logger(verbose), verbose)
 end
 
+-- Registers what the other side offers; a list of definitions, which is empty, or nil and an error.
+local function import(transport, err, registry, log)
+  if not transport then
+    return nil, err
+  end
+  local map = operations.call_map(transport, { log = log })
+  cleanup.add(function()
+    map:close()
+  end)
+  local ids
+  ids, err = operations.import(registry, map)
+  if not ids then
+    return nil, err
+  end
+  registry:route(map)
+  return {}
+end
+
 -- What other processes serve is known here by its spec, and called there.
 function load.redis(source, verbose, registry, reliable)
-  return require("operations.cli.remote_sources").redis(source.place, registry, logger(verbose), reliable)
+  local ok, transport, err = pcall(operations.transports.redis, source.place,
+    { mode = reliable and "reliable" or "fast" })
+  if not ok then
+    return nil, transport
+  end
+  return import(transport, err, registry, logger(verbose))
 end
 
 function load.websocket(source, verbose, registry)
   local auth = source.config.auth
-  return require("operations.cli.remote_sources").websocket(source.place, registry, logger(verbose),
-    auth and auth.type == "bearer" and auth.token or nil)
+  local token = auth and auth.type == "bearer" and auth.token or nil
+  local ok, transport, err = pcall(operations.transports.websocket, source.place, { token = token })
+  if not ok then
+    return nil, transport
+  end
+  return import(transport, err, registry, logger(verbose))
 end
 
 local function register(registry, source, options)
