@@ -4,9 +4,9 @@
 --- of the document called "next". At another origin it is fetched without credentials, configured headers and cookies.
 local call = require("operations.openapi.call")
 local errors = require("operations.base.error")
+local header_field = require("operations.net.http.header_field")
 local json = require("operations.base.json")
 local limits = require("operations.base.limits")
-local link_header = require("operations.net.http.link_header")
 local links = require("operations.openapi.links")
 local members = require("operations.base.members")
 local url = require("operations.base.url")
@@ -26,7 +26,7 @@ local function next_of(plan, input, envelope, reply)
   elseif not is_safe[plan.method] then
     return nil
   end
-  local target = reply.headers.link and link_header.target(reply.headers.link, "next")
+  local target = reply.headers.link and header_field.link_target(reply.headers.link, "next")
   if target or not plan.links then
     return target
   end

@@ -28,3 +28,58 @@ describe("a header field", function()
     end
   end)
 end)
+
+describe("a Link header field", function()
+  for text, target in pairs({
+    ['<https://x/y?p=2>; rel="next"'] = "https://x/y?p=2",
+    ["<a>;rel=next"] = "a",
+    ['<a>; rel="prev", <b>; rel="next"'] = "b",
+    ['<a>; rel="prev"  ,  ,<b,c;d>  ;  rel = "first NEXT"'] = "b,c;d",
+    ['<a>; title="x; rel=\\"next\\", <z>; "; rel=prev, <b>; rel=next'] = "b",
+    ["<a>; flag; REL=Next"] = "a",
+    ['<a>; rel="prev"; rel="next", <b>; rel="next"'] = "b",
+    ['<a>; rel="next"; anchor="/other", <b>; rel="next"'] = "b",
+    ["<>; rel=next"] = "",
+    ["<a>;; rel=next;"] = "a",
+  }) do
+    it("has this one for the next page: " .. text, function()
+      assert.equal(target, header_field.link_target(text, "next"))
+    end)
+  end
+
+  for _, text in ipairs({ "", "a; rel=next", "<a", '<a>; rel="next', "<a>; title=next", '<a>; rel="nextish"',
+    "<a>; rel=prev <b>; rel=next", '<a>; rel="prev\\' }) do
+    it("has none: " .. text, function()
+      assert.is_nil((header_field.link_target(text, "next")))
+    end)
+  end
+
+  it("is read in one go, however long it is", function()
+    local text = ('<a>; rel="x"; title="' .. ("\\\\"):rep(1000) .. '",'):rep(500) .. "<b>; rel=next"
+    assert.equal("b", header_field.link_target(text, "next"))
+    assert.equal(501, #header_field.links(text))
+  end)
+end)
+
+describe("an HTTP date", function()
+  it("is read in all three forms", function()
+    for _, text in ipairs({
+      "Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994",
+    }) do
+      assert.equal(784111777000, header_field.date(text))
+    end
+  end)
+
+  it("knows leap years, and the centuries that are none", function()
+    assert.equal(0, header_field.date("Thu, 01 Jan 1970 00:00:00 GMT"))
+    assert.equal(951782400000, header_field.date("Tue, 29 Feb 2000 00:00:00 GMT"))
+    assert.equal(4107542400000, header_field.date("Mon, 01 Mar 2100 00:00:00 GMT"))
+  end)
+
+  it("is nil when it is none", function()
+    for _, text in ipairs({ "", "yesterday", "Sun, 32 Nov 1994 08:49:37 GMT", "Sun, 06 Foo 1994 08:49:37 GMT",
+      "Sun, 06 Nov 1994 24:49:37 GMT", "Sun, 06 Nov 1994 08:49:37 CET" }) do
+      assert.is_nil(header_field.date(text))
+    end
+  end)
+end)

@@ -1,6 +1,5 @@
 local core = require("operations.core")
 local http = require("operations.net.http")
-local http_date = require("operations.net.http.date")
 local retry = require("operations.net.http.retry")
 local task = require("operations.task")
 local test_server = require("spec.support.server")
@@ -172,28 +171,5 @@ describe("Retry-After", function()
       assert.is_nil(http.retry_after({ ["retry-after"] = text }))
     end
     assert.is_nil(http.retry_after({}))
-  end)
-end)
-
-describe("an HTTP date", function()
-  it("is read in all three forms", function()
-    for _, text in ipairs({
-      "Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT", "Sun Nov  6 08:49:37 1994",
-    }) do
-      assert.equal(784111777000, http_date.parse(text))
-    end
-  end)
-
-  it("knows leap years, and the centuries that are none", function()
-    assert.equal(0, http_date.parse("Thu, 01 Jan 1970 00:00:00 GMT"))
-    assert.equal(951782400000, http_date.parse("Tue, 29 Feb 2000 00:00:00 GMT"))
-    assert.equal(4107542400000, http_date.parse("Mon, 01 Mar 2100 00:00:00 GMT"))
-  end)
-
-  it("is nil when it is none", function()
-    for _, text in ipairs({ "", "yesterday", "Sun, 32 Nov 1994 08:49:37 GMT", "Sun, 06 Foo 1994 08:49:37 GMT",
-      "Sun, 06 Nov 1994 24:49:37 GMT", "Sun, 06 Nov 1994 08:49:37 CET" }) do
-      assert.is_nil(http_date.parse(text))
-    end
   end)
 end)

@@ -1,4 +1,6 @@
---- What header fields are made of (RFC 9110, 5.5 and 5.6): patterns of their parts, and those that no pattern can read.
+--- Header fields: patterns of their parts (RFC 9110, 5.5 and 5.6), and values that no pattern can read: quoted strings,
+--- dates, links.
+
 local header_field = {}
 
 -- The characters of a token: what names of fields, methods and parameters are made of.
@@ -43,6 +45,128 @@ function header_field.quoted(text, from)
     end
     pieces[#pieces + 1] = text:sub(after, after)
     position = after + 1
+  end
+end
+
+local months = {
+  jan = 1, feb = 2, mar = 3, apr = 4, may = 5, jun = 6, jul = 7, aug = 8, sep = 9, oct = 10, nov = 11, dec = 12,
+}
+
+-- Days from 1970-01-01 in the Gregorian calendar, March first, so that leap days come last.
+local function days(year, month, day)
+  if month <= 2 then
+    year, month = year - 1, month + 12
+  end
+  local leaps = math.floor(year / 4) - math.floor(year / 100) + math.floor(year / 400)
+  return 365 * year + leaps + math.floor((153 * (month - 3) + 2) / 5) + day - 719469
+end
+
+-- RFC 9110: two digits that seem more than 50 years ahead mean the century before.
+local function full_year(text)
+  local year = tonumber(text)
+  if #text > 2 then
+    return year
+  end
+  return year + (year < 70 and 2000 or 1900)
+end
+
+--- Reads a date (5.6.7) in any of its three forms:
+--- "Sun, 06 Nov 1994 08:49:37 GMT", "Sunday, 06-Nov-94 08:49:37 GMT" or "Sun Nov  6 08:49:37 1994".
+---@param text string
+---@return integer?  ms since the epoch; nil when it is no date
+function header_field.date(text)
+  local day, name, year, h, m, s = text:match("^%a+, *(%d%d?)[ -](%a%a%a)[ -](%d%d+) (%d%d):(%d%d):(%d%d) GMT$")
+  if not day then
+    name, day, h, m, s, year = text:match("^%a%a%a (%a%a%a) +(%d%d?) (%d%d):(%d%d):(%d%d) (%d%d%d%d)$")
+  end
+  local month = name and months[name:lower()]
+  if not month then
+    return nil
+  end
+  day, h, m, s = tonumber(day), tonumber(h), tonumber(m), tonumber(s)
+  if day < 1 or day > 31 or h > 23 or m > 59 or s > 60 then
+    return nil
+  end
+  return (((days(full_year(year), month, day) * 24 + h) * 60 + m) * 60 + s) * 1000
+end
+
+---@class operations.Link  of a field `Link` (RFC 8288)
+---@field target string  as written: a URI reference
+---@field relations table<string, true>  in lower case
+---@field parameters table<string, string>  by name in lower case; of one that is there twice the first
+
+-- One parameter behind its semicolon: name, value and where the text goes on.
+local function parameter(text, from)
+  local name, after = text:match("^[ \t]*(" .. header_field.token .. ")[ \t]*()", from)
+  if not name then
+    return nil, nil, from
+  elseif text:sub(after, after) ~= "=" then
+    return name:lower(), "", after
+  end
+  after = text:match("^=[ \t]*()", after)
+  if text:sub(after, after) == '"' then
+    local value, finish = header_field.quoted(text, after)
+    return name:lower(), value, finish
+  end
+  local value, finish = text:match("^([^%s;,]*)()", after)
+  return name:lower(), value, finish
+end
+
+local function parameters_of(text, from)
+  local found = {}
+  while true do
+    local position = text:match("^[ \t]*;()", from)
+    if not position then
+      return found, from
+    end
+    local name, value, after = parameter(text, position)
+    if not after then
+      return nil
+    elseif name and found[name] == nil then
+      found[name] = value
+    end
+    from = after
+  end
+end
+
+local function relations_of(parameters)
+  local relations = {}
+  for relation in (parameters.rel or ""):gmatch("%S+") do
+    relations[relation:lower()] = true
+  end
+  return relations
+end
+
+--- Reads the value of `Link`, of one field or of several joined by commas. What cannot be read ends the list.
+---@param text string
+---@return operations.Link[]
+function header_field.links(text)
+  local list, position = {}, 1
+  while true do
+    local target, after = text:match("^[ \t,]*<([^>]*)>()", position)
+    local parameters
+    if target then
+      parameters, position = parameters_of(text, after)
+    end
+    if not parameters then
+      return list
+    end
+    list[#list + 1] = { target = target, relations = relations_of(parameters), parameters = parameters }
+    if not text:find("^[ \t]*,", position) then
+      return list
+    end
+  end
+end
+
+--- The target of a relation, of what the answer itself is: links that are anchored elsewhere are others' business.
+---@param text string
+---@param relation string
+---@return string?
+function header_field.link_target(text, relation)
+  for _, link in ipairs(header_field.links(text)) do
+    if link.relations[relation] and link.parameters.anchor == nil then
+      return link.target
+    end
   end
 end
 

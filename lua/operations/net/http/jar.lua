@@ -2,7 +2,6 @@
 --- suffixes a jar belongs to one service and one identity: do not share it.
 local core = require("operations.core")
 local header_field = require("operations.net.http.header_field")
-local http_date = require("operations.net.http.date")
 local url = require("operations.base.url")
 
 local jar = {}
@@ -58,7 +57,7 @@ local function expiry(attributes, now)
   if age and age:find("^%-?%d+$") then
     return now + tonumber(age) * 1000
   end
-  return attributes.expires and http_date.parse(attributes.expires)
+  return attributes.expires and header_field.date(attributes.expires)
 end
 
 local function read_cookie(line, parsed, now)

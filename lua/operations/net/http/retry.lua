@@ -1,6 +1,6 @@
 --- Which exchanges are worth another try, and when. No I/O.
 local core = require("operations.core")
-local http_date = require("operations.net.http.date")
+local header_field = require("operations.net.http.header_field")
 local members = require("operations.base.members")
 
 local retry = {}
@@ -69,7 +69,7 @@ function retry.after(headers)
   elseif text:find("^%d+$") then
     return math.min(tonumber(text) * 1000, 2 ^ 53)
   end
-  local at = http_date.parse(text)
+  local at = header_field.date(text)
   return at and math.max(at - core.now(), 0)
 end
 

@@ -4,14 +4,17 @@ local argument = require("operations.base.argument")
 local errors = require("operations.base.error")
 local limits = require("operations.base.limits")
 local process_child = require("operations.net.process.child")
-local process_log = require("operations.net.process.log")
-local process_options = require("operations.net.process.options")
+local reactor = require("operations.reactor")
 local scheduler = require("operations.task.scheduler")
 local task_tree = require("operations.task.tree")
 local task_wait = require("operations.task.wait")
 
 ---@class operations.process
-local process = { inherited = process_options.inherited }
+local process = {}
+
+-- What a program inherits of our environment; a star stands for any end.
+local inherited = { "PATH", "HOME", "LANG", "LC_*", "TMPDIR", "USER", "SHELL", "TERM" }
+process.inherited = inherited
 
 -- Hosts that serve others: programs are started there only when ours says so.
 local guarded = { openresty = true }
@@ -30,14 +33,187 @@ local allowed
 ---@field shared? boolean  goes on when the task that started it is cancelled
 ---@field whole_group? boolean  what it has started and left behind is killed when it ends, however that comes
 
+local kinds = {
+  env = "table", env_allow = "table", cwd = "string", max_line = "number", window = "number", queue = "number",
+  stderr_lines = "number", on_stderr = "function", shared = "boolean",
+  whole_group = "boolean", no_pidfd = "boolean",
+}
+
+local function fail(text, ...)
+  error(("bad argument #1 to 'spawn' (" .. text .. ")"):format(...), 5)
+end
+
+local function check_text(value, place)
+  if type(value) ~= "string" then
+    fail("%s: string expected, got %s", place, type(value))
+  elseif value:find("\0", 1, true) then
+    fail("%s: contains a NUL", place)
+  end
+  return value
+end
+
+local function check_kinds(options)
+  if type(options) ~= "table" then
+    fail("table expected, got %s", type(options))
+  end
+  local count = 0
+  for name, value in pairs(options) do
+    if type(name) == "number" then
+      count = count + 1
+    elseif not kinds[name] then
+      fail("unknown option '%s'", tostring(name))
+    elseif type(value) ~= kinds[name] then
+      fail("%s: %s expected, got %s", name, kinds[name], type(value))
+    elseif kinds[name] == "number" and (value ~= value or value < (name == "stderr_lines" and 0 or 1)) then
+      fail("%s: %s is too small", name, tostring(value))
+    end
+  end
+  for i = 1, count do -- one that is missing would take those behind it along
+    check_text(options[i], ("[%d]"):format(i))
+  end
+  if check_text(options[1], "[1]") == "" then
+    fail("[1]: the command is empty")
+  end
+end
+
+-- Adds to `env` what may be inherited.
+local function inherit(env, patterns)
+  local names, prefixes = {}, {}
+  for i, name in ipairs(patterns) do
+    local prefix = check_text(name, ("env_allow[%d]"):format(i)):match("^(.*)%*$")
+    if prefix then
+      prefixes[#prefixes + 1] = prefix
+    end
+    names[name] = true
+  end
+  for _, entry in ipairs(reactor.environment()) do
+    local name, value = entry:match("^([^=]+)=(.*)$")
+    local allow = names[name]
+    for i = 1, name and #prefixes or 0 do
+      allow = allow or name:sub(1, #prefixes[i]) == prefixes[i]
+    end
+    if allow then
+      env[name] = value
+    end
+  end
+end
+
+local function environment(options)
+  local env, list = {}, {}
+  inherit(env, options.env_allow or inherited)
+  for name, value in pairs(options.env or {}) do
+    if type(name) ~= "string" or name == "" or name:find("[=%z]") then
+      fail("env: '%s' is no name of a variable", tostring(name))
+    end
+    env[name] = check_text(type(value) == "number" and tostring(value) or value, "env." .. name)
+  end
+  for name, value in pairs(env) do
+    list[#list + 1] = name .. "=" .. value
+  end
+  table.sort(list)
+  return list, env.PATH
+end
+
+-- The files that a command may be: itself when it names a directory, else in those of the program's own PATH.
+local function candidates(command, path)
+  if command:find("/", 1, true) then
+    return { command }
+  end
+  local files = {}
+  for directory in ((path or "/usr/local/bin:/usr/bin:/bin") .. ":"):gmatch("([^:]*):") do
+    files[#files + 1] = (directory == "" and "." or directory) .. "/" .. command
+  end
+  return files
+end
+
+-- Checks the options and makes of them what the reactor is asked. Raises at the caller of `spawn`.
+local function prepare(options)
+  check_kinds(options)
+  local arguments = {}
+  for i = 1, #options do
+    arguments[i] = options[i]
+  end
+  local env, path = environment(options)
+  return {
+    files = candidates(options[1], path),
+    arguments = arguments,
+    environment = env,
+    cwd = options.cwd and check_text(options.cwd, "cwd"),
+    window = options.window or limits.window,
+    max_line = options.max_line or limits.line,
+    queue = options.queue or limits.window,
+    no_pidfd = options.no_pidfd,
+  }
+end
+
+-- Longer lines are cut into pieces of this many bytes.
+local PIECE = 8192
+
+--- The last lines that a process wrote to its stderr.
+---@class operations.ProcessLog
+---@field _lines string[]  a ring
+---@field _count integer  of lines so far
+---@field _rest string  the line that is not over
+local Log = {}
+Log.__index = Log
+
+local function add_line(self, line)
+  if self._limit > 0 then
+    self._lines[self._count % self._limit + 1] = line
+  end
+  self._count = self._count + 1
+  if self._on_line then
+    self._on_line(line)
+  end
+end
+
+-- Adds the pieces of a text; returns what is left for the next one.
+local function add_pieces(self, text)
+  while #text > PIECE do
+    add_line(self, text:sub(1, PIECE))
+    text = text:sub(PIECE + 1)
+  end
+  return text
+end
+
+---@param bytes string
+function Log:add(bytes)
+  local text, from = self._rest .. bytes, 1
+  self._rest = ""
+  local stop = text:find("\n", 1, true)
+  while stop do
+    add_line(self, add_pieces(self, text:sub(from, stop - 1)))
+    from = stop + 1
+    stop = text:find("\n", from, true)
+  end
+  self._rest = add_pieces(self, text:sub(from))
+end
+
+--- The lines kept, oldest first, with "\n" between them.
+---@return string
+function Log:text()
+  local list = {}
+  for i = math.max(self._count - self._limit, 0), self._count - 1 do
+    list[#list + 1] = self._lines[i % self._limit + 1]
+  end
+  if self._rest ~= "" then
+    list[#list + 1] = self._rest
+  end
+  return table.concat(list, "\n")
+end
+
 local function log_of(options)
   local on_line = options.on_stderr
-  return process_log.new(options.stderr_lines or limits.stderr_lines, on_line and function(line)
+  local function tell(line)
     local ok, raised = xpcall(on_line, debug.traceback, line)
     if not ok then
       task_wait.on_error(raised, raised)
     end
-  end)
+  end
+  return setmetatable({
+    _lines = {}, _count = 0, _rest = "", _limit = options.stderr_lines or limits.stderr_lines,
+    _on_line = on_line and tell,
+  }, Log)
 end
 
 local function refusal(host, command)
@@ -54,7 +230,7 @@ end
 ---@return operations.Process?
 ---@return operations.Error? err  `details.kind`: "command", "cwd", "fork", "descriptors", "memory"
 function process.spawn(options)
-  local request = process_options.prepare(options)
+  local request = prepare(options)
   local host, command = scheduler.host(), options[1]
   local refused = refusal(host, command)
   if refused then
