@@ -374,39 +374,39 @@ describe("a stream that is opened again", function()
 end)
 
 describe("the time until a stream is opened again", function()
-  local reconnect = require("operations.openapi.reconnect")
-  local policy = reconnect.policy({ delay = 100, max_delay = 500, jitter = 0 })
+  local stream = require("operations.openapi.stream")
+  local policy = stream.reconnect_policy({ delay = 100, max_delay = 500, jitter = 0 })
 
   it("doubles while nothing comes, up to a cap", function()
     local delays = {}
     for failures = 0, 5 do
-      delays[#delays + 1] = reconnect.delay(policy, {}, failures)
+      delays[#delays + 1] = stream.delay(policy, {}, failures)
     end
     assert.same({ 100, 100, 200, 400, 500, 500 }, delays)
   end)
 
   it("is the server's when it names one, and never less", function()
-    assert.equal(200, reconnect.delay(policy, { wait = 200 }, 0))
-    assert.equal(9000, reconnect.delay(policy, { wait = 9000 }, 3))
+    assert.equal(200, stream.delay(policy, { wait = 200 }, 0))
+    assert.equal(9000, stream.delay(policy, { wait = 9000 }, 3))
     local busy = operations.error("HTTP_503", "busy", { statusCode = 503, headers = { ["retry-after"] = "7" } })
-    assert.equal(7000, reconnect.delay(policy, {}, 1, busy))
+    assert.equal(7000, stream.delay(policy, {}, 1, busy))
   end)
 
   it("is five minutes at the most, whatever the server says", function()
-    assert.equal(300000, reconnect.delay(policy, { wait = 2 ^ 53 }, 1))
+    assert.equal(300000, stream.delay(policy, { wait = 2 ^ 53 }, 1))
     local busy = operations.error("HTTP_503", "busy", { statusCode = 503, headers = { ["retry-after"] = "99999" } })
-    assert.equal(300000, reconnect.delay(policy, {}, 1, busy))
+    assert.equal(300000, stream.delay(policy, {}, 1, busy))
   end)
 
   it("is a number after however many failures", function()
-    local patient = reconnect.policy({ attempts = math.huge, delay = 0, max_delay = 500, jitter = 0 })
-    assert.equal(0, reconnect.delay(patient, {}, 2000))
-    assert.equal(500, reconnect.delay(patient, { wait = 1 }, 2000))
+    local patient = stream.reconnect_policy({ attempts = math.huge, delay = 0, max_delay = 500, jitter = 0 })
+    assert.equal(0, stream.delay(patient, {}, 2000))
+    assert.equal(500, stream.delay(patient, { wait = 1 }, 2000))
   end)
 
   it("is made longer by chance, by a quarter at most", function()
     for _ = 1, 100 do
-      local delay = reconnect.delay(reconnect.policy({ delay = 100 }), {}, 0)
+      local delay = stream.delay(stream.reconnect_policy({ delay = 100 }), {}, 0)
       assert.is_true(delay >= 100 and delay <= 125)
     end
   end)

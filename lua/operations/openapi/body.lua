@@ -1,9 +1,7 @@
---- Request bodies: the media types that an operation takes, which one is sent, and the JSON Schema of what is given.
+--- Request bodies: the media types that an operation takes and the JSON Schema of what is given.
 local encoder = require("operations.openapi.encoder")
 local encoding = require("operations.openapi.encoding")
-local file_schema = require("operations.openapi.file_schema")
-local file_value = require("operations.openapi.file_value")
-local marked = require("operations.base.marked")
+local file = require("operations.openapi.file")
 local media = require("operations.openapi.media")
 
 local body = {}
@@ -144,7 +142,7 @@ local function schema_of(build, made, way, used)
   local place = made.place
   if made.kind == "bytes" then
     return media.is_text(made.essence) and { type = "string" }
-      or build.files_allowed and file_value.schema or file_value.schema_without_path
+      or file.schema(build)
   elseif made.kind == "lines" or made.kind == "sequence" then
     return schema_of_lines(build, made, way, used)
   elseif place.node.schema == nil then
@@ -152,7 +150,7 @@ local function schema_of(build, made, way, used)
   end
   local from = { node = place.node.schema, file = place.file, pointer = place.pointer .. "/schema" }
   if made.kind == "multipart" then
-    return file_schema.of(build, from, made, way, used)
+    return file.body_schema(build, from, made, way, used)
   end
   return build.converter:convert(from, way, used)
 end
@@ -187,16 +185,19 @@ function body.schema(build, plan, way, used)
   return #list == 1 and list[1] or { anyOf = list }
 end
 
---- The bytes of a body.
----@param made operations.openapi.BodyType
----@param value any
----@param input_schema table  of the operation
----@return operations.openapi.Payload?
----@return string? message
----@return string? path  JSON Pointer into the value
-function body.encode(made, value, input_schema)
-  -- an empty table is an array where the schema says so, else an object
-  return encoder.encode(made, marked.value(value, input_schema.properties.body, input_schema))
+--- The JSON Schema of the input's key that picks a type.
+---@param plan operations.openapi.Body
+---@return table
+function body.type_schema(plan)
+  local names, is_open = {}, false
+  for i, made in ipairs(plan.types) do
+    names[i] = made.name
+    is_open = is_open or made.name:find("*", 1, true) ~= nil
+  end
+  return {
+    type = "string", enum = not is_open and names or nil,
+    description = ("The media type of the body; %s when absent."):format(plan.types[1].content_type),
+  }
 end
 
 return body

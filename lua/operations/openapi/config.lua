@@ -1,12 +1,12 @@
 --- The configuration of an import: what there is, checked before anything is read.
 local argument = require("operations.base.argument")
-local deep_object = require("operations.openapi.deep_object")
 local header_field = require("operations.net.http.header_field")
 local http = require("operations.net.http")
 local http_retry = require("operations.net.http.retry")
 local location = require("operations.openapi.location")
 local members = require("operations.base.members")
-local reconnect = require("operations.openapi.reconnect")
+local stream = require("operations.openapi.stream")
+local style = require("operations.openapi.style")
 
 local config = {}
 
@@ -86,10 +86,10 @@ function config.check(given)
   copy.http = copy.http or http
   http_retry.policy(copy.retry)
   local problem
-  copy.reconnect, problem = reconnect.policy(copy.reconnect)
+  copy.reconnect, problem = stream.reconnect_policy(copy.reconnect)
   if problem then
     wrong(1, "config.reconnect: %s", problem)
-  elseif copy.deep_arrays and not deep_object.item_names[copy.deep_arrays] then
+  elseif copy.deep_arrays and not style.item_names[copy.deep_arrays] then
     wrong(1, "config.deep_arrays: expected brackets, indices or repeat, got %q", copy.deep_arrays)
   end
   if copy.base_url then

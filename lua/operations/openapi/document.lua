@@ -1,10 +1,12 @@
 --- An OpenAPI document as a store of nodes: reads it, finds what a `$ref` points at, in the document itself or in
 --- files beside it.
-local identifiers = require("operations.openapi.identifiers")
+local errors = require("operations.base.error")
+local json = require("operations.base.json")
 local json_pointer = require("operations.base.json_pointer")
+local limits = require("operations.base.limits")
 local location = require("operations.openapi.location")
-local text = require("operations.openapi.text")
 local url = require("operations.base.url")
+local yaml = require("operations.openapi.yaml")
 
 local document = {}
 
@@ -12,7 +14,7 @@ local document = {}
 ---@field root table
 ---@field location? string  path or URL that its references are relative to
 ---@field prefix string  of its pointers: the location, "" for the document itself
----@field anchors table<string, operations.openapi.Place>  once `identifiers.collect` was there
+---@field anchors table<string, operations.openapi.Place>  once they are collected
 ---@field collected? boolean
 ---@field _refs table<string, operations.openapi.Place>
 
@@ -60,12 +62,92 @@ function Document:add(root, where)
   return file
 end
 
+--- JSON begins with a bracket, and so does YAML in flow style, which is read when the name says so.
+local function decode(bytes, from)
+  local looks_json = bytes:find("^\239?\187?\191?%s*[{%[]") ~= nil
+  local value, err
+  if looks_json then
+    value, err = json.decode(bytes)
+    if value ~= nil or not from:find("%.ya?ml$") then
+      return value, err and err.message
+    end
+  end
+  return yaml.decode(bytes)
+end
+
+--- Parses a document, or a file that one refers to.
+---@param bytes string
+---@param from string  its path or URL, for the message
+---@return table? root
+---@return operations.Error? err
+function document.parse(bytes, from)
+  local root, message = decode(bytes, from)
+  if type(root) == "table" then
+    return root
+  end
+  return nil, errors.new("EXECUTION_ERROR", ("%s: %s"):format(from, message or "it holds no object"),
+    { kind = "parse", location = from })
+end
+
+--- The resource that a schema is: `file`, or its own when it has an `$id`.
+---@param node table
+---@param file operations.openapi.File
+---@return operations.openapi.File
+function Document:resource(node, file)
+  local id = node["$id"]
+  if type(id) ~= "string" or node == file.root then
+    return file
+  end
+  local where = location.resolve(file.location or "", (id:gsub("#$", "")))
+  local known = self.files[where]
+  return known and known.root == node and known or not known and self:add(node, where) or file
+end
+
+local function visit(source, node, file, pointer, depth)
+  local own = source:resource(node, file)
+  if own ~= file then
+    own.collected = true
+    file, pointer = own, own.prefix .. "#"
+  end
+  for _, keyword in ipairs({ "$anchor", "$dynamicAnchor" }) do
+    local name = node[keyword]
+    if type(name) == "string" then
+      file.anchors[name] = file.anchors[name] or { node = node, file = file, pointer = pointer }
+    end
+  end
+  for key, child in pairs(node) do
+    if type(child) == "table" and depth < limits.json_depth then
+      visit(source, child, file, pointer .. "/" .. json_pointer.escape(key), depth + 1)
+    end
+  end
+end
+
+-- Collects the `$id`s and anchors of every file that was read so far, each file once. Few documents' references need
+-- them.
+local function collect(source)
+  local new = {}
+  for _, file in pairs(source.files) do
+    if not file.collected then
+      new[#new + 1] = file
+    end
+  end
+  for _, file in ipairs(new) do
+    file.collected = true
+    local id = file.root["$id"]
+    if type(id) == "string" then
+      local where = location.resolve(file.location or "", id)
+      source.files[where] = source.files[where] or file
+    end
+    visit(source, file.root, file, file.prefix .. "#", 0)
+  end
+end
+
 local function read_file(self, where)
   local bytes, message = self.read(where)
   if not bytes then
     return nil, message
   end
-  local root, err = text.parse(bytes, where)
+  local root, err = document.parse(bytes, where)
   if not root then
     return nil, "cannot be read: " .. err.message
   end
@@ -76,7 +158,7 @@ end
 --- may name it a thousand times.
 local function load(self, where)
   if not self.files[where] and self.modern then
-    identifiers.collect(self)
+    collect(self)
   end
   if self.files[where] or self.missing[where] then
     return self.files[where], self.missing[where]
@@ -117,7 +199,7 @@ local function find(self, ref, file)
   if fragment == "" or fragment:sub(1, 1) == "/" then
     return descend(self, file, fragment)
   end
-  identifiers.collect(self)
+  collect(self)
   local place = file.anchors[fragment]
   return place, not place and "names an anchor that is not there" or nil
 end

@@ -1,11 +1,12 @@
---- How a value becomes the bytes of a body, by the kind of its media type.
+--- Which of several media types a body is sent as, and how a value becomes its bytes.
 local core = require("operations.core")
-local file_value = require("operations.openapi.file_value")
+local encoding = require("operations.openapi.encoding")
+local file = require("operations.openapi.file")
 local form = require("operations.openapi.form")
 local json = require("operations.base.json")
+local marked = require("operations.base.marked")
 local media = require("operations.openapi.media")
 local multipart = require("operations.openapi.multipart")
-local part = require("operations.openapi.part")
 
 local encoder = {}
 
@@ -37,7 +38,7 @@ function kinds.form(value, plan)
 end
 
 function kinds.multipart(value, plan)
-  local parts, message, path = part.value(plan.fields, value, plan)
+  local parts, message, path = multipart.parts(plan.fields, value, plan)
   if not parts then
     return nil, message, path
   end
@@ -73,7 +74,7 @@ end
 
 --- Text, bytes, XML: sent as they are given.
 function kinds.bytes(value, plan)
-  local content, message, path = file_value.content(value, plan.files)
+  local content, message, path = file.content(value, plan.files)
   if not content then
     return nil, message, path
   end
@@ -102,11 +103,68 @@ end
 --- Makes the bytes of a body.
 ---@param plan operations.openapi.BodyType
 ---@param value any
+---@param input_schema table  of the operation
 ---@return operations.openapi.Payload?
 ---@return string? message
 ---@return string? path  JSON Pointer into the value
-function encoder.encode(plan, value)
-  return kinds[plan.kind](value, plan)
+function encoder.encode(plan, value, input_schema)
+  -- an empty table is an array where the schema says so, else an object
+  return kinds[plan.kind](marked.value(value, input_schema.properties.body, input_schema), plan)
+end
+
+local function is_in_range(essence, range)
+  local prefix = range:match("^(.*)%*$")
+  return prefix == "*/" or prefix ~= nil and essence:sub(1, #prefix) == prefix
+end
+
+local function holds_file(made, value)
+  for name, field in pairs(made.kind == "multipart" and made.fields or {}) do
+    local item = encoding.may_be_file(field) and value[name] or nil
+    if file.is_file(item) or core.kind(item) == "array" and file.is_file(item[1]) then
+      return true
+    end
+  end
+  return false
+end
+
+-- The first type; the first one that carries the files of the value, if it holds any.
+local function fitting(plan, value)
+  if plan.types[2] and core.kind(value) == "object" then
+    for _, made in ipairs(plan.types) do
+      if holds_file(made, value) then
+        return made
+      end
+    end
+  end
+  return plan.types[1]
+end
+
+--- The type that a caller picked, or the one for the value.
+---@param plan operations.openapi.Body
+---@param value any
+---@param wanted? any
+---@return operations.openapi.BodyType?
+---@return string? message
+function encoder.pick(plan, value, wanted)
+  if wanted == nil then
+    return fitting(plan, value)
+  elseif type(wanted) ~= "string" or wanted:find("%c") then
+    return nil, "expected a media type"
+  end
+  local essence = media.essence(wanted)
+  for _, made in ipairs(plan.types) do
+    if made.name == wanted or made.essence == essence then
+      return made
+    end
+  end
+  for _, made in ipairs(plan.types) do
+    local kind = is_in_range(essence, made.essence) and encoder.kind(essence)
+    if kind then
+      return { kind = kind, essence = essence, content_type = wanted, fields = made.fields or {}, files = made.files,
+        positions = kind == "multipart" and { prefix = {}, items = {} } or nil }
+    end
+  end
+  return nil, ("%s is none of the operation's media types"):format(wanted)
 end
 
 return encoder

@@ -1,7 +1,6 @@
 --- Fields of a form: what the properties of a body become under its Encoding Objects (OpenAPI 3.2.0, 4.15), and the
 --- text of application/x-www-form-urlencoded. Pure: a value in, text out.
 local core = require("operations.core")
-local deep_object = require("operations.openapi.deep_object")
 local json = require("operations.base.json")
 local media = require("operations.openapi.media")
 local members = require("operations.base.members")
@@ -23,7 +22,7 @@ local is_compound = { array = true, object = true }
 -- By style: as a query parameter goes.
 local function style_pairs(field, name, value, encode)
   if field.style == "deepObject" and is_compound[core.kind(value)] then
-    return deep_object.pairs(name, value, encode, field.arrays)
+    return style.deep_pairs(name, value, encode, field.arrays)
   end
   local expression = style.expressions[field.style] or style.expressions.form
   return style.pairs(expression, style.name_encoder(encode)(name), value, field.explode, encode)

@@ -15,13 +15,55 @@
 ---   not offer it to others.
 local argument = require("operations.base.argument")
 local config = require("operations.openapi.config")
+local document = require("operations.openapi.document")
 local errors = require("operations.base.error")
+local limits = require("operations.base.limits")
 local loader = require("operations.openapi.loader")
 local location = require("operations.openapi.location")
-local text = require("operations.openapi.text")
+local response = require("operations.openapi.response")
+local url = require("operations.base.url")
 
 ---@class operations.from_openapi
 local from_openapi = {}
+
+-- The text of a file; or nil and a message.
+local function read_file(path)
+  local file, message = io.open(path, "rb")
+  if not file then
+    return nil, message
+  end
+  local bytes, reason = file:read("*a")
+  file:close()
+  return bytes, reason and ("%s: %s"):format(path, reason)
+end
+
+local function headers_for(address, base, options)
+  local headers, names = { Accept = "application/json, application/yaml;q=0.9, */*;q=0.5" }, {}
+  local own = base and url.parse(base)
+  if own and url.origin(own) == url.origin(url.parse(address)) then
+    for name, value in pairs(options.headers or {}) do
+      headers[name], names[#names + 1] = value, name
+    end
+  end
+  return headers, names
+end
+
+-- The text at an address, and the URL that gave it, after redirects; or nil and the error. `base` is the URL of the
+-- document, if it has one. Credentials are for the API, so they are not sent for its document; `config.headers` go to
+-- the document's own origin only.
+local function fetch(address, base, options)
+  local headers, names = headers_for(address, base, options)
+  local reply, err = options.http.request({
+    method = "GET", url = address, headers = headers, timeout = options.timeout, credentials = names,
+    max_body = limits.document, jar = options.jar, ca_file = options.ca_file, proxy = options.proxy,
+  })
+  if not reply then
+    return nil, err
+  elseif not response.is_success(reply.status) then
+    return nil, response.failure(reply)
+  end
+  return reply.body or "", reply.url or address
+end
 
 --- How the document's `$ref`s are read: URLs when `config.remote_refs` says so, files when the document is one.
 local function reader(options, base, read)
@@ -30,7 +72,7 @@ local function reader(options, base, read)
       if not options.remote_refs then
         return nil, ("refers to %s; config.remote_refs = true would fetch it"):format(where)
       end
-      local bytes, err = text.fetch(where, base, options)
+      local bytes, err = fetch(where, base, options)
       return bytes, not bytes and "cannot be read: " .. err.message or nil
     elseif not read or where:find("^%a[%w+.-]+:") then
       return nil, ("refers to %s; only files may refer to other files"):format(where)
@@ -59,15 +101,15 @@ end
 function from_openapi.file(path, options)
   argument.expect(path, "string", 1, "file")
   local checked = config.check(options)
-  local bytes, message = text.read(path)
+  local bytes, message = read_file(path)
   if not bytes then
     return nil, errors.new("EXECUTION_ERROR", message, { kind = "file", location = path })
   end
-  local root, err = text.parse(bytes, path)
+  local root, err = document.parse(bytes, path)
   if not root then
     return nil, err
   end
-  return loader.load(root, checked, path, reader(checked, nil, text.read))
+  return loader.load(root, checked, path, reader(checked, nil, read_file))
 end
 
 --- Fetches a document; relative server URLs are resolved against its URL, after redirects. What its `$ref`s name
@@ -81,11 +123,11 @@ function from_openapi.url(address, options)
     error("bad argument #1 to 'url' (an http or https URL expected)", 2)
   end
   local checked = config.check(options)
-  local bytes, where = text.fetch(address, address, checked)
+  local bytes, where = fetch(address, address, checked)
   if not bytes then
     return nil, where
   end
-  local root, err = text.parse(bytes, where)
+  local root, err = document.parse(bytes, where)
   if not root then
     return nil, err
   end

@@ -1,6 +1,5 @@
 --- What an operation takes: its parameters and its body, as one flat input object and as the plan of a request.
 local body = require("operations.openapi.body")
-local choice = require("operations.openapi.choice")
 local header_field = require("operations.net.http.header_field")
 local media = require("operations.openapi.media")
 local members = require("operations.base.members")
@@ -167,7 +166,7 @@ local function add_body(build, request_body, properties, direction, used)
   local schema = body.schema(build, request_body, direction, used)
   properties.body = request_body.description and describe(schema, request_body) or schema
   if request_body.key then
-    properties[request_body.key] = choice.schema(request_body)
+    properties[request_body.key] = body.type_schema(request_body)
   end
 end
 

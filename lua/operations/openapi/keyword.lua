@@ -1,7 +1,9 @@
---- What keywords of JSON Schema must hold. Documents get them wrong, and one wrong keyword must not cost the operation.
+--- The keywords of a schema object: what they must hold (documents get them wrong, and one wrong keyword must not cost
+--- the operation), those of OpenAPI 3.0 as 2020-12 has them, and properties that travel one way only.
 local core = require("operations.core")
 local marked = require("operations.base.marked")
-local schema = require("operations.schema")
+local members = require("operations.base.members")
+local schemas = require("operations.schema")
 
 local keyword = {}
 
@@ -128,12 +130,138 @@ function keyword.default_misfit(definition, way)
   for _, key in ipairs(own_keywords) do
     own[key] = definition[key]
   end
-  local compiled = schema.compile(own, { formats = way ~= "output" })
+  local compiled = schemas.compile(own, { formats = way ~= "output" })
   local ok, issues = true, nil
   if compiled then
     ok, issues = compiled:check(definition.default)
   end
   return not ok and issues[1].message or nil
+end
+
+-- OpenAPI 3.0's dialect as JSON Schema 2020-12: `nullable` (`x-nullable` in 2.0), boolean `exclusiveMinimum`.
+
+local function with_null(values)
+  local list = {}
+  for i, value in ipairs(values) do
+    if value == core.null or value == "null" then
+      return values
+    end
+    list[i] = value
+  end
+  return list
+end
+
+--- `nullable` beside `type` adds a type. Beside references and enums it is meant the same way, whatever later
+--- revisions of 3.0 say, and servers send null.
+local function allow_null(schema)
+  if schema.enum ~= nil and type(schema.enum) == "table" then
+    local enum = with_null(schema.enum)
+    if enum ~= schema.enum then
+      enum[#enum + 1] = core.null
+      schema.enum = enum
+    end
+  end
+  if type(schema.type) == "string" then
+    schema.type = { schema.type, "null" }
+  elseif schema.allOf or schema.anyOf or schema.oneOf then
+    local inner = {}
+    for _, key in ipairs({ "allOf", "anyOf", "oneOf", "not" }) do
+      inner[key], schema[key] = schema[key], nil
+    end
+    schema.anyOf = { { type = "null" }, inner }
+  end
+end
+
+local function exclusive(schema, flag, limit)
+  if schema[flag] == true then
+    schema[flag], schema[limit] = schema[limit], nil
+  elseif schema[flag] == false then
+    schema[flag] = nil
+  end
+end
+
+--- Does this schema hold anything that `convert` changes? Boolean bounds are wrong in later versions and meant alike.
+---@param schema table
+---@param old boolean  OpenAPI 3.0
+---@return boolean
+function keyword.is_old(schema, old)
+  return old and (schema.nullable ~= nil or schema["x-nullable"] ~= nil) or schema["$dynamicRef"] ~= nil
+    or type(schema.exclusiveMinimum) == "boolean"
+    or type(schema.exclusiveMaximum) == "boolean"
+end
+
+--- Changes one schema object (not those inside it) from 3.0's dialect to 2020-12.
+---@param schema table  a copy that may be changed
+---@param old boolean  OpenAPI 3.0: `nullable` means something
+function keyword.convert(schema, old)
+  if old then
+    if schema.nullable == true or schema["x-nullable"] == true then
+      allow_null(schema)
+    end
+    schema.nullable = nil
+  end
+  exclusive(schema, "exclusiveMinimum", "minimum")
+  exclusive(schema, "exclusiveMaximum", "maximum")
+  -- The schema stands alone: what a `$dynamicRef` could be redirected to is not there.
+  schema["$ref"], schema["$dynamicRef"] = schema["$ref"] or schema["$dynamicRef"], nil
+end
+
+---@alias operations.openapi.Direction
+---| "input"   # what is sent: without readOnly properties
+---| "patch"   # as input, and no `default`: what the caller leaves out must stay as it is
+---| "output"  # what comes back: without writeOnly properties
+
+local hidden_by = { input = "readOnly", patch = "readOnly", output = "writeOnly" }
+
+--- Is this property for the other direction only?
+local function is_hidden(source, property, file, flag)
+  for _ = 1, 8 do
+    if type(property) ~= "table" then
+      return false
+    elseif property[flag] == true then
+      return true
+    elseif type(property["$ref"]) ~= "string" then
+      return false
+    end
+    local place = source:lookup(property["$ref"], file)
+    if not place then
+      return false
+    end
+    property, file = place.node, place.file
+  end
+  return false
+end
+
+--- Which properties are for the other direction only.
+---@param source operations.openapi.Document
+---@param properties table  as the document has them
+---@param file operations.openapi.File  that holds them
+---@param way operations.openapi.Direction
+---@return table<string, boolean>? gone  nil when there are none
+function keyword.hidden(source, properties, file, way)
+  local gone
+  for key, property in pairs(properties) do
+    if is_hidden(source, property, file, hidden_by[way]) then
+      gone = gone or {}
+      gone[key] = true
+    end
+  end
+  return gone
+end
+
+--- Takes properties out of a schema, and out of what it requires.
+---@param schema table  a copy that may be changed
+---@param gone table<string, boolean>
+function keyword.remove(schema, gone)
+  schema.properties = members.copy(schema.properties)
+  for key in pairs(gone) do
+    schema.properties[key] = nil
+  end
+  local required = {}
+  for _, key in ipairs(type(schema.required) == "table" and schema.required or {}) do
+    required[#required + 1] = not gone[key] and key or nil
+  end
+  schema.required = #required > 0 and required or nil
 end
 
 return keyword

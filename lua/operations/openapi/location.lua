@@ -1,4 +1,5 @@
---- Where documents and servers are: telling URLs from paths, resolving relative ones, base URLs.
+--- Where documents and operations are: telling URLs from paths, resolving relative ones, base URLs, `servers`, and
+--- path templates (RFC 3986, 3.3).
 local url = require("operations.base.url")
 
 local location = {}
@@ -52,6 +53,179 @@ function location.base(text)
     return nil, "must not hold blanks or control characters"
   end
   return (text:match("^[^?#]*"):gsub("/+$", ""))
+end
+
+local function fill(template, variables, given)
+  return (template:gsub("{([^{}]*)}", function(name)
+    local variable = type(variables) == "table" and variables[name]
+    local value = given and given[name]
+    if value == nil and type(variable) == "table" then
+      value = variable.default
+    end
+    return value ~= nil and tostring(value) or nil
+  end))
+end
+
+local function resolved(text, from)
+  if text:find("[{}]") then
+    return nil, ("the server URL %q has a variable without a value; give config.server_variables or config.base_url")
+      :format(text)
+  elseif not location.is_url(text) and from and location.is_url(from) then
+    text = location.resolve(from, text)
+  end
+  local base, message = location.base(text)
+  return base, message and ("the server URL %q %s; give config.base_url"):format(text, message)
+end
+
+local function is_server(node)
+  return type(node) == "table" and type(node.url) == "string"
+end
+
+-- The server of a list that the configuration asks for: by its place, name, description or URL.
+local function pick(servers, wanted)
+  for i = 1, #servers do
+    local node = servers[i]
+    if is_server(node) and (i == wanted or node.name == wanted or node.description == wanted or node.url == wanted) then
+      return node
+    end
+  end
+end
+
+-- What a variable may be, as text for the message, when the value is none of it.
+local function allowed_instead(variable, value)
+  local allowed = type(variable) == "table" and type(variable.enum) == "table" and variable.enum or {}
+  local texts = {}
+  for i = 1, #allowed do
+    texts[i] = tostring(allowed[i])
+    if texts[i] == tostring(value) then
+      return nil
+    end
+  end
+  return #texts > 0 and table.concat(texts, ", ") or nil
+end
+
+local function wrong_value(node, given)
+  for name, value in pairs(given or {}) do
+    local allowed = type(node.variables) == "table" and allowed_instead(node.variables[name], value)
+    if allowed then
+      return ("the server variable %q must be one of %s; give config.server_variables or config.base_url"):format(
+        name, allowed)
+    end
+  end
+end
+
+--- The base URL of an operation. Levels are given from the inside out; the first that names a server counts, and of
+--- its servers the one that `options.server` asks for. An operation's or path's own servers may lack that one: theirs
+--- is the first then.
+---@param levels table[]  `servers` arrays: of the operation, its path item, the document
+---@param from? string  where the document came from; relative URLs are resolved against it
+---@param options { server: integer|string?, server_variables: table<string, string>? }
+---@return string? base
+---@return string? message
+function location.of_server(levels, from, options)
+  for i = 1, 3 do
+    local servers = type(levels[i]) == "table" and levels[i] or {}
+    local found = pick(servers, options.server or 1)
+    if not found and i < 3 then
+      found = pick(servers, 1)
+    elseif not found and #servers > 0 then
+      return nil, ("the document has no server %s; give config.base_url"):format(tostring(options.server or 1))
+    end
+    if found then
+      local message = wrong_value(found, options.server_variables)
+      if message then
+        return nil, message
+      end
+      return resolved(fill(found.url, found.variables, options.server_variables), from)
+    end
+  end
+  if from and location.is_url(from) then
+    return resolved("/", from)
+  end
+  return nil, "the document names no server; give config.base_url"
+end
+
+-- What a literal part of a path template may hold as it is (RFC 3986, 3.3, and existing triplets).
+local function literal(text)
+  return (text:gsub("[^A-Za-z0-9%-._~!$&'()*+,;=:@%%]", url.encode))
+end
+
+--- Splits a path template into segments of literal texts and names: { { "/users/" }, ... } as { text } or { name = }.
+---@param path string
+---@return table[][] segments
+---@return string[] names  in order; also a set
+---@return string? query  behind "?", without templates: parameters are written by themselves; no fragment
+function location.read_path(path)
+  local route, query = path:gsub("#.*$", ""):match("^([^?]*)%??(.*)$")
+  local segments, names = {}, {}
+  for segment in (route:gsub("^/", "") .. "/"):gmatch("([^/]*)/") do
+    local parts, position = {}, 1
+    while true do
+      local from, to, name = segment:find("{([^{}]*)}", position)
+      parts[#parts + 1] = literal(segment:sub(position, (from or 0) - 1))
+      if not from then
+        break
+      end
+      parts[#parts + 1] = { name = name }
+      if not names[name] then
+        names[name], names[#names + 1] = true, name
+      end
+      position = to + 1
+    end
+    segments[#segments + 1] = parts
+  end
+  local pairs_of_query = {}
+  for pair in query:gmatch("[^&]+") do
+    pairs_of_query[#pairs_of_query + 1] = not pair:find("{[^{}]*}") and pair or nil
+  end
+  return segments, names, pairs_of_query[1] and table.concat(pairs_of_query, "&")
+end
+
+--- A segment that is empty, "." or ".." (encoded, or before a ";", too) would be another path.
+local function is_escape(segment)
+  segment = segment:gsub("%%2[eE]", ".")
+  return segment == "" or segment:find("^%.%.?$") ~= nil or segment:find("^%.%.?;") ~= nil
+end
+
+local function has_slash(segment)
+  return segment:find("%%2[fF]") ~= nil or segment:find("%%5[cC]") ~= nil
+end
+
+local function segment_text(plan, parts, texts, keys)
+  local pieces, key = {}, nil
+  for i, part in ipairs(parts) do
+    if type(part) == "table" then
+      pieces[i], key = texts[part.name], keys[part.name]
+    else
+      pieces[i] = part
+    end
+  end
+  local text = table.concat(pieces)
+  if key and is_escape(text) then
+    return nil, key, "must not be empty, '.' or '..' in the path"
+  elseif key and plan.encoded_slashes == false and has_slash(text) then
+    return nil, key, "must not contain a slash or backslash"
+  end
+  return text
+end
+
+--- Fills a template in.
+---@param plan operations.openapi.Plan
+---@param texts table<string, string>  of the parameters, encoded, by name
+---@param keys table<string, string>   what the input calls them
+---@return string? path
+---@return string? key      whose value would be another path
+---@return string? message
+function location.fill_path(plan, texts, keys)
+  local list = {}
+  for i, parts in ipairs(plan.segments) do
+    local text, key, message = segment_text(plan, parts, texts, keys)
+    if not text then
+      return nil, key, message
+    end
+    list[i] = text
+  end
+  return "/" .. table.concat(list, "/")
 end
 
 return location

@@ -1,10 +1,177 @@
---- The bytes of a multipart body (RFC 2046, 5.1; RFC 7578; names as the HTML standard's 4.10.21.8 escapes them): one
---- string, or a source that is read while it is sent.
+--- Multipart bodies: the parts that a value becomes (OpenAPI 3.2.0, "Encoding multipart Media Types"; RFC 7578), and
+--- their bytes (RFC 2046, 5.1; names as the HTML standard's 4.10.21.8 escapes them): one string, or a source that is
+--- read while it is sent.
 local core = require("operations.core")
+local encoding = require("operations.openapi.encoding")
+local file = require("operations.openapi.file")
+local form = require("operations.openapi.form")
+local header_field = require("operations.net.http.header_field")
+local json = require("operations.base.json")
 local members = require("operations.base.members")
-local part = require("operations.openapi.part")
+local style = require("operations.openapi.style")
 
 local multipart = {}
+
+---@class operations.openapi.Part
+---@field name? string  of form-data
+---@field content operations.openapi.Content
+---@field content_type? string
+---@field headers? table<string, string>
+---@field is_file? boolean
+
+local function text_part(name, text, field)
+  return {
+    name = name, content = { text = text, size = #text }, headers = field.headers,
+    content_type = field.content_type or field.default_type,
+  }
+end
+
+local function file_part(name, value, field, options)
+  local content, message, path = file.content(value, options.files)
+  if not content then
+    return nil, message, path
+  end
+  return {
+    name = name, content = content, is_file = true, headers = members.merged(field.headers, content.headers),
+    content_type = content.content_type or field.content_type or field.default_type or "application/octet-stream",
+  }
+end
+
+local no_field = {}
+
+-- One part of a property that is sent by its media type.
+local function media_part(name, value, field, options)
+  if encoding.may_be_file(field) or field == no_field and file.is_file(value) then
+    return file_part(name, value, field, options)
+  end
+  local text, message = form.value_text(field, value)
+  if not text then
+    return nil, message, ""
+  end
+  local made = text_part(name, text, field)
+  if field == no_field and type(value) == "table" then
+    made.content_type = "application/json"
+  end
+  return made
+end
+
+local function style_parts(parts, name, value, field)
+  local list, message, path = form.pairs(field, name, value, style.plain)
+  if not list then
+    return message, path
+  end
+  for _, pair in ipairs(list) do
+    parts[#parts + 1] = text_part(pair[1], pair[2], { headers = field.headers })
+  end
+end
+
+-- An array is a part for each item (RFC 7578, 4.3); null is as if it were not there.
+local function add_property(parts, name, value, field, options)
+  if field.style and value ~= core.null then
+    return style_parts(parts, name, value, field)
+  end
+  local is_list = core.kind(value) == "array"
+  for i, item in ipairs(is_list and value or { value }) do
+    if item ~= core.null then
+      local made, message, path = media_part(name, item, field, options)
+      if not made then
+        return message, (is_list and "/" .. i - 1 or "") .. (path or "")
+      end
+      parts[#parts + 1] = made
+    end
+  end
+end
+
+local function check_text(text, what)
+  if text:find("%z") then
+    return what .. " must not hold NUL"
+  elseif not json.encode(text) then
+    return what .. " must be UTF-8"
+  end
+end
+
+local function check_headers(made, required)
+  for _, name in ipairs(required or {}) do
+    if not made.headers or made.headers[name] == nil then
+      return ("the part needs the header %s; give it with the file's headers"):format(name)
+    end
+  end
+  for name, value in pairs(made.headers or {}) do
+    if not header_field.is_token(name) then
+      return ("%q is no header name"):format(tostring(name))
+    elseif type(value) ~= "string" or value:find(header_field.control) then
+      return ("the header %s must be a string without control characters"):format(name)
+    end
+  end
+end
+
+local function check_part(made, field)
+  local filename = made.content.filename
+  return check_text(made.name or "", "the name") or filename and check_text(filename, "the file name")
+    or check_headers(made, field and field.required_headers)
+end
+
+-- Closes the files of parts that are not sent.
+local function close(parts)
+  for _, made in ipairs(parts) do
+    if made.content.close then
+      made.content.close()
+    end
+  end
+end
+
+local function failed(parts, message, path)
+  close(parts)
+  return nil, message, path
+end
+
+-- Parts without names, of the other multipart types.
+local function unnamed_parts(value, positions, options)
+  local parts = {}
+  for i, item in ipairs(value) do
+    local field = positions.prefix[i] or positions.items
+    local made, message, path = media_part(nil, item, next(field) and field or no_field, options)
+    if made then
+      parts[i] = made
+      message, path = check_part(made, field), ""
+    end
+    if message then
+      return failed(parts, message, "/" .. i - 1 .. (path or ""))
+    end
+  end
+  return parts
+end
+
+--- The parts of a value.
+---@param fields table<string, operations.openapi.PartField>
+---@param value any
+---@param options { files: boolean, positions: table? }  `positions`: of parts without names, where there may be such
+---@return operations.openapi.Part[]? parts
+---@return string? message
+---@return string? path  JSON Pointer into the value
+function multipart.parts(fields, value, options)
+  local kind = core.kind(value)
+  if kind == "array" and options.positions then
+    return unnamed_parts(value, options.positions, options)
+  elseif kind ~= "object" then
+    return nil, "expected an object, each of its properties being a part", ""
+  end
+  local parts = {}
+  for _, name in ipairs(members.names(value)) do
+    local first, field = #parts + 1, fields[name] or no_field
+    local message, path = add_property(parts, name, value[name], field, options)
+    for i = first, message and 0 or #parts do
+      message, path = check_part(parts[i], field), ""
+      if message then
+        break
+      end
+    end
+    if message then
+      return failed(parts, message, "/" .. name .. (path or ""))
+    end
+  end
+  return parts
+end
 
 local escapes = { ['"'] = "%22", ["\r"] = "%0D", ["\n"] = "%0A" }
 
@@ -96,7 +263,7 @@ local function reader_of(segments, parts)
     return nil
   end
   function reader.close()
-    part.close(parts)
+    close(parts)
   end
   return reader
 end

@@ -1,13 +1,15 @@
 --- One operation of a document: a path item and a method in, one definition out (two, when it answers with a value
 --- or with a stream).
 local config = require("operations.openapi.config")
+local credential = require("operations.openapi.credential")
 local inputs = require("operations.openapi.inputs")
+local location = require("operations.openapi.location")
+local members = require("operations.base.members")
 local name = require("operations.openapi.name")
 local outputs = require("operations.openapi.outputs")
 local pages = require("operations.openapi.pages")
-local plan = require("operations.openapi.plan")
+local security = require("operations.openapi.security")
 local stream = require("operations.openapi.stream")
-local template = require("operations.openapi.template")
 
 local operation = {}
 
@@ -68,13 +70,76 @@ local function new_build(shared, place, info)
   }, { __index = shared })
 end
 
+-- The keys that an input may have.
+local function keys_of(input)
+  local keys = { body = input.body and true or nil }
+  if input.body and input.body.key then
+    keys[input.body.key] = true
+  end
+  for _, param in ipairs(input.parameters) do
+    keys[param.key] = true
+  end
+  return keys
+end
+
+local function base_of(build, item, place)
+  local options = build.config
+  if options.base_url then
+    return options.base_url
+  end
+  return location.of_server({ place.node.servers, item.node.servers, build.source.file.root.servers },
+    build.source.file.location, options)
+end
+
+local function document_url(build)
+  local from = build.source.file.location
+  return from and location.is_url(from) and from or nil
+end
+
+--- What the requests of an operation have in common: decided once, used by every call.
+---@return operations.openapi.Plan
+local function new_plan(build, item, place, info, input, output)
+  local options = build.config
+  local base, base_error = base_of(build, item, place)
+  if not base then
+    build.report(place.pointer, base_error)
+  end
+  local requirements = place.node.security
+  if requirements == nil then
+    requirements = build.source.file.root.security
+  end
+  local steps = security.plan(requirements, build.schemes, {
+    auth = options.auth, http = options.http, ca_file = options.ca_file, proxy = options.proxy,
+    location = document_url(build) or base,
+  })
+  local bound_headers, bound_query = credential.bound(steps, options.headers)
+  return {
+    method = info.method, base = base, base_error = base_error,
+    segments = build.segments, query = build.query, parameters = input.parameters, keys = keys_of(input),
+    body = input.body, input_schema = input.schema, headers = options.headers, redirects = output.redirects,
+    security = steps, bound_headers = bound_headers, bound_query = bound_query,
+    configured = credential.configured(options.headers),
+    timeout = options.timeout, max_body = options.max_body, max_event = options.max_event, http = options.http,
+    idle_timeout = options.idle_timeout, reconnect = options.reconnect, done = options.done, retry = options.retry,
+    next_page = options.next_page, links = pages.read_links(build, place, info.operationId, input.parameters),
+    jar = options.jar, ca_file = options.ca_file, proxy = options.proxy, encoded_slashes = options.encoded_slashes,
+  }
+end
+
+-- A copy of a plan that asks for these media types; of streams `is_json` says whether events are JSON.
+local function accepting(base, accept, is_json)
+  local copy = members.copy(base)
+  copy.accept, copy.json = accept, is_json
+  return copy
+end
+
 --- Reads everything that a call needs: what the operation takes, what it answers, how its request is made.
 local function read(shared, item, place, info)
   local build = new_build(shared, place, info)
   build.converter = shared.converter:reporting(build.report)
-  build.segments, build.template_names, build.query = template.read(info.path)
+  build.segments, build.template_names, build.query = location.read_path(info.path)
   local input, output = inputs.read(build, item, place, info.method), outputs.read(build, place)
-  return { input = input, output = output, plan = plan.new(build, item, place, info, input, output) }
+  return { input = input, output = output, plan = new_plan(build, item, place, info, input, output) }
 end
 
 --- What is to be reported of an error that reading a place raised.
@@ -122,7 +187,7 @@ local function finish(definition, build, parts, answer, new_handler)
     if not handler then
       local all = parts()
       local output = all.output[answer]
-      handler = new_handler(plan.accepting(all.plan, output.accept, output.json))
+      handler = new_handler(accepting(all.plan, output.accept, output.json))
     end
     return handler(input, context)
   end

@@ -1,7 +1,6 @@
 --- How one parameter goes on the wire: OpenAPI's `style` x `explode` x location (3.0.4, 3.1.1, 3.2.0: "Style
 --- Values"). Pure: a value in, text out.
 local core = require("operations.core")
-local deep_object = require("operations.openapi.deep_object")
 local form = require("operations.openapi.form")
 local header_field = require("operations.net.http.header_field")
 local json = require("operations.base.json")
@@ -135,7 +134,7 @@ local function serialize(param, value, encode)
   if param.media then
     return content_text(param, value, encode)
   elseif param.style == "deepObject" and not is_scalar[core.kind(value)] then
-    local list, message, path = deep_object.pairs(param.name, value, encode, param.arrays)
+    local list, message, path = style.deep_pairs(param.name, value, encode, param.arrays)
     return list and joined(list), message, path
   end
   local wanted = param.location == "cookie" and "cookie" or param.style

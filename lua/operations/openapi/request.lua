@@ -1,14 +1,13 @@
 --- Makes request messages: an operation's plan and an input in, `{ method, url, headers, body }` out. No I/O, but that
 --- files to be sent are opened.
 local core = require("operations.core")
-local body = require("operations.openapi.body")
-local choice = require("operations.openapi.choice")
+local encoder = require("operations.openapi.encoder")
 local errors = require("operations.base.error")
 local json_pointer = require("operations.base.json_pointer")
 local limits = require("operations.base.limits")
+local location = require("operations.openapi.location")
 local parameter = require("operations.openapi.parameter")
 local style = require("operations.openapi.style")
-local template = require("operations.openapi.template")
 local url = require("operations.base.url")
 
 local request = {}
@@ -130,11 +129,11 @@ local function encode_body(plan, input, parts)
     return nil, plan.body.required and invalid("/body", "required", "is required") or nil
   end
   local key = plan.body.key
-  local kind, unknown = choice.pick(plan.body, input.body, key and input[key])
+  local kind, unknown = encoder.pick(plan.body, input.body, key and input[key])
   if not kind then
     return nil, invalid(pointer(key), "contentType", unknown)
   end
-  local payload, message, path = body.encode(kind, input.body, plan.input_schema)
+  local payload, message, path = encoder.encode(kind, input.body, plan.input_schema)
   if not payload then
     return nil, invalid("/body" .. (path or ""), "serialization", message)
   end
@@ -143,7 +142,7 @@ local function encode_body(plan, input, parts)
 end
 
 local function url_of(plan, parts)
-  local path, key, message = template.fill(plan, parts.path, parts.keys)
+  local path, key, message = location.fill_path(plan, parts.path, parts.keys)
   if not path then
     return nil, invalid(pointer(key), "path", message)
   end

@@ -1,14 +1,10 @@
 --- The schemas of a document as JSON Schema 2020-12 that stands alone: every `$ref` points into the schema's own
 --- `$defs`, which hold what it uses and no more. Components are converted once, on first use, and shared.
 local core = require("operations.core")
-local definitions = require("operations.openapi.definitions")
-local dialect = require("operations.openapi.dialect")
-local direction = require("operations.openapi.direction")
 local discriminator = require("operations.openapi.discriminator")
-local identifiers = require("operations.openapi.identifiers")
 local keyword = require("operations.openapi.keyword")
 local members = require("operations.base.members")
-local name = require("operations.openapi.name")
+local naming = require("operations.openapi.name")
 
 local schema = {}
 
@@ -30,7 +26,7 @@ function schema.converter(source, report)
     report = report,
     old = version:find("^3%.0") ~= nil,
     names = {}, -- pointer -> name in $defs
-    next_name = name.counter(),
+    next_name = naming.counter(),
     entries = { input = {}, patch = {}, output = {} }, -- by pointer
     unions = { input = {}, patch = {}, output = {} }, -- of definitions, by names
   }, Converter)
@@ -49,7 +45,7 @@ end
 function Converter:name(pointer)
   local given = self.names[pointer]
   if not given then
-    given = self.next_name(name.of_schema(pointer))
+    given = self.next_name(naming.of_schema(pointer))
     self.names[pointer] = given
   end
   return given
@@ -161,9 +157,9 @@ function Converter:members(original, state)
   local node = discriminator.apply(self.source, original, state.file)
   local copy = node ~= original and node or nil
   local source = node
-  if dialect.is_old(node, self.old) then
+  if keyword.is_old(node, self.old) then
     copy = members.copy(node)
-    dialect.convert(copy, self.old)
+    keyword.convert(copy, self.old)
     source = members.copy(copy)
   end
   for key, value in pairs(source) do
@@ -174,10 +170,10 @@ function Converter:members(original, state)
     end
   end
   local properties = (copy or node).properties
-  local gone = properties and direction.gone(self.source, node.properties, state.file, state.way)
+  local gone = properties and keyword.hidden(self.source, node.properties, state.file, state.way)
   if gone then
     copy = copy or members.copy(node)
-    direction.remove(copy, gone)
+    keyword.remove(copy, gone)
   end
   return self:with_default(copy or node, state)
 end
@@ -199,7 +195,7 @@ function Converter:walk(node, state)
   end
   local file = state.file
   if self.source.modern then
-    state.file = identifiers.resource(self.source, node, file)
+    state.file = self.source:resource(node, file)
   end
   local new = self:members(node, state)
   state.depth, state.file = state.depth - 1, file
@@ -249,13 +245,82 @@ function Converter:whole(place, way)
   return self:complete(self:convert(place, way, used), used, way)
 end
 
+-- What converted schemas need in their `$defs`. Schemas that refer to each other in circles need the same: they share
+-- one table, or a document of a thousand of them would have a million entries.
+
+local function merge(into, from)
+  for name, definition in pairs(from) do
+    into[name] = definition
+  end
+end
+
+--- What the schema at a place needs, itself among it, by name.
+local function closure(converter, place, way)
+  local start, own = converter:entry(place, way), converter:name(place.pointer)
+  local found, stack = {}, { place }
+  while not start.closure and #stack > 0 do
+    local current = table.remove(stack)
+    local key, entry = converter:name(current.pointer), converter:entry(current, way)
+    if entry.closure and entry.closure[own] ~= nil then
+      start.closure = entry.closure -- each needs the other, so both need the same
+    elseif entry.closure then
+      merge(found, entry.closure)
+    elseif found[key] == nil then
+      found[key] = entry.schema
+      for _, used in pairs(entry.used) do
+        stack[#stack + 1] = used
+      end
+    end
+  end
+  start.closure = start.closure or found
+  return start.closure
+end
+
+local function covers(found, names)
+  for _, name in ipairs(names) do
+    if found[name] == nil then
+      return false
+    end
+  end
+  return true
+end
+
+local function union(converter, used, way, names)
+  local all = {}
+  for _, place in pairs(used) do
+    local found = closure(converter, place, way)
+    if covers(found, names) then
+      return found
+    end
+    merge(all, found)
+  end
+  return all
+end
+
+-- The definitions of everything in `used`; nil when that is empty. They must not be changed: others share them.
+local function definitions_of(converter, used, way)
+  local names = {}
+  for pointer in pairs(used) do
+    names[#names + 1] = converter:name(pointer)
+  end
+  if #names == 0 then
+    return nil
+  end
+  table.sort(names)
+  local key, known = table.concat(names, " "), converter.unions[way]
+  if not known[key] then
+    known[key] = union(converter, used, way, names)
+  end
+  return known[key]
+end
+
 --- A copy of `body` with the definitions that it uses.
 ---@param body table|boolean
 ---@param used table<string, operations.openapi.Place>
 ---@param way operations.openapi.Direction
 ---@return table|boolean
 function Converter:complete(body, used, way)
-  local defs = type(body) == "table" and definitions.of(self, used, way)
+  local defs = type(body) == "table" and definitions_of(self, used, way)
   if not defs then
     return body
   end

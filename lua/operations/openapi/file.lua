@@ -1,0 +1,305 @@
+--- Files in request bodies: one as a caller gives it for a binary property or body (text itself, or where it is to be
+--- read from), and the JSON Schema of a body whose properties may be files.
+local core = require("operations.core")
+local encoding = require("operations.openapi.encoding")
+local keyword = require("operations.openapi.keyword")
+local members = require("operations.base.members")
+
+local file = {}
+
+---@class operations.openapi.FileValue  one of path, data, reader
+---@field path? string      of a file
+---@field data? string      its bytes
+---@field reader? fun(): string?|{ read: function }  called for the next piece until nil; gone after one request
+---@field size? integer     bytes that the reader will give; without it the body goes in chunks
+---@field filename? string  default: of a path its last part, else "blob", as browsers say
+---@field contentType? string
+---@field headers? table<string, string>  of the part
+
+---@class operations.openapi.Content  what is sent
+---@field text? string      the bytes, or
+---@field read? fun(): string?, string?  the next piece; nil at the end, or nil and what went wrong
+---@field close? fun()      where there is `read`
+---@field once? boolean     it can be read but once
+---@field size? integer     nil when nobody knows
+---@field filename? string
+---@field content_type? string
+---@field headers? table<string, string>
+
+local PIECE = 65536
+
+local fields = {
+  path = "string", data = "string", size = "number", filename = "string", contentType = "string", headers = "table",
+}
+
+local readers = { ["function"] = true, table = true, userdata = true }
+
+-- What says it all: `reader` is missing because no schema knows functions.
+local known_properties = {
+  path = { type = "string", description = "The file to send." },
+  data = { type = "string", description = "The bytes to send." },
+  size = { type = "integer", minimum = 0 },
+  filename = { type = "string" },
+  contentType = { type = "string" },
+  headers = { type = "object", additionalProperties = { type = "string" } },
+}
+
+local function without_path()
+  local copy = {}
+  for name, schema in pairs(known_properties) do
+    copy[name] = name ~= "path" and schema or nil
+  end
+  return copy
+end
+
+local function schema_of(known)
+  return {
+    description = "A file: its bytes, or where they are.",
+    anyOf = { { type = "string" }, { type = "object", properties = known } },
+  }
+end
+
+local with_path, pathless = schema_of(known_properties), schema_of(without_path())
+
+--- The JSON Schema of a file: without `path` for operations that strangers may call.
+---@param build table
+---@return table
+function file.schema(build)
+  return build.files_allowed and with_path or pathless
+end
+
+--- Does a value look like a file? Asked where the document says nothing about it.
+---@param value any
+---@return boolean
+function file.is_file(value)
+  if core.kind(value) ~= "object" or value.path == nil and value.data == nil and value.reader == nil then
+    return false
+  end
+  for name in pairs(value) do
+    if not fields[name] and name ~= "reader" then
+      return false
+    end
+  end
+  return true
+end
+
+local function problem_of(value, allow_path)
+  local sources = 0
+  for name, item in pairs(value) do
+    local expected = fields[name]
+    if name == "reader" and not readers[type(item)] then
+      return "expected a function or an object with a method read", "/reader"
+    elseif name ~= "reader" and type(item) ~= expected then
+      return expected and "expected a " .. expected or "a file has no such member", "/" .. tostring(name)
+    end
+    sources = sources + ((name == "path" or name == "data" or name == "reader") and 1 or 0)
+  end
+  if sources ~= 1 then
+    return "expected one of path, data and reader", ""
+  elseif value.path and not allow_path then
+    return "files of this machine are not sent on behalf of others; config.files allows it", "/path"
+  elseif value.contentType and not value.contentType:find("^[%w!#$&^_.+-]+/[%w!#$&^_.+-]+[\32-\126]*$") then
+    return "is no media type", "/contentType"
+  end
+end
+
+local function read_path(content, path)
+  local handle, message = io.open(path, "rb")
+  if not handle then
+    return "cannot be read: " .. message
+  end
+  local size = handle:seek("end")
+  -- what says that it is empty, and is not, is made up as it is read: /proc, devices
+  if not size or size < 0 or size >= 2 ^ 53 or not handle:seek("set") or size == 0 and handle:read(1) then
+    handle:close()
+    return "cannot be read: it is no regular file"
+  end
+  local left = size
+  content.size, content.close = size, function()
+    if io.type(handle) == "file" then
+      handle:close()
+    end
+  end
+  function content.read()
+    local piece = left > 0 and handle:read(math.min(PIECE, left)) or nil
+    left = left - (piece and #piece or 0)
+    if not piece then
+      content.close()
+      return nil, left > 0 and path .. " became shorter while it was sent" or nil
+    end
+    return piece
+  end
+end
+
+local function read_source(content, reader)
+  local is_object = type(reader) ~= "function"
+  local left = content.size
+  content.once = true
+  function content.close() end
+  function content.read()
+    local piece, err
+    if is_object then
+      piece, err = reader:read(PIECE)
+    else
+      piece, err = reader()
+    end
+    left = left and left - (type(piece) == "string" and #piece or 0)
+    if left and (left < 0 or left > 0 and piece == nil and err == nil) then
+      return nil, "the reader did not give as many bytes as its size says"
+    end
+    return piece, err
+  end
+end
+
+--- Makes what is sent of a file.
+---@param value string|operations.openapi.FileValue
+---@param allow_path boolean
+---@return operations.openapi.Content?
+---@return string? message
+---@return string? path  JSON Pointer into the value
+function file.content(value, allow_path)
+  if type(value) == "string" then
+    return { text = value, size = #value }
+  elseif core.kind(value) ~= "object" then
+    return nil, "expected a string, or a file: one of path, data and reader", ""
+  end
+  local message, path = problem_of(value, allow_path)
+  if message then
+    return nil, message, path
+  end
+  local content = {
+    text = value.data, size = value.data and #value.data or value.size, filename = value.filename,
+    content_type = value.contentType, headers = value.headers,
+  }
+  if value.path then
+    content.filename = value.filename or value.path:match("[^/]*$")
+    message = read_path(content, value.path)
+  elseif value.reader then
+    read_source(content, value.reader)
+  end
+  if message then
+    return nil, message, "/path"
+  end
+  return content
+end
+
+-- So many schemas that a body is combined of take files; of circles and of masses the rest is converted as it is.
+local MAX_INLINED = 64
+
+local combinators = { "allOf", "anyOf", "oneOf" }
+
+local function copy_limits(node, copy)
+  for _, key in ipairs({ "minItems", "maxItems" }) do
+    copy[key] = not keyword.expected(key, node[key]) and node[key] or nil
+  end
+  copy.description = type(node.description) == "string" and node.description or nil
+end
+
+-- The schema of one property, in which a file may be given as such.
+local function property_schema(build, place, field, way, used)
+  local schema = build.converter:convert(place, way, used)
+  if not encoding.may_be_file(field) then
+    return schema
+  end
+  local one = file.schema(build)
+  if not field.is_array then
+    return one
+  end
+  local target = build.source:follow(place)
+  local copy = { type = "array", items = one }
+  copy_limits(target and target.node or {}, copy)
+  return copy
+end
+
+local object_schema
+
+-- `work` is what `object_schema` and its branches share: what they are made for, and how many there are.
+local function branches_of(work, target, key)
+  local list = {}
+  for i, branch in ipairs(target.node[key]) do
+    local pointer = target.pointer .. "/" .. key .. "/" .. i - 1
+    list[i] = object_schema(work, { node = branch, file = target.file, pointer = pointer })
+  end
+  return list
+end
+
+-- A schema without its properties, which are not to be converted as they are.
+local function converted(work, target)
+  local rest, branches = members.copy(target.node), {}
+  if core.kind(rest.properties) == "object" then
+    rest.properties = nil -- what is none is the converter's to report
+  end
+  for _, key in ipairs(combinators) do
+    if type(rest[key]) == "table" then
+      branches[key], rest[key] = branches_of(work, target, key), nil
+    end
+  end
+  local schema = members.copy(work.build.converter:convert(
+    { node = rest, file = target.file, pointer = target.pointer }, work.way, work.used))
+  for key, list in pairs(branches) do
+    schema[key] = list
+  end
+  return schema
+end
+
+local function add_properties(work, target, schema)
+  local properties = target.node.properties
+  schema.properties = {}
+  for name, node in pairs(properties) do
+    local property = { node = node, file = target.file, pointer = target.pointer .. "/properties/" .. name }
+    schema.properties[name] = property_schema(work.build, property, work.fields[name], work.way, work.used)
+  end
+  local gone = keyword.hidden(work.build.source, properties, target.file, work.way)
+  if gone then
+    keyword.remove(schema, gone)
+  end
+end
+
+function object_schema(work, place)
+  local target = work.build.source:follow(place)
+  work.count = work.count + 1
+  if not target or core.kind(target.node) ~= "object" or work.count > MAX_INLINED then
+    return work.build.converter:convert(place, work.way, work.used)
+  end
+  local schema = converted(work, target)
+  if core.kind(target.node.properties) == "object" then
+    add_properties(work, target, schema)
+  end
+  return schema
+end
+
+-- An array whose items are parts: each may be a file.
+local function array_schema(build, target, positions, way, used)
+  local function item(key, field, node)
+    return property_schema(build, { node = node, file = target.file, pointer = target.pointer .. "/" .. key },
+      field, way, used)
+  end
+  local node = target.node
+  local schema = { type = "array" }
+  copy_limits(node, schema)
+  if node.items ~= nil then
+    schema.items = item("items", positions.items, node.items)
+  end
+  for i, prefix in ipairs(type(node.prefixItems) == "table" and node.prefixItems or {}) do
+    schema.prefixItems = schema.prefixItems or {}
+    schema.prefixItems[i] = item("prefixItems/" .. i - 1, positions.prefix[i], prefix)
+  end
+  return schema
+end
+
+--- The JSON Schema of a multipart body whose parts may be files.
+---@param build table
+---@param place operations.openapi.Place  of the body's schema
+---@param made operations.openapi.BodyType
+---@param way operations.openapi.Direction
+---@param used table<string, operations.openapi.Place>
+---@return table|boolean
+function file.body_schema(build, place, made, way, used)
+  local target = build.source:follow(place)
+  if made.positions and target and target.node.type == "array" then
+    return array_schema(build, target, made.positions, way, used)
+  end
+  return object_schema({ build = build, fields = made.fields, way = way, used = used, count = 0 }, place)
+end
+
+return file
