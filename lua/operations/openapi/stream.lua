@@ -1,5 +1,6 @@
 --- Handlers of streams: opens the connection, has its body read, opens it again (WHATWG HTML, 9.2.3) where that was
 --- asked for.
+local backoff = require("operations.base.backoff")
 local call = require("operations.openapi.call")
 local core = require("operations.core")
 local credential = require("operations.openapi.credential")
@@ -195,9 +196,8 @@ function stream.delay(policy, connection, failures, err)
   if failures > policy.attempts or not may_heal(err) then
     return nil
   end
-  local doubled = (connection.wait or policy.delay) * 2 ^ math.min(math.max(failures - 1, 0), 50)
-  local delay = math.max(math.min(doubled, policy.max_delay), asked_for(connection, err))
-  return delay * (1 + policy.jitter * math.random())
+  local delay = backoff.delay(connection.wait or policy.delay, failures, policy.max_delay)
+  return backoff.spread(math.max(delay, asked_for(connection, err)), policy.jitter)
 end
 
 -- Opens the stream until it is over; nil, or what ended it.

@@ -110,15 +110,14 @@ describe("a retry", function()
   end)
 
   it("backs off by doubling, up to the cap, less what chance takes", function()
-    local policy = retry.policy({ delay = 100, max_delay = 500, jitter = 0 })
-    assert.same({ 100, 200, 400, 500, 500 }, {
-      retry.backoff(policy, 1), retry.backoff(policy, 2), retry.backoff(policy, 3), retry.backoff(policy, 4),
-      retry.backoff(policy, 1000),
-    })
+    local policy = retry.policy({ delay = 100, max_delay = 500, jitter = 0, attempts = 6 })
+    local function delay(tries)
+      return retry.delay(policy, tries, nil, { details = { kind = "reset" } })
+    end
+    assert.same({ 100, 200, 400, 500, 500 }, { delay(1), delay(2), delay(3), delay(4), delay(5) })
     policy.jitter = 0.5
     for _ = 1, 100 do
-      local delay = retry.backoff(policy, 1)
-      assert.is_true(delay > 49 and delay <= 100)
+      assert.is_true(delay(1) > 49 and delay(1) <= 100)
     end
   end)
 end)

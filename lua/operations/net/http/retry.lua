@@ -1,4 +1,5 @@
 --- Which exchanges are worth another try, and when. No I/O.
+local backoff = require("operations.base.backoff")
 local core = require("operations.core")
 local header_field = require("operations.net.http.header_field")
 local members = require("operations.base.members")
@@ -73,14 +74,8 @@ function retry.after(headers)
   return at and math.max(at - core.now(), 0)
 end
 
---- Back-off: doubles with every try, up to the cap; chance takes up to `jitter` of it away, so that clients that
---- failed together do not come back together.
----@param policy operations.RetryPolicy
----@param tries integer  so far
----@return number ms
-function retry.backoff(policy, tries)
-  local delay = math.min(policy.delay * 2 ^ math.min(tries - 1, 50), policy.max_delay)
-  return delay * (1 - policy.jitter * math.random())
+local function delay_of(policy, tries)
+  return backoff.spread(backoff.delay(policy.delay, tries, policy.max_delay), -policy.jitter)
 end
 
 --- When to try again, or nil when that makes no sense.
@@ -93,13 +88,13 @@ function retry.delay(policy, tries, answer, err)
   if tries >= policy.attempts then
     return nil
   elseif not answer then
-    return err and retry.passing[err.details and err.details.kind] and retry.backoff(policy, tries) or nil
+    return err and retry.passing[err.details and err.details.kind] and delay_of(policy, tries) or nil
   elseif not policy.statuses[answer.status] then
     return nil
   end
   local asked = retry.after(answer.headers)
   if not asked then
-    return retry.backoff(policy, tries)
+    return delay_of(policy, tries)
   end
   return asked <= policy.max_delay and asked + policy.jitter * math.random() * math.min(policy.delay, 1000) or nil
 end
