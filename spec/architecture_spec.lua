@@ -65,26 +65,30 @@ local function build_directory()
   return package.cpath:match("([^;]*build/[^/;]+)/%?%.so")
 end
 
--- What each object of the build needs of others: "schema/check/ops" -> list of such names.
+-- What each object of the build needs of others: "schema/check/ops" -> list of such names; and which object defines
+-- each exported symbol that no object needs.
 local function symbol_graph()
-  local defined, needed, graph = {}, {}, {}
-  for _, path in ipairs(sources.list("src", ".c")) do
+  local defined, needed, graph, unused, objects = {}, {}, {}, {}, {}
+  for i, path in ipairs(sources.list("src", ".c")) do
     local name = path:match("^src/(.*)%.c$")
     needed[name], graph[name] = {}, {}
-    for kind, symbol in run("nm " .. build_directory() .. "/" .. name .. ".o"):gmatch("(%a) ([%w_]+)\n") do
-      if kind:find("[TDRBC]") then
-        defined[symbol] = name
-      elseif kind == "U" then
-        table.insert(needed[name], symbol)
-      end
+    objects[i] = name .. ".o"
+  end
+  local listing = run("cd " .. build_directory() .. " && nm -A " .. table.concat(objects, " "))
+  for name, kind, symbol in listing:gmatch("([^\n]*)%.o:[%x ]* (%a) ([%w_]+)\n") do
+    if kind:find("[TDRBC]") then
+      defined[symbol], unused[symbol] = name, name
+    elseif kind == "U" then
+      table.insert(needed[name], symbol)
     end
   end
   for name, symbols in pairs(needed) do
     for _, symbol in ipairs(symbols) do
       table.insert(graph[name], defined[symbol])
+      unused[symbol] = nil
     end
   end
-  return graph
+  return graph, unused
 end
 
 -- The files that a header's line "Machine: check.c ops.c" makes one: each name -> that of the machine.
@@ -311,7 +315,7 @@ describe("the architecture", function()
 
   it("has no symbol that is used against the arrows, and no cycle but within a machine", function()
     local machine_of, joined, wrong = machines(), {}, {}
-    for name, others in pairs(symbol_graph()) do
+    for name, others in pairs((symbol_graph())) do
       local from = room_of("src/" .. name .. ".c", "src/", c_rooms)
       local node = machine_of[name] or name
       joined[node] = joined[node] or {}
@@ -326,6 +330,16 @@ describe("the architecture", function()
     end
     assert.same({}, wrong)
     assert.is_nil(find_cycle(joined))
+  end)
+
+  it("exports no symbol that its own file alone uses", function()
+    local wrong = {}
+    for symbol, name in pairs(select(2, symbol_graph())) do
+      if not symbol:find("^luaopen_") and symbol ~= "cast_gather" then
+        wrong[#wrong + 1] = name .. ".c exports " .. symbol
+      end
+    end
+    assert.same({}, wrong)
   end)
 
   it("keeps lua.h out of pure C files, also through headers", function()

@@ -19,10 +19,6 @@ bool schema_valid(lua_State *L, int schema, int value);
 ** empty when the value conforms. */
 void schema_push_issues(lua_State *L, int schema, int value);
 
-/* Pushes "/title: expected string, got integer (and 2 more)" for an array of
-** issues that is not empty. */
-void schema_push_summary(lua_State *L, int issues);
-
 /* Pushes the value itself, or a copy with defaults filled in, copied only
 ** where something was filled in.  Never converts.  False, and an array with one
 ** issue pushed in its place, when a limit was reached. */

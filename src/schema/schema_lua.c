@@ -43,7 +43,9 @@ void schema_push_issues(lua_State *L, int schema, int value) {
   lua_settop(L, list.issues);
 }
 
-void schema_push_summary(lua_State *L, int issues) {
+/* Pushes "/title: expected string, got integer (and 2 more)" for an array of
+** issues that is not empty. */
+static void push_summary(lua_State *L, int issues) {
   int top;
   size_t n;
   issues = ops_absindex(L, issues);
@@ -134,7 +136,7 @@ static void read_options(lua_State *L, schema_Schema *s, tree_Tree *t) {
 
 /* Pushes nil and the error of the array of issues at `issues`. */
 static int push_error(lua_State *L, int issues) {
-  schema_push_summary(L, issues);
+  push_summary(L, issues);
   lua_pushnil(L);
   core_push_error(L, "VALIDATION_ERROR", lua_tostring(L, -2), issues);
   return 2;

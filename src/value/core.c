@@ -45,10 +45,6 @@ void core_push_object_mt(lua_State *L) {
   ops_rawgetp(L, LUA_REGISTRYINDEX, core_key(core_state(L), KEY_OBJECT_MT));
 }
 
-void core_push_error_mt(lua_State *L) {
-  ops_rawgetp(L, LUA_REGISTRYINDEX, core_key(core_state(L), KEY_ERROR_MT));
-}
-
 void core_push_error(lua_State *L, const char *code, const char *message,
                      int details) {
   if (details != 0) details = ops_absindex(L, details);
@@ -61,7 +57,7 @@ void core_push_error(lua_State *L, const char *code, const char *message,
     lua_pushvalue(L, details);
     lua_setfield(L, -2, "details");
   }
-  core_push_error_mt(L);
+  ops_rawgetp(L, LUA_REGISTRYINDEX, core_key(core_state(L), KEY_ERROR_MT));
   lua_setmetatable(L, -2);
 }
 

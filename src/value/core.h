@@ -39,10 +39,9 @@ void core_setfuncs(lua_State *L, const luaL_Reg *funcs);
 void core_new_type(lua_State *L, const char *name, const luaL_Reg *methods,
                    lua_CFunction gc);
 
-/* Pushes array_mt, object_mt or error_mt. */
+/* Pushes array_mt or object_mt. */
 void core_push_array_mt(lua_State *L);
 void core_push_object_mt(lua_State *L);
-void core_push_error_mt(lua_State *L);
 
 /* Pushes an error object { code, message, details }; details is the value at
 ** index `details`, or absent when that is 0. */
@@ -57,8 +56,7 @@ int64_t core_now(void);
 void core_push_integer(lua_State *L, int64_t n);
 
 /* Makes error_mt, array_mt, object_mt and the table of foreign marks, in the
- *Lua
- ** registry and the module table on top of the stack. */
+** Lua registry and the module table on top of the stack. */
 void core_open_marks(lua_State *L);
 
 /* Makes `metatable` the array mark that decoding and casting set. */

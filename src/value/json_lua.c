@@ -174,10 +174,6 @@ static bool decode(lua_State *L, const char *text, size_t len, size_t max_depth,
   return valid;
 }
 
-bool json_push_value(lua_State *L, const char *text, size_t len) {
-  return decode(L, text, len, JSON_DEFAULT_DEPTH, MAX_SIZE, false);
-}
-
 static size_t option_depth(lua_State *L, int i) {
   return option_integer(L, i, "max_depth", JSON_DEFAULT_DEPTH, 0, MAX_DEPTH);
 }

@@ -23,12 +23,10 @@ typedef struct json_Texts {
 void json_texts_open(lua_State *L, json_Texts *texts, shape_Shape *shape,
                      int table, size_t place);
 
-/* As json_push_value. */
-bool json_texts_push(json_Texts *texts, const char *text, size_t len);
-
 /* Pushes the value of the text and returns true, or pushes nil and an error
-** object and returns false.  Raises only when out of memory. Default limits. */
-bool json_push_value(lua_State *L, const char *text, size_t len);
+** object and returns false.  Raises only when out of memory.  Default limits.
+ */
+bool json_texts_push(json_Texts *texts, const char *text, size_t len);
 
 /* Sets its functions in the module table on top of the stack. */
 void json_open(lua_State *L);

@@ -148,6 +148,12 @@ static inline bool check_small(const schema_Node *n, lua_Number d) {
          ((n->types & TYPE_FRACTION) || (double)(int64_t)d == d);
 }
 
+/* The node's types and all its instructions. */
+static bool check_rest(check_Machine *m, const schema_Node *n, int v, int t) {
+  uint16_t type = schema_type_of(m->L, m->core, v, t, n->types);
+  return (type & n->types) != 0 && (n->simple || check_ops(m, n, v, t, type));
+}
+
 static inline bool check_double(check_Machine *m, const schema_Node *n, int v) {
   lua_Number d = lua_tonumber(m->L, v);
   return check_small(n, d) ||
@@ -544,11 +550,6 @@ static COLD bool check_table(check_Machine *m, const schema_Node *n, int v,
                            : check_rest(m, n, v, t);
   default: return check_scalar(m, n, v, t);
   }
-}
-
-bool check_rest(check_Machine *m, const schema_Node *n, int v, int t) {
-  uint16_t type = schema_type_of(m->L, m->core, v, t, n->types);
-  return (type & n->types) != 0 && (n->simple || check_ops(m, n, v, t, type));
 }
 
 bool check_quick(check_Machine *m, const schema_Node *n, int v, int t) {

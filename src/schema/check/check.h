@@ -161,9 +161,6 @@ bool check_one_op(check_Machine *m, const schema_Node *n, const schema_Op *op,
 bool check_ops(check_Machine *m, const schema_Node *n, int v, int t,
                uint16_t type);
 
-/* The same, type and all. */
-bool check_rest(check_Machine *m, const schema_Node *n, int v, int t);
-
 /* A collection may have shrunk the stack (LuaJIT). */
 void check_forget_room(check_Machine *m);
 

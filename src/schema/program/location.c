@@ -2,7 +2,8 @@
 
 #define MAX_PARTS 32 /* strings on the stack before they are joined */
 
-void schema_push_token(lua_State *L, const char *text, size_t len) {
+/* Pushes `text` with ~ and / escaped. */
+static void push_token(lua_State *L, const char *text, size_t len) {
   if (memchr(text, '~', len) == NULL && memchr(text, '/', len) == NULL) {
     lua_pushlstring(L, text, len);
     return;
@@ -34,7 +35,7 @@ static void push_step(lua_State *L, int constants, const schema_Location *at) {
     name = lua_tolstring(L, -1, &len);
     lua_pop(L, 1);
     lua_pushliteral(L, "/");
-    schema_push_token(L, name, len);
+    push_token(L, name, len);
     lua_concat(L, 3);
   }
 }
@@ -71,7 +72,7 @@ void schema_push_path(lua_State *L, const schema_Step *step) {
       lua_pushfstring(L, "/%d", (int)step->index);
     } else {
       lua_pushliteral(L, "/");
-      schema_push_token(L, step->name, step->len);
+      push_token(L, step->name, step->len);
       lua_concat(L, 2);
     }
     parts = prepend(L, parts);

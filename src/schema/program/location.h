@@ -35,9 +35,7 @@ typedef struct schema_Step {
   size_t index; /* of an item, from 0 */
 } schema_Step;
 
+/* Pushes the pointer to the value that `step` leads to; NULL: "". */
 void schema_push_path(lua_State *L, const schema_Step *step);
-
-/* Pushes `text` with ~ and / escaped. */
-void schema_push_token(lua_State *L, const char *text, size_t len);
 
 #endif

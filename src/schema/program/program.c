@@ -52,16 +52,13 @@ void program_trim(schema_Schema *s) {
   each_vector(s, schema_vector_trim);
 }
 
-void program_free(schema_Schema *s) {
+static int program_gc(lua_State *L) {
+  schema_Schema *s = (schema_Schema *)lua_touserdata(L, 1);
   size_t i;
   s->kind = NULL;
   for (i = 0; i < s->regexes.count; i++)
     regex_free(*program_regex(s, (int32_t)i));
   each_vector(s, schema_vector_free);
-}
-
-static int program_gc(lua_State *L) {
-  program_free((schema_Schema *)lua_touserdata(L, 1));
   return 0;
 }
 

@@ -281,7 +281,6 @@ static inline schema_Schema *program_to(lua_State *L, int i) {
 
 /* Pushes an empty schema userdata; its uservalue is a new table. */
 schema_Schema *program_new(lua_State *L, const core_State *core);
-void program_free(schema_Schema *s);
 
 /* Gives back room that no item takes; before anything points to items. */
 void program_trim(schema_Schema *s);
