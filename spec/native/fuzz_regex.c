@@ -26,7 +26,7 @@ static void *fuzz_alloc(void *ud, void *p, size_t old_size, size_t new_size) {
 
 static const ops_Alloc alloc = {fuzz_alloc, NULL};
 
-static const char *const limits[] = {
+static const char *const limit_messages[] = {
     "lookbehind assertion is not fixed length",
     "lookbehind assertion is too long",
     "regular expression is too large",
@@ -43,8 +43,8 @@ static void check(bool ok, const char *what) {
 
 static bool is_limit(const char *error) {
   size_t i;
-  for (i = 0; i < sizeof(limits) / sizeof(limits[0]); i++) {
-    if (strstr(error, limits[i]) != NULL) return true;
+  for (i = 0; i < sizeof(limit_messages) / sizeof(limit_messages[0]); i++) {
+    if (strstr(error, limit_messages[i]) != NULL) return true;
   }
   return false;
 }

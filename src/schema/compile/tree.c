@@ -172,19 +172,15 @@ static bool custom_dialect(lua_State *L, tree_Tree *t, const char *uri,
 /* The dialect that the table at `schema` declares, else the one given. */
 static void read_dialect(lua_State *L, tree_Tree *t, int schema,
                          schema_Dialect *dialect) {
-  schema_Dialect found;
   size_t len;
   const char *uri = string_field(L, schema, "$schema", &len);
   if (uri == NULL) return;
-  if (schema_dialect_by_uri(uri, &found) ||
-      custom_dialect(L, t, uri, &found, 0)) {
-    *dialect = found;
-  } else {
+  if (!schema_dialect_by_uri(uri, dialect) &&
+      !custom_dialect(L, t, uri, dialect, 0))
     tree_issue(L, t, -1, KEYWORD_SCHEMA,
                "\"%s\" is no dialect that is known here; expected the URI of "
                "draft 2020-12, 2019-09, 7, 6 or 4",
                uri);
-  }
   lua_pop(L, 1);
 }
 
