@@ -32,7 +32,7 @@ end
 
 local c_rooms, lua_rooms = read_rooms("src/"), read_rooms("lua/operations/")
 
--- The room that a file is in: "src/schema/check/ops.c" -> "schema/check"; a folder that is no room is its parent's.
+-- The room that a file is in: "src/schema/check/instruction.c" -> "schema/check"; a folder that is no room is its parent's.
 local function room_of(path, root, rooms)
   local folder = path:sub(#root + 1):match("^(.*)/[^/]*$") or "."
   while not rooms[folder] do
@@ -91,7 +91,7 @@ local function symbol_graph()
   return graph, unused
 end
 
--- The files that a header's line "Machine: check.c ops.c" makes one: each name -> that of the machine.
+-- The files that a header's line "Machine: check.c instruction.c" makes one: each name -> that of the machine.
 local function machines()
   local machine_of = {}
   for _, path in ipairs(sources.list("src", ".h")) do

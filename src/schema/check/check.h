@@ -2,7 +2,7 @@
 ** check.h - the machine that answers yes or no.  It stops at the first
 ** misfit, allocates nothing, and leaves the Lua stack as it found it.
 **
-** Machine: check.c equal.c known.c ops.c.
+** Machine: check.c equal.c instruction.c unevaluated.c.
 */
 #ifndef OPERATIONS_SCHEMA_CHECK_H
 #define OPERATIONS_SCHEMA_CHECK_H

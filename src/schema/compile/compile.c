@@ -1,6 +1,6 @@
 #include "schema/compile/compile.h"
-#include "schema/compile/state.h"
 #include "schema/check/equal.h"
+#include "schema/compile/emit.h"
 
 #define COMPILE_STEPS 4000000 /* about 50 ms */
 

@@ -1,9 +1,9 @@
 /*
 ** object.c - what the keywords of objects become
-** (schema/compile/state.h).
+** (schema/compile/emit.h).
 */
-#include "schema/compile/state.h"
 #include "schema/check/equal.h"
+#include "schema/compile/emit.h"
 
 #define FEW_NAMES 12 /* that a hash without collisions is looked for */
 #define MANY_FACTORS 64

@@ -3,7 +3,7 @@
 ** keywords, `$id`s, anchors and references.  It says what the schema says, not
 ** how to check it.  Used during compilation only.
 **
-** Machine: resolve.c tree.c tree_value.c.
+** Machine: keyword_value.c resolve.c tree.c.
 */
 #ifndef OPERATIONS_SCHEMA_TREE_H
 #define OPERATIONS_SCHEMA_TREE_H

@@ -1,5 +1,5 @@
 /*
-** known.c - `unevaluatedProperties` and `unevaluatedItems` ask: does any
+** unevaluated.c - `unevaluatedProperties` and `unevaluatedItems` ask: does any
 ** schema that applies to this object or array know the member?  Pulled on
 ** demand, so that checking keeps no record (schema/check/check.h).
 */

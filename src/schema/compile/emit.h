@@ -1,11 +1,11 @@
 /*
-** state.h - what the files that make a program share while they
-** do.  Only they include it.
+** emit.h - adds the instructions of the node at hand to a program.  Only the
+** files of the machine include it.
 **
 ** Machine: compile.c object.c.
 */
-#ifndef OPERATIONS_SCHEMA_COMPILE_STATE_H
-#define OPERATIONS_SCHEMA_COMPILE_STATE_H
+#ifndef OPERATIONS_SCHEMA_COMPILE_EMIT_H
+#define OPERATIONS_SCHEMA_COMPILE_EMIT_H
 
 #include "schema/check/check.h"
 #include "schema/compile/tree.h"

@@ -1,5 +1,5 @@
 /*
-** ops.c - the instructions that a node has besides its acts
+** instruction.c - the instructions that a node has besides its acts
 ** (schema/check/check.h): one function for each kind of value.
 */
 #include "schema/check/check.h"

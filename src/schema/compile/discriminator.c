@@ -1,5 +1,6 @@
 /*
-** hint.c - `discriminator` of OpenAPI (schema/compile/compile.h): the property
+** discriminator.c - `discriminator` of OpenAPI (schema/compile/compile.h): the
+*property
 ** whose value names a branch of a union, by `mapping` or by the last part of
 ** the branch's `$ref`.  It never changes what conforms.
 */

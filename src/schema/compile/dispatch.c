@@ -1,7 +1,6 @@
 /*
-** act.c - what each node does with a value of each Lua type, decided
-** once for all (schema/compile/compile.h): most values need no instruction
-*then.
+** dispatch.c - what each node does with a value of each Lua type, decided once
+** for all (schema/compile/compile.h): most values need no instruction then.
 */
 #include "schema/compile/compile.h"
 

@@ -1,5 +1,5 @@
 /*
-** tree_value.c - reads the values of keywords by their shape and says
+** keyword_value.c - reads the values of keywords by their shape and says
 ** what is wrong with them (schema/compile/tree.h, tree_read_value).
 */
 #include "schema/compile/tree.h"
