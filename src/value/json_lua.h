@@ -25,7 +25,7 @@ void json_texts_open(lua_State *L, json_Texts *texts, shape_Shape *shape,
 
 /* Pushes the value of the text and returns true, or pushes nil and an error
 ** object and returns false.  Raises only when out of memory.  Default limits.
- */
+*/
 bool json_texts_push(json_Texts *texts, const char *text, size_t len);
 
 /* Sets its functions in the module table on top of the stack. */

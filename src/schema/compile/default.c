@@ -1,0 +1,146 @@
+/*
+** default.c - which nodes have defaults at or below them, found once all nodes
+** of a program are there (compile.h).
+*/
+#include "schema/compile/compile.h"
+
+/* The default of a node, its own or by `$ref` and `allOf`; 0 when none.  Looks
+** once at each node: `asked` is another number for each question, and the nodes
+** keep it in `self`, which is set later (act.c). */
+static int32_t default_of(const schema_Schema *s, int32_t node, int32_t asked,
+                          int depth) {
+  schema_Node *n = program_node(s, node);
+  int32_t i;
+  if (n->default_value != 0 || depth > 32 || n->self == asked)
+    return n->default_value;
+  n->self = asked;
+  for (i = n->every; i < n->end; i++) {
+    const schema_Op *op = program_op(s, i);
+    int32_t found;
+    if (op->code != CODE_CALL) continue;
+    found = default_of(s, op->a, asked, depth + 1);
+    if (found != 0) return found;
+  }
+  return 0;
+}
+
+/* The constant of a const, or of an enum with one member. */
+static int32_t fixed_value(const schema_Schema *s, int32_t node) {
+  const schema_Node *n = program_node(s, compile_target(s, node));
+  int32_t i;
+  for (i = n->every; i < n->end; i++) {
+    const schema_Op *op = program_op(s, i);
+    if ((op->code == CODE_CONST || op->code == CODE_ENUM) && op->b == 1)
+      return program_member(s, op->a)->value;
+  }
+  return 0;
+}
+
+/* Which nodes lie directly above others, for the walk up from the defaults. */
+typedef struct Above {
+  int32_t *starts;  /* of each node's run in `nodes`, one more than nodes */
+  int32_t *nodes;   /* NULL while they are counted */
+  int32_t *waiting; /* nodes that fill, whose parents were not told */
+  int32_t count;    /* of those */
+} Above;
+
+static void add_below(Above *above, int32_t node, int32_t below) {
+  if (below < 0) return;
+  if (above->nodes == NULL) above->starts[below]++;
+  else above->nodes[--above->starts[below]] = node;
+}
+
+static void add_object_below(const schema_Schema *s, Above *above, int32_t node,
+                             const schema_Object *object) {
+  int32_t i;
+  for (i = 0; i < object->count; i++)
+    add_below(above, node, program_property(s, object->first + i)->node);
+  for (i = 0; i < object->patterns; i++)
+    add_below(above, node, program_pattern(s, object->pattern + i)->node);
+  add_below(above, node, object->additional);
+}
+
+static void add_all_below(const schema_Schema *s, Above *above, int32_t node) {
+  const schema_Node *n = program_node(s, node);
+  int32_t i, j;
+  for (i = n->strings; i < n->end; i++) {
+    const schema_Op *op = program_op(s, i);
+    switch (op->code) {
+    case CODE_CALL:
+    case CODE_DYNAMIC: add_below(above, node, op->a); break;
+    case CODE_MEMBERS:
+      add_object_below(s, above, node, program_object(s, op->a));
+      break;
+    case CODE_ITEMS:
+      for (j = 0; j < op->b; j++)
+        add_below(above, node, *program_link(s, op->a + j));
+      add_below(above, node, op->c);
+      break;
+    default: break;
+    }
+  }
+}
+
+static void set_fills(schema_Schema *s, Above *above, int32_t node) {
+  schema_Node *n = program_node(s, node);
+  if (n->fills) return;
+  n->fills = 1;
+  above->waiting[above->count++] = node;
+}
+
+static bool has_default(const schema_Schema *s, const schema_Node *n) {
+  const schema_Object *object;
+  int32_t i;
+  if (n->object < 0) return false;
+  object = program_object(s, n->object);
+  for (i = 0; i < object->count; i++) {
+    if (program_property(s, object->first + i)->default_value != 0) return true;
+  }
+  return false;
+}
+
+/* Pushes a block of `n` zeros. */
+static int32_t *new_block(lua_State *L, size_t n) {
+  int32_t *block = (int32_t *)lua_newuserdata(L, n * sizeof(int32_t));
+  memset(block, 0, n * sizeof(int32_t));
+  return block;
+}
+
+static void push_above(lua_State *L, const schema_Schema *s, Above *above) {
+  int32_t n = (int32_t)s->nodes.count, i;
+  memset(above, 0, sizeof(*above));
+  above->waiting = new_block(L, (size_t)n);
+  above->starts = new_block(L, (size_t)n + 1);
+  for (i = 0; i < n; i++) add_all_below(s, above, i);
+  for (i = 1; i <= n; i++) above->starts[i] += above->starts[i - 1];
+  above->nodes = new_block(L, (size_t)above->starts[n] + 1);
+  for (i = 0; i < n; i++) add_all_below(s, above, i); /* from the ends */
+}
+
+static void mark_fills(lua_State *L, schema_Schema *s) {
+  int top = lua_gettop(L);
+  int32_t i;
+  Above above;
+  push_above(L, s, &above);
+  for (i = 0; i < (int32_t)s->nodes.count; i++) {
+    if (has_default(s, program_node(s, i))) set_fills(s, &above, i);
+  }
+  while (above.count > 0) {
+    int32_t node = above.waiting[--above.count];
+    for (i = above.starts[node]; i < above.starts[node + 1]; i++)
+      set_fills(s, &above, above.nodes[i]);
+  }
+  lua_settop(L, top);
+}
+
+void compile_defaults(lua_State *L, schema_Schema *s) {
+  bool any = false;
+  int32_t i;
+  for (i = 0; i < (int32_t)s->properties.count; i++) {
+    schema_Property *p = program_property(s, i);
+    p->default_value = default_of(s, p->node, i + 1, 0);
+    p->fixed = fixed_value(s, p->node);
+    any = any || p->default_value != 0;
+  }
+  if (any) mark_fills(L, s);
+}
