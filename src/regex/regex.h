@@ -21,10 +21,9 @@ typedef struct regex_Regex regex_Regex;
 ** Annex B that has one reading is taken: a lone brace or bracket, an escaped
 ** punctuation character.  Not possible with PCRE2 10.42 and so refused here
 ** (yet valid for regex_is_valid): a lookbehind of variable length.  What
-*compiling
-** takes is bounded: a pattern has at most 64 KiB, 250 groups within groups, and
-** 64 Ki code units once compiled, in which a counted repeat of a group is
-** written out.  The caller owns the result. */
+** compiling takes is bounded: a pattern has at most 64 KiB, 250 groups within
+** groups, and 64 Ki code units once compiled, in which a counted repeat of a
+** group is written out.  The caller owns the result. */
 regex_Regex *regex_compile(const ops_Alloc *alloc, const char *source,
                            size_t len, char *error, size_t error_size);
 

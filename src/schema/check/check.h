@@ -126,9 +126,8 @@ void check_start_root(check_Machine *m, lua_State *L, const schema_Schema *s,
 ** node `node`? */
 bool check_node(check_Machine *m, int32_t node, int v, int t);
 
-/* Is the value a scalar that conforms, as far as the node's act can say?  `n`
- *is
- ** a target. */
+/* Is the value a scalar that conforms, as far as the node's act can say?
+** `n` is a target. */
 bool check_quick(check_Machine *m, const schema_Node *n, int v, int t);
 
 /* check_node for the outermost value: a value that is too deep is refused. */

@@ -6,7 +6,7 @@
 
 /* The default of a node, its own or by `$ref` and `allOf`; 0 when none.  Looks
 ** once at each node: `asked` is another number for each question, and the nodes
-** keep it in `self`, which is set later (act.c). */
+** keep it in `self`, which is set later (dispatch.c). */
 static int32_t default_of(const schema_Schema *s, int32_t node, int32_t asked,
                           int depth) {
   schema_Node *n = program_node(s, node);

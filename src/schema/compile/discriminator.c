@@ -1,8 +1,7 @@
 /*
 ** discriminator.c - `discriminator` of OpenAPI (schema/compile/compile.h): the
-*property
-** whose value names a branch of a union, by `mapping` or by the last part of
-** the branch's `$ref`.  It never changes what conforms.
+** property whose value names a branch of a union, by `mapping` or by the last
+** part of the branch's `$ref`.  It never changes what conforms.
 */
 #include "schema/compile/compile.h"
 #include "schema/check/equal.h"

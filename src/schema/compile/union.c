@@ -1,7 +1,7 @@
 /*
-** union.c - which branch of an anyOf or oneOf a value belongs to, found once
-*all
-** nodes of a program are there (schema/compile/compile.h).
+** union.c - which branch of an anyOf or oneOf a value belongs to, once all
+*nodes
+** of a program are there (schema/compile/compile.h).
 */
 #include "schema/compile/compile.h"
 

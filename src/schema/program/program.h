@@ -99,9 +99,8 @@ typedef struct schema_Op {
   } u;
 } schema_Op;
 
-/* What the machine does with a value, by its Lua type (compile/dispatch.c).  An
-*act
-** other than the last decides alone, without the node's instructions. */
+/* What the machine does with a value, by its Lua type (compile/dispatch.c).
+** An act other than the last decides alone, without the node's instructions. */
 typedef enum schema_Act {
   ACT_REFUSE,
   ACT_ACCEPT,
