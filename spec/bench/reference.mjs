@@ -1,15 +1,15 @@
-// The reference design's registry on @sinclair/typebox, doing its work per call: look up, access check, Value.Check of
-// the input, the handler, wrap, Value.Cast and Value.Check of the output.
+// The reference design's registry on typebox, doing its work per call: look up, access check, Value.Check of the input,
+// the handler, wrap, Value.Repair (Value.Cast before typebox 1) and Value.Check of the output.
 import { createRequire } from "node:module";
 
 const require = createRequire(process.env.NODE_PATH + "/");
-export const { Type } = require("@sinclair/typebox");
-const { Value } = require("@sinclair/typebox/value");
+export const { Type } = require("typebox");
+const { Value } = require("typebox/value");
 
 const sources = new Set(["local", "http", "mcp"]);
 export const isEnvelope = (v) => typeof v === "object" && v !== null && "data" in v && typeof v.meta === "object" &&
   v.meta !== null && sources.has(v.meta.source);
-const isUnknown = (schema) => schema[Symbol.for("TypeBox.Kind")] === "Unknown";
+const isUnknown = (schema) => schema["~kind"] === "Unknown";
 
 function allowed(rules, identity) {
   const any = rules.requiredScopesAny ?? [];
@@ -38,8 +38,8 @@ export class Registry {
     if (!found) throw new CallError("OPERATION_NOT_FOUND", `no operation ${id}`);
     if (!allowed(found.accessControl, context.identity)) throw new CallError("ACCESS_DENIED", id);
     if (!Value.Check(found.inputSchema, value)) {
-      const issues = [...Value.Errors(found.inputSchema, value)];
-      throw new CallError("VALIDATION_ERROR", issues.map((e) => `${e.path}: ${e.message}`).join("; "), issues);
+      const issues = Value.Errors(found.inputSchema, value);
+      throw new CallError("VALIDATION_ERROR", issues.map((e) => `${e.instancePath}: ${e.message}`).join("; "), issues);
     }
     return found;
   }
@@ -50,9 +50,9 @@ export class Registry {
     const envelope = isEnvelope(result)
       ? result : { data: result, meta: { source: "local", operationId: id, timestamp: Date.now() } };
     if (!isUnknown(found.outputSchema)) {
-      envelope.data = Value.Cast(found.outputSchema, envelope.data);
+      envelope.data = Value.Repair(found.outputSchema, envelope.data);
       if (!Value.Check(found.outputSchema, envelope.data))
-        for (const e of Value.Errors(found.outputSchema, envelope.data)) console.warn(e.path, e.message);
+        for (const e of Value.Errors(found.outputSchema, envelope.data)) console.warn(e.instancePath, e.message);
     }
     return envelope;
   }

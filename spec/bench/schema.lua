@@ -69,7 +69,7 @@ local logs = {}
 -- Prints one row. `wanted` is the least ratio peer / ours to reach, for the best of the peers.
 local function row(what, name, ours, peers, wanted)
   local parts, best = {}, nil
-  for _, peer in ipairs({ "ajv", "typebox", "typebox_cast", "typebox_parse" }) do
+  for _, peer in ipairs({ "ajv", "typebox", "typebox_repair", "typebox_parse" }) do
     if peers and peers[peer] then
       parts[#parts + 1] = ("%s %s (%.2f)"):format(peer, time(peers[peer]), peers[peer] / ours)
       best = math.min(best or peers[peer], peers[peer])

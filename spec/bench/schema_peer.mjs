@@ -1,13 +1,13 @@
-// The schema benchmark's peers: ajv 8 and @sinclair/typebox 0.34 (TypeCompiler; Value.Cast and Value.Parse).
+// The schema benchmark's peers: ajv and typebox (Compile; Value.Repair and Value.Parse).
 // schema_peer.mjs CASES.json prints JSON: by case, the least nanoseconds per call of each peer.
 import { createRequire } from "node:module";
 import fs from "node:fs";
 
 const require = createRequire(process.env.NODE_PATH + "/");
 const Ajv = require("ajv").default;
-const { Type: T } = require("@sinclair/typebox");
-const { TypeCompiler } = require("@sinclair/typebox/compiler");
-const { Value } = require("@sinclair/typebox/value");
+const { Type: T } = require("typebox");
+const { Compile } = require("typebox/compile");
+const { Value } = require("typebox/value");
 
 const REPETITIONS = 7;
 const SECONDS = 0.08;
@@ -92,7 +92,7 @@ function castTimes(values, schema, type) {
   if (values.length === 0) return {};
   return {
     ajv: each(values, caster(schema)),
-    typebox_cast: attempt(() => each(values, (value) => Value.Cast(type, value))),
+    typebox_repair: attempt(() => each(values, (value) => Value.Repair(type, value))),
     typebox_parse: attempt(() => each(values, (value) => Value.Parse(type, value))),
   };
 }
@@ -101,7 +101,7 @@ function run({ schema, valid, dirty }) {
   const values = valid.map((text) => JSON.parse(text)), dirtyValues = dirty.map((text) => JSON.parse(text));
   const type = typeOf(schema, schema);
   const validate = new Ajv({ strict: false, logger: false }).compile(schema);
-  const check = TypeCompiler.Compile(type);
+  const check = Compile(type);
   for (const value of values)
     if (!validate(value) || !check.Check(value)) throw new Error("a valid instance is refused: " + JSON.stringify(validate.errors));
   return {
@@ -110,7 +110,7 @@ function run({ schema, valid, dirty }) {
     cast_dirty: castTimes(dirtyValues, schema, type),
     compile: {
       ajv: timeCompile(() => new Ajv({ strict: false, logger: false }).compile(schema)),
-      typebox: timeCompile(() => TypeCompiler.Compile(type)),
+      typebox: timeCompile(() => Compile(type)),
     },
   };
 }
