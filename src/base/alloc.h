@@ -15,15 +15,19 @@ typedef struct ops_Alloc {
   void *ud;
 } ops_Alloc;
 
+/* NULL when out of memory; the caller owns the block, and gives its size back
+** with it. */
 static inline void *ops_alloc(const ops_Alloc *a, size_t size) {
   return a->fn(a->ud, NULL, 0, size);
 }
 
+/* NULL when out of memory: the block at `p` then stays as it was. */
 static inline void *ops_realloc(const ops_Alloc *a, void *p, size_t old_size,
                                 size_t new_size) {
   return a->fn(a->ud, p, old_size, new_size);
 }
 
+/* `p` may be NULL; `size` is what it was allocated with. */
 static inline void ops_free(const ops_Alloc *a, void *p, size_t size) {
   if (p != NULL) a->fn(a->ud, p, size, 0);
 }

@@ -17,6 +17,7 @@ typedef struct buffer_Buffer {
   size_t max; /* bytes; growth beyond it fails */
 } buffer_Buffer;
 
+/* An empty buffer; it allocates nothing yet.  `max` in bytes. */
 void buffer_init(buffer_Buffer *b, ops_Alloc alloc, size_t max);
 
 /* Gives all memory back; the buffer can be used again. */
@@ -26,10 +27,12 @@ void buffer_free(buffer_Buffer *b);
 ** passes the ceiling or memory is out. */
 bool buffer_grow(buffer_Buffer *b, size_t extra);
 
+/* As buffer_grow, for what mostly fits already. */
 static inline bool buffer_reserve(buffer_Buffer *b, size_t extra) {
   return b->capacity - b->len >= extra || buffer_grow(b, extra);
 }
 
+/* Appends a copy of `n` bytes; fails as buffer_grow does. */
 static inline bool buffer_add(buffer_Buffer *b, const void *p, size_t n) {
   if (!buffer_reserve(b, n)) return false;
   if (n > 0) memcpy(b->data + b->len, p, n);

@@ -21,6 +21,7 @@ static inline void *fork_page_new(void) {
   return NULL;
 }
 
+/* `page` may be NULL. */
 static inline void fork_page_free(void *page) {
   if (page != NULL) munmap(page, FORK_PAGE_SIZE);
 }

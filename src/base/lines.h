@@ -29,6 +29,7 @@ typedef void (*lines_OnItem)(void *ud, const char *item, size_t len);
 /* `max` is the ceiling of one item in bytes. */
 void lines_init(lines_Splitter *s, ops_Alloc alloc, size_t max, char separator);
 
+/* Gives back what it holds; `rest` is lost. */
 void lines_free(lines_Splitter *s);
 
 /* Takes the next piece; `bytes` is not kept.  After anything but LINES_OK the
@@ -64,6 +65,7 @@ typedef enum lines_Found { LINES_NONE, LINES_LINE, LINES_DROPPED } lines_Found;
 /* `max` is the ceiling of one line in bytes, at least 1. */
 void lines_queue_init(lines_Queue *q, ops_Alloc alloc, size_t max);
 
+/* Gives back what it holds. */
 void lines_queue_free(lines_Queue *q);
 
 /* Takes the next piece; all lines before it are to be pulled.  False, and

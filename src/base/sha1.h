@@ -9,8 +9,9 @@
 #include <stddef.h>
 #include <stdint.h>
 
-#define SHA1_SIZE 20
+#define SHA1_SIZE 20 /* bytes of a digest */
 
+/* Writes the digest of `length` bytes, as bytes and not as hexadecimal. */
 void sha1(const void *bytes, size_t length, unsigned char digest[SHA1_SIZE]);
 
 #endif

@@ -10,6 +10,7 @@
 
 #define SHA256_SIZE 32 /* bytes of a digest */
 
+/* Writes the digest of `n` bytes, as bytes and not as hexadecimal. */
 void sha256(const void *bytes, size_t n, unsigned char digest[SHA256_SIZE]);
 
 #endif

@@ -19,6 +19,7 @@ static inline int utf8_width(unsigned char lead) {
   return lead < 0xF5 ? 4 : 0;
 }
 
+/* Is it a byte of a sequence, but not its first? */
 static inline bool utf8_continues(unsigned char c) {
   return (c & 0xC0) == 0x80;
 }

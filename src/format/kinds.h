@@ -8,6 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
+/* ASCII only, whatever the locale. */
 static inline bool format_is_digit(char c) {
   return c >= '0' && c <= '9';
 }

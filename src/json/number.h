@@ -23,6 +23,7 @@ double json_parse_double(uint64_t mantissa, int exponent, bool exact,
 ** reader takes it for an integer.  Returns its length; no '\0'. */
 size_t json_format_double(char *out, double value);
 
+/* The same of an integer, which is written in full. */
 size_t json_format_integer(char *out, int64_t value);
 
 #endif

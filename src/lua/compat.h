@@ -36,10 +36,12 @@
 
 #define ops_rawlen(L, i) ((size_t)lua_objlen(L, i))
 
+/* As lua_absindex. */
 static inline int ops_absindex(lua_State *L, int i) {
   return i > 0 || i <= LUA_REGISTRYINDEX ? i : lua_gettop(L) + i + 1;
 }
 
+/* As luaL_testudata: NULL unless it is a userdata of the type `name`. */
 static inline void *ops_testudata(lua_State *L, int i, const char *name) {
   void *p = lua_touserdata(L, i);
   int same;
@@ -61,6 +63,7 @@ static inline void ops_setfuncs(lua_State *L, const luaL_Reg *funcs, int nup) {
   lua_pop(L, nup);
 }
 
+/* As lua_rawgetp and lua_rawsetp: the key is the address `p`. */
 static inline void ops_rawgetp(lua_State *L, int i, const void *p) {
   i = ops_absindex(L, i);
   lua_pushlightuserdata(L, (void *)p);
@@ -104,6 +107,7 @@ static inline void ops_setslot(lua_State *L, int i, int slot) {
 #endif
 }
 
+/* Pushes the value of a slot. */
 static inline void ops_getslot(lua_State *L, int i, int slot) {
 #if LUA_VERSION_NUM >= 504
   lua_getiuservalue(L, i, slot);
@@ -147,6 +151,7 @@ static inline int ops_rawgeti(lua_State *L, int i, size_t n) {
 #endif
 }
 
+/* As lua_rawseti, with an index of any size. */
 static inline void ops_rawseti(lua_State *L, int i, size_t n) {
 #if LUA_VERSION_NUM >= 503
   lua_rawseti(L, i, (lua_Integer)n);

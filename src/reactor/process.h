@@ -98,6 +98,8 @@ typedef enum process_Got {
 /* All that is unread; the next line, without its end. */
 process_Got process_chunk(process_Process *p, process_Text *text);
 process_Got process_line(process_Process *p, process_Text *text);
+
+/* `whole` bytes were read: they make room for more. */
 void process_take(process_Process *p, size_t whole);
 
 /* The log was pulled. */

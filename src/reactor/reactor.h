@@ -153,12 +153,14 @@ void reactor_closing(reactor_Reactor *r, int fd);
 
 /* reactor/timer.c */
 
+/* The monotonic clock, in nanoseconds. */
 reactor_Time reactor_now(void);
 
 /* `ms` from now, saturating; negative or NaN is now. */
 reactor_Time reactor_after(double ms);
 
-/* Sets a timer; false when out of memory. */
+/* Sets a timer, anew when it is set; false when out of memory.  Unsetting one
+** that is not set does nothing. */
 bool reactor_timer_set(reactor_Reactor *r, reactor_Timer *timer,
                        reactor_Time due);
 void reactor_timer_unset(reactor_Reactor *r, reactor_Timer *timer);

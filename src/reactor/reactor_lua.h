@@ -56,6 +56,7 @@ double reactor_number_option(lua_State *L, const char *name, double absent);
 /* As good as no limit when there is none. */
 size_t reactor_size_option(lua_State *L, const char *name);
 
+/* False when there is none; raises for no value. */
 bool reactor_flag_option(lua_State *L, const char *name);
 
 /* NULL when there is none. */

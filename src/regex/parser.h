@@ -42,6 +42,7 @@ static inline bool regex_at_end(const regex_Parser *p) {
   return p->pos >= p->len;
 }
 
+/* The byte `ahead` bytes further on, or -1 behind the end. */
 static inline int regex_peek(const regex_Parser *p, size_t ahead) {
   return ahead < p->len - p->pos ? (unsigned char)p->s[p->pos + ahead] : -1;
 }
@@ -60,7 +61,8 @@ bool regex_fail(regex_Parser *p, const char *message, size_t offset);
 /* Passes `text` when it comes next. */
 bool regex_accept(regex_Parser *p, const char *text);
 
-/* The regex_emit functions write to the translation, when there is one. */
+/* The regex_emit functions write to the translation, when there is one.  When
+** its buffer cannot grow they set p->overflow, and the pattern is refused. */
 void regex_emit(regex_Parser *p, const char *text, size_t n);
 void regex_emit_text(regex_Parser *p, const char *text);
 void regex_emit_number(regex_Parser *p, size_t n);

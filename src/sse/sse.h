@@ -48,6 +48,7 @@ typedef void (*sse_OnEvent)(void *ud, const sse_Event *event);
 sse_Parser *sse_new(const ops_Alloc *alloc, size_t max_event,
                     sse_OnEvent on_event, void *ud);
 
+/* `p` may be NULL. */
 void sse_free(sse_Parser *p);
 
 /* Takes the next piece of the stream; `bytes` is not kept.  Anything but SSE_OK

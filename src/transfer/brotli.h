@@ -13,10 +13,12 @@
 
 typedef struct brotli_Check brotli_Check;
 
-/* NULL when there is no decoder in this process, or no memory. */
+/* NULL when there is no decoder in this process, or no memory.  The caller owns
+** it; brotli_free takes NULL too. */
 brotli_Check *brotli_new(const ops_Alloc *alloc);
 void brotli_free(const ops_Alloc *alloc, brotli_Check *check);
 
+/* The next bytes of the stream; they are not kept. */
 void brotli_feed(brotli_Check *check, const char *bytes, size_t length);
 
 /* Did the stream end?  No, too, when the bytes made no sense. */

@@ -52,6 +52,7 @@ typedef struct coding_Check {
 /* The coding that a Content-Encoding names. */
 coding_Kind coding_kind(const char *name, size_t length);
 
+/* Starts a check; coding_end gives back what it comes to hold. */
 void coding_begin(coding_Check *check, coding_Kind kind, ops_Alloc alloc);
 
 /* Gives back what it holds.  May be called twice. */

@@ -156,12 +156,14 @@ void http_resume(http_Transfer *t);
 /* transfer/request.c: tells curl what is asked for. */
 CURLcode http_set_request(http_Transfer *t, const http_Request *q);
 
-/* What no request changes, but for the callbacks. */
+/* What no request changes, but for the callbacks.  One that failed to open is
+** to be closed too. */
 CURLcode http_easy_open(http_Easy *easy);
 void http_easy_close(http_Easy *easy);
 
 /* transfer/failure.c: whether and why it failed */
 
+/* Sets why it failed; both strings are static. */
 void http_fail(http_Transfer *t, const char *kind, const char *reason);
 
 /* The kind of failure that one of curl's codes is. */
@@ -190,6 +192,7 @@ typedef struct http_Sockets {
   bool single[HTTP_SOCKETS]; /* HTTP/1: one request at a time */
 } http_Sockets;
 
+/* None is known. */
 void http_sockets_init(http_Sockets *sockets);
 
 /* The transfer opened a socket; one of those is connected from a port. */

@@ -71,6 +71,7 @@ static inline strings_Ends strings_ends(const char *s, size_t len) {
 void strings_push_missed(lua_State *L, strings_Set *set, int table, size_t i,
                          const strings_Ends *e, const char *s, size_t len);
 
+/* Is the string in this slot? */
 static inline bool strings_holds(const strings_Slot *slot,
                                  const strings_Ends *e, const char *s,
                                  size_t len) {

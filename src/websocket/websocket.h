@@ -41,6 +41,8 @@ typedef struct websocket_Codec {
 ** memory. */
 bool websocket_open(websocket_Codec *c, ops_Alloc alloc, bool server,
                     size_t max_message);
+
+/* Gives back what it holds; sends nothing. */
 void websocket_close(websocket_Codec *c);
 
 /* Takes bytes in.  Pings are answered, a violation of the protocol queues the

@@ -138,7 +138,11 @@ bool check_root(check_Machine *m, int v, int t);
 
 /* Among the machine's own files, where m->top and m->room hold: */
 
+/* check_node of a value within the outermost one. */
 bool check_inner(check_Machine *m, int32_t node, int v, int t);
+
+/* The members of the object at `v`: all, or only the described ones where no
+** other matters. */
 bool check_object(check_Machine *m, const schema_Object *object, int v);
 
 /* The member at `key`, `key` + 1, whatever its name; counts `required` down. */
@@ -148,6 +152,8 @@ bool check_odd_member(check_Machine *m, const schema_Object *object, int key,
 /* All members of the object at `v`, as they come. */
 bool check_every_member(check_Machine *m, const schema_Object *object, int v);
 
+/* One instruction each: CODE_ITEMS of an array with `n` items; CODE_ANY_OF or
+** CODE_ONE_OF; one for strings; any.  `type` is the value's TYPE_ bit. */
 bool check_items(check_Machine *m, const schema_Op *op, int v, size_t n);
 bool check_union(check_Machine *m, const schema_Op *op, int v, int t,
                  uint16_t type);
@@ -209,6 +215,7 @@ const schema_Tag *check_find_tag(check_Machine *m, int32_t first, int32_t count,
 size_t check_count_contained(check_Machine *m, const schema_Op *op, int v,
                              size_t enough);
 
+/* Walks over all members of the object at `v`, within the steps. */
 size_t check_count_members(check_Machine *m, int v);
 
 /* Does the object at `v` have the member whose name is constant `key`? */

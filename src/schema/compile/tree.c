@@ -207,7 +207,6 @@ static int32_t add_resource(lua_State *L, tree_Tree *t, int32_t outer,
   return i;
 }
 
-/* Pushes `ref` resolved against the resource's URI. */
 void tree_push_resolved(lua_State *L, tree_Tree *t, int32_t resource,
                         const char *ref, size_t len) {
   size_t base_len;

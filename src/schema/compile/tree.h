@@ -89,22 +89,41 @@ tree_Tree *tree_new(lua_State *L, const core_State *core, int constants,
 int32_t tree_build(lua_State *L, tree_Tree *t, int i, const char *uri);
 
 /* For the parts of the tree builder. */
-int32_t tree_constant(lua_State *L, tree_Tree *t); /* pops the value */
+
+/* Adds the value on top of the stack, which is popped, to the constants; a
+** string, once. */
+int32_t tree_constant(lua_State *L, tree_Tree *t);
 int32_t tree_string(lua_State *L, tree_Tree *t, const char *s, size_t len);
+
+/* The string that a constant is; borrowed from the constants. */
 const char *tree_text(lua_State *L, const tree_Tree *t, int32_t constant,
                       size_t *len);
+
+/* Reads the subschema on top of the stack, which stays; returns its node. */
 int32_t tree_parse(lua_State *L, tree_Tree *t, const schema_Location *at,
                    int32_t resource, int depth);
+
+/* The resource of the subschema at `schema`: a new one when it has a `$id`,
+** else `outer`. */
 int32_t tree_enter(lua_State *L, tree_Tree *t, int32_t outer, int schema);
+
 /* A resource for the document at `document` by the URI on top of the stack,
 ** which is popped. */
 int32_t tree_add_document(lua_State *L, tree_Tree *t, int document);
+
+/* Pushes `ref` resolved against the URI of the resource. */
 void tree_push_resolved(lua_State *L, tree_Tree *t, int32_t resource,
                         const char *ref, size_t len);
+
+/* Finds what each reference names, and reads what it leads to. */
 void tree_resolve(lua_State *L, tree_Tree *t);
+
 /* Reads a keyword's value (on top of the stack) into its entry. */
 void tree_read_value(lua_State *L, tree_Tree *t, int32_t node, int32_t keyword,
                      int depth);
+
+/* Adds an issue at `keyword` (KEYWORD_NONE: at the node itself), with a message
+** as of lua_pushfstring. */
 void tree_issue(lua_State *L, tree_Tree *t, int32_t node,
                 schema_KeywordId keyword, const char *message, ...);
 

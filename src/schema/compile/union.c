@@ -1,7 +1,6 @@
 /*
 ** union.c - which branch of an anyOf or oneOf a value belongs to, once all
-*nodes
-** of a program are there (schema/compile/compile.h).
+** nodes of a program are there (schema/compile/compile.h).
 */
 #include "schema/compile/compile.h"
 

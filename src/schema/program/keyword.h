@@ -137,6 +137,7 @@ bool schema_dialect_by_name(const char *name, schema_Dialect *dialect);
 /* The bit of a vocabulary's URI, 0 when unknown. */
 uint8_t schema_vocabulary_by_uri(const char *uri);
 
+/* Does the dialect know the keyword, by draft and vocabulary? */
 static inline bool schema_keyword_applies(schema_KeywordId id,
                                           const schema_Dialect *dialect) {
   return (schema_keywords[id].drafts & dialect->draft) != 0 &&

@@ -285,6 +285,7 @@ schema_Schema *program_new(lua_State *L, const core_State *core);
 /* Gives back room that no item takes; before anything points to items. */
 void program_trim(schema_Schema *s);
 
+/* Once, at open: makes the type; `methods` are what Lua can call. */
 void program_open(lua_State *L, const luaL_Reg *methods);
 
 #define PROGRAM_AT(name, Type, field)                                          \
@@ -321,6 +322,7 @@ static inline const schema_Node *program_target(const schema_Schema *s,
 #define PROGRAM_INTERNED ((size_t)-1)
 #endif
 
+/* Are two strings of Lua equal?  Their addresses tell of interned ones. */
 static inline bool program_same(const char *a, size_t a_len, const char *b,
                                 size_t b_len) {
   return a == b || (a_len == b_len && a_len > PROGRAM_INTERNED &&

@@ -22,6 +22,7 @@ int32_t schema_vector_add(lua_State *L, const ops_Alloc *alloc,
 void schema_vector_trim(const ops_Alloc *alloc, schema_Vector *vector,
                         size_t item_size);
 
+/* Gives back all items; the vector is empty then. */
 void schema_vector_free(const ops_Alloc *alloc, schema_Vector *vector,
                         size_t item_size);
 
