@@ -89,10 +89,10 @@ describe("equality takes steps as the value has parts:", function()
     assert.is_true(compile(unique, 12000):check(signs))
   end)
 
-  it("items that force drops, which are all equal", function()
+  it("items that are all equal, in an array that force replaces", function()
     local value = list(5000, function() return { "x" } end)
     local result, _, err = compile(unique, 100000):cast(value, "force")
-    assert.same({ { "x" } }, result)
+    assert.same({}, result)
     assert.is_nil(err)
   end)
 
@@ -220,6 +220,72 @@ describe("defaults that double with each level", function()
     local result, _, err = compiled:cast(value, "cast", false)
     assert.is_nil(err)
     assert.equal(1, result[100000].b)
+  end)
+end)
+
+describe("replacements that double with each level", function()
+  local function bomb(levels, last)
+    return levels_of(levels, last, function(below)
+      return { type = "object", required = { "l", "r" }, properties = { l = below, r = below } }
+    end)
+  end
+
+  local function force(definition, max_steps)
+    definition.properties = { n = { type = "integer" } }
+    return compile(definition, max_steps):cast({ n = "1", l = true }, "force")
+  end
+
+  it("are made as long as there are few", function()
+    local result, _, err = force(bomb(10, { type = "integer" }))
+    assert.is_nil(err)
+    assert.equal(1, result.n)
+    for _ = 1, 10 do
+      result = result.l
+    end
+    assert.equal(0, result)
+  end)
+
+  it("are an error of cast, which leaves the value as it was cast", function()
+    for name, last in pairs({ empty = { type = "string" }, number = { type = "integer", minimum = 2 },
+      default = { type = "integer", default = 1 }, enum = { enum = { "a", "b" } }, array = { type = "array" } }) do
+      local result, changes, err = force(bomb(18, last))
+      assert.same({ n = 1, l = true }, result, name)
+      assert.same({ { kind = "converted", path = "/n", old = "1", new = 1 } }, changes)
+      assert.equal("VALIDATION_ERROR", err.code)
+      assert.equal(1, #err.details)
+      assert.equal("/l/l", err.details[1].path:sub(1, 4))
+      assert.equal("defaults and replacements make more than 100128 values", err.details[1].message, name)
+      assert.same({ limit = 100128 }, err.details[1].params)
+    end
+  end)
+
+  it("count together with the defaults", function()
+    local items = list(9, function(i) return i end)
+    local definition = { type = "object", required = { "a" }, properties = {
+      a = { type = "array", items = { default = list(9999, function(i) return i end), type = "array" } },
+      d = { default = list(50000, function(i) return i end) } } }
+    local compiled = compile(definition)
+    local result, _, err = compiled:cast({ a = items, d = 1 }, "force")
+    assert.is_nil(err)
+    assert.equal(9999, #result.a[9])
+    result, _, err = compiled:cast({ a = items }, "force")
+    assert.equal("defaults and replacements make more than 100640 values", err.details[1].message)
+    assert.equal(50000, #result.d)
+    assert.same(items, result.a)
+  end)
+
+  it("take steps", function()
+    local result, _, err = force(bomb(18, { type = "integer" }), 2000)
+    assert.same({ n = 1, l = true }, result)
+    assert.equal("VALIDATION_ERROR", err.code)
+    assert.equal("takes too many steps for values to be filled in", err.details[1].message)
+  end)
+
+  it("do not count where they are tried and do not conform", function()
+    local last = { type = "integer", minimum = 2, default = list(2000, function(i) return i end) }
+    local result, _, err = compile({ items = last }):cast(list(1000, function() return true end), "force")
+    assert.is_nil(err)
+    assert.equal(2, result[1000])
   end)
 end)
 

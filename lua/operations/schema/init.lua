@@ -23,8 +23,8 @@ local schema = {}
 
 ---@class operations.Change
 ---@field path string  JSON Pointer into the value
----@field kind "stripped"|"defaulted"|"converted"|"replaced"
----@field old any  what was there
+---@field kind "stripped"|"defaulted"|"converted"|"replaced"  "replaced" by force only
+---@field old any  what was there, nil for a member that was missing
 ---@field new any  what is there now
 
 ---@alias operations.Mode "cast"|"force"|"off"
@@ -32,8 +32,9 @@ local schema = {}
 ---@class operations.Schema
 ---@field check fun(self, value: any): boolean, operations.Issue[]?  true, or false and what does not fit
 ---@field cast fun(self, value, mode?: operations.Mode, list?: boolean): any, operations.Change[]?, operations.Error?
---- a new value, and what was changed unless `list` is false (which is faster); a third result, VALIDATION_ERROR, says
---- why it lacks its `default`s: a limit was reached
+--- a new value, and what was changed unless `list` is false (which is faster). "force" casts, then replaces each misfit
+--- by the first that conforms of `default`, `const`, the first `enum` value, the empty value of its type; or leaves it.
+--- A third result, VALIDATION_ERROR, says why it lacks its `default`s or replacements: a limit was reached
 ---@field fill fun(self, value: any): any, operations.Error?  the value, or a copy with `default`s filled in; nil and
 --- VALIDATION_ERROR when a limit is reached: of values that defaults make (100,000, and 64 more for each value within),
 --- of depth (512), of steps

@@ -34,4 +34,6 @@ return function()
   assert(value.list[1].next.name == "def" and (is_cast or value.count == "12" and value.excess == 1))
   value = compiled:cast({ list = { node, node }, count = "12", excess = 1 }, "cast", false)
   assert(value.list[2].next.name == "def" and (value.count == 12 or value.excess == 1))
+  value = compiled:cast({ count = "x", kind = "z" }, "force")
+  assert(value.kind == "z" or (value.count == 7 and value.kind == "a" and (value.list == nil or #value.list == 0)))
 end

@@ -76,25 +76,15 @@ local function new_case()
   return case
 end
 
--- The first value of the case that fits: `force` must find one too.
-local function witness_of(case, verdicts)
-  for i, verdict in ipairs(verdicts) do
-    if verdict then
-      return case.values[i]
-    end
-  end
-end
-
 local function law_breach(case)
-  local verdicts, compiled = ask_us(case)
+  local _, compiled = ask_us(case)
   if not compiled then
     return
   end
-  local witness = witness_of(case, verdicts)
   for _, value in ipairs(case.values) do
-    local problem = laws.broken(compiled, value, witness ~= nil)
+    local problem = laws.broken(compiled, value)
     if problem then
-      return { schema = case.schema, values = { value }, witness = witness, ours = problem, theirs = "a law of cast" }
+      return { schema = case.schema, values = { value }, ours = problem, theirs = "a law of cast" }
     end
   end
 end
@@ -104,11 +94,10 @@ local function kind_of(problem)
 end
 
 -- The same law as `kind` broken by a smaller case.
-local function breaks(kind, witness)
+local function breaks(kind)
   return function(case)
     local _, compiled = ask_us(case)
-    local satisfiable = compiled and witness ~= nil and compiled:check(witness)
-    return compiled and kind_of(laws.broken(compiled, case.values[1], satisfiable)) == kind
+    return compiled and kind_of(laws.broken(compiled, case.values[1])) == kind
   end
 end
 
@@ -154,7 +143,7 @@ local function run_batch(size)
   end
   counts.laws = counts.laws + #breaches
   for i = 1, math.min(#breaches, PRINTED) do
-    show(shrink.one(breaches[i], breaks(kind_of(breaches[i].ours), breaches[i].witness)))
+    show(shrink.one(breaches[i], breaks(kind_of(breaches[i].ours))))
   end
   local strange = sort_out(disagreements(cases))
   for i = #strange, PRINTED + 1, -1 do

@@ -108,11 +108,6 @@ static int add_pair(lua_State *L, Members *members) {
   return members->out + 2 * members->pairs;
 }
 
-bool cast_drop(cast_Machine *c, int32_t node, int slot) {
-  return c->trials == 0 && !c->m.too_deep &&
-         !check_node(&c->m, node, slot, lua_type(c->m.L, slot));
-}
-
 /* Is the member dealt with by name?  What only `required` names is not where
 ** others have a say in it. */
 static bool by_name(const schema_Object *object, const schema_Property *p) {
@@ -127,22 +122,18 @@ bool cast_stop(cast_Machine *c, const schema_Property *p) {
 bool cast_push_missing(cast_Machine *c, const schema_Property *p, bool *fits) {
   lua_State *L = c->m.L;
   int32_t constant = p->default_value;
-  int32_t node = p->node;
   if (constant == 0 && p->required) constant = p->fixed;
-  if (constant != 0 && c->keep < 1) {
-    if (!fill_push_default(&c->m, constant)) return *fits = cast_stop(c, p);
-    c->filling++;
-    if (!stays_quickly(c, p->check, lua_gettop(L), lua_type(L, -1)) &&
-        !cast_at(c, p->node, lua_gettop(L), lua_type(L, -1), NULL, p->name,
-                 p->len, 0))
-      *fits = false;
-    c->filling--;
-  } else if (!p->required) {
-    return false;
-  } else if (!c->force || !cast_create(c, &node, 1)) {
-    *fits = false;
+  if (constant == 0 || c->keep >= 1) {
+    if (p->required) *fits = false;
     return false;
   }
+  if (!fill_push_default(&c->m, constant)) return *fits = cast_stop(c, p);
+  c->filling++;
+  if (!stays_quickly(c, p->check, lua_gettop(L), lua_type(L, -1)) &&
+      !cast_at(c, p->node, lua_gettop(L), lua_type(L, -1), NULL, p->name,
+               p->len, 0))
+    *fits = false;
+  c->filling--;
   record_at(c, "defaulted", 0, lua_gettop(L), p->name, p->len);
   return true;
 }
@@ -158,16 +149,6 @@ static void add_missing(cast_Machine *c, const schema_Object *object,
   if (cast_push_missing(c, p, fits)) add_pair(c->m.L, members);
   else lua_pop(c->m.L, 1);
   if (p->required && !by_name(object, p)) *fits = false;
-}
-
-/* The value in slot `at` of property `p`; false when it is to be left out. */
-static bool cast_property(cast_Machine *c, const schema_Property *p, int at,
-                          int t, bool *fits) {
-  if (cast_at(c, p->node, at, t, NULL, p->name, p->len, 0)) return true;
-  *fits = false;
-  if (!c->force || p->required || !cast_drop(c, p->node, at)) return true;
-  record_at(c, "stripped", at, 0, p->name, p->len);
-  return false;
 }
 
 static void cast_properties(cast_Machine *c, const schema_Object *object,
@@ -190,11 +171,11 @@ static void cast_properties(cast_Machine *c, const schema_Object *object,
     } else if (!by_name(object, p)) {
       members->odd = true;
       lua_settop(L, top);
-    } else if (stays_quickly(c, p->check, top + 2, t) ||
-               cast_property(c, p, top + 2, t, fits)) {
-      top = add_pair(L, members);
     } else {
-      lua_settop(L, top);
+      if (!stays_quickly(c, p->check, top + 2, t) &&
+          !cast_at(c, p->node, top + 2, t, NULL, p->name, p->len, 0))
+        *fits = false;
+      top = add_pair(L, members);
     }
   }
 }
@@ -259,7 +240,7 @@ static bool cast_odd(cast_Machine *c, const schema_Object *object, int key,
   lua_State *L = c->m.L;
   const char *name;
   size_t len;
-  if (keeps_others(c, object) && !(object->whole && c->force)) {
+  if (keeps_others(c, object)) {
     if (object->whole) *fits = false;
     return true;
   }
@@ -490,30 +471,25 @@ static bool cast_merging(cast_Machine *c, int32_t node, const schema_Node *n,
   uint16_t type = 0;
   if (t != LUA_TTABLE) return cast_merging_scalar(c, node, slot, t);
   branch = cast_only_branch(c, n, slot, &type);
-  if (branch >= 0) {
-    return cast_typed(c, branch, slot, t, type) ||
-           (c->force && cast_repair(c, &node, 1, slot));
-  }
+  if (branch >= 0) return cast_typed(c, branch, slot, t, type);
   return cast_merged(c, &node, 1, slot);
 }
 
 static bool cast_node(cast_Machine *c, int32_t node, int slot, int t,
                       uint16_t type) {
   const schema_Node *n = program_node(c->m.s, node);
-  bool fits;
   if (n->accepts_all) return true;
+  if (c->force) return cast_merged(c, &node, 1, slot);
   if (n->merges) return cast_merging(c, node, n, slot, t);
   if (type == 0) type = schema_type_of(c->m.L, c->m.core, slot, t, n->types);
-  if (type & n->types) fits = cast_plain(c, node, n, slot, type);
-  else fits = cast_convert(c, &node, 1, slot, n->types);
-  if (!fits && c->force) fits = cast_repair(c, &node, 1, slot);
-  return fits;
+  if (type & n->types) return cast_plain(c, node, n, slot, type);
+  return cast_convert(c, &node, 1, slot, n->types);
 }
 
-/* A limit was reached, within a default perhaps. */
+/* A limit was reached, within a default or a replacement perhaps. */
 static bool give_up(cast_Machine *c, int32_t node, fill_Reason reason) {
-  return c->filling > 0 ? fill_stop(&c->m, c->at, node, reason)
-                        : check_too_deep(&c->m);
+  return c->filling + c->making > 0 ? fill_stop(&c->m, c->at, node, reason)
+                                    : check_too_deep(&c->m);
 }
 
 /* `type`: the value's TYPE_ bit, 0 when it is not known yet. */

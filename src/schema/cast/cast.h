@@ -2,7 +2,7 @@
 ** cast.h - moves a value towards a schema, into a new value.  The value
 ** in a stack slot is replaced by its cast form; input tables are only read.
 **
-** Machine: cast.c convert.c force.c make.c quick.c search.c views.c.
+** Machine: cast.c convert.c force.c quick.c views.c.
 */
 #ifndef OPERATIONS_SCHEMA_CAST_H
 #define OPERATIONS_SCHEMA_CAST_H
@@ -19,21 +19,19 @@
 typedef struct cast_Machine {
   check_Machine m;
   const schema_Step *at; /* where in the value */
-  int changes;  /* stack index of the list of changes, 0 when unwanted */
-  int changed;  /* how many changes there were */
-  size_t said;  /* changes on the list that are not taken back any more */
-  int made;     /* values created, all in all */
-  int searched; /* values tried by cast_search, all in all */
-  int hints;    /* stack index of what cast_search tries, nil until then; the
-                   names of members stand above it */
-  int known;    /* stack index of what cast_create made, by node */
-  int trials;   /* casts within casts, to find a branch */
-  int merging;  /* merged casts within merged casts */
-  int room;     /* up to here the stack may grow unasked */
-  bool chosen;  /* a branch was chosen by what stood there: cast again */
-  int keep;     /* 1: fill in nothing, 2: strip nothing either */
-  int filling;  /* defaults within defaults that are being cast */
-  bool force;   /* misfits are replaced */
+  int changes; /* stack index of the list of changes, 0 when unwanted */
+  int changed; /* how many changes there were */
+  size_t said; /* changes on the list when force began: they stay */
+  int trials;  /* casts within casts, to find a branch */
+  int merging; /* merged casts within merged casts */
+  int room;    /* up to here the stack may grow unasked */
+  bool chosen; /* a branch was chosen by what stood there: cast again */
+  int keep;    /* 1: fill in nothing, 2: strip nothing either */
+  bool force;  /* the pass that replaces misfits */
+  bool first;  /* a union none of whose branches is meant takes its first */
+  int stayed;  /* misfits that nothing could replace */
+  int filling; /* defaults within defaults that are being cast */
+  int making;  /* replacements within replacements */
 } cast_Machine;
 
 /* The schemas that apply to one value: of allOf, $ref, chosen branches. */
@@ -63,8 +61,9 @@ bool cast_fully(cast_Machine *c, int32_t node, int slot, int t);
 ** says whether it was done, and then whether the result conforms. */
 bool cast_quickly(cast_Machine *c, const schema_Node *n, int slot, bool *fits);
 
-/* What a missing property becomes, required or with a default; pushes nothing,
-** or the value.  Its key is on top of the stack. */
+/* What a missing property becomes: its default, or the only value it can have
+** when it is required; pushes nothing, or the value.  Its key is on top of the
+** stack. */
 bool cast_push_missing(cast_Machine *c, const schema_Property *p, bool *fits);
 
 /* Defaults made too many values, before that of `p`.  A limit was reached. */
@@ -106,9 +105,6 @@ static inline bool cast_within(const schema_Node *n, double d) {
          d <= bounds->high;
 }
 
-/* Is it better to leave out an optional member that could not be mended? */
-bool cast_drop(cast_Machine *c, int32_t node, int slot);
-
 /* Marks the new table in `out`, made from `slot`, as an object if it is empty
 ** and no array is wanted. */
 void cast_mark_empty(cast_Machine *c, int slot, int out, uint16_t types);
@@ -116,17 +112,24 @@ void cast_mark_empty(cast_Machine *c, int slot, int out, uint16_t types);
 /* Collects the schemas that apply to the value in `slot`. */
 void cast_gather(cast_Machine *c, cast_Views *views, int32_t node, int slot);
 
-/* Makes the value in `slot`, which was cast, conform; false when it cannot. */
-bool cast_repair(cast_Machine *c, const int32_t *nodes, int count, int slot);
+/* What all the schemas accept, as TYPE_ bits. */
+uint16_t cast_types(const cast_Machine *c, const cast_Views *views);
 
-/* Pushes a value that conforms to all nodes; false and nothing pushed when none
-** is found. */
-bool cast_create(cast_Machine *c, const int32_t *nodes, int count);
+/* Casts by all the schemas that apply, but does not replace the value itself;
+** false when a limit was reached. */
+bool cast_move(cast_Machine *c, const int32_t *nodes, int count, int slot);
 
-/* The last resort: pushes a value that conforms, found by trying whatever the
-** schema mentions, alone and within the table at `base` (0: none); false and
-** nothing pushed when none is found within the bounds. */
-bool cast_search(cast_Machine *c, const int32_t *nodes, int count, int base);
+/* Replaces the value in `slot`, whose members were forced before, when it does
+** not conform and its replacement does, and records that.  A value with a
+** member that stayed a misfit stays too: `stayed` is the machine's count before
+** its members.  Says whether the slot conforms. */
+bool cast_force(cast_Machine *c, const int32_t *nodes, int count, int slot,
+                int stayed);
+
+/* Pushes the replacement for a required member that is missing; when there is
+** none, pushes nothing, counts it as a misfit that stayed, and returns false.
+*/
+bool cast_make(cast_Machine *c, const int32_t *nodes, int count);
 
 bool cast_conforms(cast_Machine *c, const int32_t *nodes, int count, int slot);
 

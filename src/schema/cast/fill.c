@@ -48,11 +48,6 @@ static void push_copy(Copier *c, int i, int depth) {
   }
 }
 
-void fill_push_copy(check_Machine *m, int i) {
-  Copier c = {m, 0, INT64_MAX};
-  push_copy(&c, i, 0);
-}
-
 /* How many values may be made. */
 static int64_t most_values(check_Machine *m) {
   if (m->most_made == 0)
@@ -90,8 +85,8 @@ static void set_text(lua_State *L, const char *name, const char *text) {
 }
 
 static const char *const reasons[] = {
-    [FILL_DEEP] = "nested too deeply for defaults to be filled in",
-    [FILL_LONG] = "takes too many steps for defaults to be filled in",
+    [FILL_DEEP] = "nested too deeply for values to be filled in",
+    [FILL_LONG] = "takes too many steps for values to be filled in",
     [FILL_COSTLY] = "its name is too costly to match",
 };
 
@@ -109,9 +104,10 @@ bool fill_stop(check_Machine *m, const schema_Step *at, int32_t node,
   schema_push_location(L, m->constants, location_of, m->s, node, KEYWORD_NONE);
   lua_setfield(L, -2, "schemaPath");
   set_text(L, "keyword", "default");
-  if (reason == FILL_MANY) {
+  if (reason == FILL_MANY || reason == FILL_FORCED) {
     core_push_integer(L, most_values(m));
-    lua_pushfstring(L, "defaults make more than %s values",
+    lua_pushfstring(L, "defaults%s make more than %s values",
+                    reason == FILL_FORCED ? " and replacements" : "",
                     lua_tostring(L, -1));
     lua_setfield(L, -3, "message");
     lua_pop(L, 1);

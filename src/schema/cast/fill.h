@@ -7,7 +7,7 @@
 #include "schema/check/check.h"
 
 #define FILL_VALUES                                                            \
-  100000 /* that defaults may make, and CHECK_VALUE_STEPS                      \
+  100000 /* that defaults and force may make, and CHECK_VALUE_STEPS            \
             more for each value within the outermost one */
 
 /* Pushes the value, or a copy where defaults were filled in; false, and an
@@ -18,11 +18,12 @@ bool fill_value(lua_State *L, int schema, int v);
 ** of the original.  False, and nothing pushed, when defaults made too much. */
 bool fill_push_default(check_Machine *m, int32_t constant);
 
-/* Defaults made `n` values; false when that is too many. */
+/* Defaults or force made `n` values; false when that is too many. */
 bool fill_count(check_Machine *m, int64_t n);
 
 typedef enum fill_Reason {
   FILL_MANY,
+  FILL_FORCED, /* the same, with what force made */
   FILL_DEEP,
   FILL_LONG,
   FILL_COSTLY
@@ -32,9 +33,5 @@ typedef enum fill_Reason {
 ** with one issue, unless another is there already.  A limit was reached. */
 bool fill_stop(check_Machine *m, const schema_Step *at, int32_t node,
                fill_Reason reason);
-
-/* Pushes a copy of the value at stack index `i` that shares no table with it.
- */
-void fill_push_copy(check_Machine *m, int i);
 
 #endif

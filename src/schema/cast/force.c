@@ -1,136 +1,248 @@
 /*
-** force.c - mends what does not conform, so that little of it is lost,
-** and replaces what cannot be mended (schema/cast/cast.h, cast_repair).
+** force.c - replaces a misfit by what its schemas say themselves: `default`,
+** `const`, the first of `enum`, or the empty value of its type.  Nothing is
+** invented: where none of these conforms, the misfit stays
+** (schema/cast/cast.h, cast_force).
 */
+#include "schema/cast/cast.h"
 #include "schema/cast/fill.h"
-#include "schema/cast/make.h"
 #include "schema/check/equal.h"
 
-/* The last resort: what the schema mentions, in what is there, then in what can
-** be made.  Replaces the slot. */
-static bool search(make_Maker *m, int slot) {
+#include <math.h>
+
+#define MOST_MAKING 64 /* replacements within replacements */
+
+/* A value to replace, and all schemas that apply to it. */
+typedef struct Misfit {
+  cast_Machine *c;
+  const int32_t *nodes;
+  int count;
+  cast_Views views;
+  int64_t made; /* the machine's count before any was made for this one */
+} Misfit;
+
+/* Fills in what the new table at `at` lacks, as in any other; unlisted. */
+static void complete(Misfit *m, int at) {
   cast_Machine *c = m->c;
-  lua_State *L = c->m.L;
-  int base = lua_type(L, slot) == LUA_TTABLE ? slot : 0;
-  if (cast_search(c, m->nodes, m->count, base)) return true;
-  if ((make_types(m) & TYPE_OBJECT) == 0) return false;
-  c->made = 0; /* each needs its own share of the work */
-  make_push_object(m);
-  return cast_search(c, m->nodes, m->count, lua_gettop(L));
+  int changes = c->changes, changed = c->changed, stayed = c->stayed;
+  c->changes = c->stayed = 0;
+  c->making++;
+  cast_move(c, m->nodes, m->count, at);
+  c->making--;
+  c->changes = changes;
+  c->changed = changed;
+  c->stayed = stayed;
 }
 
-static bool has_op(const make_Maker *m, schema_Code code, size_t *least) {
-  bool found = false;
+/* Leaves the value on top of the stack if it conforms, else pops it. */
+static bool keep(Misfit *m) {
+  cast_Machine *c = m->c;
+  int at = lua_gettop(c->m.L);
+  if (check_step(&c->m) && cast_conforms(c, m->nodes, m->count, at) &&
+      !c->m.too_deep)
+    return true;
+  c->m.made = m->made;
+  lua_settop(c->m.L, at - 1);
+  return false;
+}
+
+static bool keep_completed(Misfit *m) {
+  int at = lua_gettop(m->c->m.L);
+  if (lua_type(m->c->m.L, at) == LUA_TTABLE && m->c->making < MOST_MAKING)
+    complete(m, at);
+  return keep(m);
+}
+
+/* Too many values were made. */
+static bool stop(Misfit *m) {
+  cast_Machine *c = m->c;
+  return fill_stop(&c->m, c->at, m->count > 0 ? m->nodes[0] : c->m.s->root,
+                   FILL_FORCED);
+}
+
+static bool push_constant(Misfit *m, int32_t constant) {
+  return fill_push_default(&m->c->m, constant) || stop(m);
+}
+
+/* One value is about to be made. */
+static bool make_one(Misfit *m) {
+  return fill_count(&m->c->m, 1) || stop(m);
+}
+
+/* The default of one of the schemas, or their const or first enum value. */
+static bool take_named(Misfit *m) {
+  const schema_Schema *s = m->c->m.s;
   int i;
+  int32_t j;
   for (i = 0; i < m->views.count; i++) {
-    const schema_Node *node = program_node(m->c->m.s, m->views.nodes[i]);
-    int32_t j;
-    for (j = node->arrays; j < node->objects; j++) {
-      const schema_Op *op = program_op(m->c->m.s, j);
-      if (op->code != code) continue;
-      if (!found || op->u.n < *least) *least = op->u.n;
-      found = true;
+    int32_t value = program_node(s, m->views.nodes[i])->default_value;
+    if (value == 0) continue;
+    if (push_constant(m, value) && keep_completed(m)) return true;
+  }
+  for (i = 0; i < m->views.count; i++) {
+    const schema_Node *n = program_node(s, m->views.nodes[i]);
+    for (j = n->every; j < n->end; j++) {
+      const schema_Op *op = program_op(s, j);
+      if (op->code != CODE_CONST && op->code != CODE_ENUM) continue;
+      if (push_constant(m, program_member(s, op->a)->value) && keep(m))
+        return true;
     }
-  }
-  return found;
-}
-
-/* Too many items, too few, equal ones: in a copy of the array in `slot`. */
-static bool mend_array(make_Maker *m, int slot) {
-  lua_State *L = m->c->m.L;
-  size_t n = ops_rawlen(L, slot), most = n, i;
-  int copy;
-  if (value_array_length(L, slot) < 0) return false;
-  lua_createtable(L, (int)n, 0);
-  copy = lua_gettop(L);
-  cast_mark_array(m->c);
-  for (i = 1; i <= n; i++) {
-    ops_rawgeti(L, slot, i);
-    ops_rawseti(L, copy, i);
-  }
-  if (has_op(m, CODE_UNIQUE_ITEMS, &i)) schema_drop_twins(&m->c->m, copy);
-  if (has_op(m, CODE_MAX_ITEMS, &most)) {
-    for (i = ops_rawlen(L, copy); i > most; i--) {
-      lua_pushnil(L);
-      ops_rawseti(L, copy, i);
-    }
-  }
-  make_pad(m, copy, make_largest(m, CODE_MIN_ITEMS));
-  lua_settop(L, copy);
-  if (!make_keep(m)) return false;
-  cast_record(m->c, "replaced", slot, copy);
-  lua_replace(L, slot);
-  return true;
-}
-
-/* What dependentRequired asks of the object on top of the stack. */
-static bool add_dependents(make_Maker *m, const schema_Op *op) {
-  lua_State *L = m->c->m.L;
-  int object = lua_gettop(L);
-  int32_t i;
-  if (op->code != CODE_DEPENDENT_REQUIRED ||
-      !check_has_key(&m->c->m, object, op->c))
-    return false;
-  for (i = 0; i < op->b; i++) {
-    schema_Property p;
-    memset(&p, 0, sizeof(p));
-    p.key = *program_link(m->c->m.s, op->a + i);
-    ops_rawgeti(L, m->c->m.constants, (size_t)p.key);
-    p.name = lua_tolstring(L, -1, &p.len); /* the constants keep it */
-    lua_pop(L, 1);
-    make_add_property(m, &p);
   }
   return false;
 }
 
-/* Too few members: in a copy of the object in `slot`. */
-static bool mend_object(make_Maker *m, int slot) {
+static bool take_number(Misfit *m, double d) {
+  if (!isfinite(d) || !make_one(m)) return false;
+  if (d == floor(d) && fabs(d) <= (double)OPS_MAX_SAFE_INTEGER)
+    core_push_integer(m->c->m.L, (int64_t)d);
+  else lua_pushnumber(m->c->m.L, d);
+  return keep(m);
+}
+
+/* The bounds that decide where several schemas have some. */
+typedef struct Range {
+  const schema_Op *low, *high; /* NULL: unbounded */
+  double unit;                 /* multipleOf, 1 when none is given */
+} Range;
+
+static Range find_range(const Misfit *m) {
+  const schema_Schema *s = m->c->m.s;
+  Range r = {NULL, NULL, 0};
+  int i;
+  int32_t j;
+  for (i = 0; i < m->views.count; i++) {
+    const schema_Node *n = program_node(s, m->views.nodes[i]);
+    for (j = n->numbers; j < n->arrays; j++) {
+      const schema_Op *op = program_op(s, j);
+      double d = program_bound(op);
+      if (op->code == CODE_MINIMUM || op->code == CODE_ABOVE) {
+        if (r.low == NULL || d > program_bound(r.low)) r.low = op;
+      } else if (op->code == CODE_MAXIMUM || op->code == CODE_BELOW) {
+        if (r.high == NULL || d < program_bound(r.high)) r.high = op;
+      } else if (op->code == CODE_MULTIPLE_OF && d > r.unit) {
+        r.unit = d;
+      }
+    }
+  }
+  if (r.unit == 0) r.unit = 1;
+  return r;
+}
+
+/* The bound itself, or the multiple of the unit next to it in `direction`; that
+** may be one further for a bound that is excluded. */
+static bool take_next(Misfit *m, const schema_Op *op, double unit,
+                      int direction) {
+  double inverse = 1 / unit, d, k;
+  int i;
+  if (op == NULL) return false;
+  if (op->flag & INTEGER_BOUND) {
+    if (!make_one(m)) return false;
+    core_push_integer(m->c->m.L, op->u.i); /* beyond 2^53, too */
+    if (keep(m)) return true;
+  } else if (take_number(m, op->u.d)) {
+    return true;
+  }
+  d = program_bound(op) / unit;
+  k = direction > 0 ? floor(d) : ceil(d);
+  for (i = 0; i < 3; i++, k += direction) {
+    /* 3 * 0.1 is not 0.3, but 3 / 10 is */
+    if (take_number(m, inverse == floor(inverse) ? k / inverse : k * unit))
+      return true;
+  }
+  return false;
+}
+
+/* The least number allowed; where there is no least, 0, or the greatest. */
+static bool take_least_number(Misfit *m) {
+  Range r = find_range(m);
+  return take_next(m, r.low, r.unit, 1) || take_number(m, 0) ||
+         take_next(m, r.high, r.unit, -1);
+}
+
+/* The empty value of one type. */
+static bool take_empty(Misfit *m, uint16_t type) {
   lua_State *L = m->c->m.L;
-  size_t least = make_largest(m, CODE_MIN_PROPERTIES);
-  int object, i;
-  fill_push_copy(&m->c->m, slot);
-  object = lua_gettop(L);
-  for (i = 0; i < 3; i++)
-    make_each_op(m, add_dependents); /* they ask for more */
-  if (check_count_members(&m->c->m, object) < least)
-    make_each_op(m, make_add_optional);
-  if (check_count_members(&m->c->m, object) < least) make_add_free(m, least);
-  lua_settop(L, object);
-  if (!make_keep(m)) return false;
-  cast_record(m->c, "replaced", slot, object);
+  if (type == TYPE_NUMBER) return take_least_number(m);
+  if (!make_one(m)) return false;
+  switch (type) {
+  case TYPE_NULL: lua_pushlightuserdata(L, NULL); break;
+  case TYPE_BOOLEAN: lua_pushboolean(L, 0); break;
+  case TYPE_STRING: lua_pushliteral(L, ""); break;
+  case TYPE_ARRAY:
+    lua_newtable(L);
+    cast_mark_array(m->c);
+    break;
+  default:
+    lua_newtable(L);
+    core_push_object_mt(L);
+    lua_setmetatable(L, -2);
+    break;
+  }
+  return keep_completed(m);
+}
+
+/* The empty value of the type that the value at `slot` has, if that is allowed,
+** else of the first that is.  Where the schemas name no type, it is the value's
+** own, null for one that is missing. */
+static bool take_by_type(Misfit *m, int slot) {
+  static const uint16_t order[] = {TYPE_NULL,   TYPE_BOOLEAN, TYPE_NUMBER,
+                                   TYPE_STRING, TYPE_ARRAY,   TYPE_OBJECT};
+  lua_State *L = m->c->m.L;
+  uint16_t types = cast_types(m->c, &m->views);
+  uint16_t own =
+      schema_type_of(L, m->c->m.core, slot, lua_type(L, slot), types);
+  size_t i;
+  if (own & TYPE_NUMBER) own = TYPE_NUMBER;
+  if (types == TYPE_ANY) types = own != 0 ? own : TYPE_NULL;
+  if ((types & own) && take_empty(m, own)) return true;
+  for (i = 0; i < sizeof(order) / sizeof(order[0]); i++) {
+    if ((types & order[i]) && order[i] != own && take_empty(m, order[i]))
+      return true;
+  }
+  return false;
+}
+
+/* Pushes what replaces the value in `slot`; false and nothing pushed when
+** nothing does. */
+static bool push_replacement(cast_Machine *c, const int32_t *nodes, int count,
+                             int slot) {
+  Misfit m;
+  int i;
+  if (!ops_checkstack(c->m.L, 32)) return check_too_deep(&c->m);
+  m.c = c;
+  m.nodes = nodes;
+  m.count = count;
+  m.views.count = 0;
+  m.made = c->m.made;
+  c->first = true;
+  for (i = 0; i < count; i++) cast_gather(c, &m.views, nodes[i], slot);
+  c->first = false;
+  return !c->m.too_deep && (take_named(&m) || take_by_type(&m, slot));
+}
+
+bool cast_force(cast_Machine *c, const int32_t *nodes, int count, int slot,
+                int stayed) {
+  lua_State *L = c->m.L;
+  if (cast_conforms(c, nodes, count, slot)) return true;
+  if (c->m.too_deep || c->stayed > stayed) return false;
+  if (!push_replacement(c, nodes, count, slot)) {
+    c->stayed++;
+    return false;
+  }
+  cast_record(c, "replaced", slot, lua_gettop(L));
   lua_replace(L, slot);
   return true;
 }
 
-/* Mends the table in `slot`, so that little of it is lost. */
-static bool mend(make_Maker *m, int slot) {
-  switch (value_kind(m->c->m.L, m->c->m.core, slot)) {
-  case VALUE_ARRAY: return mend_array(m, slot);
-  case VALUE_OBJECT: return mend_object(m, slot);
-  case VALUE_EMPTY: return mend_array(m, slot) || mend_object(m, slot);
-  default: return false;
-  }
-}
-
-bool cast_repair(cast_Machine *c, const int32_t *nodes, int count, int slot) {
+bool cast_make(cast_Machine *c, const int32_t *nodes, int count) {
   lua_State *L = c->m.L;
-  make_Maker m;
-  int top = lua_gettop(L), i;
-  if (c->trials > 0) return false;
-  if (cast_conforms(c, nodes, count, slot)) return true;
-  if (c->at == NULL) c->made = c->searched = 0; /* all depends on this one */
-  memset(&m, 0, sizeof(m));
-  m.c = c;
-  m.nodes = nodes;
-  m.count = count;
-  for (i = 0; i < count; i++) make_view(&m, nodes[i], 0);
-  if (mend(&m, slot)) return true;
-  if (cast_create(c, nodes, count) || search(&m, slot)) {
-    cast_record(c, "replaced", slot, lua_gettop(L));
-    lua_replace(L, slot);
-    lua_settop(L, top);
+  int missing = lua_gettop(L) + 1;
+  lua_pushnil(L);
+  if (push_replacement(c, nodes, count, missing)) {
+    lua_remove(L, missing);
     return true;
   }
-  lua_settop(L, top);
+  lua_pop(L, 1);
+  c->stayed++;
   return false;
 }

@@ -1,6 +1,6 @@
 /*
-** round.c - casts again and again, until casting the result changes
-** nothing (schema/cast/cast.h, cast_value).
+** round.c - casts until casting the result changes nothing; then force
+** replaces misfits, in one pass (schema/cast/cast.h, cast_value).
 */
 #include "schema/cast/cast.h"
 #include "schema/cast/fill.h"
@@ -11,11 +11,9 @@
 static bool cast_once(cast_Machine *c, int slot) {
   int32_t root = c->m.s->root;
   bool fits;
-  c->changed = c->made = c->searched = 0;
-  c->m.made = 0;
+  c->changed = 0;
   fits = cast_slot(c, root, slot, lua_type(c->m.L, slot));
-  if (c->m.too_deep) return false;
-  return c->force ? cast_conforms(c, &root, 1, slot) && !c->m.too_deep : fits;
+  return fits && !c->m.too_deep;
 }
 
 /* Branches are chosen by what stands there: cast until nothing changes. */
@@ -36,13 +34,14 @@ static bool cast_until_stable(cast_Machine *c, int slot) {
   return fits;
 }
 
-/* The slot and the list of changes as they were before this round. */
+/* The slot and the list of changes as they were before. */
 static void start_again(cast_Machine *c, int slot, int v) {
   lua_State *L = c->m.L;
   size_t i;
   lua_pushvalue(L, v);
   lua_replace(L, slot);
   c->chosen = false;
+  c->m.made = 0;
   if (c->changes == 0) return;
   for (i = ops_rawlen(L, c->changes); i > c->said; i--) {
     lua_pushnil(L);
@@ -72,43 +71,30 @@ static bool cast_gently(cast_Machine *c, int slot, int v) {
   return fits;
 }
 
-/* One round: `slot` holds the value at `v`, and its cast form then. */
-static bool cast_round(cast_Machine *c, int slot, int v, bool force) {
+/* Replaces the misfits in the cast value; where that meets a limit, the value
+** stays as it was cast. */
+static bool force_once(cast_Machine *c, int slot) {
+  int before = lua_gettop(c->m.L) + 1;
   bool fits;
-  c->keep = 0;
-  c->chosen = c->force = false;
+  lua_pushvalue(c->m.L, slot);
   if (c->changes != 0) c->said = ops_rawlen(c->m.L, c->changes);
-  fits = cast_gently(c, slot, v);
-  if (!fits && force && !c->m.too_deep) {
-    c->force = true;
-    c->chosen = true;
-    fits = cast_until_stable(c, slot);
+  c->force = true;
+  fits = cast_once(c, slot);
+  if (c->m.too_deep) {
+    if (c->m.kept <= 0) fill_stop(&c->m, NULL, c->m.s->root, FILL_LONG);
+    start_again(c, slot, before);
   }
-  if (c->m.too_deep) start_again(c, slot, v);
-  return fits && !c->m.too_deep;
+  lua_settop(c->m.L, before - 1);
+  return fits;
 }
 
-/* Casting the result must change nothing.  A round ends with that, unless it
-** did less than usual or more. */
 static bool cast_by_mode(cast_Machine *c, int slot, int v, int mode) {
-  lua_State *L = c->m.L;
-  int round;
   bool fits;
   if (mode == SCHEMA_OFF) return check_value(&c->m, c->m.s->root, slot);
-  fits = cast_round(c, slot, v, mode == SCHEMA_FORCE);
-  for (round = 1;
-       round < MAX_PASSES && (c->keep > 0 || c->force) && !c->m.too_deep;
-       round++) {
-    int before;
-    bool same;
-    lua_pushvalue(L, slot);
-    before = lua_gettop(L);
-    fits = cast_round(c, slot, before, mode == SCHEMA_FORCE);
-    same = schema_equal(&c->m, slot, before);
-    lua_settop(L, before - 1);
-    if (same) break;
-  }
-  return fits;
+  fits = cast_gently(c, slot, v);
+  if (c->m.too_deep) start_again(c, slot, v);
+  if (mode != SCHEMA_FORCE || fits || c->m.too_deep) return fits;
+  return force_once(c, slot);
 }
 
 bool cast_value(lua_State *L, int schema, int v, int mode, bool changes) {
@@ -129,12 +115,6 @@ bool cast_value(lua_State *L, int schema, int v, int mode, bool changes) {
   }
   c.m.problem = slot + 2;
   check_start(&c.m, L, schema, v);
-  if (mode == SCHEMA_FORCE) {
-    lua_newtable(L);
-    c.known = lua_gettop(L);
-    c.hints = c.known + 1;
-    lua_settop(L, c.hints + 1);
-  }
   fits = cast_by_mode(&c, slot, v, mode);
   lua_settop(L, slot + 2);
   return fits;

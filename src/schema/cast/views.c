@@ -121,6 +121,7 @@ static void gather_union(cast_Machine *c, cast_Views *views,
     if (gather_fitting(c, views, op, slot, weak, depth, branch)) return;
     if (branch < 0) branch = best_branch(c, u, slot);
   }
+  if (branch < 0 && c->first && c->trials == 0) branch = 0;
   if (branch >= 0)
     gather(c, views, branch_node(c, u, branch), slot, weak, depth);
 }
@@ -189,8 +190,7 @@ void cast_gather(cast_Machine *c, cast_Views *views, int32_t node, int slot) {
 typedef struct Verdict {
   int32_t nodes[CAST_VIEWS];
   int count;
-  bool known; /* some schema names it, or allows all names */
-  bool required;
+  bool known;     /* some schema names it, or allows all names */
   bool forbidden; /* some schema allows only the names that it has */
   bool names;     /* some schema names properties at all */
 } Verdict;
@@ -210,7 +210,6 @@ static void ask_object(cast_Machine *c, const schema_Object *object, bool weak,
   bool known = p != NULL && p->declared;
   int32_t i;
   if (!object->open) verdict->names = true;
-  if (p != NULL && p->required) verdict->required = true;
   if (known && !weak) add_node(verdict, p->node);
   for (i = 0; i < object->patterns; i++) {
     const schema_Pattern *pattern = program_pattern(s, object->pattern + i);
@@ -277,21 +276,42 @@ static void cast_member(cast_Machine *c, const cast_Views *views, int key,
   if (verdict.known || c->keep >= 2 || (!verdict.names && !verdict.forbidden)) {
     if (verdict.count > 0)
       cast_slot_by(c, verdict.nodes, verdict.count, key + 1);
-    if (c->force && !verdict.required && verdict.count == 1 &&
-        cast_drop(c, verdict.nodes[0], key + 1)) {
-      cast_record(c, "stripped", key + 1, 0);
-    } else {
-      lua_pushvalue(L, key);
-      lua_pushvalue(L, key + 1);
-      lua_rawset(L, out);
-    }
+    lua_pushvalue(L, key);
+    lua_pushvalue(L, key + 1);
+    lua_rawset(L, out);
   } else {
     cast_record(c, "stripped", key + 1, 0);
   }
   c->at = step.outer;
 }
 
-/* A property that `out` lacks: its default, or the only value it can have. */
+/* Pushes what a missing member becomes by its default or only value `constant`,
+** or by force (0), and records it at the member's path; false and nothing
+** pushed when there is nothing to put there.  `node` describes the member. */
+static bool push_missing(cast_Machine *c, Verdict *verdict, int32_t constant,
+                         int32_t node) {
+  lua_State *L = c->m.L;
+  int value = lua_gettop(L) + 1;
+  if (constant != 0) {
+    if (!fill_push_default(&c->m, constant))
+      return fill_stop(&c->m, c->at, node, FILL_MANY);
+    c->filling++;
+    cast_slot_by(c, verdict->nodes, verdict->count, value);
+    c->filling--;
+    cast_record(c, "defaulted", 0, value);
+    return true;
+  }
+  if (verdict->forbidden) {
+    c->stayed++;
+    return false;
+  }
+  if (!cast_make(c, verdict->nodes, verdict->count)) return false;
+  cast_record(c, "replaced", 0, value);
+  return true;
+}
+
+/* A property that `out` lacks: its default, or the only value it can have, or
+** what force makes. */
 static void add_missing(cast_Machine *c, const cast_Views *views, int out,
                         const schema_Property *p) {
   lua_State *L = c->m.L;
@@ -299,37 +319,23 @@ static void add_missing(cast_Machine *c, const cast_Views *views, int out,
   int32_t constant = p->default_value;
   Verdict verdict;
   schema_Step step = {c->at, NULL, p->name, p->len, 0};
-  bool found;
   if (constant == 0 && p->required) constant = p->fixed;
   if (c->keep >= 1) constant = 0;
   if (constant == 0 && !(p->required && c->force)) return;
+  if (c->making > 0 && c->stayed > 0) return; /* it cannot conform any more */
   ops_rawgeti(L, c->m.constants, (size_t)p->key);
   lua_pushvalue(L, -1);
   if (ops_rawget(L, out) == LUA_TNIL) {
     lua_pop(L, 1);
     ask(c, views, p->name, p->len, &verdict);
-    if (verdict.count == 0) add_node(&verdict, p->node);
     c->at = &step;
-    if (constant != 0) {
-      c->filling++;
-      found = fill_push_default(&c->m, constant);
-      if (!found) fill_stop(&c->m, c->at, p->node, FILL_MANY);
-      else cast_slot_by(c, verdict.nodes, verdict.count, top + 2);
-      c->filling--;
-    } else {
-      found = cast_create(c, verdict.nodes, verdict.count);
-    }
-    if (found) {
-      cast_record(c, "defaulted", 0, top + 2);
-      lua_rawset(L, out);
-    }
+    if (push_missing(c, &verdict, constant, p->node)) lua_rawset(L, out);
     c->at = step.outer;
   }
   lua_settop(L, top);
 }
 
-/* What all the schemas accept. */
-static uint16_t common_types(const cast_Machine *c, const cast_Views *views) {
+uint16_t cast_types(const cast_Machine *c, const cast_Views *views) {
   uint16_t types = TYPE_ANY;
   int i;
   for (i = 0; i < views->count; i++) {
@@ -351,6 +357,30 @@ static int expected_members(const cast_Machine *c, const cast_Views *views) {
   return most < MAX_EXPECTED ? most : MAX_EXPECTED;
 }
 
+/* The members that dependentRequired asks for. */
+static void add_dependents(cast_Machine *c, const cast_Views *views, int out,
+                           const schema_Node *n) {
+  lua_State *L = c->m.L;
+  int32_t i, j;
+  for (i = n->objects; i < n->every; i++) {
+    const schema_Op *op = program_op(c->m.s, i);
+    if (op->code != CODE_DEPENDENT_REQUIRED ||
+        !check_has_key(&c->m, out, op->c))
+      continue;
+    c->m.left -= op->b / CHECK_STEP_ITEMS;
+    for (j = 0; j < op->b && !c->m.too_deep; j++) {
+      schema_Property p;
+      memset(&p, 0, sizeof(p));
+      p.required = true;
+      p.key = *program_link(c->m.s, op->a + j);
+      ops_rawgeti(L, c->m.constants, (size_t)p.key);
+      p.name = lua_tolstring(L, -1, &p.len); /* the constants keep it */
+      lua_pop(L, 1);
+      add_missing(c, views, out, &p);
+    }
+  }
+}
+
 static void cast_members(cast_Machine *c, const cast_Views *views, int slot) {
   lua_State *L = c->m.L;
   int out, i;
@@ -362,6 +392,7 @@ static void cast_members(cast_Machine *c, const cast_Views *views, int slot) {
     if (lua_type(L, out + 1) == LUA_TSTRING) {
       cast_member(c, views, out + 1, out);
     } else {
+      if (c->force) c->stayed++; /* nothing replaces a key */
       lua_pushvalue(L, out + 1);
       lua_insert(L, out + 2);
       lua_rawset(L, out);
@@ -377,7 +408,9 @@ static void cast_members(cast_Machine *c, const cast_Views *views, int slot) {
     for (j = 0; j < object->count && !c->m.too_deep; j++)
       add_missing(c, views, out, program_property(c->m.s, object->first + j));
   }
-  cast_mark_empty(c, slot, out, common_types(c, views));
+  for (i = 0; c->force && i < views->count; i++)
+    add_dependents(c, views, out, program_node(c->m.s, views->nodes[i]));
+  cast_mark_empty(c, slot, out, cast_types(c, views));
   lua_replace(L, slot);
 }
 
@@ -447,8 +480,7 @@ static void cast_scalar(cast_Machine *c, const int32_t *nodes, int count,
     cast_convert(c, nodes, count, slot, types);
 }
 
-static bool cast_by_views(cast_Machine *c, const int32_t *nodes, int count,
-                          int slot) {
+bool cast_move(cast_Machine *c, const int32_t *nodes, int count, int slot) {
   lua_State *L = c->m.L;
   int t = lua_type(L, slot), i;
   cast_Views views;
@@ -456,7 +488,7 @@ static bool cast_by_views(cast_Machine *c, const int32_t *nodes, int count,
   views.count = 0;
   for (i = 0; i < count; i++) cast_gather(c, &views, nodes[i], slot);
   if (c->m.too_deep) return false;
-  types = common_types(c, &views);
+  types = cast_types(c, &views);
   type = schema_type_of(L, c->m.core, slot, t, types);
   if (t != LUA_TTABLE) {
     cast_scalar(c, nodes, count, slot, types);
@@ -464,8 +496,7 @@ static bool cast_by_views(cast_Machine *c, const int32_t *nodes, int count,
     if (type == TYPE_OBJECT) cast_members(c, &views, slot);
     else if (value_array_length(L, slot) >= 0) cast_items(c, &views, slot);
   }
-  if (!c->force || c->m.too_deep) return true;
-  return cast_repair(c, nodes, count, slot);
+  return !c->m.too_deep;
 }
 
 int32_t cast_only_branch(cast_Machine *c, const schema_Node *n, int slot,
@@ -500,13 +531,20 @@ int32_t cast_only_branch(cast_Machine *c, const schema_Node *n, int slot,
 }
 
 bool cast_merged(cast_Machine *c, const int32_t *nodes, int count, int slot) {
+  int stayed = c->stayed;
   bool ok;
   if (c->m.too_deep) return false;
   if (c->m.depth >= CAST_MAX_DEPTH || !ops_checkstack(c->m.L, 32))
     return check_too_deep(&c->m);
   c->m.depth++;
   c->merging++;
-  ok = cast_by_views(c, nodes, count, slot);
+  if (!c->force) {
+    ok = cast_move(c, nodes, count, slot);
+  } else {
+    ok = cast_conforms(c, nodes, count, slot) ||
+         (cast_move(c, nodes, count, slot) &&
+          cast_force(c, nodes, count, slot, stayed));
+  }
   c->merging--;
   if (ok && c->merging == 0 && !c->force && c->trials == 0)
     ok = cast_conforms(c, nodes, count, slot) && !c->m.too_deep;

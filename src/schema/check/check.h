@@ -46,7 +46,7 @@ typedef struct check_Machine {
   int64_t left;  /* steps until a limit is reached, none when one was */
   int64_t kept;  /* `left` when one was reached */
   /* For those who fill in defaults (schema_fill.h); else unset. */
-  int64_t made;      /* values that defaults made */
+  int64_t made;      /* values that defaults and force made */
   int64_t most_made; /* how many may be, 0: not asked yet */
   int problem;       /* stack index of why they stopped, or of nil */
 } check_Machine;

@@ -231,19 +231,3 @@ bool schema_find_twins(check_Machine *m, int i, size_t n, size_t *first,
   lua_settop(m->L, top);
   return found != 0;
 }
-
-void schema_drop_twins(check_Machine *m, int i) {
-  lua_State *L = m->L;
-  size_t n = ops_rawlen(L, i), kept = 0, at;
-  Items set = new_items(L, n);
-  for (at = 1; at <= n; at++) {
-    ops_rawgeti(L, i, at);
-    ops_rawseti(L, i, kept + 1);
-    if (add_item(m, &set, i, kept + 1) == 0) kept++;
-  }
-  lua_pop(L, 1);
-  for (; n > kept; n--) {
-    lua_pushnil(L);
-    ops_rawseti(L, i, n);
-  }
-}

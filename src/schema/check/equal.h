@@ -27,7 +27,4 @@ bool schema_is_member(check_Machine *m, const schema_Member *member, int i,
 bool schema_find_twins(check_Machine *m, int i, size_t n, size_t *first,
                        size_t *second);
 
-/* Drops from the array at `i` the items that have an equal one before them. */
-void schema_drop_twins(check_Machine *m, int i);
-
 #endif
