@@ -1,5 +1,5 @@
 /*
-** round.c - casts until casting the result changes nothing; then force
+** pass.c - casts until casting the result changes nothing; then force
 ** replaces misfits, in one pass (schema/cast/cast.h, cast_value).
 */
 #include "schema/cast/cast.h"
