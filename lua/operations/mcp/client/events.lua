@@ -22,15 +22,6 @@ local function endpoint_of(config, data)
   return nil, errors.new("EXECUTION_ERROR", "the server's endpoint is at another origin", { kind = "protocol" })
 end
 
-local function open_stream(config)
-  local request = { url = config.url, method = "GET", headers = { Accept = "text/event-stream" } }
-  local stream, err = requester.open(config, request)
-  if stream and (stream.status ~= 200 or requester.media_type(stream) ~= "text/event-stream") then
-    return nil, requester.failure(request, stream, requester.body(stream, config.max_message) or "")
-  end
-  return stream, err
-end
-
 -- Reads the stream to its end, in a task of its own.
 local function listen(self, reader, stream)
   local decode = message.decoder()
@@ -46,8 +37,8 @@ local function listen(self, reader, stream)
     { kind = "closed", cause = err }))
 end
 
-local function open(_, config, listeners)
-  local stream, err = open_stream(config)
+local function open(config, listeners)
+  local stream, err = requester.events(config, { Accept = "text/event-stream" })
   if not stream then
     return nil, err
   end
@@ -74,32 +65,19 @@ end
 ---@return operations.mcp.Events?
 ---@return operations.Error? err
 function events.open(config, listeners)
-  local timeout = config.connect_timeout
-  return waits.within({ timeout = timeout, max = timeout }, open, config, listeners)
+  return waits.at_most(config.connect_timeout, open, config, listeners)
 end
 
 function Events:speak(_, version)
   self._version = version
 end
 
-local function post(_, self, text)
-  local request = {
-    url = self._endpoint, method = "POST",
-    headers = { ["Content-Type"] = "application/json", ["MCP-Protocol-Version"] = self._version },
-  }
-  local stream, err = requester.open(self._config, request, text)
-  if not stream then
-    return nil, err
-  elseif stream.status >= 200 and stream.status < 300 then
-    stream:linger(self._config.timeout)
-    return true
-  end
-  return nil, requester.failure(request, stream, requester.body(stream, self._config.max_message) or "")
-end
-
 function Events:_write(text)
   local timeout = self._config.timeout
-  return waits.within({ timeout = timeout, max = timeout }, post, self, text)
+  return waits.at_most(timeout, requester.deliver, self._config, {
+    url = self._endpoint, method = "POST",
+    headers = { ["Content-Type"] = "application/json", ["MCP-Protocol-Version"] = self._version },
+  }, text, timeout)
 end
 
 function Events:_post(text)

@@ -155,19 +155,6 @@ function Http:progress(token, params)
   return entry ~= nil
 end
 
-local function deliver(_, self, text, value)
-  local request = self._outgoing:request(self, value.method, value.params, {})
-  local stream, err = requester.open(self._config, request, text)
-  if not stream then
-    return nil, err
-  elseif stream.status >= 200 and stream.status < 300 then
-    stream:linger(reply.LINGER)
-    return true
-  end
-  local body = requester.body(stream, self._config.max_message)
-  return nil, requester.failure(request, stream, body or "")
-end
-
 --- Sends what wants no answer, and waits until the server has it.
 ---@param value operations.mcp.Message
 ---@return true?
@@ -177,8 +164,8 @@ function Http:deliver(value)
   if not text then
     return nil, err
   end
-  local timeout = self._config.timeout
-  return waits.within({ timeout = timeout, max = timeout }, deliver, self, text, value)
+  local request = self._outgoing:request(self, value.method, value.params, {})
+  return waits.at_most(self._config.timeout, requester.deliver, self._config, request, text, reply.LINGER)
 end
 
 --- The same, without waiting.
@@ -205,9 +192,7 @@ end
 -- Tells the server that the session is over; one that does not listen is left alone.
 local function delete_session(self)
   local request = { url = self._config.url, method = "DELETE", headers = self:headers() }
-  local stream = waits.within({ timeout = DELETE_TIMEOUT, max = DELETE_TIMEOUT }, function()
-    return requester.open(self._config, request)
-  end)
+  local stream = waits.at_most(DELETE_TIMEOUT, requester.open, self._config, request)
   if stream then
     stream:close()
   end

@@ -80,14 +80,21 @@ end
 
 -- The stream of a legacy server (2025-03-26 to 2025-11-25): opened with GET, opened again when it ends
 
--- Opens the stream; nil when there is none to be had, or not now.
-local function open(link, reader)
+-- The headers that open a stream behind the last event that was read.
+local function resuming(link, reader)
   local all = link:headers("text/event-stream")
   all["Last-Event-ID"] = reader.last_id ~= "" and reader.last_id or nil
-  local stream, err = requester.open(link._config, { url = link._config.url, method = "GET", headers = all })
+  return all
+end
+
+-- Opens the stream; nil when there is none to be had, or not now.
+local function open(link, reader)
+  local stream, err = requester.open(link._config, {
+    url = link._config.url, method = "GET", headers = resuming(link, reader),
+  })
   if not stream then
     return nil, err
-  elseif stream.status == 200 and requester.media_type(stream) == "text/event-stream" then
+  elseif requester.has_events(stream) then
     return stream
   end
   stream:close()
@@ -137,14 +144,7 @@ end
 -- Opens a broken stream again behind its last event.
 local function resume(self, reader, failures)
   task.sleep(reader:delay(failures) / 1000)
-  local all = self:headers("text/event-stream")
-  all["Last-Event-ID"] = reader.last_id
-  local request = { url = self._config.url, method = "GET", headers = all }
-  local stream, err = requester.open(self._config, request)
-  if stream and (stream.status ~= 200 or requester.media_type(stream) ~= "text/event-stream") then
-    return nil, requester.failure(request, stream, requester.body(stream, self._config.max_message) or "")
-  end
-  return stream, err
+  return requester.events(self._config, resuming(self, reader))
 end
 
 local function lost(method, cause)

@@ -52,24 +52,18 @@ local function sender_of(config, request, credentials)
   return http_prepared.new(options)
 end
 
--- Has a table what its copy has? Without the one there is none of the other.
-local function is_copy(copy, given)
-  if copy == given then
-    return true
-  elseif not (copy and given) then
-    return false
-  end
-  for name, value in next, given do
-    if copy[name] ~= value then
-      return false
-    end
-  end
-  for name in next, copy do
-    if given[name] == nil then
+local function is_part(part, whole)
+  for name, value in next, part do
+    if whole[name] ~= value then
       return false
     end
   end
   return true
+end
+
+-- Has a table what its copy has? Without the one there is none of the other.
+local function is_copy(copy, given)
+  return copy == given or copy and given and is_part(given, copy) and is_part(copy, given)
 end
 
 local function copy_of(given)
@@ -234,6 +228,28 @@ function requester.failure(request, stream, body)
   })
 end
 
+local function refusal(config, request, stream)
+  return requester.failure(request, stream, requester.body(stream, config.max_message) or "")
+end
+
+--- Sends a request whose answer says no more than its status.
+---@param config operations.mcp.Config
+---@param request operations.mcp.HttpRequest
+---@param body string
+---@param linger number  ms that the answer may go on before its connection is closed
+---@return true?
+---@return operations.Error? err
+function requester.deliver(config, request, body, linger)
+  local stream, err = requester.open(config, request, body)
+  if not stream then
+    return nil, err
+  elseif stream.status >= 200 and stream.status < 300 then
+    stream:linger(linger)
+    return true
+  end
+  return nil, refusal(config, request, stream)
+end
+
 -- The content type that was asked about last, and what it is.
 local last_type, last_media
 
@@ -246,6 +262,26 @@ function requester.media_type(stream)
     last_type, last_media = given, (given:match("^%s*([^;%s]*)") or ""):lower()
   end
   return last_media
+end
+
+---@param stream { status: integer, headers: table, content_type: string? }
+---@return boolean
+function requester.has_events(stream)
+  return stream.status == 200 and requester.media_type(stream) == "text/event-stream"
+end
+
+--- Opens a stream of events.
+---@param config operations.mcp.Config
+---@param headers table<string, string>
+---@return operations.HttpStream?
+---@return operations.Error? err
+function requester.events(config, headers)
+  local request = { url = config.url, method = "GET", headers = headers }
+  local stream, err = requester.open(config, request)
+  if stream and not requester.has_events(stream) then
+    return nil, refusal(config, request, stream)
+  end
+  return stream, err
 end
 
 return requester

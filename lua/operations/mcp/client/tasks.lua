@@ -59,7 +59,7 @@ local function poll(session, id, pause, options, watch)
   end
 end
 
-local function await(_, session, created, options, watch)
+local function await(session, created, options, watch)
   local done, err = poll(session, created.taskId, created.pollInterval, options, watch)
   if not done then
     return nil, err
@@ -80,8 +80,7 @@ local function follow(session, created, options, token)
       { kind = "malformed" })
   end
   local quick, longest = { traceparent = options.traceparent, repeatable = true }, session.longest
-  local frame = { timeout = longest, max = longest }
-  local result, err = waits.within(frame, await, session, created, quick, function()
+  local result, err = waits.at_most(longest, await, session, created, quick, function()
     tell(session, token, options.on_progress)
   end)
   if result then

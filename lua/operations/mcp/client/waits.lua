@@ -175,6 +175,18 @@ function waits.within(frame, fn, ...)
   return finish(strand, before, outer, pcall(fn, extend, ...))
 end
 
+local function call(_, fn, ...)
+  return fn(...)
+end
+
+--- Calls `fn(...)`, whose waits end with TIMEOUT when the time has passed.
+---@param timeout number  ms
+---@param fn function
+---@return any ...  as of `within`
+function waits.at_most(timeout, fn, ...)
+  return waits.within({ timeout = timeout, max = timeout }, call, fn, ...)
+end
+
 local function go_on(strand, frame, ...)
   local now = scheduler.host().now()
   frame.last = now + frame.max
