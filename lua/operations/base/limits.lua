@@ -1,4 +1,5 @@
---- Every limit and default, in one place. Each is an option where it applies; sizes are bytes, times milliseconds.
+--- Every limit and default, in one place; sizes are bytes, times milliseconds. Options change most of them for one
+--- call or connection; a field that is set here before anything else is loaded changes it for the whole program.
 return {
   body = 16 * 1024 * 1024, -- of a message; streams have none
   document = 64 * 1024 * 1024, -- an OpenAPI document that is fetched
@@ -60,6 +61,5 @@ return {
   drain = 5000, -- what runs for the spokes of a hub may go on so long when a worker of OpenResty ends
   exit_grace = 5000, -- and so long after that, tasks that belong to no request
   requests = 1024, -- of a peer, served at once
-  ref_depth = 256, -- of a schema
   issues = 100, -- reported per validation
 }

@@ -3,6 +3,7 @@
 --- Drafts 2020-12, 2019-09, 7, 6 and 4, by `$schema`; OpenAPI 3.0's and Swagger 2.0's dialects by option `draft`.
 --- Patterns follow ECMA-262. The network is never asked for a `$ref`: what other documents say comes from `resolve`.
 local core = require("operations.core")
+local limits = require("operations.base.limits")
 
 local schema = {}
 
@@ -42,7 +43,7 @@ local schema = {}
 local option_names = { draft = true, formats = true, resolve = true, uri = true, max_issues = true, max_steps = true }
 
 local function copy_options(options)
-  local copy = { documents = {} }
+  local copy = { documents = {}, max_issues = limits.issues }
   for name, value in pairs(options or {}) do
     if not option_names[name] then
       error(("bad option '%s' to 'compile' (unknown)"):format(tostring(name)), 3)
