@@ -112,17 +112,27 @@ function transports.loop()
   return self
 end
 
--- The module of each, and the function in there that makes it.
+-- The module of each, the function in there that makes it, the C module that it needs, and the library of that.
 local makers = {
-  redis = { "operations.calls.redis", "connect" },
-  websocket = { "operations.calls.websocket", "connect" },
-  websocket_hub = { "operations.calls.websocket.hub", "listen" },
+  redis = { "operations.calls.redis", "connect", "operations.redis", "hiredis" },
+  websocket = { "operations.calls.websocket", "connect", "operations.websocket", "wslay" },
+  websocket_hub = { "operations.calls.websocket.hub", "listen", "operations.websocket", "wslay" },
 }
+
+-- A C module is built only where the headers of its library are.
+local function find(name, module, fn, needed, library)
+  local loaded, why = pcall(require, needed)
+  if not loaded then
+    error(("transports.%s needs %s: install it (Debian: lib%s-dev) and build this library again:\n%s"):format(name,
+      library, library, why), 3)
+  end
+  return require(module)[fn]
+end
 
 setmetatable(transports, {
   __index = function(self, name)
     local maker = makers[name]
-    local make = maker and require(maker[1])[maker[2]]
+    local make = maker and find(name, maker[1], maker[2], maker[3], maker[4])
     rawset(self, name, make)
     return make
   end,
