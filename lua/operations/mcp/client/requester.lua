@@ -1,11 +1,11 @@
 --- Single HTTP requests of a transport: what the configuration adds to each, its credentials, redirects that stay at
 --- the origin, and bodies read whole.
 local errors = require("operations.base.error")
-local http_prepared = require("operations.net.http.prepared")
 local http_retry = require("operations.net.http.retry")
 local json = require("operations.base.json")
 local limits = require("operations.base.limits")
 local members = require("operations.base.members")
+local senders = require("operations.net.http.sender")
 local url = require("operations.base.url")
 local waits = require("operations.mcp.client.waits")
 
@@ -27,29 +27,17 @@ local moved = {
 ---@field headers table<string, string>
 ---@field idempotent? boolean
 ---@field session? string  of the protocol, that it is part of
----@field sender? { open: fun(self, body: string?): operations.HttpStream?, operations.Error? }  what it was sent with
+---@field sender? operations.HttpSender  what it was sent with
 ---@field given? table  a copy of the configuration's headers then
 ---@field credentials? table  and of the credentials
 
--- A sender that is a program's own HTTP client.
-local Foreign = {}
-Foreign.__index = Foreign
-
-function Foreign:open(body)
-  return self._http.open(members.merged({ body = body }, self._options))
-end
-
 local function sender_of(config, request, credentials)
-  local options = {
+  return senders.new({
     url = request.url, method = request.method, redirects = 0, idempotent = request.idempotent,
     headers = members.merged(config.headers, request.headers, credentials),
     connect_timeout = math.min(config.connect_timeout, limits.connect_timeout),
     first_byte_timeout = config.max_timeout, ca_file = config.ca_file, proxy = config.proxy,
-  }
-  if config.http and config.http ~= package.loaded["operations.net.http"] then -- most programs do without all of it
-    return setmetatable({ _http = config.http, _options = options }, Foreign)
-  end
-  return http_prepared.new(options)
+  }, true, config.http)
 end
 
 local function is_part(part, whole)
@@ -85,7 +73,7 @@ local function open_once(config, request, body)
     request.sender, request.given, request.credentials = sender, copy_of(config.headers), copy_of(credentials)
   end
   local stream
-  stream, err = sender:open(body)
+  stream, err = sender:send({ body = body })
   return stream, err, credentials
 end
 

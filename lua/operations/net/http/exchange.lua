@@ -2,7 +2,6 @@
 local core = require("operations.core")
 local http_failure = require("operations.net.http.failure")
 local http_stream = require("operations.net.http.stream")
-local members = require("operations.base.members")
 local scheduler = require("operations.task.scheduler")
 local task_wait = require("operations.task.wait")
 
@@ -118,30 +117,17 @@ local function give_back(wait)
   end
 end
 
--- Waits until something comes of the request of a wait; nil, or the error.
-local function wait_for(wait)
-  wait.done, wait.task = false, nil
-  local raised = scheduler.wait(wait)
-  if raised ~= nil then
-    return http_failure.interrupted(wait.request, raised)
-  elseif wait[1] == "error" then
-    return failure(wait.request, wait[2], wait[3], wait[4])
-  end
-end
-
--- Likewise, of any request: the wait, or nil and the error.
+-- Waits until something comes of a request: the wait, or nil and the error.
 local function send(request)
   local wait = take_idle()
-  wait.request = request
-  local err = wait_for(wait)
-  if err then
-    return nil, err
+  wait.request, wait.done, wait.task = request, false, nil
+  local raised = scheduler.wait(wait)
+  if raised ~= nil then
+    return nil, http_failure.interrupted(request, raised)
+  elseif wait[1] == "error" then
+    return nil, failure(request, wait[2], wait[3], wait[4])
   end
   return wait
-end
-
-local function stream_of(wait)
-  return wait.stream or http_stream.whole(wait.request.url, wait[2], wait[3], wait[4], wait[5])
 end
 
 --- Sends a request and waits for its whole answer.
@@ -173,35 +159,11 @@ function exchange.open(request)
   if not wait then
     return nil, err
   end
-  local stream = stream_of(wait)
-  if not wait.stream then
+  local stream = wait.stream
+  if not stream then
+    stream = http_stream.whole(request.url, wait[2], wait[3], wait[4], wait[5])
     give_back(wait)
   end
-  return stream
-end
-
---- Makes a wait that sends a request again and again, with other bodies: its handle knows the rest.
----@param request table  a stream's, without a body
----@return operations.Wait
-function exchange.repeated(request)
-  local wait = new_wait()
-  wait.request = members.merged(request, { again = true })
-  return wait
-end
-
---- Sends its request and waits for the head of the answer.
----@param wait operations.Wait  of no more use unless the answer was there whole
----@param body? string
----@return operations.HttpStream?
----@return operations.Error? err
-function exchange.again(wait, body)
-  wait.request.body = body
-  local err = wait_for(wait)
-  if err then
-    return nil, err
-  end
-  local stream = stream_of(wait)
-  wait.request.body, wait[3], wait[4] = nil, nil, nil
   return stream
 end
 

@@ -100,8 +100,7 @@ local function read_options(request, options)
 end
 
 -- What is wrong with a URL that the core does not take for a plain one.
-local function check_url(options)
-  local text = options.url
+local function url_problem(text, userinfo)
   if text:find("[%c ]") then
     return "the URL contains a blank or a control character"
   end
@@ -110,7 +109,7 @@ local function check_url(options)
     return "the URL is none of http or https"
   elseif parsed.host == "" or parsed.host:find("[\\%%]") then
     return "the URL names no proper host"
-  elseif parsed.userinfo and not options.userinfo then
+  elseif parsed.userinfo and not userinfo then
     return "the URL contains a user name or password"
   end
 end
@@ -129,7 +128,7 @@ local function add_line(lines, name, value)
   elseif type(value) == "number" then
     value = number_text(value)
   elseif type(value) ~= "string" then
-    error(("bad header '%s' (string expected, got %s)"):format(name, type(value)), 6)
+    error(("bad header '%s' (string expected, got %s)"):format(name, type(value)), 7)
   end
   if value:find(control) then
     return ("the value of header '%s' contains a control character"):format(name)
@@ -143,7 +142,7 @@ local function sorted_names(headers)
   local names = {}
   for name in pairs(headers) do
     if type(name) ~= "string" then
-      error(("bad option 'headers' (names expected as keys, got %s)"):format(type(name)), 5)
+      error(("bad option 'headers' (names expected as keys, got %s)"):format(type(name)), 6)
     end
     names[#names + 1] = name
   end
@@ -187,12 +186,13 @@ end
 local usual_lines, nothing = { user_agent }, {}
 
 -- The header lines of a request, in a stable order, and the names among them; or nil, nil and what is wrong.
-local function header_lines(options, method)
-  if not (options.headers or options.jar or options.body) and method == "GET" then
+local function header_lines(headers, jar, request, has_body)
+  local method = request.method
+  if not (headers or jar or has_body) and method == "GET" then
     return usual_lines, nothing
   end
   local lines, seen = { nil, nil, nil }, {} -- with room for some
-  local headers = options.headers or nothing
+  headers = headers or nothing
   for _, name in ipairs(sorted_names(headers)) do
     local problem = add_header(lines, seen, name, headers[name])
     if problem then
@@ -202,11 +202,11 @@ local function header_lines(options, method)
   if not seen["user-agent"] then
     lines[#lines + 1] = user_agent
   end
-  local cookies = options.jar and options.jar:header(options.url)
+  local cookies = jar and jar:header(request.url)
   if cookies then
     add_cookies(lines, cookies)
   end
-  if options.body or method ~= "GET" then
+  if has_body or method ~= "GET" then
     -- Without these two libcurl would say more about a body than we were asked to.
     if not seen["content-type"] then
       lines[#lines + 1] = "Content-Type:"
@@ -223,6 +223,43 @@ end
 ---@return integer
 function message.redirects(request)
   return request.options.redirects or limits.redirects
+end
+
+-- Puts in what requests with the same options differ in; what is wrong with it.
+local function fill(request, address, headers, body, size)
+  local options, problem = request.options, nil
+  request.url = address
+  if not core.is_plain_url(address) then
+    problem = url_problem(address, options.userinfo)
+    request.url = address:gsub("#.*$", "")
+  end
+  if type(body) == "string" then
+    request.body = body
+  elseif body then
+    request.source, request.upload, request.upload_size = body, true, size
+  end
+  local method = request.method
+  local known = idempotent[method]
+  if problem then
+    return problem
+  elseif not known and not method:find(token) then
+    request.method = "?"
+    return "the method is no token"
+  elseif body and method == "HEAD" then
+    return "a HEAD request has no body"
+  end
+  local lines, seen
+  lines, seen, problem = header_lines(headers, options.jar, request, body ~= nil)
+  if problem then
+    return problem
+  end
+  request.headers, request.once = lines, nil
+  if not (known or options.idempotent or seen["idempotency-key"]) or request.upload then
+    request.once = true
+  end
+  if seen["accept-encoding"] then
+    request.decode = false
+  end
 end
 
 --- Checks the options of a request and makes what the reactor takes.
@@ -243,7 +280,6 @@ function message.prepare(options, stream)
     request.stream, request.join = true, true
   end
   read_options(request, options)
-  local body, method = options.body, request.method
   if options.timeout ~= 0 then
     request.timeout = options.timeout
   end
@@ -252,38 +288,30 @@ function message.prepare(options, stream)
   elseif options.public_only then
     request.proxy = "" -- a proxy would look at no address
   end
-  if type(body) == "string" then
-    request.body = body
-  elseif body then
-    request.source, request.upload, request.upload_size = body, true, options.body_size
+  return request, fill(request, options.url, options.headers, options.body, options.body_size)
+end
+
+--- A request as another one that was prepared without a body, but for what is given. The options of both are the same
+--- table; `own` has what differs.
+---@param base table  from `prepare`, without problem
+---@param own { url: string?, headers: table?, body: any, body_size: integer? }  headers instead of all of the other
+---@return table request
+---@return string? problem
+function message.vary(base, own)
+  local request = { url = nil, method = nil, options = nil, own = own, headers = nil, handle = nil }
+  for name, value in next, base do
+    request[name] = value
   end
-  local problem
-  if not core.is_plain_url(request.url) then
-    problem = check_url(options)
-    request.url = request.url:gsub("#.*$", "")
+  local options, address, body = base.options, own.url or base.url, own.body
+  if own.headers or options.jar or body and type(body) ~= "string" or body and base.method == "GET" then
+    return request, fill(request, address, own.headers or options.headers, body, own.body_size)
   end
-  local known = idempotent[method]
-  if problem then
-    return request, problem
-  elseif not known and not method:find(token) then
-    request.method = "?"
-    return request, "the method is no token"
-  elseif body and method == "HEAD" then
-    return request, "a HEAD request has no body"
+  request.body = body
+  if core.is_plain_url(address) then
+    request.url = address
+    return request
   end
-  local lines, seen
-  lines, seen, problem = header_lines(options, method)
-  if problem then
-    return request, problem
-  end
-  request.headers = lines
-  if not (known or options.idempotent or seen["idempotency-key"]) or request.upload then
-    request.once = true
-  end
-  if seen["accept-encoding"] then
-    request.decode = false
-  end
-  return request
+  return request, fill(request, address, options.headers, body)
 end
 
 return message

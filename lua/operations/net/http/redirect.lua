@@ -87,7 +87,7 @@ function redirect.follow(request, status, target)
   if not location then
     return request, foreign
   end
-  local options = members.merged(request.options)
+  local options = members.merged(request.options, request.own)
   options.url, options.timeout, options.userinfo = location, request.timeout, nil
   if becomes_get(status, request.method) then
     options.method, options.body, options.body_size = "GET", nil, nil

@@ -1,0 +1,188 @@
+--- Sends requests: where answers redirect to, again where that is worth it, with the cookies of a jar. Requests that
+--- have most of their options in common have a sender of their own, which checks those once.
+local exchange = require("operations.net.http.exchange")
+local http_failure = require("operations.net.http.failure")
+local members = require("operations.base.members")
+local message = require("operations.net.http.message")
+local redirect = require("operations.net.http.redirect")
+local retry = require("operations.net.http.retry")
+local scheduler = require("operations.task.scheduler")
+
+local sender = {}
+
+local failure = http_failure.new
+
+-- The time that is left for a request; nil when it has none to itself.
+local function left(deadline)
+  return deadline and deadline - scheduler.host().now()
+end
+
+-- What `step` gave; when the request was lost with a connection that served others too, and may be sent twice, what it
+-- gives a second time, over one of its own.
+local function step_again(request, step, deadline, answer, err)
+  if answer or request.once or not http_failure.is_stale(err) then
+    return answer, err
+  end
+  request.timeout, request.fresh = left(deadline), true
+  if deadline and request.timeout <= 0 then
+    return nil, err
+  end
+  return step(request)
+end
+
+-- The same, and what the jar wants of its answer.
+local function keep(request, step, deadline, ...)
+  local answer, err = step_again(request, step, deadline, ...)
+  local cookies = request.options.jar
+  if answer and cookies then
+    cookies:store(request.url, answer.headers.setCookie)
+  end
+  return answer, err
+end
+
+-- Takes what `step` gave of the request, and goes on where answers redirect to.
+local function follow(request, step, deadline, answer, err)
+  local redirects = message.redirects(request)
+  for hop = 0, redirects do
+    answer, err = keep(request, step, deadline, answer, err)
+    if not answer then
+      return nil, err
+    end
+    local target = redirect.target(request, answer)
+    if not target then
+      return answer
+    elseif answer.close then
+      answer:close()
+    end
+    if hop == redirects then
+      break
+    end
+    local problem
+    request.timeout = left(deadline)
+    request, problem = redirect.follow(request, answer.status, target)
+    if problem then
+      return nil, failure(request, "redirect", problem)
+    elseif deadline and request.timeout <= 0 then
+      return nil, failure(request, "timeout", "the time was up after a redirect", "total")
+    end
+    answer, err = step(request)
+  end
+  return nil, failure(request, "redirect", ("more than %g redirects"):format(redirects))
+end
+
+-- Runs `step` on the request and on where its answers redirect to.
+local function complete(request, step, deadline)
+  local answer, err = step(request)
+  if answer and not redirect.statuses[answer.status] and not request.options.jar then
+    return answer -- as most are
+  end
+  return follow(request, step, deadline, answer, err)
+end
+
+-- Waits, unless the request's or the task's time would be up by then.
+local function pause(request, delay, deadline)
+  local host = scheduler.host()
+  local limit = scheduler.deadline_of(scheduler.here())
+  local wake_at = host.now() + delay
+  if (deadline and wake_at >= deadline) or (limit and wake_at >= limit) then
+    return false
+  end
+  local raised = scheduler.try_await(function(wake)
+    return host.timer(delay, wake)
+  end)
+  if raised ~= nil then
+    return false, http_failure.interrupted(request, raised)
+  end
+  return true
+end
+
+local function try(request, step, policy, deadline)
+  local tries = 0
+  while true do
+    local answer, err = complete(request, step, deadline)
+    tries = tries + 1
+    local delay = retry.delay(policy, tries, answer, err)
+    if not delay then
+      return answer, err
+    end
+    local waited, interruption = pause(request, delay, deadline)
+    if interruption then
+      return nil, interruption
+    elseif not waited then
+      return answer, err
+    elseif answer and answer.close then
+      answer:close()
+    end
+    request.timeout = left(deadline)
+  end
+end
+
+local function run(request, policy, step)
+  local deadline = request.timeout and scheduler.host().now() + request.timeout
+  if policy and not request.once then
+    return try(request, step, policy, deadline)
+  end
+  return complete(request, step, deadline)
+end
+
+--- Sends a request and waits for its answer.
+---@param options operations.HttpRequest
+---@param stream boolean  for the head alone
+---@return operations.HttpResponse|operations.HttpStream|nil
+---@return operations.Error? err
+function sender.send(options, stream)
+  local request, problem = message.prepare(options, stream)
+  if problem then
+    return nil, failure(request, "request", problem)
+  end
+  return run(request, retry.policy(options.retry), stream and exchange.open or exchange.run)
+end
+
+---@class operations.HttpSender
+---@field send fun(self, own: operations.HttpOwn): operations.HttpResponse|operations.HttpStream|nil, operations.Error?
+local Sender = {}
+Sender.__index = Sender
+
+---@class operations.HttpOwn  what a request has of its own; not to be changed any more
+---@field url? string
+---@field headers? table<string, string|number|string[]>  instead of all that the sender has
+---@field body? string|fun(): string?|{ read: function }
+---@field body_size? integer
+---@field cert_file? string  likewise `key_file`, `key_password`
+
+function Sender:send(own)
+  if self._problem or own.cert_file then
+    return sender.send(members.merged(self._options, own), self._stream)
+  end
+  local request, problem = message.vary(self._request, own)
+  if problem then
+    return nil, failure(request, "request", problem)
+  end
+  return run(request, self._policy, self._step)
+end
+
+-- A sender of a program's own HTTP client.
+local Foreign = {}
+Foreign.__index = Foreign
+
+function Foreign:send(own)
+  return self._send(members.merged(self._options, own))
+end
+
+--- Makes a sender. What is wrong with its options, `send` says; misuse raises.
+---@param options operations.HttpRequest  without a body; not to be changed any more
+---@param stream boolean  it waits for heads alone
+---@param client? table  `request(options)`, `open(options)`; default: ours
+---@return operations.HttpSender
+function sender.new(options, stream, client)
+  if client and client ~= package.loaded["operations.net.http"] then
+    return setmetatable({ _send = stream and client.open or client.request, _options = options }, Foreign)
+  end
+  local request, problem = message.prepare(options, stream)
+  return setmetatable({
+    _options = options, _request = request, _problem = problem, _policy = retry.policy(options.retry),
+    _stream = stream, _step = stream and exchange.open or exchange.run,
+  }, Sender)
+end
+
+return sender
