@@ -1,3 +1,4 @@
+local lfs = require("lfs")
 local sources = require("spec.support.sources")
 
 -- Only hosts know what runs them; `marked` reads the marks that Neovim puts on data.
@@ -16,6 +17,51 @@ local lazy = {
   ["lua/operations/schema/init.lua"] = "metaschemas are loaded when a schema refers to one",
 }
 
+-- Which spec covers a file that has none at its own path: that of the file, else that of the nearest folder.
+local covered = {
+  ["lua/operations/base/json.lua"] = "spec/json/json_spec.lua",
+  ["lua/operations/base/limits.lua"] = "spec/net/http/http_spec.lua",
+  ["lua/operations/base/sse.lua"] = "spec/sse/sse_spec.lua",
+  ["lua/operations/base/version.lua"] = "spec/cli/cli_spec.lua",
+  ["lua/operations/calls"] = "spec/calls/map_spec.lua",
+  ["lua/operations/calls/redis"] = "spec/calls/redis_reliable_spec.lua",
+  ["lua/operations/calls/websocket"] = "spec/calls/websocket_spec.lua",
+  ["lua/operations/cli"] = "spec/cli/cli_spec.lua",
+  ["lua/operations/hosts"] = "spec/hosts/plain_spec.lua",
+  ["lua/operations/hosts/openresty"] = "spec/hosts/openresty_spec.lua",
+  ["lua/operations/init.lua"] = "spec/misuse_spec.lua",
+  ["lua/operations/mcp/client"] = "spec/mcp/client/client_spec.lua",
+  ["lua/operations/mcp/protocol"] = "spec/mcp/protocol/message_spec.lua",
+  ["lua/operations/net"] = "spec/net/process_spec.lua",
+  ["lua/operations/net/http"] = "spec/net/http/http_spec.lua",
+  ["lua/operations/oauth"] = "spec/oauth/authorizer_spec.lua",
+  ["lua/operations/openapi"] = "spec/openapi/document_spec.lua",
+  ["lua/operations/registry"] = "spec/registry/registry_spec.lua",
+  ["lua/operations/schema"] = "spec/schema/type_spec.lua",
+  ["lua/operations/task"] = "spec/task/task_spec.lua",
+  ["src/base/buffer.c"] = "spec/json/json_spec.lua",
+  ["src/base/lines.c"] = "spec/streams/envelopes_spec.lua",
+  ["src/base/sha1.c"] = "spec/calls/websocket_spec.lua",
+  ["src/base/utf8_repair.c"] = "spec/sse/sse_spec.lua",
+  ["src/core/fields_lua.c"] = "spec/http/fields_spec.lua",
+  ["src/core/open.c"] = "spec/value/core_spec.lua",
+  ["src/core/url_lua.c"] = "spec/base/url_spec.lua",
+  ["src/format"] = "spec/format/format_spec.lua",
+  ["src/json"] = "spec/json/json_spec.lua",
+  ["src/reactor"] = "spec/reactor/reactor_spec.lua",
+  ["src/regex"] = "spec/regex/regex_spec.lua",
+  ["src/registry"] = "spec/registry/registry_spec.lua",
+  ["src/schema"] = "spec/schema/init_spec.lua",
+  ["src/schema/cast"] = "spec/schema/cast_spec.lua",
+  ["src/schema/check"] = "spec/schema/check_spec.lua",
+  ["src/schema/compile"] = "spec/schema/compile_spec.lua",
+  ["src/schema/issue"] = "spec/schema/issue_spec.lua",
+  ["src/schema/program"] = "spec/schema/compile_spec.lua",
+  ["src/streams"] = "spec/streams/envelopes_spec.lua",
+  ["src/transfer"] = "spec/net/http/http_spec.lua",
+  ["src/value"] = "spec/json/json_spec.lua",
+}
+
 -- The rooms below `root` as the map has them: folder -> set of folders that its files may use.
 local function read_rooms(root)
   local text = sources.read("doc/development.md")
@@ -32,7 +78,7 @@ end
 
 local c_rooms, lua_rooms = read_rooms("src/"), read_rooms("lua/operations/")
 
--- The room that a file is in: "src/schema/check/instruction.c" -> "schema/check"; a folder that is no room is its parent's.
+-- The room that a file is in: "src/schema/check/check.c" -> "schema/check"; a folder that is no room is its parent's.
 local function room_of(path, root, rooms)
   local folder = path:sub(#root + 1):match("^(.*)/[^/]*$") or "."
   while not rooms[folder] do
@@ -116,6 +162,20 @@ local function requires(path)
   return list
 end
 
+-- The spec of a source file, or nil: "src/x/y_lua.c" -> "spec/x/y_spec.lua", where that exists.
+local function spec_of(path)
+  local name = path:gsub("^src/(.*)%.c$", "%1"):gsub("^lua/operations/(.*)%.lua$", "%1")
+  for _, own in ipairs({ "spec/" .. name .. "_spec.lua", "spec/" .. name:gsub("_lua$", "") .. "_spec.lua" }) do
+    if lfs.attributes(own) then
+      return own
+    end
+  end
+  while path and not covered[path] do
+    path = path:match("^(.*)/[^/]*$")
+  end
+  return covered[path]
+end
+
 local function includes(path)
   local own, system = {}, {}
   for line in sources.read(path):gmatch("[^\n]+") do
@@ -187,6 +247,25 @@ describe("the architecture", function()
   it("finds a cycle when there is one", function()
     assert.equal("a -> a", find_cycle({ a = { "a" } }))
     assert.is_nil(find_cycle({ a = { "b", "c" }, b = { "c" } }))
+  end)
+
+  it("has a spec for each source file", function()
+    local wrong = {}
+    for _, list in ipairs({ lua_files, sources.list("src", ".c") }) do
+      for _, path in ipairs(list) do
+        if not spec_of(path) then
+          wrong[#wrong + 1] = path .. " has no spec"
+        end
+      end
+    end
+    for path, spec in pairs(covered) do
+      for _, named in ipairs({ path, spec }) do
+        if not lfs.attributes(named) then
+          wrong[#wrong + 1] = named .. " does not exist"
+        end
+      end
+    end
+    assert.same({}, wrong)
   end)
 
   it("names no class in annotations that is defined nowhere", function()
