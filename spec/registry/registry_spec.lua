@@ -140,12 +140,117 @@ describe("a registry", function()
     end, "bad option 'namespce' to 'list' %(unknown%)")
   end)
 
+  it("keeps its specs to itself, all the way down", function()
+    local title = { type = "string" }
+    local mine = definition({
+      tags = { "a" }, accessControl = { requiredScopes = { "x" } }, _meta = { http = { path = "/" } },
+      inputSchema = { type = "object", properties = { title = title, name = title } },
+      errorSchemas = { { code = "GONE", schema = { type = "object" } } },
+    })
+    local function change(spec)
+      spec.tags[1], spec.accessControl.requiredScopes[1], spec._meta.http.path = "z", nil, "/changed"
+      spec.inputSchema.properties.title.type, spec.errorSchemas[1].schema.type = "integer", "null"
+    end
+    local function check()
+      local spec = registry:get_spec("task.create")
+      assert.same({ "a" }, spec.tags)
+      assert.same({ "x" }, spec.accessControl.requiredScopes)
+      assert.equal("/", spec._meta.http.path)
+      assert.equal("string", spec.inputSchema.properties.title.type)
+      assert.equal(spec.inputSchema.properties.title, spec.inputSchema.properties.name)
+      assert.equal("object", spec.errorSchemas[1].schema.type)
+      assert.equal(1, #registry:specs({ tag = "a" }))
+      assert.equal("ACCESS_DENIED", select(2, registry:execute("task.create", {})).code)
+    end
+    assert(registry:register(mine))
+    for _, give in ipairs({
+      function() return mine end,
+      function() return registry:get_spec("task.create") end,
+      function() return registry:get("task.create") end,
+      function() return registry:specs()[1] end,
+      function() return registry:list()[1] end,
+      function() return registry:get_by_name("task", "create") end,
+    }) do
+      change(give())
+      check()
+    end
+    change = function(spec) spec.tags[1], spec._meta.http.path = "z", "/changed" end
+    change(registry:specs({ schemas = false })[1])
+    check()
+  end)
+
+  it("gives middleware a copy of the spec", function()
+    registry = operations.registry({ middleware = { function(handler, spec)
+      spec.tags[1] = "changed"
+      return handler
+    end } })
+    assert(registry:register(definition({ tags = { "a" } })))
+    assert(registry:register_handler("task.create", echo))
+    assert.same({ "a" }, registry:get_spec("task.create").tags)
+  end)
+
   it("copies a spec, so that nobody's table is shared", function()
     local mine = definition({ title = "one" })
     assert(registry:register(mine))
     mine.title = "two"
     registry:get("task.create").title = "three"
     assert.equal("one", registry:get("task.create").title)
+  end)
+
+  it("keeps its order however many come and go", function()
+    local expected = {}
+    for i = 1, 300 do
+      assert(registry:register(definition({ name = "o" .. i })))
+    end
+    for i = 1, 300 do
+      if i % 7 ~= 0 then
+        assert.is_true(registry:unregister("task.o" .. i))
+        assert.is_false(registry:unregister("task.o" .. i))
+      else
+        expected[#expected + 1] = "o" .. i
+      end
+    end
+    assert(registry:register(definition({ name = "o1" })))
+    assert(registry:register(definition({ name = "o7" }), { replace = true }))
+    expected[#expected + 1] = "o1"
+    for i, spec in ipairs(registry:specs()) do
+      assert.equal(expected[i], spec.name)
+      assert(registry:execute("task." .. spec.name))
+    end
+    assert.equal(#expected, #registry:list())
+  end)
+
+  it("may be changed by a schema function that a list calls", function()
+    for i = 1, 3 do
+      assert(registry:register(definition({ name = "o" .. i, inputSchema = function()
+        registry:unregister("task.o" .. i)
+        assert(registry:register(definition({ name = "new" .. i })))
+        return true
+      end })))
+    end
+    assert.equal(3, #registry:specs())
+    assert.same({ "new1", "new2", "new3" }, { registry:specs()[1].name, registry:specs()[2].name,
+      registry:specs()[3].name })
+  end)
+
+  it("answers a call as what was called, whatever is registered in the meantime", function()
+    for _, change in ipairs({
+      function() registry:unregister("task.slow") end,
+      function() assert(registry:register(definition({ name = "slow", outputSchema = false }), { replace = true })) end,
+    }) do
+      assert(registry:register(definition({
+        name = "slow", outputSchema = { type = "object", properties = { n = { type = "integer" } } },
+        handler = function()
+          change()
+          collectgarbage()
+          collectgarbage()
+          return { n = "1", more = true }
+        end,
+      }), { replace = true }))
+      local envelope = assert(registry:execute("task.slow"))
+      assert.same({ n = 1 }, envelope.data)
+      assert.equal("task.slow", envelope.meta.operationId)
+    end
   end)
 
   it("says which operation is missing", function()
@@ -162,6 +267,7 @@ describe("a registry", function()
         asked = { id, input, options }
         return "envelope"
       end,
+      subscribe = print,
     })
     local identity = { id = "u", scopes = {} }
     assert.equal("envelope", registry:execute("far.away", { 1 }, { identity = identity, deadline = 1e15 }))
@@ -171,7 +277,34 @@ describe("a registry", function()
     assert.equal(1e15, asked[3].deadline)
   end)
 
-  it("refuses to execute a subscription and to subscribe to what is none", function()
+  it("routes to nothing but a call map", function()
+    for _, no_map in ipairs({ {}, { call = print }, { subscribe = print } }) do
+      assert.error_matches(function()
+        registry:route(no_map)
+      end, "bad argument #1 to 'route' %(call map expected, got table%)")
+    end
+  end)
+
+  it("checks the input of a known spec before it is sent elsewhere, but not access", function()
+    local sent
+    local function send(_, _, input)
+      sent = input
+      return "envelope"
+    end
+    registry:route({ call = send, subscribe = send })
+    assert(registry:register_spec({
+      namespace = "far", name = "away", type = "query", accessControl = { requiredScopes = { "x" } },
+      inputSchema = function() return { type = "object", properties = { n = { type = "integer", default = 1 } } } end,
+    }))
+    assert.equal("VALIDATION_ERROR", select(2, registry:execute("far.away", { n = "x" })).code)
+    assert.is_nil(sent)
+    assert.equal("envelope", registry:execute("far.away"))
+    assert.same({ n = 1 }, sent)
+    assert.equal("EXECUTION_ERROR: far.away is a query: use registry:execute",
+      tostring(select(2, registry:subscribe("far.away"))))
+  end)
+
+  it("refuses to execute a subscription and to subscribe to a query", function()
     assert(registry:register(definition({ type = "subscription" })))
     assert(registry:register(definition({ name = "get", type = "query" })))
     assert.equal("EXECUTION_ERROR: task.create is a subscription: use registry:subscribe",
@@ -185,6 +318,23 @@ describe("a registry", function()
       ["bad argument #1 to 'register' (table expected, got nil)"] = function() registry:register() end,
       ["bad argument #1 to 'execute' (string expected, got nil)"] = function() registry:execute() end,
       ["bad argument #1 to 'subscribe' (string expected, got table)"] = function() registry:subscribe({}) end,
+      ["bad option 'namespce' to 'list' (unknown)"] = function() registry:list({ namespce = "task" }) end,
+      ["bad option 'schemas' to 'specs' (boolean expected, got number)"] = function()
+        registry:specs({ schemas = 1 })
+      end,
+      ["bad argument #1 to 'route' (call map expected, got userdata)"] = function() registry:route(io.stdout) end,
+      ["bad argument #1 to 'route' (call map expected, got table)"] = function() registry:route({}) end,
+      ["bad argument #1 to 'route' (call map expected, got number)"] = function() registry:route(1) end,
+      ["calling 'execute' on bad self (registry expected, got table)"] = function() registry.execute({}) end,
+      ["calling 'subscribe' on bad self (registry expected, got table)"] = function() registry.subscribe({}) end,
+      ["calling 'pages' on bad self (registry expected, got string)"] = function() registry.pages("a.b") end,
+      ["calling 'env' on bad self (registry expected, got nil)"] = function() registry.env() end,
+      ["calling 'route' on bad self (registry expected, got table)"] = function() registry.route({}) end,
+      ["calling 'get' on bad self (registry expected, got string)"] = function() registry.get("a.b") end,
+      ["calling 'specs' on bad self (registry expected, got nil)"] = function() registry.specs() end,
+      ["calling 'list' on bad self (registry expected, got table)"] = function() registry.list({}) end,
+      ["calling 'register' on bad self (registry expected, got table)"] = function() registry.register({}) end,
+      ["bad argument 'context' (table expected, got number)"] = function() registry:subscribe("a.b", nil, 1) end,
       ["bad argument #1 to 'unregister' (string expected, got number)"] = function() registry:unregister(1) end,
       ["bad argument #1 to 'register_all' (table expected, got nil)"] = function() registry:register_all() end,
       ["bad argument #2 to 'register_handler' (function expected, got nil)"] = function()

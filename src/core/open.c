@@ -8,7 +8,7 @@
 #include "base/fork_page.h"
 #include "base/sha256.h"
 #include "registry/envelope.h"
-#include "registry/operation.h"
+#include "registry/registry.h"
 #include "schema/schema.h"
 #include "streams/streams.h"
 #include "value/json_lua.h"
@@ -192,7 +192,7 @@ static int core_open(lua_State *L) {
   fields_open(L);
   schema_open(L);
   envelope_open(L);
-  operation_open(L);
+  registry_open(L);
   return 1;
 }
 

@@ -11,7 +11,8 @@ bool access_requires_anything(lua_State *L, int i);
 
 /* May the identity at `identity` (nil: nobody) call with the input at `input`
 ** under the accessControl table at `rules`?  When not, pushes a sentence that
-** says why. Reads raw fields only. */
+** says why.  `input` is 0 where none is known yet: then any resource of the
+** type will do.  Reads raw fields only. */
 bool access_allows(lua_State *L, int rules, int identity, int input);
 
 #endif

@@ -4,17 +4,6 @@
 #include <stdio.h>
 #include <stdlib.h>
 
-/* Pushes raw t[key]; nil when the value at `t` is no table. */
-static int push_field(lua_State *L, int t, const char *key) {
-  if (lua_type(L, t) != LUA_TTABLE) {
-    lua_pushnil(L);
-    return LUA_TNIL;
-  }
-  t = ops_absindex(L, t);
-  lua_pushstring(L, key);
-  return ops_rawget(L, t);
-}
-
 /* Is the value on top an item of the array at `list`?  Pops it. */
 static bool pop_is_listed(lua_State *L, int list) {
   bool found = false;
@@ -35,13 +24,13 @@ static bool pop_is_listed(lua_State *L, int list) {
 }
 
 static bool has_items(lua_State *L, int i, const char *key) {
-  bool has = push_field(L, i, key) == LUA_TTABLE && ops_rawlen(L, -1) > 0;
+  bool has = value_push_field(L, i, key) == LUA_TTABLE && ops_rawlen(L, -1) > 0;
   lua_pop(L, 1);
   return has;
 }
 
 static bool has_field(lua_State *L, int i, const char *key) {
-  bool has = push_field(L, i, key) != LUA_TNIL;
+  bool has = value_push_field(L, i, key) != LUA_TNIL;
   lua_pop(L, 1);
   return has;
 }
@@ -76,14 +65,14 @@ static bool has_any_scope(lua_State *L, int accepted, int owned) {
 
 static bool allows_scopes(lua_State *L, int rules, int identity) {
   int top = lua_gettop(L), owned = top + 1;
-  push_field(L, identity, "scopes");
-  if (push_field(L, rules, "requiredScopes") == LUA_TTABLE &&
+  value_push_field(L, identity, "scopes");
+  if (value_push_field(L, rules, "requiredScopes") == LUA_TTABLE &&
       push_missing_scope(L, -1, owned)) {
     const char *scope = luaL_checkstring(L, -1);
     lua_pushfstring(L, "needs scope '%s'", scope);
     return false;
   }
-  if (push_field(L, rules, "requiredScopesAny") == LUA_TTABLE &&
+  if (value_push_field(L, rules, "requiredScopesAny") == LUA_TTABLE &&
       ops_rawlen(L, -1) > 0 && !has_any_scope(L, lua_gettop(L), owned)) {
     lua_pushliteral(L, "needs one of the scopes in requiredScopesAny");
     return false;
@@ -173,7 +162,7 @@ static bool id_to_text(lua_State *L) {
 ** input names none.  All bytes of the id count, a NUL too. */
 static void push_resource_key(lua_State *L, int rules, int input,
                               const char *type) {
-  push_field(L, rules, "resourceId");
+  value_push_field(L, rules, "resourceId");
   push_pointed(L, input, lua_tostring(L, -1));
   if (id_to_text(L)) {
     lua_pushfstring(L, "%s:", type);
@@ -188,16 +177,16 @@ static bool allows_resource(lua_State *L, int rules, int identity, int input) {
   int top = lua_gettop(L), action = top + 2;
   const char *type, *verb;
   bool allowed;
-  if (push_field(L, rules, "resourceType") == LUA_TNIL) {
+  if (value_push_field(L, rules, "resourceType") == LUA_TNIL) {
     lua_settop(L, top);
     return true;
   }
   type = luaL_checkstring(L, top + 1);
-  push_field(L, rules, "resourceAction");
+  value_push_field(L, rules, "resourceAction");
   verb = luaL_checkstring(L, action);
-  if (has_field(L, rules, "resourceId")) {
+  if (input != 0 && has_field(L, rules, "resourceId")) {
     push_resource_key(L, rules, input, type);
-    push_field(L, identity, "resources");
+    value_push_field(L, identity, "resources");
     lua_insert(L, -2);
     if (lua_type(L, -2) == LUA_TTABLE && !lua_isnil(L, -1)) lua_rawget(L, -2);
     else lua_pushnil(L);
@@ -205,7 +194,7 @@ static bool allows_resource(lua_State *L, int rules, int identity, int input) {
     allowed = pop_is_listed(L, -2);
   } else {
     lua_pushfstring(L, "%s:", type);
-    push_field(L, identity, "resources");
+    value_push_field(L, identity, "resources");
     allowed = lua_type(L, -1) == LUA_TTABLE &&
               any_resource_lists(L, lua_tostring(L, -2), action);
   }

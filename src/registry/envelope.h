@@ -22,18 +22,29 @@ enum {
 /* Pushes the strings above, in their order. */
 void envelope_push_keys(lua_State *L);
 
-/* Is the value at `i` a response envelope: a table whose meta names one of the
-** known sources and carries that source's own fields?  Raw reads only. `keys`
-** is the index of the first upvalue of the strings, here and below. */
-bool envelope_is(lua_State *L, int i, int keys);
+/* Pushes raw meta of the table at `i`.  `keys` is the index of the first
+*upvalue
+** of the strings, here and below. */
+static inline void envelope_push_meta(lua_State *L, int i, int keys) {
+  lua_pushvalue(L, keys - ENVELOPE_META);
+  lua_rawget(L, i);
+}
+
+/* Does the table on top of the stack carry what its source promises? */
+bool envelope_knows_meta(lua_State *L);
+
+/* Is the value on top of the stack the meta of a response envelope? */
+static inline bool envelope_is_meta(lua_State *L) {
+  return lua_istable(L, -1) && envelope_knows_meta(L);
+}
 
 /* Pushes { data = value at `data`, meta = value at `meta` }; a nil data leaves
 ** the key out. */
 void envelope_push(lua_State *L, int data, int meta, int keys);
 
-/* Pushes the meta of a local envelope, stamped with the time of now; `id` is
-** the index of the operation's id. */
-void envelope_push_local_meta(lua_State *L, int id, int keys);
+/* Pushes the local envelope of the value at `data`, stamped with the time of
+** now; `id` is the index of the operation's id. */
+void envelope_push_local(lua_State *L, int data, int id, int keys);
 
 /* Sets its functions in the module table on top of the stack. */
 void envelope_open(lua_State *L);

@@ -13,8 +13,7 @@ static bool field_is(lua_State *L, int t, const char *key, int type) {
   return same;
 }
 
-/* Does the meta on top of the stack carry what its source promises? */
-static bool meta_is_known(lua_State *L) {
+bool envelope_knows_meta(lua_State *L) {
   const char *source;
   bool known = false;
   if (raw_field(L, -1, "source") == LUA_TSTRING) {
@@ -41,12 +40,14 @@ void envelope_push_keys(lua_State *L) {
   lua_pushliteral(L, "timestamp");
 }
 
-bool envelope_is(lua_State *L, int i, int keys) {
+/* Is the value at `i` a response envelope: a table whose meta names one of the
+** known sources and carries that source's own fields?  Raw reads only. */
+static bool envelope_is(lua_State *L, int i, int keys) {
   bool is;
   if (lua_type(L, i) != LUA_TTABLE) return false;
   i = ops_absindex(L, i);
-  lua_pushvalue(L, keys - ENVELOPE_META);
-  is = ops_rawget(L, i) == LUA_TTABLE && meta_is_known(L);
+  envelope_push_meta(L, i, keys);
+  is = envelope_is_meta(L);
   lua_pop(L, 1);
   return is;
 }
@@ -63,8 +64,13 @@ void envelope_push(lua_State *L, int data, int meta, int keys) {
   lua_rawset(L, -3);
 }
 
-void envelope_push_local_meta(lua_State *L, int id, int keys) {
-  id = ops_absindex(L, id);
+/* Few calls: under LuaJIT each costs as much as what it does. */
+void envelope_push_local(lua_State *L, int data, int id, int keys) {
+  lua_createtable(L, 0, 2);
+  lua_pushvalue(L, keys - ENVELOPE_DATA);
+  lua_pushvalue(L, data);
+  lua_rawset(L, -3);
+  lua_pushvalue(L, keys - ENVELOPE_META);
   lua_createtable(L, 0, 3);
   lua_pushvalue(L, keys - ENVELOPE_SOURCE);
   lua_pushvalue(L, keys - ENVELOPE_LOCAL);
@@ -75,6 +81,7 @@ void envelope_push_local_meta(lua_State *L, int id, int keys) {
   lua_pushvalue(L, keys - ENVELOPE_TIMESTAMP);
   core_push_integer(L, core_now());
   lua_rawset(L, -3);
+  lua_rawset(L, -3);
 }
 
 /* Every function here: 1 is the core state, then the strings. */
@@ -84,8 +91,7 @@ void envelope_push_local_meta(lua_State *L, int id, int keys) {
 static int local_envelope(lua_State *L) {
   luaL_checktype(L, 2, LUA_TSTRING);
   lua_settop(L, 2);
-  envelope_push_local_meta(L, 2, KEYS);
-  envelope_push(L, 1, 3, KEYS);
+  envelope_push_local(L, 1, 2, KEYS);
   return 1;
 }
 

@@ -1,12 +1,117 @@
 /*
-** operation.h - the two halves of the pipeline around a handler, for Lua.
+** operation.h - one registered operation: a userdata that holds its spec, its
+** handler and its compiled schemas.  Programs get copies of the spec, never
+** the table itself.
 */
 #ifndef OPERATIONS_OPERATION_H
 #define OPERATIONS_OPERATION_H
 
-#include "value/core.h"
+#include "registry/envelope.h"
+#include "schema/schema.h"
 
-/* Sets its functions in the module table on top of the stack. */
-void operation_open(lua_State *L);
+#define REGISTRY_TYPE "operations.registry"
+#define OPERATION_TYPE "operations.operation"
+#define TRUST_TYPE "operations.trust"
+
+/* Upvalues of the functions in src/registry: the core state, then the strings
+** of an envelope. */
+enum { UP_CORE = 1, UP_KEYS };
+#define UP_COUNT (UP_KEYS - 1 + ENVELOPE_KEYS)
+#define KEYS lua_upvalueindex(UP_KEYS)
+
+/* What an operation owns; nil is nothing. */
+enum {
+  OPERATION_ID = 1,
+  OPERATION_SPEC,
+  OPERATION_ACCESS, /* the spec's accessControl */
+  OPERATION_HANDLER,
+  OPERATION_INPUT,  /* compiled schema */
+  OPERATION_OUTPUT, /* compiled schema */
+  OPERATION_FLAW,   /* the error object of schemas that could not be made */
+  OPERATION_SLOTS = OPERATION_FLAW
+};
+
+typedef enum operation_Kind {
+  KIND_QUERY,
+  KIND_MUTATION,
+  KIND_SUBSCRIPTION
+} operation_Kind;
+
+/* Which values a schema accepts as they are. */
+typedef enum operation_Accepts {
+  ACCEPTS_ANY,
+  ACCEPTS_OBJECTS, /* every object; other values have to be checked */
+  ACCEPTS_CHECKED
+} operation_Accepts;
+
+typedef struct operation_Operation {
+  const void *tag;       /* operation_tag */
+  size_t place;          /* in the registry's order, from 1; 0: in none */
+  uint8_t kind;          /* operation_Kind */
+  uint8_t mode;          /* schema_Mode of its results */
+  uint8_t input, output; /* operation_Accepts */
+  bool made;             /* its schemas are compiled */
+  bool exposed;          /* others may know of it */
+  bool restricted;       /* accessControl requires something */
+  bool has_handler;
+  bool takes_context; /* the handler has a second parameter */
+  bool tells_changes; /* somebody wants the list of changes */
+} operation_Operation;
+
+extern const char operation_tag[];
+
+/* The userdata at `i` of `size` bytes whose first field is `tag`; raises when
+** it is something else.  Comparing metatables takes more calls of Lua's API,
+** which are most of the cost under LuaJIT. */
+static inline void *operation_tagged(lua_State *L, int i, const void *tag,
+                                     size_t size, const char *name) {
+  void *p = lua_touserdata(L, i);
+  if (p == NULL || ops_rawlen(L, i) != size || *(const void **)p != tag)
+    return luaL_checkudata(L, i, name);
+  return p;
+}
+
+static inline operation_Operation *operation_check(lua_State *L, int i) {
+  return (operation_Operation *)operation_tagged(
+      L, i, operation_tag, sizeof(operation_Operation), OPERATION_TYPE);
+}
+
+/* Pushes OPERATION_PUSHES values, the last one that in a slot of the operation
+** at `i`: to leave the other one there saves a call. */
+#define OPERATION_PUSHES (LUA_VERSION_NUM >= 504 ? 1 : 2)
+static inline void operation_push_slot(lua_State *L, int i, int slot) {
+#if LUA_VERSION_NUM >= 504
+  lua_getiuservalue(L, i, slot);
+#else
+  ops_getuservalue(L, i);
+  lua_rawgeti(L, -1, slot);
+#endif
+}
+
+/* Does a schema that accepts `accepts` take the value at `i`, of Lua type `t`,
+** as it is?  Of tables with a metatable only objects marked by us are known. */
+static inline bool operation_accepts(lua_State *L, int i, int t, int accepts) {
+  if (accepts == ACCEPTS_ANY) return true;
+  if (accepts != ACCEPTS_OBJECTS || t != LUA_TTABLE) return false;
+  if (lua_getmetatable(L, i)) {
+    bool is_object = lua_topointer(L, -1) == core_state(L)->object_mt;
+    lua_pop(L, 1);
+    return is_object;
+  }
+  return ops_rawlen(L, i) == 0; /* nothing at [1] */
+}
+
+/* Pushes the operation of the spec at `spec`, which is copied, with the
+** compiled schemas at `input` and `output` (nil: everything fits).  Results are
+** normalized by `mode` unless the spec says otherwise. */
+operation_Operation *operation_new(lua_State *L, int spec, int input,
+                                   int output, schema_Mode mode,
+                                   bool tells_changes);
+
+/* The methods of an operation for Lua, except finish. */
+extern const luaL_Reg operation_methods[];
+
+/* operation:finish(value) -> envelope, warning, changes */
+int operation_finish(lua_State *L);
 
 #endif

@@ -128,4 +128,11 @@ const char *value_type_name(lua_State *L, const core_State *core, int i);
 /* Is the value at `i` a number without fraction, and which?  (1.0 is one.) */
 bool value_is_integer(lua_State *L, int i, int64_t *n);
 
+/* Pushes raw t[key] of the table at `t`, nil when it is no table; its type. */
+int value_push_field(lua_State *L, int t, const char *key);
+
+/* Pushes the value at `i`, or a copy that shares no table with it: however
+** deep, each table once, wherever it occurs.  Metatables stay. */
+void value_push_copy(lua_State *L, int i);
+
 #endif

@@ -160,6 +160,16 @@ value_Name *value_sorted_names(lua_State *L, int i, size_t *count) {
   return names;
 }
 
+int value_push_field(lua_State *L, int t, const char *key) {
+  if (lua_type(L, t) != LUA_TTABLE) {
+    lua_pushnil(L);
+    return LUA_TNIL;
+  }
+  t = ops_absindex(L, t);
+  lua_pushstring(L, key);
+  return ops_rawget(L, t);
+}
+
 bool value_is_integer(lua_State *L, int i, int64_t *n) {
   lua_Number d;
 #if OPS_INTEGERS

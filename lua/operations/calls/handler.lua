@@ -12,8 +12,8 @@ local task_pool = require("operations.task.pool")
 
 local call_handler = {}
 
-local function offered(spec, direct)
-  return direct or not (spec._meta and spec._meta.exposed == false)
+local function offered(served, spec, direct)
+  return direct or served:visible(spec) ~= "hidden"
 end
 
 --- The ids of all that a registry offers.
@@ -23,7 +23,7 @@ end
 local function offers(served, direct)
   local ids = { "services.list", "services.schema" }
   for _, spec in ipairs(served:specs({ schemas = false })) do
-    if offered(spec, direct) then
+    if offered(served, spec, direct) then
       ids[#ids + 1] = spec.namespace .. "." .. spec.name
     end
   end
@@ -34,7 +34,7 @@ local function list(served, direct)
   return function(input)
     local specs = marked.array()
     for _, spec in ipairs(served:specs(input)) do
-      if offered(spec, direct) then
+      if offered(served, spec, direct) then
         specs[#specs + 1] = marked.spec(spec)
       end
     end
@@ -45,7 +45,7 @@ end
 local function describe(served, direct)
   return function(input)
     local spec = served:get_spec(input.operationId)
-    if not spec or not offered(spec, direct) then
+    if not spec or not offered(served, spec, direct) then
       return nil, catalog.not_found(input.operationId, "no operation '%s'")
     end
     return marked.spec(spec)

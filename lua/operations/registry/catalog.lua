@@ -1,23 +1,75 @@
---- What is registered: operations by id, in the order of their registration.
+--- What is registered. The operations themselves are one object in C (src/registry/registry.c): by id, in the order of
+--- their registration, specs given out as copies.
 local argument = require("operations.base.argument")
+local compat = require("operations.base.compat")
 local core = require("operations.core")
 local errors = require("operations.base.error")
-local operation = require("operations.registry.operation")
-local registry_options = require("operations.registry.options")
+local log = require("operations.base.log")
 local specs = require("operations.registry.spec")
 
 ---@class operations.Catalog
 local catalog = {}
 catalog.__index = catalog
 
+---@class operations.RegistryOptions
+---@field normalize? "cast"|"force"|"off"  what happens to handlers' results, default "cast"
+---@field on_warning? fun(warning: { operationId: string, issues: table[], changes: table[]? })  default: to the log
+---@field on_change? fun(operationId: string, changes: table[])  told of every change that casting made
+---@field log? fun(level: string, message: string, details: any)  default: warnings and errors to stderr
+---@field middleware? (fun(handler: function, spec: operations.Spec): function)[]  wrapped around every handler
+
+local option_kinds = {
+  normalize = "string", on_warning = "function", on_change = "function", log = "function", middleware = "table",
+}
+
+local function check_options(given)
+  if type(given) ~= "table" then
+    error(("bad argument #1 to 'registry' (table expected, got %s)"):format(type(given)), 4)
+  end
+  argument.options(given, option_kinds, "registry", 5)
+  local normalize = given.normalize or "cast"
+  if normalize ~= "cast" and normalize ~= "force" and normalize ~= "off" then
+    error("bad option 'normalize' to 'registry' (\"cast\", \"force\" or \"off\" expected)", 4)
+  end
+end
+
+local function first_line(warning)
+  local issue = warning.issues[1] or warning.changes[1]
+  return ("%s: result does not fit its schema: %s: %s"):format(
+    warning.operationId, issue.path, issue.message or "replaced")
+end
+
 --- Gives a new object the fields of a catalog.
 ---@param self table
 ---@param given? operations.RegistryOptions
 function catalog.init(self, given)
-  self._operations = {} -- by id
-  self._order = {} -- ids as registered
-  self._options = registry_options.new(given)
+  given = given == nil and {} or given
+  check_options(given)
+  local write = given.log or log.to_stderr
+  self._operations = core.registry(given.normalize or "cast", given.on_change ~= nil)
+  self._options = {
+    log = write,
+    on_warning = given.on_warning or function(warning)
+      write("warn", first_line(warning), warning)
+    end,
+    on_change = given.on_change,
+    middleware = given.middleware or {},
+  }
 end
+
+--- The operations of a registry; raises for what is none: `registry.get({})`.
+---@param self any
+---@param name string  of the public function
+---@return table
+function catalog.operations_of(self, name)
+  local operations = type(self) == "table" and self._operations
+  if not operations then
+    error(("calling '%s' on bad self (registry expected, got %s)"):format(name, type(self)), 3)
+  end
+  return operations
+end
+
+local operations_of = catalog.operations_of
 
 local function duplicate(id)
   return errors.new("VALIDATION_ERROR", ("%s is registered already; pass { replace = true } to replace it"):format(id),
@@ -25,23 +77,38 @@ local function duplicate(id)
 end
 
 --- Checks a definition against the schema of specs and against what is there.
-local function checked(self, definition, options)
+local function checked(operations, definition, options)
   local result, err = specs.check(definition)
   if not result then
     return nil, err
   end
   local id = result.spec.namespace .. "." .. result.spec.name
-  if self._operations[id] and not (options and options.replace) then
+  if operations:find(id) and not (options and options.replace) then
     return nil, duplicate(id)
   end
   return result, id
 end
 
-local function put(self, id, made)
-  if not self._operations[id] then
-    self._order[#self._order + 1] = id
+--- Each middleware takes (handler, spec) and returns the handler to use; the first one listed is the outermost.
+local function set_handler(self, operation, handler)
+  local middleware = self._options.middleware
+  for i = #middleware, 1, -1 do
+    handler = middleware[i](handler, operation:spec())
+    if type(handler) ~= "function" then
+      error(("middleware [%d] has to return a function for %s, not a %s"):format(i, operation:id(), type(handler)), 0)
+    end
   end
-  self._operations[id] = made
+  operation:set_handler(handler, compat.takes(handler, 2))
+end
+
+-- An operation that is not in the registry yet. Middleware may raise: nothing has changed then.
+local function made_of(self, result)
+  local compiled = result.compiled or {}
+  local operation = self._operations:operation(result.spec, compiled.inputSchema, compiled.outputSchema)
+  if result.handler then
+    set_handler(self, operation, result.handler)
+  end
+  return operation
 end
 
 --- Registers one operation. Its spec is copied; what was registered under the id before goes, handler and all.
@@ -50,13 +117,14 @@ end
 ---@return string? id
 ---@return operations.Error? err  VALIDATION_ERROR: details lists every issue by path
 function catalog:register(definition, options)
+  local operations = operations_of(self, "register")
   argument.expect(definition, "table", 1, "register")
   argument.optional(options, "table", 2, "register")
-  local result, id = checked(self, definition, options)
+  local result, id = checked(operations, definition, options)
   if not result then
     return nil, id
   end
-  put(self, id, operation.new(result, self._options))
+  operations:put(made_of(self, result))
   return id
 end
 
@@ -66,11 +134,12 @@ end
 ---@return string[]? ids
 ---@return operations.Error? err  the paths of its issues start with the index in the list
 function catalog:register_all(definitions, options)
+  local operations = operations_of(self, "register_all")
   argument.expect(definitions, "table", 1, "register_all")
   argument.optional(options, "table", 2, "register_all")
   local results, ids, seen, issues = {}, {}, {}, {}
   for i, definition in ipairs(definitions) do
-    local result, id = checked(self, definition, options)
+    local result, id = checked(operations, definition, options)
     if result and seen[id] then
       result, id = nil, duplicate(id)
     end
@@ -87,10 +156,10 @@ function catalog:register_all(definitions, options)
     return nil, errors.new("VALIDATION_ERROR", ("%s: %s"):format(issues[1].path, issues[1].message), issues)
   end
   for i, result in ipairs(results) do
-    results[i] = operation.new(result, self._options) -- middleware may raise: nothing has changed then
+    results[i] = made_of(self, result)
   end
-  for i, id in ipairs(ids) do
-    put(self, id, results[i])
+  for _, operation in ipairs(results) do
+    operations:put(operation)
   end
   return ids
 end
@@ -101,6 +170,7 @@ end
 ---@return string? id
 ---@return operations.Error? err
 function catalog:register_spec(spec, options)
+  operations_of(self, "register_spec")
   argument.expect(spec, "table", 1, "register_spec")
   argument.optional(options, "table", 2, "register_spec")
   if spec.handler ~= nil then
@@ -123,13 +193,14 @@ end
 ---@return boolean? ok
 ---@return operations.Error? err
 function catalog:register_handler(id, handler)
+  local operations = operations_of(self, "register_handler")
   argument.expect(id, "string", 1, "register_handler")
   argument.expect(handler, "function", 2, "register_handler")
-  local found = self._operations[id]
-  if not found then
+  local operation = operations:find(id)
+  if not operation then
     return nil, catalog.not_found(id, "no operation '%s'")
   end
-  found:set_handler(handler)
+  set_handler(self, operation, handler)
   return true
 end
 
@@ -137,40 +208,18 @@ end
 ---@param id string
 ---@return boolean removed
 function catalog:unregister(id)
+  local operations = operations_of(self, "unregister")
   argument.expect(id, "string", 1, "unregister")
-  if not self._operations[id] then
-    return false
-  end
-  self._operations[id] = nil
-  for i, other in ipairs(self._order) do
-    if other == id then
-      table.remove(self._order, i)
-      break
-    end
-  end
-  return true
-end
-
-local function copy(spec, handler)
-  local fields = { handler = handler }
-  for key, value in pairs(spec) do
-    fields[key] = value
-  end
-  local access = fields.accessControl -- what is judged by is nobody else's
-  fields.accessControl = access and specs.copy(access) or { requiredScopes = setmetatable({}, core.array_mt) }
-  return fields
+  return operations:remove(id)
 end
 
 --- A copy of what is registered, its schemas made.
-local function whole(found, handler)
-  if not found then
-    return nil
-  end
-  local ok, err = found:make()
+local function whole(operation)
+  local ok, err = specs.make(operation)
   if not ok then
     return nil, err
   end
-  return copy(found.spec, handler)
+  return operation:spec()
 end
 
 --- The definition (spec and handler) registered under an id; a copy.
@@ -178,17 +227,27 @@ end
 ---@return operations.Definition?
 ---@return operations.Error? err  when its schemas, made on first need, turn out to be none
 function catalog:get(id)
+  local operation = operations_of(self, "get"):find(id)
   argument.expect(id, "string", 1, "get")
-  local found = self._operations[id]
-  return whole(found, found and found.handler)
+  if not operation then
+    return nil
+  end
+  local definition, err = whole(operation)
+  if definition then
+    definition.handler = operation:handler()
+  end
+  return definition, err
 end
 
 ---@param id string
 ---@return operations.Spec?
 ---@return operations.Error? err  as `get`
 function catalog:get_spec(id)
+  local operation = operations_of(self, "get_spec"):find(id)
   argument.expect(id, "string", 1, "get_spec")
-  return whole(self._operations[id])
+  if operation then
+    return whole(operation)
+  end
 end
 
 --- What kind of operation an id is, and whether it may be offered to others (`_meta.exposed` is not false).
@@ -197,46 +256,27 @@ end
 ---@return boolean exposed
 ---@return boolean? looks  its handler at the context
 function catalog:type_of(id)
-  local found = self._operations[id]
-  if not found then
-    argument.expect(id, "string", 1, "type_of")
-    return nil, true
-  end
-  local spec = found.spec
-  local meta = spec._meta
-  return spec.type, not (meta and meta.exposed == false), found.takes_context
+  local operations = operations_of(self, "type_of")
+  argument.expect(id, "string", 1, "type_of")
+  return operations:type_of(id)
 end
 
 ---@param id string
 ---@return function?
 function catalog:get_handler(id)
+  local operation = operations_of(self, "get_handler"):find(id)
   argument.expect(id, "string", 1, "get_handler")
-  local found = self._operations[id]
-  return found and found.handler
+  return operation and operation:handler()
 end
 
 ---@param namespace string
 ---@param name string
 ---@return operations.Definition?
 function catalog:get_by_name(namespace, name)
+  operations_of(self, "get_by_name")
   argument.expect(namespace, "string", 1, "get_by_name")
   argument.expect(name, "string", 2, "get_by_name")
   return self:get(namespace .. "." .. name)
-end
-
-local function has_tag(spec, tag)
-  for _, other in ipairs(spec.tags or {}) do
-    if other == tag then
-      return true
-    end
-  end
-  return false
-end
-
-local function matches(spec, filter)
-  return (filter.namespace == nil or spec.namespace == filter.namespace)
-    and (filter.type == nil or spec.type == filter.type)
-    and (filter.tag == nil or has_tag(spec, filter.tag))
 end
 
 ---@class operations.Filter
@@ -246,23 +286,25 @@ end
 ---@field schemas? boolean  false: without inputSchema, outputSchema and errorSchemas; those that are made on first need
 ---  are not made, so that a long list stays cheap
 
-local function bare(found, handler)
-  local fields = copy(found.spec, handler)
-  fields.inputSchema, fields.outputSchema, fields.errorSchemas = nil, nil, nil
-  return fields
-end
-
 local filter_kinds = { namespace = "string", type = "string", tag = "string", schemas = "boolean" }
 
-local function select_operations(self, filter, with_handlers)
-  filter = filter or {}
-  argument.options(filter, filter_kinds, with_handlers and "list" or "specs", 4)
-  local take, list, flaws = filter.schemas == false and bare or whole, {}, {}
-  for _, id in ipairs(self._order) do
-    local found = self._operations[id]
-    if matches(found.spec, filter) then
-      list[#list + 1], flaws[#flaws + 1] = take(found, with_handlers and found.handler or nil)
+local function select_operations(self, filter, name)
+  local operations = operations_of(self, name)
+  if filter ~= nil then
+    argument.options(filter, filter_kinds, name)
+  end
+  local bare, list, flaws = filter ~= nil and filter.schemas == false, {}, {}
+  for _, operation in ipairs(operations:select(filter)) do
+    local spec, flaw
+    if bare then
+      spec = operation:spec(false)
+    else
+      spec, flaw = whole(operation)
     end
+    if spec and name == "list" then
+      spec.handler = operation:handler()
+    end
+    list[#list + 1], flaws[#flaws + 1] = spec, flaw
   end
   return list, flaws
 end
@@ -273,7 +315,7 @@ end
 ---@return operations.Error[] flaws  of those that were left out, details { operationId, issues }
 function catalog:list(filter)
   argument.optional(filter, "table", 1, "list")
-  return select_operations(self, filter, true)
+  return select_operations(self, filter, "list")
 end
 
 --- As `list`, without handlers: what can be told to others.
@@ -282,7 +324,29 @@ end
 ---@return operations.Error[] flaws
 function catalog:specs(filter)
   argument.optional(filter, "table", 1, "specs")
-  return select_operations(self, filter, false)
+  return select_operations(self, filter, "specs")
+end
+
+--- Who sees what: "hidden" is an operation that is not exposed (`_meta.exposed` is false) or that the filter leaves
+--- out, which others must not learn of; "denied" one that this identity may not call. No input is known: where one
+--- resource of a type is asked for, any that grants the action will do.
+---@param spec operations.Spec|string  or the id of what is registered
+---@param identity? operations.Identity  nil: nobody in particular
+---@param filter? operations.Filter|fun(spec: operations.Spec, identity: operations.Identity?): boolean
+---@return "yes"|"denied"|"hidden"
+function catalog:visible(spec, identity, filter)
+  local operations = operations_of(self, "visible")
+  if type(spec) ~= "string" then
+    argument.expect(spec, "table", 1, "visible")
+  end
+  argument.optional(identity, "table", 2, "visible")
+  if type(filter) == "function" then
+    local found = type(spec) == "table" and spec or self:get_spec(spec)
+    return found and filter(found, identity) and operations:visible(found, identity) or "hidden"
+  end
+  argument.optional(filter, "table", 3, "visible")
+  argument.options(filter or {}, filter_kinds, "visible")
+  return operations:visible(spec, identity, filter)
 end
 
 return catalog

@@ -2,14 +2,16 @@
 local argument = require("operations.base.argument")
 local catalog = require("operations.registry.catalog")
 local context = require("operations.registry.context")
+local core = require("operations.core")
 local env = require("operations.registry.env")
-local errors = require("operations.base.error")
 local marked = require("operations.base.marked")
 local operation = require("operations.registry.operation")
+local specs = require("operations.registry.spec")
 local subscription = require("operations.registry.subscription")
 local task_loops = require("operations.task.loops")
 
-local call_operation = operation.call
+local operations_of, run = catalog.operations_of, operation.run
+local trust = core.trust()
 
 local registry = {}
 
@@ -29,21 +31,17 @@ end
 --- Sends calls of operations without a local handler to a call map.
 ---@param call_map { call: function, subscribe: function }?  nil: no longer
 function Registry:route(call_map)
-  argument.optional(call_map, "table", 1, "route")
+  operations_of(self, "route")
+  if call_map ~= nil then
+    argument.object(call_map, "call", "call map", 1, "route")
+    argument.object(call_map, "subscribe", "call map", 1, "route")
+  end
   self._call_map = call_map
 end
 
-local function wrong_type(found, advice)
-  return errors.new("EXECUTION_ERROR", ("%s is a %s: use registry:%s"):format(found.id, found.spec.type, advice),
-    { operationId = found.id, type = found.spec.type })
-end
-
--- A spec that is known here validates the input here as well; access is the other side's business.
-local function admit_known(found, method, input)
-  if found.streams ~= (method == "subscribe") then
-    return false, wrong_type(found, found.streams and "subscribe" or "execute")
-  end
-  return found:admit(input == nil and {} or input, nil, true)
+local function not_here(self, id)
+  local found = self._operations:find(id)
+  return nil, catalog.not_found(id, found and "operation '%s' has no handler" or "no operation '%s'")
 end
 
 --- Are calls of operations without a handler sent to this call map?
@@ -53,20 +51,28 @@ function Registry:routes_to(call_map)
   return self._call_map == call_map
 end
 
--- What has no handler here is called where the registry routes to.
+-- What has no handler here is called where the registry routes to. A spec that is known here validates the input here
+-- as well; access is the other side's business.
 local function elsewhere(self, method, id, input, given)
-  local found, call_map = self._operations[id], self._call_map
+  local operations, call_map = self._operations, self._call_map
   argument.expect(id, "string", 1, method == "call" and "execute" or "subscribe")
   if not call_map then
-    return nil, catalog.not_found(id, found and "operation '%s' has no handler" or "no operation '%s'")
+    return not_here(self, id)
   end
+  local found = operations:find(id)
   local _, deadline = context.read(given)
   if found then
-    local ok, admitted = admit_known(found, method, input)
+    local ok, admitted, unmade = operations:admit(id, input, method == "subscribe")
+    if unmade then
+      ok, admitted = specs.make(unmade)
+      if ok then
+        ok, admitted = operations:admit(id, input, method == "subscribe")
+      end
+    end
     if not ok then
       return nil, admitted
     end
-    local schema = found.spec.inputSchema
+    local schema = found:spec().inputSchema
     input = marked.value(admitted, schema, schema)
   end
   local call = context.new(given, self, deadline)
@@ -80,37 +86,30 @@ local function elsewhere(self, method, id, input, given)
   })
 end
 
-local function execute(self, id, input, given, trusted)
-  local found = self._operations[id]
-  if not found or not found.handler then
-    return elsewhere(self, "call", id, input, given)
-  elseif found.streams then
-    return nil, wrong_type(found, "subscribe")
-  elseif input == nil then
-    input = {}
+local execute
+
+-- What `prepare` gave no handler for: it was refused, has schemas to be made first, or is called elsewhere.
+local function not_prepared(self, err, unmade, id, input, given, trusted)
+  if unmade then
+    local ok, flaw = specs.make(unmade)
+    if ok then
+      return execute(self, id, input, given, trusted)
+    end
+    return nil, flaw
+  elseif err then
+    return nil, err
   end
-  return call_operation(found, input, given, self, trusted)
+  return elsewhere(self, "call", id, input, given)
 end
 
--- Admits the call, then starts `source`, the operation itself or what stands for it.
-local function start(self, found, source, input, given, trusted)
+function execute(self, id, input, given, trusted)
   local identity, deadline = context.read(given)
-  local ok, admitted = found:admit(input == nil and {} or input, identity, trusted)
-  if not ok then
-    return nil, admitted
+  local handler, admitted, found, takes_context = self._operations:prepare(id, input, identity, trusted)
+  if not handler then
+    return not_prepared(self, admitted, found, id, input, given, trusted)
   end
-  local stream = subscription.new(source, admitted, context.new(given, self, deadline), deadline)
-  return stream, nil, task_loops.OWNED, stream -- the fourth is what Lua 5.4's `for` closes
-end
-
-local function subscribe(self, id, input, given, trusted)
-  local found = self._operations[id]
-  if not found or not found.handler then
-    return elsewhere(self, "subscribe", id, input, given)
-  elseif not found.streams then
-    return nil, wrong_type(found, "execute")
-  end
-  return start(self, found, found, input, given, trusted)
+  local call = takes_context and context.new(given, self, deadline)
+  return run(found, self._options, handler, admitted, call, deadline)
 end
 
 --- Calls a query or mutation: access control, input validation, the handler, then its result wrapped, normalized and
@@ -122,7 +121,44 @@ end
 ---@return operations.Error? err  OPERATION_NOT_FOUND, ACCESS_DENIED, VALIDATION_ERROR (details: issues), TIMEOUT,
 ---  ABORTED, a code of the operation, EXECUTION_ERROR or UNKNOWN_ERROR
 function Registry:execute(id, input, given)
-  return execute(self, id, input, given, false)
+  if not self._operations then
+    operations_of(self, "execute")
+  end
+  return execute(self, id, input, given)
+end
+
+-- Admits the call by `prepare` or `prepare_stream`, then starts what `body` makes of the handler; where there is none,
+-- `missing` answers.
+local function start(self, method, id, input, given, trusted, body, missing)
+  local identity, deadline = context.read(given)
+  local operations = self._operations
+  local handler, admitted, found = operations[method](operations, id, input, identity, trusted)
+  if handler then
+    local call = context.new(given, self, deadline)
+    local stream = subscription.new(found, self._options, body(handler), admitted, call, deadline)
+    return stream, nil, task_loops.OWNED, stream -- the fourth is what Lua 5.4's `for` closes
+  elseif found then
+    local ok, flaw = specs.make(found)
+    if ok then
+      return start(self, method, id, input, given, trusted, body, missing)
+    end
+    return nil, flaw
+  elseif admitted then
+    return nil, admitted
+  end
+  return missing(self, id, input, given)
+end
+
+local function itself(handler)
+  return handler
+end
+
+local function subscribe_elsewhere(self, id, input, given)
+  return elsewhere(self, "subscribe", id, input, given)
+end
+
+local function subscribe(self, id, input, given, trusted)
+  return start(self, "prepare_stream", id, input, given, trusted, itself, subscribe_elsewhere)
 end
 
 --- Starts a subscription. `for envelope in assert(registry:subscribe(id, input)) do` owns it and closes it when the
@@ -136,20 +172,19 @@ end
 ---@return operations.Subscription? subscription
 ---@return operations.Error? err  as `execute`
 function Registry:subscribe(id, input, given)
-  return subscribe(self, id, input, given, false)
+  operations_of(self, "subscribe")
+  return subscribe(self, id, input, given)
 end
 
 -- A query's handler may emit pages; what it returns is the last one.
-local function paged(found)
-  return setmetatable({
-    handler = function(input, call)
-      local value, failure = found.handler(input, call)
-      if value == nil and failure ~= nil then
-        return nil, failure
-      end
-      call.emit(value)
-    end,
-  }, { __index = found })
+local function paged(handler)
+  return function(input, call)
+    local value, failure = handler(input, call)
+    if value == nil and failure ~= nil then
+      return nil, failure
+    end
+    call.emit(value)
+  end
 end
 
 --- Iterates over the pages of a query's answer, each in an envelope of its own, fetched when it is asked for:
@@ -161,14 +196,9 @@ end
 ---@return operations.Subscription? pages  as of `subscribe`
 ---@return operations.Error? err  as `execute`
 function Registry:pages(id, input, given)
+  operations_of(self, "pages")
   argument.expect(id, "string", 1, "pages")
-  local found = self._operations[id]
-  if not found or not found.handler then
-    return nil, catalog.not_found(id, found and "operation '%s' has no handler" or "no operation '%s'")
-  elseif found.streams then
-    return nil, wrong_type(found, "subscribe")
-  end
-  return start(self, found, paged(found), input, given, false)
+  return start(self, "prepare", id, input, given, nil, paged, not_here)
 end
 
 local env_options = { namespaces = "table" }
@@ -179,12 +209,13 @@ local env_options = { namespaces = "table" }
 ---@param options? { namespaces?: string[] }
 ---@return table
 function Registry:env(given, options)
+  local operations = operations_of(self, "env")
   argument.optional(given, "table", 1, "env")
   argument.optional(options, "table", 2, "env")
   argument.options(options or {}, env_options, "env")
   return env.new(function(id, input)
-    local found, trusted = self._operations[id], context.is_trusted(given)
-    if found and found.streams then
+    local trusted = context.is_trusted(given) and trust or nil
+    if operations:type_of(id) == "subscription" then
       return subscribe(self, id, input, given, trusted)
     end
     return execute(self, id, input, given, trusted)

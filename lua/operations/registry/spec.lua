@@ -3,9 +3,9 @@
 --- `inputSchema`, `outputSchema` and `errorSchemas` may be functions that return them: each is called once, on first
 --- need (a call, `get_spec`, `specs`), so that a thousand operations cost little until one is used. What is wrong with
 --- such a schema is told then, by whoever needed it.
+local core = require("operations.core")
 local errors = require("operations.base.error")
 local schemas = require("operations.schema")
-local shape = require("operations.registry.spec_shape")
 
 local spec = {}
 
@@ -40,6 +40,59 @@ local spec = {}
 ---@class operations.Definition : operations.Spec
 ---@field handler? fun(input: any, context: operations.Context): any, any
 
+-- What a spec must look like; what is in the schemas is another matter.
+local strings = { type = "array", items = { type = "string", minLength = 1 } }
+local name = { type = "string", pattern = "^[^\\s\\x00-\\x1f\\x7f]+$" }
+local json_schema = { type = { "object", "boolean" } }
+
+local shape = {
+  type = "object",
+  required = { "namespace", "name" },
+  properties = {
+    namespace = name,
+    name = name,
+    version = { type = "string" },
+    type = { enum = { "query", "mutation", "subscription" } },
+    title = { type = "string" },
+    description = { type = "string" },
+    tags = strings,
+    inputSchema = json_schema,
+    outputSchema = json_schema,
+    normalize = { enum = { "cast", "force", "off" } },
+    accessControl = {
+      type = "object",
+      properties = {
+        requiredScopes = strings,
+        requiredScopesAny = strings,
+        resourceType = { type = "string", minLength = 1 },
+        resourceAction = { type = "string", minLength = 1 },
+        resourceId = { type = "string", pattern = "^/" },
+      },
+      dependentRequired = {
+        resourceType = { "resourceAction" },
+        resourceAction = { "resourceType" },
+        resourceId = { "resourceType" },
+      },
+      additionalProperties = false,
+    },
+    errorSchemas = {
+      type = "array",
+      items = {
+        type = "object",
+        required = { "code" },
+        properties = {
+          code = { type = "string", minLength = 1 },
+          pattern = { type = "string", format = "regex" },
+          description = { type = "string" },
+          schema = json_schema,
+        },
+      },
+    },
+    _meta = { type = "object" },
+  },
+  additionalProperties = false,
+}
+
 local shape_schema
 
 local function shape_issues(fields)
@@ -70,19 +123,6 @@ local function compile(fields, field, issues)
   end
 end
 
---- Copies tables all the way down, marks kept: what was registered stays as it was.
-local function copy(value)
-  if type(value) ~= "table" then
-    return value
-  end
-  local new = {}
-  for key, item in pairs(value) do
-    new[key] = copy(item)
-  end
-  return setmetatable(new, getmetatable(value))
-end
-spec.copy = copy
-
 local function summary(issues)
   local more = #issues > 1 and (" (and %d more)"):format(#issues - 1) or ""
   return ("%s: %s%s"):format(issues[1].path, issues[1].message, more)
@@ -108,7 +148,7 @@ local function set_defaults(fields)
   fields.version = fields.version or "1.0.0"
   fields.type = fields.type or "mutation"
   fields.description = fields.description or ""
-  fields.accessControl = copy(fields.accessControl)
+  fields.accessControl = fields.accessControl or { requiredScopes = setmetatable({}, core.array_mt) }
 end
 
 --- Compiles inputSchema and outputSchema where they are there; what says nothing accepts everything.
@@ -138,7 +178,7 @@ local function fields_of(definition)
 end
 
 ---@class operations.CheckedSpec
----@field spec operations.Spec  a copy
+---@field spec operations.Spec  a shallow copy
 ---@field handler? function
 ---@field compiled? { inputSchema: operations.Schema?, outputSchema: operations.Schema? }  none where everything is
 ---  accepted; nil while there are schemas to be made
@@ -185,12 +225,17 @@ local function call_functions(fields)
   return {}
 end
 
---- Makes the schemas of a checked spec that are functions still, in their place, and compiles them all.
----@param fields operations.Spec
----@return table? compiled  as in operations.CheckedSpec
----@return operations.Error? err  EXECUTION_ERROR, details { operationId, issues }
-function spec.make(fields)
-  local issues, compiled = call_functions(fields), nil
+--- Makes the schemas of an operation that are functions still; there is nothing to do after the first time.
+---@param operation operations.Operation
+---@return boolean ok
+---@return operations.Error? err  EXECUTION_ERROR, details { operationId, issues }; the same every time
+function spec.make(operation)
+  local made, flaw = operation:made()
+  if made or flaw then
+    return made, flaw
+  end
+  local fields, compiled = operation:spec(), nil
+  local issues = call_functions(fields)
   if #issues == 0 then
     issues = shape_issues(fields)
   end
@@ -198,11 +243,14 @@ function spec.make(fields)
     compiled = compile_all(fields, {}, issues)
   end
   if #issues == 0 then
-    return compiled
+    operation:make(fields, compiled.inputSchema, compiled.outputSchema)
+    return true
   end
-  local id = fields.namespace .. "." .. fields.name
-  return nil, errors.new("EXECUTION_ERROR", ("%s cannot be used: %s"):format(id, summary(issues)),
+  local id = operation:id()
+  flaw = errors.new("EXECUTION_ERROR", ("%s cannot be used: %s"):format(id, summary(issues)),
     { operationId = id, issues = issues })
+  operation:flaw(flaw)
+  return false, flaw
 end
 
 return spec

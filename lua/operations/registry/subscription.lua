@@ -4,11 +4,14 @@ local argument = require("operations.base.argument")
 local compat = require("operations.base.compat")
 local core = require("operations.core")
 local errors = require("operations.base.error")
+local operation = require("operations.registry.operation")
 local scheduler = require("operations.task.scheduler")
 local task = require("operations.task")
 local task_loops = require("operations.task.loops")
 
 local OWNED = task_loops.OWNED
+
+local answer = operation.answer
 
 local subscription = {}
 
@@ -21,7 +24,8 @@ Subscription.__index = Subscription
 ---@class operations.SubscriptionState
 ---@field co thread
 ---@field strand? operations.Strand  of `co`, once it runs
----@field operation table
+---@field operation operations.Operation
+---@field options operations.RegistryOptions
 ---@field context operations.Context
 ---@field deadline? integer  ms since the epoch
 ---@field deferred function[]
@@ -35,7 +39,7 @@ Subscription.__index = Subscription
 -- What the log raises stops no cleanup either.
 local function log_failed_cleanup(state, raised)
   pcall(function()
-    state.context.log("error", ("%s: cleanup failed: %s"):format(state.operation.id, errors.text(raised)))
+    state.context.log("error", ("%s: cleanup failed: %s"):format(state.operation:id(), errors.text(raised)))
   end)
 end
 
@@ -89,15 +93,17 @@ local function take(queue)
 end
 
 --- Prepares the handler's coroutine; it runs from the first `next`.
----@param operation table
+---@param found operations.Operation
+---@param options operations.RegistryOptions
+---@param handler function
 ---@param input any  already validated
 ---@param context operations.Context
 ---@param deadline? integer  ms since the epoch
 ---@return operations.Subscription
-function subscription.new(operation, input, context, deadline)
-  local handler = operation.handler
+function subscription.new(found, options, handler, input, context, deadline)
   local state = {
-    operation = operation, context = context, deadline = deadline, deferred = {}, running = false, queue = EMPTY,
+    operation = found, options = options, context = context, deadline = deadline, deferred = {}, running = false,
+    queue = EMPTY,
   }
   rawset(context, "_subscription", state)
   rawset(context, "emit", coroutine.yield)
@@ -127,7 +133,7 @@ end
 
 local function fail(state, failure, traceback)
   finish(state)
-  return nil, state.operation:failure(failure, traceback)
+  return nil, operation.failure(state.operation, state.options, failure, traceback)
 end
 
 --- Makes an event of everything that waits in the queue, in its order, as `context.emit` does of one. The consumer
@@ -149,8 +155,8 @@ local next_event
 
 local function open_queue(self, queue)
   local state = self._state
-  local guard = state.operation.output_guard
-  state.queue, state.finished = queue, guard == "any" or guard == "object" and queue.objects
+  local accepts = state.operation:accepts()
+  state.queue, state.finished = queue, accepts == "any" or accepts == "object" and queue.objects
   self._ready = state.finished and not state.deadline and queue or EMPTY
   return next_event(self)
 end
@@ -161,7 +167,7 @@ local function closed(state, event, ok, raised)
     log_failed_cleanup(state, raised)
   end
   finish(state)
-  return nil, errors.new("ABORTED", state.operation.id .. " was closed")
+  return nil, errors.new("ABORTED", state.operation:id() .. " was closed")
 end
 
 --- Takes up what the handler's coroutine did: yielded a value or a queue, or returned what `xpcall` says of the
@@ -179,7 +185,7 @@ local function go_on(self, ok, event, returned, value, failure)
   elseif event == QUEUE then
     return open_queue(self, returned)
   elseif event ~= RETURNED then
-    return state.operation:answer(event)
+    return answer(state.operation, state.options, event)
   elseif not returned then
     return fail(state, value, state.traceback)
   elseif value == nil and failure ~= nil then
@@ -199,11 +205,12 @@ function Subscription:next()
   elseif state.running then
     error("subscription:next() is already waiting", 2)
   elseif state.deadline and core.now() >= state.deadline then
-    return fail(state, errors.new("TIMEOUT", state.operation.id .. ": deadline passed", { deadline = state.deadline }))
+    local message = state.operation:id() .. ": deadline passed"
+    return fail(state, errors.new("TIMEOUT", message, { deadline = state.deadline }))
   end
   local envelope = take(state.queue)
   if envelope then
-    return state.finished and envelope or state.operation:answer(envelope)
+    return state.finished and envelope or answer(state.operation, state.options, envelope)
   end
   state.running = true
   return go_on(self, scheduler.resume(state.co))
@@ -217,7 +224,7 @@ function Subscription:close()
   state.closing = true
   self._ready = EMPTY
   if state.running then
-    scheduler.interrupt(state.co, errors.new("ABORTED", state.operation.id .. " was closed"))
+    scheduler.interrupt(state.co, errors.new("ABORTED", state.operation:id() .. " was closed"))
   else
     finish(state)
   end

@@ -1,4 +1,5 @@
--- A registry is made, a definition registered, called, called with bad input, and called without the right to.
+-- A registry is made, a definition registered, looked at, called, called with bad input and without the right to, and
+-- unregistered.
 local operations = require("operations")
 
 local definition = {
@@ -30,6 +31,11 @@ return function()
   assert(none == nil and err.code == "VALIDATION_ERROR" and #err.details == 2, tostring(err))
   none, err = registry:execute("task.create", { title = "x" }, guest)
   assert(none == nil and err.code == "ACCESS_DENIED", tostring(err))
+  assert(registry:get_spec("task.create").inputSchema.properties.title.minLength == 1)
+  assert(registry:specs({ schemas = false })[1].name == "create")
+  assert(registry:visible("task.create", owner.identity) == "yes" and registry:visible("task.create") == "denied")
+  assert(registry:register(definition, { replace = true }))
+  assert(registry:unregister("task.create") and #registry:list() == 0)
   none, err = registry:execute("task.remove", {})
   assert(none == nil and err.code == "OPERATION_NOT_FOUND", tostring(err))
 end

@@ -77,12 +77,12 @@ end
 
 -- What an operation warns of is what `check` says of the data that it answers with.
 local function wrong_warning(compiled, value, mode)
-  local _, finish = core.operation("fuzz", nil, nil, compiled, mode)
-  local envelope, warning = finish(value)
+  local operation = core.registry(mode):operation({ namespace = "a", name = "fuzz" }, nil, compiled)
+  local envelope, warning = operation:finish(value)
   local ok, issues = compiled:check(envelope.data)
-  if ok ~= (warning == nil) then
+  if ok ~= (warning == nil) and not (warning and warning.changes) then
     return ("%s: a warning where check says %s"):format(mode, tostring(ok))
-  elseif warning and text(warning.issues) ~= text(issues) then
+  elseif warning and text(warning.issues) ~= text(issues or {}) then
     return mode .. " warns of something else than check finds"
   end
 end

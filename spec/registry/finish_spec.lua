@@ -1,0 +1,150 @@
+local operations = require("operations")
+local one_operation = require("spec.support.one_operation")
+
+local answer, returning, task_schema = one_operation.answer, one_operation.returning, one_operation.task_schema
+
+describe("a result", function()
+  it("is wrapped in a local envelope", function()
+    local envelope = answer({ handler = function() return 5 end })
+    assert.equal(5, envelope.data)
+    assert.equal("local", envelope.meta.source)
+  end)
+
+  it("of nothing is an envelope without data", function()
+    local envelope = answer({ handler = function() end })
+    assert.is_nil(envelope.data)
+    assert.is_true(operations.is_response_envelope(envelope))
+  end)
+
+  it("that is an envelope already passes through", function()
+    local mine = operations.http_envelope({ a = 1 }, { statusCode = 201 })
+    local envelope = answer({ handler = function() return mine end })
+    assert.equal(201, envelope.meta.statusCode)
+    assert.same({ a = 1 }, envelope.data)
+  end)
+
+  it("that only looks like an envelope is data", function()
+    for _, meta in ipairs({ { source = "http" }, { source = "local" }, { source = "ftp", statusCode = 200 } }) do
+      local mine = { data = 1, meta = meta }
+      local envelope = answer({ handler = function() return mine end })
+      assert.equal("a.b", envelope.meta.operationId)
+      assert.equal(mine, envelope.data)
+    end
+  end)
+
+  it("loses properties its schema does not know, valid or not", function()
+    assert.same({ id = "x", total = 1, state = "open" }, answer(returning({ id = "x", total = 1, secret = 1 })).data)
+  end)
+
+  it("gets its defaults, of optional properties too", function()
+    assert.equal("open", answer(returning({ id = "x", total = 1 })).data.state)
+  end)
+
+  it("is converted where nothing is lost", function()
+    assert.equal(12, answer(returning({ id = "x", total = "12" })).data.total)
+    assert.equal(0, #one_operation.warnings)
+  end)
+
+  it("keeps null where null is allowed", function()
+    assert.equal(operations.null, answer(returning({ id = "x", total = 1, note = operations.null })).data.note)
+    assert.equal(0, #one_operation.warnings)
+  end)
+
+  it("marked as an object is an object, as an array is none", function()
+    local function check(value, count)
+      local definition = { outputSchema = { type = "object" }, handler = function() return value end }
+      assert.equal(value, answer(definition).data)
+      assert.equal(count, #one_operation.warnings)
+    end
+    check(operations.object(), 0)
+    check(operations.object({ a = 1 }), 0)
+    check(operations.array({ 1 }), 1)
+    check({ 1 }, 1)
+  end)
+
+  it("that does not fit stays as it is and is warned of with its path", function()
+    local envelope = answer(returning({ id = "x", total = "many" }))
+    assert.equal("many", envelope.data.total)
+    assert.equal(1, #one_operation.warnings)
+    assert.equal("a.b", one_operation.warnings[1].operationId)
+    assert.equal("/total", one_operation.warnings[1].issues[1].path)
+  end)
+
+  it("of nothing is not invented", function()
+    local envelope = answer({ outputSchema = task_schema, handler = function() end })
+    assert.is_nil(envelope.data)
+    assert.equal(1, #one_operation.warnings)
+  end)
+
+  it("of nothing is taken for what it is in an envelope of the handler's own", function()
+    local envelope = answer(returning(operations.http_envelope(nil, { statusCode = 204 })))
+    assert.equal(204, envelope.meta.statusCode)
+    assert.is_nil(envelope.data)
+    assert.equal(0, #one_operation.warnings)
+  end)
+
+  it("of an MCP tool that failed is no output: the schema does not count", function()
+    local blocks = operations.array({ { type = "text", text = "no" } })
+    local mine = operations.mcp_envelope(blocks, { isError = true, content = blocks })
+    local envelope = answer(returning(mine), nil, { normalize = "force" })
+    assert.equal(mine, envelope)
+    assert.equal(0, #one_operation.warnings)
+    answer(returning(operations.mcp_envelope(blocks, { content = blocks })))
+    assert.equal(1, #one_operation.warnings)
+  end)
+
+  it("is made to fit by force, each replacement reported", function()
+    local envelope = answer(returning({ id = "x", total = "many" }), nil, { normalize = "force" })
+    assert.equal("number", type(envelope.data.total))
+    assert.equal(1, #one_operation.warnings)
+    assert.equal("/total", one_operation.warnings[1].changes[1].path)
+    assert.equal("many", one_operation.warnings[1].changes[1].old)
+  end)
+
+  it("is only checked when normalizing is off", function()
+    local mine = { id = "x", total = "12", secret = 1 }
+    local envelope = answer(returning(mine), nil, { normalize = "off" })
+    assert.equal(mine, envelope.data)
+    assert.equal("/total", one_operation.warnings[1].issues[1].path)
+  end)
+
+  it("is normalized as the operation says before the registry", function()
+    local definition = returning({ id = "x", total = "12" })
+    definition.normalize = "off"
+    assert.equal("12", answer(definition, nil, { normalize = "force" }).data.total)
+  end)
+
+  it("never changes the handler's own table or envelope", function()
+    local mine = { id = "x", total = "12", secret = 1 }
+    answer(returning(mine))
+    assert.same({ id = "x", total = "12", secret = 1 }, mine)
+    local envelope = operations.http_envelope(mine, { statusCode = 200 })
+    local result = answer(returning(envelope))
+    assert.equal(mine, envelope.data)
+    assert.equal(12, result.data.total)
+    assert.equal(200, result.meta.statusCode)
+  end)
+
+  it("tells of every change to who asks", function()
+    local seen = {}
+    answer(returning({ id = "x", total = "12", secret = 1 }), nil, {
+      on_change = function(id, list)
+        assert.equal("a.b", id)
+        for _, change in ipairs(list) do
+          seen[change.kind] = change.path
+        end
+      end,
+    })
+    assert.same({ stripped = "/secret", converted = "/total", defaulted = "/state" }, seen)
+  end)
+end)
+
+describe("a handler's envelope", function()
+  it("is read without its metamethods", function()
+    local hostile = { __index = function() error("asked") end }
+    local meta = setmetatable({ source = "http", statusCode = 204 }, hostile)
+    local given = setmetatable({ meta = meta }, hostile)
+    local output = { handler = function() return given end, outputSchema = { type = "string" } }
+    assert.equal(given, answer(output))
+  end)
+end)

@@ -1,0 +1,67 @@
+local operations = require("operations")
+local one_operation = require("spec.support.one_operation")
+
+local answer = one_operation.answer
+
+describe("input", function()
+  local schema = {
+    type = "object",
+    required = { "title" },
+    properties = {
+      title = { type = "string", minLength = 1 },
+      priority = { type = "string", enum = { "low", "high" }, default = "low" },
+      owner = { type = "object", required = { "id" }, properties = { id = { type = "string" } } },
+    },
+  }
+  local definition = { inputSchema = schema, handler = function(input) return input end }
+
+  it("that is invalid is a VALIDATION_ERROR with all issues by path", function()
+    local envelope, err = answer(definition, { title = "", priority = "nope", owner = {} })
+    assert.is_nil(envelope)
+    assert.equal("VALIDATION_ERROR", err.code)
+    assert.equal(3, #err.details)
+    local paths = {}
+    for _, issue in ipairs(err.details) do
+      paths[issue.path] = issue
+    end
+    assert.equal("minLength", paths["/title"].keyword)
+    assert.equal("enum", paths["/priority"].keyword)
+    assert.matches("/title: ", tostring(err), 1, true)
+  end)
+
+  it("does not reach the handler when it is invalid", function()
+    local ran = false
+    answer({ inputSchema = schema, handler = function() ran = true end }, {})
+    assert.is_false(ran)
+  end)
+
+  it("gets its defaults and is not mutated", function()
+    local input = { title = "x" }
+    assert.same({ title = "x", priority = "low" }, answer(definition, input).data)
+    assert.is_nil(input.priority)
+  end)
+
+  it("must have the format that its schema names; a result need not", function()
+    local dated = { type = "object", properties = { on = { type = "string", format = "date" } } }
+    local formats = { inputSchema = dated, outputSchema = dated, handler = function() return { on = "someday" } end }
+    assert.equal("/on", select(2, answer(formats, { on = "2026-02-30" })).details[1].path)
+    assert.equal("someday", answer(formats, { on = "2026-02-28" }).data.on)
+    assert.equal(0, #one_operation.warnings)
+  end)
+
+  it("is never cast", function()
+    assert.equal("VALIDATION_ERROR", select(2, answer(definition, { title = 12 })).code)
+  end)
+
+  it("left out is an empty object", function()
+    assert.same({}, answer({ inputSchema = { type = "object" }, handler = function(input) return input end }).data)
+  end)
+
+  it("that only must be an object is still refused when it is none", function()
+    local object = { inputSchema = { type = "object" }, handler = function() return 1 end }
+    for _, input in ipairs({ { 1, 2 }, operations.array(), "x", 7, false }) do
+      assert.equal("VALIDATION_ERROR", select(2, answer(object, input)).code)
+    end
+    assert.equal(1, answer(object, operations.object()).data)
+  end)
+end)

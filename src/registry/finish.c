@@ -1,0 +1,155 @@
+/*
+** finish.c - the half of the pipeline behind the handler: detect, wrap,
+** normalize, validate.
+*/
+#include "registry/operation.h"
+
+/* The indices that all of this works on. */
+enum { SELF = 1, VALUE };
+
+/* Pushes those of the changes at `changes` that replaced a value, or nil. */
+static void push_replaced(lua_State *L, int changes) {
+  size_t i, n = ops_rawlen(L, changes), found = 0;
+  lua_pushnil(L);
+  for (i = 1; i <= n; i++) {
+    ops_rawgeti(L, changes, i);
+    value_push_field(L, -1, "kind");
+    if (strcmp(lua_tostring(L, -1), "replaced") == 0) {
+      if (found == 0) {
+        lua_newtable(L);
+        lua_replace(L, -4);
+      }
+      lua_pushvalue(L, -2);
+      ops_rawseti(L, -4, ++found);
+    }
+    lua_pop(L, 2);
+  }
+}
+
+/* Pushes an array of what does not fit, then the issue in the array at
+** `problem`, if that is no nil. */
+static void push_issues(lua_State *L, int data, bool fits, int problem) {
+  if (fits && lua_isnil(L, problem)) {
+    lua_newtable(L);
+    return;
+  }
+  if (fits) {
+    lua_pushvalue(L, problem);
+    return;
+  }
+  ops_getslot(L, SELF, OPERATION_OUTPUT);
+  schema_push_issues(L, lua_gettop(L), data);
+  lua_remove(L, -2);
+  if (lua_isnil(L, problem)) return;
+  ops_rawgeti(L, problem, 1);
+  ops_rawseti(L, -2, ops_rawlen(L, -2) + 1);
+}
+
+/* Pushes { operationId, issues, changes } about the data at `data`, or nil:
+** what does not fit, the issue at `problem` (nil: none), and those of the
+** changes at `changes` (nil: none) that lost a value. */
+static void push_warning(lua_State *L, int data, bool fits, int changes,
+                         int problem) {
+  int top = lua_gettop(L), replaced = top + 1;
+  if (!lua_isnil(L, changes)) push_replaced(L, changes);
+  else lua_pushnil(L);
+  if (fits && lua_isnil(L, replaced) && lua_isnil(L, problem)) return;
+  lua_createtable(L, 0, 3);
+  ops_getslot(L, SELF, OPERATION_ID);
+  lua_setfield(L, -2, "operationId");
+  push_issues(L, data, fits, problem);
+  lua_setfield(L, -2, "issues");
+  lua_pushvalue(L, replaced);
+  lua_setfield(L, -2, "changes");
+  lua_replace(L, replaced);
+}
+
+/* Casts or checks the data at `data`; pushes the data to answer with, then a
+** warning or nil, then the changes or nil. */
+static void normalize(lua_State *L, const operation_Operation *op, int data) {
+  int top = lua_gettop(L), schema = top + 1, result = top + 2;
+  bool changes =
+      op->mode != SCHEMA_OFF && (op->tells_changes || op->mode == SCHEMA_FORCE);
+  bool fits;
+  ops_getslot(L, SELF, OPERATION_OUTPUT);
+  if (op->mode == SCHEMA_OFF) {
+    lua_pushvalue(L, data);
+    fits = schema_valid(L, schema, result);
+  } else {
+    fits = schema_cast(L, schema, data, op->mode, changes);
+  }
+  lua_settop(L, result + 2); /* the changes or nil, the problem or nil */
+  lua_remove(L, schema);
+  push_warning(L, top + 1, fits, top + 2, top + 3);
+  lua_insert(L, top + 2);
+  lua_settop(L, top + 3);
+  if (changes && (!op->tells_changes || ops_rawlen(L, top + 3) == 0)) {
+    lua_pushnil(L);
+    lua_replace(L, top + 3);
+  }
+}
+
+/* Is the envelope at VALUE one of an MCP tool that failed?  Its data is no
+** output. */
+static bool is_tool_error(lua_State *L) {
+  bool is;
+  value_push_field(L, VALUE, "meta");
+  value_push_field(L, -1, "isError");
+  is = lua_toboolean(L, -1);
+  lua_pop(L, 2);
+  return is;
+}
+
+/* What the schema says of the handler's own envelope.  One without data has
+** nothing to normalize (an HTTP answer 204). */
+static int finish_envelope(lua_State *L, const operation_Operation *op) {
+  int data = VALUE + 1;
+  value_push_field(L, VALUE, "data");
+  if (lua_isnil(L, data) ||
+      operation_accepts(L, data, lua_type(L, data), op->output) ||
+      is_tool_error(L)) {
+    lua_settop(L, VALUE);
+    return 1;
+  }
+  normalize(L, op, data);
+  if (lua_rawequal(L, data, data + 1)) {
+    lua_pushvalue(L, VALUE);
+  } else {
+    value_push_field(L, VALUE, "meta");
+    envelope_push(L, data + 1, lua_gettop(L), KEYS);
+    lua_remove(L, -2);
+  }
+  lua_replace(L, data + 1);
+  return 3;
+}
+
+/* Data of the handler's: VALUE, of Lua type `t`; `top` is the height of the
+** stack. */
+static int finish_data(lua_State *L, const operation_Operation *op, int t,
+                       int top) {
+  int data = top + 1;
+  if (operation_accepts(L, VALUE, t, op->output)) {
+    operation_push_slot(L, SELF, OPERATION_ID);
+    envelope_push_local(L, VALUE, top + OPERATION_PUSHES, KEYS);
+    return 1;
+  }
+  normalize(L, op, VALUE); /* data, warning, changes */
+  operation_push_slot(L, SELF, OPERATION_ID);
+  envelope_push_local(L, data, top + 3 + OPERATION_PUSHES, KEYS);
+  lua_replace(L, data);
+  lua_settop(L, data + 2);
+  return 3;
+}
+
+int operation_finish(lua_State *L) {
+  const operation_Operation *op = operation_check(L, SELF);
+  int t;
+  lua_settop(L, VALUE);
+  t = lua_type(L, VALUE);
+  if (t != LUA_TTABLE) return finish_data(L, op, t, VALUE);
+  envelope_push_meta(L, VALUE, KEYS);
+  if (!envelope_is_meta(L)) return finish_data(L, op, t, VALUE + 1);
+  lua_settop(L, VALUE);
+  if (op->output != ACCEPTS_ANY) return finish_envelope(L, op);
+  return 1;
+}

@@ -1,0 +1,198 @@
+#include "registry/operation.h"
+
+#include "registry/access.h"
+#include "registry/visible.h"
+
+const char operation_tag[] = OPERATION_TYPE;
+
+static bool is_function(lua_State *L, int spec, const char *key) {
+  bool is = value_push_field(L, spec, key) == LUA_TFUNCTION;
+  lua_pop(L, 1);
+  return is;
+}
+
+/* The place of the string spec[key] among `names`, else `absent`. */
+static int one_of(lua_State *L, int spec, const char *key,
+                  const char *const names[], int absent) {
+  int found = absent, i;
+  if (value_push_field(L, spec, key) == LUA_TSTRING)
+    for (i = 0; names[i] != NULL; i++)
+      if (strcmp(lua_tostring(L, -1), names[i]) == 0) found = i;
+  lua_pop(L, 1);
+  return found;
+}
+
+static bool restricts(lua_State *L, int spec) {
+  bool is = value_push_field(L, spec, "accessControl") == LUA_TTABLE &&
+            access_requires_anything(L, -1);
+  lua_pop(L, 1);
+  return is;
+}
+
+static operation_Accepts accepts(lua_State *L, int schema) {
+  if (lua_isnil(L, schema)) return ACCEPTS_ANY;
+  return schema_accepts_every_object(L, schema) ? ACCEPTS_OBJECTS
+                                                : ACCEPTS_CHECKED;
+}
+
+static void set_slot(lua_State *L, int operation, int slot, int value) {
+  lua_pushvalue(L, value);
+  ops_setslot(L, operation, slot);
+}
+
+static void check_schema(lua_State *L, int i) {
+  luaL_argcheck(L, lua_isnoneornil(L, i) || schema_to(L, i) != NULL, i,
+                "compiled schema expected");
+}
+
+/* Gives the operation at `operation` a copy of the spec at `spec`, and the
+** compiled schemas. */
+static void set_spec(lua_State *L, int operation, int spec, int input,
+                     int output) {
+  operation_Operation *op = (operation_Operation *)lua_touserdata(L, operation);
+  value_push_copy(L, spec);
+  value_push_field(L, -1, "accessControl");
+  ops_setslot(L, operation, OPERATION_ACCESS);
+  ops_setslot(L, operation, OPERATION_SPEC);
+  set_slot(L, operation, OPERATION_INPUT, input);
+  set_slot(L, operation, OPERATION_OUTPUT, output);
+  op->input = (uint8_t)accepts(L, input);
+  op->output = (uint8_t)accepts(L, output);
+  op->made = !is_function(L, spec, "inputSchema") &&
+             !is_function(L, spec, "outputSchema") &&
+             !is_function(L, spec, "errorSchemas");
+}
+
+operation_Operation *operation_new(lua_State *L, int spec, int input,
+                                   int output, schema_Mode mode,
+                                   bool tells_changes) {
+  static const char *const kinds[] = {"query", "mutation", "subscription",
+                                      NULL};
+  static const char *const modes[] = {"off", "cast", "force", NULL};
+  operation_Operation *op =
+      (operation_Operation *)ops_newuserdata(L, sizeof(*op), OPERATION_SLOTS);
+  int operation = lua_gettop(L);
+  memset(op, 0, sizeof(*op));
+  op->tag = operation_tag;
+  luaL_getmetatable(L, OPERATION_TYPE);
+  lua_setmetatable(L, operation);
+  value_push_field(L, spec, "namespace");
+  lua_pushliteral(L, ".");
+  value_push_field(L, spec, "name");
+  lua_concat(L, 3);
+  ops_setslot(L, operation, OPERATION_ID);
+  set_spec(L, operation, spec, input, output);
+  op->kind = (uint8_t)one_of(L, spec, "type", kinds, KIND_QUERY);
+  op->mode = (uint8_t)one_of(L, spec, "normalize", modes, (int)mode);
+  op->restricted = restricts(L, spec);
+  op->exposed = visible_exposed(L, spec);
+  op->tells_changes = tells_changes;
+  return op;
+}
+
+/* operation:id() -> string */
+static int operation_id(lua_State *L) {
+  operation_check(L, 1);
+  ops_getslot(L, 1, OPERATION_ID);
+  return 1;
+}
+
+/* Is the value at `i` the name of a field with schemas? */
+static bool names_schemas(lua_State *L, int i) {
+  const char *key = lua_type(L, i) == LUA_TSTRING ? lua_tostring(L, i) : "";
+  return strcmp(key, "inputSchema") == 0 || strcmp(key, "outputSchema") == 0 ||
+         strcmp(key, "errorSchemas") == 0;
+}
+
+/* operation:spec(schemas = true) -> a copy; without schemas when false */
+static int operation_spec(lua_State *L) {
+  bool bare = lua_type(L, 2) == LUA_TBOOLEAN && !lua_toboolean(L, 2);
+  operation_check(L, 1);
+  lua_settop(L, 1);
+  ops_getslot(L, 1, OPERATION_SPEC);
+  if (bare) {
+    lua_createtable(L, 0, 8);
+    lua_pushnil(L);
+    while (lua_next(L, 2)) {
+      if (!names_schemas(L, 4)) {
+        lua_pushvalue(L, 4);
+        lua_pushvalue(L, 5);
+        lua_rawset(L, 3);
+      }
+      lua_settop(L, 4);
+    }
+  }
+  value_push_copy(L, lua_gettop(L));
+  return 1;
+}
+
+/* operation:errors() -> the declarations of its errors, not to be changed */
+static int operation_errors(lua_State *L) {
+  operation_check(L, 1);
+  ops_getslot(L, 1, OPERATION_SPEC);
+  value_push_field(L, -1, "errorSchemas");
+  return 1;
+}
+
+/* operation:accepts() -> "any" | "object" | nil: which results need no check;
+** objects, when they are unmarked tables */
+static int operation_accepted(lua_State *L) {
+  switch (operation_check(L, 1)->output) {
+  case ACCEPTS_ANY: lua_pushliteral(L, "any"); break;
+  case ACCEPTS_OBJECTS: lua_pushliteral(L, "object"); break;
+  default: lua_pushnil(L); break;
+  }
+  return 1;
+}
+
+/* operation:handler() -> function or nil */
+static int operation_handler(lua_State *L) {
+  operation_check(L, 1);
+  ops_getslot(L, 1, OPERATION_HANDLER);
+  return 1;
+}
+
+/* operation:set_handler(handler, takes_context) */
+static int operation_set_handler(lua_State *L) {
+  operation_Operation *op = operation_check(L, 1);
+  luaL_checktype(L, 2, LUA_TFUNCTION);
+  set_slot(L, 1, OPERATION_HANDLER, 2);
+  op->has_handler = true;
+  op->takes_context = lua_toboolean(L, 3);
+  return 0;
+}
+
+/* operation:made() -> are the schemas compiled?, why they cannot be */
+static int operation_made(lua_State *L) {
+  const operation_Operation *op = operation_check(L, 1);
+  lua_pushboolean(L, op->made);
+  ops_getslot(L, 1, OPERATION_FLAW);
+  return 2;
+}
+
+/* operation:make(spec, input?, output?): its spec with the schemas made */
+static int operation_make(lua_State *L) {
+  operation_check(L, 1);
+  luaL_checktype(L, 2, LUA_TTABLE);
+  lua_settop(L, 4);
+  check_schema(L, 3);
+  check_schema(L, 4);
+  set_spec(L, 1, 2, 3, 4);
+  return 0;
+}
+
+/* operation:flaw(err): the schemas cannot be made */
+static int operation_flaw(lua_State *L) {
+  operation_check(L, 1);
+  luaL_checkany(L, 2);
+  set_slot(L, 1, OPERATION_FLAW, 2);
+  return 0;
+}
+
+const luaL_Reg operation_methods[] = {
+    {"id", operation_id},           {"spec", operation_spec},
+    {"errors", operation_errors},   {"accepts", operation_accepted},
+    {"handler", operation_handler}, {"set_handler", operation_set_handler},
+    {"made", operation_made},       {"make", operation_make},
+    {"flaw", operation_flaw},       {NULL, NULL},
+};

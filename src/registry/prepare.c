@@ -1,0 +1,104 @@
+#include "registry/prepare.h"
+
+#include "registry/access.h"
+
+/* Pushes a copy of the array t[key]; nil when there is none. */
+static void push_array(lua_State *L, int t, const char *key) {
+  if (value_push_field(L, t, key) != LUA_TTABLE) return;
+  value_push_copy(L, -1);
+  core_push_array_mt(L);
+  lua_setmetatable(L, -2);
+  lua_remove(L, -2);
+}
+
+/* Pops the sentence on top; pushes nil and the error that it explains.
+** details = { operationId, [field] = value on top before }. */
+static void push_refusal(lua_State *L, const char *code, const char *field) {
+  int value = lua_gettop(L) - 1, message = value + 1;
+  lua_createtable(L, 0, 2);
+  ops_getslot(L, CALL_OPERATION, OPERATION_ID);
+  lua_setfield(L, -2, "operationId");
+  lua_pushvalue(L, value);
+  lua_setfield(L, -2, field);
+  lua_pushnil(L);
+  core_push_error(L, code, lua_tostring(L, message), message + 1);
+}
+
+static void push_denied(lua_State *L, int access, int reason) {
+  push_array(L, access, "requiredScopes");
+  ops_getslot(L, CALL_OPERATION, OPERATION_ID);
+  lua_pushliteral(L, " ");
+  lua_pushvalue(L, reason);
+  lua_concat(L, 3);
+  push_refusal(L, "ACCESS_DENIED", "requiredScopes");
+}
+
+static void push_wrong_kind(lua_State *L, bool streams) {
+  int spec = lua_gettop(L) + 1;
+  ops_getslot(L, CALL_OPERATION, OPERATION_SPEC);
+  value_push_field(L, spec, "type");
+  ops_getslot(L, CALL_OPERATION, OPERATION_ID);
+  lua_pushfstring(L, "%s is a %s: use registry:%s", lua_tostring(L, spec + 2),
+                  lua_tostring(L, spec + 1), streams ? "execute" : "subscribe");
+  lua_remove(L, spec + 2);
+  push_refusal(L, "EXECUTION_ERROR", "type");
+}
+
+/* Pushes nil and the VALIDATION_ERROR of the issues on top; its message is the
+** first of them. */
+static void push_invalid(lua_State *L) {
+  int issues = lua_gettop(L);
+  const char *path, *text;
+  size_t n = ops_rawlen(L, issues);
+  ops_rawgeti(L, issues, 1);
+  lua_getfield(L, -1, "path");
+  path = lua_tostring(L, -1);
+  lua_getfield(L, -2, "message");
+  text = lua_tostring(L, -1);
+  if (path == NULL || *path == '\0') path = "input";
+  if (n > 1) lua_pushfstring(L, "%s: %s (and %d more)", path, text, (int)n - 1);
+  else lua_pushfstring(L, "%s: %s", path, text);
+  lua_pushnil(L);
+  core_push_error(L, "VALIDATION_ERROR", lua_tostring(L, -2), issues);
+}
+
+bool prepare_refuses(lua_State *L, const operation_Operation *op, bool streams,
+                     bool checks_access) {
+  int top = lua_gettop(L), access = top + 1;
+  if ((op->kind == KIND_SUBSCRIPTION) != streams) {
+    push_wrong_kind(L, streams);
+    return true;
+  }
+  if (!op->restricted || !checks_access ||
+      ops_testudata(L, CALL_TRUST, TRUST_TYPE) != NULL)
+    return false;
+  ops_getslot(L, CALL_OPERATION, OPERATION_ACCESS);
+  if (!access_allows(L, access, CALL_IDENTITY, CALL_INPUT)) {
+    push_denied(L, access, lua_gettop(L));
+    return true;
+  }
+  lua_settop(L, top);
+  return false;
+}
+
+bool prepare_checked(lua_State *L, const operation_Operation *op) {
+  int schema = CALL_OPERATION + 1;
+  if (!op->made) {
+    lua_pushnil(L);
+    lua_pushnil(L);
+    lua_pushvalue(L, CALL_OPERATION);
+    return false;
+  }
+  ops_getslot(L, CALL_OPERATION, OPERATION_INPUT);
+  if (!schema_fill(L, schema, CALL_INPUT)) {
+    push_invalid(L);
+    return false;
+  }
+  lua_replace(L, CALL_INPUT);
+  if (!schema_valid(L, schema, CALL_INPUT)) {
+    schema_push_issues(L, schema, CALL_INPUT);
+    push_invalid(L);
+    return false;
+  }
+  return true;
+}

@@ -1,0 +1,60 @@
+/*
+** prepare.h - the half of the pipeline before the handler: access, defaults,
+** validation.  The handler runs in Lua, so that it may wait.
+*/
+#ifndef OPERATIONS_PREPARE_H
+#define OPERATIONS_PREPARE_H
+
+#include "registry/operation.h"
+
+/* Stack indices of a call that is prepared: the registry, the arguments, the
+** registry's table, the operation. */
+enum {
+  CALL_ID = 2,
+  CALL_INPUT,
+  CALL_IDENTITY,
+  CALL_TRUST,
+  CALL_ALL,
+  CALL_OPERATION
+};
+
+/* Puts the operation at its place; NULL when there is none. */
+static inline operation_Operation *prepare_look_up(lua_State *L) {
+  if (lua_type(L, CALL_ID) != LUA_TSTRING) return NULL;
+  ops_getuservalue(L, 1);
+  lua_pushvalue(L, CALL_ID);
+  lua_rawget(L, CALL_ALL);
+  return (operation_Operation *)lua_touserdata(L, CALL_OPERATION);
+}
+
+/* Is the operation of another kind, or is access denied?  Then pushes nil and
+** the error.  `checks_access` is false where the handler is elsewhere: so is
+** access control. */
+bool prepare_refuses(lua_State *L, const operation_Operation *op, bool streams,
+                     bool checks_access);
+
+static inline bool prepare_allows(lua_State *L, const operation_Operation *op,
+                                  bool streams, bool checks_access) {
+  if ((op->kind == KIND_SUBSCRIPTION) == streams &&
+      !(op->restricted && checks_access))
+    return true;
+  return !prepare_refuses(L, op, streams, checks_access);
+}
+
+/* Fills in the defaults of the input and checks it.  When it does not fit,
+** pushes nil and the error; nil, nil and the operation when its schemas have to
+** be made first. */
+bool prepare_checked(lua_State *L, const operation_Operation *op);
+
+static inline bool prepare_input(lua_State *L, const operation_Operation *op) {
+  int t = lua_type(L, CALL_INPUT);
+  if (t == LUA_TNIL) {
+    lua_newtable(L);
+    lua_replace(L, CALL_INPUT);
+    t = LUA_TTABLE;
+  }
+  return (op->made && operation_accepts(L, CALL_INPUT, t, op->input)) ||
+         prepare_checked(L, op);
+}
+
+#endif

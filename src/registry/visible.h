@@ -1,0 +1,19 @@
+/*
+** visible.h - who may know of an operation, as its spec says.
+*/
+#ifndef OPERATIONS_VISIBLE_H
+#define OPERATIONS_VISIBLE_H
+
+#include "value/core.h"
+
+/* May others know of the spec at `spec`: is its _meta.exposed not false? */
+bool visible_exposed(lua_State *L, int spec);
+
+/* Does the spec at `spec` have the namespace, type and tag that the table at
+** `filter` names?  One without a table lets everything through. */
+bool visible_matches(lua_State *L, int spec, int filter);
+
+/* "yes", "denied" (the identity at `identity` may not call it) or "hidden". */
+const char *visible_to(lua_State *L, int spec, int identity, int filter);
+
+#endif

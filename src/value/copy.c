@@ -1,0 +1,58 @@
+/*
+** copy.c - copies of values that share no table with them.
+*/
+#include "value/core.h"
+
+/* Pushes what stands for the value at `i` in the copy: itself, unless it is a
+** table.  A table that comes for the first time gets a new one in `known`, a
+** table original -> copy that is also the queue of those to be filled. */
+static void push_stand_in(lua_State *L, int i, int known, size_t *queued) {
+  lua_pushvalue(L, i);
+  if (lua_type(L, -1) != LUA_TTABLE) return;
+  lua_pushvalue(L, -1);
+  if (ops_rawget(L, known) == LUA_TNIL) {
+    lua_pop(L, 1);
+    lua_createtable(L, (int)ops_rawlen(L, -1), 0);
+    lua_pushvalue(L, -2);
+    ops_rawseti(L, known, ++*queued);
+    lua_pushvalue(L, -2);
+    lua_pushvalue(L, -2);
+    lua_rawset(L, known);
+  }
+  lua_remove(L, -2);
+}
+
+/* Gives the table on top the metatable of the one at `original`: marks above
+** all.  None that has a finalizer, which would run for the copy as well. */
+static void copy_metatable(lua_State *L, int original) {
+  if (!lua_getmetatable(L, original)) return;
+  if (value_push_field(L, -1, "__gc") == LUA_TNIL) {
+    lua_pop(L, 1);
+    lua_setmetatable(L, -2);
+  } else {
+    lua_pop(L, 2);
+  }
+}
+
+void value_push_copy(lua_State *L, int i) {
+  int known = lua_gettop(L) + 1, copy = known + 1, original = known + 2;
+  size_t at, queued = 0;
+  i = ops_absindex(L, i);
+  luaL_checkstack(L, 12, "copy");
+  lua_createtable(L, 8, 8);
+  push_stand_in(L, i, known, &queued);
+  for (at = 1; at <= queued; at++) {
+    ops_rawgeti(L, known, at);
+    push_stand_in(L, original, known, &queued); /* original + 1: its copy */
+    lua_pushnil(L);
+    while (lua_next(L, original)) {
+      lua_pushvalue(L, -2);
+      push_stand_in(L, original + 3, known, &queued);
+      lua_rawset(L, original + 1);
+      lua_pop(L, 1);
+    }
+    copy_metatable(L, original);
+    lua_settop(L, copy);
+  }
+  lua_remove(L, known);
+}
