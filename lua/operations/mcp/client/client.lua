@@ -116,6 +116,10 @@ local function begin(self)
   return ok, err
 end
 
+local function now()
+  return scheduler.host().now()
+end
+
 --- Connects to a server and lists what it has.
 ---@param name string
 ---@param config operations.mcp.Config  checked
@@ -125,7 +129,7 @@ end
 function client.connect(name, config, open)
   local self = setmetatable({
     name = name, operations = {}, problems = {}, _config = config, _plans = {}, _listeners = {}, _watched = {},
-    _followers = {}, _cache = cache.new(sessions.now), _refreshing = single_flight.new(),
+    _followers = {}, _cache = cache.new(now), _refreshing = single_flight.new(),
   }, Client)
   self._session = new_session(name, setmetatable({ client = self }, { __mode = "v" }), config, open)
   self._sentinel = config.url and when_dropped(self._session)
@@ -146,10 +150,6 @@ end
 ---@return boolean
 function Client:has(capability)
   return not self._session.known or self._session.capabilities[capability] ~= nil
-end
-
-function Client:_mirrors()
-  return self._session.modern and self._config.url ~= nil
 end
 
 -- Calls

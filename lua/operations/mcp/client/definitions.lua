@@ -28,7 +28,7 @@ end
 
 -- The schema, when it can be used; else nil and why not.
 local function usable(value)
-  if type(value) ~= "table" or core.kind(value) ~= "object" then
+  if core.kind(value) ~= "object" then
     return nil, "is no JSON Schema object"
   end
   local compiled, err = schema.compile(value)
@@ -38,14 +38,13 @@ local function usable(value)
   return value
 end
 
--- Is this entry of tools/list a tool at all?
-local function check(value)
+-- Why an entry of tools/list is no tool.
+local function problem_of(value)
   if core.kind(value) ~= "object" then
-    return false, "a tool is an object"
+    return "a tool is an object"
   elseif type(value.name) ~= "string" or name_of(value.name) == "" then
-    return false, "a tool has a name"
+    return "a tool has a name"
   end
-  return true
 end
 
 -- The spec of a tool's operation. A schema that cannot be used is left out and told: any input is then sent, any
@@ -63,15 +62,13 @@ local function spec_of(namespace, value, report)
       execution = value.execution, _meta = value._meta,
     },
   }
-  local problem
-  spec.inputSchema, problem = usable(value.inputSchema)
-  if problem then
-    report("inputSchema " .. problem)
-  end
-  if value.outputSchema ~= nil then
-    spec.outputSchema, problem = usable(value.outputSchema)
+  for _, key in ipairs({ "inputSchema", "outputSchema" }) do
+    local given, problem = value[key], nil
+    if given ~= nil or key == "inputSchema" then
+      spec[key], problem = usable(given)
+    end
     if problem then
-      report("outputSchema " .. problem)
+      report(key .. " " .. problem)
     end
   end
   return spec
@@ -92,12 +89,6 @@ local function options_of(context)
   return (traceparent or on_progress) and { traceparent = traceparent, on_progress = on_progress } or nil
 end
 
-local function call_handler(client, plan)
-  return function(input, context)
-    return client:_call(plan, input, options_of(context))
-  end
-end
-
 --- How a tool is called: what `client:_call` takes.
 ---@class operations.mcp.Plan
 ---@field tool string
@@ -107,16 +98,12 @@ end
 ---@field definition operations.Definition
 
 local function plan_of(client, tool, report)
-  local ok, problem = check(tool)
-  if not ok then
-    return nil, problem
-  end
-  local mirrored
-  if client:_mirrors() then
+  local problem, mirrored = problem_of(tool), nil
+  if not problem and client._session.modern and client._config.url then
     mirrored, problem = outgoing.mirrored(tool.inputSchema)
-    if problem then
-      return nil, problem
-    end
+  end
+  if problem then
+    return nil, problem
   end
   local definition = spec_of(client._config.namespace, tool, function(text)
     report(tool.name, text)
@@ -157,7 +144,9 @@ function definitions.of_tools(client, tools, report)
       report(name, "the name is taken: this tool cannot be called")
     elseif config.wants(client._config, tool) then
       taken[name], plans[plan.tool] = true, plan
-      plan.definition.handler = call_handler(client, plan)
+      plan.definition.handler = function(input, context)
+        return client:_call(plan, input, options_of(context))
+      end
       list[#list + 1] = finish(client, plan.definition)
     end
   end
@@ -191,15 +180,12 @@ local offered = {
     output = object({ description = text, messages = objects }, { "messages" }) },
 }
 
-local function list_handler(client, method, key)
-  return function(_, context)
-    local items, err = client:_list(method, key, options_of(context))
-    return items and result.of_object({ [key] = items }), err
-  end
-end
-
-local function request_handler(client, method)
+local function handler_of(client, method, key)
   return function(input, context)
+    if key then
+      local items, err = client:_list(method, key, options_of(context))
+      return items and result.of_object({ [key] = items }), err
+    end
     local value, err = client:request(method, input, options_of(context))
     return value and result.of_object(value), err
   end
@@ -216,7 +202,7 @@ function definitions.of_server(client)
         namespace = client._config.namespace, name = entry.name, type = "query", description = entry.description,
         inputSchema = entry.input, outputSchema = entry.output or object({ [entry.key] = objects }, { entry.key }),
         _meta = { source = "mcp", method = entry.method },
-        handler = entry.key and list_handler(client, entry.method, entry.key) or request_handler(client, entry.method),
+        handler = handler_of(client, entry.method, entry.key),
       })
     end
   end
@@ -263,13 +249,6 @@ function definitions.changes(before, after)
     end
   end
   return found
-end
-
---- Did nothing change?
----@param found operations.mcp.Changes
----@return boolean
-function definitions.is_none(found)
-  return #found.added + #found.removed + #found.changed == 0
 end
 
 -- Is the operation of this id the server's, and not another that the program has registered under it?

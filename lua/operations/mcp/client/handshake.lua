@@ -46,11 +46,9 @@ local steps = {}
 -- Sends one request of the handshake; an answer that cannot be used is none.
 local function ask(self, method, params, timeout)
   local reply, err = self:_ask(self._link.pending:next_id(), method, params, timeout, {})
-  if reply and reply.result then
-    local ok, problem = results.check(method, reply.result)
-    if not ok then
-      return nil, problem
-    end
+  local problem = reply and reply.result and results.problem(method, reply.result)
+  if problem then
+    return nil, problem
   end
   return reply, err
 end

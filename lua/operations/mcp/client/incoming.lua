@@ -4,6 +4,7 @@
 local core = require("operations.core")
 local errors = require("operations.base.error")
 local limits = require("operations.base.limits")
+local marks = require("operations.base.marks")
 local members = require("operations.base.members")
 local message = require("operations.mcp.protocol.message")
 local schema = require("operations.schema")
@@ -19,15 +20,12 @@ local codes = message.codes
 ---@param config operations.mcp.Config
 ---@return table
 function incoming.capabilities(config)
-  local capabilities = setmetatable(members.merged(config.capabilities), core.object_mt)
-  local function object()
-    return setmetatable({}, core.object_mt)
-  end
+  local capabilities = marks.object(members.merged(config.capabilities))
   capabilities.roots = capabilities.roots or config.roots and { listChanged = true } or nil
-  capabilities.sampling = capabilities.sampling or config.sampling and object() or nil
+  capabilities.sampling = capabilities.sampling or config.sampling and marks.object() or nil
   if config.elicitation and not capabilities.elicitation then
     local modes = type(config.elicitation) == "table" and config.elicitation or { form = true }
-    capabilities.elicitation = { form = modes.form and object(), url = modes.url and object() }
+    capabilities.elicitation = { form = modes.form and marks.object(), url = modes.url and marks.object() }
   end
   return capabilities
 end
@@ -41,15 +39,11 @@ local function roots_list(config)
       return nil, err
     end
   end
-  local list = setmetatable({}, core.array_mt)
+  local list = marks.array()
   for i, root in ipairs(roots) do
     list[i] = type(root) == "string" and { uri = root } or root
   end
   return { roots = list }
-end
-
-local function is_object(value)
-  return type(value) == "table" and core.kind(value) == "object"
 end
 
 -- The content that the user accepted, what they left out taken from the form's defaults (SEP-1034).
@@ -72,7 +66,7 @@ local function completed(form, content)
         ("elicitation: %s: %s"):format(issues[1].path, issues[1].message), issues)
     end
   end
-  return setmetatable(filled, core.object_mt)
+  return marks.object(filled)
 end
 
 local actions = { accept = true, decline = true, cancel = true }
@@ -105,11 +99,9 @@ end
 
 local methods = {
   ["ping"] = function()
-    return setmetatable({}, core.object_mt)
+    return marks.object()
   end,
-  ["roots/list"] = function(config)
-    return roots_list(config)
-  end,
+  ["roots/list"] = roots_list,
   ["sampling/createMessage"] = function(config, params, context)
     return config.sampling(params, context)
   end,
@@ -132,8 +124,8 @@ function incoming.answer(config, method, params, context)
   if not answer or need and not config[need] then
     return nil, { code = codes.METHOD_NOT_FOUND, message = ("the client has no %s"):format(method) }
   end
-  local ok, result, err = pcall(answer, config, is_object(params) and params or {}, context)
-  if ok and is_object(result) then
+  local ok, result, err = pcall(answer, config, core.kind(params) == "object" and params or {}, context)
+  if ok and core.kind(result) == "object" then
     return result
   elseif ok and result ~= nil then
     result, err = nil, ("%s: the program gave a %s, not an object"):format(method, type(result))

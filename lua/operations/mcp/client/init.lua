@@ -20,19 +20,11 @@ local servers = require("operations.mcp.client.servers")
 ---@class operations.from_mcp
 local from_mcp = {}
 
--- Who talks to a program need not load what talks to a URL; `kind` "events": as in 2024-11-05.
-local function transport_of(options, kind)
-  if options.command then
-    return require("operations.mcp.client.stdio")
-  elseif kind == "events" then
-    return require("operations.mcp.client.events")
-  end
-  return require("operations.mcp.client.http")
-end
-
--- Opens the connection that a configuration asks for.
+-- Opens the connection that a configuration asks for; `kind` "events": as in 2024-11-05. Who talks to a program need
+-- not load what talks to a URL.
 local function open(options, listeners, kind)
-  return transport_of(options, kind).open(options, listeners)
+  local transport = options.command and "stdio" or kind or "http"
+  return require("operations.mcp.client." .. transport).open(options, listeners)
 end
 
 --- Connects to a server: starts it when it is a program (`command`, `args`), else calls it (`url`). Waits until it has

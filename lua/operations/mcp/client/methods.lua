@@ -108,6 +108,17 @@ local function listen(self)
   end)
 end
 
+-- Tells the server which resources are watched; no method: it knows.
+local function tell_watched(self, uri, method)
+  local result, err = true, nil
+  if self._session.modern then
+    listen(self)
+  elseif method then
+    result, err = self:request(method, { uri = uri })
+  end
+  return result and true, err
+end
+
 --- Has a function told when a resource changes.
 ---@param uri string
 ---@param fn fun(uri: string, params: table)
@@ -116,17 +127,9 @@ end
 function methods:subscribe(uri, fn)
   argument.expect(uri, "string", 1, "subscribe")
   argument.expect(fn, "function", 2, "subscribe")
-  local is_new = self._watched[uri] == nil
+  local was_watched = self._watched[uri] ~= nil
   self._watched[uri] = fn
-  if self._session.modern then
-    listen(self)
-    return true
-  end
-  local result, err = true, nil
-  if is_new then
-    result, err = self:request("resources/subscribe", { uri = uri })
-  end
-  return result and true, err
+  return tell_watched(self, uri, not was_watched and "resources/subscribe")
 end
 
 --- The function is no longer told.
@@ -139,12 +142,7 @@ function methods:unsubscribe(uri)
     return true
   end
   self._watched[uri] = nil
-  if self._session.modern then
-    listen(self)
-    return true
-  end
-  local result, err = self:request("resources/unsubscribe", { uri = uri })
-  return result and true, err
+  return tell_watched(self, uri, "resources/unsubscribe")
 end
 
 --- Other directories may be looked at from here on.

@@ -3,6 +3,7 @@ local argument = require("operations.base.argument")
 local core = require("operations.core")
 local definitions = require("operations.mcp.client.definitions")
 local limits = require("operations.base.limits")
+local marks = require("operations.base.marks")
 local message = require("operations.mcp.protocol.message")
 local task = require("operations.task")
 
@@ -12,12 +13,13 @@ local offer = {}
 -- How long after a list news of the server wait to be listed, together, ms: twice as long each time there are some.
 local PAUSE, LONGEST = 50, 30000
 
--- Asks for all pages. A cursor is opaque, "" is one too; no cursor, or null, is the end. A server that gives the same
--- cursor twice, or does not come to an end, is told of and asked no further.
-local function all_pages(request, key, report)
-  local items, seen, cursor = setmetatable({}, core.array_mt), {}, nil
+-- All items of a list that comes page by page. A cursor is opaque, "" is one too; no cursor, or null, is the end. A
+-- server that gives the same cursor twice, or does not come to an end, is told of and asked no further.
+function offer:_list(method, key, options)
+  local items, seen, cursor = marks.array(), {}, nil
+  local problem = ("the list has more than %d pages"):format(limits.mcp_pages)
   for _ = 1, limits.mcp_pages do
-    local page, err = request({ cursor = cursor })
+    local page, err = self:request(method, { cursor = cursor }, options)
     if not page then
       return nil, err
     end
@@ -28,22 +30,13 @@ local function all_pages(request, key, report)
     if cursor == nil or cursor == core.null then
       return items
     elseif seen[cursor] then
-      report("the list repeats itself: the cursor of one page leads back to it")
-      return items
+      problem = "the list repeats itself: the cursor of one page leads back to it"
+      break
     end
     seen[cursor] = true
   end
-  report(("the list has more than %d pages"):format(limits.mcp_pages))
+  self._config.log("warn", ("%s: %s: %s"):format(self.name, method, problem))
   return items
-end
-
---- All items of a list that comes page by page.
-function offer:_list(method, key, options)
-  return all_pages(function(params)
-    return self:request(method, params, options)
-  end, key, function(problem)
-    self._config.log("warn", ("%s: %s: %s"):format(self.name, method, problem))
-  end)
 end
 
 -- The list of a method that a server need not have.
@@ -90,7 +83,7 @@ local function refresh(self, options)
     local session = self._session
     self.server, self.instructions, self.version = session.server, session.instructions, session.version
     local difference, err = load(self, options)
-    if difference and not definitions.is_none(difference) then
+    if difference and #difference.added + #difference.removed + #difference.changed > 0 then
       self:_tell(self._followers, difference)
     end
     return difference, err

@@ -4,6 +4,7 @@ local core = require("operations.core")
 local errors = require("operations.base.error")
 local incoming = require("operations.mcp.client.incoming")
 local limits = require("operations.base.limits")
+local marks = require("operations.base.marks")
 local members = require("operations.base.members")
 local message = require("operations.mcp.protocol.message")
 local negotiation = require("operations.mcp.protocol.negotiation")
@@ -22,7 +23,7 @@ end
 
 -- Answers what the server asks for, with the functions that answer requests of the legacy era.
 local function responses_to(session, asked, method)
-  local responses, client = setmetatable({}, core.object_mt), session.owner.client
+  local responses, client = marks.object(), session.owner.client
   if not client then
     return nil, errors.new("ABORTED", method .. ": nobody has the client any more", { kind = "closed" })
   end
@@ -95,40 +96,6 @@ local function judge(session, reply, method, params)
   return nil, err, all
 end
 
-local function out_of_rounds(method)
-  return errors.new("EXECUTION_ERROR", ("%s: no result after %d rounds of input"):format(method, limits.mcp_rounds),
-    { kind = "rounds" })
-end
-
--- Goes on with a request until it has its result.
-local function follow_rounds(session, method, params, reply, send)
-  local current, pause, adopted = params, PAUSE, false
-  for round = 1, limits.mcp_rounds do
-    local version = not adopted and reply.error and other_version(session, reply.error)
-    if version then
-      adopted = true
-      session:adopt(version)
-    else
-      local result, failure, following = judge(session, reply, method, params)
-      if not following then
-        return result, failure
-      elseif not following.inputResponses then
-        task.sleep(pause / 1000)
-        pause = math.min(pause * 2, LONGEST)
-      end
-      current = following
-    end
-    if round < limits.mcp_rounds then
-      local err
-      reply, err = send(current)
-      if not reply then
-        return nil, err
-      end
-    end
-  end
-  return nil, out_of_rounds(method)
-end
-
 ---@class operations.mcp.RequestOptions
 ---@field timeout? number  ms, begun anew by progress
 ---@field on_progress? fun(progress: { progress: number, total: number?, message: string? })
@@ -164,11 +131,34 @@ local function exchange(self, method, params, options, again)
   return nil, err
 end
 
--- The result after further rounds.
-local function follow(self, method, params, reply, options)
-  return follow_rounds(self, method, params, reply, function(current)
-    return exchange(self, method, current, options)
-  end)
+-- Goes on with a request until it has its result.
+local function follow(session, method, params, reply, options)
+  local current, pause, adopted = params, PAUSE, false
+  for round = 1, limits.mcp_rounds do
+    local version = not adopted and reply.error and other_version(session, reply.error)
+    if version then
+      adopted = true
+      session:adopt(version)
+    else
+      local result, failure, following = judge(session, reply, method, params)
+      if not following then
+        return result, failure
+      elseif not following.inputResponses then
+        task.sleep(pause / 1000)
+        pause = math.min(pause * 2, LONGEST)
+      end
+      current = following
+    end
+    if round < limits.mcp_rounds then
+      local err
+      reply, err = exchange(session, method, current, options)
+      if not reply then
+        return nil, err
+      end
+    end
+  end
+  return nil, errors.new("EXECUTION_ERROR",
+    ("%s: no result after %d rounds of input"):format(method, limits.mcp_rounds), { kind = "rounds" })
 end
 
 --- Sends a request and waits for its result.
@@ -194,8 +184,8 @@ function rounds.request(self, method, params, options)
       return nil, err
     end
   end
-  local ok, problem = results.check(method, result)
-  if not ok then
+  local problem = results.problem(method, result)
+  if problem then
     return nil, problem
   end
   return result, nil, in_rounds

@@ -120,14 +120,10 @@ local function connect(name, entry, common, namespace, open)
   if type(entry) ~= "table" then
     return nil, errors.new("VALIDATION_ERROR", "its entry is no object")
   end
-  local ok, given = pcall(config_of, entry, common, namespace)
-  if not ok then
-    return nil, errors.from(given)
-  end
-  local fine, client, err = pcall(function()
-    return clients.connect(name, config.check(name, given), open)
+  local ok, client, err = pcall(function()
+    return clients.connect(name, config.check(name, config_of(entry, common, namespace)), open)
   end)
-  if fine then
+  if ok then
     return client, err
   elseif errors.is_error(client) then
     return nil, client

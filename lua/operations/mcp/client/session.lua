@@ -8,7 +8,6 @@ local json = require("operations.base.json")
 local message = require("operations.mcp.protocol.message")
 local requests = require("operations.mcp.protocol.request")
 local rounds = require("operations.mcp.client.rounds")
-local scheduler = require("operations.task.scheduler")
 local single_flight = require("operations.task.single_flight")
 local task = require("operations.task")
 
@@ -132,11 +131,17 @@ function Session:_ask(id, method, params, timeout, options)
   return nil, err
 end
 
+local function drop_link(self)
+  if self._link then
+    self._link:close()
+    self._link = nil
+  end
+end
+
 local function start(self)
   self._incoming:close()
   if self._link and self._link.closed then
-    self._link:close()
-    self._link = nil
+    drop_link(self)
   end
   if not self._link then
     local link, err = self:_connect()
@@ -145,9 +150,8 @@ local function start(self)
     end
   end
   local ok, err = handshake.run(self)
-  if not ok and self._link then
-    self._link:close()
-    self._link = nil
+  if not ok then
+    drop_link(self)
   end
   self._is_new = ok
   return ok, err
@@ -184,10 +188,10 @@ local function reconnect(self, options)
     self._is_new = false
     self._events.restarted()
   end
-  if not self._link then
-    return no_connection(self) -- it came to another end meanwhile
+  if self._link then
+    return self._link
   end
-  return self._link
+  return no_connection(self) -- it came to another end meanwhile
 end
 
 -- The connection that is there, or there again.
@@ -206,12 +210,6 @@ Session.request = rounds.request
 ---@param level string
 function Session:set_log_level(level)
   self._self.log_level = level
-end
-
---- ms since the epoch
----@return number
-function session.now()
-  return scheduler.host().now()
 end
 
 --- Speaks another revision of the same era from here on.

@@ -41,15 +41,17 @@ local function tell(session, token, on_progress)
   end
 end
 
-local function poll(session, id, pause, options, watch)
+-- Asks for the state of a task until its result may be fetched, and fetches it.
+local function await(session, created, options, watch)
+  local id, pause = { taskId = created.taskId }, created.pollInterval
   while true do
     task.sleep(math.max(math.min(type(pause) == "number" and pause or POLL, LONGEST), SHORTEST) / 1000)
-    local state, err = session:request("tasks/get", { taskId = id }, options)
+    local state, err = session:request("tasks/get", id, options)
     watch()
     if not state then
       return nil, err
     elseif fetchable[state.status] then
-      return true
+      return session:request("tasks/result", id, members.merged(options, { timeout = session.longest }))
     elseif state.status ~= "working" then
       return nil, errors.new("EXECUTION_ERROR", ("the server's task is %s%s"):format(tostring(state.status),
         type(state.statusMessage) == "string" and ": " .. state.statusMessage or ""),
@@ -57,15 +59,6 @@ local function poll(session, id, pause, options, watch)
     end
     pause = state.pollInterval
   end
-end
-
-local function await(session, created, options, watch)
-  local done, err = poll(session, created.taskId, created.pollInterval, options, watch)
-  if not done then
-    return nil, err
-  end
-  return session:request("tasks/result", { taskId = created.taskId },
-    { timeout = session.longest, traceparent = options.traceparent, repeatable = true })
 end
 
 -- Did the server say how the task ended? Else it may still be at work, for nobody.
@@ -79,8 +72,8 @@ local function follow(session, created, options, token)
     return nil, errors.new("EXECUTION_ERROR", "tools/call: malformed result: /task: a task expected",
       { kind = "malformed" })
   end
-  local quick, longest = { traceparent = options.traceparent, repeatable = true }, session.longest
-  local result, err = waits.at_most(longest, await, session, created, quick, function()
+  local quick = { traceparent = options.traceparent, repeatable = true }
+  local result, err = waits.at_most(session.longest, await, session, created, quick, function()
     tell(session, token, options.on_progress)
   end)
   if result then

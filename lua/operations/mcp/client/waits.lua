@@ -11,7 +11,6 @@ local waits = {}
 
 ---@class operations.mcp.Pending
 ---@field entries table<operations.mcp.Id, operations.mcp.Entry>  who waits, for reading
----@field unknown integer  answers to nothing that waits: late, repeated or foreign
 local Pending = {}
 Pending.__index = Pending
 
@@ -30,7 +29,7 @@ Pending.__index = Pending
 
 ---@return operations.mcp.Pending
 function waits.new()
-  return setmetatable({ entries = {}, _last = 0, _count = 0, unknown = 0 }, Pending)
+  return setmetatable({ entries = {}, _last = 0, _count = 0 }, Pending)
 end
 
 --- An id that was not used before.
@@ -65,8 +64,7 @@ function Pending:drop(entry)
 end
 
 local function settle(self, entry)
-  self.entries[entry.id] = nil
-  self._count = self._count - 1
+  self:drop(entry)
   entry.answered = true
   if entry.wake then
     entry:wake()
@@ -79,13 +77,12 @@ function Pending:find(id)
   return self.entries[id] or self.entries[message.id_of(id)]
 end
 
---- Takes an answer; false when nobody waits for it.
+--- Takes an answer; false when nobody waits for it: it is late, repeated or foreign.
 ---@param answer operations.mcp.Message
 ---@return boolean
 function Pending:answer(answer)
   local entry = self.entries[answer.id] or self:find(answer.id)
   if not entry then
-    self.unknown = self.unknown + 1
     return false
   end
   entry.answer = answer
@@ -104,7 +101,6 @@ function Pending:fail(id, err)
     entry = self.entries[next(self.entries)]
   end
   if not entry then
-    self.unknown = self.unknown + 1
     return false
   end
   entry.err = err

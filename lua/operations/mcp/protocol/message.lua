@@ -17,16 +17,13 @@ local message = {}
 
 --- Codes of JSON-RPC errors that one of the two eras of MCP gives a meaning.
 message.codes = {
-  PARSE_ERROR = -32700,
   INVALID_REQUEST = -32600,
   METHOD_NOT_FOUND = -32601,
   INVALID_PARAMS = -32602,
   INTERNAL_ERROR = -32603,
-  RESOURCE_NOT_FOUND = -32002, -- until 2025-11-25; then INVALID_PARAMS
   HEADER_MISMATCH = -32020,
   MISSING_CAPABILITY = -32021,
   UNSUPPORTED_VERSION = -32022,
-  URL_ELICITATION_REQUIRED = -32042,
 }
 
 ---@alias operations.mcp.Id integer|string
@@ -39,17 +36,8 @@ message.codes = {
 ---@field result? any
 ---@field error? { code: integer, message: string, data: any }
 
---- A request.
+--- The text of a request.
 ---@param id operations.mcp.Id  none that the sender has used before
----@param method string
----@param params? table
----@return operations.mcp.Message
-function message.request(id, method, params)
-  return { jsonrpc = "2.0", id = id, method = method, params = params }
-end
-
---- The text of a request, as `encode` makes it.
----@param id operations.mcp.Id
 ---@param method string
 ---@param params? table
 ---@return string?

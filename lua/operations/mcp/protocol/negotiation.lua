@@ -25,18 +25,6 @@ local MODERN, LEGACY = "2026-07-28", "2025-11-25"
 -- Errors that only a server of the modern era answers with.
 local modern_errors = { [-32020] = true, [-32021] = true, [-32022] = true }
 
-local is_known = {}
-for _, name in ipairs(known) do
-  is_known[name] = true
-end
-
---- Do we speak this revision?
----@param name any
----@return boolean
-function negotiation.is_known(name)
-  return is_known[name] == true
-end
-
 -- Is this one of the modern era? Revisions are dates.
 local function is_modern(name)
   return name >= MODERN
@@ -56,6 +44,13 @@ function negotiation.common(list, modern)
       return name
     end
   end
+end
+
+--- Do we speak this revision?
+---@param name any
+---@return boolean
+function negotiation.is_known(name)
+  return negotiation.common({ name }) ~= nil
 end
 
 -- Steps
@@ -230,14 +225,6 @@ function Negotiation:discovered(answer, err)
   return initialize(self)
 end
 
-local function accept(self, result)
-  local version = result.protocolVersion
-  if not negotiation.is_known(version) or is_modern(version) then
-    return incompatible(self, { version })
-  end
-  return ready(self, version, result)
-end
-
 --- `initialize` was answered, or failed.
 ---@param answer? operations.mcp.Message
 ---@param err? operations.Error
@@ -245,7 +232,8 @@ end
 function Negotiation:initialized(answer, err)
   local failure = answer and answer.error
   if answer and not failure then
-    return accept(self, answer.result)
+    local version = negotiation.common({ answer.result.protocolVersion }, false)
+    return version and ready(self, version, answer.result) or incompatible(self, { answer.result.protocolVersion })
   elseif failure and supported_of(failure) and not self._only then
     return agree(self, supported_of(failure), failure)
   elseif failure and (modern_errors[failure.code] or failure.code == message.codes.METHOD_NOT_FOUND)

@@ -17,36 +17,20 @@ local function to_utf8(text)
   return (parser:next_values())
 end
 
-local function is_high(code)
-  return code >= 0xD800 and code < 0xDC00
-end
-
-local function is_low(code)
-  return code >= 0xDC00 and code < 0xE000
-end
-
 -- Replaces escapes of surrogates that stand alone; a backslash before a backslash begins no escape.
 local function without_halves(text)
   local pieces, from = {}, 1
   local at = text:find("\\", 1, true)
   while at do
-    local code = tonumber(text:match("^u(%x%x%x%x)", at + 1) or "", 16)
-    local step = code and 6 or 2
-    if code and is_high(code) then
-      local low = tonumber(text:match("^\\u(%x%x%x%x)", at + 6) or "", 16)
-      if low and is_low(low) then
-        step, code = 12, nil
-      end
+    local pair = text:match("^u[dD][89abAB]%x%x\\u[dD][c-fC-F]%x%x()", at + 1)
+    local half = not pair and text:match("^u[dD][89a-fA-F]%x%x()", at + 1)
+    if half then
+      pieces[#pieces + 1] = text:sub(from, at - 1) .. REPLACEMENT
+      from = half
     end
-    if code and (is_high(code) or is_low(code)) then
-      pieces[#pieces + 1] = text:sub(from, at - 1)
-      pieces[#pieces + 1] = REPLACEMENT
-      from = at + 6
-    end
-    at = text:find("\\", at + step, true)
+    at = text:find("\\", pair or half or at + 2, true)
   end
-  pieces[#pieces + 1] = text:sub(from)
-  return table.concat(pieces)
+  return table.concat(pieces) .. text:sub(from)
 end
 
 --- Reads a text that `json.decode` refused, mended.

@@ -1,6 +1,7 @@
 --- What requests say about themselves: in the modern era (2026-07-28, `_meta`) all of it, in the legacy one only what
 --- was asked for.
 local core = require("operations.core")
+local marks = require("operations.base.marks")
 local members = require("operations.base.members")
 local version = require("operations.base.version")
 
@@ -10,10 +11,6 @@ local PREFIX = "io.modelcontextprotocol/"
 
 --- Who we are, when the program does not say.
 request.client = { name = "operations", version = version }
-
-local function object()
-  return setmetatable({}, core.object_mt)
-end
 
 ---@class operations.mcp.Self
 ---@field modern boolean
@@ -62,7 +59,7 @@ end
 ---@param protocol string  the revision that is asked for
 ---@return table
 function request.initialize(self, protocol)
-  return { protocolVersion = protocol, capabilities = self.capabilities or object(), clientInfo = self.client }
+  return { protocolVersion = protocol, capabilities = self.capabilities or marks.object(), clientInfo = self.client }
 end
 
 --- What a server said about itself (`Implementation`), wherever its revision has it say so.

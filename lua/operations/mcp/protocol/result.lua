@@ -55,24 +55,20 @@ local compiled = {}
 --- Checks a result.
 ---@param method string
 ---@param value table
----@return boolean ok
 ---@return operations.Error? err  kind "malformed"; `details.issues` by path
-function result.check(method, value)
+function result.problem(method, value)
   local checker = compiled[method]
   if checker == nil then
     checker = results[method] and assert(schema.compile(results[method])) or false
     compiled[method] = checker
   end
-  if not checker then
-    return true
+  local ok, issues = true, nil
+  if checker then
+    ok, issues = checker:check(value)
   end
-  local ok, issues = checker:check(value)
-  if ok then
-    return true
-  end
-  return false, errors.new("EXECUTION_ERROR",
+  return not ok and errors.new("EXECUTION_ERROR",
     ("%s: malformed result: %s: %s"):format(method, issues[1].path, issues[1].message),
-    { kind = "malformed", method = method, issues = issues })
+    { kind = "malformed", method = method, issues = issues }) or nil
 end
 
 -- Types of content that programs know how to read.
