@@ -124,16 +124,7 @@ end
 ---@param wanted? string
 ---@return boolean
 function challenge.covers(held, wanted)
-  local seen = {}
-  for name in (held or ""):gmatch("[^ ]+") do
-    seen[name] = true
-  end
-  for name in (wanted or ""):gmatch("[^ ]+") do
-    if not seen[name] then
-      return false
-    end
-  end
-  return true
+  return challenge.union(held, wanted) == challenge.union(held)
 end
 
 return challenge

@@ -37,13 +37,6 @@ function methods.none(self, fields)
   fields.client_id = self.client_id
 end
 
---- Is there such a method?
----@param name any
----@return boolean
-function client.knows(name)
-  return methods[name] ~= nil
-end
-
 local function method_of(self)
   return self.client_auth or (self.client_secret and "client_secret_basic" or "none")
 end
@@ -57,7 +50,7 @@ function client.problem(self)
     return ("client_id: expected a string, got %s"):format(type(self.client_id))
   elseif type(method) == "function" then
     return nil
-  elseif not client.knows(method) then
+  elseif not methods[method] then
     return ("client_auth: there is no method %q"):format(tostring(method))
   elseif method ~= "none" and type(self.client_secret) ~= "string" then
     return ("client_auth: %s needs a client_secret"):format(method)
@@ -108,8 +101,7 @@ local function known(options, server)
       url.redact(given.issuer), url.redact(server.issuer)))
   end
   return {
-    client_id = given.client_id,
-    client_secret = given.client_secret,
+    client_id = given.client_id, client_secret = given.client_secret,
     client_auth = given.client_auth or method_for(given.client_secret ~= nil, server),
   }
 end
@@ -127,12 +119,9 @@ local function request_of(options, server)
     method = offered and metadata.contains(offered, candidate) and candidate or method
   end
   return {
-    client_name = options.client_name or "operations for Lua",
-    client_uri = options.client_uri,
-    redirect_uris = { options.redirect_uri },
-    grant_types = { "authorization_code", "refresh_token" },
-    response_types = { "code" },
-    application_type = application_type(options.redirect_uri),
+    client_name = options.client_name or "operations for Lua", client_uri = options.client_uri,
+    redirect_uris = { options.redirect_uri }, application_type = application_type(options.redirect_uri),
+    grant_types = { "authorization_code", "refresh_token" }, response_types = { "code" },
     token_endpoint_auth_method = method,
   }
 end
@@ -140,7 +129,7 @@ end
 local function client_of(answer, request, server)
   local secret = type(answer.client_secret) == "string" and answer.client_secret or nil
   local method = answer.token_endpoint_auth_method
-  if not client.knows(method) then
+  if not methods[method] then
     method = request.token_endpoint_auth_method
   end
   local expires = tonumber(answer.client_secret_expires_at)

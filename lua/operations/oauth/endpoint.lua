@@ -113,17 +113,14 @@ function endpoint.refusal(address, answer, status, hidden)
   local code = quote(tostring(answer.error), hidden)
   local description = type(answer.error_description) == "string" and quote(answer.error_description, hidden)
   return endpoint.failure(("%s: %s%s"):format(url.redact(address), code, description and ": " .. description or ""), {
-    error = code,
-    description = description or nil,
+    error = code, description = description or nil, statusCode = status,
     uri = type(answer.error_uri) == "string" and quote(answer.error_uri, hidden) or nil,
-    statusCode = status,
   })
 end
 
 local function unexpected(address, reply, problem)
   return endpoint.failure(("%s: %s"):format(url.redact(address), problem), {
-    statusCode = reply.status,
-    retryAfter = operations_http.retry_after(reply.headers),
+    statusCode = reply.status, retryAfter = operations_http.retry_after(reply.headers),
   })
 end
 
@@ -139,16 +136,9 @@ end
 -- The message that is sent: nothing of it follows a redirect.
 local function message_of(address, transport, options)
   return {
-    url = address,
-    method = options.body and "POST" or "GET",
-    headers = options.headers,
-    body = options.body,
-    redirects = 0,
-    max_body = limits.oauth_document,
-    timeout = transport.timeout or limits.oauth_timeout,
-    ca_file = transport.ca_file,
-    proxy = transport.proxy,
-    public_only = transport.public_only,
+    url = address, method = options.body and "POST" or "GET", headers = options.headers, body = options.body,
+    redirects = 0, max_body = limits.oauth_document, timeout = transport.timeout or limits.oauth_timeout,
+    ca_file = transport.ca_file, proxy = transport.proxy, public_only = transport.public_only,
   }
 end
 

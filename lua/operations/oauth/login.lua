@@ -64,57 +64,35 @@ end
 
 -- The browser
 
----@class operations.oauth.Pending
----@field url string  for the browser
----@field state string
----@field verifier string
----@field issuer string  who must answer
----@field names_issuer boolean  and will say so
----@field redirect_uri string
-
 -- 256 bits, as 43 characters.
 local function random_text()
   return base64.encode_url(core.random_bytes(32))
 end
 
--- Makes a request.
-local function ask_browser(server, client, request)
+-- What is wrong with a server that is to be asked in the browser.
+local function server_problem(server)
   if not server.authorization_endpoint then
-    return nil, endpoint.failure(("%s has no authorization_endpoint"):format(url.redact(server.issuer)))
+    return "has no authorization_endpoint"
   elseif not server.has_s256 then
-    return nil, endpoint.failure(("%s does not say that it takes PKCE with S256"):format(url.redact(server.issuer)))
+    return "does not say that it takes PKCE with S256"
   end
-  local state, verifier = random_text(), random_text()
-  local query = endpoint.encode_form({
-    response_type = "code",
-    client_id = client.client_id,
-    redirect_uri = request.redirect_uri,
-    scope = request.scope,
-    resource = request.resource,
-    state = state,
-    code_challenge = base64.encode_url(core.sha256(verifier)),
-    code_challenge_method = "S256",
-  })
+end
+
+-- The URL that the browser is sent to.
+local function browser_url(server, fields)
   local address = server.authorization_endpoint
-  return {
-    url = address .. (address:find("?", 1, true) and "&" or "?") .. query,
-    state = state,
-    verifier = verifier,
-    issuer = server.issuer,
-    names_issuer = server.names_issuer,
-    redirect_uri = request.redirect_uri,
-  }
+  return address .. (address:find("?", 1, true) and "&" or "?") .. endpoint.encode_form(fields)
 end
 
 -- The fields of the URL that the browser was sent back to; or nil and the problem.
-local function fields_of(pending, answer)
+local function fields_of(answer, redirect_uri)
   if type(answer) == "table" then
     return answer
   elseif type(answer) ~= "string" then
     return nil, "it is neither a URL nor a table"
   end
   local address, query = answer:match("^%s*([^?#%s]*)%??([^#%s]*)")
-  if address ~= pending.redirect_uri:match("^[^?#]*") then
+  if address ~= redirect_uri:match("^[^?#]*") then
     return nil, "it is not the redirect_uri"
   end
   local fields, repeated = endpoint.decode_form(query)
@@ -127,24 +105,28 @@ local function fields_of(pending, answer)
 end
 
 -- Why the answer is not to be believed, nor shown.
-local function problem_of(pending, fields)
-  if fields.state ~= pending.state then
+local function answer_problem(server, state, fields)
+  if fields.state ~= state then
     return "its state is not the one that was sent"
-  elseif fields.iss ~= nil and fields.iss ~= pending.issuer then
+  elseif fields.iss ~= nil and fields.iss ~= server.issuer then
     return "it comes from another issuer"
-  elseif fields.iss == nil and pending.names_issuer then
+  elseif fields.iss == nil and server.names_issuer then
     return "it does not say which issuer it comes from, which this one always does"
   end
 end
 
--- Reads the answer to a request.
-local function code_of(pending, answer)
-  local fields, problem = fields_of(pending, answer)
-  problem = problem or problem_of(pending, fields)
+-- Sends the user to the browser; the code that comes back.
+local function ask_browser(options, server, sent)
+  local answer, err = options.open(browser_url(server, sent))
+  if answer == nil then
+    return nil, err or endpoint.failure("nothing came back from the browser", { error = "login_required" })
+  end
+  local fields, problem = fields_of(answer, sent.redirect_uri)
+  problem = problem or answer_problem(server, sent.state, fields)
   if problem then
     return nil, endpoint.failure("the answer of the browser was refused: " .. problem)
   elseif fields.error ~= nil then
-    return nil, endpoint.refusal(pending.issuer, fields)
+    return nil, endpoint.refusal(server.issuer, fields)
   elseif type(fields.code) ~= "string" or fields.code == "" then
     return nil, endpoint.failure("the answer of the browser has no code")
   end
@@ -169,35 +151,25 @@ local function request(options, server, client, fields)
   return token, err
 end
 
--- Sends the user to the browser; the code that comes back.
-local function ask_user(options, pending)
-  local answer, err = options.open(pending.url)
-  if answer == nil then
-    return nil, err or endpoint.failure("nothing came back from the browser", { error = "login_required" })
-  end
-  return code_of(pending, answer)
-end
-
 local grants = {}
 
 function grants.authorization_code(options, server, client, record)
-  local pending, err = ask_browser(server, client, {
-    redirect_uri = options.redirect_uri, resource = record.resource, scope = record.scope,
-  })
-  if not pending then
-    return nil, err
+  local problem = server_problem(server)
+  if problem then
+    return nil, endpoint.failure(("%s %s"):format(url.redact(server.issuer), problem))
   end
-  local code
-  code, err = ask_user(options, pending)
+  local redirect_uri, resource, verifier = options.redirect_uri, record.resource, random_text()
+  local code, err = ask_browser(options, server, {
+    response_type = "code", client_id = client.client_id, redirect_uri = redirect_uri, scope = record.scope,
+    resource = resource, state = random_text(), code_challenge = base64.encode_url(core.sha256(verifier)),
+    code_challenge_method = "S256",
+  })
   if not code then
     return nil, err
   end
   return request(options, server, client, {
-    grant_type = "authorization_code",
-    code = code,
-    code_verifier = pending.verifier,
-    redirect_uri = pending.redirect_uri,
-    resource = record.resource,
+    grant_type = "authorization_code", code = code, code_verifier = verifier, redirect_uri = redirect_uri,
+    resource = resource,
   })
 end
 

@@ -179,10 +179,8 @@ function metadata.server(issuer, transport)
     return nil, endpoint.failure(("authorization server metadata at %s: %s"):format(url.redact(address), problem))
   end
   return {
-    issuer = issuer,
-    authorization_endpoint = document.authorization_endpoint,
-    token_endpoint = document.token_endpoint,
-    registration_endpoint = document.registration_endpoint,
+    issuer = issuer, authorization_endpoint = document.authorization_endpoint,
+    token_endpoint = document.token_endpoint, registration_endpoint = document.registration_endpoint,
     scopes = strings(document.scopes_supported),
     auth_methods = strings(document.token_endpoint_auth_methods_supported),
     takes_metadata_urls = document.client_id_metadata_document_supported == true,

@@ -144,12 +144,17 @@ local function fields_of(self, held)
   return fields
 end
 
+local function good_token(self)
+  local held = self._token
+  return held and not held.refused and token.is_fresh(held) and held or nil
+end
+
 local function ask(self)
-  local held, given = self._token, self._options
-  if held and not held.refused and token.is_fresh(held) then
+  local held, given = good_token(self), self._options
+  if held then
     return held
   end
-  local fresh, err = token.request(given.token_endpoint, given, fields_of(given, held), given)
+  local fresh, err = token.request(given.token_endpoint, given, fields_of(given, self._token), given)
   if not fresh then
     return nil, err
   end
@@ -164,17 +169,13 @@ end
 ---@return string? access_token  goes into `Authorization: Bearer`
 ---@return operations.Error? err
 function Source:get()
-  local held = self._token
-  if held and not held.refused and token.is_fresh(held) then
-    return held.access_token
+  local held, err = good_token(self), nil
+  if not held then
+    held, err = self._flight:run(function()
+      return ask(self)
+    end)
   end
-  local fresh, err = self._flight:run(function()
-    return ask(self)
-  end)
-  if not fresh then
-    return nil, err
-  end
-  return fresh.access_token
+  return held and held.access_token, err
 end
 
 --- A server did not accept this token: `get` asks for another, unless it has one already.
