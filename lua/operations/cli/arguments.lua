@@ -22,14 +22,6 @@ local function find(options, name)
   end
 end
 
-local function names_of(options)
-  local names = {}
-  for i, option in ipairs(options) do
-    names[i] = option.name
-  end
-  return names
-end
-
 local function add(parsed, option, value)
   local key = option.name:gsub("^%-+", "")
   parsed.order[#parsed.order + 1] = { name = key, value = value }
@@ -47,7 +39,7 @@ local function take_option(parsed, options, argv, i)
   name = name or (argv[i] == "-h" and "--help") or argv[i]
   local option = find(options, name)
   if not option then
-    return nil, ("unknown option %s%s"):format(name, suggestion.behind(name, names_of(options)))
+    return nil, ("unknown option %s%s"):format(name, suggestion.behind(name, options, "name"))
   elseif not option.value then
     if value then
       return nil, ("%s takes no value"):format(name)

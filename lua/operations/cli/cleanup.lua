@@ -3,16 +3,16 @@ local cleanup = {}
 
 local pending = {}
 
---- Has a function called at the end.
----@param fn fun()
-function cleanup.add(fn)
-  pending[#pending + 1] = fn
+--- Has something closed at the end.
+---@param thing { close: fun(self: table) }
+function cleanup.add(thing)
+  pending[#pending + 1] = thing
 end
 
---- Calls what was added, the last first, once.
+--- Closes what was added, the last first, once.
 function cleanup.run()
   while #pending > 0 do
-    table.remove(pending)()
+    table.remove(pending):close()
   end
 end
 

@@ -64,8 +64,7 @@ end
 ---@return integer code
 function describe.run(parsed)
   if #parsed.rest ~= 1 then
-    output.complain("describe: expected one OPERATION, got %d", #parsed.rest)
-    return output.codes.USAGE
+    return output.usage("describe: expected one OPERATION, got %d", #parsed.rest)
   end
   local registry, code = sources.registry(parsed)
   if not registry then

@@ -75,24 +75,15 @@ local function find(name)
   end
 end
 
-local function usage(format, ...)
-  output.complain(format, ...)
-  return output.codes.USAGE
-end
-
 local function no_command(name)
-  local names = {}
-  for i, command in ipairs(commands) do
-    names[i] = command[1]
-  end
-  return usage("no command %q%s; see operations --help", name, suggestion.behind(name, names))
+  return output.usage("no command %q%s; see operations --help", name, suggestion.behind(name, commands, 1))
 end
 
 local function run_command(name, command, argv)
   local sources = require("operations.cli.sources")
   local parsed, message = arguments.parse(argv, joined({ general[1] }, command.options, sources.options), 2)
   if not parsed then
-    return usage("%s; see operations %s --help", message, name)
+    return output.usage("%s; see operations %s --help", message, name)
   elseif parsed.options.help then
     output.text(command_help(command))
     return output.codes.OK

@@ -165,32 +165,35 @@ local function has_type_issue(schema, value, key)
   return false
 end
 
+local function is_mistyped(value, key, schema)
+  return type(value[key]) == "string" and has_type_issue(schema, value, key)
+end
+
+-- Sets a key to another value where that has the right type.
+local function try(value, key, schema, other)
+  local before = value[key]
+  value[key] = other
+  if has_type_issue(schema, value, key) then
+    value[key] = before
+  end
+end
+
 --- Casting leaves the text of a value that has the right type and is wrong otherwise (9 where 5 is the maximum). People
 --- should read what is wrong with the value, not that it is a text.
 local function retype(value, key, schema)
-  local text = value[key]
-  if type(text) ~= "string" or not has_type_issue(schema, value, key) then
-    return
+  local scalar = nil
+  if is_mistyped(value, key, schema) then
+    scalar = json.decode(value[key])
   end
-  local scalar = json.decode(text)
-  if scalar == nil or type(scalar) == "table" or type(scalar) == "string" then
-    return
-  end
-  value[key] = scalar
-  if has_type_issue(schema, value, key) then
-    value[key] = text
+  if type(scalar) == "number" or type(scalar) == "boolean" or scalar == json.null then
+    try(value, key, schema, scalar)
   end
 end
 
 --- One text where a list is wanted is a list of one.
 local function enlist(value, key, schema)
-  local text = value[key]
-  if type(text) ~= "string" or not has_type_issue(schema, value, key) then
-    return
-  end
-  value[key] = marked.array({ text })
-  if has_type_issue(schema, value, key) then
-    value[key] = text
+  if is_mistyped(value, key, schema) then
+    try(value, key, schema, marked.array({ value[key] }))
   end
 end
 

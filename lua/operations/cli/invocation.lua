@@ -95,11 +95,6 @@ local function compiled_input(spec)
   return assert(operations.schema.compile(spec.inputSchema))
 end
 
-local function usage(format, ...)
-  output.complain(format, ...)
-  return nil, output.codes.USAGE
-end
-
 ---@class operations.cli.Invocation
 ---@field registry operations.Registry
 ---@field id string
@@ -114,15 +109,15 @@ end
 local function read(parsed)
   local id = table.remove(parsed.rest, 1)
   if not id then
-    return usage("expected an OPERATION")
+    return nil, output.usage("expected an OPERATION")
   end
   local context, message = context_of(parsed.options)
   if not context then
-    return usage("%s", message)
+    return nil, output.usage("%s", message)
   end
   local value, texts = input.parse(parsed.rest)
   if value == nil then
-    return usage("%s", texts)
+    return nil, output.usage("%s", texts)
   end
   task.deadline(context.deadline) -- it counts for sources too
   local registry, code = sources.registry(parsed)
@@ -158,8 +153,7 @@ function invocation.call.run(parsed)
   if not asked then
     return code
   elseif asked.spec.type == "subscription" then
-    output.complain("%s is a subscription: use operations watch", asked.id)
-    return output.codes.USAGE
+    return output.usage("%s is a subscription: use operations watch", asked.id)
   end
   output.progress("calling " .. asked.id)
   local envelope, err = asked.registry:execute(asked.id, asked.input, asked.context)
@@ -220,8 +214,7 @@ function invocation.watch.run(parsed)
   if not asked then
     return code
   elseif asked.spec.type ~= "subscription" then
-    output.complain("%s is a %s: use operations call", asked.id, asked.spec.type)
-    return output.codes.USAGE
+    return output.usage("%s is a %s: use operations call", asked.id, asked.spec.type)
   end
   local subscription, err = asked.registry:subscribe(asked.id, asked.input, asked.context)
   if not subscription then

@@ -51,11 +51,9 @@ end
 function list.run(parsed)
   local text, kind = parsed.rest[1], parsed.options.type
   if #parsed.rest > 1 then
-    output.complain("list: expected at most one TEXT, got %d", #parsed.rest)
-    return output.codes.USAGE
+    return output.usage("list: expected at most one TEXT, got %d", #parsed.rest)
   elseif kind and kind ~= "query" and kind ~= "mutation" and kind ~= "subscription" then
-    output.complain("--type: expected query, mutation or subscription, got %q", kind)
-    return output.codes.USAGE
+    return output.usage("--type: expected query, mutation or subscription, got %q", kind)
   end
   local registry, code = sources.registry(parsed)
   if not registry then

@@ -156,9 +156,7 @@ function mcp_sources.server(source, log, verbose)
   if not client then
     return nil, err
   end
-  cleanup.add(function()
-    client:close()
-  end)
+  cleanup.add(client)
   return client.operations
 end
 
@@ -176,9 +174,7 @@ function mcp_sources.file(source, log, verbose)
   if not servers then
     return nil, err
   end
-  cleanup.add(function()
-    servers:close()
-  end)
+  cleanup.add(servers)
   for _, problem in ipairs(servers.problems) do
     output.complain("%s: %s", problem.name, problem.message)
   end

@@ -98,6 +98,14 @@ function output.complain(format, ...)
   io.stderr:write("operations: ", plain(format:format(...)), "\n")
 end
 
+--- Says what is wrong with the command line.
+---@param format string
+---@return integer code
+function output.usage(format, ...)
+  output.complain(format, ...)
+  return output.codes.USAGE
+end
+
 local function is_issue(value)
   return type(value) == "table" and type(value.message) == "string" and type(value.path) == "string"
 end

@@ -29,13 +29,20 @@ end
 
 local scalars = { string = true, integer = true, number = true, boolean = true, null = true }
 
+local function texts_of(list, fn)
+  local texts = {}
+  for i, item in ipairs(list) do
+    texts[i] = fn(item)
+  end
+  return texts
+end
+
 local type_of
 
 local function joined(root, schemas, separator)
-  local parts = {}
-  for i, schema in ipairs(schemas) do
-    parts[i] = type_of(root, schema)
-  end
+  local parts = texts_of(schemas, function(schema)
+    return type_of(root, schema)
+  end)
   local text = table.concat(parts, separator)
   return #text > MAX_TYPE and separator == " | " and ("one of %d"):format(#parts) or text
 end
@@ -53,14 +60,6 @@ local function literal(value)
   return json.encode(value, { sort_keys = true }) or tostring(value)
 end
 
-local function literals(values)
-  local parts = {}
-  for i, value in ipairs(values) do
-    parts[i] = literal(value)
-  end
-  return table.concat(parts, " | ")
-end
-
 local function array_text(root, schema)
   if schema.prefixItems then
     return "[" .. joined(root, schema.prefixItems, ", ") .. "]"
@@ -72,11 +71,9 @@ end
 --- The `type` keyword: a name or a list of them.
 local function named_type(root, schema)
   if type(schema.type) == "table" then
-    local parts = {}
-    for i, name in ipairs(schema.type) do
-      parts[i] = name == "array" and array_text(root, schema) or name
-    end
-    return table.concat(parts, " | ")
+    return table.concat(texts_of(schema.type, function(name)
+      return name == "array" and array_text(root, schema) or name
+    end), " | ")
   end
   local name = schema.type or (schema.properties and "object") or (schema.items and "array") or "any"
   return name == "array" and array_text(root, schema) or name
@@ -101,7 +98,7 @@ function type_of(root, schema)
   elseif schema["$ref"] then
     return reference_text(root, schema["$ref"])
   elseif schema.enum then
-    return literals(schema.enum)
+    return table.concat(texts_of(schema.enum, literal), " | ")
   elseif schema.const ~= nil then
     return literal(schema.const)
   elseif schema.anyOf or schema.oneOf then

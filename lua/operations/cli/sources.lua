@@ -161,15 +161,15 @@ load["mcp-config"] = function(source, verbose)
   return require("operations.cli.mcp_sources").file(source, logger(verbose), verbose)
 end
 
--- Registers what the other side offers; a list of definitions, which is empty, or nil and an error.
-local function import(transport, err, registry, log)
-  if not transport then
-    return nil, err
+-- What other processes serve is known here by its spec, and called there. Registers what they offer; a list of
+-- definitions, which is empty, or nil and an error.
+local function import(registry, verbose, open, ...)
+  local ok, transport, err = pcall(open, ...)
+  if not (ok and transport) then
+    return nil, ok and err or transport
   end
-  local map = operations.call_map(transport, { log = log })
-  cleanup.add(function()
-    map:close()
-  end)
+  local map = operations.call_map(transport, { log = logger(verbose) })
+  cleanup.add(map)
   local ids
   ids, err = operations.import(registry, map)
   if not ids then
@@ -179,24 +179,15 @@ local function import(transport, err, registry, log)
   return {}
 end
 
--- What other processes serve is known here by its spec, and called there.
 function load.redis(source, verbose, registry, reliable)
-  local ok, transport, err = pcall(operations.transports.redis, source.place,
+  return import(registry, verbose, operations.transports.redis, source.place,
     { mode = reliable and "reliable" or "fast" })
-  if not ok then
-    return nil, transport
-  end
-  return import(transport, err, registry, logger(verbose))
 end
 
 function load.websocket(source, verbose, registry)
   local auth = source.config.auth
-  local token = auth and auth.type == "bearer" and auth.token or nil
-  local ok, transport, err = pcall(operations.transports.websocket, source.place, { token = token })
-  if not ok then
-    return nil, transport
-  end
-  return import(transport, err, registry, logger(verbose))
+  return import(registry, verbose, operations.transports.websocket, source.place,
+    { token = auth and auth.type == "bearer" and auth.token or nil })
 end
 
 local function register(registry, source, options)
@@ -238,11 +229,10 @@ function sources.registry(parsed, but)
   end
   local list, message = plan(order)
   if not list then
-    output.complain("%s", message)
-    return nil, output.codes.USAGE
+    return nil, output.usage("%s", message)
   elseif #list == 0 then
-    output.complain("nothing to look in: give --openapi FILE|URL, --lua FILE|DIR, --mcp COMMAND|URL or another source")
-    return nil, output.codes.USAGE
+    return nil, output.usage(
+      "nothing to look in: give --openapi FILE|URL, --lua FILE|DIR, --mcp COMMAND|URL or another source")
   end
   local registry = operations.registry({ on_warning = warn, log = logger(parsed.options.verbose) })
   for _, source in ipairs(list) do

@@ -37,11 +37,13 @@ end
 
 --- The word that is nearest to `text`, in brackets behind it; "" when none is near.
 ---@param text string
----@param words string[]
+---@param words any[]
+---@param key? any  of the word in each of them; nil: they are the words
 ---@return string
-function suggestion.behind(text, words)
+function suggestion.behind(text, words, key)
   local best, least = nil, MOST_EDITS + 1
-  for _, word in ipairs(words) do
+  for _, item in ipairs(words) do
+    local word = key and item[key] or item
     local distance = edits(plain(text), plain(word))
     if distance < least then
       best, least = word, distance

@@ -50,8 +50,7 @@ function worker.run(parsed)
   if not max_requests or not grace then
     return output.codes.USAGE
   elseif #urls ~= 1 then
-    output.complain("worker: expected one --redis URL, got %d", #urls)
-    return output.codes.USAGE
+    return output.usage("worker: expected one --redis URL, got %d", #urls)
   end
   local registry, code = sources.registry(parsed, { redis = true })
   if not registry then
