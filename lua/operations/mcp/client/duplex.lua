@@ -157,11 +157,7 @@ function Duplex:exchange(id, method, params, timeout, max, options)
   if sent then
     err = follow(entry, options.on_progress)
   end
-  if entry.answered then
-    return entry.answer, entry.err
-  end
-  self.pending:drop(entry)
-  return nil, err
+  return self.pending:close(entry, err)
 end
 
 --- Hands progress to the request that it is about; reports that nobody has read yet become one, the last.

@@ -111,11 +111,7 @@ function Http:exchange(id, method, params, timeout, max, options)
   local entry = self.pending:open(id, timeout, max)
   entry.wake = interrupt
   local _, err = waits.within(entry, exchange, self, entry, text, method, params, options)
-  if entry.answered then
-    return entry.answer, entry.err
-  end
-  self.pending:drop(entry)
-  return nil, err
+  return self.pending:close(entry, err)
 end
 
 local function accept(self, value, entry)

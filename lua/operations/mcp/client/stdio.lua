@@ -1,4 +1,5 @@
 --- The stdio transport (every revision): a server that is a child process, one message on each line.
+local compat = require("operations.base.compat")
 local duplex = require("operations.mcp.client.duplex")
 local errors = require("operations.base.error")
 local process = require("operations.net.process")
@@ -99,24 +100,16 @@ local function listen(self)
   end)
 end
 
-local function spawn_options(config)
-  local options = {
-    config.command, env = config.env, env_allow = config.env_allow, cwd = config.cwd, on_stderr = config.on_stderr,
-    shared = true, whole_group = true,
-  }
-  for i, argument in ipairs(config.args or {}) do
-    options[i + 1] = argument
-  end
-  return options
-end
-
 --- Starts a server.
 ---@param config operations.mcp.Config
 ---@param events operations.mcp.LinkEvents
 ---@return operations.mcp.Stdio?
 ---@return operations.Error? err
 function stdio.open(config, events)
-  local child, err = process.spawn(spawn_options(config))
+  local child, err = process.spawn({
+    env = config.env, env_allow = config.env_allow, cwd = config.cwd, on_stderr = config.on_stderr, shared = true,
+    whole_group = true, config.command, compat.unpack(config.args or {}),
+  })
   if not child then
     return nil, err
   end

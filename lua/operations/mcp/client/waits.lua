@@ -54,9 +54,8 @@ function Pending:open(id, timeout, max)
   return entry
 end
 
---- Nobody waits any more: what comes for it is late.
----@param entry operations.mcp.Entry
-function Pending:drop(entry)
+-- What comes for it from here on is late.
+local function drop(self, entry)
   if self.entries[entry.id] == entry then
     self.entries[entry.id] = nil
     self._count = self._count - 1
@@ -64,7 +63,7 @@ function Pending:drop(entry)
 end
 
 local function settle(self, entry)
-  self:drop(entry)
+  drop(self, entry)
   entry.answered = true
   if entry.wake then
     entry:wake()
@@ -115,6 +114,19 @@ function Pending:fail_all(err)
     entry.err = err
     settle(self, entry)
   end
+end
+
+--- What came of a request, for which nobody waits from here on.
+---@param entry operations.mcp.Entry
+---@param err? operations.Error  why nobody waits any more
+---@return operations.mcp.Message? answer
+---@return operations.Error? err
+function Pending:close(entry, err)
+  if entry.answered then
+    return entry.answer, entry.err
+  end
+  drop(self, entry)
+  return nil, err
 end
 
 --- How many wait.
