@@ -20,14 +20,6 @@ local shared_options = {
   { name = "--identity", value = "JSON", help = "call as {\"id\", \"scopes\", \"resources\"}" },
 }
 
-local function scope_list(text)
-  local scopes = operations.array()
-  for scope in text:gmatch("[^,%s]+") do
-    scopes[#scopes + 1] = scope
-  end
-  return scopes
-end
-
 local function identity_of(options)
   local identity
   if options.identity then
@@ -39,7 +31,10 @@ local function identity_of(options)
   end
   if options.scopes then
     identity = identity or { id = "command line" }
-    identity.scopes = scope_list(options.scopes)
+    identity.scopes = operations.array()
+    for scope in options.scopes:gmatch("[^,%s]+") do
+      table.insert(identity.scopes, scope)
+    end
   end
   return identity
 end
@@ -193,22 +188,12 @@ local function follow(subscription, parsed, limit)
   return code
 end
 
-local function limit_of(parsed)
-  local text = parsed.options.limit
-  local limit = text and tonumber(text) or math.huge
-  if text and not text:find("^%d+$") then
-    output.complain("--limit: expected a whole number, got %q", text)
-    return nil
-  end
-  return limit
-end
-
 ---@param parsed operations.cli.Arguments
 ---@return integer code
 function invocation.watch.run(parsed)
-  local limit = limit_of(parsed)
-  if not limit then
-    return output.codes.USAGE
+  local text = parsed.options.limit
+  if text and not text:find("^%d+$") then
+    return output.usage("--limit: expected a whole number, got %q", text)
   end
   local asked, code = read(parsed)
   if not asked then
@@ -221,7 +206,7 @@ function invocation.watch.run(parsed)
     return output.fail(err)
   end
   output.progress("watching " .. asked.id .. " (Ctrl-C ends)")
-  local ok, result = pcall(follow, subscription, parsed, limit)
+  local ok, result = pcall(follow, subscription, parsed, text and tonumber(text) or math.huge)
   subscription:close() -- whatever happened, the handler's cleanup runs
   if not ok then
     error(result, 0)

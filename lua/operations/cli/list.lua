@@ -21,11 +21,6 @@ local function contains(spec, text)
   return table.concat(haystack, "\n"):lower():find(text:lower(), 1, true) ~= nil
 end
 
-local function first_sentence(spec)
-  local text = spec.title or spec.description or ""
-  return (text:match("^[^\n]*"))
-end
-
 local WIDEST = 60 -- an id that is longer does not move the others' types
 
 local function padded(text, width)
@@ -35,7 +30,7 @@ end
 local function columns(specs)
   local rows, widths = {}, { 0, 0 }
   for i, spec in ipairs(specs) do
-    rows[i] = { spec.namespace .. "." .. spec.name, spec.type, first_sentence(spec) }
+    rows[i] = { spec.namespace .. "." .. spec.name, spec.type, (spec.title or spec.description or ""):match("^[^\n]*") }
     widths[1], widths[2] = math.max(widths[1], #rows[i][1]), math.max(widths[2], #rows[i][2])
   end
   widths[1] = math.min(widths[1], WIDEST)

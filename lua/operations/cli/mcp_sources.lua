@@ -99,14 +99,13 @@ end
 -- How long a server may take to end by itself, ms: somebody waits for the prompt.
 local STOP = { close = 1000, term = 1000 }
 
-local authorization = {
-  bearer = function(auth)
+local function authorization(auth)
+  if auth and auth.type == "bearer" then
     return "Bearer " .. auth.token
-  end,
-  basic = function(auth)
+  elseif auth and auth.type == "basic" then
     return "Basic " .. base64.encode(auth.username .. ":" .. auth.password)
-  end,
-}
+  end
+end
 
 -- The part of a configuration that all servers share.
 local function common(log, verbose)
@@ -125,9 +124,8 @@ end
 local function config_of(source, log, verbose)
   local config, given = common(log, verbose), source.config
   if source.place:find("^https?://") then
-    local kind = given.auth and authorization[given.auth.type]
     config.url, config.headers = source.place, given.headers
-    config.headers.Authorization = config.headers.Authorization or kind and kind(given.auth) or nil
+    config.headers.Authorization = config.headers.Authorization or authorization(given.auth)
     config.auth = not config.headers.Authorization and login.options() or nil
     return config, given.namespace or mcp_sources.of_url(source.place)
   end

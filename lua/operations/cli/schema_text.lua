@@ -189,8 +189,6 @@ local function gather(root, schema, found, depth)
   return found
 end
 
-local is_nested
-
 --- What is worth lines below that of a schema: { schema, properties, required, branches }; nil when nothing is.
 local function inside(root, schema, depth)
   local target = target_of(root, schema)
@@ -203,14 +201,10 @@ local function inside(root, schema, depth)
   end
   local is_union = false
   for _, branch in ipairs(found.branches) do
-    is_union = is_union or depth < MAX_DEPTH and is_nested(root, branch, depth + 1)
+    is_union = is_union or depth < MAX_DEPTH and inside(root, branch, depth + 1) ~= nil
   end
   found.branches = is_union and found.branches or {}
   return (is_union or next(found.properties) ~= nil) and found or nil
-end
-
-function is_nested(root, schema, depth)
-  return inside(root, schema, depth) ~= nil
 end
 
 --- Adds a text in lines of at most MAX_WIDTH columns.
