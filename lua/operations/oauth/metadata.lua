@@ -34,7 +34,11 @@ local function strings(value)
   return list
 end
 
-local function contains(list, wanted)
+--- Is it in the list?
+---@param list? string[]
+---@param wanted any
+---@return boolean
+function metadata.contains(list, wanted)
   for _, item in ipairs(list or {}) do
     if item == wanted then
       return true
@@ -42,7 +46,6 @@ local function contains(list, wanted)
   end
   return false
 end
-metadata.contains = contains
 
 -- Scheme and authority of a URL as written, and its path.
 local function split(address)
@@ -185,7 +188,7 @@ function metadata.server(issuer, transport)
     auth_methods = strings(document.token_endpoint_auth_methods_supported),
     takes_metadata_urls = document.client_id_metadata_document_supported == true,
     names_issuer = document.authorization_response_iss_parameter_supported == true,
-    has_s256 = contains(strings(document.code_challenge_methods_supported), "S256"),
+    has_s256 = metadata.contains(strings(document.code_challenge_methods_supported), "S256"),
   }
 end
 

@@ -77,11 +77,14 @@ local function open_once(config, request, body)
   return stream, err, credentials
 end
 
-local function same_origin(a, b)
+--- Are two URLs at the same origin?
+---@param a string
+---@param b string
+---@return boolean?
+function requester.same_origin(a, b)
   local from, to = url.parse(a), url.parse(b)
   return from and to and url.origin(from) == url.origin(to)
 end
-requester.same_origin = same_origin
 
 local function refused(request, status, text)
   return errors.new("HTTP_" .. status, ("%s %s: %s"):format(request.method, url.redact(request.url), text),
@@ -97,7 +100,7 @@ local function target_of(request, stream, hop)
   local target = location and url.resolve(request.url, location)
   if not moved[request.method] or not moved[request.method][status] then
     return nil, refused(request, status, ("redirected (%d), which a %s cannot follow"):format(status, request.method))
-  elseif not target or not same_origin(request.url, target) then
+  elseif not target or not requester.same_origin(request.url, target) then
     return nil, refused(request, status, "redirected to another origin")
   elseif hop == REDIRECTS then
     return nil, refused(request, status, ("more than %d redirects"):format(REDIRECTS))
