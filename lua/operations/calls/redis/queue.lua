@@ -1,6 +1,6 @@
 --- The queues of what a worker serves: requests are read from them, as many as there is room for; the leases of those
 --- that it has are renewed while it works on them, and given up when it will not any more; what others let lie is taken
---- over.
+--- over. Reading has a connection of its own: while it waits for requests, Redis does nothing else on it.
 local compat = require("operations.base.compat")
 local limits = require("operations.base.limits")
 local links = require("operations.calls.redis.link")
@@ -10,24 +10,37 @@ local task = require("operations.task")
 
 local redis_queue = {}
 
----@class operations.RedisReaderOptions
+---@class operations.RedisQueueOptions
 ---@field address operations.RedisAddress
----@field link operations.RedisLink  for everything else
+---@field link operations.RedisLink  for all but reading
 ---@field keys operations.RedisKeys
----@field consumer string  who reads
----@field room fun(wake?: fun()): integer  how many more are taken; `wake` is called when there is room again
----@field take fun(operation: string, entry: table, deliveries: integer)  one that was read
+---@field consumer string  who reads, and whose leases
+---@field lease number  ms
+---@field jobs table<string, operations.RedisJob>  what it has, by the requests' ids
+---@field room fun(wake?: fun()): integer  how many more it takes; `wake` is called when there is room again
+---@field take fun(operation: string, entry: table, deliveries: integer)  one that was read or taken over
+---@field lost fun(job: operations.RedisJob)  another has it
 
--- The connection is one of its own: while it waits for requests, Redis does nothing else on it.
----@class operations.RedisReader
-local Reader = {}
-Reader.__index = Reader
+---@class operations.RedisQueues
+---@field _given operations.RedisQueueOptions
+---@field _operations string[]
+---@field _queues string[]  their keys
+---@field _by_queue table<string, string>  operations
+---@field _link? operations.RedisLink  that reads, once there was something to
+local Queues = {}
+Queues.__index = Queues
 
 local function nothing() end
 
---- Makes the queues, where they are not there.
-function Reader:join()
-  local given = self._options
+---@param options operations.RedisQueueOptions
+---@return operations.RedisQueues
+function redis_queue.new(options)
+  return setmetatable({ _given = options, _operations = {}, _queues = {}, _by_queue = {} }, Queues)
+end
+
+-- Makes the queues, where they are not there.
+local function join(self)
+  local given = self._given
   for _, queue in ipairs(self._queues) do
     scripts.join:send(given.link, nothing, 1, { queue, given.consumer, limits.redis_forget })
   end
@@ -36,7 +49,7 @@ end
 -- XREADGROUP counts by queue.
 local function command(self, count)
   local queues = self._queues
-  local words = { "XREADGROUP", "GROUP", "w", self._options.consumer, "COUNT", math.max(1, math.floor(count / #queues)),
+  local words = { "XREADGROUP", "GROUP", "w", self._given.consumer, "COUNT", math.max(1, math.floor(count / #queues)),
     "BLOCK", limits.presence, "STREAMS" }
   local n = #words
   for i, queue in ipairs(queues) do
@@ -46,11 +59,11 @@ local function command(self, count)
 end
 
 local function read(self, count)
-  local operations, take = self._operations, self._options.take
+  local operations, take = self._by_queue, self._given.take
   local reply, err = self._link:call(compat.unpack(command(self, count)))
   if err then
     if err.message:find("NOGROUP", 1, true) then
-      self:join()
+      join(self)
     end
     return task.sleep(limits.reconnect_delay / 1000)
   end
@@ -61,87 +74,18 @@ local function read(self, count)
   end
 end
 
--- Waits until something has changed.
-local function pause(self)
-  scheduler.await(function(wake)
-    self._wake = wake
-  end)
-  self._wake = nil
-end
-
-local function work(self)
-  local function wake()
-    if self._wake then
-      self._wake()
-    end
-  end
+local function work(self, wake)
   while true do
-    local count = self._options.room(wake)
+    local count = self._given.room(wake)
     if count > 0 and self._link.connected and #self._queues > 0 then
       read(self, count)
     else
-      pause(self)
+      scheduler.await(function(woken)
+        self._wake = woken
+      end)
+      self._wake = nil
     end
   end
-end
-
---- Begins to read.
----@param options operations.RedisReaderOptions
----@return operations.RedisReader
-function redis_queue.read(options)
-  local self = setmetatable({ _options = options, _queues = {}, _operations = {} }, Reader)
-  self._link = links.start(options.address, { ready = function()
-    self:wake()
-  end })
-  self._working = task.detach(work, self)
-  return self
-end
-
---- Something has changed.
-function Reader:wake()
-  if self._wake then
-    self._wake()
-  end
-end
-
---- What to read.
----@param operations string[]
-function Reader:serve(operations)
-  self._queues, self._operations = {}, {}
-  for i, operation in ipairs(operations) do
-    local queue = self._options.keys:queue(operation)
-    self._queues[i], self._operations[queue] = queue, operation
-  end
-  self:join()
-  self:wake()
-end
-
-function Reader:close()
-  self._working:cancel()
-  self._link:close()
-end
-
----@class operations.RedisLeasesOptions
----@field link operations.RedisLink
----@field keys operations.RedisKeys
----@field consumer string  whose leases
----@field lease number  ms
----@field jobs table<string, operations.RedisJob>  what it has, by the requests' ids
----@field operations fun(): string[]  what it serves
----@field room fun(): integer  how many more it takes
----@field take fun(operation: string, entry: table, deliveries: integer)  one that was taken over
----@field taken fun()  so were those that there is room for
----@field lost fun(job: operations.RedisJob)  another has it
-
----@class operations.RedisLeases
----@field _given operations.RedisLeasesOptions
-local Leases = {}
-Leases.__index = Leases
-
----@param options operations.RedisLeasesOptions
----@return operations.RedisLeases
-function redis_queue.leases(options)
-  return setmetatable({ _given = options }, Leases)
 end
 
 -- Has the leases of what we work on begin anew.
@@ -178,7 +122,7 @@ local function claim(given, operation, from)
     for _, entry in ipairs(reply[2]) do
       given.take(operation, entry, entry[3])
     end
-    given.taken()
+    given.room() -- starts them
     if reply[1] ~= "0-0" then
       claim(given, operation, reply[1])
     end
@@ -186,37 +130,74 @@ local function claim(given, operation, from)
 end
 
 --- Renews our leases, takes over what others let lie.
-function Leases:look_after()
-  local given = self._given
-  renew(given)
-  for _, operation in ipairs(given.operations()) do
-    claim(given, operation, "0-0")
+function Queues:look_after()
+  renew(self._given)
+  for _, operation in ipairs(self._operations) do
+    claim(self._given, operation, "0-0")
   end
 end
 
---- Looks after them from now on, until it is closed.
-function Leases:keep()
+-- Looks after the leases from now on.
+local function keep(self)
   local given = self._given
   self._timer = scheduler.host().timer(given.lease / 3 * (0.8 + 0.4 * math.random()), function()
     if given.link.connected then
       self:look_after()
     end
-    self:keep()
+    keep(self)
   end)
+end
+
+local function begin(self)
+  local function wake()
+    if self._wake then
+      self._wake()
+    end
+  end
+  self._link = links.start(self._given.address, { ready = wake })
+  self._working = task.detach(work, self, wake)
+  keep(self)
+end
+
+--- What to read.
+---@param operations string[]
+function Queues:serve(operations)
+  self._operations, self._queues, self._by_queue = operations, {}, {}
+  for i, operation in ipairs(operations) do
+    local queue = self._given.keys:queue(operation)
+    self._queues[i], self._by_queue[queue] = queue, operation
+  end
+  if #operations > 0 and not self._link then
+    begin(self)
+  end
+  join(self)
+  if self._wake then
+    self._wake()
+  end
+end
+
+--- The connection is there again.
+function Queues:resume()
+  if self._link then
+    join(self)
+    self:look_after()
+  end
 end
 
 --- Lets others have a request at once.
 ---@param job operations.RedisJob
-function Leases:release(job)
+function Queues:release(job)
   local given = self._given
   given.jobs[job.id] = nil
   scripts.release:send(given.link, nothing, 1, { given.keys:queue(job.operation), given.consumer,
     given.lease + limits.redis_forget, job.entry, job.deliveries - (job.started and 0 or 1) })
 end
 
-function Leases:close()
-  if self._timer then
+function Queues:close()
+  if self._link then
     self._timer()
+    self._working:cancel()
+    self._link:close()
   end
 end
 

@@ -22,7 +22,7 @@ local redis_worker = {}
 ---@field started? boolean
 ---@field outcome? string  the event
 
-local ended, free, late, start_waiting, take
+local ended, late, room, take
 
 ---@class operations.RedisWorker
 local Worker = {}
@@ -34,10 +34,9 @@ Worker.__index = Worker
 ---@return operations.RedisWorker
 function redis_worker.new(options)
   local self = setmetatable({
-    _link = options.link, _address = options.address, _keys = options.keys, _presence = options.presence,
-    _receiver = options.receiver, _attempts = options.attempts,
-    _retention = options.retention, _vouches = options.vouches, _max_message = options.max_message,
-    _jobs = {}, _waiting = {}, _operations = {}, _ahead = 0,
+    _link = options.link, _keys = options.keys, _presence = options.presence, _receiver = options.receiver,
+    _attempts = options.attempts, _retention = options.retention, _vouches = options.vouches,
+    _max_message = options.max_message, _jobs = {}, _waiting = {}, _ahead = 0,
   }, Worker)
   self._outcomes = scripts.batch({
     link = options.link, script = scripts.finish, shared = { options.presence.id, options.retention },
@@ -47,12 +46,11 @@ function redis_worker.new(options)
     end,
     answered = function(...) ended(self, ...) end,
   })
-  self._leases = queues.leases({
-    link = options.link, keys = options.keys, consumer = options.presence.id, lease = options.lease, jobs = self._jobs,
-    operations = function() return self._operations end,
-    room = function() return free(self) end,
+  self._queues = queues.new({
+    address = options.address, link = options.link, keys = options.keys, consumer = options.presence.id,
+    lease = options.lease, jobs = self._jobs,
+    room = function(wake) return room(self, wake) end,
     take = function(...) take(self, ...) end,
-    taken = function() start_waiting(self) end,
     lost = function(job) late(self, job) end,
   })
   return self
@@ -95,7 +93,7 @@ end
 ---@return operations.Error? err
 function Worker:finish(job, name, payload)
   if name == "call.aborted" and #self._receiver.offers() == 0 then
-    self._leases:release(job)
+    self._queues:release(job)
     return true
   end
   local streams = payload.seq ~= nil
@@ -155,27 +153,26 @@ local function start(self, job)
   end
 end
 
-local function room(self, wake)
-  return self._receiver.room and self._receiver.room(wake) or 0
-end
-
-function start_waiting(self)
-  local waiting = self._waiting
-  while waiting[1] and room(self) > 0 do
+-- Starts what waits while the receiver has room; how many more there is room for then.
+function room(self, wake)
+  local waiting, left = self._waiting, self._receiver.room
+  if not left then
+    return 0
+  end
+  while waiting[1] and left() > 0 do
     local job = table.remove(waiting, 1)
     if self._jobs[job.id] == job then
       start(self, job)
     end
   end
+  return math.min(limits.redis_batch, left(wake) - #waiting)
 end
 
 local function bury(self, job)
   rename(self, job)
-  local message = ("no worker survived it, %d tried"):format(self._attempts)
-  local err = errors.new("POISON", message, { attempts = self._attempts })
-  err.retryable, err.mayHaveRun = false, true
-  local text = assert(json.encode({ type = "call.error", payload = call_event.failure(job.id, err),
-    from = self._presence.id }))
+  local text = assert(json.encode({ type = "call.error", from = self._presence.id, payload = { requestId = job.id,
+    code = "POISON", message = ("no worker survived it, %d tried"):format(self._attempts),
+    details = { attempts = self._attempts }, retryable = false, mayHaveRun = true } }))
   local keys = self._keys
   scripts.bury:send(self._link, nothing, 4, { keys:queue(job.operation), keys:record(job.id),
     keys:dead(job.operation), keys:dead_operations(), job.entry, self._presence.id, text, self._retention,
@@ -220,17 +217,13 @@ function take(self, operation, entry, deliveries)
   table.insert(self._waiting, job)
 end
 
-function free(self)
-  return math.min(limits.redis_batch, room(self) - #self._waiting)
-end
-
 -- What waits for room here, and is not offered any more, is for others.
 local function release_waiting(self, offered)
   for i = #self._waiting, 1, -1 do
     local job = self._waiting[i]
     if not offered[job.operation] then
       table.remove(self._waiting, i)
-      self._leases:release(job)
+      self._queues:release(job)
     end
   end
 end
@@ -244,27 +237,13 @@ function Worker:serve(offered)
       table.insert(operations, id)
     end
   end
-  self._operations = operations
   release_waiting(self, offered)
-  if #operations > 0 and not self._reader then
-    self._reader = queues.read({ address = self._address, link = self._link, keys = self._keys,
-      consumer = self._presence.id, room = function(wake)
-        start_waiting(self)
-        if room(self, wake) > 0 then
-          return free(self)
-        end
-        return 0
-      end, take = function(...) take(self, ...) end })
-    self._leases:keep()
-  end
-  if self._reader then
-    self._reader:serve(operations)
-  end
+  self._queues:serve(operations)
 end
 
 --- Renews our leases, takes over what others let lie.
 function Worker:look_after()
-  self._leases:look_after()
+  self._queues:look_after()
 end
 
 --- How far Redis' clock is before ours.
@@ -280,10 +259,7 @@ function Worker:resume()
       finish(self, job)
     end
   end
-  if self._reader then
-    self._reader:join()
-    self:look_after()
-  end
+  self._queues:resume()
 end
 
 --- Its request was taken back.
@@ -297,17 +273,13 @@ end
 
 --- Ends it. What is not done is left to others.
 function Worker:close()
-  self._closed = true
   self._outcomes:flush()
   for _, job in pairs(self._jobs) do
     if not job.outcome then
-      self._leases:release(job)
+      self._queues:release(job)
     end
   end
-  self._leases:close()
-  if self._reader then
-    self._reader:close()
-  end
+  self._queues:close()
 end
 
 return redis_worker
