@@ -10,7 +10,6 @@ local lazy = {
   ["lua/operations/mcp/client/init.lua"] = "each transport is loaded when first needed",
   ["lua/operations/mcp/client/config.lua"] = "what logs users in is loaded where somebody does",
   ["lua/operations/init.lua"] = "parts of the library are loaded when first named",
-  ["lua/operations/calls/websocket/handshake.lua"] = "the C module is optional",
   ["lua/operations/calls/transport.lua"] = "each transport is loaded when first named",
   ["lua/operations/cli/sources.lua"] = "what talks to MCP servers is loaded when one is named",
   ["lua/operations/cli/init.lua"] = "a command loads what it needs, so that --help starts fast",

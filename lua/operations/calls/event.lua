@@ -173,7 +173,7 @@ function call_event.id_of_request(event)
 end
 
 --- The error object that a `call.error` payload tells of.
----@param payload table  checked
+---@param payload { code: string, message: string, details?: any, retryable?: boolean, mayHaveRun?: boolean }
 ---@return operations.Error
 function call_event.error(payload)
   local err = errors.new(payload.code, payload.message, payload.details)

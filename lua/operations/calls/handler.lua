@@ -1,6 +1,7 @@
 --- Serves the requests that arrive at a call map from a registry, each in a task of its own. By two operations more, a
 --- peer tells what it offers, and the other side imports that.
 local argument = require("operations.base.argument")
+local call_event = require("operations.calls.event")
 local catalog = require("operations.registry.catalog")
 local errors = require("operations.base.error")
 local limits = require("operations.base.limits")
@@ -153,14 +154,11 @@ end
 
 -- Why a request is not even tried.
 local function refusal(self)
-  local err = self._draining
   if self.active >= self._max then
-    err = errors.new("BUSY", ("%d requests are being served, no more are accepted"):format(self.active))
+    return call_event.error({ code = "BUSY", retryable = true, mayHaveRun = false,
+      message = ("%d requests are being served, no more are accepted"):format(self.active) })
   end
-  if err then
-    err.retryable, err.mayHaveRun = true, false
-  end
-  return err
+  return self._draining
 end
 
 -- The registry that answers an id: its own, or the one of the services. None where the answer would be to ask the
@@ -287,7 +285,8 @@ end
 --- after `grace` is lost, as the caller sees it, when the call map is closed next.
 ---@param grace? number  ms, default: as long as it takes
 function CallHandler:drain(grace)
-  self._draining = errors.new("DRAINING", "this peer is about to leave")
+  self._draining = call_event.error({ code = "DRAINING", message = "this peer is about to leave", retryable = true,
+    mayHaveRun = false })
   if self.active == 0 then
     return
   end

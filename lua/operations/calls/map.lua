@@ -56,7 +56,8 @@ local function duplicate(id)
 end
 
 -- Sends the request; what it is pending as has ended already when that fails.
-local function send(self, payload, entry, options)
+local function send(self, entry, options)
+  local payload = entry.payload
   local id = payload.requestId
   if self._closed then
     return entry:fail(errors.new("TRANSPORT_LOST", "the call map is closed"))
@@ -116,9 +117,9 @@ function CallMap:call(id, input, options)
   if executor then
     return call_here(self, executor, id, input, options)
   end
-  local payload = call_request.payload(id, input, options, not here and limits.call_timeout or nil)
-  local entry = call_pending.call(self, payload)
-  send(self, payload, entry, options)
+  local entry = call_pending.call(self,
+    call_request.payload(id, input, options, not here and limits.call_timeout or nil))
+  send(self, entry, options)
   return entry:wait()
 end
 
@@ -134,7 +135,7 @@ function CallMap:subscribe(id, input, options)
   local payload = call_request.payload(id, input, options)
   payload.credit = math.min(options and options.window or limits.unconsumed_events, MOST)
   local entry = call_pending.subscription(self, payload, options)
-  send(self, payload, entry, options)
+  send(self, entry, options)
   if entry.err and not entry.ran then
     return nil, entry.err
   end
@@ -142,12 +143,13 @@ function CallMap:subscribe(id, input, options)
   return handle, nil, task_loops.OWNED, handle -- the fourth is what Lua 5.4's `for` closes
 end
 
-local function request(self, id)
+-- Has a request that arrived do something.
+local function tell(self, id, method, ...)
   local found = self._requests[id]
   if not found then
     return nil, errors.new("OPERATION_NOT_FOUND", ("no request %s is being served"):format(tostring(id)))
   end
-  return found
+  return found[method](found, ...)
 end
 
 --- Answers a request that arrived. Ends a call; a subscription goes on, and this waits while its window is full.
@@ -159,11 +161,7 @@ function CallMap:respond(request_id, envelope)
   if not core.is_response_envelope(envelope) then
     error(("bad argument #2 to 'respond' (response envelope expected, got %s)"):format(type(envelope)), 2)
   end
-  local found, err = request(self, request_id)
-  if not found then
-    return nil, err
-  end
-  return found:respond(envelope)
+  return tell(self, request_id, "respond", envelope)
 end
 
 --- Ends a request that arrived with an error.
@@ -174,11 +172,7 @@ end
 ---@return boolean? ok
 ---@return operations.Error? err
 function CallMap:emit_error(request_id, code, message, details)
-  local found, err = request(self, request_id)
-  if not found then
-    return nil, err
-  end
-  return found:fail(errors.new(code, message, details))
+  return tell(self, request_id, "fail", errors.new(code, message, details))
 end
 
 --- Ends a subscription that arrived.
@@ -186,11 +180,7 @@ end
 ---@return boolean? ok
 ---@return operations.Error? err
 function CallMap:complete(request_id)
-  local found, err = request(self, request_id)
-  if not found then
-    return nil, err
-  end
-  return found:complete()
+  return tell(self, request_id, "complete")
 end
 
 --- Aborts a request, made from here or from there; the other side is told. One that ended is left alone.

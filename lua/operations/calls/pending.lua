@@ -10,9 +10,8 @@ local task_wait = require("operations.task.wait")
 local call_pending = {}
 
 ---@class operations.Pending
----@field id string
+---@field payload table  of its call.requested: its id, its operation, how long it may take
 ---@field map operations.CallMap
----@field deadline? integer
 ---@field ended? boolean  its terminal event came, or it was given up
 ---@field err? operations.Error
 ---@field notify fun(self)  wakes who waits for what comes
@@ -23,9 +22,9 @@ Pending.__index = Pending
 local function finish(self, err)
   if not self.ended then
     self.ended, self.err = true, err
-    local pending = self.map._pending
-    if pending[self.id] == self then
-      pending[self.id] = nil
+    local pending, id = self.map._pending, self.payload.requestId
+    if pending[id] == self then
+      pending[id] = nil
     end
     self:notify()
   end
@@ -42,12 +41,13 @@ end
 function Pending:give_up(err)
   if not self.ended then
     finish(self, err)
-    self.map:_stop(self.id, tostring(err))
+    self.map:_stop(self.payload.requestId, tostring(err))
   end
 end
 
 local function timed_out(self)
-  return errors.new("TIMEOUT", ("%s: deadline passed"):format(self.operation), { deadline = self.deadline })
+  local payload = self.payload
+  return errors.new("TIMEOUT", ("%s: deadline passed"):format(payload.operationId), { deadline = payload.deadline })
 end
 
 -- It is its own `operations.Wait`.
@@ -60,8 +60,7 @@ Call.fail, Call.give_up = Pending.fail, Pending.give_up -- found at once
 ---@param payload table  of its call.requested
 function call_pending.call(map, payload)
   return setmetatable({
-    id = payload.requestId, map = map, deadline = payload.deadline, operation = payload.operationId,
-    done = false, n = 0, task = nil, failure = nil, -- of a wait
+    payload = payload, map = map, done = false, n = 0, task = nil, failure = nil, -- of a wait
     limit = nil, ended = nil, envelope = nil, err = nil, -- room for what comes
   }, Call)
 end
@@ -76,12 +75,12 @@ function Call:respond(payload)
   self.envelope = payload.output
   finish(self)
   if payload.seq then -- an event of a subscription: there may be more
-    self.map:_stop(self.id, "called once")
+    self.map:_stop(self.payload.requestId, "called once")
   end
 end
 
 function Call:complete()
-  finish(self, errors.new("EXECUTION_ERROR", self.operation .. " completed without a response"))
+  finish(self, errors.new("EXECUTION_ERROR", self.payload.operationId .. " completed without a response"))
 end
 
 --- Its deadline passed.
@@ -93,12 +92,13 @@ end
 ---@return operations.Error?
 function Call:wait()
   if not self.ended then
-    if self.deadline then
-      self.map._deadlines:watch(self, self.deadline)
+    local deadline = self.payload.deadline
+    if deadline then
+      self.map._deadlines:watch(self, deadline)
     end
     local failure = scheduler.wait(self)
     if failure ~= nil then
-      if errors.is_error(failure) and failure.code == "TIMEOUT" and self.deadline then
+      if errors.is_error(failure) and failure.code == "TIMEOUT" and deadline then
         failure = timed_out(self)
       end
       self:give_up(errors.from(failure))
@@ -151,7 +151,8 @@ local function expect_progress(self)
       return expect_progress(self)
     end
     self:give_up(errors.new("EXECUTION_ERROR", ("%s: nothing was consumed for %d ms while %d bytes of events from a "
-      .. "peer without credits held up the connection"):format(self.operation, self.consumer_timeout, self.kept)))
+      .. "peer without credits held up the connection"):format(
+      self.payload.operationId, self.consumer_timeout, self.kept)))
   end)
 end
 
@@ -161,7 +162,7 @@ local function keep(self, envelope)
   local transport, bytes = self.map._transport, call_event.weight(envelope)
   if not transport.hold and self.kept > 0 and self.kept + bytes > self.unconsumed_bytes then
     return self:give_up(errors.new("EXECUTION_ERROR", ("%s: more than %d bytes of events from a peer without credits "
-      .. "are unconsumed (unconsumed_bytes)"):format(self.operation, self.unconsumed_bytes)))
+      .. "are unconsumed (unconsumed_bytes)"):format(self.payload.operationId, self.unconsumed_bytes)))
   end
   self.kept, self.weights[self.last + 1] = self.kept + bytes, bytes
   if not self.held and self.kept > self.unconsumed_bytes then
@@ -212,8 +213,7 @@ function call_pending.subscription(map, payload, options)
     payload = payload, resubscribe = options and options.resubscribe,
     unconsumed_bytes = options and options.unconsumed_bytes or limits.unconsumed_bytes,
     consumer_timeout = options and options.consumer_timeout or limits.consumer_timeout,
-    id = payload.requestId, map = map, deadline = payload.deadline, operation = payload.operationId,
-    idle = payload.idleTimeout, window = payload.credit,
+    map = map, window = payload.credit,
     first = 1, last = 0, -- of the queue, which is the array part
     consumed = 0, -- since credit was last given
     seq = 0,
@@ -227,11 +227,11 @@ function Stream:respond(payload)
   if seq and seq <= self.seq then
     return self.map:_count("duplicate")
   elseif seq and seq > self.seq + 1 then
-    return self:give_up(errors.new("TRANSPORT_LOST", ("%s: event %d follows event %d"):format(self.operation, seq,
-      self.seq), { seq = seq, expected = self.seq + 1 }))
+    return self:give_up(errors.new("TRANSPORT_LOST", ("%s: event %d follows event %d"):format(
+      self.payload.operationId, seq, self.seq), { seq = seq, expected = self.seq + 1 }))
   elseif seq and self.last - self.first + 1 >= self.window then
     return self:give_up(errors.new("EXECUTION_ERROR",
-      ("%s: the other side sent more than the %d events it may"):format(self.operation, self.window)))
+      ("%s: the other side sent more than the %d events it may"):format(self.payload.operationId, self.window)))
   end
   self.ran = true
   if seq then
@@ -257,10 +257,10 @@ end
 function Stream:restart()
   local payload = self.payload
   release(self)
-  self.id, self.seq, self.consumed, self.announced = core.random_id(), 0, 0, false
-  payload.requestId = self.id
+  self.seq, self.consumed, self.announced = 0, 0, false
+  payload.requestId = core.random_id()
   payload.credit = math.max(1, self.window - (self.last - self.first + 1))
-  payload.ttl = call_event.ttl(self.deadline)
+  payload.ttl = call_event.ttl(payload.deadline)
   return payload
 end
 
@@ -279,35 +279,23 @@ local function take(self)
   if self.announced and not self.ended and self.consumed * 2 >= self.window then
     local n = self.consumed
     self.consumed = 0
-    self.map._transport:send("call.credit", { requestId = self.id, n = n })
+    self.map._transport:send("call.credit", { requestId = self.payload.requestId, n = n })
   end
   return envelope
 end
 
 local function await_event(self)
-  local limit = self.idle and core.now() + self.idle
-  local deadline = self.deadline
+  local idle, deadline = self.payload.idleTimeout, self.payload.deadline
+  local limit = idle and core.now() + idle
   local failure = await(self, limit and deadline and math.min(limit, deadline) or limit or deadline)
   if failure ~= nil then
     if errors.is_error(failure) and failure.code == "TIMEOUT" then
       local expired = deadline and core.now() >= deadline
-      failure = expired and timed_out(self) or self.idle and errors.new("TIMEOUT",
-        ("%s: no event for %d ms"):format(self.operation, self.idle), { idleTimeout = self.idle }) or failure
+      failure = expired and timed_out(self) or idle and errors.new("TIMEOUT",
+        ("%s: no event for %d ms"):format(self.payload.operationId, idle), { idleTimeout = idle }) or failure
     end
     self:give_up(errors.from(failure))
   end
-end
-
-local function next_event(self)
-  while self.first > self.last and not self.ended do
-    await_event(self)
-  end
-  if self.first <= self.last then
-    return take(self)
-  end
-  local err = self.err
-  self.err = nil -- told once
-  return nil, err
 end
 
 ---@class operations.RemoteSubscription : operations.Subscription
@@ -329,17 +317,25 @@ end
 ---@return operations.Envelope?  nil at the end
 ---@return operations.Error? err  nil when the operation just ended
 function Handle:next()
-  if self._stream.wake then
+  local stream = self._stream
+  if stream.wake then
     error("subscription:next() is already waiting", 2)
   end
-  local envelope, err = next_event(self._stream) -- no tail call: who waits holds the handle
-  return envelope, err
+  while stream.first > stream.last and not stream.ended do
+    await_event(stream) -- no tail call: who waits holds the handle
+  end
+  if stream.first <= stream.last then
+    return take(stream)
+  end
+  local err = stream.err
+  stream.err = nil -- told once
+  return nil, err
 end
 
 --- Aborts the subscription, wherever it runs. Closing twice does nothing.
 function Handle:close()
   local stream = self._stream
-  stream:give_up(errors.new("ABORTED", stream.operation .. " was closed"))
+  stream:give_up(errors.new("ABORTED", stream.payload.operationId .. " was closed"))
   if not stream.wake then
     stream.err = nil
   end
@@ -354,7 +350,7 @@ function Handle:__call(_, first)
   if first == task_loops.OWNED then
     task_loops.began(self)
   end
-  local envelope, err = next_event(self._stream)
+  local envelope, err = self:next()
   if err ~= nil then
     error(err, 0)
   end

@@ -104,9 +104,8 @@ local function lose(self, err, keeps)
   for id, found in pairs(self._pending) do
     found.interrupted = waits and found.resubscribe
     if not found.interrupted and not keeps(id) then
-      local lost = errors.new(err.code, err.message, err.details)
-      lost.retryable, lost.mayHaveRun = true, true
-      found:fail(lost)
+      found:fail(call_event.error({ code = err.code, message = err.message, details = err.details, retryable = true,
+        mayHaveRun = true }))
     end
   end
   if not next(self._pending) then
@@ -130,7 +129,7 @@ local function resubscribe(self)
   for _, found in ipairs(again) do
     found.interrupted = nil
     local payload = found:restart()
-    self._pending[found.id] = found
+    self._pending[payload.requestId] = found
     local ok, err = self._transport:send("call.requested", payload)
     if not ok then
       found:fail(err)

@@ -101,18 +101,7 @@ end
 ---@param options? operations.CallOptions
 ---@return table
 function call_request.context(options)
-  if not options then
-    return { requestId = random_id() }
-  end
-  return {
-    requestId = options.requestId or random_id(),
-    parentRequestId = options.parentRequestId,
-    identity = options.identity,
-    deadline = options.deadline,
-    timeout = options.timeout,
-    metadata = options.metadata,
-    traceparent = options.traceparent,
-  }
+  return members.merged({ requestId = random_id() }, options)
 end
 
 --- Raises when the arguments of a call are of the wrong type, at the place that made it.
@@ -169,10 +158,10 @@ end
 ---@param peer operations.Peer
 ---@return operations.Request
 function call_request.new(map, payload, peer)
-  local id, metadata = payload.requestId, payload.metadata
+  local metadata = payload.metadata
   local self = setmetatable({
-    id = id,
-    requestId = id,
+    id = payload.requestId,
+    requestId = payload.requestId,
     operationId = payload.operationId,
     input = payload.input,
     identity = peer.identity or peer.vouches and payload.identity or nil,
@@ -183,14 +172,12 @@ function call_request.new(map, payload, peer)
     seq = 0,
     map = map,
     plain = not (peer.announced or call_event.announces(payload)),
-    streams = nil, on_abort = nil, ended = nil, worker = nil, parentRequestId = nil, -- room for what comes
+    parentRequestId = payload.parentRequestId,
+    metadata = metadata,
+    traceparent = metadata and type(metadata.traceparent) == "string" and metadata.traceparent or nil,
+    streams = nil, on_abort = nil, ended = nil, worker = nil, -- room for what comes
   }, Request)
   peer.announced = not self.plain
-  self.parentRequestId = payload.parentRequestId
-  if metadata then
-    self.metadata = metadata
-    self.traceparent = type(metadata.traceparent) == "string" and metadata.traceparent or nil
-  end
   return self
 end
 

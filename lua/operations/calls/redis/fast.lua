@@ -83,9 +83,8 @@ end
 
 local function encode(self, name, payload)
   if not self._link.connected then
-    local err = errors.new("TRANSPORT_LOST", "not connected to Redis", { kind = "connect" })
-    err.retryable, err.mayHaveRun = true, false
-    return nil, err
+    return nil, call_event.error({ code = "TRANSPORT_LOST", message = "not connected to Redis", retryable = true,
+      mayHaveRun = false, details = { kind = "connect" } })
   end
   return call_event.encode({ type = name, payload = payload, from = self._presence.id }, self._max_message)
 end
@@ -184,9 +183,8 @@ function Fast:request(payload)
   if failure then
     return nil, failure
   elseif not node then
-    err = errors.new("UNAVAILABLE", ("nobody on this Redis serves '%s'"):format(operation))
-    err.retryable, err.mayHaveRun = true, false
-    return nil, err
+    return nil, call_event.error({ code = "UNAVAILABLE", retryable = true, mayHaveRun = false,
+      message = ("nobody on this Redis serves '%s'"):format(operation) })
   end
   assign(self, node, payload, text)
   return true

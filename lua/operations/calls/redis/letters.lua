@@ -1,6 +1,6 @@
 --- The dead letters of mode `reliable`, requests that no worker survived: what there is, and what is to become of it.
 local argument = require("operations.base.argument")
-local errors = require("operations.base.error")
+local call_event = require("operations.calls.event")
 local json = require("operations.base.json")
 local limits = require("operations.base.limits")
 local scripts = require("operations.calls.redis.scripts")
@@ -94,10 +94,8 @@ end
 
 -- Those for which there is no room stay what they are.
 local function full(self, operation)
-  local err = errors.new("BUSY", ("%d requests for '%s' are queued, no more are accepted"):format(self._max_queue,
-    operation), {})
-  err.retryable = true
-  return err
+  return call_event.error({ code = "BUSY", details = {}, retryable = true,
+    message = ("%d requests for '%s' are queued, no more are accepted"):format(self._max_queue, operation) })
 end
 
 -- Those from one id to another, as many as fit in one step: how many there were, why no more of them were, and the last

@@ -1,6 +1,7 @@
 --- Who shares this Redis: what each process serves, and how many of our requests it works on. Processes say what they
 --- offer on a common channel, and that they are still there; those that say nothing any more, or are no subscribers of
 --- their own channel, are gone.
+local call_event = require("operations.calls.event")
 local core = require("operations.core")
 local errors = require("operations.base.error")
 local json = require("operations.base.json")
@@ -350,9 +351,8 @@ function Presence:find(operation, deadline)
     node = self.nodes:pick(operation)
   end
   if not node and stop == deadline then
-    local late = errors.new("TIMEOUT", ("nobody who serves '%s' was found before the deadline"):format(operation))
-    late.mayHaveRun = false
-    return nil, late
+    return nil, call_event.error({ code = "TIMEOUT", mayHaveRun = false,
+      message = ("nobody who serves '%s' was found before the deadline"):format(operation) })
   end
   return node
 end

@@ -1,6 +1,7 @@
 --- How a WebSocket connection begins (RFC 6455, section 4), on both sides: what is collected, for how long, and the
 --- texts of the handshake.
 local base64 = require("operations.base.base64")
+local codec = require("operations.websocket")
 local core = require("operations.core")
 local errors = require("operations.base.error")
 local limits = require("operations.base.limits")
@@ -64,8 +65,7 @@ local GUID = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 
 -- What proves that the other side read the key.
 local function proof(key)
-  -- Not above: the C module is optional.
-  return base64.encode(require("operations.websocket").sha1(key .. GUID))
+  return base64.encode(codec.sha1(key .. GUID))
 end
 
 local function failure(kind, message)

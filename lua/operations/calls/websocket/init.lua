@@ -1,9 +1,9 @@
 --- The spoke's side of WebSocket (RFC 6455): connects to a hub, again when it is lost. Calls go in both directions.
 local argument = require("operations.base.argument")
 local base64 = require("operations.base.base64")
+local call_event = require("operations.calls.event")
 local connection = require("operations.calls.websocket.connection")
 local core = require("operations.core")
-local errors = require("operations.base.error")
 local handshake = require("operations.calls.websocket.handshake")
 local limits = require("operations.base.limits")
 local streams = require("operations.net.stream")
@@ -142,10 +142,9 @@ function Spoke:send(name, payload)
   if self._connection then
     return self._connection:send(name, payload)
   end
-  local err = errors.new("TRANSPORT_LOST", self._gave_up and tostring(self._gave_up) or "not connected",
-    { kind = "connect" })
-  err.retryable, err.mayHaveRun = self._reconnect ~= nil and not self._gave_up, false
-  return nil, err
+  return nil, call_event.error({ code = "TRANSPORT_LOST", details = { kind = "connect" }, mayHaveRun = false,
+    message = self._gave_up and tostring(self._gave_up) or "not connected",
+    retryable = self._reconnect ~= nil and not self._gave_up })
 end
 
 function Spoke:hold(holder)
