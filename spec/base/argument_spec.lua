@@ -44,6 +44,16 @@ describe("a checked argument", function()
     end
   end)
 
+  it("is the object of a method", function()
+    local Person = {}
+    argument.self(setmetatable({}, Person), Person, "person", "meet")
+    for _, value in ipairs({ {}, "text" }) do
+      assert.has_error(function()
+        argument.self(value, Person, "person", "meet")
+      end, ("calling 'meet' on bad self (person expected, got %s)"):format(type(value)))
+    end
+  end)
+
   it("may be told by what it can do", function()
     argument.object({ greet = print }, "greet", "person", 1, "meet")
     argument.object("text", "upper", "string", 1, "meet")

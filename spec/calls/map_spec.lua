@@ -492,6 +492,17 @@ describe("a call map", function()
       end
     end
     assert.equal("UNAVAILABLE", select(2, map:call("a.b", nil, { requestId = ("\195\164"):rep(256) })).code)
+    assert.has_error(function()
+      map:abort("r1", 1)
+    end, "bad argument #2 to 'abort' (string expected, got number)")
+    assert.has_error(function()
+      map:emit_error("r1", nil, "no")
+    end, "bad argument #2 to 'emit_error' (string expected, got nil)")
+    for _, name in ipairs({ "call", "subscribe", "abort" }) do -- a dot for the colon
+      assert.has_error(function()
+        map[name]("a.b")
+      end, ("calling '%s' on bad self (call map expected, got string)"):format(name))
+    end
   end)
 
   it("aborts what it serves when the peer is lost", function()

@@ -78,6 +78,15 @@ describe("task", function()
       end, "bad argument #1 to 'run' %(function expected, got string%)")
     end)
 
+    it("refuses methods of what is no task", function()
+      local one = task.spawn(function() end)
+      for _, name in ipairs({ "wait", "cancel" }) do
+        assert.error_matches(function()
+          one[name]({})
+        end, ("calling '%s' on bad self %%(task expected, got table%%)"):format(name))
+      end
+    end)
+
     it("fails where a value is yielded that nobody would take", function()
       local ok, err = pcall(task.run, function()
         coroutine.yield("lost")

@@ -15,6 +15,17 @@ function argument.expect(value, kind, position, name)
   end
 end
 
+--- Raises "calling 'name' on bad self (...)" when what a method was called on is no object of its class.
+---@param value any
+---@param class table  the metatable of its objects
+---@param kind string  in words: "call map"
+---@param name string  of the method
+function argument.self(value, class, kind, name)
+  if getmetatable(value) ~= class then
+    error(("calling '%s' on bad self (%s expected, got %s)"):format(name, kind, type(value)), 3)
+  end
+end
+
 --- As `expect`, but nil will do.
 ---@param value any
 ---@param kind string

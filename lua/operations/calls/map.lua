@@ -109,6 +109,7 @@ end
 ---  BUSY, ...; `err.mayHaveRun` is false when the handler surely was not started, `err.retryable` when trying again
 ---  makes sense
 function CallMap:call(id, input, options)
+  argument.self(self, CallMap, "call map", "call")
   if options ~= nil or type(id) ~= "string" then
     call_request.check(id, options, "call")
   end
@@ -131,6 +132,7 @@ end
 ---@return operations.RemoteSubscription? subscription  `next`, `close`, and callable in a `for`, as local ones are
 ---@return operations.Error? err
 function CallMap:subscribe(id, input, options)
+  argument.self(self, CallMap, "call map", "subscribe")
   call_request.check(id, options, "subscribe")
   local payload = call_request.payload(id, input, options)
   payload.credit = math.min(options and options.window or limits.unconsumed_events, MOST)
@@ -172,6 +174,8 @@ end
 ---@return boolean? ok
 ---@return operations.Error? err
 function CallMap:emit_error(request_id, code, message, details)
+  argument.expect(code, "string", 2, "emit_error")
+  argument.expect(message, "string", 3, "emit_error")
   return tell(self, request_id, "fail", errors.new(code, message, details))
 end
 
@@ -187,6 +191,8 @@ end
 ---@param request_id string
 ---@param reason? string
 function CallMap:abort(request_id, reason)
+  argument.self(self, CallMap, "call map", "abort")
+  argument.optional(reason, "string", 2, "abort")
   local err = errors.new("ABORTED", reason or "aborted")
   local entry, found = self._pending[request_id], self._requests[request_id]
   if entry then

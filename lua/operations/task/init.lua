@@ -184,6 +184,7 @@ end
 --- Waits until the task and its children have ended.
 ---@return any ...  what its function returned, or nil and an error object when it raised
 function Task:wait()
+  argument.self(self, Task, "task", "wait")
   if not self._ended and task_tree.encloses(self, task.current()) then
     error("a task cannot wait for itself or for the task that spawned it", 2)
   end
@@ -215,6 +216,7 @@ end
 --- every further wait does. Has no effect on a task that has ended.
 ---@param reason? string|operations.Error
 function Task:cancel(reason)
+  argument.self(self, Task, "task", "cancel")
   if self._ended or self._aborted then
     return
   end
