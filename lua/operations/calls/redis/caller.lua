@@ -36,21 +36,16 @@ local function nothing() end
 -- Whom outcomes are said to come from.
 local somebody = {}
 
----@param options { link: operations.RedisLink, keys: operations.RedisKeys, presence: operations.RedisPresence,
----  receiver: operations.Receiver, max_queue: integer, retention: integer, max_message: integer }
+---@param shared operations.RedisShared
 ---@return operations.RedisCaller
-function redis_caller.new(options)
-  local self = setmetatable({
-    _link = options.link, _keys = options.keys, _presence = options.presence, _receiver = options.receiver,
-    _max_queue = options.max_queue, _max_message = options.max_message,
-    _calls = {}, _forgotten = {}, _ended = {},
-  }, Caller)
+function redis_caller.new(shared)
+  local self = setmetatable({ _shared = shared, _calls = {}, _forgotten = {}, _ended = {} }, Caller)
   self._submissions = scripts.batch({
-    link = options.link, script = scripts.submit, shared = { options.presence.id, options.max_queue },
+    link = shared.link, script = scripts.submit, shared = { shared.presence.id, shared.max_queue },
     add = function(words, n, call)
       local payload = call.payload
       words[n + 1], words[n + 2] = payload.requestId, call.text
-      words[n + 3] = math.floor(math.min((payload.ttl or 0) + options.retention, limits.redis_ages))
+      words[n + 3] = math.floor(math.min((payload.ttl or 0) + shared.retention, limits.redis_ages))
       words[n + 4] = call.again and "1" or "0"
       return n + 4
     end,
@@ -71,7 +66,7 @@ end
 -- Its record is of no use any more.
 local function forget_record(self, id)
   local ended = self._ended
-  ended[#ended + 1] = self._keys:record(id)
+  ended[#ended + 1] = self._shared.keys:record(id)
   if #ended == 1 then
     self._stop_ending = scheduler.host().timer(limits.redis_tidy, function()
       self:tidy()
@@ -88,7 +83,7 @@ function Caller:tidy()
   if #ended > 0 then
     self._ended = {}
     self._stop_ending()
-    self._link:post(nothing, "UNLINK", compat.unpack(ended))
+    self._shared.link:post(nothing, "UNLINK", compat.unpack(ended))
   end
 end
 
@@ -111,8 +106,8 @@ function Caller:take(name, payload, event)
     return false
   end
   drop(self, id)
-  if self._receiver.event(event, somebody) == false then
-    self._receiver.deliver("call.error", { requestId = id, code = "EXECUTION_ERROR",
+  if self._shared.receiver.event(event, somebody) == false then
+    self._shared.receiver.deliver("call.error", { requestId = id, code = "EXECUTION_ERROR",
       message = UNKNOWN, mayHaveRun = true }, somebody)
   end
   return true
@@ -122,7 +117,7 @@ local again = { BUSY = true, UNAVAILABLE = true } -- makes sense
 
 local function fail(self, id, code, message, may_have_run)
   self._calls[id] = nil
-  self._receiver.deliver("call.error", { requestId = id, code = code, message = message,
+  self._shared.receiver.deliver("call.error", { requestId = id, code = code, message = message,
     retryable = again[code] or false, mayHaveRun = may_have_run }, somebody)
 end
 
@@ -133,7 +128,7 @@ local function unknown(self, call)
   local id = call.payload.requestId
   call.sent = false
   if core.now() < call.begun + limits.discovery then
-    self._presence:ask()
+    self._shared.presence:ask()
     call.timer = scheduler.host().timer(limits.discovery / 10, function() -- stops when nobody holds it
       if self._calls[id] == call then
         post(self, call)
@@ -146,8 +141,8 @@ end
 
 local function take_back(self, call)
   local payload = call.payload
-  scripts.abort:send(self._link, nothing, 2, { self._keys:queue(payload.operationId),
-    self._keys:record(payload.requestId), call.given_up, self._presence:channel("") })
+  scripts.abort:send(self._shared.link, nothing, 2, { self._shared.keys:queue(payload.operationId),
+    self._shared.keys:record(payload.requestId), call.given_up, self._shared.presence:channel("") })
 end
 
 local function is_lost(err)
@@ -168,7 +163,7 @@ local function understood(self, call, reply)
     unknown(self, call)
   elseif reply == 0 then
     fail(self, call.payload.requestId, "BUSY", ("%d requests for '%s' are queued, no more are accepted"):format(
-      self._max_queue, call.payload.operationId), call.again)
+      self._shared.max_queue, call.payload.operationId), call.again)
   elseif type(reply) == "string" then
     local event, id = json.decode(reply), call.payload.requestId
     local payload = type(event) == "table" and event.payload
@@ -195,9 +190,9 @@ function answered(self, call, reply, err)
 end
 
 function post(self, call)
-  local payload, keys = call.payload, self._keys
+  local payload, keys = call.payload, self._shared.keys
   payload.ttl = call_event.ttl(payload.deadline)
-  local text, err = call_event.encode(payload, self._max_message)
+  local text, err = call_event.encode(payload, self._shared.max_message)
   if not text then
     return nil, err
   end
@@ -217,10 +212,10 @@ function Caller:submit(payload, named)
     text = nil, accepted = nil, shared = nil, timer = nil, given_up = nil } -- room for what comes
   self._calls[id] = call
   local ok, err
-  if self._link.connected then
+  if self._shared.link.connected then
     ok, err = post(self, call)
   else
-    ok, err = call_event.encode(payload, self._max_message)
+    ok, err = call_event.encode(payload, self._shared.max_message)
   end
   if not ok then
     self._calls[id] = nil
@@ -244,7 +239,7 @@ end
 -- What became of a call that nothing was heard of for long?
 local function check(self, call)
   call.asked = core.now()
-  self._link:post(function(reply, err)
+  self._shared.link:post(function(reply, err)
     if self._calls[call.payload.requestId] ~= call or err then
       return
     elseif not reply then
@@ -252,7 +247,7 @@ local function check(self, call)
     elseif reply:byte() == 0x7b then -- {
       understood(self, call, reply)
     end
-  end, "GET", self._keys:record(call.payload.requestId))
+  end, "GET", self._shared.keys:record(call.payload.requestId))
 end
 
 --- Looks after calls that nothing was heard of for long, and those whose answer goes to another caller.
@@ -271,8 +266,8 @@ function Caller:abort(payload)
   local id = payload.requestId
   local call = self._calls[id]
   self._calls[id] = nil
-  call.given_up = assert(json.encode({ type = "call.aborted", payload = payload, from = self._presence.id }))
-  if not self._link.connected and call.sent then
+  call.given_up = assert(self._shared.presence:encode("call.aborted", payload))
+  if not self._shared.link.connected and call.sent then
     table.insert(self._forgotten, call)
   elseif call.accepted then
     take_back(self, call)

@@ -20,14 +20,10 @@ local redis_fast = {
 local Fast = {}
 Fast.__index = Fast
 
----@param options { link: operations.RedisLink, presence: operations.RedisPresence, receiver: operations.Receiver,
----  vouches?: boolean, max_message: integer }
+---@param shared operations.RedisShared
 ---@return operations.RedisFast
-function redis_fast.new(options)
-  local self = setmetatable({
-    _link = options.link, _presence = options.presence, _receiver = options.receiver, _vouches = options.vouches,
-    _max_message = options.max_message, _gathered = {},
-  }, Fast)
+function redis_fast.new(shared)
+  local self = setmetatable({ _shared = shared, _gathered = {} }, Fast)
   function self._published(receivers, _, message)
     if receivers == 0 then
       self:_reassign(message)
@@ -46,7 +42,7 @@ end
 local function peer_of(self, node)
   local peer = node.peer
   if not peer then
-    peer = { node = node, vouches = self._vouches, announced = true } -- it speaks what only nodes of ours do
+    peer = { node = node, vouches = self._shared.vouches, announced = true } -- it speaks what only nodes of ours do
     node.peer = peer
   end
   return peer
@@ -56,7 +52,7 @@ end
 local function take_request(self, event, node, id)
   local before = node.serving[id]
   node.serving[id] = true
-  if self._receiver.event(event, peer_of(self, node)) == false then
+  if self._shared.receiver.event(event, peer_of(self, node)) == false then
     node.serving[id] = before
   end
 end
@@ -65,7 +61,7 @@ end
 ---@param event table
 ---@param payload table
 function Fast:take(event, payload)
-  local nodes = self._presence.nodes
+  local nodes = self._shared.presence.nodes
   local node, id = nodes:hear(event.from), payload.requestId
   if type(id) == "string" then
     if event.type == "call.requested" then
@@ -73,20 +69,20 @@ function Fast:take(event, payload)
     elseif event.type == "call.aborted" and node.serving[id] then
       node.serving[id] = nil
     elseif nodes:of(id) ~= node and event.type ~= "call.credit" then
-      return self._receiver.event(false, {}) -- an answer from somebody who was not asked
+      return self._shared.receiver.event(false, {}) -- an answer from somebody who was not asked
     elseif is_end(event.type, payload, nodes:streams(id)) then
       nodes:release(id)
     end
   end
-  self._receiver.event(event, peer_of(self, node))
+  self._shared.receiver.event(event, peer_of(self, node))
 end
 
-local function encode(self, name, payload)
-  if not self._link.connected then
+local function encode(shared, name, payload)
+  if not shared.link.connected then
     return nil, call_event.error({ code = "TRANSPORT_LOST", message = "not connected to Redis", retryable = true,
       mayHaveRun = false, details = { kind = "connect" } })
   end
-  return call_event.encode({ type = name, payload = payload, from = self._presence.id }, self._max_message)
+  return shared.presence:encode(name, payload, shared.max_message)
 end
 
 -- Of the operation whose spec somebody asks for, one that serves it is asked.
@@ -105,8 +101,9 @@ local function publish(self, message)
   if message[2] then
     text = "[" .. table.concat(message, ",") .. "]"
   end
-  self._link:publish(self._presence:channel(message.node.id), text, message.requests and self._published or nothing,
-    message)
+  local shared = self._shared
+  shared.link:publish(shared.presence:channel(message.node.id), text,
+    message.requests and self._published or nothing, message)
 end
 
 --- Sends what was gathered.
@@ -145,24 +142,24 @@ local function gather(self, node, text, request)
 end
 
 local function assign(self, node, payload, text)
-  self._presence.nodes:assign(payload.requestId, node, payload.credit ~= nil)
+  self._shared.presence.nodes:assign(payload.requestId, node, payload.credit ~= nil)
   gather(self, node, text, payload)
 end
 
 -- Nobody heard of these requests: somebody else may.
 function Fast:_reassign(message)
-  local nodes, node = self._presence.nodes, message.node
+  local nodes, node = self._shared.presence.nodes, message.node
   for _, payload in ipairs(message.requests) do
     local id, operation = payload.requestId, operation_of(payload)
     if nodes:of(id) == node then
       nodes:release(id)
       node.offers, node.version = {}, -1
       payload.ttl = call_event.ttl(payload.deadline)
-      local other, text = nodes:pick(operation), encode(self, "call.requested", payload)
+      local other, text = nodes:pick(operation), encode(self._shared, "call.requested", payload)
       if other and text then
         assign(self, other, payload, text)
       else
-        self._receiver.deliver("call.error", { requestId = id, code = "UNAVAILABLE", retryable = true,
+        self._shared.receiver.deliver("call.error", { requestId = id, code = "UNAVAILABLE", retryable = true,
           mayHaveRun = false, message = ("nobody on this Redis serves '%s' any more"):format(operation) }, {})
       end
     end
@@ -175,11 +172,11 @@ end
 ---@return operations.Error? err
 function Fast:request(payload)
   local operation = operation_of(payload)
-  local text, err = encode(self, "call.requested", payload)
+  local text, err = encode(self._shared, "call.requested", payload)
   if not text then
     return nil, err
   end
-  local node, failure = self._presence:find(operation, payload.deadline)
+  local node, failure = self._shared.presence:find(operation, payload.deadline)
   if failure then
     return nil, failure
   elseif not node then
@@ -198,11 +195,11 @@ end
 ---@return operations.Error? err
 function Fast:send(name, payload, peer)
   local id = payload.requestId
-  local node = peer and peer.node or self._presence.nodes:of(id)
+  local node = peer and peer.node or self._shared.presence.nodes:of(id)
   if not node then
     return nil, errors.new("TRANSPORT_LOST", "the other side is gone", { kind = "gone" })
   end
-  local text, err = encode(self, name, payload)
+  local text, err = encode(self._shared, name, payload)
   if not text then
     return nil, err
   end
@@ -210,7 +207,7 @@ function Fast:send(name, payload, peer)
   if peer and is_end(name, payload) then
     node.serving[id] = nil
   elseif not peer and name == "call.aborted" then
-    self._presence.nodes:release(id)
+    self._shared.presence.nodes:release(id)
   end
   return true
 end

@@ -30,6 +30,20 @@ local redis = {}
 ---@field max_queue? integer  `reliable`: requests for one operation, further ones are refused; default 10,000
 ---@field retention? number  ms, `reliable`: how long an outcome is kept that nobody has taken, default 10 minutes
 
+-- What the parts of a transport have in common.
+---@class operations.RedisShared
+---@field link operations.RedisLink  for all but reading
+---@field address operations.RedisAddress
+---@field keys operations.RedisKeys
+---@field presence operations.RedisPresence
+---@field receiver operations.Receiver  once there is one
+---@field vouches? boolean
+---@field lease number  ms
+---@field attempts integer
+---@field max_queue integer
+---@field retention number  ms
+---@field max_message integer
+
 ---@class operations.Redis : operations.Transport
 ---@field id string  this process, as others see it
 local Redis = {}
@@ -81,7 +95,7 @@ local function on_event(self, event)
 end
 
 local function on_message(self, from, bytes)
-  local message = #bytes <= self._max_message + fasts.slack and json.decode(bytes)
+  local message = #bytes <= self._shared.max_message + fasts.slack and json.decode(bytes)
   if type(message) ~= "table" then
     return refuse(self)
   elseif from == self._presence.common then
@@ -126,17 +140,10 @@ local function look_after(self)
 end
 
 function Redis:open(receiver)
-  self._receiver = receiver
-  local options, on_change, on_leave = self._options, nil, nil
-  local shared = {
-    link = self._commands, address = self._address, keys = scripts.keys(self._prefix), presence = self._presence,
-    receiver = receiver, vouches = options.vouches,
-    lease = options.lease or limits.redis_lease, attempts = options.attempts or limits.redis_attempts,
-    max_queue = options.max_queue or limits.redis_queue, retention = options.retention or limits.redis_retention,
-    max_message = self._max_message,
-  }
+  local shared, on_change, on_leave = self._shared, nil, nil
+  self._receiver, shared.receiver = receiver, receiver
   self._fast = fasts.new(shared)
-  if options.mode == "reliable" then
+  if self._mode == "reliable" then
     self._caller, self._worker = callers.new(shared), workers.new(shared)
     read_clock(self)
     look_after(self)
@@ -187,7 +194,7 @@ end
 ---@return operations.DeadLetter[]?
 ---@return operations.Error? err
 function Redis:dead_letters(operation, options)
-  return self._letters:list(operation, options)
+  return letters.list(self._shared, operation, options)
 end
 
 --- Queues the dead letters of an operation again, or one of them, with as many attempts and as much time as at first.
@@ -196,7 +203,7 @@ end
 ---@return integer? count  how many there were
 ---@return operations.Error? err  BUSY: the queue has no room for all; details.revived, how many are queued again
 function Redis:revive_dead_letters(what)
-  return self._letters:revive(what)
+  return letters.revive(self._shared, what)
 end
 
 --- Forgets the dead letters of an operation, or one of them.
@@ -204,7 +211,7 @@ end
 ---@return integer? count  how many there were
 ---@return operations.Error? err
 function Redis:drop_dead_letters(what)
-  return self._letters:drop(what)
+  return letters.drop(self._shared, what)
 end
 
 --- Says that this process leaves, and ends its connections.
@@ -255,12 +262,17 @@ function redis.connect(url, options)
   end
   local address = address_of(url, options)
   local prefix = options.prefix or "ops"
-  address.key = scripts.keys(prefix):any()
-  local presence = presences.new(prefix)
+  local keys, presence = scripts.keys(prefix), presences.new(prefix)
+  address.key = keys:any()
+  local shared = {
+    address = address, keys = keys, presence = presence, vouches = options.vouches,
+    lease = options.lease or limits.redis_lease, attempts = options.attempts or limits.redis_attempts,
+    max_queue = options.max_queue or limits.redis_queue, retention = options.retention or limits.redis_retention,
+    max_message = options.max_message or limits.body,
+  }
   local self = setmetatable({
-    id = presence.id, reconnects = true, _presence = presence, _prefix = prefix, _options = options,
-    _max_message = options.max_message or limits.body,
-    _address = address, _receiver = { event = function() end },
+    id = presence.id, reconnects = true, _presence = presence, _shared = shared, _mode = options.mode,
+    _receiver = { event = function() end },
   }, Redis)
   local function ready()
     local both = self._commands and self._subscriber and self._commands.connected and self._subscriber.connected
@@ -279,8 +291,7 @@ function redis.connect(url, options)
   if not self._commands then
     return nil, err
   end
-  self._letters = letters.new(self._commands, scripts.keys(prefix), options.retention or limits.redis_retention,
-    options.max_queue or limits.redis_queue)
+  shared.link = self._commands
   self._subscriber, err = link.connect(address, {
     channels = { presence:channel(self.id), presence.common },
     ready = ready,

@@ -18,23 +18,6 @@ local LISTED = 100 -- unless said
 ---@field input any
 ---@field payload? table  the whole request, as it came
 
----@class operations.RedisLetters
----@field _link operations.RedisLink
----@field _keys operations.RedisKeys
----@field _retention number
----@field _max_queue integer
-local Letters = {}
-Letters.__index = Letters
-
----@param link operations.RedisLink
----@param keys operations.RedisKeys
----@param retention number  ms
----@param max_queue integer
----@return operations.RedisLetters
-function redis_letters.new(link, keys, retention, max_queue)
-  return setmetatable({ _link = link, _keys = keys, _retention = retention, _max_queue = max_queue }, Letters)
-end
-
 local function letter_of(operation, entry)
   local fields = {}
   for i = 1, #entry[2], 2 do
@@ -47,11 +30,12 @@ local function letter_of(operation, entry)
 end
 
 --- Those of an operation, or of all of them; the oldest come first.
+---@param shared operations.RedisShared
 ---@param operation? string
 ---@param options? { limit?: integer }
 ---@return operations.DeadLetter[]?
 ---@return operations.Error? err
-function Letters:list(operation, options)
+function redis_letters.list(shared, operation, options)
   argument.optional(operation, "string", 1, "dead_letters")
   argument.optional(options, "table", 2, "dead_letters")
   argument.options(options or {}, { limit = "number" }, "dead_letters")
@@ -60,14 +44,14 @@ function Letters:list(operation, options)
   if operation then
     operations = { operation }
   else
-    operations, err = self._link:call("SMEMBERS", self._keys:dead_operations())
+    operations, err = shared.link:call("SMEMBERS", shared.keys:dead_operations())
     if not operations then
       return nil, err
     end
     table.sort(operations)
   end
   for _, id in ipairs(operations) do
-    local entries, problem = self._link:call("XRANGE", self._keys:dead(id), "-", "+", "COUNT", limit - #list)
+    local entries, problem = shared.link:call("XRANGE", shared.keys:dead(id), "-", "+", "COUNT", limit - #list)
     if not entries then
       return nil, problem
     end
@@ -82,42 +66,42 @@ function Letters:list(operation, options)
 end
 
 -- Sends a script that is told the operation; an answer of it.
-local function run(self, script, operation, keys, words)
-  local all = { self._keys:dead(operation), self._keys:dead_operations() }
+local function run(shared, script, operation, keys, words)
+  local all = { shared.keys:dead(operation), shared.keys:dead_operations() }
   for _, list in ipairs({ keys, { operation }, words }) do
     for _, word in ipairs(list) do
       all[#all + 1] = word
     end
   end
-  return script:call(self._link, 2 + #keys, all)
+  return script:call(shared.link, 2 + #keys, all)
 end
 
 -- Those for which there is no room stay what they are.
-local function full(self, operation)
+local function full(shared, operation)
   return call_event.error({ code = "BUSY", details = {}, retryable = true,
-    message = ("%d requests for '%s' are queued, no more are accepted"):format(self._max_queue, operation) })
+    message = ("%d requests for '%s' are queued, no more are accepted"):format(shared.max_queue, operation) })
 end
 
 -- Those from one id to another, as many as fit in one step: how many there were, why no more of them were, and the last
 -- one's id.
-local function revive_batch(self, operation, from, to)
-  local entries, err = self._link:call("XRANGE", self._keys:dead(operation), from, to, "COUNT", limits.redis_batch)
+local function revive_batch(shared, operation, from, to)
+  local entries, err = shared.link:call("XRANGE", shared.keys:dead(operation), from, to, "COUNT", limits.redis_batch)
   if not entries or #entries == 0 then
     return 0, err
   end
-  local keys, words = { self._keys:queue(operation) }, { self._max_queue }
+  local keys, words = { shared.keys:queue(operation) }, { shared.max_queue }
   for i, entry in ipairs(entries) do
     local letter = letter_of(operation, entry)
-    keys[i + 1] = self._keys:record(letter.requestId)
+    keys[i + 1] = shared.keys:record(letter.requestId)
     local ttl = letter.payload and tonumber(letter.payload.ttl) or 0
     words[2 * i] = entry[1]
-    words[2 * i + 1] = math.floor(math.min(ttl + self._retention, limits.redis_ages))
+    words[2 * i + 1] = math.floor(math.min(ttl + shared.retention, limits.redis_ages))
   end
-  local reply, problem = run(self, scripts.revive, operation, keys, words)
+  local reply, problem = run(shared, scripts.revive, operation, keys, words)
   if not reply then
     return 0, problem
   end
-  return reply[1], reply[2] == 1 and full(self, operation) or nil, entries[#entries][1]
+  return reply[1], reply[2] == 1 and full(shared, operation) or nil, entries[#entries][1]
 end
 
 -- The operation, and the letter's id where it is about one; misuse is told of two levels up.
@@ -131,26 +115,27 @@ local function subject(what, name)
 end
 
 -- The id of the newest; what dies again meanwhile is not revived for ever.
-local function newest_of(self, operation)
-  local entries, err = self._link:call("XREVRANGE", self._keys:dead(operation), "+", "-", "COUNT", 1)
+local function newest_of(shared, operation)
+  local entries, err = shared.link:call("XREVRANGE", shared.keys:dead(operation), "+", "-", "COUNT", 1)
   return entries and entries[1] and entries[1][1], err
 end
 
 --- Queues those of an operation again, or one: each has as many attempts and as much time as at first, and what comes
 --- of it is the outcome of its request. Those that the queue has no room for stay.
+---@param shared operations.RedisShared
 ---@param what string|operations.DeadLetter
 ---@return integer? count  how many there were
 ---@return operations.Error? err  BUSY: there is no room for all; details.revived, how many are queued again
-function Letters:revive(what)
+function redis_letters.revive(shared, what)
   local operation, id = subject(what, "revive_dead_letters")
   local newest, err = id, nil
   if not id then
-    newest, err = newest_of(self, operation)
+    newest, err = newest_of(shared, operation)
   end
   local total, from = 0, id or "-"
   while newest and not err do
     local count, last
-    count, err, last = revive_batch(self, operation, from, newest)
+    count, err, last = revive_batch(shared, operation, from, newest)
     total = total + (count or 0)
     if not last or last == newest then
       break
@@ -167,12 +152,13 @@ function Letters:revive(what)
 end
 
 --- Forgets those of an operation, or one.
+---@param shared operations.RedisShared
 ---@param what string|operations.DeadLetter
 ---@return integer? count  how many there were
 ---@return operations.Error? err
-function Letters:drop(what)
+function redis_letters.drop(shared, what)
   local operation, id = subject(what, "drop_dead_letters")
-  return run(self, scripts.drop, operation, {}, { id })
+  return run(shared, scripts.drop, operation, {}, { id })
 end
 
 return redis_letters

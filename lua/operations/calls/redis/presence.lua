@@ -168,6 +168,16 @@ function Presence:channel(id)
   return self._prefix .. id
 end
 
+--- An event that this process sends, as JSON.
+---@param name string
+---@param payload table
+---@param max_message? integer  bytes
+---@return string? text
+---@return operations.Error? err  VALIDATION_ERROR
+function Presence:encode(name, payload, max_message)
+  return call_event.encode({ type = name, payload = payload, from = self.id }, max_message or math.huge)
+end
+
 -- What everybody is to know. What we offer is said when it has changed, or somebody asks.
 local function say(self, fields)
   fields.node = self.id

@@ -11,17 +11,13 @@ local task = require("operations.task")
 local redis_queue = {}
 
 ---@class operations.RedisQueueOptions
----@field address operations.RedisAddress
----@field link operations.RedisLink  for all but reading
----@field keys operations.RedisKeys
----@field consumer string  who reads, and whose leases
----@field lease number  ms
 ---@field jobs table<string, operations.RedisJob>  what it has, by the requests' ids
 ---@field room fun(wake?: fun()): integer  how many more it takes; `wake` is called when there is room again
 ---@field take fun(operation: string, entry: table, deliveries: integer)  one that was read or taken over
 ---@field lost fun(job: operations.RedisJob)  another has it
 
 ---@class operations.RedisQueues
+---@field _shared operations.RedisShared
 ---@field _given operations.RedisQueueOptions
 ---@field _operations string[]
 ---@field _queues string[]  their keys
@@ -32,25 +28,26 @@ Queues.__index = Queues
 
 local function nothing() end
 
+---@param shared operations.RedisShared
 ---@param options operations.RedisQueueOptions
 ---@return operations.RedisQueues
-function redis_queue.new(options)
-  return setmetatable({ _given = options, _operations = {}, _queues = {}, _by_queue = {} }, Queues)
+function redis_queue.new(shared, options)
+  return setmetatable({ _shared = shared, _given = options, _operations = {}, _queues = {}, _by_queue = {} }, Queues)
 end
 
 -- Makes the queues, where they are not there.
 local function join(self)
-  local given = self._given
+  local shared = self._shared
   for _, queue in ipairs(self._queues) do
-    scripts.join:send(given.link, nothing, 1, { queue, given.consumer, limits.redis_forget })
+    scripts.join:send(shared.link, nothing, 1, { queue, shared.presence.id, limits.redis_forget })
   end
 end
 
 -- XREADGROUP counts by queue.
 local function command(self, count)
   local queues = self._queues
-  local words = { "XREADGROUP", "GROUP", "w", self._given.consumer, "COUNT", math.max(1, math.floor(count / #queues)),
-    "BLOCK", limits.presence, "STREAMS" }
+  local words = { "XREADGROUP", "GROUP", "w", self._shared.presence.id, "COUNT",
+    math.max(1, math.floor(count / #queues)), "BLOCK", limits.presence, "STREAMS" }
   local n = #words
   for i, queue in ipairs(queues) do
     words[n + i], words[n + #queues + i] = queue, ">"
@@ -89,15 +86,16 @@ local function work(self, wake)
 end
 
 -- Has the leases of what we work on begin anew.
-local function renew(given)
+local function renew(self)
+  local shared, given = self._shared, self._given
   local by_operation, by_entry, jobs = {}, {}, given.jobs
   for _, job in pairs(jobs) do
-    local list = by_operation[job.operation] or { given.keys:queue(job.operation), given.consumer }
+    local list = by_operation[job.operation] or { shared.keys:queue(job.operation), shared.presence.id }
     by_operation[job.operation], by_entry[job.entry] = list, job
     list[#list + 1] = job.entry
   end
   for _, words in pairs(by_operation) do
-    scripts.renew:send(given.link, function(lost)
+    scripts.renew:send(shared.link, function(lost)
       for _, entry in ipairs(lost or {}) do
         local job = by_entry[entry]
         if job.entry == entry and jobs[job.id] == job and not job.outcome then
@@ -110,12 +108,13 @@ local function renew(given)
 end
 
 -- Takes over what others let lie.
-local function claim(given, operation, from)
+local function claim(self, operation, from)
+  local shared, given = self._shared, self._given
   local count = given.room()
   if count <= 0 then
     return
   end
-  scripts.claim:send(given.link, function(reply)
+  scripts.claim:send(shared.link, function(reply)
     if not reply then
       return
     end
@@ -124,24 +123,24 @@ local function claim(given, operation, from)
     end
     given.room() -- starts them
     if reply[1] ~= "0-0" then
-      claim(given, operation, reply[1])
+      claim(self, operation, reply[1])
     end
-  end, 1, { given.keys:queue(operation), given.consumer, given.lease, from, count })
+  end, 1, { shared.keys:queue(operation), shared.presence.id, shared.lease, from, count })
 end
 
 --- Renews our leases, takes over what others let lie.
 function Queues:look_after()
-  renew(self._given)
+  renew(self)
   for _, operation in ipairs(self._operations) do
-    claim(self._given, operation, "0-0")
+    claim(self, operation, "0-0")
   end
 end
 
 -- Looks after the leases from now on.
 local function keep(self)
-  local given = self._given
-  self._timer = scheduler.host().timer(given.lease / 3 * (0.8 + 0.4 * math.random()), function()
-    if given.link.connected then
+  local shared = self._shared
+  self._timer = scheduler.host().timer(shared.lease / 3 * (0.8 + 0.4 * math.random()), function()
+    if shared.link.connected then
       self:look_after()
     end
     keep(self)
@@ -154,7 +153,7 @@ local function begin(self)
       self._wake()
     end
   end
-  self._link = links.start(self._given.address, { ready = wake })
+  self._link = links.start(self._shared.address, { ready = wake })
   self._working = task.detach(work, self, wake)
   keep(self)
 end
@@ -164,7 +163,7 @@ end
 function Queues:serve(operations)
   self._operations, self._queues, self._by_queue = operations, {}, {}
   for i, operation in ipairs(operations) do
-    local queue = self._given.keys:queue(operation)
+    local queue = self._shared.keys:queue(operation)
     self._queues[i], self._by_queue[queue] = queue, operation
   end
   if #operations > 0 and not self._link then
@@ -187,10 +186,10 @@ end
 --- Lets others have a request at once.
 ---@param job operations.RedisJob
 function Queues:release(job)
-  local given = self._given
-  given.jobs[job.id] = nil
-  scripts.release:send(given.link, nothing, 1, { given.keys:queue(job.operation), given.consumer,
-    given.lease + limits.redis_forget, job.entry, job.deliveries - (job.started and 0 or 1) })
+  local shared = self._shared
+  self._given.jobs[job.id] = nil
+  scripts.release:send(shared.link, nothing, 1, { shared.keys:queue(job.operation), shared.presence.id,
+    shared.lease + limits.redis_forget, job.entry, job.deliveries - (job.started and 0 or 1) })
 end
 
 function Queues:close()

@@ -28,27 +28,20 @@ local ended, late, room, take
 local Worker = {}
 Worker.__index = Worker
 
----@param options { link: operations.RedisLink, address: operations.RedisAddress, keys: operations.RedisKeys,
----  presence: operations.RedisPresence, receiver: operations.Receiver, lease: number, attempts: integer,
----  retention: integer, vouches?: boolean, max_message: integer }
+---@param shared operations.RedisShared
 ---@return operations.RedisWorker
-function redis_worker.new(options)
-  local self = setmetatable({
-    _link = options.link, _keys = options.keys, _presence = options.presence, _receiver = options.receiver,
-    _attempts = options.attempts, _retention = options.retention, _vouches = options.vouches,
-    _max_message = options.max_message, _jobs = {}, _waiting = {}, _ahead = 0,
-  }, Worker)
+function redis_worker.new(shared)
+  local self = setmetatable({ _shared = shared, _jobs = {}, _waiting = {}, _ahead = 0 }, Worker)
   self._outcomes = scripts.batch({
-    link = options.link, script = scripts.finish, shared = { options.presence.id, options.retention },
+    link = shared.link, script = scripts.finish, shared = { shared.presence.id, shared.retention },
     add = function(words, n, job)
-      words[n + 1], words[n + 2], words[n + 3] = job.entry, job.outcome, options.presence:channel(job.from)
+      words[n + 1], words[n + 2], words[n + 3] = job.entry, job.outcome, shared.presence:channel(job.from)
       return n + 3
     end,
     answered = function(...) ended(self, ...) end,
   })
-  self._queues = queues.new({
-    address = options.address, link = options.link, keys = options.keys, consumer = options.presence.id,
-    lease = options.lease, jobs = self._jobs,
+  self._queues = queues.new(shared, {
+    jobs = self._jobs,
     room = function(wake) return room(self, wake) end,
     take = function(...) take(self, ...) end,
     lost = function(job) late(self, job) end,
@@ -66,7 +59,8 @@ end
 local function nothing() end
 
 function late(self, job)
-  self._receiver.deliver("call.aborted", { requestId = job.id, reason = "its lease ran out: another has it" }, {})
+  self._shared.receiver.deliver("call.aborted",
+    { requestId = job.id, reason = "its lease ran out: another has it" }, {})
 end
 
 -- Redis says what became of an outcome. When the connection was lost before, it is written down once more.
@@ -82,7 +76,7 @@ function ended(self, job, reply, err)
 end
 
 local function finish(self, job)
-  self._outcomes:add(self._keys:queue(job.operation), self._keys:record(job.id), job)
+  self._outcomes:add(self._shared.keys:queue(job.operation), self._shared.keys:record(job.id), job)
 end
 
 --- Ends a job with an event of its request. One that is aborted because this process leaves is for others to run.
@@ -92,13 +86,13 @@ end
 ---@return boolean? ok
 ---@return operations.Error? err
 function Worker:finish(job, name, payload)
-  if name == "call.aborted" and #self._receiver.offers() == 0 then
+  if name == "call.aborted" and #self._shared.receiver.offers() == 0 then
     self._queues:release(job)
     return true
   end
   local streams = payload.seq ~= nil
   payload.seq = nil
-  local text, err = call_event.encode({ type = name, payload = payload, from = self._presence.id }, self._max_message)
+  local text, err = self._shared.presence:encode(name, payload, self._shared.max_message)
   if not text then
     return nil, err
   elseif job.outcome then
@@ -107,7 +101,7 @@ function Worker:finish(job, name, payload)
   job.outcome = text
   finish(self, job)
   if streams then
-    self._receiver.deliver("call.aborted", { requestId = job.id, reason = "called once" }, {})
+    self._shared.receiver.deliver("call.aborted", { requestId = job.id, reason = "called once" }, {})
   end
   return true
 end
@@ -130,7 +124,7 @@ local function rename(self, job)
 end
 
 local function start(self, job)
-  local payload = #job.text <= self._max_message and json.decode(job.text)
+  local payload = #job.text <= self._shared.max_message and json.decode(job.text)
   -- What callers of ours give is said twice, and was read.
   if (type(payload) ~= "table" or payload.requestId ~= job.id) and rename(self, job) then
     payload = nil
@@ -146,8 +140,8 @@ local function start(self, job)
   elseif job.revived then
     payload.deadline = nil
   end
-  local taken = self._receiver.event({ type = "call.requested", payload = payload }, { job = job,
-    attempt = job.attempt, vouches = self._vouches, announced = true })
+  local taken = self._shared.receiver.event({ type = "call.requested", payload = payload }, { job = job,
+    attempt = job.attempt, vouches = self._shared.vouches, announced = true })
   if taken == false then
     refuse(self, job, "VALIDATION_ERROR", "the request is not one of the call protocol")
   end
@@ -155,7 +149,7 @@ end
 
 -- Starts what waits while the receiver has room; how many more there is room for then.
 function room(self, wake)
-  local waiting, left = self._waiting, self._receiver.room
+  local waiting, left = self._waiting, self._shared.receiver.room
   if not left then
     return 0
   end
@@ -170,13 +164,14 @@ end
 
 local function bury(self, job)
   rename(self, job)
-  local text = assert(json.encode({ type = "call.error", from = self._presence.id, payload = { requestId = job.id,
-    code = "POISON", message = ("no worker survived it, %d tried"):format(self._attempts),
-    details = { attempts = self._attempts }, retryable = false, mayHaveRun = true } }))
-  local keys = self._keys
-  scripts.bury:send(self._link, nothing, 4, { keys:queue(job.operation), keys:record(job.id),
-    keys:dead(job.operation), keys:dead_operations(), job.entry, self._presence.id, text, self._retention,
-    self._presence:channel(job.from), limits.redis_dead, self._attempts, job.id, job.from, job.text, job.operation })
+  local shared = self._shared
+  local keys, presence, attempts = shared.keys, shared.presence, shared.attempts
+  local text = assert(presence:encode("call.error", { requestId = job.id, code = "POISON", retryable = false,
+    mayHaveRun = true, message = ("no worker survived it, %d tried"):format(attempts),
+    details = { attempts = attempts } }))
+  scripts.bury:send(shared.link, nothing, 4, { keys:queue(job.operation), keys:record(job.id),
+    keys:dead(job.operation), keys:dead_operations(), job.entry, presence.id, text, shared.retention,
+    presence:channel(job.from), limits.redis_dead, attempts, job.id, job.from, job.text, job.operation })
 end
 
 -- What the fields of an entry say.
@@ -210,7 +205,7 @@ function take(self, operation, entry, deliveries)
   if known then -- we are at it still: now it is for this entry
     known.entry = job.entry
     return known.outcome and finish(self, known)
-  elseif deliveries > self._attempts then
+  elseif deliveries > self._shared.attempts then
     return bury(self, job)
   end
   self._jobs[job.id] = job
