@@ -4,30 +4,25 @@ local compat = require("operations.base.compat")
 local errors = require("operations.base.error")
 local scheduler = require("operations.task.scheduler")
 local task = require("operations.task")
+local task_wait = require("operations.task.wait")
 
 local single_flight = {}
 
 ---@class operations.SingleFlight
----@field _flight? { wakes: table<table, fun()>, results: table? }
+---@field _flight? { wakes: (fun()|false)[], results: table? }
 local SingleFlight = {}
 SingleFlight.__index = SingleFlight
 
 local function fly(self, flight, work)
   local results = compat.pack(pcall(work))
   self._flight, flight.results = nil, results
-  for _, wake in pairs(flight.wakes) do
-    wake()
-  end
+  task_wait.wake(flight.wakes)
 end
 
 -- What interrupted the wait, if anything.
 local function wait(flight)
   return scheduler.try_await(function(wake)
-    local place = {}
-    flight.wakes[place] = wake
-    return function()
-      flight.wakes[place] = nil
-    end
+    return task_wait.add(flight.wakes, wake)
   end)
 end
 

@@ -8,6 +8,7 @@ local json = require("operations.base.json")
 local limits = require("operations.base.limits")
 local marked = require("operations.base.marked")
 local scheduler = require("operations.task.scheduler")
+local task_wait = require("operations.task.wait")
 
 local redis_presence = {}
 
@@ -258,9 +259,7 @@ function Presence:hear(news)
   elseif given then
     local seekers = self._seekers
     self._seekers = {}
-    for _, wake in ipairs(seekers) do
-      wake()
-    end
+    task_wait.wake(seekers)
   end
 end
 
@@ -329,17 +328,13 @@ end
 
 -- Waits until others say what they offer, for so many ms at most; nil, or what interrupted.
 local function await_offers(self, ms)
-  local mine
+  local leave
   local failure = scheduler.try_await(function(wake)
-    mine = wake
-    table.insert(self._seekers, wake)
+    leave = task_wait.add(self._seekers, wake)
     return scheduler.host().timer(ms, wake)
   end)
-  for i, wake in ipairs(self._seekers) do
-    if wake == mine then
-      table.remove(self._seekers, i)
-      break
-    end
+  if leave then
+    leave()
   end
   return failure
 end

@@ -128,13 +128,6 @@ local LINGER = 0.2
 local Connection = {}
 Connection.__index = Connection
 
-local function wait(semaphore)
-  local ok, err
-  repeat
-    ok, err = semaphore:wait(LONGEST / 1000)
-  until ok or err ~= "timeout"
-end
-
 local function tell(self, ...)
   if not self._cancelled and not self._ended then
     self._on_event(...)
@@ -152,7 +145,7 @@ local function read(self)
   repeat
     while self._unread and not self._cancelled do
       self._reader_waits = true
-      wait(self._wanted)
+      request.sleep_on(self._wanted)
       self._reader_waits = false
     end
     bytes, err = self._socket:receiveany(PIECE)
@@ -177,7 +170,7 @@ local function write(self)
         return
       end
       self._writer_waits = true
-      wait(self._given)
+      request.sleep_on(self._given)
       self._writer_waits = false
     end
     local pieces, length = self._out, self._unsent
@@ -284,7 +277,7 @@ function request.take_over(options, on_event, fn)
     self:cancel()
   end
   while not self._cancelled do
-    wait(self._over)
+    request.sleep_on(self._over)
   end
   if self._socket then
     ngx.thread.kill(self._reader)
