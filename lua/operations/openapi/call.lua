@@ -1,36 +1,42 @@
 --- Carries out calls: the only part of the adapter that talks to an HTTP client.
 local credential = require("operations.openapi.credential")
+local members = require("operations.base.members")
 local request = require("operations.openapi.request")
 local response = require("operations.openapi.response")
+local senders = require("operations.net.http.sender")
 local url = require("operations.base.url")
 
 local call = {}
 
---- Makes the message of a call and its credentials, those of configured headers among them.
----@param plan operations.openapi.Plan
----@param input table
----@param context any
----@param address? string  instead of the URL that plan and input make
----@return operations.openapi.Request? message
----@return operations.openapi.Credential[]|operations.Error credentials  the error when there is no message
-local function new_message(plan, input, context, address)
-  local credentials, err = credential.make(plan.security, context)
-  if not credentials then
-    return nil, err
+local none = {}
+
+-- The message of a call and its credentials, those of configured headers among them; or nil and the error.
+local function new_message(plan, input, context, address, headers)
+  local credentials, message, err = none, nil, nil
+  if plan.security[1] then
+    credentials, err = credential.make(plan.security, context)
   end
-  local message
-  message, err = request.build(plan, input, credentials, address)
+  if credentials then
+    message, err = request.build(plan, input, credentials, address, headers)
+  end
   if not message then
     return nil, err
+  elseif credentials == none then
+    return message, plan.configured
   end
-  message.timeout, message.max_body, message.retry = plan.timeout, plan.max_body, plan.retry
-  message.jar, message.ca_file, message.proxy = plan.jar, plan.ca_file, plan.proxy
-  message.credentials, message.query_credentials = plan.bound_headers, plan.bound_query
   credential.bind(message, credentials)
   for _, made in ipairs(plan.configured) do
     credentials[#credentials + 1] = made
   end
   return message, credentials
+end
+
+local function send(plan, message)
+  if not plan.sender then
+    local options = members.merged(plan.options, { headers = plan.head.headers })
+    plan.sender = senders.new(options, plan.is_stream or false, plan.http)
+  end
+  return plan.sender:send(message)
 end
 
 -- Closes the files that a message was made of.
@@ -49,19 +55,18 @@ end
 ---@param plan operations.openapi.Plan
 ---@param input table
 ---@param context any
----@param send fun(message: operations.openapi.Request): table?, operations.Error?
 ---@param address? string  of a further page
+---@param headers? table<string, string>  besides those that plan and input make
 ---@return table? answer
 ---@return operations.Error? err
 ---@return operations.openapi.Credential[]? credentials  to be kept out of errors; nil when nothing was sent
-function call.exchange(plan, input, context, send, address)
-  local answer, err
+function call.exchange(plan, input, context, address, headers)
   for try = 1, 2 do
-    local message, credentials = new_message(plan, input, context, address)
+    local message, credentials = new_message(plan, input, context, address, headers)
     if not message then
       return nil, credentials
     end
-    answer, err = send(message)
+    local answer, err = send(plan, message)
     release(message)
     local is_refused = answer and answer.status == 401 and try == 1 and credential.refuse(credentials)
     if not is_refused or not is_repeatable(message) then
@@ -81,7 +86,7 @@ end
 ---@return operations.Error? err
 ---@return operations.HttpResponse? reply
 function call.run(plan, input, context, address)
-  local reply, err, credentials = call.exchange(plan, input, context, plan.http.request, address)
+  local reply, err, credentials = call.exchange(plan, input, context, address)
   if not reply then
     return nil, err
   end

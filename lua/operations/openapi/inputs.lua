@@ -116,7 +116,7 @@ local function plan_parameter(build, place, key)
     explode = style == "form" or style == "cookie"
   end
   local content = content_of(node)
-  return {
+  return parameter.complete({
     name = node.name,
     key = key,
     location = node["in"],
@@ -127,7 +127,7 @@ local function plan_parameter(build, place, key)
     media = content and media.essence(content) or node["in"] == "querystring" and "text/plain" or nil,
     arrays = style == "deepObject" and build.config.deep_arrays or nil,
     empty = node.allowEmptyValue == true and node["in"] == "query" and not content or nil,
-  }
+  })
 end
 
 --- Names used in two locations, and `body` and `contentType` beside a body, get their location in front; once more

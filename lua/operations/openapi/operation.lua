@@ -8,6 +8,7 @@ local members = require("operations.base.members")
 local name = require("operations.openapi.name")
 local outputs = require("operations.openapi.outputs")
 local pages = require("operations.openapi.pages")
+local request = require("operations.openapi.request")
 local security = require("operations.openapi.security")
 local stream = require("operations.openapi.stream")
 
@@ -116,20 +117,25 @@ local function new_plan(build, item, place, info, input, output)
   return {
     method = info.method, base = base, base_error = base_error,
     segments = build.segments, query = build.query, parameters = input.parameters, keys = keys_of(input),
+    path = not build.template_names[1] and location.fill_path(build, {}, {}) or nil,
     body = input.body, input_schema = input.schema, headers = options.headers, redirects = output.redirects,
-    security = steps, bound_headers = bound_headers, bound_query = bound_query,
-    configured = credential.configured(options.headers),
-    timeout = options.timeout, max_body = options.max_body, max_event = options.max_event, http = options.http,
-    idle_timeout = options.idle_timeout, reconnect = options.reconnect, done = options.done, retry = options.retry,
+    security = steps, bound_query = bound_query, configured = credential.configured(options.headers),
+    timeout = options.timeout, max_event = options.max_event, http = options.http,
+    idle_timeout = options.idle_timeout, reconnect = options.reconnect, done = options.done,
     next_page = options.next_page, links = pages.read_links(build, place, info.operationId, input.parameters),
-    jar = options.jar, ca_file = options.ca_file, proxy = options.proxy, encoded_slashes = options.encoded_slashes,
+    encoded_slashes = options.encoded_slashes,
+    options = {
+      url = base, method = info.method, credentials = bound_headers, query_credentials = bound_query,
+      timeout = options.timeout, max_body = options.max_body, retry = options.retry, jar = options.jar,
+      ca_file = options.ca_file, proxy = options.proxy,
+    },
   }
 end
 
 -- A copy of a plan that asks for these media types; of streams `is_json` says whether events are JSON.
 local function accepting(base, accept, is_json)
   local copy = members.copy(base)
-  copy.accept, copy.json = accept, is_json
+  copy.accept, copy.json, copy.head = accept, is_json, request.head({ Accept = accept }, base.headers)
   return copy
 end
 

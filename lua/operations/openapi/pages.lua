@@ -10,6 +10,7 @@ local json = require("operations.base.json")
 local json_pointer = require("operations.base.json_pointer")
 local limits = require("operations.base.limits")
 local members = require("operations.base.members")
+local request = require("operations.openapi.request")
 local url = require("operations.base.url")
 
 local pages = {}
@@ -173,7 +174,9 @@ end
 -- The plan for another origin: nothing that is meant for this one.
 local function stranger(plan)
   local copy = members.copy(plan)
-  copy.security, copy.parameters, copy.headers, copy.body, copy.jar = {}, {}, nil, nil, nil
+  copy.security, copy.parameters, copy.body, copy.sender = {}, {}, nil, nil
+  copy.head, copy.options = request.head({ Accept = plan.accept }), members.copy(plan.options)
+  copy.options.jar = nil
   return copy
 end
 

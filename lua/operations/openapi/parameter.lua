@@ -20,6 +20,9 @@ local parameter = {}
 ---@field media? string     essence of the `content` type, instead of a style
 ---@field arrays? "brackets"|"indices"|"repeat"  how `deepObject` writes arrays
 ---@field empty? boolean    `allowEmptyValue`: an empty value is sent as "name="
+---@field expression table   of its style
+---@field encode fun(text: string): string
+---@field wire_name string   encoded
 
 local styles = {
   path = { simple = true, label = true, matrix = true },
@@ -105,7 +108,7 @@ local function content_text(param, value, encode)
     return param.media == "application/x-www-form-urlencoded" and text or encode(text)
   end
   local is_named = param.location == "query" or param.location == "cookie"
-  return (is_named and style.encode(param.name) .. "=" or "") .. encode(text)
+  return (is_named and param.wire_name .. "=" or "") .. encode(text)
 end
 
 local function forbidden_in_cookie(value)
@@ -130,16 +133,25 @@ local function joined(list)
   return #texts > 0 and table.concat(texts, "&") or nil
 end
 
-local function serialize(param, value, encode)
+local function serialize(param, value)
+  local encode = param.encode
   if param.media then
     return content_text(param, value, encode)
   elseif param.style == "deepObject" and not is_scalar[core.kind(value)] then
     local list, message, path = style.deep_pairs(param.name, value, encode, param.arrays)
     return list and joined(list), message, path
   end
+  return style.expand(param.expression, param.wire_name, value, param.explode, encode)
+end
+
+--- Adds to a parameter what is the same for every value of it.
+---@param param operations.openapi.Parameter
+---@return operations.openapi.Parameter
+function parameter.complete(param)
   local wanted = param.location == "cookie" and "cookie" or param.style
-  local expression = style.expressions[wanted] or style.expressions.form
-  return style.expand(expression, style.encode(param.name), value, param.explode, encode)
+  param.expression = style.expressions[wanted] or style.expressions.form
+  param.encode, param.wire_name = encoding(param), style.encode(param.name)
+  return param
 end
 
 --- The text of a parameter: a part of the path, `name=value` pairs of the query or the cookie, or a header's value.
@@ -154,11 +166,11 @@ function parameter.text(param, value)
   elseif param.style == "cookie" and forbidden_in_cookie(value) then
     return nil, "must not hold ';'"
   end
-  local text, message, path = serialize(param, value, encoding(param))
+  local text, message, path = serialize(param, value)
   if text and finish[param.location] then
     return finish[param.location](text, param)
   elseif not text and not message and param.empty then
-    return style.encode(param.name) .. "="
+    return param.wire_name .. "="
   end
   return text, message, path
 end

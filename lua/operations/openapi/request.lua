@@ -6,29 +6,30 @@ local errors = require("operations.base.error")
 local json_pointer = require("operations.base.json_pointer")
 local limits = require("operations.base.limits")
 local location = require("operations.openapi.location")
+local members = require("operations.base.members")
 local parameter = require("operations.openapi.parameter")
 local style = require("operations.openapi.style")
 local url = require("operations.base.url")
 
 local request = {}
 
+local nothing = {}
+
 ---@class operations.openapi.Plan
 ---@field method string
 ---@field base string?
 ---@field segments (string|operations.openapi.Parameter)[][]
+---@field path? string  where no parameter is part of it
+---@field head { headers: table, names: table }  headers of every request; their spelling by lower-case name
+---@field options operations.HttpRequest  what else all requests have in common
+---@field sender? operations.HttpSender  of the options, once something was sent
 ---@field query? string  what the path key holds behind "?"
 ---@field parameters operations.openapi.Parameter[]
 ---@field body? operations.openapi.Body
----@field accept string
----@field headers? table<string, string>  config.headers
 ---@field input_schema table
 
----@class operations.openapi.Request
----@field method string
----@field url string
----@field headers table<string, string>
----@field body? string|{ read: function, close: function }
----@field body_size? integer  of what is read
+---@class operations.openapi.Request : operations.HttpOwn
+---@field headers? table<string, string>  when there are others than the plan's
 
 local function invalid(path, keyword, message)
   local shown = path == "" and message or path .. ": " .. message
@@ -39,13 +40,30 @@ local function pointer(key)
   return "/" .. json_pointer.escape(key)
 end
 
---- Header fields under their own spelling, told apart without regard to case; the last one set counts.
-local function set_header(headers, names, name, value)
-  local lower = name:lower()
-  if names[lower] then
-    headers[names[lower]] = nil
+-- Header fields under their own spelling, told apart without regard to case; the last one set counts. Those of the
+-- plan are copied when the first other one comes.
+local function set_header(parts, name, value)
+  if not parts.headers then
+    parts.headers, parts.names = members.copy(parts.head.headers), members.copy(parts.head.names)
   end
-  names[lower], headers[name] = name, value
+  local lower, names = name:lower(), parts.names
+  if names[lower] then
+    parts.headers[names[lower]] = nil
+  end
+  names[lower], parts.headers[name] = name, value
+end
+
+--- The headers that all requests of an operation have.
+---@param ... table<string, string>|nil  of one name the last one counts
+---@return { headers: table, names: table }
+function request.head(...)
+  local parts = { head = { headers = {}, names = {} } }
+  for i = 1, select("#", ...) do
+    for name, value in pairs((select(i, ...)) or nothing) do
+      set_header(parts, name, value)
+    end
+  end
+  return { headers = parts.headers, names = parts.names }
 end
 
 local function check_names(plan, input)
@@ -56,13 +74,22 @@ local function check_names(plan, input)
   end
 end
 
+local function add_text(parts, where, text)
+  local list = parts[where]
+  if not list then
+    list = {}
+    parts[where] = list
+  end
+  list[#list + 1] = text
+end
+
 local function add_parameter(parts, param, text)
   if param.location == "header" then
-    set_header(parts.headers, parts.names, param.name, text)
+    set_header(parts, param.name, text)
   elseif param.location == "path" then
     parts.path[param.name], parts.keys[param.name] = text, param.key
   else
-    table.insert(parts[param.location], text)
+    add_text(parts, param.location, text)
   end
 end
 
@@ -94,15 +121,19 @@ local function parameter_texts(plan, input, parts)
 end
 
 local function new_parts(plan)
-  local query = { plan.query }
-  return { path = {}, keys = {}, query = query, querystring = query, cookie = {}, headers = {}, names = {} }
+  local query, path = { plan.query }, not plan.path and {} or nil
+  return {
+    head = plan.head, headers = nil, names = nil, path = path, keys = path and {}, query = query, querystring = query,
+    cookie = nil,
+  }
 end
 
 -- RFC 6265, 5.4: there is one Cookie header at most; what is there already stays.
 local function add_cookies(parts)
-  if #parts.cookie > 0 then
-    local given, pairs_of_ours = parts.headers[parts.names.cookie], table.concat(parts.cookie, "; ")
-    set_header(parts.headers, parts.names, "Cookie", given and given .. "; " .. pairs_of_ours or pairs_of_ours)
+  if parts.cookie then
+    local head = parts.headers and parts or parts.head
+    local given, pairs_of_ours = head.headers[head.names.cookie], table.concat(parts.cookie, "; ")
+    set_header(parts, "Cookie", given and given .. "; " .. pairs_of_ours or pairs_of_ours)
   end
 end
 
@@ -114,18 +145,16 @@ end
 local function add_credentials(parts, credentials)
   for _, credential in ipairs(credentials) do
     if credential.location == "header" then
-      set_header(parts.headers, parts.names, credential.name, credential.value)
-    elseif parts[credential.location] then
+      set_header(parts, credential.name, credential.value)
+    elseif credential.location == "query" or credential.location == "cookie" then
       local encode = credential.location == "cookie" and cookie_text or style.encode
-      table.insert(parts[credential.location], style.encode(credential.name) .. "=" .. encode(credential.value))
+      add_text(parts, credential.location, style.encode(credential.name) .. "=" .. encode(credential.value))
     end
   end
 end
 
 local function encode_body(plan, input, parts)
-  if not plan.body then
-    return nil
-  elseif input.body == nil then
+  if input.body == nil then
     return nil, plan.body.required and invalid("/body", "required", "is required") or nil
   end
   local key = plan.body.key
@@ -137,23 +166,21 @@ local function encode_body(plan, input, parts)
   if not payload then
     return nil, invalid("/body" .. (path or ""), "serialization", message)
   end
-  set_header(parts.headers, parts.names, "Content-Type", payload.content_type)
+  set_header(parts, "Content-Type", payload.content_type)
   return payload
 end
 
 local function url_of(plan, parts)
-  local path, key, message = location.fill_path(plan, parts.path, parts.keys)
+  local path = plan.path
   if not path then
-    return nil, invalid(pointer(key), "path", message)
+    local key, message
+    path, key, message = location.fill_path(plan, parts.path, parts.keys)
+    if not path then
+      return nil, invalid(pointer(key), "path", message)
+    end
   end
   local query = table.concat(parts.query, "&")
   return plan.base .. path .. (query ~= "" and "?" .. query or "")
-end
-
-local function new_head(plan)
-  local parts = new_parts(plan)
-  set_header(parts.headers, parts.names, "Accept", plan.accept)
-  return parts
 end
 
 -- The URL of a further page, as the server gave it; credentials of the query are put in again.
@@ -168,36 +195,29 @@ local function add_query_credentials(address, credentials)
   return address
 end
 
--- Everything but URL and body.
-local function fill(plan, input, credentials, parts)
-  for name, value in pairs(plan.headers or {}) do
-    set_header(parts.headers, parts.names, name, value)
-  end
-  local err = check_names(plan, input) or parameter_texts(plan, input, parts)
-  if err then
-    return err
-  end
-  add_credentials(parts, credentials)
-  add_cookies(parts)
-end
-
 --- Makes the request of one call.
 ---@param plan operations.openapi.Plan
 ---@param input table  parameters by name, and `body`
 ---@param credentials operations.openapi.Credential[]
 ---@param address? string  of a further page, instead of the URL that plan and input make
+---@param headers? table<string, string>  more of them
 ---@return operations.openapi.Request? message
 ---@return operations.Error? err  VALIDATION_ERROR: a value cannot be sent, or is missing, or nobody knows it
-function request.build(plan, input, credentials, address)
+function request.build(plan, input, credentials, address, headers)
   if core.kind(input) ~= "object" then
     return nil, invalid("", "type", "expected an object of parameters, got " .. core.kind(input))
   elseif not plan.base then
     return nil, errors.new("EXECUTION_ERROR", plan.base_error, { kind = "configuration" })
   end
-  local parts = new_head(plan)
-  local err = fill(plan, input, credentials, parts)
+  local parts = new_parts(plan)
+  local err = check_names(plan, input) or parameter_texts(plan, input, parts)
   if err then
     return nil, err
+  end
+  add_credentials(parts, credentials)
+  add_cookies(parts)
+  for name, value in pairs(headers or nothing) do
+    set_header(parts, name, value)
   end
   local target, payload
   if address then
@@ -205,16 +225,15 @@ function request.build(plan, input, credentials, address)
   else
     target, err = url_of(plan, parts)
   end
-  if target then
+  if target and plan.body then
     payload, err = encode_body(plan, input, parts)
   end
   if err then
     return nil, err
+  elseif not payload then
+    return { url = target, headers = parts.headers }
   end
-  payload = payload or {}
-  return {
-    method = plan.method, url = target, headers = parts.headers, body = payload.data, body_size = payload.size,
-  }
+  return { url = target, headers = parts.headers, body = payload.data, body_size = payload.size }
 end
 
 return request

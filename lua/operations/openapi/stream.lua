@@ -7,6 +7,7 @@ local credential = require("operations.openapi.credential")
 local limits = require("operations.base.limits")
 local media = require("operations.openapi.media")
 local members = require("operations.base.members")
+local request = require("operations.openapi.request")
 local response = require("operations.openapi.response")
 local retry = require("operations.net.http.retry")
 local subscription = require("operations.registry.subscription")
@@ -107,26 +108,11 @@ local function run(connection)
   return read_body(connection, kind)
 end
 
-local function prepare(message, plan, connection)
-  message.timeout, message.first_byte_timeout, message.max_body = nil, plan.timeout, nil
-  message.idle_timeout = plan.idle_timeout
-  if plan.reconnect then
-    message.retry = nil -- one way to try again is enough
-  end
-  if not message.headers["Cache-Control"] then
-    message.headers["Cache-Control"] = "no-store"
-  end
-  if connection.id and connection.id ~= "" then
-    message.headers["Last-Event-ID"] = connection.id
-  end
-  return message
-end
-
 -- One connection from its opening to its end; `fatal` when the message could not even be made.
 local function connect(plan, input, context, connection)
-  local source, err, credentials = call.exchange(plan, input, context, function(message)
-    return plan.http.open(prepare(message, plan, connection))
-  end)
+  local id = connection.id
+  local headers = id and id ~= "" and { ["Last-Event-ID"] = id } or nil
+  local source, err, credentials = call.exchange(plan, input, context, nil, headers)
   if not source then
     return false, err, credentials == nil
   end
@@ -218,10 +204,22 @@ local function keep_open(plan, input, context, connection)
   end
 end
 
+-- What requests of streams have in common, unlike others.
+local function prepare(plan)
+  local options = members.merged(plan.options, { first_byte_timeout = plan.timeout, idle_timeout = plan.idle_timeout })
+  options.timeout, options.max_body = nil, nil
+  if plan.reconnect then
+    options.retry = nil -- one way to try again is enough
+  end
+  plan.options, plan.is_stream = options, true
+  plan.head = request.head({ ["Cache-Control"] = "no-store" }, plan.head.headers)
+end
+
 --- The handler of a subscription.
----@param plan operations.openapi.Plan
+---@param plan operations.openapi.Plan  changed here
 ---@return fun(input: table, context: operations.Context): nil, operations.Error?
 function stream.handler(plan)
+  prepare(plan)
   return function(input, context)
     local connection = { plan = plan, context = context }
     if context.defer then

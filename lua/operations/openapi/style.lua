@@ -60,6 +60,8 @@ end
 local function number_text(value)
   if value ~= value or value == math.huge or value == -math.huge then
     return nil, "expected a finite number"
+  elseif value % 1 == 0 and value > -1e15 and value < 1e15 then
+    return ("%.0f"):format(value)
   elseif core.kind(value) == "integer" and tostring(value):find("^-?%d+$") then
     return tostring(value)
   elseif value % 1 == 0 and value > -1e18 and value < 1e18 then
@@ -78,13 +80,17 @@ end
 ---@return string? text
 ---@return string? message  why it cannot be sent
 function style.value_text(value)
-  local kind = core.kind(value)
+  local kind = type(value)
   if kind == "string" then
     return value
-  elseif kind == "integer" or kind == "number" then
+  elseif kind == "number" then
     return number_text(value)
   elseif kind == "boolean" then
     return tostring(value)
+  end
+  kind = core.kind(value)
+  if kind == "integer" or kind == "number" then
+    return number_text(value)
   elseif kind == "array" or kind == "object" then
     local text, err = json.encode(value, { sort_keys = true })
     return text, err and err.message

@@ -166,7 +166,9 @@ local Foreign = {}
 Foreign.__index = Foreign
 
 function Foreign:send(own)
-  return self._send(members.merged(self._options, own))
+  local options = members.merged(self._options, own)
+  options.headers = members.merged(options.headers)
+  return self._client[self._method](options)
 end
 
 --- Makes a sender. What is wrong with its options, `send` says; misuse raises.
@@ -176,7 +178,7 @@ end
 ---@return operations.HttpSender
 function sender.new(options, stream, client)
   if client and client ~= package.loaded["operations.net.http"] then
-    return setmetatable({ _send = stream and client.open or client.request, _options = options }, Foreign)
+    return setmetatable({ _client = client, _method = stream and "open" or "request", _options = options }, Foreign)
   end
   local request, problem = message.prepare(options, stream)
   return setmetatable({
