@@ -1,6 +1,9 @@
 --- Media types (RFC 9110, 8.3.1): which ones hold JSON, text, or a stream of values.
 local media = {}
 
+-- Most answers have the type of the one before.
+local last_type, last_essence
+
 --- The type without its parameters, in lower case: "application/json; charset=utf-8" is "application/json". Of several
 --- headers, joined by commas, the first counts.
 ---@param content_type any
@@ -8,8 +11,10 @@ local media = {}
 function media.essence(content_type)
   if type(content_type) ~= "string" then
     return ""
+  elseif content_type ~= last_type then
+    last_type, last_essence = content_type, (content_type:match("^%s*([^;,%s]*)") or ""):lower()
   end
-  return (content_type:match("^%s*([^;,%s]*)") or ""):lower()
+  return last_essence
 end
 
 --- The `charset` parameter in lower case.

@@ -89,7 +89,7 @@ local function add_parameter(parts, param, text)
   elseif param.location == "path" then
     parts.path[param.name], parts.keys[param.name] = text, param.key
   else
-    add_text(parts, param.location, text)
+    add_text(parts, param.location == "cookie" and "cookie" or "query", text)
   end
 end
 
@@ -120,21 +120,20 @@ local function parameter_texts(plan, input, parts)
   return size > limits.request_head and too_long(size, longest) or nil
 end
 
+-- What a message is made of: headers and their names where they are not the plan's, the texts of path, query and
+-- cookies.
 local function new_parts(plan)
-  local query, path = { plan.query }, not plan.path and {} or nil
-  return {
-    head = plan.head, headers = nil, names = nil, path = path, keys = path and {}, query = query, querystring = query,
-    cookie = nil,
-  }
+  if plan.path then
+    return { head = plan.head, query = { plan.query } }
+  end
+  return { head = plan.head, query = { plan.query }, path = {}, keys = {} }
 end
 
 -- RFC 6265, 5.4: there is one Cookie header at most; what is there already stays.
 local function add_cookies(parts)
-  if parts.cookie then
-    local head = parts.headers and parts or parts.head
-    local given, pairs_of_ours = head.headers[head.names.cookie], table.concat(parts.cookie, "; ")
-    set_header(parts, "Cookie", given and given .. "; " .. pairs_of_ours or pairs_of_ours)
-  end
+  local head = parts.headers and parts or parts.head
+  local given, pairs_of_ours = head.headers[head.names.cookie], table.concat(parts.cookie, "; ")
+  set_header(parts, "Cookie", given and given .. "; " .. pairs_of_ours or pairs_of_ours)
 end
 
 -- A cookie's value is sent as the server once gave it, where it can be one (RFC 6265, 4.1.1).
@@ -215,7 +214,9 @@ function request.build(plan, input, credentials, address, headers)
     return nil, err
   end
   add_credentials(parts, credentials)
-  add_cookies(parts)
+  if parts.cookie then
+    add_cookies(parts)
+  end
   for name, value in pairs(headers or nothing) do
     set_header(parts, name, value)
   end

@@ -177,8 +177,14 @@ end
 ---@return string? message
 ---@return string? path  JSON Pointer into the value
 function style.expand(expression, name, value, explode, encode)
-  local kind = core.kind(value)
-  if kind ~= "array" and kind ~= "object" then -- as most are
+  local kind = type(value)
+  if kind == "string" then -- as most are
+    return expression.first .. named(expression, name, encode(value))
+  elseif kind == "boolean" then
+    return expression.first .. named(expression, name, tostring(value))
+  end
+  kind = core.kind(value)
+  if kind ~= "array" and kind ~= "object" then
     local text, message = style.value_text(value)
     return text and expression.first .. named(expression, name, encode(text)), message
   end
