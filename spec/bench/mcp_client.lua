@@ -3,6 +3,7 @@
 local core = require("operations.core")
 local json = require("operations.base.json")
 local operations = require("operations")
+local usage = require("spec.support.usage")
 
 local seconds, kind, place = tonumber(arg[1]), arg[2], arg[3]
 
@@ -20,15 +21,6 @@ local function config()
   end
   return { command = place, args = words(4), era = "legacy",
     env = { LUA_PATH = os.getenv("LUA_PATH"), LUA_CPATH = os.getenv("LUA_CPATH") } }
-end
-
-local function resident()
-  for line in io.lines("/proc/self/status") do
-    local size = line:match("^VmRSS:%s*(%d+)")
-    if size then
-      return tonumber(size) / 1024
-    end
-  end
 end
 
 local function run(client, width, duration)
@@ -57,6 +49,6 @@ operations.run(function()
   local client = assert(operations.from_mcp.connect("bench", config()))
   local start, share = core.now() - begun, (os.clock() - spent) * 1000
   local one, many = rate(client, 1), rate(client, 32)
-  print(json.encode({ one = one, many = many, resident = resident(), start = start, share = share }))
+  print(json.encode({ one = one, many = many, resident = usage.resident() / 1024, start = start, share = share }))
   client:close()
 end)

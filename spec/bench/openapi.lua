@@ -4,6 +4,7 @@ package.path = "./spec/bench/?.lua;" .. package.path
 local json = require("operations.base.json")
 local measure = require("measure")
 local operations = require("operations")
+local usage = require("spec.support.usage")
 
 local path = assert(os.getenv("OPENAPI_DOCUMENT"), "OPENAPI_DOCUMENT is to name the document")
 local REPETITIONS = 7
@@ -32,16 +33,10 @@ local function first_call()
   return registry, #list
 end
 
-local function kilobytes()
-  collectgarbage()
-  collectgarbage()
-  return collectgarbage("count")
-end
-
 local function milliseconds(fn)
   local times = {}
   for i = 1, REPETITIONS do
-    kilobytes()
+    usage.collect()
     local start = os.clock()
     fn()
     times[i] = (os.clock() - start) * 1000
@@ -69,14 +64,14 @@ local function row(name, decoded, ready, operation, whole)
 end
 
 local decoded, ready = milliseconds(decode), milliseconds(first_call)
-local empty = kilobytes()
+local empty = usage.heap()
 local kept = decode()
-local bare = kilobytes() - empty
+local bare = usage.heap() - empty
 assert(kept.paths)
 kept = nil -- luacheck: ignore 311
-empty = kilobytes()
+empty = usage.heap()
 local registry, count = first_call()
-local whole = kilobytes() - empty
+local whole = usage.heap() - empty
 row("operations", decoded, ready, (whole - bare) / count, whole / 1024)
 for _, name in ipairs({ "swagger-client", "openapi-client-axios" }) do
   local its = peer(name)

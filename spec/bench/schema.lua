@@ -11,6 +11,7 @@ local schema = require("operations.schema")
 local cases = require("schema_cases")
 local measure = require("measure")
 local schema_floor = require("schema_floor")
+local usage = require("spec.support.usage")
 
 local SCHEMAS = 64 -- in random order
 local ROUNDS = 3
@@ -202,25 +203,15 @@ local function time_many()
   print(("%d schemas in random order: %s a check"):format(SCHEMAS, time(spent)))
 end
 
--- Of the whole process: what C allocates is not in Lua's count.
-local function resident()
-  local file = assert(io.open("/proc/self/statm"), "memory is read from /proc")
-  local pages = file:read("*a"):match("^%d+ (%d+)")
-  file:close()
-  return tonumber(pages) * 4
-end
-
 local function memory(case)
   local held = {}
-  collectgarbage()
-  collectgarbage()
-  local before = resident()
+  usage.collect()
+  local before = usage.resident() -- what C allocates is not in the heap of Lua
   for i = 1, math.floor(8e6 / #json.encode(case.schema)) do
     held[i] = assert(schema.compile(case.schema))
   end
-  collectgarbage()
-  collectgarbage()
-  return (resident() - before) / #held
+  usage.collect()
+  return (usage.resident() - before) / #held
 end
 
 local function chosen()

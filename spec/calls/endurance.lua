@@ -4,6 +4,7 @@ local assert = require("luassert")
 local core = require("operations.core")
 local eventually = require("spec.support.eventually")
 local operations = require("operations")
+local usage = require("spec.support.usage")
 local work = require("spec.support.work")
 
 local endurance = {}
@@ -25,19 +26,6 @@ local function with(connect, fn)
   end)
 end
 
-local function heap()
-  collectgarbage()
-  collectgarbage()
-  return collectgarbage("count")
-end
-
-local function resident()
-  local file = assert(io.open("/proc/self/status"))
-  local kilobytes = file:read("*a"):match("VmRSS:%s*(%d+)")
-  file:close()
-  return tonumber(kilobytes)
-end
-
 --- As many events as the handler can yield, while the memory that is in use stays what it was.
 ---@param connect function
 ---@param n integer  at least 1,000
@@ -49,14 +37,14 @@ function endurance.quick_events(connect, n)
       i = i + 1
       assert(envelope.data == i, "out of order")
       if i % (n / 10) == 0 then
-        first = first or heap()
-        most = math.max(most, heap())
+        first = first or usage.heap()
+        most = math.max(most, usage.heap())
       end
     end
     assert.equal(n, i)
     assert.equal(0, map:pending_count())
     assert(most - first < ROOM, ("%.0f KiB more than at first"):format(most - first))
-    return { seconds = (core.now() - begun) / 1000, growth = most - first, resident = resident() }
+    return { seconds = (core.now() - begun) / 1000, growth = most - first, resident = usage.resident() }
   end)
 end
 

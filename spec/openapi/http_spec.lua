@@ -15,15 +15,7 @@ local function import(doc, config)
 end
 
 describe("over HTTP", function()
-  local running
-
-  setup(function()
-    running = server.start()
-  end)
-
-  teardown(function()
-    running:stop()
-  end)
+  local running = server.around(setup, teardown)
 
   local function one(operation, more, config)
     local doc = support.one(operation, more)

@@ -17,15 +17,7 @@ local function registry_of(url, path, security, config, parameters)
 end
 
 describe("a redirect to another origin", function()
-  local running
-
-  setup(function()
-    running = server.start()
-  end)
-
-  teardown(function()
-    running:stop()
-  end)
+  local running = server.around(setup, teardown)
 
   it("takes no credential along, not even one that the server repeats", function()
     local auth = { header = "k1-secret", query = "k2-secret", cookie = "k3-secret", bearer = "k4-secret" }

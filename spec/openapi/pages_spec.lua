@@ -5,15 +5,7 @@ local server = require("spec.support.server")
 local support = require("spec.support.openapi")
 
 describe("the pages of an answer", function()
-  local running
-
-  setup(function()
-    running = server.start()
-  end)
-
-  teardown(function()
-    running:stop()
-  end)
+  local running = server.around(setup, teardown)
 
   local parameters = {
     { name = "page", ["in"] = "query", schema = { type = "integer" } },

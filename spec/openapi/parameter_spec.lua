@@ -22,15 +22,7 @@ local function seen(echo, location)
 end
 
 describe("a parameter on the wire:", function()
-  local running
-
-  setup(function()
-    running = server.start()
-  end)
-
-  teardown(function()
-    running:stop()
-  end)
+  local running = server.around(setup, teardown)
 
   --- What a real server saw of a call; or nil and the error.
   local function call(vector)

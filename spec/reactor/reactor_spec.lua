@@ -2,19 +2,7 @@ local core = require("operations.core")
 local client = require("operations.net.http")
 local json = require("operations.base.json")
 local test_server = require("spec.support.server")
-
-local function descriptors()
-  local pipe = io.popen("sleep 0.02; ls /proc/$PPID/fd | wc -l") -- until popen has closed its own end
-  local count = tonumber(pipe:read("*l"))
-  pipe:close()
-  return count
-end
-
-local function collect()
-  for _ = 1, 3 do -- finalizers take a round of their own
-    collectgarbage()
-  end
-end
+local usage = require("spec.support.usage")
 
 describe("a reactor", function()
   require("operations.transfer")
@@ -117,7 +105,7 @@ describe("a reactor", function()
     local handle = http("/echo?a=1", options)
     assert.equal("one", json.decode((select(5, next_event()))).body)
     options.url, options.headers = nil, nil
-    collect()
+    usage.collect()
     for _, body in ipairs({ "two", "three" }) do
       assert.equal(handle, reactor:http({ handle = handle, again = true, body = body }, body))
       local done, kind, status, _, text = next_event()
@@ -133,15 +121,15 @@ describe("a reactor", function()
   end)
 
   it("opens nothing when the module is loaded, and closes all it opened", function()
-    collect()
-    local before = descriptors()
+    usage.collect()
+    local before = usage.descriptors()
     local another = module.new()
     another:timer(10)
     another:flush()
-    assert.is_true(descriptors() > before)
+    assert.is_true(usage.descriptors() > before)
     another:close()
     another:close()
-    assert.equal(before, descriptors())
+    assert.equal(before, usage.descriptors())
   end)
 
   it("refuses work when closed, and says so", function()
@@ -228,7 +216,7 @@ describe("a reactor", function()
     it("forgets a dropped one", function()
       reactor:timer(60000)
       assert.equal(1, reactor:inflight())
-      collect()
+      usage.collect()
       assert.equal(0, reactor:inflight())
     end)
   end)
@@ -408,7 +396,7 @@ describe("a reactor", function()
         local handle = http("/note/none")
         local event = next_event()
         assert.equal(handle, event)
-        return descriptors()
+        return usage.descriptors()
       end
       local first = port()
       for _ = 1, 5 do
@@ -444,7 +432,7 @@ describe("a reactor", function()
       http("/slow?head=60")
       reactor:step(10)
       assert.equal(1, reactor:inflight())
-      collect()
+      usage.collect()
       assert.equal(0, reactor:inflight())
       reactor:step(0)
     end)
@@ -454,13 +442,13 @@ describe("a reactor", function()
       while not reactor:pending() do
         reactor:step(-1)
       end
-      collect()
+      usage.collect()
       assert.is_nil((reactor:next()))
     end)
 
     it("lets go of everything when closed in the middle", function()
-      collect()
-      local before = descriptors()
+      usage.collect()
+      local before = usage.descriptors()
       local another = module.new()
       local handles = {}
       for i = 1, 10 do
@@ -469,7 +457,7 @@ describe("a reactor", function()
       another:step(10)
       another:step(10)
       another:close()
-      assert.equal(before, descriptors())
+      assert.equal(before, usage.descriptors())
       for i = 1, 10 do
         handles[i]:cancel()
         assert.is_nil(handles[i]:read())
@@ -483,7 +471,7 @@ describe("a reactor", function()
         handle = another:http({ url = server.url .. "/slow?head=60", method = "GET" })
         another:step(5)
       end
-      collect()
+      usage.collect()
       handle:cancel()
       handle:pause()
       handle:resume()

@@ -1,5 +1,6 @@
 local model = require("spec.support.sse_model")
 local sse = require("operations.base.sse")
+local usage = require("spec.support.usage")
 
 local AREAS = {
   "byte_order_mark", "utf8", "line_ends", "comments", "fields", "data", "event_type", "ids", "retry", "end_of_stream",
@@ -237,21 +238,16 @@ describe("a parser without a handler", function()
 
   it("does not keep the text of events that were taken", function()
     local parser = sse.parser()
-    local function memory()
-      collectgarbage()
-      collectgarbage()
-      return collectgarbage("count")
-    end
     local function feed_and_take(text)
       parser:feed("data: " .. text:rep(500000) .. "\n\n")
       return #parser:next().data
     end
     feed_and_take("x")
-    local before = memory()
+    local before = usage.heap()
     for _, text in ipairs({ "a", "b", "c" }) do
       assert.equal(500000, feed_and_take(text))
     end
-    assert.is_true(memory() - before < 400)
+    assert.is_true(usage.heap() - before < 400)
   end)
 end)
 

@@ -257,4 +257,22 @@ function Server:log()
   return read(self.directory .. "/error.log") or ""
 end
 
+--- A server for the specs of a block, from its first one to its last.
+---@param setup fun(fn: function)  busted's functions, which only spec files see
+---@param teardown fun(fn: function)
+---@param options? table
+---@return spec.Server  started by the first spec
+function server.around(setup, teardown, options)
+  local self = setmetatable({}, Server)
+  setup(function()
+    for name, value in pairs(server.start(options)) do
+      self[name] = value
+    end
+  end)
+  teardown(function()
+    self:stop()
+  end)
+  return self
+end
+
 return server

@@ -2,22 +2,9 @@
 local http = require("operations.net.http")
 local reactor_loop = require("operations.hosts.reactor")
 local task = require("operations.task")
+local usage = require("spec.support.usage")
 
 local soak = {}
-
-local function descriptors()
-  local pipe = io.popen("sleep 0.02; ls /proc/$PPID/fd | wc -l") -- until popen has closed its own end
-  local count = tonumber(pipe:read("*l"))
-  pipe:close()
-  return count
-end
-
-local function resident()
-  local file = assert(io.open("/proc/self/status"))
-  local kilobytes = file:read("*a"):match("VmRSS:%s*(%d+)")
-  file:close()
-  return tonumber(kilobytes)
-end
 
 local function references()
   local count = 0
@@ -30,11 +17,8 @@ end
 --- What the process holds.
 ---@return { descriptors: integer, resident: integer, lua: number, references: integer, inflight: integer }  KiB
 function soak.measure()
-  for _ = 1, 4 do
-    collectgarbage()
-  end
   return {
-    descriptors = descriptors(), resident = resident(), lua = collectgarbage("count"), references = references(),
+    lua = usage.heap(), descriptors = usage.descriptors(), resident = usage.resident(), references = references(),
     inflight = reactor_loop.get():inflight(),
   }
 end

@@ -8,11 +8,7 @@ local operations = require("operations")
 local is_running = require("spec.support.running")
 local process = require("operations.net.process")
 local test_server = require("spec.support.server")
-
-local function collect()
-  collectgarbage()
-  collectgarbage()
-end
+local usage = require("spec.support.usage")
 
 ---@param busted table
 return function(busted)
@@ -73,7 +69,7 @@ return function(busted)
       end,
       function() return pid and is_running(pid) end,
       function()
-        collect() -- a deadline leaves it alone, so it ends when it is forgotten
+        usage.collect() -- a deadline leaves it alone, so it ends when it is forgotten
         return eventually(function() return not is_running(pid) end)
       end,
     }
@@ -153,8 +149,7 @@ return function(busted)
         local stream = assert(registry:subscribe("chain.events"))
         assert(stream:next())
       end
-      collect()
-      collect()
+      usage.collect()
       eventually(function() return record.cleanups == 1 and log[#log] ~= nil end)
       assert.matches("cleanup fails", log[#log])
     end)

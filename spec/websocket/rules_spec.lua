@@ -1,5 +1,6 @@
 -- The rules of RFC 6455 one by one, after the cases 1 to 7 of Autobahn's test suite: each side, fed whole and byte by
 -- byte.
+local usage = require("spec.support.usage")
 local websocket = require("operations.websocket")
 
 local MAX = 70000
@@ -152,22 +153,14 @@ describe("the rules of WebSocket", function()
   end)
 
   it("a message in as many fragments as it has bytes takes no more memory than they", function()
-    local function resident()
-      for line in io.lines("/proc/self/status") do
-        local kib = line:match("^VmRSS:%s+(%d+)")
-        if kib then
-          return tonumber(kib)
-        end
-      end
-    end
     local codec = websocket.codec(true, 1000000)
     local piece = frame(true, 0, "x", { more = true }):rep(1000)
     codec:feed(frame(true, TEXT, "x", { more = true }))
-    local before = resident()
+    local before = usage.resident()
     for _ = 1, 500 do
       assert.is_true((codec:feed(piece)))
     end
-    assert.is_true(resident() - before < 16384) -- wslay alone would take 47,000
+    assert.is_true(usage.resident() - before < 16384) -- wslay alone would take 47,000
     local _, messages = codec:feed(frame(true, 0, ""))
     assert.equal(500001, #messages[2])
   end)

@@ -20,15 +20,7 @@ local function wait_for(condition)
 end
 
 describe("the Neovim host", function()
-  local server
-
-  setup(function()
-    server = test_server.start()
-  end)
-
-  teardown(function()
-    server:stop()
-  end)
+  local server = test_server.around(setup, teardown)
 
   it("is found by itself", function()
     assert.equal("nvim", detected)

@@ -5,15 +5,7 @@ local task = require("operations.task")
 local test_server = require("spec.support.server")
 
 describe("a connection that is kept and then lost", function()
-  local server
-
-  setup(function()
-    server = test_server.start()
-  end)
-
-  teardown(function()
-    server:stop()
-  end)
+  local server = test_server.around(setup, teardown)
 
   local function ask(path, given)
     local options = members.merged({ url = server.url .. path, timeout = 10000 }, given)

@@ -6,17 +6,10 @@ local reactor_loop = require("operations.hosts.reactor")
 local reactor_module = require("operations.reactor")
 local task = require("operations.task")
 local test_server = require("spec.support.server")
+local usage = require("spec.support.usage")
 
 describe("http", function()
-  local server
-
-  setup(function()
-    server = test_server.start({ tls = true })
-  end)
-
-  teardown(function()
-    server:stop()
-  end)
+  local server = test_server.around(setup, teardown, { tls = true })
 
   local function get(path, options)
     options = options or {}
@@ -34,11 +27,6 @@ describe("http", function()
     return eventually(function()
       return get("/note/" .. key).body == text
     end)
-  end
-
-  local function collect()
-    collectgarbage()
-    collectgarbage()
   end
 
   describe("request", function()
@@ -427,7 +415,7 @@ describe("http", function()
 
     it("holds the sender back while nobody reads", function()
       local stream = assert(http.open({ url = server.url .. "/bytes/endless?note=held", window = 65536 }))
-      collect()
+      usage.collect()
       local before, sent = collectgarbage("count"), nil
       repeat -- until the sockets between us are full
         local last = sent
@@ -456,7 +444,7 @@ describe("http", function()
       local stream = assert(http.open({ url = server.url .. "/sse?count=1000&delay=0.05&note=forgotten" }))
       stream:read()
       stream = nil -- luacheck: ignore 311
-      collect()
+      usage.collect()
       assert.is_true(noted("forgotten", "aborted"))
     end)
 
@@ -536,12 +524,6 @@ describe("http", function()
     end)
 
     it("leaves no descriptor behind", function()
-      local function descriptors()
-        local pipe = io.popen("sleep 0.02; ls /proc/$PPID/fd | wc -l") -- until popen has closed its own end
-        local count = tonumber(pipe:read("*l"))
-        pipe:close()
-        return count
-      end
       local function round()
         task.run(function()
           for i = 1, 50 do
@@ -554,14 +536,13 @@ describe("http", function()
             end
           end
         end)
-        collect()
-        collect()
+        usage.collect()
       end
       round()
-      local before = descriptors()
+      local before = usage.descriptors()
       round()
       round()
-      assert.is_true(descriptors() <= before)
+      assert.is_true(usage.descriptors() <= before)
     end)
   end)
 

@@ -88,15 +88,7 @@ describe("a cookie jar", function()
   end)
 
   describe("given with requests", function()
-    local server
-
-    setup(function()
-      server = test_server.start()
-    end)
-
-    teardown(function()
-      server:stop()
-    end)
+    local server = test_server.around(setup, teardown)
 
     it("carries cookies from one to the next, and over redirects", function()
       assert.equal("none", http.request({ url = server.url .. "/cookie?set=a=1", jar = jar }).body)

@@ -3,15 +3,7 @@ local http = require("operations.net.http")
 local test_server = require("spec.support.server")
 
 describe("a redirect of a method other than GET", function()
-  local server
-
-  setup(function()
-    server = test_server.start()
-  end)
-
-  teardown(function()
-    server:stop()
-  end)
+  local server = test_server.around(setup, teardown)
 
   local function send(method, status, options)
     options = options or {}

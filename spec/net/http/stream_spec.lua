@@ -5,15 +5,7 @@ local operations = require("operations")
 local task = require("operations.task")
 local test_server = require("spec.support.server")
 local http = require("operations.net.http")
-
-local function memory()
-  for line in io.lines("/proc/self/status") do
-    local kilobytes = line:match("^VmRSS:%s*(%d+)")
-    if kilobytes then
-      return tonumber(kilobytes) * 1024
-    end
-  end
-end
+local usage = require("spec.support.usage")
 
 describe("a stream of an answer that was there whole", function()
   local function whole(body)
@@ -44,15 +36,7 @@ describe("a stream of an answer that was there whole", function()
 end)
 
 describe("a subscription over HTTP", function()
-  local server
-
-  setup(function()
-    server = test_server.start()
-  end)
-
-  teardown(function()
-    server:stop()
-  end)
+  local server = test_server.around(setup, teardown)
 
   local function note(key)
     return http.request({ url = server.url .. "/note/" .. key }).body
@@ -179,12 +163,12 @@ describe("a subscription over HTTP", function()
       seen = seen + #assert(subscription:next()).data.text
       if not before and seen > 20 * 1024 * 1024 then
         collectgarbage()
-        before = memory()
+        before = usage.resident()
       end
     end
     collectgarbage()
     if not os.getenv("ASAN_OPTIONS") then -- the sanitizer keeps what was freed
-      assert.is_true(memory() - before < 16 * 1024 * 1024)
+      assert.is_true(usage.resident() - before < 16 * 1024)
     end
     for _ = 1, 100 do -- nobody reads: the server is stopped
       local last = sent

@@ -9,15 +9,7 @@ local task = require("operations.task")
 local test_server = require("spec.support.server")
 
 describe("over TLS", function()
-  local server
-
-  setup(function()
-    server = test_server.start({ tls = true })
-  end)
-
-  teardown(function()
-    server:stop()
-  end)
+  local server = test_server.around(setup, teardown, { tls = true })
 
   local function get(options)
     options.url, options.ca_file = options.url or server.tls .. "/echo", options.ca_file or server.ca_file
@@ -335,15 +327,7 @@ describe("a TLS server of old", function()
 end)
 
 describe("a proxy", function()
-  local server
-
-  setup(function()
-    server = test_server.start()
-  end)
-
-  teardown(function()
-    server:stop()
-  end)
+  local server = test_server.around(setup, teardown)
 
   -- What a program of its own sees, whose environment names the server as proxy.
   local function through(options, variables)

@@ -6,15 +6,7 @@ local task = require("operations.task")
 local test_server = require("spec.support.server")
 
 describe("a request body that comes piece by piece", function()
-  local server
-
-  setup(function()
-    server = test_server.start()
-  end)
-
-  teardown(function()
-    server:stop()
-  end)
+  local server = test_server.around(setup, teardown)
 
   local function pieces(...)
     local list, i = { ... }, 0
