@@ -40,7 +40,8 @@ describe("an imported operation", function()
   it("reports it at once when told to be eager", function()
     local imported = api(broken, { eager = true })
     assert.equal(1, #imported.report)
-    assert.is_table(imported.definitions[1].inputSchema)
+    assert.same({ type = "object", properties = {}, additionalProperties = false },
+      imported.definitions[1].inputSchema)
   end)
 
   it("that cannot be called says why when it is, and costs no other", function()

@@ -28,10 +28,13 @@ describe("the protocol of Redis", function()
   end)
 
   it("says what is no answer of Redis", function()
-    for _, bytes in ipairs({ "HTTP/1.1 400\r\n", "$x\r\n", "*99999999999\r\n", ":1x\r\n" }) do
+    for bytes, expected in pairs({
+      ["HTTP/1.1 400\r\n"] = 'Protocol error, got "H" as reply type byte', ["$x\r\n"] = "Bad bulk string length",
+      ["*99999999999\r\n"] = "Multi-bulk length out of range", [":1x\r\n"] = "Bad integer value",
+    }) do
       local replies, message = redis.reader():feed(bytes)
       assert.is_nil(replies)
-      assert.is_string(message)
+      assert.equal(expected, message)
     end
   end)
 

@@ -287,7 +287,7 @@ describe("a parser that reads data as JSON", function()
     assert.same({ event = "e", data = { a = 2 }, id = "" }, events[2])
     assert.equal("x", events[3].data)
     assert.equal(1, events[3].retry)
-    assert.is_not_nil(events[3].error)
+    assert.equal("VALIDATION_ERROR", events[3].error.code)
   end)
 end)
 

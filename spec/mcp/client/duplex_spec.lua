@@ -86,14 +86,18 @@ describe("a connection on which messages go both ways", function()
     end)
   end
 
-  for _, text in ipairs({
-    '{"level":30,"msg":"x"}', '{"level":30,"id":1}', '{"id":1}', '{"error":"x"}', '{"result":{}}', '{"method":"GET"}',
-    '{"level":30,"id":1,"method":"x"}', '{"level":50,"id":1,"result":{},"error":{"code":1,"message":"x"}}',
-    '{"id":1,"load":NaN}', '{"load":NaN,"id":1}', '[{"level":30,"id":1},1]', "1", '"x"', "null", "x",
+  for text, why in pairs({
+    ['{"level":30,"msg":"x"}'] = "JSON-RPC 2.0", ['{"level":30,"id":1}'] = "JSON-RPC 2.0",
+    ['{"id":1}'] = "JSON-RPC 2.0", ['{"error":"x"}'] = "JSON-RPC 2.0",
+    ['{"result":{}}'] = "JSON-RPC 2.0", ['{"method":"GET"}'] = "JSON-RPC 2.0",
+    ['{"level":30,"id":1,"method":"x"}'] = "JSON-RPC 2.0", ['[{"level":30,"id":1},1]'] = "JSON-RPC 2.0",
+    ['{"level":50,"id":1,"result":{},"error":{"code":1,"message":"x"}}'] = "JSON-RPC 2.0",
+    ['{"id":1,"load":NaN}'] = "column 16 ", ['{"load":NaN,"id":1}'] = "column 9 ", x = "column 1 ",
+    ["1"] = "a message is a JSON object", ['"x"'] = "a message is a JSON object", null = "a message is a JSON object",
   }) do
     it("skips what is no message of the protocol: " .. text, function()
       assert.same({ "answered", false }, { hear(text) })
-      assert.is_string(said[1])
+      assert.matches(why, said[1], 1, true)
     end)
   end
 

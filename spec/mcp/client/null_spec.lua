@@ -26,7 +26,7 @@ describe("a server that writes null for what it leaves out", function()
     client = support.connect("modern", { roots = { "file:///x" } })
     assert(client:call("input", { state = operations.null, requests = { a = { method = "roots/list" } } }))
     local calls = support.heard(client, "tools/call")
-    assert.is_not_nil(calls[2].params.inputResponses)
+    assert.equal("file:///x", calls[2].params.inputResponses.a.roots[1].uri)
     assert.is_nil(calls[2].params.requestState)
   end)
 

@@ -31,7 +31,7 @@ describe("a cache of results", function()
     kept:keep("prompts/list", nil, { ttlMs = 50 })
     kept:forget("tools/list")
     assert.is_nil(kept:find("tools/list"))
-    assert.is_table(kept:find("prompts/list"))
+    assert.same({ ttlMs = 50 }, kept:find("prompts/list"))
     kept:forget()
     assert.is_nil(kept:find("prompts/list"))
   end)
@@ -46,7 +46,7 @@ describe("a cache of results", function()
     local generation = kept:generation("tools/list")
     kept:forget("prompts/list")
     kept:keep("tools/list", nil, { ttlMs = 50 }, generation)
-    assert.is_table(kept:find("tools/list"))
+    assert.same({ ttlMs = 50 }, kept:find("tools/list"))
   end)
 
   it("does not grow without end", function()
@@ -58,7 +58,7 @@ describe("a cache of results", function()
       count = count + 1
     end
     assert.is_true(count <= 256)
-    assert.is_table(kept:find("resources/read", { uri = "1000" }))
+    assert.same({ ttlMs = 50 }, kept:find("resources/read", { uri = "1000" }))
   end)
 
   it("keeps no more than so many bytes, however large the results", function()
@@ -71,7 +71,7 @@ describe("a cache of results", function()
       bytes = bytes + #entry.text
     end
     assert.is_true(bytes <= 16 * 1024 * 1024)
-    assert.is_table(kept:find("resources/read", { uri = "10" }))
+    assert.equal(text, kept:find("resources/read", { uri = "10" }).text)
   end)
 
   it("lets go of what is no longer fresh", function()
