@@ -3,7 +3,7 @@ local argument = require("operations.base.argument")
 local core = require("operations.core")
 local definitions = require("operations.mcp.client.definitions")
 local limits = require("operations.base.limits")
-local marks = require("operations.base.marks")
+local marks = require("operations.base.marked")
 local message = require("operations.mcp.protocol.message")
 local task = require("operations.task")
 

@@ -1,7 +1,7 @@
 --- What requests say about themselves: in the modern era (2026-07-28, `_meta`) all of it, in the legacy one only what
 --- was asked for.
 local core = require("operations.core")
-local marks = require("operations.base.marks")
+local marks = require("operations.base.marked")
 local members = require("operations.base.members")
 local version = require("operations.base.version")
 
