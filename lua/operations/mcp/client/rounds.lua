@@ -41,17 +41,10 @@ local function responses_to(session, asked, method)
   return responses
 end
 
--- A member of a result; null, as some servers write what they leave out, is none.
-local function member(result, key)
-  local value = result[key]
-  if value ~= core.null then
-    return value
-  end
-end
-
 -- The params of the next round: the first ones, with what was asked for. The state is the server's own business.
 local function next_params(session, params, result, method)
-  local all, asked, state = members.merged(params), member(result, "inputRequests"), member(result, "requestState")
+  local all = members.merged(params)
+  local asked, state = message.present(result.inputRequests), message.present(result.requestState)
   if asked == nil and state == nil then
     return invalid(method, "/resultType: input_required with neither inputRequests nor requestState")
   end
@@ -77,9 +70,11 @@ end
 
 -- Is the first answer the result already?
 local function is_over(session, reply)
-  return reply.error == nil
-    and (not session.modern or reply.result.resultType == nil or reply.result.resultType == "complete"
-      or reply.result.resultType == core.null)
+  if reply.error ~= nil or not session.modern then
+    return reply.error == nil
+  end
+  local kind = message.present(reply.result.resultType)
+  return kind == nil or kind == "complete"
 end
 
 -- What became of one round: a result, or nil and an error, or nil, nil and the params of the next.

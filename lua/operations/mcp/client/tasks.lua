@@ -61,12 +61,6 @@ local function await(session, created, options, watch)
   end
 end
 
--- Did the server say how the task ended? Else it may still be at work, for nobody.
-local function is_over(err)
-  local details = err.details or {}
-  return details.kind == "task" or details.rpcCode ~= nil
-end
-
 local function follow(session, created, options, token)
   if type(created) ~= "table" or type(created.taskId) ~= "string" then
     return nil, errors.new("EXECUTION_ERROR", "tools/call: malformed result: /task: a task expected",
@@ -78,7 +72,9 @@ local function follow(session, created, options, token)
   end)
   if result then
     return result
-  elseif not is_over(err) and offers(session, "cancel") then
+  end
+  local details = err.details or {}
+  if details.kind ~= "task" and details.rpcCode == nil and offers(session, "cancel") then -- it may still be at work
     task.detach(session.request, session, "tasks/cancel", { taskId = created.taskId }, { attached = true })
   end
   if err.code == "TIMEOUT" then

@@ -119,8 +119,10 @@ local function failure_problem(value)
   end
 end
 
--- A member that is null counts as left out where it says nothing: many a server writes all that a message may have.
-local function present(member)
+--- A member that is null counts as left out where it says nothing: many a server writes all that a message may have.
+---@param member any
+---@return any
+function message.present(member)
   if member ~= core.null then
     return member
   end
@@ -129,7 +131,7 @@ end
 -- Of an answer that is no plain result.
 local function answer_problem(value)
   if value.result ~= nil and value.error ~= nil then
-    value.result, value.error = present(value.result), present(value.error)
+    value.result, value.error = message.present(value.result), message.present(value.error)
   end
   if value.result ~= nil and value.error ~= nil then
     return "it has both a result and an error"
@@ -141,7 +143,7 @@ local function answer_problem(value)
 end
 
 local function request_kind(value)
-  value.params = present(value.params)
+  value.params = message.present(value.params)
   if type(value.method) ~= "string" then
     return nil, "its method is no string"
   elseif value.params ~= nil and core.kind(value.params) ~= "object" then
@@ -197,7 +199,8 @@ end
 ---@param problem string  as `kind` told it
 ---@return operations.mcp.Message?
 function message.refusal(value, problem)
-  if message.is_noise(value) or value.method == nil or present(value.result) or present(value.error) then
+  if message.is_noise(value) or value.method == nil
+    or message.present(value.result) or message.present(value.error) then
     return nil
   elseif type(value.id) == "string" or type(value.id) == "number" then
     return message.failure(value.id, message.codes.INVALID_REQUEST, "Invalid Request: " .. problem)

@@ -1,8 +1,8 @@
 --- What requests say about themselves: in the modern era (2026-07-28, `_meta`) all of it, in the legacy one only what
 --- was asked for.
-local core = require("operations.core")
 local marks = require("operations.base.marked")
 local members = require("operations.base.members")
+local message = require("operations.mcp.protocol.message")
 local version = require("operations.base.version")
 
 local request = {}
@@ -67,11 +67,7 @@ end
 ---@return table? info  { name, version, title?, ... }
 function request.server_of(result)
   local meta = result and type(result._meta) == "table" and result._meta or {}
-  local info = result and result.serverInfo
-  if info == nil or info == core.null then
-    info = meta[PREFIX .. "serverInfo"]
-  end
-  return info ~= core.null and info or nil
+  return message.present(result and result.serverInfo) or message.present(meta[PREFIX .. "serverInfo"])
 end
 
 return request
