@@ -9,7 +9,7 @@ local marked = require("operations.base.marked")
 local registries = require("operations.registry")
 local scheduler = require("operations.task.scheduler")
 local T = require("operations.schema.type")
-local task_pool = require("operations.task.pool")
+local task = require("operations.task")
 
 local call_handler = {}
 
@@ -178,12 +178,12 @@ local function cancel(err, request)
   request.worker:cancel(err)
 end
 
-local function work(running, self, request, registry)
+local function work(self, request, registry)
   local ok, raised = true, nil
   if not request.ended then
-    request.worker, request.on_abort = running, cancel
+    request.worker, request.on_abort = task.current(), cancel
     ok, raised = pcall(request.streams and stream or answer, request, registry)
-    request.on_abort = nil -- what runs it does something else now
+    request.on_abort = nil
   end
   self:leave()
   if not ok then
@@ -199,7 +199,7 @@ local function serve(self, request)
   end
   request.streams = kind == "subscription" or not kind and request.credit ~= nil -- not here: the request says
   self.active = self.active + 1
-  task_pool.start(work, self, request, registry)
+  task.detach(work, self, request, registry)
 end
 
 -- The first event of what streams.

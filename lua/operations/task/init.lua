@@ -160,12 +160,6 @@ function Task:_returned(ok, ...)
   end
 end
 
---- Has it nothing that ends with it, and was it not cancelled? Then it can as well do something else next.
----@return boolean
-function Task:is_clean()
-  return not (self._aborted or self._eldest or self._tied or self._unasked_children or self._strand.loops)
-end
-
 -- Waits until the task has ended.
 local function wait_for_end(self, shielded)
   if not self._ended then

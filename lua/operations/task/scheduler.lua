@@ -186,11 +186,6 @@ local function wait_shielded(wait, arm)
   return wait
 end
 
---- Suspends the running task until it is made `ready`; nothing else ends this, and it obeys no deadline.
-function scheduler.idle()
-  coroutine.yield(WAITING)
-end
-
 --- Suspends the running coroutine until `wake(...)` is called, and returns what `wake` was given. Raises the ABORTED
 --- or TIMEOUT error object when the task is cancelled or the deadline passes first.
 ---@param arm fun(wake: fun(...)): fun()?  starts what is waited for; may return the function that undoes it

@@ -2,7 +2,7 @@
 --- to who made it. What one turn of the program has for the same process goes as one message, which costs less.
 local call_event = require("operations.calls.event")
 local errors = require("operations.base.error")
-local task_pool = require("operations.task.pool")
+local task = require("operations.task")
 
 local MOST = 4096 -- bytes that wait for more
 
@@ -115,17 +115,13 @@ function Fast:flush()
   end
 end
 
-local function flush(_, self)
-  self:flush()
-end
-
 -- Adds an event to what goes to a node when what runs now, and all that is ready to run, has had its turn.
 local function gather(self, node, text, request)
   local gathered = self._gathered
   local message = gathered[node]
   if not message then
     if next(gathered) == nil then
-      task_pool.start(flush, self)
+      task.detach(Fast.flush, self)
     end
     message = { nil, nil, nil, nil, node = node, bytes = 0, requests = nil }
     gathered[node] = message

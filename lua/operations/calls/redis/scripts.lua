@@ -10,7 +10,7 @@
 --- | `ops:{ops}:dead`             | set    | the operations that there are such of                            |
 local compat = require("operations.base.compat")
 local resp = require("operations.redis")
-local task_pool = require("operations.task.pool")
+local task = require("operations.task")
 
 local redis_scripts = {}
 
@@ -300,10 +300,6 @@ function Batch:flush()
   end
 end
 
-local function flush(_, self)
-  self:flush()
-end
-
 --- Adds an item; it is sent when what runs now, and all that is ready to run, has had its turn.
 ---@param queue string  a key
 ---@param record string  a key
@@ -313,7 +309,7 @@ function Batch:add(queue, record, item)
   local items = by_queue[queue]
   if not items then
     if next(by_queue) == nil then
-      task_pool.start(flush, self)
+      task.detach(Batch.flush, self)
     end
     items = {}
     by_queue[queue] = items
