@@ -30,6 +30,8 @@ bool reactor_init(reactor_Reactor *r, ops_Alloc alloc) {
   return true;
 }
 
+/* A forked child has copies of all descriptors: epoll and what it watches are
+** still the parent's. */
 static bool is_mine(const reactor_Reactor *r) {
   return r->mine != NULL ? *r->mine != 0 : r->pid == getpid();
 }
@@ -77,6 +79,7 @@ void reactor_start(reactor_Reactor *r, reactor_Op *op) {
   reactor_set_active(op, true);
 }
 
+/* What leaves the queue is mostly its first op. */
 static void unlink_ready(reactor_Reactor *r, reactor_Op *op) {
   reactor_Op **link = &r->ready_first, *before = NULL;
   if (!op->ready) return;
@@ -134,7 +137,7 @@ reactor_Op *reactor_ready(reactor_Reactor *r) {
 void reactor_pulled(reactor_Op *op, reactor_Event event) {
   op->pending &= ~(unsigned)event;
   unlink_ready(op->reactor, op);
-  if (op->pending != 0) queue_ready(op->reactor, op);
+  if (op->pending != 0) queue_ready(op->reactor, op); /* behind the others */
 }
 
 /* Gathering */
@@ -169,6 +172,7 @@ void reactor_release(reactor_Reactor *r) {
 
 /* Descriptors */
 
+/* `dirty` has room for every descriptor: noting one there cannot fail. */
 static bool reserve_sources(reactor_Reactor *r, int fd) {
   size_t old = r->source_count, count = old > 0 ? old : MIN_SOURCES;
   void *sources, *dirty;
@@ -192,6 +196,8 @@ static bool reserve_sources(reactor_Reactor *r, int fd) {
   return true;
 }
 
+/* The generation tells an event of a closed descriptor from those of the next
+** one with its number. */
 static void apply(reactor_Reactor *r, int fd) {
   reactor_Source *source = &r->sources[fd];
   struct epoll_event event;
@@ -295,6 +301,7 @@ static void take(reactor_Reactor *r, const struct epoll_event *event) {
   }
   if ((size_t)fd >= r->source_count) return;
   source = &r->sources[fd];
+  /* Fetched with others, of which one closed this descriptor. */
   if (source->generation != (uint32_t)(tag >> 32) || source->want == 0) return;
   source->on_ready(r, fd, event->events);
 }

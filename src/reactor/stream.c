@@ -21,6 +21,8 @@ static size_t unsent(const stream_Stream *s) {
   return s->out.len - s->taken;
 }
 
+/* At `window` bytes that nobody has taken no more is read, which holds the
+** sender back. */
 static void watch(stream_Stream *s) {
   reactor_Reactor *r = s->op.reactor;
   uint32_t want = 0;
@@ -81,7 +83,7 @@ static bool read_once(stream_Stream *s) {
   while (n < 0 && errno == EINTR);
   if (n > 0) {
     body->len += (size_t)n;
-    return s->layer != NULL || n == CHUNK;
+    return s->layer != NULL || n == CHUNK; /* less: the socket is empty */
   }
   if (n == 0) {
     s->over = true;
@@ -110,7 +112,7 @@ static void flush(stream_Stream *s) {
   }
   if (unsent(s) == 0) {
     out->len = s->taken = 0;
-    if (out->capacity > CHUNK) buffer_free(out);
+    if (out->capacity > CHUNK) buffer_free(out); /* of one large write */
     if (s->closing && s->fd >= 0) (void)shutdown(s->fd, SHUT_WR);
   } else if (n < 0 && errno != EAGAIN) {
     lose(s, strerror(errno));

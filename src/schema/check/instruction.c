@@ -27,6 +27,7 @@ bool check_has_key(check_Machine *m, int v, int32_t key) {
   return has;
 }
 
+/* The outermost resource that has the anchor decides. */
 int32_t check_dynamic(check_Machine *m, const schema_Op *op) {
   const check_Scope *scope;
   int32_t node = op->a, i;
@@ -63,6 +64,7 @@ static bool check_property_names(check_Machine *m, int32_t node, int v) {
   return ok;
 }
 
+/* Issues ask, too, where m->top does not hold. */
 size_t check_count_contained(check_Machine *m, const schema_Op *op, int v,
                              size_t enough) {
   lua_State *L = m->L;
@@ -80,7 +82,7 @@ size_t check_count_contained(check_Machine *m, const schema_Op *op, int v,
 
 static bool check_contains(check_Machine *m, const schema_Op *op, int v) {
   size_t least = (size_t)op->b;
-  size_t enough = op->c < 0 ? least : (size_t)op->c + 1;
+  size_t enough = op->c < 0 ? least : (size_t)op->c + 1; /* says "too many" */
   size_t count;
   if (enough < least) enough = least;
   count = check_count_contained(m, op, v, enough);
@@ -268,6 +270,7 @@ bool check_one_op(check_Machine *m, const schema_Node *n, const schema_Op *op,
 static bool check_array(check_Machine *m, const schema_Node *n, int v) {
   const schema_Op *op = program_op(m->s, n->arrays);
   const schema_Op *end = program_op(m->s, n->objects);
+  /* Items that are all looked at show their holes. */
   ptrdiff_t length = n->items < 0 ? schema_sequence_length(m->L, v)
                                   : value_glance_length(m->L, v);
   if (length < 0) return false;
@@ -322,6 +325,7 @@ static bool run(check_Machine *m, const schema_Node *n, int v, int t,
   return true;
 }
 
+/* A scope for each change of resource, on the C stack. */
 static bool check_in_scope(check_Machine *m, const schema_Node *n, int v, int t,
                            uint16_t type) {
   check_Scope scope;

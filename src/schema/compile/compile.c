@@ -43,7 +43,7 @@ int32_t compile_regex(compile_State *c, int32_t source,
       schema_vector_add(c->L, &s->alloc, &s->regexes, sizeof(regex_Regex *), 1);
   regex_Regex *regex =
       regex_compile(&s->alloc, text, len, error, sizeof(error));
-  *program_regex(s, i) = regex;
+  *program_regex(s, i) = regex; /* the schema's to free from here on */
   if (regex == NULL && strstr(error, "out of memory") == error)
     luaL_error(c->L, "not enough memory");
   if (regex == NULL)
@@ -111,6 +111,8 @@ static void emit_number_format(compile_State *c) {
   }
 }
 
+/* In draft 4 and OpenAPI 3.0 `exclusiveMinimum` is a boolean that changes what
+** `minimum` says. */
 static void emit_number(compile_State *c) {
   uint8_t draft =
       tree_resource(c->t, tree_node(c->t, c->node)->resource)->dialect.draft;
@@ -131,6 +133,8 @@ static void emit_number(compile_State *c) {
   emit_number_format(c);
 }
 
+/* Before 2020-12 an array of `items` is the tuple, and `additionalItems` is for
+** the others. */
 static void emit_items(compile_State *c) {
   const tree_Keyword *items = c->k[KEYWORD_ITEMS];
   const tree_Keyword *tuple = c->k[KEYWORD_PREFIX_ITEMS];
@@ -170,7 +174,7 @@ static void emit_array(compile_State *c) {
     compile_op(c, CODE_UNIQUE_ITEMS, KEYWORD_UNIQUE_ITEMS);
 }
 
-/* The constant at `value` as a member; returns its index. */
+/* Makes member `index` of the constant `value`. */
 static void set_member(compile_State *c, int32_t index, int32_t value) {
   static const uint8_t types[] = {TYPE_NULL,
                                   TYPE_BOOLEAN,
