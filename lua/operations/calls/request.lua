@@ -101,7 +101,10 @@ end
 ---@param options? operations.CallOptions
 ---@return table
 function call_request.context(options)
-  return members.merged({ requestId = random_id() }, options)
+  if not options then
+    return { requestId = random_id() }
+  end
+  return members.merged(options, { requestId = options.requestId or random_id() })
 end
 
 --- Raises when the arguments of a call are of the wrong type, at the place that made it.

@@ -7,6 +7,7 @@ local errors = require("operations.base.error")
 local json = require("operations.base.json")
 local limits = require("operations.base.limits")
 local marked = require("operations.base.marked")
+local members = require("operations.base.members")
 local scheduler = require("operations.task.scheduler")
 local task_wait = require("operations.task.wait")
 
@@ -78,16 +79,13 @@ end
 --- The ids of all that somebody serves, in order.
 ---@return string[]
 function Nodes:offered()
-  local ids, seen = {}, {}
+  local offers = {}
   for _, node in pairs(self.by_id) do
     for id in pairs(node.offers) do
-      if not seen[id] then
-        seen[id], ids[#ids + 1] = true, id
-      end
+      offers[id] = true
     end
   end
-  table.sort(ids)
-  return ids
+  return members.names(offers)
 end
 
 --- A request of ours is on its way to a node.
@@ -129,14 +127,8 @@ end
 ---@return string[] ours  requests that it worked on
 ---@return string[] its  requests that we work on for it
 function Nodes:forget(node)
-  local ours, its = {}, {}
+  local ours, its = members.names(node.requests), members.names(node.serving)
   self.by_id[node.id] = nil
-  for id in pairs(node.requests) do
-    ours[#ours + 1] = id
-  end
-  for id in pairs(node.serving) do
-    its[#its + 1] = id
-  end
   for _, id in ipairs(ours) do
     self:release(id)
   end
