@@ -38,8 +38,13 @@ local function lost(self, err)
     self._stop_watching()
     stream:close()
     fail_all(self, err)
-    if self._on_lost then
-      self._on_lost(err)
+    if self._kept then
+      if self._on.lost then
+        self._on.lost(err)
+      end
+      if self._wake then
+        self._wake()
+      end
     end
   end
 end
@@ -48,7 +53,7 @@ end
 local pushed = {}
 
 function pushed.message(self, reply)
-  self._on_message(reply[2], reply[3])
+  self._on.message(reply[2], reply[3])
 end
 
 function pushed.subscribe(self)
@@ -256,7 +261,7 @@ local function keep(self)
       ok = connect(self)
       since = core.now()
       if ok then
-        self._on_ready(self)
+        self._on.ready(self)
       end
     end
     if ok then
@@ -286,18 +291,10 @@ end
 ---@field message? fun(channel: string, bytes: string)
 
 local function new(address, on)
-  local self = setmetatable({
-    connected = false, _address = address, _waiting = {}, _subjects = {}, _first = 1, _last = 0,
-    _on_ready = on.ready, _on_message = on.message, _channels = on.channels,
+  return setmetatable({
+    connected = false, _address = address, _waiting = {}, _subjects = {}, _first = 1, _last = 0, _on = on,
+    _channels = on.channels, _kept = false, -- it is told when it is lost, and connected again
   }, Link)
-  return self, function(why)
-    if on.lost then
-      on.lost(why)
-    end
-    if self._wake then
-      self._wake()
-    end
-  end
 end
 
 --- Connects to Redis and keeps connected; waits for the first time.
@@ -306,13 +303,13 @@ end
 ---@return operations.RedisLink?
 ---@return operations.Error? err
 function redis_link.connect(address, on)
-  local self, on_lost = new(address, on)
+  local self = new(address, on)
   local ok, err = connect(self)
   if not ok then
     return nil, err
   end
-  self._on_lost = on_lost
-  self._on_ready(self)
+  self._kept = true
+  on.ready(self)
   self._keeper = task.detach(keep, self)
   return self
 end
@@ -322,8 +319,8 @@ end
 ---@param on operations.RedisLinkEvents
 ---@return operations.RedisLink
 function redis_link.start(address, on)
-  local self, on_lost = new(address, on)
-  self._on_lost = on_lost
+  local self = new(address, on)
+  self._kept = true
   self._keeper = task.detach(keep, self)
   return self
 end
@@ -331,7 +328,7 @@ end
 --- Ends it.
 function Link:close()
   if not self._closed then
-    self._closed, self._on_lost = true, nil
+    self._closed, self._kept = true, false
     self._keeper:cancel()
     lost(self, failure("closed", "the connection to Redis was closed"))
   end
