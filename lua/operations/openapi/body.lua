@@ -124,32 +124,28 @@ function body.read(build, operation)
 end
 
 local function schema_of_lines(build, made, way, used)
-  local place = made.place
-  local key = place.node.itemSchema ~= nil and "itemSchema" or "schema"
-  if place.node[key] == nil then
+  local item = build.source:member(made.place, "itemSchema")
+  local from = item or build.source:member(made.place, "schema")
+  if not from then
     return true
   end
-  local from = { node = place.node[key], file = place.file, pointer = place.pointer .. "/" .. key }
-  local target = build.source:follow(from)
-  local schema = build.converter:convert(from, way, used)
-  if key == "schema" and target and target.node.type == "array" then
+  local schema, target = build.converter:convert(from, way, used), build.source:follow(from)
+  if not item and target and target.node.type == "array" then
     return schema
   end
   return { type = "array", items = schema }
 end
 
 local function schema_of(build, made, way, used)
-  local place = made.place
   if made.kind == "bytes" then
-    return media.is_text(made.essence) and { type = "string" }
-      or file.schema(build)
+    return media.is_text(made.essence) and { type = "string" } or file.schema(build)
   elseif made.kind == "lines" or made.kind == "sequence" then
     return schema_of_lines(build, made, way, used)
-  elseif place.node.schema == nil then
-    return true
   end
-  local from = { node = place.node.schema, file = place.file, pointer = place.pointer .. "/schema" }
-  if made.kind == "multipart" then
+  local from = build.source:member(made.place, "schema")
+  if not from then
+    return true
+  elseif made.kind == "multipart" then
     return file.body_schema(build, from, made, way, used)
   end
   return build.converter:convert(from, way, used)

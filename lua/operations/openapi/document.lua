@@ -241,6 +241,19 @@ function Document:follow(place)
   return nil, "$ref goes in a circle"
 end
 
+--- The place of a member of `place` as it stands there, which may be a reference.
+---@param place operations.openapi.Place
+---@param key string|integer
+---@return operations.openapi.Place?  nil when there is none
+function Document.member(_, place, key)
+  local node = place.node[key]
+  if node == nil then
+    return nil
+  end
+  local name = type(key) == "number" and key - 1 or json_pointer.escape(key)
+  return { node = node, file = place.file, pointer = place.pointer .. "/" .. name }
+end
+
 --- The place of a member of `place`, references followed.
 ---@param place operations.openapi.Place
 ---@param key string|integer

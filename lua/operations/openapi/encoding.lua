@@ -24,10 +24,9 @@ local function search_in(build, place, visit, seen)
   seen[target.node] = true
   local found = visit(target)
   for _, key in ipairs(combinators) do
-    local branches = target.node[key]
-    for i = 1, found == nil and type(branches) == "table" and #branches or 0 do
-      local pointer = target.pointer .. "/" .. key .. "/" .. i - 1
-      found = search_in(build, { node = branches[i], file = target.file, pointer = pointer }, visit, seen)
+    local branches = build.source:member(target, key)
+    for i = 1, found == nil and branches and type(branches.node) == "table" and #branches.node or 0 do
+      found = search_in(build, build.source:member(branches, i), visit, seen)
       if found ~= nil then
         return found
       end
@@ -52,10 +51,6 @@ local function type_of(node)
     return kind
   end
   return node.properties and "object" or node.items and "array" or nil
-end
-
-local function child(target, key)
-  return { node = target.node[key], file = target.file, pointer = target.pointer .. "/" .. key }
 end
 
 -- What a schema without a type still says of itself.
@@ -84,7 +79,8 @@ end
 local of_schema
 
 local function of_array(build, target, depth)
-  local items = target.node.items ~= nil and of_schema(build, child(target, "items"), depth + 1) or {}
+  local item = build.source:member(target, "items")
+  local items = item and of_schema(build, item, depth + 1) or {}
   if items.is_array then
     return { is_array = true, default_type = "application/json" }
   end
@@ -161,8 +157,7 @@ local function properties_of(build, place)
     end
     for name in pairs(type(target.node.properties) == "table" and target.node.properties or {}) do
       if type(name) == "string" and not found[name] then
-        local properties = child(target, "properties")
-        found[name] = { node = properties.node[name], file = target.file, pointer = properties.pointer .. "/" .. name }
+        found[name] = build.source:member(build.source:member(target, "properties"), name)
       end
     end
   end)
@@ -186,7 +181,7 @@ end
 ---@return boolean needs_file  must one of them be a file?
 function encoding.fields(build, place, is_multipart)
   local fields, needs_file = {}, false
-  local properties, required = properties_of(build, place.node.schema ~= nil and child(place, "schema") or nil)
+  local properties, required = properties_of(build, build.source:member(place, "schema"))
   for name, property in pairs(properties) do
     fields[name] = of_schema(build, property, 0)
     needs_file = needs_file or fields[name].file == true and required[name] == true
@@ -217,17 +212,13 @@ end
 ---@param place operations.openapi.Place  the Media Type Object
 ---@return { prefix: operations.openapi.PartField[], items: operations.openapi.PartField }
 function encoding.positions(build, place)
-  local schema, items = build.source:child(place, "schema"), nil
+  local schema = build.source:child(place, "schema")
   local prefix = schema and build.source:child(schema, "prefixItems")
   local encodings = build.source:child(place, "prefixEncoding")
-  if place.node.itemSchema ~= nil then
-    items = child(place, "itemSchema")
-  elseif schema and schema.node.items ~= nil then
-    items = child(schema, "items")
-  end
+  local items = build.source:member(place, "itemSchema") or schema and build.source:member(schema, "items")
   local found = { prefix = {}, items = position(build, items, build.source:child(place, "itemEncoding")) }
   for i = 1, math.max(prefix and #prefix.node or 0, encodings and #encodings.node or 0) do
-    found.prefix[i] = position(build, prefix and prefix.node[i] ~= nil and child(prefix, i) or items,
+    found.prefix[i] = position(build, prefix and build.source:member(prefix, i) or items,
       encodings and build.source:child(encodings, i))
   end
   return found

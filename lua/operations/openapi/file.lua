@@ -216,9 +216,9 @@ local object_schema
 -- `work` is what `object_schema` and its branches share: what they are made for, and how many there are.
 local function branches_of(work, target, key)
   local list = {}
-  for i, branch in ipairs(target.node[key]) do
-    local pointer = target.pointer .. "/" .. key .. "/" .. i - 1
-    list[i] = object_schema(work, { node = branch, file = target.file, pointer = pointer })
+  local source = work.build.source
+  for i in ipairs(target.node[key]) do
+    list[i] = object_schema(work, source:member(source:member(target, key), i))
   end
   return list
 end
@@ -245,8 +245,8 @@ end
 local function add_properties(work, target, schema)
   local properties = target.node.properties
   schema.properties = {}
-  for name, node in pairs(properties) do
-    local property = { node = node, file = target.file, pointer = target.pointer .. "/properties/" .. name }
+  for name in pairs(properties) do
+    local property = work.build.source:member(work.build.source:member(target, "properties"), name)
     schema.properties[name] = property_schema(work.build, property, work.fields[name], work.way, work.used)
   end
   local gone = keyword.hidden(work.build.source, properties, target.file, work.way)
@@ -270,19 +270,13 @@ end
 
 -- An array whose items are parts: each may be a file.
 local function array_schema(build, target, positions, way, used)
-  local function item(key, field, node)
-    return property_schema(build, { node = node, file = target.file, pointer = target.pointer .. "/" .. key },
-      field, way, used)
-  end
-  local node = target.node
-  local schema = { type = "array" }
-  copy_limits(node, schema)
-  if node.items ~= nil then
-    schema.items = item("items", positions.items, node.items)
-  end
-  for i, prefix in ipairs(type(node.prefixItems) == "table" and node.prefixItems or {}) do
+  local source, schema = build.source, { type = "array" }
+  local items, prefix = source:member(target, "items"), source:member(target, "prefixItems")
+  copy_limits(target.node, schema)
+  schema.items = items and property_schema(build, items, positions.items, way, used)
+  for i in ipairs(prefix and type(prefix.node) == "table" and prefix.node or {}) do
     schema.prefixItems = schema.prefixItems or {}
-    schema.prefixItems[i] = item("prefixItems/" .. i - 1, positions.prefix[i], prefix)
+    schema.prefixItems[i] = property_schema(build, source:member(prefix, i), positions.prefix[i], way, used)
   end
   return schema
 end

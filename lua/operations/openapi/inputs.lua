@@ -94,13 +94,11 @@ end
 local function schema_place(build, place)
   local name = content_of(place.node)
   if not name then
-    return place.node.schema ~= nil
-      and { node = place.node.schema, file = place.file, pointer = place.pointer .. "/schema" }
+    return build.source:member(place, "schema")
   end
   local content = build.source:child(place, "content")
   local kind = content and build.source:child(content, name)
-  return kind and kind.node.schema ~= nil
-    and { node = kind.node.schema, file = kind.file, pointer = kind.pointer .. "/schema" }
+  return kind and build.source:member(kind, "schema")
 end
 
 -- Before 3.2 `allowReserved` was for queries alone.

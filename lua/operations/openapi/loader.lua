@@ -73,27 +73,23 @@ local function add_operation(shared, list, item, place, method, path)
   end
 end
 
-local function member(owner, key)
-  return { node = owner.node[key], file = owner.file, pointer = owner.pointer .. "/" .. json_pointer.escape(key) }
-end
-
 local function add_path(shared, list, paths, path)
-  local item, message = shared.source:follow(member(paths, path))
+  local item, message = shared.source:follow(shared.source:member(paths, path))
   if not item or type(item.node) ~= "table" then
     return shared.report("#/paths/" .. json_pointer.escape(path), message or "expected a path item")
   end
   for _, method in ipairs(methods) do
     if item.node[method] ~= nil then
-      add_operation(shared, list, item, member(item, method), method:upper(), path)
+      add_operation(shared, list, item, shared.source:member(item, method), method:upper(), path)
     elseif item.node[method:upper()] ~= nil then
       shared.report(item.pointer .. "/" .. method:upper(), "methods are written in lower case; it is left out")
     end
   end
   local more = item.node.additionalOperations
   for _, method in ipairs(type(more) == "table" and sorted_keys(more) or {}) do
-    local owner = member(item, "additionalOperations")
+    local owner = shared.source:member(item, "additionalOperations")
     if header_field.is_token(method) then
-      add_operation(shared, list, item, member(owner, method), method, path)
+      add_operation(shared, list, item, shared.source:member(owner, method), method, path)
     else
       shared.report(owner.pointer, ("%q is no HTTP method"):format(method))
     end
@@ -102,7 +98,11 @@ end
 
 local function add_paths(shared, list)
   local root = shared.source.file
-  local paths, message = shared.source:follow(member({ node = root.root, file = root, pointer = "#" }, "paths"))
+  local own = shared.source:member({ node = root.root, file = root, pointer = "#" }, "paths")
+  local paths, message = own, nil
+  if own then
+    paths, message = shared.source:follow(own)
+  end
   if paths and type(paths.node) == "table" then
     for _, path in ipairs(sorted_keys(paths.node)) do
       if path:sub(1, 1) == "/" then
@@ -111,7 +111,7 @@ local function add_paths(shared, list)
         shared.report(paths.pointer .. "/" .. json_pointer.escape(path), "a path must begin with /")
       end
     end
-  elseif message or paths.node ~= nil then
+  elseif own then
     shared.report("#/paths", message or "expected an object")
   end
 end

@@ -44,8 +44,7 @@ end
 --- The place of a media type's schema; `itemSchema` (3.2) is that of one item of a stream.
 local function schema_place(build, content, name, key)
   local kind = build.source:child(content, name)
-  local node = kind and kind.node[key]
-  return node ~= nil and { node = node, file = kind.file, pointer = kind.pointer .. "/" .. key } or nil
+  return kind and build.source:member(kind, key)
 end
 
 --- Sorts the media types of the successful responses: JSON, streams, the rest.
@@ -134,8 +133,7 @@ local function item_place(build, entry)
   local place = item or schema_place(build, entry.content, entry.name, "schema")
   local target = not item and place and build.source:follow(place)
   if target and build.sequential and type(target.node) == "table" and target.node.type == "array" then
-    return target.node.items ~= nil
-      and { node = target.node.items, file = target.file, pointer = target.pointer .. "/items" } or nil, true
+    return build.source:member(target, "items"), true
   end
   return place, item ~= nil
 end
@@ -150,9 +148,7 @@ local function event_schema(build, entry)
   end
   local target = place and build.source:follow(place)
   if target and is_events and is_json_text(target.node) then
-    local content = target.node.contentSchema
-    local inner = content ~= nil
-      and { node = content, file = target.file, pointer = target.pointer .. "/contentSchema" }
+    local inner = build.source:member(target, "contentSchema")
     return inner and build.converter:whole(inner, "output") or true, true
   elseif not target then
     return is_events and { type = "string" } or true, not is_events
