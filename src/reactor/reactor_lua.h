@@ -13,8 +13,8 @@
 
 /* What the slots of a reactor hold, and those of a handle. */
 enum { REACTOR_HANDLES = 1, REACTOR_USUAL = 2 };
-enum { REACTOR_OWNER = 1, REACTOR_BODY = 2, REACTOR_KEPT = 3 };
-enum { REACTOR_SLOTS = 3 };
+enum { REACTOR_OWNER = 1, REACTOR_BODY = 2 };
+enum { REACTOR_SLOTS = 2 };
 
 /* How one kind of handle, whose userdata begins with its reactor_Op, talks to
 ** Lua: op->face points to one. */

@@ -157,76 +157,6 @@ static void begin_request(lua_State *L, http_Request *q) {
   lua_pop(L, 2);
 }
 
-/* Requests that a handle sends again */
-
-/* In the handle's slot REACTOR_KEPT, with the texts behind it. */
-typedef struct Kept {
-  http_Request request;
-  size_t count;
-  const char *lines[];
-} Kept;
-
-static const char *kept_line(void *ud, size_t i) {
-  const Kept *kept = (const Kept *)ud;
-  return i < kept->count ? kept->lines[i] : NULL;
-}
-
-static size_t room_for(const char *text) {
-  return text != NULL ? strlen(text) + 1 : 0;
-}
-
-/* Copies a text to *p, and moves *p behind it. */
-static const char *copy(char **p, const char *text) {
-  size_t room = room_for(text);
-  if (room == 0) return NULL;
-  memcpy(*p, text, room);
-  *p += room;
-  return *p - room;
-}
-
-/* Bytes of a request's texts; how many lines it has. */
-static size_t measure(http_Request *q, size_t *count) {
-  const reactor_Option *option = transfer_options;
-  const char *line;
-  size_t room = 0;
-  for (; option->name != NULL; option++)
-    if (option->kind == OPTION_TEXT) room += room_for(*text_of(q, option));
-  *count = 0;
-  while (q->line != NULL && (line = q->line(q->line_ud, *count)) != NULL)
-    room += room_for(line), ++*count;
-  return room;
-}
-
-/* Has the handle at 4 remember the request, all but body and deadline. */
-static void keep_request(lua_State *L, http_Request *q) {
-  const reactor_Option *option = transfer_options;
-  size_t count, i, room = measure(q, &count);
-  Kept *kept = (Kept *)lua_newuserdata(
-      L, sizeof(*kept) + count * sizeof(*kept->lines) + room);
-  char *p = (char *)(kept->lines + count);
-  kept->request = *q;
-  kept->count = count;
-  for (; option->name != NULL; option++)
-    if (option->kind == OPTION_TEXT)
-      *text_of(&kept->request, option) = copy(&p, *text_of(q, option));
-  for (i = 0; i < count; i++) kept->lines[i] = copy(&p, q->line(q->line_ud, i));
-  kept->request.line = kept_line;
-  kept->request.line_ud = kept;
-  ops_setslot(L, 4, REACTOR_KEPT);
-}
-
-/* The request that the handle at 4 remembers; false: none yet. */
-static bool recall_request(lua_State *L, http_Request *q) {
-  const Kept *kept;
-  ops_getslot(L, 4, REACTOR_KEPT);
-  kept = (const Kept *)lua_touserdata(L, -1);
-  lua_pop(L, 1);
-  if (kept == NULL) return false;
-  *q = kept->request;
-  q->deadline = reactor_number_option(L, "deadline", 0);
-  return true;
-}
-
 static void read_request(lua_State *L, http_Request *q) {
   begin_request(L, q);
   reactor_options(L, 2, transfer_options, q);
@@ -238,30 +168,23 @@ static void read_request(lua_State *L, http_Request *q) {
 }
 
 /* reactor:http(options, owner?) -> handle | nil, kind, message
-** options: url, method, handle (to be used again), again (the handle is used
-** for nothing but this: what is read now is not read another time, but for
-** `body` and `deadline`), headers (lines), body, upload, upload_size, timeout,
-** deadline, connect_timeout, first_byte_timeout, idle_timeout, keep_alive (ms),
-** max_headers, max_body, window (bytes), stream, join, decode, public_only,
-** once, fresh, ca_file, cert_file, key_file, key_password, proxy.  Says "done",
-** status, head (for core.http_fields), body, content type (nil when only the
-** head tells) | "error", kind, message, phase; a stream says "head", status,
-** head, then "data" whenever handle:read() has something, then "done"; with
-** `join`, "done" with all, as above, when a small answer is there whole.  With
-** `upload`, "want" asks for handle:write(). */
+** options: url, method, handle (to be used again), headers (lines), body,
+** upload, upload_size, timeout, deadline, connect_timeout, first_byte_timeout,
+** idle_timeout, keep_alive (ms), max_headers, max_body, window (bytes), stream,
+** join, decode, public_only, once, fresh, ca_file, cert_file, key_file,
+** key_password, proxy.  Says "done", status, head (for core.http_fields), body,
+** content type (nil when only the head tells) | "error", kind, message, phase;
+** a stream says "head", status, head, then "data" whenever handle:read() has
+** something, then "done"; with `join`, "done" with all, as above, when a small
+** answer is there whole.  With `upload`, "want" asks for handle:write(). */
 static int transfer_lua_http(lua_State *L) {
   reactor_Reactor *r = reactor_check(L);
   http_Request q;
   http_Transfer *t;
-  bool again;
   luaL_checktype(L, 2, LUA_TTABLE);
   lua_settop(L, 3);
   t = (http_Transfer *)reactor_used_handle(L, sizeof(*t), &http_face);
-  again = reactor_flag_option(L, "again");
-  if (!again || !recall_request(L, &q)) {
-    read_request(L, &q);
-    if (again) keep_request(L, &q);
-  }
+  read_request(L, &q);
   q.body = reactor_string_option(L, "body", &q.body_len);
   ops_setslot(L, 4, REACTOR_BODY); /* curl reads it there */
   if (http_start(r, t, &q)) {
