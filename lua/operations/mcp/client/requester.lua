@@ -5,6 +5,7 @@ local http_retry = require("operations.net.http.retry")
 local json = require("operations.base.json")
 local limits = require("operations.base.limits")
 local members = require("operations.base.members")
+local redirect = require("operations.net.http.redirect")
 local senders = require("operations.net.http.sender")
 local url = require("operations.base.url")
 local waits = require("operations.mcp.client.waits")
@@ -14,12 +15,6 @@ local requester = {}
 local REDIRECTS = 5
 -- How often one request may be asked for credentials.
 local CHALLENGES = 4
-
--- Statuses that send a request elsewhere: one with a body only where it stays the same request.
-local moved = {
-  GET = { [301] = true, [302] = true, [303] = true, [307] = true, [308] = true },
-  POST = { [307] = true, [308] = true },
-}
 
 ---@class operations.mcp.HttpRequest
 ---@field url string
@@ -97,10 +92,10 @@ local function target_of(request, stream, hop)
   if status < 300 or status > 399 or status == 304 then
     return false
   end
-  local target = location and url.resolve(request.url, location)
-  if not moved[request.method] or not moved[request.method][status] then
+  local target, is_foreign = redirect.destination(request.url, location or "")
+  if not location or not redirect.keeps_request(status, request.method) then
     return nil, refused(request, status, ("redirected (%d), which a %s cannot follow"):format(status, request.method))
-  elseif not target or not requester.same_origin(request.url, target) then
+  elseif not target or is_foreign then
     return nil, refused(request, status, "redirected to another origin")
   elseif hop == REDIRECTS then
     return nil, refused(request, status, ("more than %d redirects"):format(REDIRECTS))

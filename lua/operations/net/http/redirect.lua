@@ -63,17 +63,28 @@ local function becomes_get(status, method)
   return status == 303 or (method == "POST" and (status == 301 or status == 302))
 end
 
--- Where to, when that is allowed; or nil and the problem.
-local function destination(request, target)
-  local from = url.parse(request.url)
-  local location = url.resolve(request.url, (target:gsub("[ \128-\255]", url.encode))) -- which many servers forget
-  local to = location and url.parse(location)
-  if not to then
+--- Does a redirect leave the request as it is, but for its URL?
+---@param status integer
+---@param method string
+---@return boolean
+function redirect.keeps_request(status, method)
+  return statuses[status] == true and not becomes_get(status, method)
+end
+
+--- Where a redirect leads, when that is allowed.
+---@param from string  the URL that was asked
+---@param target string  the Location header
+---@return string? location
+---@return boolean|string foreign  is it another origin; the problem when there is no location
+function redirect.destination(from, target)
+  local location = url.resolve(from, (target:gsub("[ \128-\255]", url.encode))) -- which many servers forget
+  local here, there = url.parse(from), location and url.parse(location)
+  if not there then
     return nil, "redirected to what is no URL"
-  elseif to.scheme ~= from.scheme and to.scheme ~= "https" then
-    return nil, ("redirected from %s to %s"):format(from.scheme, to.scheme)
+  elseif there.scheme ~= here.scheme and there.scheme ~= "https" then
+    return nil, ("redirected from %s to %s"):format(here.scheme, there.scheme)
   end
-  return location, url.origin(from) ~= url.origin(to)
+  return location, url.origin(here) ~= url.origin(there)
 end
 
 --- The request that a redirect asks for. Credentials stay at their origin; the way back to http is barred.
@@ -83,7 +94,7 @@ end
 ---@return table request
 ---@return string? problem
 function redirect.follow(request, status, target)
-  local location, foreign = destination(request, target)
+  local location, foreign = redirect.destination(request.url, target)
   if not location then
     return request, foreign
   end
