@@ -31,34 +31,19 @@ local function begin(request)
   return self
 end
 
--- Waits until the head of the answer to a request whose body comes piece by piece is there.
-local function open_with_source(request)
+-- Sends a request whose body comes piece by piece, until the head of its answer is there, or all of it.
+local function send_pieces(request, whole)
   local self, err = begin(request)
-  while self and not self.status and not self._ended do
+  while self and not self._ended and (whole or not self.status) do
     err = http_stream.advance(self)
     if err then
       return nil, err
     end
   end
-  if not self or (self._failure and not self.status) then
+  if not self or self._failure and (whole or not self.status) then
     return nil, err or self._failure
   end
   return self
-end
-
--- As `run`, with a body that comes piece by piece.
-local function run_with_source(request)
-  local self, err = begin(request)
-  while self and not self._ended do
-    err = http_stream.advance(self)
-    if err then
-      return nil, err
-    end
-  end
-  if not self or self._failure then
-    return nil, err or self._failure
-  end
-  return { status = self.status, headers = self.headers, body = self._body, url = request.url }
 end
 
 -- Waits of requests that are over, with all that they need, for the next.
@@ -98,16 +83,6 @@ local function new_wait()
   return wait
 end
 
-local function take_idle()
-  local wait = idle[idle_count]
-  if not wait then
-    return new_wait()
-  end
-  idle[idle_count] = nil
-  idle_count = idle_count - 1
-  return wait
-end
-
 local function give_back(wait)
   wait[3], wait[4] = nil, nil
   if idle_count < MAX_IDLE then
@@ -119,7 +94,12 @@ end
 
 -- Waits until something comes of a request: the wait, or nil and the error.
 local function send(request)
-  local wait = take_idle()
+  local wait = idle[idle_count]
+  if wait then
+    idle[idle_count], idle_count = nil, idle_count - 1
+  else
+    wait = new_wait()
+  end
   wait.request, wait.done, wait.task = request, false, nil
   local raised = scheduler.wait(wait)
   if raised ~= nil then
@@ -136,7 +116,8 @@ end
 ---@return operations.Error? err
 function exchange.run(request)
   if request.source then
-    return run_with_source(request)
+    local answer, err = send_pieces(request, true)
+    return answer and { status = answer.status, headers = answer.headers, body = answer._body, url = request.url }, err
   end
   local wait, err = send(request)
   if not wait then
@@ -153,7 +134,7 @@ end
 ---@return operations.Error? err
 function exchange.open(request)
   if request.source then
-    return open_with_source(request)
+    return send_pieces(request, false)
   end
   local wait, err = send(request)
   if not wait then
