@@ -235,15 +235,6 @@ static void emit_union(compile_State *c, schema_KeywordId id,
   compile_op(c, code, id)->a = i;
 }
 
-static bool is_dynamic(const compile_State *c, int32_t node, int32_t name) {
-  int32_t i;
-  for (i = 0; i < (int32_t)c->t->anchors.count; i++) {
-    const tree_DynamicAnchor *anchor = tree_anchor(c->t, i);
-    if (anchor->node == node && anchor->name == name) return true;
-  }
-  return false;
-}
-
 static void emit_reference(compile_State *c, schema_KeywordId id) {
   int32_t target = compile_only_child(c, id), name = 0;
   schema_Op *op;
@@ -255,7 +246,7 @@ static void emit_reference(compile_State *c, schema_KeywordId id) {
     if (at < len) name = tree_string(c->L, c->t, uri + at + 1, len - at - 1);
     else id = KEYWORD_REF;
   }
-  if (id != KEYWORD_REF && is_dynamic(c, target, name)) {
+  if (id != KEYWORD_REF && tree_node(c->t, target)->anchor == name) {
     op = compile_op(c, CODE_DYNAMIC, id);
     op->b = name;
     c->s->has_dynamic = true;

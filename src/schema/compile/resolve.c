@@ -18,14 +18,14 @@ static void parse_root(lua_State *L, tree_Tree *t, int32_t resource) {
   lua_pop(L, 1);
 }
 
-/* Reads what was left out so far; false when there was nothing. */
+/* Reads what was left out so far; false when there was nothing.  Each resource
+** is looked at once: every reference that leads nowhere asks. */
 static bool parse_everything(lua_State *L, tree_Tree *t) {
   bool any = false;
-  int32_t i;
-  for (i = 0; i < (int32_t)t->resources.count; i++) {
-    const tree_Resource *r = tree_resource(t, i);
+  for (; t->read < t->resources.count; t->read++) {
+    const tree_Resource *r = tree_resource(t, (int32_t)t->read);
     if (r->whole || r->node >= 0) continue;
-    parse_root(L, t, i);
+    parse_root(L, t, (int32_t)t->read);
     any = true;
   }
   return any;

@@ -299,6 +299,7 @@ static void add_dynamic(lua_State *L, tree_Tree *t, int32_t node,
   anchor->resource = tree_node(t, node)->resource;
   anchor->name = name;
   anchor->node = node;
+  tree_node(t, node)->anchor = name;
 }
 
 /* `$id: "#name"` of the old drafts. */
@@ -400,6 +401,7 @@ static int32_t add_node(lua_State *L, tree_Tree *t, const schema_Location *at,
   n->first = n->last = -1;
   n->location = *at;
   n->resource = n->outer = resource;
+  n->anchor = -1;
   return i;
 }
 

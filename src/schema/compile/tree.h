@@ -22,6 +22,8 @@ typedef struct tree_Node {
   int32_t last;     /* of the last one */
   int32_t resource; /* the resource that it belongs to */
   int32_t outer;    /* the resource that its parent belongs to */
+  int32_t anchor;   /* its dynamic anchor: a constant, 0 of $recursiveAnchor, -1
+                       when there is none */
   schema_Location location;
   uint8_t boolean; /* 0: an object, 1: true, 2: false */
 } tree_Node;
@@ -63,6 +65,7 @@ typedef struct tree_Reference {
 typedef struct tree_Tree {
   ops_Alloc alloc;
   const core_State *core;
+  size_t read; /* resources before this one are read, or were left out once */
   schema_Vector nodes, keywords, children, resources, anchors, references;
   buffer_Buffer text;     /* for URIs and pointers */
   schema_Dialect dialect; /* when a document names none */
