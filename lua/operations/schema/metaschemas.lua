@@ -1,6 +1,7 @@
 --- The metaschemas of the five drafts, by URI, for `$ref`s to them. Each is built when it is first asked for; what only
 --- people read in them (titles, comments, defaults) is left out.
 local marks = require("operations.core")
+local members = require("operations.base.members")
 
 local metaschemas = {}
 
@@ -8,263 +9,201 @@ local function array(list)
   return setmetatable(list, marks.array_mt)
 end
 
-local types = array({ "array", "boolean", "integer", "null", "number", "object", "string" })
-
---- What all drafts have in common; `ref` points to definition `name` of the draft at hand.
-local function type_keyword(ref)
-  return {
-    anyOf = array({
-      ref("simpleTypes"),
-      { type = "array", items = ref("simpleTypes"), minItems = 1, uniqueItems = true },
-    }),
-  }
-end
-
 local function map_of(value)
   return { type = "object", additionalProperties = value }
 end
 
-local function definition(name)
-  return { ["$ref"] = "#/definitions/" .. name }
+local function any_of(...)
+  return { anyOf = array({ ... }) }
 end
 
-local self = { ["$ref"] = "#" }
-local string = { type = "string" }
-local boolean = { type = "boolean" }
-local number = { type = "number" }
+local string, boolean, number = { type = "string" }, { type = "boolean" }, { type = "number" }
+local strings = { type = "array", items = string, uniqueItems = true }
+local positive = { type = "number", exclusiveMinimum = 0 }
+local reference = { type = "string", format = "uri-reference" }
+local uri = { type = "string", format = "uri" }
 
-local function count_keywords(ref, count, count_default)
+--- The schemas that values of keywords have, by the names that the lists of keywords give them. `self` refers to the
+--- draft itself, `path` leads to its definitions, `count` is that of a count; `more` are the draft's own.
+local function shapes_of(self, path, count, more)
+  local function definition(name)
+    return { ["$ref"] = path .. name }
+  end
+  local list, texts, type_name = definition("schemaArray"), definition("stringArray"), definition("simpleTypes")
+  return members.merged({
+    any = {}, array = { type = "array" }, boolean = boolean, number = number, positive = positive, string = string,
+    regex = { type = "string", format = "regex" }, uri = uri, reference = reference, self = self, list = list,
+    self_or_boolean = any_of(boolean, self), self_or_list = any_of(self, list), strings = texts, map = map_of(self),
+    map_of_strings = map_of(texts), map_of_self_or_strings = map_of(any_of(self, texts)),
+    types = any_of(type_name, { type = "array", items = type_name, minItems = 1, uniqueItems = true }),
+    count = definition(count), count_or_none = definition(count .. "Default0"),
+  }, more)
+end
+
+--- The properties of a metaschema: of lists of keywords by shape, the later ones win.
+local function properties_of(shapes, ...)
+  local properties = {}
+  for _, keywords in ipairs({ ... }) do
+    for shape, names in pairs(keywords) do
+      for name in names:gmatch("%S+") do
+        properties[name] = shapes[shape]
+      end
+    end
+  end
+  return properties
+end
+
+local function list_definition(self)
+  return { schemaArray = { type = "array", minItems = 1, items = self } }
+end
+
+local function value_definitions(count, count_or_none)
   return {
-    maxLength = ref(count), minLength = ref(count_default), maxItems = ref(count), minItems = ref(count_default),
-    maxProperties = ref(count), minProperties = ref(count_default),
+    [count] = { type = "integer", minimum = 0 }, [count .. "Default0"] = count_or_none, stringArray = strings,
+    simpleTypes = { enum = array({ "array", "boolean", "integer", "null", "number", "object", "string" }) },
   }
 end
 
-local function add(target, source)
-  for key, value in pairs(source) do
-    target[key] = value
-  end
-  return target
-end
-
-local old_definitions = {
-  schemaArray = { type = "array", minItems = 1, items = self },
-  simpleTypes = { enum = types },
+--- The vocabularies of 2019-09 and 2020-12.
+local vocabularies = {
+  core = {
+    identifier = "$id", uri = "$schema", anchor = "$anchor", reference = "$ref", string = "$comment", map = "$defs",
+    vocabularies = "$vocabulary",
+  },
+  applicator = {
+    self = "contains additionalProperties propertyNames if then else not items", list = "allOf anyOf oneOf",
+    map = "properties patternProperties dependentSchemas",
+  },
+  unevaluated = { self = "unevaluatedItems unevaluatedProperties" },
+  validation = {
+    types = "type", any = "const", array = "enum", positive = "multipleOf", regex = "pattern", boolean = "uniqueItems",
+    number = "maximum exclusiveMaximum minimum exclusiveMinimum", strings = "required",
+    count = "maxLength maxItems maxProperties maxContains minContains",
+    count_or_none = "minLength minItems minProperties", map_of_strings = "dependentRequired",
+  },
+  ["meta-data"] = {
+    string = "title description", any = "default", boolean = "deprecated readOnly writeOnly", array = "examples",
+  },
+  format = { string = "format" },
+  ["format-annotation"] = { string = "format" },
+  ["format-assertion"] = { string = "format" },
+  content = { string = "contentMediaType contentEncoding", self = "contentSchema" },
 }
 
---- Properties of drafts 4 to 7.
-local function old_properties(default_count)
-  return add({
-    title = string, description = string, default = {}, multipleOf = number, maximum = number, minimum = number,
-    pattern = { type = "string", format = "regex" }, format = string, uniqueItems = boolean,
-    items = { anyOf = array({ self, definition("schemaArray") }) },
-    additionalItems = self, additionalProperties = self,
-    required = definition("stringArray"), type = type_keyword(definition),
-    definitions = map_of(self), properties = map_of(self), patternProperties = map_of(self),
-    dependencies = map_of({ anyOf = array({ self, definition("stringArray") }) }),
-    allOf = definition("schemaArray"), anyOf = definition("schemaArray"), oneOf = definition("schemaArray"),
-    ["not"] = self,
-  }, count_keywords(definition, "nonNegativeInteger", default_count))
-end
+--- Drafts 4 to 7, and what each adds to the draft before.
+local draft4 = {
+  string = "id $schema title description format", any = "default", positive = "multipleOf", number = "maximum minimum",
+  boolean = "exclusiveMaximum exclusiveMinimum uniqueItems", regex = "pattern", types = "type", strings = "required",
+  enum = "enum", count = "maxLength maxItems maxProperties", count_or_none = "minLength minItems minProperties",
+  list = "allOf anyOf oneOf", map = "definitions properties patternProperties", self = "not", self_or_list = "items",
+  map_of_self_or_strings = "dependencies", self_or_boolean = "additionalItems additionalProperties",
+}
+local draft6 = {
+  reference = "$id $ref", uri = "$schema", any = "const", array = "examples enum",
+  number = "exclusiveMaximum exclusiveMinimum", self = "additionalItems additionalProperties contains propertyNames",
+}
+local draft7 = {
+  string = "$comment contentMediaType contentEncoding", boolean = "readOnly writeOnly", self = "if then else",
+}
 
-local function draft4()
-  local properties = old_properties("positiveIntegerDefault0")
-  add(properties, count_keywords(definition, "positiveInteger", "positiveIntegerDefault0"))
-  local self_or_boolean = { anyOf = array({ boolean, self }) }
-  add(properties, {
-    id = string, ["$schema"] = string, multipleOf = { type = "number", minimum = 0, exclusiveMinimum = true },
-    exclusiveMaximum = boolean, exclusiveMinimum = boolean, additionalItems = self_or_boolean,
-    additionalProperties = self_or_boolean, enum = { type = "array", minItems = 1, uniqueItems = true },
+local self = { ["$ref"] = "#" }
+
+local function build_draft4(id)
+  local shapes = shapes_of(self, "#/definitions/", "positiveInteger", {
+    positive = { type = "number", minimum = 0, exclusiveMinimum = true },
+    enum = { type = "array", minItems = 1, uniqueItems = true },
   })
+  local definitions = value_definitions("positiveInteger", { allOf = array({ shapes.count }) })
+  definitions.stringArray = members.merged({ minItems = 1 }, strings)
   return {
-    id = "http://json-schema.org/draft-04/schema#", ["$schema"] = "http://json-schema.org/draft-04/schema#",
-    type = "object", properties = properties,
+    id = id, ["$schema"] = id, type = "object", properties = properties_of(shapes, draft4),
     dependencies = { exclusiveMaximum = array({ "maximum" }), exclusiveMinimum = array({ "minimum" }) },
-    definitions = add({
-      positiveInteger = { type = "integer", minimum = 0 },
-      positiveIntegerDefault0 = { allOf = array({ definition("positiveInteger") }) },
-      stringArray = { type = "array", items = string, minItems = 1, uniqueItems = true },
-    }, old_definitions),
+    definitions = members.merged(definitions, list_definition(self)),
   }
 end
 
 --- Draft 6, and draft 7 with what it added.
-local function draft6(uri, more)
-  local properties = old_properties("nonNegativeIntegerDefault0")
-  add(properties, count_keywords(definition, "nonNegativeInteger", "nonNegativeIntegerDefault0"))
-  add(properties, {
-    ["$id"] = { type = "string", format = "uri-reference" }, ["$schema"] = { type = "string", format = "uri" },
-    ["$ref"] = { type = "string", format = "uri-reference" }, examples = { type = "array" }, const = {},
-    multipleOf = { type = "number", exclusiveMinimum = 0 }, exclusiveMaximum = number, exclusiveMinimum = number,
-    contains = self, propertyNames = self, enum = { type = "array" },
-  })
+local function build_draft6(id, added)
+  local shapes = shapes_of(self, "#/definitions/", "nonNegativeInteger")
+  local definitions = value_definitions("nonNegativeInteger", { allOf = array({ shapes.count }) })
+  local properties = properties_of(shapes, draft4, draft6, added)
+  properties.id = nil
   return {
-    ["$id"] = uri, ["$schema"] = uri, type = array({ "object", "boolean" }), properties = add(properties, more),
-    definitions = add({
-      nonNegativeInteger = { type = "integer", minimum = 0 },
-      nonNegativeIntegerDefault0 = { allOf = array({ definition("nonNegativeInteger") }) },
-      stringArray = { type = "array", items = string, uniqueItems = true },
-    }, old_definitions),
+    ["$id"] = id, ["$schema"] = id, type = array({ "object", "boolean" }), properties = properties,
+    definitions = members.merged(definitions, list_definition(self)),
   }
 end
 
-local function draft7()
-  return draft6("http://json-schema.org/draft-07/schema#", {
-    ["$comment"] = string, readOnly = boolean, writeOnly = boolean, contentMediaType = string,
-    contentEncoding = string, ["if"] = self, ["then"] = self, ["else"] = self,
-  })
-end
-
-local function new_definition(name)
-  return { ["$ref"] = "#/$defs/" .. name }
-end
-
-local counts = {
-  nonNegativeInteger = { type = "integer", minimum = 0 },
-  nonNegativeIntegerDefault0 = { ["$ref"] = "#/$defs/nonNegativeInteger" },
-  simpleTypes = { enum = types },
-  stringArray = { type = "array", items = string, uniqueItems = true },
-}
-
---- The vocabularies of 2019-09 and 2020-12; `any` is a schema, by the draft's way of recursion.
-local vocabularies = {}
-
-function vocabularies.validation()
-  return add({
-    type = type_keyword(new_definition), const = {}, enum = { type = "array" },
-    multipleOf = { type = "number", exclusiveMinimum = 0 }, maximum = number, exclusiveMaximum = number,
-    minimum = number, exclusiveMinimum = number, pattern = { type = "string", format = "regex" },
-    uniqueItems = boolean, maxContains = new_definition("nonNegativeInteger"),
-    minContains = new_definition("nonNegativeInteger"), required = new_definition("stringArray"),
-    dependentRequired = map_of(new_definition("stringArray")),
-  }, count_keywords(new_definition, "nonNegativeInteger", "nonNegativeIntegerDefault0")), counts
-end
-
-vocabularies["meta-data"] = function()
-  return {
-    title = string, description = string, default = {}, deprecated = boolean, readOnly = boolean,
-    writeOnly = boolean, examples = { type = "array" },
-  }
-end
-
-function vocabularies.format()
-  return { format = string }
-end
-
-vocabularies["format-annotation"] = vocabularies.format
-vocabularies["format-assertion"] = vocabularies.format
-
-function vocabularies.content(any)
-  return { contentMediaType = string, contentEncoding = string, contentSchema = any }
-end
-
-function vocabularies.unevaluated(any)
-  return { unevaluatedItems = any, unevaluatedProperties = any }
-end
-
-function vocabularies.applicator(any, draft)
-  local list = new_definition("schemaArray")
-  local properties = {
-    contains = any, additionalProperties = any, properties = map_of(any), patternProperties = map_of(any),
-    dependentSchemas = map_of(any), propertyNames = any, ["if"] = any, ["then"] = any, ["else"] = any,
-    allOf = list, anyOf = list, oneOf = list, ["not"] = any, items = any,
-  }
-  if draft == "2019-09" then
-    add(properties, {
-      additionalItems = any, unevaluatedItems = any, unevaluatedProperties = any,
-      items = { anyOf = array({ any, list }) },
-    })
-  else
-    properties.prefixItems = list
-  end
-  return properties, { schemaArray = { type = "array", minItems = 1, items = any } }
-end
-
-function vocabularies.core(any, draft)
-  local anchor = { type = "string", pattern = "^[A-Za-z_][-A-Za-z0-9._]*$" }
-  local reference = { type = "string", format = "uri-reference" }
-  local properties = {
-    ["$id"] = { type = "string", format = "uri-reference", pattern = "^[^#]*#?$" },
-    ["$schema"] = { type = "string", format = "uri" }, ["$anchor"] = anchor, ["$ref"] = reference,
-    ["$comment"] = string, ["$defs"] = map_of(any),
-    ["$vocabulary"] = { type = "object", propertyNames = { type = "string", format = "uri" },
-      additionalProperties = boolean },
-  }
-  if draft == "2019-09" then
-    properties["$anchor"] = { type = "string", pattern = "^[A-Za-z][-A-Za-z0-9.:_]*$" }
-    return add(properties, { ["$recursiveRef"] = reference, ["$recursiveAnchor"] = boolean })
-  end
-  return add(properties, { ["$dynamicRef"] = reference, ["$dynamicAnchor"] = anchor })
-end
-
+--- `self` is the schema by the draft's way of recursion, `mark` what it refers to; `added` are keywords of vocabularies
+--- that the other draft lacks.
 local drafts = {
   ["2019-09"] = {
-    any = { ["$recursiveRef"] = "#" }, mark = { ["$recursiveAnchor"] = true },
+    self = { ["$recursiveRef"] = "#" }, mark = { ["$recursiveAnchor"] = true }, anchor = "^[A-Za-z][-A-Za-z0-9.:_]*$",
     parts = { "core", "applicator", "validation", "meta-data", "format", "content" },
+    added = {
+      core = { reference = "$recursiveRef", boolean = "$recursiveAnchor" },
+      applicator = { self = "additionalItems unevaluatedItems unevaluatedProperties", self_or_list = "items" },
+    },
   },
   ["2020-12"] = {
-    any = { ["$dynamicRef"] = "#meta" }, mark = { ["$dynamicAnchor"] = "meta" },
+    self = { ["$dynamicRef"] = "#meta" }, mark = { ["$dynamicAnchor"] = "meta" }, anchor = "^[A-Za-z_][-A-Za-z0-9._]*$",
     parts = { "core", "applicator", "unevaluated", "validation", "meta-data", "format-annotation", "content" },
+    added = {
+      core = { reference = "$dynamicRef", anchor = "$dynamicAnchor" },
+      applicator = { list = "prefixItems" },
+    },
   },
 }
 
-local function base(draft)
-  return "https://json-schema.org/draft/" .. draft .. "/"
+local function build_vocabulary(base, draft, name)
+  local shapes = shapes_of(draft.self, "#/$defs/", "nonNegativeInteger", {
+    anchor = { type = "string", pattern = draft.anchor },
+    identifier = { type = "string", format = "uri-reference", pattern = "^[^#]*#?$" },
+    vocabularies = { type = "object", propertyNames = uri, additionalProperties = boolean },
+  })
+  return members.merged({
+    ["$id"] = base .. "meta/" .. name, ["$schema"] = base .. "schema", type = array({ "object", "boolean" }),
+    ["$vocabulary"] = { [base .. "vocab/" .. name] = true },
+    properties = properties_of(shapes, vocabularies[name], draft.added[name]),
+    ["$defs"] = name == "applicator" and list_definition(draft.self)
+      or name == "validation" and value_definitions("nonNegativeInteger", shapes.count) or nil,
+  }, draft.mark)
 end
 
-local function vocabulary(draft, name)
-  local properties, definitions = vocabularies[name](drafts[draft].any, draft)
-  return add({
-    ["$id"] = base(draft) .. "meta/" .. name, ["$schema"] = base(draft) .. "schema",
-    ["$vocabulary"] = { [base(draft) .. "vocab/" .. name] = true },
-    type = array({ "object", "boolean" }), properties = properties, ["$defs"] = definitions,
-  }, drafts[draft].mark)
-end
-
-local function modern(draft)
-  local any, all, used = drafts[draft].any, array({}), {}
-  for i, name in ipairs(drafts[draft].parts) do
+local function build_modern(base, draft)
+  local all, used = array({}), {}
+  for i, name in ipairs(draft.parts) do
     all[i] = { ["$ref"] = "meta/" .. name }
-    used[base(draft) .. "vocab/" .. name] = true
+    used[base .. "vocab/" .. name] = true
   end
-  return add({
-    ["$id"] = base(draft) .. "schema", ["$schema"] = base(draft) .. "schema", ["$vocabulary"] = used,
-    allOf = all, type = array({ "object", "boolean" }),
-    properties = {
-      definitions = map_of(any),
-      dependencies = map_of({ anyOf = array({ any, { type = "array", items = string, uniqueItems = true } }) }),
-    },
-  }, drafts[draft].mark)
+  return members.merged({
+    ["$id"] = base .. "schema", ["$schema"] = base .. "schema", ["$vocabulary"] = used, allOf = all,
+    type = array({ "object", "boolean" }),
+    properties = { definitions = map_of(draft.self), dependencies = map_of(any_of(draft.self, strings)) },
+  }, draft.mark)
 end
 
-local old = {
-  ["http://json-schema.org/draft-04/schema"] = draft4,
-  ["http://json-schema.org/draft-06/schema"] = function()
-    return draft6("http://json-schema.org/draft-06/schema#", {})
-  end,
-  ["http://json-schema.org/draft-07/schema"] = draft7,
-}
-
-local function build(uri)
-  if old[uri] then
-    return old[uri]()
+local function build(id)
+  local old = id:match("^http://json%-schema%.org/draft%-0([467])/schema$")
+  if old then
+    return old == "4" and build_draft4(id .. "#") or build_draft6(id .. "#", old == "7" and draft7 or nil)
   end
-  local draft, rest = uri:match("^https://json%-schema%.org/draft/(%d+%-%d+)/(.+)$")
-  if drafts[draft] and rest == "schema" then
-    return modern(draft)
+  local base, version, rest = id:match("^(https://json%-schema%.org/draft/(%d+%-%d+)/)(.+)$")
+  local draft, name = drafts[version], rest and rest:match("^meta/(.+)$")
+  if draft and rest == "schema" then
+    return build_modern(base, draft)
   end
-  local name = drafts[draft] and rest:match("^meta/(.+)$")
-  return name and vocabularies[name] and vocabulary(draft, name)
+  return draft and vocabularies[name] and build_vocabulary(base, draft, name)
 end
 
 local built = {}
 
---- The metaschema, or the part of one, at `uri`; nil when there is none.
----@param uri string  without fragment
+--- The metaschema, or the part of one, at the URI `id`; nil when there is none.
+---@param id string  without fragment
 ---@return table?
-function metaschemas.find(uri)
-  built[uri] = built[uri] or build(uri)
-  return built[uri] or nil
+function metaschemas.find(id)
+  built[id] = built[id] or build(id)
+  return built[id] or nil
 end
 
 return metaschemas
