@@ -272,4 +272,26 @@ function Document:child(place, key)
   return target, message
 end
 
+--- Adds the parameters of a path item or operation to a list; a later one of the same id takes the earlier one's place.
+---@param owner operations.openapi.Place
+---@param list { [integer]: operations.openapi.Place, index: table<string, integer> }
+---@param id_of fun(node: table): string?, string?  nil and why for a parameter that does not count
+---@param report fun(pointer: string, message: string)
+function Document:add_parameters(owner, list, id_of, report)
+  local array = type(owner.node) == "table" and owner.node.parameters
+  for i = 1, type(array) == "table" and #array or 0 do
+    local pointer, id = owner.pointer .. "/parameters/" .. i - 1, nil
+    local place, message = self:follow({ node = array[i], file = owner.file, pointer = pointer })
+    if place and type(place.node) == "table" then
+      id, message = id_of(place.node)
+    end
+    if id then
+      list.index[id] = list.index[id] or #list + 1
+      list[list.index[id]] = place
+    else
+      report(pointer, message or "expected a parameter")
+    end
+  end
+end
+
 return document

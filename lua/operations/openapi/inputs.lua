@@ -23,8 +23,8 @@ local function describe(schema, node)
   return copy
 end
 
-local function known(build, place)
-  local node = place.node
+-- What tells a parameter apart; nil and why when it does not count.
+local function id_of(build, node)
   if type(node.name) ~= "string" or node.name == "" then
     return nil, "the parameter has no name"
   elseif type(node["in"]) ~= "string" or not parameter.default_style(node["in"]) then
@@ -38,37 +38,17 @@ local function known(build, place)
   elseif node["in"] == "path" and not build.template_names[node.name] then
     return nil, ("the path has no {%s}"):format(node.name)
   end
-  return true
-end
-
---- Adds the parameters of a list; one of the same name and location replaces that of the path item.
-local function collect(build, owner, list, index)
-  local array = type(owner.node) == "table" and owner.node.parameters
-  for i = 1, type(array) == "table" and #array or 0 do
-    local pointer = owner.pointer .. "/parameters/" .. i - 1
-    local place, message = build.source:follow({ node = array[i], file = owner.file, pointer = pointer })
-    local ok = place and type(place.node) == "table"
-    if ok then
-      ok, message = known(build, place)
-    end
-    if ok then
-      local id = place.node["in"] .. " " .. place.node.name
-      index[id] = index[id] or #list + 1
-      list[index[id]] = place
-    else
-      build.report(pointer, message or "expected a parameter")
-    end
-  end
+  return node["in"] .. " " .. node.name
 end
 
 --- Path templates name parameters that some documents forget to declare: they are strings.
-local function add_undeclared(build, list, index)
+local function add_undeclared(build, list)
   for _, name in ipairs(build.template_names) do
-    if not index["path " .. name] then
+    if not list.index["path " .. name] then
       build.report(build.pointer, ("the path parameter {%s} is not declared; it is taken for a string"):format(name))
       local node = { name = name, ["in"] = "path", required = true, schema = { type = "string" } }
       list[#list + 1] = { node = node, file = build.file, pointer = build.pointer }
-      index["path " .. name] = #list
+      list.index["path " .. name] = #list
     end
   end
 end
@@ -115,11 +95,7 @@ local function plan_parameter(build, place, key)
   end
   local content = content_of(node)
   return parameter.complete({
-    name = node.name,
-    key = key,
-    location = node["in"],
-    style = style,
-    explode = explode,
+    name = node.name, key = key, location = node["in"], style = style, explode = explode,
     required = node.required == true or node["in"] == "path",
     reserved = node.allowReserved == true and may_be_reserved(build, node["in"]),
     media = content and media.essence(content) or node["in"] == "querystring" and "text/plain" or nil,
@@ -169,10 +145,13 @@ local function add_body(build, request_body, properties, direction, used)
 end
 
 local function gather(build, item, operation)
-  local list, index = {}, {}
-  collect(build, item, list, index)
-  collect(build, operation, list, index)
-  add_undeclared(build, list, index)
+  local list = { index = {} }
+  local function id_here(node)
+    return id_of(build, node)
+  end
+  build.source:add_parameters(item, list, id_here, build.report)
+  build.source:add_parameters(operation, list, id_here, build.report)
+  add_undeclared(build, list)
   return list
 end
 

@@ -182,27 +182,16 @@ local function value_body(place, schema, consumes)
   }
 end
 
---- Adds the parameters of a path item or operation to `found`; later ones replace those of the same name and location.
-local function collect(source, owner, found, report)
-  local list = type(owner.node) == "table" and owner.node.parameters
-  for i = 1, type(list) == "table" and #list or 0 do
-    local pointer = owner.pointer .. "/parameters/" .. i - 1
-    local place, message = source:follow({ node = list[i], file = owner.file, pointer = pointer })
-    if place and type(place.node) == "table" then
-      local id = tostring(place.node["in"]) .. " " .. (place.node["in"] == "body" and "" or tostring(place.node.name))
-      found.index[id] = found.index[id] or #found + 1
-      found[found.index[id]] = place
-    else
-      report(pointer, message or "expected a parameter")
-    end
-  end
+-- Name and location tell parameters apart; there is one body at most.
+local function id_of(node)
+  return tostring(node["in"]) .. " " .. (node["in"] == "body" and "" or tostring(node.name))
 end
 
 -- The parameters of an operation, those of its path item among them, and its body (a Request Body Object).
 local function convert_parameters(source, item, operation, consumes, report)
   local found, list, fields, body = { index = {} }, {}, {}, nil
-  collect(source, item, found, report)
-  collect(source, operation, found, report)
+  source:add_parameters(item, found, id_of, report)
+  source:add_parameters(operation, found, id_of, report)
   for _, place in ipairs(found) do
     local where = place.node["in"]
     if where == "body" then
