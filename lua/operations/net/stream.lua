@@ -116,9 +116,6 @@ function Stream:write(bytes)
     argument.expect(bytes, "string", 1, "write")
   end
   local sent = self._handle:transmit(bytes)
-  if sent == "sent" then
-    return true
-  end
   while sent == "full" do
     local raised = scheduler.try_await(function(wake)
       self._writers = self._writers or {}

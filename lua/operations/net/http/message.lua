@@ -23,34 +23,14 @@ end
 
 -- Every option by type, true where it is judged elsewhere; those that the reactor takes as they are come second.
 local types = {
-  url = true,
-  body = true,
-  proxy = true,
-  retry = true,
-  userinfo = true,
-  method = "string",
-  headers = "table",
-  body_size = "number",
-  credentials = "table",
-  query_credentials = "table",
-  timeout = "number",
-  redirects = "number",
-  redirect_all = "boolean",
-  idempotent = "boolean",
-  jar = "table",
+  url = true, body = true, proxy = true, retry = true, userinfo = true, method = "string", headers = "table",
+  body_size = "number", credentials = "table", query_credentials = "table", timeout = "number", redirects = "number",
+  redirect_all = "boolean", idempotent = "boolean", jar = "table",
 }
 local passed = {
-  ca_file = "string",
-  cert_file = "string",
-  key_file = "string",
-  key_password = "string",
-  connect_timeout = "number",
-  first_byte_timeout = "number",
-  idle_timeout = "number",
-  max_body = "number",
-  max_headers = "number",
-  public_only = "boolean",
-  window = "number",
+  ca_file = "string", cert_file = "string", key_file = "string", key_password = "string", connect_timeout = "number",
+  first_byte_timeout = "number", idle_timeout = "number", max_body = "number", max_headers = "number",
+  public_only = "boolean", window = "number",
 }
 
 -- A function, or an object with a method `read`.
