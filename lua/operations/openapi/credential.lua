@@ -27,15 +27,14 @@ local credential = {}
 ---@field made? operations.openapi.Credential  once it is made of a value that does not change
 
 local function secret(value, ...)
-  if type(value) == "table" then
-    for _, key in ipairs({ ... }) do
-      if value[key] ~= nil then
-        return value[key]
-      end
-    end
-    return nil
+  if type(value) ~= "table" then
+    return value
   end
-  return value
+  for _, key in ipairs({ ... }) do
+    if value[key] ~= nil then
+      return value[key]
+    end
+  end
 end
 
 local makers = {}
@@ -71,13 +70,9 @@ function makers.basic(_, value)
   }
 end
 
-local function is_path(value)
-  return type(value) == "string" and value ~= ""
-end
-
 --- A client certificate belongs to the connection, not to the request.
 function makers.mutualTLS(_, value)
-  if type(value) ~= "table" or not is_path(value.cert_file) then
+  if type(value) ~= "table" or type(value.cert_file) ~= "string" or value.cert_file == "" then
     return nil
   end
   return {

@@ -46,8 +46,11 @@ function kinds.multipart(value, plan)
   return { data = data, size = size, content_type = ("%s; boundary=%s"):format(plan.content_type, boundary) }
 end
 
--- JSON texts one behind the other, between a mark before and one behind each (NDJSON; RFC 7464).
-local function sequence(value, before, plan)
+-- What is put before each JSON text: of NDJSON nothing, of a sequence (RFC 7464) a mark.
+local marks = { lines = "", sequence = "\30" }
+
+-- JSON texts one behind the other, a line end behind each.
+function kinds.lines(value, plan)
   if type(value) == "string" then
     return { data = value, content_type = plan.content_type }
   elseif core.kind(value) ~= "array" then
@@ -59,18 +62,12 @@ local function sequence(value, before, plan)
     if not text then
       return nil, message, "/" .. i - 1 .. path
     end
-    texts[i] = before .. text .. "\n"
+    texts[i] = marks[plan.kind] .. text .. "\n"
   end
   return { data = table.concat(texts), content_type = plan.content_type }
 end
 
-function kinds.lines(value, plan)
-  return sequence(value, "", plan)
-end
-
-function kinds.sequence(value, plan)
-  return sequence(value, "\30", plan)
-end
+kinds.sequence = kinds.lines
 
 --- Text, bytes, XML: sent as they are given.
 function kinds.bytes(value, plan)

@@ -44,13 +44,8 @@ local known_properties = {
   headers = { type = "object", additionalProperties = { type = "string" } },
 }
 
-local function without_path()
-  local copy = {}
-  for name, schema in pairs(known_properties) do
-    copy[name] = name ~= "path" and schema or nil
-  end
-  return copy
-end
+local properties_without_path = members.copy(known_properties)
+properties_without_path.path = nil
 
 local function schema_of(known)
   return {
@@ -59,7 +54,7 @@ local function schema_of(known)
   }
 end
 
-local with_path, pathless = schema_of(known_properties), schema_of(without_path())
+local with_path, pathless = schema_of(known_properties), schema_of(properties_without_path)
 
 --- The JSON Schema of a file: without `path` for operations that strangers may call.
 ---@param build table

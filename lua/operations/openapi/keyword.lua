@@ -11,9 +11,13 @@ local types = {
   null = true, boolean = true, integer = true, number = true, string = true, array = true, object = true,
 }
 
-local function is_number(value)
-  return type(value) ~= "number" and "a number"
+local function is_a(kind)
+  return function(value)
+    return type(value) ~= kind and "a " .. kind
+  end
 end
+
+local is_number = is_a("number")
 
 local function is_count(value)
   return (type(value) ~= "number" or value < 0 or value % 1 ~= 0) and "an integer from 0"
@@ -21,14 +25,6 @@ end
 
 local function is_divisor(value)
   return (type(value) ~= "number" or value <= 0) and "a number above 0"
-end
-
-local function is_boolean(value)
-  return type(value) ~= "boolean" and "a boolean"
-end
-
-local function is_text(value)
-  return type(value) ~= "string" and "a string"
 end
 
 local function is_map(value)
@@ -92,9 +88,9 @@ local function is_pattern_map(value)
 end
 
 local rules = {
-  type = is_type, enum = is_list, required = is_names, pattern = is_pattern, format = is_text,
+  type = is_type, enum = is_list, required = is_names, pattern = is_pattern, format = is_a("string"),
   maximum = is_number, minimum = is_number, exclusiveMaximum = is_number, exclusiveMinimum = is_number,
-  multipleOf = is_divisor, uniqueItems = is_boolean,
+  multipleOf = is_divisor, uniqueItems = is_a("boolean"),
   maxLength = is_count, minLength = is_count, maxItems = is_count, minItems = is_count,
   maxProperties = is_count, minProperties = is_count, maxContains = is_count, minContains = is_count,
   properties = is_map, patternProperties = is_pattern_map, dependentSchemas = is_map, dependentRequired = is_map,
@@ -216,14 +212,11 @@ local hidden_by = { input = "readOnly", patch = "readOnly", output = "writeOnly"
 --- Is this property for the other direction only?
 local function is_hidden(source, property, file, flag)
   for _ = 1, 8 do
-    if type(property) ~= "table" then
-      return false
-    elseif property[flag] == true then
+    local node = type(property) == "table" and property or {}
+    if node[flag] == true then
       return true
-    elseif type(property["$ref"]) ~= "string" then
-      return false
     end
-    local place = source:lookup(property["$ref"], file)
+    local place = type(node["$ref"]) == "string" and source:lookup(node["$ref"], file)
     if not place then
       return false
     end

@@ -77,15 +77,12 @@ local function resolved(text, from)
   return base, message and ("the server URL %q %s; give config.base_url"):format(text, message)
 end
 
-local function is_server(node)
-  return type(node) == "table" and type(node.url) == "string"
-end
-
 -- The server of a list that the configuration asks for: by its place, name, description or URL.
 local function pick(servers, wanted)
   for i = 1, #servers do
     local node = servers[i]
-    if is_server(node) and (i == wanted or node.name == wanted or node.description == wanted or node.url == wanted) then
+    local is_server = type(node) == "table" and type(node.url) == "string"
+    if is_server and (i == wanted or node.name == wanted or node.description == wanted or node.url == wanted) then
       return node
     end
   end
@@ -187,10 +184,6 @@ local function is_escape(segment)
   return segment == "" or segment:find("^%.%.?$") ~= nil or segment:find("^%.%.?;") ~= nil
 end
 
-local function has_slash(segment)
-  return segment:find("%%2[fF]") ~= nil or segment:find("%%5[cC]") ~= nil
-end
-
 local function segment_text(plan, parts, texts, keys)
   local pieces, key = {}, nil
   for i, part in ipairs(parts) do
@@ -203,7 +196,7 @@ local function segment_text(plan, parts, texts, keys)
   local text = table.concat(pieces)
   if key and is_escape(text) then
     return nil, key, "must not be empty, '.' or '..' in the path"
-  elseif key and plan.encoded_slashes == false and has_slash(text) then
+  elseif key and plan.encoded_slashes == false and (text:find("%%2[fF]") or text:find("%%5[cC]")) then
     return nil, key, "must not contain a slash or backslash"
   end
   return text

@@ -96,12 +96,10 @@ local function result_schema(build, found)
   return #found.json == 0 and #found.other > 0 and { type = "string" } or true
 end
 
-local function names_of(...)
+local function names_of(group)
   local names = {}
-  for _, group in ipairs({ ... }) do
-    for _, entry in ipairs(group) do
-      names[#names + 1] = entry.name
-    end
+  for i, entry in ipairs(group) do
+    names[i] = entry.name
   end
   return names
 end
@@ -186,10 +184,6 @@ local function json_place(build, response)
   return name and media.is_json(media.essence(name)) and schema_place(build, content, name, "schema") or nil
 end
 
-local function is_error_status(status, has_success)
-  return status:find("^[45]") ~= nil or status == "DEFAULT" and has_success
-end
-
 -- The codes of a range or of whatever the document does not list.
 local function pattern_of(status)
   if status == "DEFAULT" then
@@ -202,7 +196,7 @@ local function error_schemas(build, list)
   local schemas = {}
   local has_success = list[1] ~= nil and list[1].status:find("^2") ~= nil
   for _, response in ipairs(list) do
-    if is_error_status(response.status, has_success) then
+    if response.status:find("^[45]") or response.status == "DEFAULT" and has_success then
       local description = response.place.node.description
       schemas[#schemas + 1] = {
         code = "HTTP_" .. response.status,

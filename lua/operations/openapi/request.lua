@@ -75,12 +75,8 @@ local function check_names(plan, input)
 end
 
 local function add_text(parts, where, text)
-  local list = parts[where]
-  if not list then
-    list = {}
-    parts[where] = list
-  end
-  list[#list + 1] = text
+  parts[where] = parts[where] or {}
+  table.insert(parts[where], text)
 end
 
 local function add_parameter(parts, param, text)
@@ -118,15 +114,6 @@ local function parameter_texts(plan, input, parts)
     end
   end
   return size > limits.request_head and too_long(size, longest) or nil
-end
-
--- What a message is made of: headers and their names where they are not the plan's, the texts of path, query and
--- cookies.
-local function new_parts(plan)
-  if plan.path then
-    return { head = plan.head, query = { plan.query } }
-  end
-  return { head = plan.head, query = { plan.query }, path = {}, keys = {} }
 end
 
 -- RFC 6265, 5.4: there is one Cookie header at most; what is there already stays.
@@ -208,7 +195,8 @@ function request.build(plan, input, credentials, address, headers)
   elseif not plan.base then
     return nil, errors.new("EXECUTION_ERROR", plan.base_error, { kind = "configuration" })
   end
-  local parts = new_parts(plan)
+  -- what a message is made of: headers and their names where they are not the plan's, the texts of path, query, cookies
+  local parts = { head = plan.head, query = { plan.query }, path = {}, keys = {} }
   local err = check_names(plan, input) or parameter_texts(plan, input, parts)
   if err then
     return nil, err
@@ -231,9 +219,8 @@ function request.build(plan, input, credentials, address, headers)
   end
   if err then
     return nil, err
-  elseif not payload then
-    return { url = target, headers = parts.headers }
   end
+  payload = payload or nothing
   return { url = target, headers = parts.headers, body = payload.data, body_size = payload.size }
 end
 

@@ -54,13 +54,11 @@ end
 --- What becomes of the value of a keyword; other keywords stay as they are.
 local change = {}
 
-local function walk(self, value, state)
-  return self:walk(value, state)
-end
-
 for _, key in ipairs({ "additionalProperties", "items", "contains", "propertyNames", "contentSchema",
   "unevaluatedItems", "unevaluatedProperties", "not", "if", "then", "else" }) do
-  change[key] = walk
+  change[key] = function(self, value, state)
+    return self:walk(value, state)
+  end
 end
 
 --- Converts each schema of a list or map; the same table comes back when none changed.
@@ -212,8 +210,7 @@ function Converter:entry(place, way)
   if not entry then
     entry = { used = {} }
     entries[place.pointer] = entry
-    entry.schema = self:walk(place.node,
-      { file = place.file, pointer = place.pointer, way = way, used = entry.used, depth = 0 })
+    entry.schema = self:convert(place, way, entry.used)
   end
   return entry
 end
@@ -224,8 +221,7 @@ end
 ---@param used table<string, operations.openapi.Place>
 ---@return table|boolean
 function Converter:convert(place, way, used)
-  return self:walk(place.node,
-    { file = place.file, pointer = place.pointer, way = way, used = used, depth = 0 })
+  return self:walk(place.node, { file = place.file, pointer = place.pointer, way = way, used = used, depth = 0 })
 end
 
 --- Converts a schema into one that stands alone. One that is only a reference becomes what it refers to.

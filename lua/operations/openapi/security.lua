@@ -125,14 +125,9 @@ local function steps_of(requirement, schemes, options)
   return steps
 end
 
-local fallback_scheme = { ["in"] = "header", name = "X-API-Key" }
-
 --- The steps of the simple form where the document's requirements do not name its kind.
 local function simple_steps(auth, options)
-  local scheme = fallback_scheme
-  if auth.name or auth["in"] then
-    scheme = { ["in"] = auth["in"] or "header", name = auth.name or "X-API-Key" }
-  end
+  local scheme = { ["in"] = auth["in"] or "header", name = auth.name or "X-API-Key" }
   return { new_step(auth.type, simple_kinds[auth.type], scheme, auth, nil, options) }
 end
 

@@ -60,8 +60,6 @@ end
 local function number_text(value)
   if value ~= value or value == math.huge or value == -math.huge then
     return nil, "expected a finite number"
-  elseif value % 1 == 0 and value > -1e15 and value < 1e15 then
-    return ("%.0f"):format(value)
   elseif core.kind(value) == "integer" and tostring(value):find("^-?%d+$") then
     return tostring(value)
   elseif value % 1 == 0 and value > -1e18 and value < 1e18 then
@@ -80,17 +78,13 @@ end
 ---@return string? text
 ---@return string? message  why it cannot be sent
 function style.value_text(value)
-  local kind = type(value)
+  local kind = core.kind(value)
   if kind == "string" then
     return value
-  elseif kind == "number" then
+  elseif kind == "integer" or kind == "number" then
     return number_text(value)
   elseif kind == "boolean" then
     return tostring(value)
-  end
-  kind = core.kind(value)
-  if kind == "integer" or kind == "number" then
-    return number_text(value)
   elseif kind == "array" or kind == "object" then
     local text, err = json.encode(value, { sort_keys = true })
     return text, err and err.message
@@ -177,13 +171,7 @@ end
 ---@return string? message
 ---@return string? path  JSON Pointer into the value
 function style.expand(expression, name, value, explode, encode)
-  local kind = type(value)
-  if kind == "string" then -- as most are
-    return expression.first .. named(expression, name, encode(value))
-  elseif kind == "boolean" then
-    return expression.first .. named(expression, name, tostring(value))
-  end
-  kind = core.kind(value)
+  local kind = core.kind(value)
   if kind ~= "array" and kind ~= "object" then
     local text, message = style.value_text(value)
     return text and expression.first .. named(expression, name, encode(text)), message

@@ -52,14 +52,14 @@ local function plain(text)
   return number and json.decode(number) or text
 end
 
-local CORE_TAG = "tag:yaml.org,2002:"
+local core_types = { int = true, float = true, bool = true, null = true }
 
 local function scalar(event)
-  local tag = event.tag
-  if tag == nil and event.plain_implicit then
-    return plain(event.value)
-  elseif tag == CORE_TAG .. "int" or tag == CORE_TAG .. "float" or tag == CORE_TAG .. "bool"
-    or tag == CORE_TAG .. "null" then
+  local tag, is_plain = event.tag, event.plain_implicit
+  if tag ~= nil then
+    is_plain = core_types[tag:match("^tag:yaml%.org,2002:(.*)$")]
+  end
+  if is_plain then
     return plain(event.value)
   end
   return event.value
