@@ -118,9 +118,6 @@ static inline void ops_getslot(lua_State *L, int i, int slot) {
 #endif
 }
 
-/* Does the collector leave a C function the slots that it asked for? */
-#define OPS_STACK_STAYS (LUA_VERSION_NUM >= 502)
-
 /* What a C function of LuaJIT may have on its stack is 8000 slots. */
 #define OPS_STACK_SLOTS 7900
 

@@ -114,12 +114,17 @@ static bool by_name(const schema_Object *object, const schema_Property *p) {
   return p->declared || (object->patterns == 0 && object->additional < 0);
 }
 
-bool cast_stop(cast_Machine *c, const schema_Property *p) {
+/* Defaults made too many values, before that of `p`.  A limit was reached. */
+static bool stop_at(cast_Machine *c, const schema_Property *p) {
   schema_Step step = {c->at, NULL, p->name, p->len, 0};
   return fill_stop(&c->m, &step, p->node, FILL_MANY);
 }
 
-bool cast_push_missing(cast_Machine *c, const schema_Property *p, bool *fits) {
+/* What a missing property becomes: its default, or the only value it can have
+** when it is required; pushes nothing, or the value.  Its key is on top of the
+** stack. */
+static bool push_missing(cast_Machine *c, const schema_Property *p,
+                         bool *fits) {
   lua_State *L = c->m.L;
   int32_t constant = p->default_value;
   if (constant == 0 && p->required) constant = p->fixed;
@@ -127,7 +132,7 @@ bool cast_push_missing(cast_Machine *c, const schema_Property *p, bool *fits) {
     if (p->required) *fits = false;
     return false;
   }
-  if (!fill_push_default(&c->m, constant)) return *fits = cast_stop(c, p);
+  if (!fill_push_default(&c->m, constant)) return *fits = stop_at(c, p);
   c->filling++;
   if (!stays_quickly(c, p->check, lua_gettop(L), lua_type(L, -1)) &&
       !cast_at(c, p->node, lua_gettop(L), lua_type(L, -1), NULL, p->name,
@@ -146,7 +151,7 @@ static bool misses(const cast_Machine *c, const schema_Property *p) {
 static void add_missing(cast_Machine *c, const schema_Object *object,
                         const schema_Property *p, Members *members,
                         bool *fits) {
-  if (cast_push_missing(c, p, fits)) add_pair(c->m.L, members);
+  if (push_missing(c, p, fits)) add_pair(c->m.L, members);
   else lua_pop(c->m.L, 1);
   if (p->required && !by_name(object, p)) *fits = false;
 }
@@ -513,14 +518,6 @@ static bool cast_typed(cast_Machine *c, int32_t node, int slot, int t,
   return fits;
 }
 
-bool cast_fully(cast_Machine *c, int32_t node, int slot, int t) {
-  return cast_typed(c, node, slot, t, 0);
-}
-
 bool cast_slot(cast_Machine *c, int32_t node, int slot, int t) {
-  bool fits;
-  if (t == LUA_TTABLE &&
-      cast_quickly(c, program_target(c->m.s, node), slot, &fits))
-    return fits;
-  return cast_fully(c, node, slot, t);
+  return cast_typed(c, node, slot, t, 0);
 }

@@ -2,7 +2,7 @@
 ** cast.h - moves a value towards a schema, into a new value.  The value
 ** in a stack slot is replaced by its cast form; input tables are only read.
 **
-** Machine: cast.c convert.c force.c quick.c views.c.
+** Machine: cast.c convert.c force.c views.c.
 */
 #ifndef OPERATIONS_SCHEMA_CAST_H
 #define OPERATIONS_SCHEMA_CAST_H
@@ -11,10 +11,8 @@
 
 #define CAST_MAX_DEPTH 512 /* nodes within nodes */
 #define CAST_STEPS 3       /* what a node takes, as check_step counts */
-#define CAST_PAIRS                                                             \
-  PROGRAM_FEW         /* members on the stack until they are stored            \
-                       */
-#define CAST_VIEWS 48 /* schemas that apply to one value */
+#define CAST_PAIRS 128     /* members on the stack until they are stored */
+#define CAST_VIEWS 48      /* schemas that apply to one value */
 
 typedef struct cast_Machine {
   check_Machine m;
@@ -24,7 +22,6 @@ typedef struct cast_Machine {
   size_t said; /* changes on the list when force began: they stay */
   int trials;  /* casts within casts, to find a branch */
   int merging; /* merged casts within merged casts */
-  int room;    /* up to here the stack may grow unasked */
   bool chosen; /* a branch was chosen by what stood there: cast again */
   int keep;    /* 1: fill in nothing, 2: strip nothing either */
   bool force;  /* the pass that replaces misfits */
@@ -42,9 +39,8 @@ typedef struct cast_Views {
 } cast_Views;
 
 /* Pushes the cast value, the array of changes or nil when unasked, and nil or
- *an
- ** array with the issue that says why defaults are missing; says whether the
- ** result conforms. */
+** an array with the issue that says why defaults are missing; says whether
+** the result conforms. */
 bool cast_value(lua_State *L, int schema, int v, int mode, bool changes);
 
 /* Marks the table on top of the stack. */
@@ -53,21 +49,6 @@ void cast_mark_array(cast_Machine *c);
 /* Casts the value in `slot`, of Lua type `t`; false when it cannot be said, or
 ** it does not conform. */
 bool cast_slot(cast_Machine *c, int32_t node, int slot, int t);
-
-/* The same, by the node's instructions. */
-bool cast_fully(cast_Machine *c, int32_t node, int slot, int t);
-
-/* The same for a table and a target, as far as that can be done in one pass;
-** says whether it was done, and then whether the result conforms. */
-bool cast_quickly(cast_Machine *c, const schema_Node *n, int slot, bool *fits);
-
-/* What a missing property becomes: its default, or the only value it can have
-** when it is required; pushes nothing, or the value.  Its key is on top of the
-** stack. */
-bool cast_push_missing(cast_Machine *c, const schema_Property *p, bool *fits);
-
-/* Defaults made too many values, before that of `p`.  A limit was reached. */
-bool cast_stop(cast_Machine *c, const schema_Property *p);
 
 /* The same when several schemas apply. */
 bool cast_slot_by(cast_Machine *c, const int32_t *nodes, int count, int slot);
@@ -90,20 +71,6 @@ void cast_record(cast_Machine *c, const char *kind, int old, int fresh);
 ** when it misses a bound then: "9" is 9, which may be too large. */
 bool cast_convert(cast_Machine *c, const int32_t *nodes, int count, int slot,
                   uint16_t types);
-
-/* The same for the value on top of the stack, which is of Lua type `t`, and a
-** target that refuses it; nothing is listed. */
-bool cast_convert_quickly(cast_Machine *c, const schema_Node *n, int slot,
-                          int t);
-
-/* Is the number within the bounds of the node, which its acts decide by?  False
-** where doubles are not exact. */
-static inline bool cast_within(const schema_Node *n, double d) {
-  const schema_Bounds *bounds = n->bounds;
-  return d > -(double)OPS_MAX_SAFE_INTEGER &&
-         d < (double)OPS_MAX_SAFE_INTEGER && d >= bounds->low &&
-         d <= bounds->high;
-}
 
 /* Marks the new table in `out`, made from `slot`, as an object if it is empty
 ** and no array is wanted. */

@@ -359,16 +359,11 @@ static HOT bool check_each_item(check_Machine *m, const schema_Node *item,
 static const schema_Tag *find_among(check_Machine *m, int32_t key,
                                     int32_t first, int32_t count,
                                     schema_Index index, int v) {
-  ops_rawgeti(m->L, m->constants, (size_t)key);
-  if (ops_rawget(m->L, v) != LUA_TSTRING) return NULL;
-  return check_find_tag(m, first, count, index);
-}
-
-const schema_Tag *check_find_tag(check_Machine *m, int32_t first, int32_t count,
-                                 schema_Index index) {
   const schema_Tag *tag = program_tag(m->s, first), *end = tag + count;
   const char *s;
   size_t len;
+  ops_rawgeti(m->L, m->constants, (size_t)key);
+  if (ops_rawget(m->L, v) != LUA_TSTRING) return NULL;
   if (index.mask == 0) {
     const void *address = lua_topointer(m->L, -1);
     for (; tag < end; tag++) {

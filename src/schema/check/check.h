@@ -207,10 +207,6 @@ int32_t check_find_member(check_Machine *m, int32_t first, int32_t count,
                           schema_Index index, int32_t after, int v,
                           uint16_t type);
 
-/* The tag that the string on top of the stack is, or NULL. */
-const schema_Tag *check_find_tag(check_Machine *m, int32_t first, int32_t count,
-                                 schema_Index index);
-
 /* How often CODE_CONTAINS matches; stops after `enough`. */
 size_t check_count_contained(check_Machine *m, const schema_Op *op, int v,
                              size_t enough);

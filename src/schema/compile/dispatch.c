@@ -204,18 +204,6 @@ static bool has_only_members(const schema_Schema *s, const schema_Node *n) {
   return n->object >= 0 && n->end == n->objects + 1 && !s->has_dynamic;
 }
 
-/* Does casting look at nothing but some described properties? */
-static bool is_named(const schema_Schema *s, const schema_Object *object) {
-  int32_t i;
-  if (object->patterns > 0 || object->count > PROGRAM_FEW) return false;
-  if (object->additional < 0) return !object->open;
-  if (!program_node(s, object->additional)->is_false) return false;
-  for (i = 0; i < object->count; i++) {
-    if (!object->properties[i].declared) return false;
-  }
-  return true;
-}
-
 static void link_object(const schema_Schema *s, schema_Object *object) {
   int32_t i;
   object->properties = program_property(s, object->first);
@@ -223,7 +211,6 @@ static void link_object(const schema_Schema *s, schema_Object *object) {
     schema_Property *p = program_property(s, i);
     p->check = program_target(s, p->node);
   }
-  object->named = is_named(s, object);
 }
 
 static bool has_entries(const schema_Schema *s, const schema_Object *object) {

@@ -182,8 +182,6 @@ typedef struct schema_Pattern {
   int32_t regex, node, source; /* source: constant */
 } schema_Pattern;
 
-#define PROGRAM_FEW 128 /* properties that fit on the stack all at once */
-
 /* A declared property in the hash of an object's names. */
 typedef struct schema_Entry {
   const void *address; /* of the name: lua_topointer; NULL: nothing here */
@@ -204,7 +202,6 @@ typedef struct schema_Object {
   uint64_t factor;    /* of the hash: few names, or none, share a slot */
   uint8_t whole;      /* every member must be looked at, not only known ones */
   uint8_t open;       /* casting keeps what it does not know */
-  uint8_t named;      /* casting keeps a few described ones and no others */
   uint8_t long_names; /* some names are not interned */
 } schema_Object;
 
