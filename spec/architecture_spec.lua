@@ -44,7 +44,6 @@ local covered = {
   ["src/base/utf8_repair.c"] = "spec/sse/sse_spec.lua",
   ["src/core/fields_lua.c"] = "spec/http/fields_spec.lua",
   ["src/core/open.c"] = "spec/value/core_spec.lua",
-  ["src/core/url_lua.c"] = "spec/base/url_spec.lua",
   ["src/format"] = "spec/format/format_spec.lua",
   ["src/json"] = "spec/json/json_spec.lua",
   ["src/reactor"] = "spec/reactor/reactor_spec.lua",

@@ -118,25 +118,3 @@ describe("a URL", function()
     end
   end)
 end)
-
-describe("a plain URL", function()
-  local core = require("operations.core")
-
-  for _, text in ipairs({
-    "http://a/", "https://a.b-c.example:8080/", "http://127.0.0.1:1/x?y=%20&z", "https://A9/\195\164", "http://a:/",
-  }) do
-    it("is " .. text, function()
-      assert.is_true(core.is_plain_url(text))
-    end)
-  end
-
-  for _, text in ipairs({
-    "", "h", "http", "http:/", "http://", "http:///", "http://a", "http://a:80", "ftp://a/", "httpx://a/", "HTTP://a/",
-    "http://u@a/", "http://[::1]/", "http://a b/", "http://a/ ", "http://a/\t", "http://a/\127", "http://a/\0",
-    "http://a/#", "http://a\0/", "http://a:8x/", "http://:80/", "//a/", "http://\195\164/",
-  }) do
-    it(("is not %q"):format(text), function()
-      assert.is_false(core.is_plain_url(text))
-    end)
-  end
-end)

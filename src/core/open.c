@@ -188,7 +188,6 @@ static int core_open(lua_State *L) {
   json_open(L);
   sse_open(L);
   envelopes_open(L);
-  url_open(L);
   fields_open(L);
   schema_open(L);
   envelope_open(L);

@@ -7,7 +7,6 @@
 #include "value/core.h"
 
 /* Each sets its functions in the module table on top of the stack. */
-void url_open(lua_State *L);
 void fields_open(lua_State *L);
 
 #endif
