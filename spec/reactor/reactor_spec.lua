@@ -1,6 +1,5 @@
 local core = require("operations.core")
 local client = require("operations.net.http")
-local json = require("operations.base.json")
 local test_server = require("spec.support.server")
 local usage = require("spec.support.usage")
 
@@ -98,26 +97,6 @@ describe("a reactor", function()
     until another:pending()
     assert.equal("0123", (select(5, another:next())))
     another:close()
-  end)
-
-  it("a handle that is used for one request sends it again, with another body", function()
-    local options = { method = "POST", headers = { "X-One: 1", "X-Two: 2" }, body = "one", again = true }
-    local handle = http("/echo?a=1", options)
-    assert.equal("one", json.decode((select(5, next_event()))).body)
-    options.url, options.headers = nil, nil
-    usage.collect()
-    for _, body in ipairs({ "two", "three" }) do
-      assert.equal(handle, reactor:http({ handle = handle, again = true, body = body }, body))
-      local done, kind, status, _, text = next_event()
-      local got = json.decode(text)
-      assert.same({ handle, "done", 200 }, { done, kind, status })
-      assert.same({ "POST", "/echo?a=1", body }, { got.method, got.uri, got.body })
-      assert.same({ "1", "2" }, { got.headers["x-one"], got.headers["x-two"] })
-      assert.equal(body, handle:owner())
-    end
-    handle:cancel()
-    reactor:http({ handle = handle, again = true, body = "four" })
-    assert.equal("four", json.decode((select(5, next_event()))).body)
   end)
 
   it("opens nothing when the module is loaded, and closes all it opened", function()

@@ -22,9 +22,8 @@ enum {
 /* Pushes the strings above, in their order. */
 void envelope_push_keys(lua_State *L);
 
-/* Pushes raw meta of the table at `i`.  `keys` is the index of the first
-*upvalue
-** of the strings, here and below. */
+/* Pushes raw meta of the table at `i`.  The strings begin at upvalue `keys`,
+** here and below. */
 static inline void envelope_push_meta(lua_State *L, int i, int keys) {
   lua_pushvalue(L, keys - ENVELOPE_META);
   lua_rawget(L, i);
