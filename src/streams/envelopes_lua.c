@@ -22,7 +22,7 @@ static const char *const kind_names[] = {"events", "lines", "sequence", NULL};
 
 /* Places in the uservalue. BASE is the meta of the answer, META that of the
 ** item before, whose name and id are KEPT_TYPE and KEPT_ID. */
-enum { QUEUE = 1, BASE, META, KEPT_TYPE, KEPT_ID, DONE, SHAPE, KEYS };
+enum { QUEUE = 1, BASE, META, KEPT_TYPE, KEPT_ID, DONE };
 
 /* A string of the item before, in the uservalue; NULL before the first. */
 typedef struct Kept {
@@ -40,8 +40,8 @@ typedef struct Reader {
   sse_Parser *events; /* owned; NULL for the other kinds, or not yet made */
   lines_Splitter lines;
   size_t max_event;
-  shape_Shape *shape; /* NULL: data is text */
-  json_Texts *texts;  /* while feeding */
+  bool json;         /* data is read as JSON, else it is text ... */
+  json_Texts *texts; /* ... by these, while feeding */
   Kept type, id, done;
   bool objects;
   size_t read; /* bytes of the record at hand, each time that it was read */
@@ -129,11 +129,11 @@ static void push_meta_of(Reader *r, const sse_Event *event) {
 
 /* Pushes the value of a text; what is no JSON stays text. */
 static void push_data(Reader *r, const char *text, size_t len) {
-  if (r->shape != NULL && json_texts_push(r->texts, text, len)) {
+  if (r->json && json_texts_push(r->texts, text, len)) {
     if (*text != '{') r->objects = false;
     return;
   }
-  if (r->shape != NULL) lua_pop(r->L, 2); /* nil and the error */
+  if (r->json) lua_pop(r->L, 2); /* nil and the error */
   lua_pushlstring(r->L, text, len);
   r->objects = false;
 }
@@ -178,8 +178,7 @@ static void on_item(void *ud, const char *item, size_t len) {
 static void take_whole_record(Reader *r) {
   buffer_Buffer *rest = &r->lines.rest;
   bool whole;
-  if (r->shape == NULL || rest->len == 0 || rest->data[rest->len - 1] != '\n')
-    return;
+  if (!r->json || rest->len == 0 || rest->data[rest->len - 1] != '\n') return;
   /* Linear: a text in many pieces that is read as often waits for its end. */
   if (r->read > READ_AGAIN * rest->len + READ_FREELY) return;
   r->read += rest->len;
@@ -232,8 +231,8 @@ static void begin(lua_State *L, Reader *r, json_Texts *texts) {
   }
   lua_pop(L, 1);
   r->L = L;
-  if (r->shape == NULL) return;
-  json_texts_open(L, texts, r->shape, AT_VALUES, KEYS);
+  if (!r->json) return;
+  json_texts_open(L, texts);
   r->texts = texts;
 }
 
@@ -348,7 +347,7 @@ static int reader_gc(lua_State *L) {
 /* Pushes the values that the reader keeps: those of reader_create's arguments.
  */
 static void push_values(lua_State *L, Reader *r) {
-  lua_createtable(L, KEYS + SHAPE_MAX_SLOTS, 0);
+  lua_createtable(L, DONE, 0);
   lua_createtable(L, 2, 1);
   lua_pushinteger(L, 1);
   ops_rawseti(L, -2, 1);
@@ -363,12 +362,6 @@ static void push_values(lua_State *L, Reader *r) {
     lua_pushvalue(L, 5);
     ops_rawseti(L, -2, DONE);
     r->done.s = luaL_checklstring(L, 5, &r->done.len);
-  }
-  if (lua_toboolean(L, 4)) {
-    shape_Shape *shape = (shape_Shape *)lua_newuserdata(L, sizeof(*shape));
-    memset(shape, 0, sizeof(*shape));
-    ops_rawseti(L, -2, SHAPE);
-    r->shape = shape;
   }
 }
 
@@ -399,6 +392,7 @@ static int reader_create(lua_State *L) {
   memset(r, 0, sizeof(*r));
   r->kind = (Kind)kind;
   r->max_event = (size_t)max_event;
+  r->json = lua_toboolean(L, 4);
   r->tail = 1;
   r->objects = true;
   lines_init(&r->lines, core_alloc(L), r->max_event,

@@ -16,13 +16,13 @@ typedef struct Kept {
 } Kept;
 
 /* Places in the uservalue. */
-enum { KEPT_TYPE = 1, KEPT_ID, KEPT_SHAPE, KEPT_KEYS };
+enum { KEPT_TYPE = 1, KEPT_ID };
 
 typedef struct Box {
   sse_Parser *parser; /* owned; NULL before it is made */
   size_t max_event;
-  shape_Shape *shape; /* of the data, when that is read as JSON ... */
-  json_Texts *texts;  /* ... by these, while feeding */
+  bool json;         /* the data is read as JSON ... */
+  json_Texts *texts; /* ... by these, while feeding */
   Kept type, id;
   lua_State *L; /* NULL unless feeding, or a feed did not return */
   size_t tail;  /* while feeding: places filled in the queue */
@@ -87,7 +87,7 @@ static void enqueue_note(Box *box, const sse_Event *event, int error) {
 static int push_data(Box *box, const sse_Event *event) {
   lua_State *L = box->L;
   bool valid;
-  if (box->shape == NULL) {
+  if (!box->json) {
     lua_pushlstring(L, event->data, event->data_len);
     return 0;
   }
@@ -128,15 +128,10 @@ static int sse_create(lua_State *L) {
   box = (Box *)lua_newuserdata(L, sizeof(*box));
   memset(box, 0, sizeof(*box));
   box->max_event = (size_t)max_event;
+  box->json = lua_toboolean(L, 3);
   luaL_getmetatable(L, SSE_TYPE);
   lua_setmetatable(L, -2);
   lua_createtable(L, 2, 0);
-  if (lua_toboolean(L, 3)) {
-    shape_Shape *shape = (shape_Shape *)lua_newuserdata(L, sizeof(*shape));
-    memset(shape, 0, sizeof(*shape));
-    ops_rawseti(L, -2, KEPT_SHAPE);
-    box->shape = shape;
-  }
   ops_setuservalue(L, -2);
   box->parser = sse_new(&alloc, box->max_event, on_event, box);
   if (box->parser == NULL || sse_set_last_id(box->parser, id, id_len) != SSE_OK)
@@ -170,8 +165,8 @@ static sse_Status feed(lua_State *L, Box *box, const char *bytes, size_t len) {
   json_Texts texts;
   sse_Status status;
   box->L = L;
-  if (box->shape != NULL) {
-    json_texts_open(L, &texts, box->shape, STRINGS, KEPT_KEYS);
+  if (box->json) {
+    json_texts_open(L, &texts);
     box->texts = &texts;
   }
   status = sse_feed(box->parser, bytes, len);

@@ -129,15 +129,8 @@ static void open_texts(lua_State *L, json_Texts *texts, size_t max_depth,
             &build_handlers, &texts->builder);
 }
 
-void json_texts_open(lua_State *L, json_Texts *texts, shape_Shape *shape,
-                     int table, size_t place) {
+void json_texts_open(lua_State *L, json_Texts *texts) {
   open_texts(L, texts, JSON_DEFAULT_DEPTH, MAX_SIZE);
-  texts->shape = shape;
-  texts->maker.builder = &texts->builder;
-  texts->maker.reader = &texts->reader;
-  texts->maker.table = table;
-  texts->maker.place = place;
-  shape_push_slots(shape, &texts->maker);
 }
 
 /* Pushes what the text says, or nil and the error. */
@@ -151,13 +144,9 @@ static bool read_text(lua_State *L, json_Reader *reader, const char *text,
 }
 
 bool json_texts_push(json_Texts *texts, const char *text, size_t len) {
-  lua_State *L = texts->builder.L;
-  if (shape_push(texts->shape, &texts->maker, text, len)) return true;
   json_restart(&texts->reader);
   build_restart(&texts->builder);
-  if (!read_text(L, &texts->reader, text, len)) return false;
-  shape_learn(texts->shape, &texts->maker, text, len);
-  return true;
+  return read_text(texts->builder.L, &texts->reader, text, len);
 }
 
 static bool decode(lua_State *L, const char *text, size_t len, size_t max_depth,
@@ -193,53 +182,18 @@ static int json_decode(lua_State *L) {
   return decode(L, text, len, max_depth, max_size, huge_as_text) ? 1 : 2;
 }
 
-/* --- decoding texts that are alike --------------------------------------- */
-
-/* Upvalues of what json_texts and json_lines return, beside the core state. */
-#define TEXTS_SELF lua_upvalueindex(2)
-#define TEXTS_KEYS lua_upvalueindex(3)
-
-/* Pushes the value of a text, or nil and the error: how many. */
-static int push_next(lua_State *L, shape_Shape *shape, const char *text,
-                     size_t len) {
-  json_Texts texts;
-  lua_pushvalue(L, TEXTS_KEYS);
-  json_texts_open(L, &texts, shape, lua_gettop(L), 0);
-  return json_texts_push(&texts, text, len) ? 1 : 2;
-}
-
-/* read(text) -> value | nil, err */
-static int texts_read(lua_State *L) {
-  shape_Shape *shape = (shape_Shape *)lua_touserdata(L, TEXTS_SELF);
-  size_t len;
-  const char *text;
-  luaL_checktype(L, 1, LUA_TSTRING);
-  text = lua_tolstring(L, 1, &len);
-  lua_settop(L, 1);
-  return push_next(L, shape, text, len);
-}
-
-/* core.json_texts() -> read: as core.json_decode without options, for texts
-** that come one after the other and are often alike */
-static int json_texts(lua_State *L) {
-  lua_settop(L, 0);
-  lua_pushvalue(L, lua_upvalueindex(1));
-  memset(lua_newuserdata(L, sizeof(shape_Shape)), 0, sizeof(shape_Shape));
-  lua_createtable(L, SHAPE_MAX_SLOTS, 0);
-  lua_pushcclosure(L, texts_read, 3);
-  return 1;
-}
-
 /* --- decoding lines ------------------------------------------------------ */
+
+/* Upvalue of what json_lines returns, beside the core state. */
+#define LINES_SELF lua_upvalueindex(2)
 
 typedef struct Lines {
   lines_Queue queue;
-  shape_Shape shape;
   bool busy; /* stays set when Lua ran out of memory */
 } Lines;
 
 static Lines *to_lines(lua_State *L) {
-  Lines *lines = (Lines *)lua_touserdata(L, TEXTS_SELF);
+  Lines *lines = (Lines *)lua_touserdata(L, LINES_SELF);
   if (lines->busy) luaL_error(L, "the lines are in use, or failed within");
   return lines;
 }
@@ -264,6 +218,13 @@ static int push_dropped(lua_State *L, const lines_Line *line) {
   return 5;
 }
 
+/* Pushes the value of a line, or nil and the error: how many. */
+static int push_line(lua_State *L, const lines_Line *line) {
+  json_Texts texts;
+  json_texts_open(L, &texts);
+  return json_texts_push(&texts, line->bytes, line->len) ? 1 : 2;
+}
+
 /* next() -> value | nil, err, line | nil, nil, first, last, size | nil */
 static int lines_next(lua_State *L) {
   Lines *lines = to_lines(L);
@@ -273,7 +234,7 @@ static int lines_next(lua_State *L) {
   if (found == LINES_NONE) return 0;
   if (found == LINES_DROPPED) return push_dropped(L, &line);
   lines->busy = true; /* the line is borrowed, a finalizer may come by */
-  count = push_next(L, &lines->shape, line.bytes, line.len);
+  count = push_line(L, &line);
   if (count == 2) {
     lua_pushlstring(L, line.bytes, line.len);
     count = 3;
@@ -302,13 +263,11 @@ static int json_lines(lua_State *L) {
   lines_queue_init(&lines->queue, core_alloc(L), (size_t)max);
   luaL_getmetatable(L, LINES_TYPE);
   lua_setmetatable(L, -2);
-  lua_createtable(L, SHAPE_MAX_SLOTS, 0);
   lua_pushvalue(L, 1);
   lua_pushvalue(L, 2);
-  lua_pushvalue(L, 3);
-  lua_pushcclosure(L, lines_feed_bytes, 3);
+  lua_pushcclosure(L, lines_feed_bytes, 2);
   lua_insert(L, 1);
-  lua_pushcclosure(L, lines_next, 3);
+  lua_pushcclosure(L, lines_next, 2);
   return 2;
 }
 
@@ -452,13 +411,9 @@ static int json_members(lua_State *L) {
 
 void json_open(lua_State *L) {
   static const luaL_Reg functions[] = {
-      {"json_decode", json_decode},
-      {"json_decoder", json_decoder},
-      {"json_encode", json_encode},
-      {"json_members", json_members},
-      {"json_texts", json_texts},
-      {"json_lines", json_lines},
-      {NULL, NULL},
+      {"json_decode", json_decode}, {"json_decoder", json_decoder},
+      {"json_encode", json_encode}, {"json_members", json_members},
+      {"json_lines", json_lines},   {NULL, NULL},
   };
   static const luaL_Reg decoder_methods[] = {
       {"feed", decoder_feed},

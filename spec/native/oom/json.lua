@@ -24,10 +24,6 @@ return function()
     assert(decoder:feed(text:sub(i, i + 6)))
   end
   assert(assert(decoder:finish()).array[4] == array[4])
-  local read = core.json_texts()
-  for i = 1, 8 do
-    assert(assert(read(('{"id":%d,"list":["a",{"b":"%d"}]}'):format(i, -i))).list[2].b == tostring(-i))
-  end
   local feed, next_value = core.json_lines(2000)
   feed(long .. "\n{\"id\":1}\n" .. long:sub(1, 100))
   assert(select("#", next_value()) == 5 and next_value().id == 1 and next_value() == nil)

@@ -76,13 +76,12 @@ end
 ---@type fun(value: operations.mcp.Message): string?, operations.Error?  err: VALIDATION_ERROR, what JSON cannot say
 message.encode = json.encode
 
---- Makes a function that reads the texts of one connection, which are often alike: each is one message, or an array of
---- them (a batch, as revision 2025-03-26 has it).
+--- Makes a function that reads the texts of one connection: each is one message, or an array of them (a batch, as
+--- revision 2025-03-26 has it).
 ---@return fun(text: string): any, operations.Error?, string?  the last: a warning
 function message.decoder()
-  local read = core.json_texts()
   return function(text)
-    local value, err = read(text)
+    local value, err = json.decode(text)
     if err then
       return reader.decode(text, err)
     end
