@@ -88,7 +88,7 @@ die "too many classes" if @palette > 256;
 my $version = Unicode::UCD::UnicodeVersion();
 print <<"END";
 /*
-** format_idn_table.h - Unicode $version for format_idn.c, written by
+** idn_table.h - Unicode $version for format/idn.c, written by
 ** spec/support/idn_table.pl.  Not for anybody else.
 */
 /* clang-format off */
@@ -97,9 +97,11 @@ END
 print "    $_,\n" for @palette;
 print "};\n\n/* Where a run starts, shifted by 8, and the index of its class. */\n";
 print "static const uint32_t idn_runs[] = {";
-my $n = 0;
+my $column = 120;
 for my $run (@runs) {
-  print $n++ % 7 ? " " : "\n    ";
-  printf "0x%x,", $run->[0] << 8 | $index{$run->[1]};
+  my $item = sprintf "0x%x,", $run->[0] << 8 | $index{$run->[1]};
+  print "\n    " if ($column += length $item) > 120;
+  $column = 4 + length $item if $column > 120;
+  print $item;
 }
 print "\n};\n/* clang-format on */\n";
