@@ -14,12 +14,8 @@ function http_failure.new(request, kind, text, phase)
   local code = kind == "timeout" and "TIMEOUT" or kind == "aborted" and "ABORTED" or "EXECUTION_ERROR"
   local shown = url.redact(request.url)
   text = text:gsub("(%a[%w+.-]*://)[^%s/]*@", "%1") -- a proxy's password, in libcurl's words
-  return errors.new(code, ("%s %s: %s"):format(request.method, shown, text), {
-    kind = kind,
-    phase = phase,
-    method = request.method,
-    url = shown,
-  })
+  return errors.new(code, ("%s %s: %s"):format(request.method, shown, text),
+    { kind = kind, phase = phase, method = request.method, url = shown })
 end
 
 --- What interrupted a wait, as the request's failure; an error that is not ours stays itself.

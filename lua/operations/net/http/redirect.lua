@@ -5,7 +5,7 @@ local url = require("operations.base.url")
 
 local statuses = { [301] = true, [302] = true, [303] = true, [307] = true, [308] = true }
 
-local redirect = { statuses = statuses }
+local redirect = {}
 
 local function is_safe(method)
   return method == "GET" or method == "HEAD"

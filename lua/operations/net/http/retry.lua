@@ -21,13 +21,6 @@ local statuses = { [408] = true, [425] = true, [429] = true, [502] = true, [503]
 --- Kinds of failures that another try may not meet again.
 retry.passing = { dns = true, connect = true, reset = true, truncated = true, timeout = true }
 
-local function check_number(policy, name, least, most)
-  local value = policy[name]
-  if value ~= nil and (type(value) ~= "number" or not (value >= least and value <= most)) then
-    error(("bad option 'retry' (%s: a number from %d to %s expected)"):format(name, least, tostring(most)), 5)
-  end
-end
-
 local ranges = { attempts = { 1, 100 }, delay = { 0, math.huge }, max_delay = { 0, math.huge }, jitter = { 0, 1 } }
 
 --- Fills a policy in. Raises when it is none.
@@ -48,7 +41,10 @@ function retry.policy(given)
     policy[name] = value
   end
   for name, range in pairs(ranges) do
-    check_number(policy, name, range[1], range[2])
+    local value, least, most = policy[name], range[1], range[2]
+    if type(value) ~= "number" or not (value >= least and value <= most) then
+      error(("bad option 'retry' (%s: a number from %d to %s expected)"):format(name, least, tostring(most)), 4)
+    end
   end
   if policy.statuses ~= statuses then
     local set = {}

@@ -70,15 +70,6 @@ local function follow(request, step, deadline, answer, err)
   return nil, failure(request, "redirect", ("more than %g redirects"):format(redirects))
 end
 
--- Runs `step` on the request and on where its answers redirect to.
-local function complete(request, step, deadline)
-  local answer, err = step(request)
-  if answer and not redirect.statuses[answer.status] and not request.options.jar then
-    return answer -- as most are
-  end
-  return follow(request, step, deadline, answer, err)
-end
-
 -- Waits, unless the request's or the task's time would be up by then.
 local function pause(request, delay, deadline)
   local host = scheduler.host()
@@ -99,7 +90,7 @@ end
 local function try(request, step, policy, deadline)
   local tries = 0
   while true do
-    local answer, err = complete(request, step, deadline)
+    local answer, err = follow(request, step, deadline, step(request))
     tries = tries + 1
     local delay = retry.delay(policy, tries, answer, err)
     if not delay then
@@ -122,7 +113,7 @@ local function run(request, policy, step)
   if policy and not request.once then
     return try(request, step, policy, deadline)
   end
-  return complete(request, step, deadline)
+  return follow(request, step, deadline, step(request))
 end
 
 --- Sends a request and waits for its answer.
