@@ -202,16 +202,11 @@ function type_builder.any(options)
   return apply("any", object(), options, annotations)
 end
 
-local function property_name(name)
-  if type(name) ~= "string" then
-    misuse("object", "property names: expected strings, got %s", type(name))
-  end
-  return name
-end
-
 --- The schema of one property, and whether an object must have it.
 local function property(name, schema)
-  if getmetatable(schema) == optional_mt then
+  if type(name) ~= "string" then
+    misuse("object", "property names: expected strings, got %s", type(name))
+  elseif getmetatable(schema) == optional_mt then
     return object(members.merged(schema)), false
   end
   check("object", ("property %q"):format(name), "schema", schema)
@@ -226,7 +221,7 @@ function type_builder.object(properties, options)
   local schema = { type = "object", properties = object() }
   local required = array()
   for name, given in pairs(check("object", "properties", "table", properties or {})) do
-    local property_schema, needed = property(property_name(name), given)
+    local property_schema, needed = property(name, given)
     schema.properties[name] = property_schema
     if needed then
       required[#required + 1] = name
