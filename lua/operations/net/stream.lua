@@ -178,15 +178,10 @@ local function settings(host, port, options)
   local authority = host:find(":", 1, true) and "[" .. host .. "]" or host
   return {
     url = ("%s://%s:%d"):format(options.tls and "https" or "http", authority, port),
-    window = limits.window,
-    queue = limits.send_queue,
+    window = limits.window, queue = limits.send_queue,
     connect_timeout = options.connect_timeout or limits.connect_timeout,
-    ca_file = options.ca_file,
-    cert_file = options.cert_file,
-    key_file = options.key_file,
-    key_password = options.key_password,
-    proxy = options.proxy,
-    public_only = options.public_only,
+    ca_file = options.ca_file, cert_file = options.cert_file, key_file = options.key_file,
+    key_password = options.key_password, proxy = options.proxy, public_only = options.public_only,
   }
 end
 

@@ -46,11 +46,6 @@ local function release(message)
   end
 end
 
--- Can the message be made again: is there nothing in it that can be read but once?
-local function is_repeatable(message)
-  return type(message.body) ~= "table" or message.body.again == true
-end
-
 --- Sends a request. Credentials that the server does not accept and that can be had anew are, once.
 ---@param plan operations.openapi.Plan
 ---@param input table
@@ -69,7 +64,8 @@ function call.exchange(plan, input, context, address, headers)
     local answer, err = send(plan, message)
     release(message)
     local is_refused = answer and answer.status == 401 and try == 1 and credential.refuse(credentials)
-    if not is_refused or not is_repeatable(message) then
+    local is_repeatable = type(message.body) ~= "table" or message.body.again == true
+    if not is_refused or not is_repeatable then
       return answer, err and credential.redact(err, credentials), credentials
     elseif answer.close then
       answer:close()

@@ -16,7 +16,9 @@ local MAX_DEPTH = 16
 
 local combinators = { "allOf", "anyOf", "oneOf" }
 
-local function search_in(build, place, visit, seen)
+-- Calls `visit` with a schema and those that it is combined of, each once; what `visit` returns first is the result.
+local function search(build, place, visit, seen)
+  seen = seen or {}
   local target = place and build.source:follow(place)
   if not target or type(target.node) ~= "table" or seen[target.node] then
     return nil
@@ -26,18 +28,13 @@ local function search_in(build, place, visit, seen)
   for _, key in ipairs(combinators) do
     local branches = build.source:member(target, key)
     for i = 1, found == nil and branches and type(branches.node) == "table" and #branches.node or 0 do
-      found = search_in(build, build.source:member(branches, i), visit, seen)
+      found = search(build, build.source:member(branches, i), visit, seen)
       if found ~= nil then
         return found
       end
     end
   end
   return found
-end
-
--- Calls `visit` with a schema and those that it is combined of, each once; what `visit` returns first is the result.
-local function search(build, place, visit)
-  return search_in(build, place, visit, {})
 end
 
 local function type_of(node)

@@ -2,6 +2,7 @@
 --- read from), and the JSON Schema of a body whose properties may be files.
 local core = require("operations.core")
 local encoding = require("operations.openapi.encoding")
+local http_stream = require("operations.net.http.stream")
 local keyword = require("operations.openapi.keyword")
 local members = require("operations.base.members")
 
@@ -127,17 +128,11 @@ local function read_path(content, path)
 end
 
 local function read_source(content, reader)
-  local is_object = type(reader) ~= "function"
   local left = content.size
   content.once = true
   function content.close() end
   function content.read()
-    local piece, err
-    if is_object then
-      piece, err = reader:read(PIECE)
-    else
-      piece, err = reader()
-    end
+    local piece, err = http_stream.next_piece(reader)
     left = left and left - (type(piece) == "string" and #piece or 0)
     if left and (left < 0 or left > 0 and piece == nil and err == nil) then
       return nil, "the reader did not give as many bytes as its size says"

@@ -158,13 +158,8 @@ local function new_shared(source, options, report)
     converter = schema.converter(source, add),
     namespace = options.namespace or name.namespace(info.title),
     version = type(info.version) == "string" and info.version ~= "" and info.version or nil,
-    next_name = name.counter(), schemes = schemes_of(source), error_details = {}, stream_names = {},
+    next_name = name.counter(), schemes = schemes_of(source), error_details = {},
   }
-end
-
-local function is_known_dialect(uri)
-  return uri == "https://json-schema.org/draft/2020-12/schema"
-    or uri:find("^https://spec%.openapis%.org/oas/3%.") ~= nil
 end
 
 local function report_rest(shared)
@@ -173,7 +168,8 @@ local function report_rest(shared)
   if is_filled(root.webhooks) then
     shared.report("#/webhooks", "webhooks are calls that the API makes; they are no operations")
   end
-  if type(dialect) == "string" and not is_known_dialect(dialect) then
+  if type(dialect) == "string" and dialect ~= "https://json-schema.org/draft/2020-12/schema"
+    and not dialect:find("^https://spec%.openapis%.org/oas/3%.") then
     shared.report("#/jsonSchemaDialect", ("schemas are read as JSON Schema 2020-12, not as %s"):format(dialect))
   end
   for _, problem in ipairs(security.problems(shared.schemes, shared.config.auth)) do

@@ -36,11 +36,8 @@ function media.is_json(essence)
 end
 
 local textual = {
-  ["application/xml"] = true,
-  ["application/javascript"] = true,
-  ["application/yaml"] = true,
-  ["application/x-yaml"] = true,
-  ["application/x-www-form-urlencoded"] = true,
+  ["application/xml"] = true, ["application/javascript"] = true, ["application/yaml"] = true,
+  ["application/x-yaml"] = true, ["application/x-www-form-urlencoded"] = true,
 }
 
 ---@param essence string

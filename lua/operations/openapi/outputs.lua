@@ -220,16 +220,6 @@ local function declared_redirects(list)
   return declared
 end
 
---- Is this the name of a stream's type? Documents repeat the few that they use.
-local function is_stream(build, name)
-  local known = build.stream_names[name]
-  if known == nil then
-    known = media.stream_kind(media.essence(name)) ~= nil
-    build.stream_names[name] = known
-  end
-  return known
-end
-
 local function content_node(build, operation, response)
   local ref = response["$ref"]
   local place = type(ref) == "string" and build.source:lookup(ref, operation.file)
@@ -243,7 +233,7 @@ local function may_stream(build, operation)
   for _, response in pairs(type(responses) == "table" and responses or {}) do
     local content = type(response) == "table" and content_node(build, operation, response)
     for name in pairs(type(content) == "table" and content or {}) do
-      if is_stream(build, name) then
+      if media.stream_kind(media.essence(name)) then
         return true
       end
     end

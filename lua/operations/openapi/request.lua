@@ -89,12 +89,6 @@ local function add_parameter(parts, param, text)
   end
 end
 
--- What libcurl would fail to send is refused, by the name of what is longest in it.
-local function too_long(size, longest)
-  return invalid(pointer(longest), "size",
-    ("the request's parameters would have %d bytes; at most %d are sent"):format(size, limits.request_head))
-end
-
 local function parameter_texts(plan, input, parts)
   local size, most, longest = 0, -1, nil
   for _, param in ipairs(plan.parameters) do
@@ -113,7 +107,10 @@ local function parameter_texts(plan, input, parts)
       return invalid(pointer(param.key), "path", "must not be empty, '.' or '..' in the path")
     end
   end
-  return size > limits.request_head and too_long(size, longest) or nil
+  if size > limits.request_head then -- libcurl would fail to send it; the longest is named
+    return invalid(pointer(longest), "size",
+      ("the request's parameters would have %d bytes; at most %d are sent"):format(size, limits.request_head))
+  end
 end
 
 -- RFC 6265, 5.4: there is one Cookie header at most; what is there already stays.

@@ -117,7 +117,11 @@ local function next_event(self)
   end
 end
 
-local function next_piece(source)
+--- The next piece of what a function, or an object with a method `read`, gives.
+---@param source function|{ read: function }
+---@return string?
+---@return any err
+function http_stream.next_piece(source)
   if type(source) == "function" then
     return source()
   end
@@ -127,7 +131,7 @@ end
 -- Sends the next piece of a body; nil, or why there is none. What the body's source raises passes through.
 local function send_piece(self)
   self._wanted = false
-  local ok, piece, err = pcall(next_piece, self._request.source)
+  local ok, piece, err = pcall(http_stream.next_piece, self._request.source)
   if not ok then
     self:close()
     error(piece, 0)
