@@ -3,6 +3,7 @@
 --- before the value is written as JSON.
 local argument = require("operations.base.argument")
 local core = require("operations.core")
+local members = require("operations.base.members")
 
 local marked = {}
 
@@ -61,15 +62,7 @@ local function resolve(schema, root)
 end
 
 local function has_type(schema, wanted)
-  if type(schema.type) ~= "table" then
-    return schema.type == wanted
-  end
-  for _, name in ipairs(schema.type) do
-    if name == wanted then
-      return true
-    end
-  end
-  return false
+  return schema.type == wanted or type(schema.type) == "table" and members.contains(schema.type, wanted)
 end
 
 local branches = { "allOf", "anyOf", "oneOf" }
@@ -143,7 +136,7 @@ local mark
 
 --- Copies `value` once a member of it changes. `child(key)` returns the schema of a member and, where it is not `root`,
 --- the schema that its `$ref`s are relative to.
-local function members(value, child, root, depth)
+local function mark_members(value, child, root, depth)
   local copy
   for key, item in pairs(value) do
     local new = item
@@ -152,12 +145,7 @@ local function members(value, child, root, depth)
       new = mark(item, schema, other_root or root, depth + 1)
     end
     if new ~= item then
-      if not copy then
-        copy = setmetatable({}, getmetatable(value))
-        for k, v in pairs(value) do
-          copy[k] = v
-        end
-      end
+      copy = copy or members.copy(value)
       copy[key] = new
     end
   end
@@ -172,11 +160,11 @@ function mark(value, schema, root, depth)
     return is_bare and find(schema, root, wants_array, 0) and setmetatable({}, core.array_mt) or value
   elseif core.kind(value) == "array" then
     local items = find(schema, root, items_of, 0)
-    return members(value, function()
+    return mark_members(value, function()
       return items
     end, root, depth)
   end
-  return members(value, function(key)
+  return mark_members(value, function(key)
     if key == "default" and schema == any_schema then
       return value, value
     end

@@ -1,4 +1,4 @@
---- The members of a table: copied, merged, in the order of their names.
+--- The members of a table: copied, merged, in the order of their names; the items of lists.
 local members = {}
 
 --- A new table with the members of all of these; of equal keys the last one counts.
@@ -35,6 +35,43 @@ function members.names(map)
   end
   table.sort(names)
   return names
+end
+
+--- The items of a list as keys whose value is true.
+---@param list any[]
+---@return table<any, true>
+function members.set(list)
+  local set = {}
+  for _, item in ipairs(list) do
+    set[item] = true
+  end
+  return set
+end
+
+--- Is it one of the items of a list?
+---@param list any[]?
+---@param wanted any
+---@return boolean
+function members.contains(list, wanted)
+  for _, item in ipairs(list or {}) do
+    if item == wanted then
+      return true
+    end
+  end
+  return false
+end
+
+--- A new list of the items of all of these, in their order.
+---@param ... any[]
+---@return any[]
+function members.joined(...)
+  local all = {}
+  for _, list in ipairs({ ... }) do
+    for _, item in ipairs(list) do
+      all[#all + 1] = item
+    end
+  end
+  return all
 end
 
 return members

@@ -1,4 +1,6 @@
 --- URLs as far as a client needs them: taking apart, resolving references (RFC 3986, 5.2), comparing origins.
+local members = require("operations.base.members")
+
 local url = {}
 
 local ports = { http = "80", https = "443" }
@@ -117,6 +119,15 @@ function url.origin(parsed)
   return ("%s://%s:%s"):format(parsed.scheme, parsed.host, parsed.port or ports[parsed.scheme] or "")
 end
 
+--- Are two absolute URLs at the same origin?
+---@param a string
+---@param b string
+---@return boolean?
+function url.same_origin(a, b)
+  local from, to = url.parse(a), url.parse(b)
+  return from and to and url.origin(from) == url.origin(to)
+end
+
 --- The URL without the query's parameters of these names.
 ---@param text string
 ---@param names string[]  not encoded
@@ -126,10 +137,7 @@ function url.without_query(text, names)
   if not before then
     return text
   end
-  local drop, kept = {}, {}
-  for _, name in ipairs(names) do
-    drop[name] = true
-  end
+  local drop, kept = members.set(names), {}
   for pair in query:gmatch("[^&]+") do
     kept[#kept + 1] = not drop[url.decode(pair:match("^[^=]*"))] and pair or nil
   end

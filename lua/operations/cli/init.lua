@@ -48,22 +48,12 @@ Exit codes:
   return table.concat(lines)
 end
 
-local function joined(...)
-  local all = {}
-  for _, list in ipairs({ ... }) do
-    for _, option in ipairs(list) do
-      all[#all + 1] = option
-    end
-  end
-  return all
-end
-
 local function command_help(command)
   local sources = require("operations.cli.sources")
   return table.concat({
     "Usage: ", command.usage, "\n\n", command.summary, "\n\n", command.notes and command.notes .. "\n" or "",
     "Sources:\n", arguments.help(sources.options), "\n", sources.help, "\nOptions:\n",
-    arguments.help(joined(command.options, { general[1] })),
+    arguments.help(members.joined(command.options, { general[1] })),
   })
 end
 
@@ -81,7 +71,7 @@ end
 
 local function run_command(name, command, argv)
   local sources = require("operations.cli.sources")
-  local parsed, message = arguments.parse(argv, joined({ general[1] }, command.options, sources.options), 2)
+  local parsed, message = arguments.parse(argv, members.joined({ general[1] }, command.options, sources.options), 2)
   if not parsed then
     return output.usage("%s; see operations %s --help", message, name)
   elseif parsed.options.help then

@@ -3,6 +3,7 @@
 local core = require("operations.core")
 local input = require("operations.cli.input")
 local json = require("operations.base.json")
+local members = require("operations.base.members")
 local operations = require("operations")
 local output = require("operations.cli.output")
 local sources = require("operations.cli.sources")
@@ -163,15 +164,9 @@ end
 invocation.watch = {
   usage = "operations watch OPERATION [INPUT...] [OPTIONS]",
   summary = "Follows a subscription: one line of JSON per event, until it ends or Ctrl-C.",
-  options = {
-    { name = "--limit", value = "N", help = "stop after N events" },
-  },
+  options = members.joined({ { name = "--limit", value = "N", help = "stop after N events" } }, shared_options),
   notes = input.help,
 }
-
-for _, option in ipairs(shared_options) do
-  invocation.watch.options[#invocation.watch.options + 1] = option
-end
 
 --- Prints events until there are no more, or `limit`; returns the exit code, that of the last one which is no success.
 local function follow(subscription, parsed, limit)

@@ -2,6 +2,7 @@
 --- property, nested objects and the branches of unions indented.
 local json = require("operations.base.json")
 local json_pointer = require("operations.base.json_pointer")
+local members = require("operations.base.members")
 
 local schema_text = {}
 
@@ -156,10 +157,7 @@ local MAX_LINES = 300
 local MAX_WIDTH = 100
 
 local function sorted_names(properties, required)
-  local names = {}
-  for name in pairs(properties) do
-    names[#names + 1] = name
-  end
+  local names = members.names(properties)
   table.sort(names, function(a, b)
     if (required[a] or false) ~= (required[b] or false) then
       return required[a] or false

@@ -154,8 +154,7 @@ local function bind(self, address)
     self._options.remote = not url.is_loopback((url.parse(address) or { host = "" }).host)
     self._record = load(self)
   end
-  local here, there = url.parse(self._server), url.parse(address)
-  return here and there and url.origin(here) == url.origin(there)
+  return url.same_origin(self._server, address)
 end
 
 --- The headers that a request carries: its token, when there is one. Renews one that expires.

@@ -5,7 +5,7 @@ local base64 = require("operations.base.base64")
 local core = require("operations.core")
 local endpoint = require("operations.oauth.endpoint")
 local json = require("operations.base.json")
-local metadata = require("operations.oauth.metadata")
+local members = require("operations.base.members")
 local url = require("operations.base.url")
 
 local client = {}
@@ -79,7 +79,7 @@ end
 local function method_for(has_secret, server)
   local offered = server.auth_methods or { "client_secret_basic" } -- the default of RFC 8414
   for _, method in ipairs(has_secret and { "client_secret_basic", "client_secret_post" } or {}) do
-    if metadata.contains(offered, method) then
+    if members.contains(offered, method) then
       return method
     end
   end
@@ -116,7 +116,7 @@ local function request_of(options, server)
   local offered = server.auth_methods
   local method = nil -- the server's default
   for _, candidate in ipairs({ "client_secret_post", "client_secret_basic", "none" }) do
-    method = offered and metadata.contains(offered, candidate) and candidate or method
+    method = offered and members.contains(offered, candidate) and candidate or method
   end
   return {
     client_name = options.client_name or "operations for Lua", client_uri = options.client_uri,

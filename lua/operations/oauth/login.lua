@@ -25,7 +25,7 @@ local login = {}
 local function choose_issuer(options, record, issuers)
   local known = type(options.client) == "table" and options.client.issuer
   for _, preferred in ipairs({ record and record.issuer or false, known or false }) do
-    if metadata.contains(issuers, preferred) then
+    if members.contains(issuers, preferred) then
       return preferred
     end
   end
@@ -194,7 +194,7 @@ end
 
 -- With offline_access where the server knows it: users want to log in once.
 local function scope_of(options, server, wanted)
-  local offline = wanted and options.open and metadata.contains(server.scopes, "offline_access")
+  local offline = wanted and options.open and members.contains(server.scopes, "offline_access")
   return offline and challenge.union(wanted, "offline_access") or wanted
 end
 

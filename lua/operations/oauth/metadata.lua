@@ -2,6 +2,7 @@
 --- metadata (RFC 8414, OpenID Connect Discovery 1.0), found in the order that MCP prescribes.
 local endpoint = require("operations.oauth.endpoint")
 local json = require("operations.base.json")
+local members = require("operations.base.members")
 local url = require("operations.base.url")
 
 local metadata = {}
@@ -32,19 +33,6 @@ local function strings(value)
     list[#list + 1] = type(item) == "string" and item or nil
   end
   return list
-end
-
---- Is it in the list?
----@param list? string[]
----@param wanted any
----@return boolean
-function metadata.contains(list, wanted)
-  for _, item in ipairs(list or {}) do
-    if item == wanted then
-      return true
-    end
-  end
-  return false
 end
 
 -- Scheme and authority of a URL as written, and its path.
@@ -188,7 +176,7 @@ function metadata.server(issuer, transport)
     auth_methods = strings(document.token_endpoint_auth_methods_supported),
     takes_metadata_urls = document.client_id_metadata_document_supported == true,
     names_issuer = document.authorization_response_iss_parameter_supported == true,
-    has_s256 = metadata.contains(strings(document.code_challenge_methods_supported), "S256"),
+    has_s256 = members.contains(strings(document.code_challenge_methods_supported), "S256"),
   }
 end
 

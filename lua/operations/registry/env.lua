@@ -1,18 +1,8 @@
 --- `env.namespace.name(input)`: how one operation calls others. Live: an operation registered later is there.
 local errors = require("operations.base.error")
+local members = require("operations.base.members")
 
 local env = {}
-
-local function allowed_set(namespaces)
-  if namespaces == nil then
-    return nil
-  end
-  local set = {}
-  for _, namespace in ipairs(namespaces) do
-    set[namespace] = true
-  end
-  return set
-end
 
 local function refuse(id)
   return function()
@@ -25,7 +15,7 @@ end
 ---@param options? { namespaces?: string[] }  only these namespaces can be reached
 ---@return table
 function env.new(invoke, options)
-  local allowed = allowed_set(options and options.namespaces)
+  local allowed = options and options.namespaces and members.set(options.namespaces)
   local function bind(namespace, name)
     local id = namespace .. "." .. name
     if allowed and not allowed[namespace] then

@@ -3,6 +3,7 @@ local argument = require("operations.base.argument")
 local call_event = require("operations.calls.event")
 local json = require("operations.base.json")
 local limits = require("operations.base.limits")
+local members = require("operations.base.members")
 local scripts = require("operations.calls.redis.scripts")
 
 local redis_letters = {}
@@ -67,13 +68,8 @@ end
 
 -- Sends a script that is told the operation; an answer of it.
 local function run(shared, script, operation, keys, words)
-  local all = { shared.keys:dead(operation), shared.keys:dead_operations() }
-  for _, list in ipairs({ keys, { operation }, words }) do
-    for _, word in ipairs(list) do
-      all[#all + 1] = word
-    end
-  end
-  return script:call(shared.link, 2 + #keys, all)
+  local first = { shared.keys:dead(operation), shared.keys:dead_operations() }
+  return script:call(shared.link, 2 + #keys, members.joined(first, keys, { operation }, words))
 end
 
 -- Those for which there is no room stay what they are.

@@ -187,10 +187,7 @@ local function refresh(self)
   if text == self._text then
     return false
   end
-  self._list, self._text, self._version, self.offered = list, text, self._version + 1, {}
-  for _, id in ipairs(list) do
-    self.offered[id] = true
-  end
+  self._list, self._text, self._version, self.offered = list, text, self._version + 1, members.set(list)
   return true
 end
 

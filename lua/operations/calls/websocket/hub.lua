@@ -7,6 +7,7 @@ local core = require("operations.core")
 local errors = require("operations.base.error")
 local handshake = require("operations.calls.websocket.handshake")
 local limits = require("operations.base.limits")
+local members = require("operations.base.members")
 local scheduler = require("operations.task.scheduler")
 local streams = require("operations.net.stream")
 local task = require("operations.task")
@@ -47,18 +48,6 @@ local function refuse(stream, status, reason)
   stream:linger(limits.close_grace)
 end
 
-local function may_come_from(self, origin)
-  if not origin then
-    return true -- not a web page
-  end
-  for _, allowed in ipairs(self._options.origins or {}) do
-    if allowed == origin then
-      return true
-    end
-  end
-  return false
-end
-
 local function report(name, raised)
   task.on_error(raised, debug.traceback(name .. ": " .. errors.text(raised)))
 end
@@ -87,7 +76,8 @@ end
 -- Who it is; nil, status and reason when it may not connect.
 local function identify(self, request)
   local authorize = self._options.authorize
-  if not may_come_from(self, request.headers.origin) then
+  local origin = request.headers.origin -- of a web page
+  if origin and not members.contains(self._options.origins, origin) then
     return nil, 403, "this origin may not connect"
   elseif not authorize then
     return {}

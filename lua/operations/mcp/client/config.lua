@@ -159,12 +159,7 @@ local function named_in(filter, tool)
   if type(filter) == "function" then
     return filter(tool)
   end
-  for _, name in ipairs(filter) do
-    if name == tool.name then
-      return true
-    end
-  end
-  return false
+  return members.contains(filter, tool.name)
 end
 
 --- Does the configuration ask for this tool?

@@ -16,7 +16,7 @@ Events.verdict = "events"
 
 local function endpoint_of(config, data)
   local target = url.resolve(config.url, data)
-  if target and requester.same_origin(config.url, target) then
+  if target and url.same_origin(config.url, target) then
     return target
   end
   return nil, errors.new("EXECUTION_ERROR", "the server's endpoint is at another origin", { kind = "protocol" })

@@ -3,6 +3,7 @@
 --- it ends.
 local argument = require("operations.base.argument")
 local limits = require("operations.base.limits")
+local members = require("operations.base.members")
 local scheduler = require("operations.task.scheduler")
 local task = require("operations.task")
 
@@ -84,19 +85,10 @@ function methods:set_log_level(level)
   return result and true, err
 end
 
-local function uris_of(watched)
-  local list = {}
-  for uri in pairs(watched) do
-    list[#list + 1] = uri
-  end
-  table.sort(list)
-  return list
-end
-
 -- Begins to listen to a server of the modern era, or listens for something else from here on.
 local function listen(self)
   local owner = self._session.owner
-  local filter = filter_of(self._session, uris_of(self._watched))
+  local filter = filter_of(self._session, members.names(self._watched))
   if not filter or self._config.stream == false then
     return self._session:listen()
   end
@@ -177,7 +169,7 @@ function methods._resume(self)
   if config.log_level and session.capabilities.logging then
     session:request("logging/setLevel", { level = config.log_level }, attached)
   end
-  for _, uri in ipairs(uris_of(self._watched)) do
+  for _, uri in ipairs(members.names(self._watched)) do
     session:request("resources/subscribe", { uri = uri }, attached)
   end
 end

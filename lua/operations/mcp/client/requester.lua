@@ -72,15 +72,6 @@ local function open_once(config, request, body)
   return stream, err, credentials
 end
 
---- Are two URLs at the same origin?
----@param a string
----@param b string
----@return boolean?
-function requester.same_origin(a, b)
-  local from, to = url.parse(a), url.parse(b)
-  return from and to and url.origin(from) == url.origin(to)
-end
-
 local function refused(request, status, text)
   return errors.new("HTTP_" .. status, ("%s %s: %s"):format(request.method, url.redact(request.url), text),
     { kind = "redirect", statusCode = status })

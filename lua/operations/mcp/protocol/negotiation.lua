@@ -12,6 +12,7 @@
 --- | "failed"     | nothing: `err`                                                              |
 local core = require("operations.core")
 local errors = require("operations.base.error")
+local members = require("operations.base.members")
 local message = require("operations.mcp.protocol.message")
 
 local negotiation = {}
@@ -35,12 +36,8 @@ end
 ---@param modern? boolean  of that era only
 ---@return string?
 function negotiation.common(list, modern)
-  local theirs = {}
-  for _, name in ipairs(type(list) == "table" and list or {}) do
-    theirs[name] = true
-  end
   for _, name in ipairs(known) do
-    if theirs[name] and (modern == nil or is_modern(name) == modern) then
+    if type(list) == "table" and members.contains(list, name) and (modern == nil or is_modern(name) == modern) then
       return name
     end
   end
