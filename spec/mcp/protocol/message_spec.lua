@@ -34,7 +34,7 @@ describe("a message", function()
   it("may come in a batch", function()
     local function kinds(text)
       local list = {}
-      message.each(message.decoder()(text), function(subject, value)
+      message.each(message.decode(text), function(subject, value)
         subject[#subject + 1] = message.kind(value) or "none"
       end, list)
       return list
@@ -61,7 +61,7 @@ end)
 
 describe("a message with members that are null", function()
   it("counts as one without them where they say nothing", function()
-    local read = message.decoder()
+    local read = message.decode
     for text, kind in pairs({
       ['{"jsonrpc":"2.0","id":1,"result":{},"error":null}'] = "answer",
       ['{"jsonrpc":"2.0","id":1,"result":null,"error":{"code":1,"message":"m"}}'] = "answer",

@@ -24,10 +24,9 @@ end
 
 -- Reads the stream to its end, in a task of its own.
 local function listen(self, reader, stream)
-  local decode = message.decoder()
   local _, err = reader:run(stream, function(event, data)
     if event == "message" then
-      local value, problem, warning = decode(data)
+      local value, problem, warning = message.decode(data)
       self:take(value, problem, data, warning)
     end
     return not self.closed

@@ -25,7 +25,7 @@ local Http = duplex.class()
 ---@return operations.mcp.Http
 function http.open(config, events)
   return duplex.init(setmetatable({
-    _config = config, _modern = true, _outgoing = outgoing.new(), _decode = message.decoder(),
+    _config = config, _modern = true, _outgoing = outgoing.new(),
   }, Http), events)
 end
 
@@ -126,7 +126,7 @@ end
 ---@param entry? operations.mcp.Entry
 ---@param status? integer
 function Http:receive(text, entry, status)
-  local decoded, err, warning = self._decode(text)
+  local decoded, err, warning = message.decode(text)
   if err then
     if entry and (not status or status < 300) then
       self.pending:fail(entry.id, errors.new("EXECUTION_ERROR", "malformed response: " .. err.message,

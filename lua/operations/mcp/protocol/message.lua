@@ -76,17 +76,17 @@ end
 ---@type fun(value: operations.mcp.Message): string?, operations.Error?  err: VALIDATION_ERROR, what JSON cannot say
 message.encode = json.encode
 
---- Makes a function that reads the texts of one connection: each is one message, or an array of them (a batch, as
---- revision 2025-03-26 has it).
----@return fun(text: string): any, operations.Error?, string?  the last: a warning
-function message.decoder()
-  return function(text)
-    local value, err = json.decode(text)
-    if err then
-      return reader.decode(text, err)
-    end
-    return value
+--- Reads a text: one message, or an array of them (a batch, as revision 2025-03-26 has it).
+---@param text string
+---@return any value
+---@return operations.Error? err
+---@return string? warning
+function message.decode(text)
+  local value, err = json.decode(text)
+  if err then
+    return reader.decode(text, err)
   end
+  return value
 end
 
 --- Calls `take` with each message of a value: itself, or what a batch holds.
