@@ -9,6 +9,7 @@ local json = require("operations.base.json")
 local letters = require("operations.calls.redis.letters")
 local limits = require("operations.base.limits")
 local link = require("operations.calls.redis.link")
+local members = require("operations.base.members")
 local presences = require("operations.calls.redis.presence")
 local scheduler = require("operations.task.scheduler")
 local scripts = require("operations.calls.redis.scripts")
@@ -46,7 +47,7 @@ local redis = {}
 
 ---@class operations.Redis : operations.Transport
 ---@field id string  this process, as others see it
-local Redis = {}
+local Redis = members.merged(letters)
 Redis.__index = Redis
 
 local option_kinds = {
@@ -186,32 +187,6 @@ end
 ---@return string[]
 function Redis:offered()
   return self._presence.nodes:offered()
-end
-
---- Requests that no worker survived, in mode `reliable`: those of an operation, or all; the oldest come first.
----@param operation? string
----@param options? { limit?: integer }  default 100
----@return operations.DeadLetter[]?
----@return operations.Error? err
-function Redis:dead_letters(operation, options)
-  return letters.list(self._shared, operation, options)
-end
-
---- Queues the dead letters of an operation again, or one of them, with as many attempts and as much time as at first.
---- Who asks by the same `requestId` gets the new outcome.
----@param what string|operations.DeadLetter  the operation, or a letter
----@return integer? count  how many there were
----@return operations.Error? err  BUSY: the queue has no room for all; details.revived, how many are queued again
-function Redis:revive_dead_letters(what)
-  return letters.revive(self._shared, what)
-end
-
---- Forgets the dead letters of an operation, or one of them.
----@param what string|operations.DeadLetter  the operation, or a letter
----@return integer? count  how many there were
----@return operations.Error? err
-function Redis:drop_dead_letters(what)
-  return letters.drop(self._shared, what)
 end
 
 --- Says that this process leaves, and ends its connections.

@@ -6,6 +6,7 @@ local limits = require("operations.base.limits")
 local members = require("operations.base.members")
 local scripts = require("operations.calls.redis.scripts")
 
+---@class operations.Redis
 local redis_letters = {}
 
 local LISTED = 100 -- unless said
@@ -30,13 +31,13 @@ local function letter_of(operation, entry)
     buried = tonumber(entry[1]:match("^%d+")), input = payload and payload.input, payload = payload }
 end
 
---- Those of an operation, or of all of them; the oldest come first.
----@param shared operations.RedisShared
+--- Requests that no worker survived, in mode `reliable`: those of an operation, or all; the oldest come first.
 ---@param operation? string
----@param options? { limit?: integer }
+---@param options? { limit?: integer }  default 100
 ---@return operations.DeadLetter[]?
 ---@return operations.Error? err
-function redis_letters.list(shared, operation, options)
+function redis_letters:dead_letters(operation, options)
+  local shared = self._shared
   argument.optional(operation, "string", 1, "dead_letters")
   argument.optional(options, "table", 2, "dead_letters")
   argument.options(options or {}, { limit = "number" }, "dead_letters")
@@ -116,13 +117,13 @@ local function newest_of(shared, operation)
   return entries and entries[1] and entries[1][1], err
 end
 
---- Queues those of an operation again, or one: each has as many attempts and as much time as at first, and what comes
---- of it is the outcome of its request. Those that the queue has no room for stay.
----@param shared operations.RedisShared
----@param what string|operations.DeadLetter
+--- Queues the dead letters of an operation again, or one of them, with as many attempts and as much time as at first.
+--- Who asks by the same `requestId` gets the new outcome. Those that the queue has no room for stay.
+---@param what string|operations.DeadLetter  the operation, or a letter
 ---@return integer? count  how many there were
----@return operations.Error? err  BUSY: there is no room for all; details.revived, how many are queued again
-function redis_letters.revive(shared, what)
+---@return operations.Error? err  BUSY: the queue has no room for all; details.revived, how many are queued again
+function redis_letters:revive_dead_letters(what)
+  local shared = self._shared
   local operation, id = subject(what, "revive_dead_letters")
   local newest, err = id, nil
   if not id then
@@ -147,14 +148,13 @@ function redis_letters.revive(shared, what)
   return total
 end
 
---- Forgets those of an operation, or one.
----@param shared operations.RedisShared
----@param what string|operations.DeadLetter
+--- Forgets the dead letters of an operation, or one of them.
+---@param what string|operations.DeadLetter  the operation, or a letter
 ---@return integer? count  how many there were
 ---@return operations.Error? err
-function redis_letters.drop(shared, what)
+function redis_letters:drop_dead_letters(what)
   local operation, id = subject(what, "drop_dead_letters")
-  return run(shared, scripts.drop, operation, {}, { id })
+  return run(self._shared, scripts.drop, operation, {}, { id })
 end
 
 return redis_letters

@@ -175,20 +175,7 @@ local function bury(self, job)
 end
 
 -- What the fields of an entry say.
-local setters = {
-  i = function(job, id)
-    job.id = id
-  end,
-  f = function(job, caller)
-    job.from = caller
-  end,
-  p = function(job, text)
-    job.text = text
-  end,
-  a = function(job, why)
-    job.attempt, job.revived = job.attempt + 1, why == "revived"
-  end,
-}
+local meanings = { i = "id", f = "from", p = "text" }
 
 -- An entry that was read or taken over.
 function take(self, operation, entry, deliveries)
@@ -196,9 +183,11 @@ function take(self, operation, entry, deliveries)
     deliveries = deliveries, started = nil, outcome = nil }
   local fields = entry[2]
   for i = 1, #fields, 2 do
-    local set = setters[fields[i]]
-    if set then
-      set(job, fields[i + 1])
+    local name, value = fields[i], fields[i + 1]
+    if meanings[name] then
+      job[meanings[name]] = value
+    elseif name == "a" then
+      job.attempt, job.revived = job.attempt + 1, value == "revived"
     end
   end
   local known = self._jobs[job.id]
