@@ -1,5 +1,6 @@
 --- One connection to Redis that is there again when it was lost: commands are pipelined, each has its answer, and what
 --- is published comes to whoever subscribed. It has exactly one owner.
+local backoff = require("operations.base.backoff")
 local compat = require("operations.base.compat")
 local core = require("operations.core")
 local errors = require("operations.base.error")
@@ -270,8 +271,8 @@ local function keep(self)
     -- One that is lost again at once is no better than none.
     failures = core.now() - since < limits.reconnect_max_delay and failures + 1 or 0
     if failures > 0 and not self._closed then
-      local delay = math.min(limits.reconnect_delay * 2 ^ (failures - 1), limits.reconnect_max_delay)
-      task.sleep(delay * (1 + 0.25 * math.random()) / 1000)
+      local delay = backoff.delay(limits.reconnect_delay, failures, limits.reconnect_max_delay)
+      task.sleep(backoff.spread(delay, 0.25) / 1000)
     end
   end
 end

@@ -1,11 +1,13 @@
 --- The spoke's side of WebSocket (RFC 6455): connects to a hub, again when it is lost. Calls go in both directions.
 local argument = require("operations.base.argument")
+local backoff = require("operations.base.backoff")
 local base64 = require("operations.base.base64")
 local call_event = require("operations.calls.event")
 local connection = require("operations.calls.websocket.connection")
 local core = require("operations.core")
 local handshake = require("operations.calls.websocket.handshake")
 local limits = require("operations.base.limits")
+local members = require("operations.base.members")
 local streams = require("operations.net.stream")
 local task = require("operations.task")
 local urls = require("operations.base.url")
@@ -28,11 +30,7 @@ local websocket = {}
 local function open(parsed, options)
   local secure = parsed.scheme == "wss"
   local port = tonumber(parsed.port) or secure and 443 or 80
-  local given = { tls = secure }
-  for _, name in ipairs({ "ca_file", "cert_file", "key_file", "key_password", "proxy", "public_only",
-    "connect_timeout" }) do
-    given[name] = options[name]
-  end
+  local given = members.merged(options, { tls = secure })
   local stream, err = streams.connect((parsed.host:gsub("^%[(.*)%]$", "%1")), port, given)
   if not stream then
     return nil, err
@@ -105,8 +103,8 @@ local function reconnect(self)
   local policy = self._reconnect
   local failures = core.now() - self._since < policy.max_delay and self._failures or 0
   while not self._closed do
-    local delay = math.min(policy.delay * 2 ^ math.min(failures, 50), policy.max_delay)
-    task.sleep(delay * (1 + policy.jitter * math.random()) / 1000)
+    local delay = backoff.delay(policy.delay, failures + 1, policy.max_delay)
+    task.sleep(backoff.spread(delay, policy.jitter) / 1000)
     if self._closed then
       return
     end

@@ -2,6 +2,7 @@
 --- request stays open for what the server says by itself (`subscriptions/listen`, 2026-07-28); it is asked again when
 --- it ends.
 local argument = require("operations.base.argument")
+local backoff = require("operations.base.backoff")
 local limits = require("operations.base.limits")
 local members = require("operations.base.members")
 local scheduler = require("operations.task.scheduler")
@@ -31,7 +32,7 @@ local function run(session, filter, missed)
       return
     end
     failures = scheduler.host().now() - began > LONGEST and 1 or failures + 1
-    task.sleep(math.min(PAUSE * 2 ^ (failures - 1), LONGEST) / 1000)
+    task.sleep(backoff.delay(PAUSE, failures, LONGEST) / 1000)
     missed()
   end
 end
