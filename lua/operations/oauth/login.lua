@@ -78,12 +78,6 @@ local function server_problem(server)
   end
 end
 
--- The URL that the browser is sent to.
-local function browser_url(server, fields)
-  local address = server.authorization_endpoint
-  return address .. (address:find("?", 1, true) and "&" or "?") .. endpoint.encode_form(fields)
-end
-
 -- The fields of the URL that the browser was sent back to; or nil and the problem.
 local function fields_of(answer, redirect_uri)
   if type(answer) == "table" then
@@ -117,7 +111,9 @@ end
 
 -- Sends the user to the browser; the code that comes back.
 local function ask_browser(options, server, sent)
-  local answer, err = options.open(browser_url(server, sent))
+  local address = server.authorization_endpoint
+  local separator = address:find("?", 1, true) and "&" or "?"
+  local answer, err = options.open(address .. separator .. endpoint.encode_form(sent))
   if answer == nil then
     return nil, err or endpoint.failure("nothing came back from the browser", { error = "login_required" })
   end

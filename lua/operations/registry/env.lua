@@ -4,12 +4,6 @@ local members = require("operations.base.members")
 
 local env = {}
 
-local function refuse(id)
-  return function()
-    return nil, errors.new("OPERATION_NOT_FOUND", ("%s is outside this env"):format(id), { operationId = id })
-  end
-end
-
 --- Makes an env over `invoke(id, input)`.
 ---@param invoke fun(id: string, input: any): any, operations.Error?
 ---@param options? { namespaces?: string[] }  only these namespaces can be reached
@@ -18,10 +12,10 @@ function env.new(invoke, options)
   local allowed = options and options.namespaces and members.set(options.namespaces)
   local function bind(namespace, name)
     local id = namespace .. "." .. name
-    if allowed and not allowed[namespace] then
-      return refuse(id)
-    end
     return function(input)
+      if allowed and not allowed[namespace] then
+        return nil, errors.new("OPERATION_NOT_FOUND", ("%s is outside this env"):format(id), { operationId = id })
+      end
       return invoke(id, input)
     end
   end

@@ -70,13 +70,10 @@ function Http:headers(accept)
   }
 end
 
-local function answered_elsewhere()
-  return errors.new("ABORTED", "the request was answered on another stream")
-end
-
 -- Ends what a request waits for that somebody else has answered, or failed.
 local function interrupt(entry)
-  scheduler.interrupt_strand(entry.strand, entry.err or answered_elsewhere())
+  local err = entry.err or errors.new("ABORTED", "the request was answered on another stream")
+  scheduler.interrupt_strand(entry.strand, err)
 end
 
 local function exchange(extend, self, entry, text, method, params, options)
