@@ -1,4 +1,5 @@
 --- `operations list`: what there is.
+local members = require("operations.base.members")
 local operations = require("operations")
 local output = require("operations.cli.output")
 local sources = require("operations.cli.sources")
@@ -14,10 +15,8 @@ local list = {
 }
 
 local function contains(spec, text)
-  local haystack = { spec.namespace .. "." .. spec.name, spec.title or "", spec.description or "" }
-  for _, tag in ipairs(spec.tags or {}) do
-    haystack[#haystack + 1] = tag
-  end
+  local own = { spec.namespace .. "." .. spec.name, spec.title or "", spec.description or "" }
+  local haystack = members.joined(own, spec.tags or {})
   return table.concat(haystack, "\n"):lower():find(text:lower(), 1, true) ~= nil
 end
 

@@ -232,10 +232,7 @@ local function add_line(state, name, schema, word, indent, width)
   local root = state.root
   local found = inside(root, schema, 0)
   local is_known = found and state.shown[found.schema]
-  local parts = { type_of(root, schema), word }
-  for _, limit in ipairs(type(schema) == "table" and limits_of(schema) or {}) do
-    parts[#parts + 1] = limit
-  end
+  local parts = members.joined({ type_of(root, schema), word }, type(schema) == "table" and limits_of(schema) or {})
   parts[#parts + 1] = is_known and "as above" or nil
   state.lines[#state.lines + 1] = indent .. name .. (" "):rep(width - #name + 2) .. table.concat(parts, ", ")
   local description = not is_known and description_of(root, schema)
