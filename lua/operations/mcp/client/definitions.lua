@@ -5,6 +5,7 @@ local config = require("operations.mcp.client.config")
 local core = require("operations.core")
 local json = require("operations.base.json")
 local marked = require("operations.base.marked")
+local members = require("operations.base.members")
 local outgoing = require("operations.mcp.client.outgoing")
 local result = require("operations.mcp.protocol.result")
 local schema = require("operations.schema")
@@ -213,10 +214,8 @@ end
 
 -- What a definition says, as text that can be compared.
 local function words_of(definition)
-  local spec = {}
-  for key, value in pairs(definition) do
-    spec[key] = key ~= "handler" and value or nil
-  end
+  local spec = members.merged(definition)
+  spec.handler = nil
   return json.encode(spec, { sort_keys = true })
 end
 

@@ -195,9 +195,7 @@ function Servers:register(registry)
     if not ids then
       return nil, err
     end
-    for _, id in ipairs(ids) do
-      all[#all + 1] = id
-    end
+    all = members.joined(all, ids)
   end
   table.sort(all)
   return all
