@@ -13,6 +13,12 @@ describe("a URL", function()
     }, url.parse("HTTP://me:pw@x@Example.COM:8080/a%2Fb/?q=1?2#f#g"))
   end)
 
+  it("is at the origin of another one, whatever follows", function()
+    assert.is_true(url.same_origin("https://h/a", "HTTPS://H:443/b?q"))
+    assert.is_false(url.same_origin("https://h/", "http://h/"))
+    assert.is_nil(url.same_origin("https://h/", "/path"))
+  end)
+
   it("may lack path, query and fragment", function()
     assert.same({ scheme = "https", host = "h", path = "" }, url.parse("https://h"))
     assert.same({ scheme = "https", host = "h", path = "", query = "" }, url.parse("https://h?"))
