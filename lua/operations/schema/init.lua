@@ -2,8 +2,10 @@
 ---
 --- Drafts 2020-12, 2019-09, 7, 6 and 4, by `$schema`; OpenAPI 3.0's and Swagger 2.0's dialects by option `draft`.
 --- Patterns follow ECMA-262. The network is never asked for a `$ref`: what other documents say comes from `resolve`.
+local argument = require("operations.base.argument")
 local core = require("operations.core")
 local limits = require("operations.base.limits")
+local members = require("operations.base.members")
 
 local schema = {}
 
@@ -40,21 +42,10 @@ local schema = {}
 --- VALIDATION_ERROR when a limit is reached: of values that defaults make (100,000, and 64 more for each value within),
 --- of depth (512), of steps
 
-local option_names = { draft = true, formats = true, resolve = true, uri = true, max_issues = true, max_steps = true }
-
-local function copy_options(options)
-  local copy = { documents = {}, max_issues = limits.issues }
-  for name, value in pairs(options or {}) do
-    if not option_names[name] then
-      error(("bad option '%s' to 'compile' (unknown)"):format(tostring(name)), 3)
-    end
-    copy[name] = value
-  end
-  if copy.resolve ~= nil and type(copy.resolve) ~= "function" then
-    error(("bad option 'resolve' to 'compile' (function expected, got %s)"):format(type(copy.resolve)), 3)
-  end
-  return copy
-end
+local option_kinds = {
+  draft = "string", formats = "boolean", resolve = "function", uri = "string", max_issues = "number",
+  max_steps = "number",
+}
 
 --- Asks for the documents that are missing; true when one more is there.
 local function find_documents(uris, options)
@@ -85,10 +76,10 @@ end
 function schema.compile(definition, options)
   if type(definition) ~= "table" and type(definition) ~= "boolean" then
     error(("bad argument #1 to 'compile' (a schema, table or boolean, expected, got %s)"):format(type(definition)), 2)
-  elseif options ~= nil and type(options) ~= "table" then
-    error(("bad argument #2 to 'compile' (table expected, got %s)"):format(type(options)), 2)
   end
-  local own = copy_options(options)
+  argument.optional(options, "table", 2, "compile")
+  argument.options(options or {}, option_kinds, "compile")
+  local own = members.merged({ documents = {}, max_issues = limits.issues }, options)
   while true do
     local compiled, err, unresolved = core.schema_compile(definition, own)
     if compiled then
