@@ -158,7 +158,7 @@ local function new_shared(source, options, report)
     converter = schema.converter(source, add),
     namespace = options.namespace or name.namespace(info.title),
     version = type(info.version) == "string" and info.version ~= "" and info.version or nil,
-    next_name = name.counter(), schemes = schemes_of(source), error_details = {},
+    next_name = name.counter(), schemes = schemes_of(source), error_details = {}, stream_names = {},
   }
 end
 

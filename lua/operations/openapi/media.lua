@@ -24,8 +24,7 @@ function media.charset(content_type)
   if type(content_type) ~= "string" then
     return nil
   end
-  local value = content_type:lower():match(";%s*charset%s*=%s*\"?([^\";%s]+)")
-  return value
+  return content_type:lower():match(";%s*charset%s*=%s*\"?([^\";%s]+)")
 end
 
 --- Is it JSON: application/json, text/json, or a type with the suffix +json (RFC 6839)?
@@ -48,10 +47,8 @@ end
 
 local streams = {
   ["text/event-stream"] = "events",
-  ["application/x-ndjson"] = "lines",
-  ["application/ndjson"] = "lines",
-  ["application/jsonl"] = "lines",
-  ["application/x-jsonlines"] = "lines",
+  ["application/x-ndjson"] = "lines", ["application/ndjson"] = "lines",
+  ["application/jsonl"] = "lines", ["application/x-jsonlines"] = "lines",
   ["application/json-seq"] = "sequence",
 }
 

@@ -220,6 +220,15 @@ local function declared_redirects(list)
   return declared
 end
 
+--- Is this the name of a stream's type? Documents repeat the few that they use.
+local function is_stream(build, name)
+  local known = build.stream_names
+  if known[name] == nil then
+    known[name] = media.stream_kind(media.essence(name)) ~= nil
+  end
+  return known[name]
+end
+
 local function content_node(build, operation, response)
   local ref = response["$ref"]
   local place = type(ref) == "string" and build.source:lookup(ref, operation.file)
@@ -233,7 +242,7 @@ local function may_stream(build, operation)
   for _, response in pairs(type(responses) == "table" and responses or {}) do
     local content = type(response) == "table" and content_node(build, operation, response)
     for name in pairs(type(content) == "table" and content or {}) do
-      if media.stream_kind(media.essence(name)) then
+      if is_stream(build, name) then
         return true
       end
     end
