@@ -90,14 +90,12 @@ function errors.text(value)
   return ok and tostring(text) or ("a %s whose __tostring fails"):format(type(value))
 end
 
-local function fields(failure)
-  return failure.code, failure.message, failure.details
-end
-
 -- Code, message and details of a table that has them, or nil; its metamethods may raise.
 local function coded(failure)
   if type(failure) == "table" then
-    local ok, code, message, details = pcall(fields, failure)
+    local ok, code, message, details = pcall(function()
+      return failure.code, failure.message, failure.details
+    end)
     if ok and type(code) == "string" and type(message) == "string" then
       return code, message, details
     end

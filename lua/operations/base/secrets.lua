@@ -45,16 +45,13 @@ local function hide(value, list)
   return value
 end
 
-local function is_longer(a, b)
-  return #a > #b
-end
-
 --- The value, or a copy of the table, with "***" in place of secrets.
 ---@param value any
 ---@param list string[]
 ---@return any
 function secrets.hide(value, list)
-  table.sort(list, is_longer) -- what is part of another must not spoil it
+  -- A secret that is part of another must not spoil it.
+  table.sort(list, function(a, b) return #a > #b end)
   return hide(value, list)
 end
 

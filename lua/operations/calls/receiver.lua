@@ -94,16 +94,11 @@ arrivals["call.credit"] = function(self, payload, peer)
   end
 end
 
-local function none()
-  return false
-end
-
 local function lose(self, err, keeps)
   local waits = self._transport.reconnects and not self._closed
-  keeps = keeps or none
   for id, found in pairs(self._pending) do
     found.interrupted = waits and found.resubscribe
-    if not found.interrupted and not keeps(id) then
+    if not found.interrupted and not (keeps and keeps(id)) then
       found:fail(call_event.error({ code = err.code, message = err.message, details = err.details, retryable = true,
         mayHaveRun = true }))
     end
@@ -112,7 +107,7 @@ local function lose(self, err, keeps)
     self._deadlines:stop()
   end
   for id, request in pairs(self._requests) do
-    if not keeps(id) then
+    if not (keeps and keeps(id)) then
       request:abort(err)
     end
   end

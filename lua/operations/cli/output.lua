@@ -106,10 +106,6 @@ function output.usage(format, ...)
   return output.codes.USAGE
 end
 
-local function is_issue(value)
-  return type(value) == "table" and type(value.message) == "string" and type(value.path) == "string"
-end
-
 --- Prints issues, one per line; the path of the whole value is "/".
 ---@param issues table[]
 function output.issues(issues)
@@ -144,7 +140,8 @@ function output.failure(err)
     output.complain("%s", tostring(err))
     return
   end
-  local issues = is_issue(details[1]) and details or nil
+  local first = details[1]
+  local issues = type(first) == "table" and type(first.message) == "string" and type(first.path) == "string" and details
   output.complain("%s", headline(err, issues))
   if issues then
     output.issues(issues)

@@ -58,10 +58,6 @@ local setters = {
   end,
 }
 
-local function new_config(general)
-  return members.merged(general, { headers = members.copy(general.headers) })
-end
-
 -- What messages call a place: passwords and tokens travel in URLs and command lines.
 local function shown(kind, place)
   if place:find("^%a[%w+.-]*://") then
@@ -77,7 +73,7 @@ local function plan(order)
   local general, list = current, {}
   for _, option in ipairs(order) do
     if option.name == "openapi" or option.name == "mcp" or option.name == "websocket" then
-      current = new_config(general)
+      current = members.merged(general, { headers = members.copy(general.headers) })
       list[#list + 1] = {
         kind = option.name, place = option.value, shown = shown(option.name, option.value), config = current,
       }

@@ -46,10 +46,6 @@ local inside = {
   end,
 }
 
-local function detect()
-  return inside.openresty() and "openresty" or inside.nvim() and "nvim" or "plain"
-end
-
 local function nothing() end
 
 --- Chooses a host by its name, or takes a table that is one.
@@ -87,7 +83,7 @@ end
 ---@return operations.Host
 function hosts.current()
   if not hosts.chosen then
-    hosts.use(detect())
+    hosts.use(inside.openresty() and "openresty" or inside.nvim() and "nvim" or "plain")
   end
   return hosts.chosen
 end

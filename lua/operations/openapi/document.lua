@@ -35,10 +35,6 @@ Document.__index = Document
 -- A chain of references longer than this is taken for a circle.
 local MAX_CHAIN = 64
 
-local function read_nothing(where)
-  return nil, ("refers to %s; only files may refer to other files"):format(where)
-end
-
 --- Makes a store of a parsed document.
 ---@param root table
 ---@param from? string  where the document came from: a path or a URL
@@ -46,7 +42,10 @@ end
 ---@return operations.openapi.Document
 function document.new(root, from, read)
   local modern = not tostring(root.openapi or root.swagger):find("^[23]%.0")
-  local self = setmetatable({ modern = modern, read = read or read_nothing, files = {}, missing = {} }, Document)
+  local self = setmetatable({ modern = modern, files = {}, missing = {} }, Document)
+  self.read = read or function(where)
+    return nil, ("refers to %s; only files may refer to other files"):format(where)
+  end
   self.file = { root = root, location = from, prefix = "", anchors = {}, _refs = {} }
   self.files[from or ""] = self.file
   return self

@@ -81,11 +81,6 @@ local function schema_place(build, place)
   return kind and build.source:member(kind, "schema")
 end
 
--- Before 3.2 `allowReserved` was for queries alone.
-local function may_be_reserved(build, location)
-  return location == "query" or location ~= "header" and tostring(build.source.file.root.openapi):find("^3%.2") ~= nil
-end
-
 local function plan_parameter(build, place, key)
   local node = place.node
   local style = style_of(build, place)
@@ -97,7 +92,9 @@ local function plan_parameter(build, place, key)
   return parameter.complete({
     name = node.name, key = key, location = node["in"], style = style, explode = explode,
     required = node.required == true or node["in"] == "path",
-    reserved = node.allowReserved == true and may_be_reserved(build, node["in"]),
+    -- Before 3.2 it was for queries alone.
+    reserved = node.allowReserved == true and (node["in"] == "query"
+      or node["in"] ~= "header" and tostring(build.source.file.root.openapi):find("^3%.2") ~= nil),
     media = content and media.essence(content) or node["in"] == "querystring" and "text/plain" or nil,
     arrays = style == "deepObject" and build.config.deep_arrays or nil,
     empty = node.allowEmptyValue == true and node["in"] == "query" and not content or nil,

@@ -104,10 +104,6 @@ local function names_of(group)
   return names
 end
 
-local function is_json_text(node)
-  return type(node) == "table" and media.is_json(media.essence(node.contentMediaType))
-end
-
 local function is_plain_string(node)
   if type(node) ~= "table" then
     return true -- nobody said that there is JSON in it
@@ -145,7 +141,8 @@ local function event_schema(build, entry)
     place = event_place(build, place)
   end
   local target = place and build.source:follow(place)
-  if target and is_events and is_json_text(target.node) then
+  local node = target and target.node
+  if is_events and type(node) == "table" and media.is_json(media.essence(node.contentMediaType)) then
     local inner = build.source:member(target, "contentSchema")
     return inner and build.converter:whole(inner, "output") or true, true
   elseif not target then

@@ -127,15 +127,15 @@ function Registry:execute(id, input, given)
   return execute(self, id, input, given)
 end
 
--- Admits the call by `prepare` or `prepare_stream`, then starts what `body` makes of the handler; where there is none,
--- `missing` answers.
+-- Admits the call by `prepare` or `prepare_stream`, then starts the handler, or what `body` makes of it; where there is
+-- no handler, `missing` answers.
 local function start(self, method, id, input, given, trusted, body, missing)
   local identity, deadline = context.read(given)
   local operations = self._operations
   local handler, admitted, found = operations[method](operations, id, input, identity, trusted)
   if handler then
     local call = context.new(given, self, deadline)
-    local stream = subscription.new(found, self._options, body(handler), admitted, call, deadline)
+    local stream = subscription.new(found, self._options, body and body(handler) or handler, admitted, call, deadline)
     return stream, nil, task_loops.OWNED, stream -- the fourth is what Lua 5.4's `for` closes
   elseif found then
     local ok, flaw = specs.make(found)
@@ -149,16 +149,12 @@ local function start(self, method, id, input, given, trusted, body, missing)
   return missing(self, id, input, given)
 end
 
-local function itself(handler)
-  return handler
-end
-
 local function subscribe_elsewhere(self, id, input, given)
   return elsewhere(self, "subscribe", id, input, given)
 end
 
 local function subscribe(self, id, input, given, trusted)
-  return start(self, "prepare_stream", id, input, given, trusted, itself, subscribe_elsewhere)
+  return start(self, "prepare_stream", id, input, given, trusted, nil, subscribe_elsewhere)
 end
 
 --- Starts a subscription. `for envelope in assert(registry:subscribe(id, input)) do` owns it and closes it when the

@@ -38,13 +38,9 @@ local function add_definition(found, path, place, value)
   end
 end
 
-local function is_list(value)
-  return type(value) == "table" and value.name == nil and value.namespace == nil and value.handler == nil
-end
-
 --- Takes in what a file returned: a definition, or a list of them.
 local function add_returned(found, path, value)
-  if not is_list(value) then
+  if type(value) ~= "table" or value.name ~= nil or value.namespace ~= nil or value.handler ~= nil then
     return add_definition(found, path, "", value)
   end
   if next(value) == nil then

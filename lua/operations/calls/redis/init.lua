@@ -163,14 +163,10 @@ function Redis:serves()
   self._presence:hello()
 end
 
--- Subscriptions and the discovery of services are of mode `fast` in any case.
-local function is_queued(self, payload)
-  return self._caller and payload.credit == nil and not payload.operationId:find("^services%.")
-end
-
 function Redis:send(name, payload, peer, named)
   if name == "call.requested" then
-    if is_queued(self, payload) then
+    -- Subscriptions and the discovery of services are of mode `fast` in any case.
+    if self._caller and payload.credit == nil and not payload.operationId:find("^services%.") then
       return self._caller:submit(payload, named)
     end
     return self._fast:request(payload)

@@ -22,11 +22,6 @@ local function key_of(config)
   return table.concat({ config.command, config.cwd or "", compat.unpack(config.args or {}) }, "\0")
 end
 
--- What a server turned out to be of before, or what the configuration says.
-local function find_verdict(config)
-  return config.verdict or known[key_of(config)]
-end
-
 -- Remembers it.
 local function keep_verdict(config, verdict)
   local key = key_of(config)
@@ -105,7 +100,8 @@ end
 function handshake.run(self)
   local config = self._config
   local state = negotiation.new({
-    version = config.version, era = config.era, http = config.url ~= nil, verdict = find_verdict(config),
+    version = config.version, era = config.era, http = config.url ~= nil,
+    verdict = config.verdict or known[key_of(config)],
   })
   while steps[state.step] do
     state = steps[state.step](self, state)

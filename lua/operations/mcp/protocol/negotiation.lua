@@ -189,11 +189,6 @@ local function says_nothing(self, err)
   return err.code == "ABORTED"
 end
 
--- Does the failure only tell that the method is unknown?
-local function lacks_discover(failure, err)
-  return failure or err.code == "TIMEOUT" or foreign[err.details and err.details.statusCode]
-end
-
 --- `server/discover` was answered, or failed.
 ---@param answer? operations.mcp.Message
 ---@param err? operations.Error  TIMEOUT, or of the transport
@@ -212,7 +207,7 @@ function Negotiation:discovered(answer, err)
     return ready(self, self.version)
   elseif failure and modern_errors[failure.code] then
     return fail(self, message.error_of(failure, "server/discover"))
-  elseif self._named and lacks_discover(failure, err) then
+  elseif self._named and (failure or err.code == "TIMEOUT" or foreign[err.details and err.details.statusCode]) then
     return ready(self, self.version)
   elseif self._initialized or err and says_nothing(self, err) then
     return fail(self, err or message.error_of(failure, "server/discover"))

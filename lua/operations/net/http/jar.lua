@@ -21,14 +21,11 @@ function jar.new()
   return setmetatable({ _cookies = {} }, Jar)
 end
 
-local function is_address(host)
-  return host:find("^%[") ~= nil or host:find("^[%d.]+$") ~= nil
-end
-
 -- 5.1.3; a domain with one label would be everybody's.
 local function domain_matches(host, domain)
   return host == domain
-    or (host:sub(-#domain - 1) == "." .. domain and domain:find(".", 1, true) ~= nil and not is_address(host))
+    or (host:sub(-#domain - 1) == "." .. domain and domain:find(".", 1, true) ~= nil
+      and not host:find("^%[") and not host:find("^[%d.]+$")) -- no address
 end
 
 -- 5.1.4
