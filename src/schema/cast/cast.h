@@ -2,7 +2,7 @@
 ** cast.h - moves a value towards a schema, into a new value.  The value
 ** in a stack slot is replaced by its cast form; input tables are only read.
 **
-** Machine: cast.c convert.c force.c views.c.
+** Machine: cast.c combined.c convert.c force.c.
 */
 #ifndef OPERATIONS_SCHEMA_CAST_H
 #define OPERATIONS_SCHEMA_CAST_H

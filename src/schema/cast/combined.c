@@ -1,5 +1,5 @@
 /*
-** views.c - casting where several schemas apply to one value: those
+** combined.c - casting where several schemas apply to one value: those
 ** of allOf and $ref, the branch of a union, of an if (schema/cast/cast.h).
 */
 #include "schema/cast/cast.h"
