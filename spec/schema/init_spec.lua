@@ -27,7 +27,8 @@ describe("operations.schema", function()
       "bad option 'resolve' to 'compile' (function expected, got number)")
     assert.has_error(function() schema.compile(true, { colour = 1 }) end, "bad option 'colour' to 'compile' (unknown)")
     assert.error_matches(function() schema.compile(true, { draft = "5" }) end, "bad option 'draft'")
-    assert.error_matches(function() schema.compile(true, { draft = 5 }) end, "bad option 'draft' to 'compile' %(string expected")
+    assert.error_matches(function() schema.compile(true, { draft = 5 }) end,
+      "bad option 'draft' to 'compile' %(string expected")
     assert.error_matches(function() schema.compile(true, { max_issues = 0 }) end, "bad option 'max_issues'")
     -- What stands before is not seen by error_matches: who is to blame.
     local _, raised = pcall(function() local _ = schema.compile(true, { draft = "5" }) end)

@@ -215,8 +215,7 @@ static void emit_members_of(compile_State *c, schema_KeywordId id) {
   if (c->steps.too_deep)
     tree_issue(c->L, c->t, c->node, id, "takes too many steps to compare");
   check_resume(&c->steps);
-  program_index(c->L, s, &op->u.index, &program_member(s, first)->hash,
-                sizeof(schema_Member), count);
+  program_index_members(c->L, s, &op->u.index, first, count);
 }
 
 static void emit_union(compile_State *c, schema_KeywordId id,

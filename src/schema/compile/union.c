@@ -139,8 +139,7 @@ static void find_members(lua_State *L, schema_Schema *s, schema_Union *u) {
     *program_member(s, first + i) =
         *program_member(s, only_member(s, *program_link(s, u->first + i)));
   u->member = first;
-  program_index(L, s, &u->member_index, &program_member(s, first)->hash,
-                sizeof(schema_Member), u->count);
+  program_index_members(L, s, &u->member_index, first, u->count);
 }
 
 void compile_unions(lua_State *L, schema_Schema *s) {

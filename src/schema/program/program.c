@@ -88,8 +88,18 @@ void program_index(lua_State *L, schema_Schema *s, schema_Index *index,
 
 void program_index_tags(lua_State *L, schema_Schema *s, schema_Index *index,
                         int32_t first, int32_t count) {
+  index->mask = 0;
+  if (count == 0) return; /* there may be no tag at all */
   program_index(L, s, index, &program_tag(s, first)->hash, sizeof(schema_Tag),
                 count);
+}
+
+void program_index_members(lua_State *L, schema_Schema *s, schema_Index *index,
+                           int32_t first, int32_t count) {
+  index->mask = 0;
+  if (count == 0) return;
+  program_index(L, s, index, &program_member(s, first)->hash,
+                sizeof(schema_Member), count);
 }
 
 static bool is_text(const char *a, size_t a_len, const char *b, size_t b_len) {

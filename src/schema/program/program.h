@@ -357,6 +357,8 @@ void program_index(lua_State *L, schema_Schema *s, schema_Index *index,
 
 void program_index_tags(lua_State *L, schema_Schema *s, schema_Index *index,
                         int32_t first, int32_t count);
+void program_index_members(lua_State *L, schema_Schema *s, schema_Index *index,
+                           int32_t first, int32_t count);
 
 /* The one of `count` tags from `first` on that has the text, or NULL. */
 const schema_Tag *program_find_tag(const schema_Schema *s, int32_t first,
