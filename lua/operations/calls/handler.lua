@@ -56,7 +56,7 @@ end
 --- Makes `services.list` (the specs of all that is offered, filtered as `registry:specs` does) and `services.schema`
 --- (one of them, by `operationId`).
 ---@param served operations.Registry
----@param direct boolean  in process what is not offered to others is told of as well
+---@param direct boolean  in process, also the operations that are not offered to others
 ---@return operations.Registry
 local function services_of(served, direct)
   local self = registries.new()

@@ -15,7 +15,7 @@ local transports = require("operations.calls.transport")
 
 local call_map = {}
 
-local MOST_STOPPED = 1024 -- ids that are remembered; who goes on after them is told once more
+local MOST_STOPPED = 1024 -- ids remembered; a peer that goes on with a forgotten one is sent one more abort
 
 local MOST = 2 ^ 31 -- events of a window; as good as any number of them, which JSON could not say
 

@@ -322,7 +322,7 @@ function Handle:next()
     error("subscription:next() is already waiting", 2)
   end
   while stream.first > stream.last and not stream.ended do
-    await_event(stream) -- no tail call: who waits holds the handle
+    await_event(stream) -- no tail call: the waiting frame keeps the handle alive
   end
   if stream.first <= stream.last then
     return take(stream)

@@ -69,7 +69,7 @@ function Fast:take(event, payload)
     elseif event.type == "call.aborted" and node.serving[id] then
       node.serving[id] = nil
     elseif nodes:of(id) ~= node and event.type ~= "call.credit" then
-      return self._shared.receiver.event(false, {}) -- an answer from somebody who was not asked
+      return self._shared.receiver.event(false, {}) -- an answer from a peer that the call was not sent to
     elseif is_end(event.type, payload, nodes:streams(id)) then
       nodes:release(id)
     end

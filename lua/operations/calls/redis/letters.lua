@@ -118,7 +118,7 @@ local function newest_of(shared, operation)
 end
 
 --- Queues the dead letters of an operation again, or one of them, with as many attempts and as much time as at first.
---- Who asks by the same `requestId` gets the new outcome. Those that the queue has no room for stay.
+--- A caller that asks by the same `requestId` gets the new outcome. Letters that the queue has no room for stay.
 ---@param what string|operations.DeadLetter  the operation, or a letter
 ---@return integer? count  how many there were
 ---@return operations.Error? err  BUSY: the queue has no room for all; details.revived, how many are queued again

@@ -1,6 +1,6 @@
---- Who shares this Redis: what each process serves, and how many of our requests it works on. Processes say what they
---- offer on a common channel, and that they are still there; those that say nothing any more, or are no subscribers of
---- their own channel, are gone.
+--- The processes that share this Redis: what each serves, and how many of our requests it works on. They announce
+--- what they offer on a common channel, and that they are still there; a process that stays silent, or no longer
+--- subscribes to its own channel, is gone.
 local call_event = require("operations.calls.event")
 local core = require("operations.core")
 local errors = require("operations.base.error")
@@ -21,7 +21,7 @@ local redis_presence = {}
 ---@field requests table<string, "call"|"stream">  of ours that it works on, by id
 ---@field load integer  how many
 ---@field serving table<string, boolean>  of its that we work on, by id
----@field peer? operations.Peer  who makes its requests
+---@field peer? operations.Peer  that makes its requests
 
 ---@class operations.RedisNodes
 ---@field by_id table<string, operations.RedisNode>

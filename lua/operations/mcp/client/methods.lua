@@ -150,7 +150,7 @@ function methods:set_roots(roots)
   if self._session.modern then
     return true
   end
-  local ok, err = self._session:notify("notifications/roots/list_changed") -- no tail call: who waits holds the client
+  local ok, err = self._session:notify("notifications/roots/list_changed") -- no tail call: it keeps the client alive
   return ok, err
 end
 
