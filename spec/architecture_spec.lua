@@ -36,6 +36,7 @@ local covered = {
   ["lua/operations/oauth"] = "spec/oauth/authorizer_spec.lua",
   ["lua/operations/openapi"] = "spec/openapi/document_spec.lua",
   ["lua/operations/registry"] = "spec/registry/registry_spec.lua",
+  ["lua/operations/server"] = "spec/server/exchange_spec.lua",
   ["lua/operations/schema"] = "spec/schema/type_spec.lua",
   ["lua/operations/task"] = "spec/task/task_spec.lua",
   ["src/base/buffer.c"] = "spec/json/json_spec.lua",

@@ -14,6 +14,7 @@ local version = require("operations.base.version")
 ---@field source "local"
 ---@field operationId string
 ---@field timestamp integer  ms since the epoch
+---@field lastEventId? string  of an event that has an id
 
 ---@class operations.HttpMeta
 ---@field source "http"
@@ -59,6 +60,7 @@ local version = require("operations.base.version")
 ---@field sleep fun(seconds: number)
 ---@field spawn fun(fn: function, ...: any): operations.Task
 ---@field sse_parser fun(on_event?: function, options?: operations.SseOptions): operations.SseParser
+---@field to_http fun(from: operations.Registry, options?: operations.HttpOptions): operations.Server?, operations.Error?
 ---@field use_host fun(host: string|operations.Host)
 local operations = {
   _VERSION = "operations " .. version,
@@ -106,6 +108,7 @@ local functions = {
   sleep = { "operations.task", "sleep" },
   spawn = { "operations.task", "spawn" },
   sse_parser = { "operations.base.sse", "parser" },
+  to_http = { "operations.server", "new" },
   use_host = { "operations.task", "use_host" },
 }
 

@@ -58,6 +58,23 @@ describe("a subscription", function()
     assert.is_nil((stream:next()))
   end)
 
+  it("gives an event the id that context.emit names", function()
+    local registry = operations.registry()
+    local own = operations.http_envelope(1, { statusCode = 200, headers = {} })
+    assert(registry:register({ namespace = "task", name = "watch", type = "subscription",
+      handler = function(_, context)
+        context.emit("a", { id = "e1" })
+        context.emit(own, { id = 7 })
+        context.emit("c")
+      end }))
+    local ids = {}
+    for event in assert(registry:subscribe("task.watch")) do
+      ids[#ids + 1] = tostring(event.meta.lastEventId)
+    end
+    assert.same({ "e1", "7", "nil" }, ids)
+    assert.is_nil(own.meta.lastEventId)
+  end)
+
   it("takes context.emit for a yield", function()
     local stream = subscribe(function(_, context)
       context.emit(1)

@@ -261,6 +261,12 @@ function catalog:type_of(id)
   return operations:type_of(id)
 end
 
+--- A number that changes with every registration and removal: what was made of the specs is out of date then.
+---@return number
+function catalog:revision()
+  return operations_of(self, "revision"):revision()
+end
+
 ---@param id string
 ---@return function?
 function catalog:get_handler(id)

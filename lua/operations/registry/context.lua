@@ -20,7 +20,11 @@ local context = {}
 ---@field attempt? integer  of a call over a reliable transport: above 1, it may have been begun before
 ---@field env table  `context.env.namespace.name(input)` calls another operation, trusted until this call has ended
 ---@field log fun(level: "debug"|"info"|"warn"|"error", message: string, details: any)
----@field emit? fun(value: any)  subscriptions: one event, as `coroutine.yield(value)`
+---@field lastEventId? string  subscriptions: the id of the last event that the reader saw, which it goes on from
+---@field sink? fun(bytes: string)  where the result is a body (a string schema with `contentMediaType`) and its reader
+---  takes it in pieces: hands one out, and waits until it was taken
+---@field emit? fun(value: any, options?: { id: string })  subscriptions: one event, as `coroutine.yield(value)`; its
+---  id is `meta.lastEventId` of the envelope
 ---@field _running boolean  who runs the handler sets it to false when the call has ended: what it kept loses trust
 ---@field defer? fun(fn: fun())  subscriptions: runs once when the subscription ends, last one first
 local Context = {}
@@ -49,6 +53,8 @@ local kinds = {
   attempt = "number",
   env = "table",
   log = "function",
+  lastEventId = "string",
+  sink = "function",
 }
 
 local function expect(value, key, level)

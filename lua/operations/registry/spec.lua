@@ -21,6 +21,7 @@ local spec = {}
 ---@field pattern? string  ECMA-262: of a family of codes, for those that no other declaration names
 ---@field description string
 ---@field schema any  JSON Schema of the error's details
+---@field statusCode? integer  400 to 599: of the HTTP answer, default 422
 
 ---@class operations.Spec
 ---@field namespace string
@@ -85,6 +86,7 @@ local shape = {
           pattern = { type = "string", format = "regex" },
           description = { type = "string" },
           schema = json_schema,
+          statusCode = { type = "integer", minimum = 400, maximum = 599 },
         },
       },
     },

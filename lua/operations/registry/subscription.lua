@@ -4,6 +4,7 @@ local argument = require("operations.base.argument")
 local compat = require("operations.base.compat")
 local core = require("operations.core")
 local errors = require("operations.base.error")
+local members = require("operations.base.members")
 local operation = require("operations.registry.operation")
 local scheduler = require("operations.task.scheduler")
 local task = require("operations.task")
@@ -161,6 +162,16 @@ local function open_queue(self, queue)
   return next_event(self)
 end
 
+-- An event's id, as `context.emit(value, { id = })` gives it, becomes what a reader resumes from. Envelopes that a
+-- handler emits are its own.
+local function numbered(envelope, event, id)
+  if id ~= nil then
+    envelope = envelope == event and { data = event.data, meta = members.copy(event.meta) } or envelope
+    envelope.meta.lastEventId = tostring(id)
+  end
+  return envelope
+end
+
 -- What a handler raises that is told to end is no news, unless its cleanup failed.
 local function closed(state, event, ok, raised)
   if event == RETURNED and not ok and not (errors.is_error(raised) and raised.code == "ABORTED") then
@@ -185,7 +196,8 @@ local function go_on(self, ok, event, returned, value, failure)
   elseif event == QUEUE then
     return open_queue(self, returned)
   elseif event ~= RETURNED then
-    return answer(state.operation, state.options, event)
+    local envelope = answer(state.operation, state.options, event)
+    return type(returned) == "table" and numbered(envelope, event, returned.id) or envelope
   elseif not returned then
     return fail(state, value, state.traceback)
   elseif value == nil and failure ~= nil then

@@ -1,0 +1,60 @@
+--- Tells of every answer once it has ended: one entry a request.
+local core = require("operations.core")
+
+local access_log = {}
+
+---@class operations.AccessLogEntry
+---@field time integer  ms since the epoch, when the request came
+---@field requestId string
+---@field traceparent? string
+---@field method string
+---@field path string  without the query
+---@field operation? string
+---@field identity? string  its id
+---@field address? string
+---@field status integer
+---@field code? string  of the error
+---@field ms integer
+---@field bytes integer  of the body
+
+local function tell(write, call, request, status, bytes)
+  write({
+    time = call.time, requestId = call.id, traceparent = call.traceparent, method = request.method, path = call.path,
+    operation = call.route and call.route.id, identity = call.identity and call.identity.id,
+    address = request.peer and request.peer.address, status = status, code = call.code,
+    ms = core.now() - call.time, bytes = bytes,
+  })
+end
+
+--- Has an answer told of when it has ended: at once, or when its body has, or its reader left.
+---@param write fun(entry: operations.AccessLogEntry)
+---@param call operations.ServerCall
+---@param request operations.ServerRequest
+---@param response operations.ServerResponse
+function access_log.follow(write, call, request, response)
+  local body = response.body
+  if type(body) == "string" then
+    tell(write, call, request, response.status, #body)
+    return
+  end
+  local bytes, told = 0, false
+  local function once()
+    if not told then
+      told = true
+      tell(write, call, request, response.status, bytes)
+    end
+  end
+  if request.left then
+    request.left(once)
+  end
+  response.body = function()
+    local piece, err = body()
+    bytes = bytes + (piece and #piece or 0)
+    if not piece then
+      once()
+    end
+    return piece, err
+  end
+end
+
+return access_log

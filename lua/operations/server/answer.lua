@@ -1,0 +1,95 @@
+--- An envelope as the answer to a request: the bare data is the body, so that the operation's outputSchema is that of
+--- the answer.
+local errors = require("operations.base.error")
+local header_field = require("operations.net.http.header_field")
+local json = require("operations.base.json")
+
+local answer = {}
+
+-- What an answer of another server may say through this one; the rest speaks of its connection, its cookies, its
+-- caches and its origin.
+local relayed = { "content-language", "etag", "last-modified", "link", "location", "retry-after" }
+
+-- What the connection decides, not a handler.
+local own = { connection = true, ["content-length"] = true, ["keep-alive"] = true, ["transfer-encoding"] = true,
+  upgrade = true, trailer = true, te = true, date = true, ["proxy-authenticate"] = true, ["proxy-connection"] = true }
+
+local function set(headers, name, value)
+  name = name:lower()
+  if not own[name] and header_field.is_token(name) and not tostring(value):find(header_field.control) then
+    headers[name] = tostring(value)
+  end
+end
+
+-- A handler's own http_envelope.
+local function take_own(headers, meta)
+  for name, value in pairs(type(meta.headers) == "table" and meta.headers or {}) do
+    if name == "setCookie" and type(value) == "table" then
+      headers["set-cookie"] = value
+    elseif type(value) == "string" or type(value) == "number" then
+      set(headers, name, value)
+    end
+  end
+end
+
+local function take_relayed(headers, meta)
+  local given = type(meta.headers) == "table" and meta.headers or {}
+  for _, name in ipairs(relayed) do
+    if type(given[name]) == "string" then
+      set(headers, name, given[name])
+    end
+  end
+end
+
+-- A status that an answer with data may have.
+local function status_of(meta, data)
+  local status = meta.source == "http" and meta.statusCode
+  if status and status >= 200 and status <= 299 and status % 1 == 0 and status ~= 205 and status ~= 206 then
+    return math.floor(status)
+  end
+  return data == nil and 204 or 200
+end
+
+-- Tools answer a failure as a result.
+local function tool_error(meta)
+  local first = type(meta.content) == "table" and meta.content[1]
+  local message = type(first) == "table" and type(first.text) == "string" and first.text or "the tool failed"
+  return errors.new("TOOL_ERROR", message, { content = meta.content })
+end
+
+local function body_of(route, data)
+  if route.output_media and type(data) == "string" then
+    return data, nil, route.output_media
+  end
+  local text, err = json.encode(data)
+  return text, err, "application/json"
+end
+
+--- Makes the answer to a call that succeeded.
+---@param envelope operations.Envelope
+---@param route operations.Route
+---@return operations.ServerResponse?
+---@return operations.Error? err  TOOL_ERROR, or EXECUTION_ERROR for data that JSON cannot say
+function answer.of(envelope, route)
+  local data, meta = envelope.data, envelope.meta
+  local headers = { ["cache-control"] = "no-store" }
+  if meta.source == "mcp" and meta.isError then
+    return nil, tool_error(meta)
+  elseif meta.source == "http" and route.imported then
+    take_relayed(headers, meta)
+  elseif meta.source == "http" then
+    take_own(headers, meta)
+  end
+  local status = status_of(meta, data)
+  if status == 204 or data == nil then
+    return { status = status, headers = headers, body = "" }
+  end
+  local body, err, media = body_of(route, data)
+  if not body then
+    return nil, errors.new("EXECUTION_ERROR", ("%s: the result is not JSON: %s"):format(route.id, err.message))
+  end
+  headers["content-type"] = headers["content-type"] or media
+  return { status = status, headers = headers, body = body }
+end
+
+return answer

@@ -1,0 +1,75 @@
+--- What a handler learns of a request, and what the request says of itself.
+local core = require("operations.core")
+local limits = require("operations.base.limits")
+
+local context = {}
+
+--- The token of "Authorization: Bearer" (RFC 6750, 2.1).
+---@param headers table<string, string>
+---@return string?
+function context.bearer(headers)
+  return (headers.authorization or ""):match("^[Bb][Ee][Aa][Rr][Ee][Rr] +([^ ]+)$")
+end
+
+--- The id that the caller gave, when it is fit for logs and headers, or a new one.
+---@param headers table<string, string>
+---@return string
+function context.request_id(headers)
+  local given = headers["x-request-id"]
+  return given and #given <= 128 and given:find("^[%w._-]+$") and given or core.random_id()
+end
+
+--- The trace context (W3C Trace Context), when it is well-formed.
+---@param headers table<string, string>
+---@return string?
+function context.traceparent(headers)
+  local text = headers.traceparent
+  local version, trace, span = (text or ""):match("^(%x%x)%-(%x+)%-(%x+)%-%x%x$")
+  if version and version ~= "ff" and #trace == 32 and #span == 16 and trace:find("[^0]") and span:find("[^0]")
+    and not text:find("%u") then
+    return text
+  end
+end
+
+--- How long a call may take.
+---@param headers table<string, string>
+---@param options operations.HttpOptions
+---@return integer ms
+function context.timeout(headers, options)
+  local asked = headers["request-timeout-ms"]
+  local ms = asked and asked:find("^%d+$") and #asked <= 10 and tonumber(asked)
+  if not ms then
+    return options.timeout or limits.call_timeout
+  end
+  return math.min(math.max(ms, 1), options.max_timeout or limits.server_max_timeout)
+end
+
+local function some_headers(headers, names)
+  local some = {}
+  for _, name in ipairs(names or {}) do
+    some[name:lower()] = headers[name:lower()]
+  end
+  return some
+end
+
+--- The context of the operation's call.
+---@param call operations.ServerCall
+---@param request operations.ServerRequest
+---@param options operations.HttpOptions
+---@return table
+function context.of(call, request, options)
+  local headers = request.headers
+  local made = { requestId = call.id, identity = call.identity, timeout = nil, traceparent = call.traceparent,
+    metadata = nil, lastEventId = nil }
+  if call.route.takes_context then
+    made.metadata = { http = {
+      method = request.method, path = call.path, address = request.peer and request.peer.address,
+      tracestate = call.traceparent and headers.tracestate,
+      headers = some_headers(headers, options.metadata_headers),
+    } }
+  end
+  return made
+end
+
+
+return context

@@ -1,0 +1,238 @@
+--- One request on its way to its answer: who calls, what is called, with which input; then the call itself.
+local answer = require("operations.server.answer")
+local caller = require("operations.server.caller")
+local contexts = require("operations.server.context")
+local errors = require("operations.base.error")
+local event_stream = require("operations.server.event_stream")
+local input = require("operations.server.input")
+local limits = require("operations.base.limits")
+local problem = require("operations.server.problem")
+local sink = require("operations.server.sink")
+local target = require("operations.server.target")
+local task = require("operations.task")
+
+local exchange = {}
+
+---@class operations.ServerCall
+---@field server operations.Server
+---@field id string  of the request
+---@field path string  raw, without the query
+---@field below? string  the path below the server's prefix; nil: it is elsewhere
+---@field query? string  raw
+---@field traceparent? string
+---@field time integer|false  ms since the epoch, where the access log wants it
+---@field route? operations.Route  once it is admitted
+---@field identity? operations.Identity
+---@field code? string  of the error
+---@field over? boolean  the handler has ended
+---@field streams? boolean  the body goes on after `handle`
+---@field counted? boolean  among the requests under way
+
+local function failed(call, err, status, headers)
+  local options = call.server.options
+  call.code = err.code
+  if (status or problem.status(err, call.route)) >= 500 and err.code ~= "BUSY" and err.code ~= "DRAINING" then
+    options.log("error", ("%s: %s (request %s)"):format(call.route and call.route.id or call.path, tostring(err),
+      call.id))
+  end
+  return problem.response(err, { route = call.route, expose = options.expose_errors, request_id = call.id,
+    status = status, headers = headers })
+end
+
+--- The answer that refuses a request.
+---@param call operations.ServerCall
+---@param status integer
+---@param code string
+---@param message string
+---@param headers? table
+---@return operations.ServerResponse
+function exchange.refuse(call, status, code, message, headers)
+  return failed(call, errors.new(code, message), status, headers)
+end
+
+local refuse = exchange.refuse
+
+local function not_found(call)
+  return refuse(call, 404, "OPERATION_NOT_FOUND", ("nothing is at %s"):format(call.path))
+end
+
+-- A request is under way until its answer has gone out.
+local function enter(call)
+  call.counted = true
+  call.server.running = call.server.running + 1
+end
+
+local function leave(call)
+  if call.counted then
+    call.counted = false
+    call.server:_left()
+  end
+end
+
+-- The handler is called off when its caller leaves.
+local function watch(call, request)
+  local worker = request.left and task.current()
+  if worker then
+    request.left(function()
+      if not call.over then
+        worker:cancel(errors.new("ABORTED", "the caller left"))
+      end
+    end)
+  end
+end
+
+local function conclude(call, envelope, err)
+  local response
+  call.over = true
+  if envelope then
+    response, err = answer.of(envelope, call.route)
+  end
+  if response then
+    return response
+  elseif err.code == "ACCESS_DENIED" then
+    local _, refusal, status, headers = caller.deny(call.route.spec, call.identity, err)
+    return failed(call, refusal, status, headers)
+  end
+  return failed(call, err, call.server.draining and err.code == "ABORTED" and 503 or nil)
+end
+
+local function run(call, request, value)
+  local server = call.server
+  local context = contexts.of(call, request, server.options)
+  context.timeout = contexts.timeout(request.headers, server.options)
+  watch(call, request)
+  if call.route.output_media then
+    local response, envelope, err = sink.run(server.registry, call.route, value, context, function()
+      call.over = true
+      leave(call)
+    end)
+    call.streams = response ~= nil
+    return response or conclude(call, envelope, err)
+  end
+  return conclude(call, server.registry:execute(call.route.id, value, context))
+end
+
+local function stream(call, request, value, last_event_id)
+  local server, media = call.server, event_stream.choose(request.headers.accept)
+  if not media then
+    return refuse(call, 406, "VALIDATION_ERROR", "a stream is text/event-stream or application/x-ndjson")
+  end
+  local context = contexts.of(call, request, server.options)
+  context.lastEventId = last_event_id
+  local subscription, err = server.registry:subscribe(call.route.id, value, context)
+  if not subscription then
+    return conclude(call, nil, err)
+  end
+  local response, close = event_stream.response(subscription, media, {
+    problem = function(failure)
+      call.code = failure.code
+      return failure.code ~= "ABORTED" and failed(call, failure).body or nil
+    end,
+    done = function()
+      server.streams[call] = nil
+      leave(call)
+    end,
+  })
+  call.streams, server.streams[call] = true, close
+  if request.left then
+    request.left(function()
+      close()
+    end)
+  end
+  return response
+end
+
+-- The last id that a stream's reader saw: in a header, or in the query where a page cannot set headers.
+local function take_last_event_id(route, request, query)
+  if route.kind ~= "subscription" then
+    return nil, query
+  end
+  local kept, found = {}, request.headers["last-event-id"]
+  for pair in (query or ""):gmatch("[^&]+") do
+    local id = pair:match("^lastEventId=(.*)$")
+    if id then
+      found = found or target.decode((id:gsub("%+", " ")))
+    else
+      kept[#kept + 1] = pair
+    end
+  end
+  return found, table.concat(kept, "&")
+end
+
+local function serve(call, request, values)
+  local route, options = call.route, call.server.options
+  local last_event_id, query = take_last_event_id(route, request, call.query)
+  local value, err, status = input.read(route, request, query, values, {
+    max_body = options.max_body or limits.body, max_depth = options.max_depth or limits.json_depth,
+  })
+  if err then
+    return failed(call, err, status)
+  elseif route.kind == "subscription" then
+    return stream(call, request, value, last_event_id)
+  end
+  return run(call, request, value)
+end
+
+-- Why this caller gets no further with what is at the path; nil: it does.
+local function admit(call, request, place)
+  local server, route = call.server, place.methods[request.method]
+  local id = route and route.id or place.id
+  local sight = server.registry:visible(id, call.identity, server.options.filter)
+  if sight == "hidden" or sight == "denied" and server.options.hide_denied then
+    return not_found(call)
+  elseif request.method == "OPTIONS" then
+    return { status = 204, body = "", headers = { allow = place.allow,
+      ["accept-query"] = place.methods.QUERY and "application/json" or nil } }
+  elseif not route then
+    return refuse(call, 405, "VALIDATION_ERROR", ("%s expected, got %s"):format(place.allow, request.method),
+      { allow = place.allow })
+  end
+  call.route = route
+  if sight == "denied" then
+    local _, err, status, headers = caller.deny(route.spec, call.identity)
+    return failed(call, err, status, headers)
+  end
+end
+
+local function refuse_more(call)
+  local server = call.server
+  if server.draining then
+    return refuse(call, 503, "DRAINING", "the server is about to end", { connection = "close" })
+  elseif server.running >= (server.options.max_requests or limits.requests) then
+    return refuse(call, 503, "BUSY", ("%d requests are under way, no more are accepted"):format(server.running))
+  end
+end
+
+--- Answers a request that may be looked at.
+---@param call operations.ServerCall
+---@param request operations.ServerRequest
+---@return operations.ServerResponse
+function exchange.answer(call, request)
+  local identity, err, status, headers = caller.identify(request, call.server.options)
+  if err then
+    return failed(call, err, status, headers)
+  end
+  call.identity = identity
+  local place, values
+  if call.below then
+    place, values = call.server.routes:find(call.below)
+  end
+  if not place then
+    return values and failed(call, values) or not_found(call)
+  end
+  local response = admit(call, request, place) or refuse_more(call)
+  if response then
+    return response
+  end
+  enter(call)
+  local ok, raised = pcall(serve, call, request, values)
+  if not call.streams then
+    leave(call)
+  end
+  if not ok then
+    return failed(call, (errors.from(raised)), 500)
+  end
+  return raised
+end
+
+return exchange

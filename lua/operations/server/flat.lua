@@ -1,0 +1,263 @@
+--- Inputs that a query string can carry: objects whose members are scalars, enums or arrays of these, one parameter per
+--- member (OpenAPI's `style: form, explode: true`). Text becomes a value as the member's schema says, without loss, or
+--- is refused; whether the input fits is the business of its schema.
+local core = require("operations.core")
+local json = require("operations.base.json")
+local members = require("operations.base.members")
+
+local flat = {}
+
+-- Keywords by which a schema may know members that `properties` does not name.
+local open_keywords = { "additionalProperties", "patternProperties", "unevaluatedProperties" }
+local scalar = { string = true, integer = true, number = true, boolean = true }
+-- References followed in a row.
+local MAX_REFS = 32
+
+local function resolve(schema, root)
+  for _ = 1, MAX_REFS do
+    local ref = type(schema) == "table" and schema["$ref"]
+    if not ref then
+      return schema
+    end
+    local name = type(ref) == "string" and ref:match("^#/%$defs/([^/~%%]+)$")
+    schema = name and type(root["$defs"]) == "table" and root["$defs"][name]
+  end
+end
+
+-- The type of a value as JSON Schema names it.
+local function type_of(value)
+  return value == core.null and "null" or core.kind(value)
+end
+
+-- Collects the names of types; false when they are no list of scalars.
+local function add_types(list, found)
+  for _, name in ipairs(list) do
+    if name == "null" then
+      found.null = true
+    elseif not scalar[name] or found.one and found.one ~= name then
+      return false
+    else
+      found.one = name
+    end
+  end
+  return true
+end
+
+local function types_of(values)
+  local types = {}
+  for i, value in ipairs(values) do
+    types[i] = type_of(value)
+  end
+  return types
+end
+
+local scalar_of
+
+-- The branch that is not null, where there is one besides null.
+local function only_branch(branches, root, found)
+  local chosen
+  for _, branch in ipairs(branches) do
+    branch = resolve(branch, root)
+    if type(branch) == "table" and (branch.type == "null" or branch.const == core.null) then
+      found.null = true
+    elseif chosen then
+      return nil
+    else
+      chosen = branch
+    end
+  end
+  return chosen
+end
+
+-- Decides { one = type, null = boolean } of a schema, or nil when it is no scalar.
+function scalar_of(schema, root, found)
+  schema = resolve(schema, root)
+  if schema == true or type(schema) == "table" and next(schema) == nil then
+    found.one = found.one or "string"
+    return found
+  elseif type(schema) ~= "table" then
+    return nil
+  end
+  local branches = schema.anyOf or schema.oneOf
+  if branches then
+    local branch = type(branches) == "table" and only_branch(branches, root, found)
+    return branch and scalar_of(branch, root, found)
+  end
+  local types = schema.type
+  if types == nil and schema.enum then
+    types = types_of(schema.enum)
+  elseif types == nil and schema.const ~= nil then
+    types = { type_of(schema.const) }
+  end
+  if types ~= nil and not add_types(type(types) == "table" and types or { types }, found) then
+    return nil
+  end
+  found.one = found.one or (found.null and "null" or "string")
+  return found
+end
+
+---@class operations.FlatMember
+---@field one "string"|"integer"|"number"|"boolean"|"null"
+---@field null? boolean  null is accepted
+---@field list? boolean  an array of these
+
+-- How the text of one parameter becomes a value; nil where its schema is no scalar and no list of these.
+local function member_of(schema, root)
+  local member = scalar_of(schema, root, {})
+  if member then
+    return member
+  end
+  schema = resolve(schema, root)
+  local found = {}
+  if type(schema) == "table" and (schema.anyOf or schema.oneOf) then
+    schema = only_branch(schema.anyOf or schema.oneOf, root, found)
+  end
+  local is_list = type(schema) == "table" and not schema.prefixItems
+    and (schema.type == "array" or type(schema.type) == "table" and #schema.type == 2
+      and members.contains(schema.type, "array") and members.contains(schema.type, "null"))
+  member = is_list and scalar_of(schema.items == nil or schema.items, root, {})
+  if member then
+    member.list = true
+  end
+  return member
+end
+
+local function is_object(schema)
+  return schema.type == "object" or schema.type == nil and schema.properties ~= nil
+end
+
+---@class operations.Flat
+---@field members table<string, operations.FlatMember>
+---@field open boolean  other parameters are accepted, as text
+local Flat = {}
+Flat.__index = Flat
+
+--- Parameters of a path: some members of the input. What the schema does not name, or names as no scalar, is text.
+---@param schema any
+---@param names table<integer, string>
+---@return operations.Flat
+function flat.of_members(schema, names)
+  local properties = type(schema) == "table" and type(schema.properties) == "table" and schema.properties or {}
+  local found = {}
+  for _, name in pairs(names) do
+    local member = properties[name] ~= nil and member_of(properties[name], schema)
+    found[name] = member and not member.list and member or { one = "string" }
+  end
+  return setmetatable({ members = found, open = false }, Flat)
+end
+
+--- Reads an input schema; composition (`allOf`, `anyOf`, ...) and references at its root are not flat.
+---@param schema any
+---@param elsewhere table<integer, string>  names of members that the path carries
+---@return operations.Flat?  nil: a query string cannot carry all inputs
+function flat.compile(schema, elsewhere)
+  if schema == nil or schema == true or type(schema) == "table" and next(schema) == nil then
+    return setmetatable({ members = {}, open = true }, Flat)
+  elseif type(schema) ~= "table" or not is_object(schema) or schema["$ref"]
+    or schema.allOf or schema.anyOf or schema.oneOf then
+    return nil
+  end
+  local found, open, others = {}, false, {}
+  for _, name in pairs(elsewhere) do
+    others[name] = true
+  end
+  for name, property in pairs(schema.properties or {}) do
+    if not others[name] then
+      found[name] = member_of(property, schema)
+      if not found[name] then
+        return nil
+      end
+    end
+  end
+  for _, keyword in ipairs(open_keywords) do
+    open = open or schema[keyword] ~= nil and schema[keyword] ~= false
+  end
+  return setmetatable({ members = found, open = open }, Flat)
+end
+
+local readers = {}
+
+function readers.string(text)
+  return text
+end
+
+function readers.boolean(text)
+  if text == "true" or text == "false" then
+    return text == "true"
+  end
+end
+
+function readers.number(text)
+  if text:find("^-?%d") then
+    return (json.decode(text)) -- its grammar, and no digit lost
+  end
+end
+
+readers.integer = readers.number
+
+function readers.null()
+  return nil
+end
+
+-- The value of a text; nil when it is none of the member's type.
+local function read(member, text)
+  local value = readers[member.one](text)
+  if value == nil and member.null and text == "null" then
+    return core.null
+  end
+  return value
+end
+
+local function issue(name, message, keyword)
+  return { path = "/" .. name:gsub("~", "~0"):gsub("/", "~1"), keyword = keyword, message = message }
+end
+
+local function quoted(text)
+  if #text <= 40 then
+    return '"' .. text .. '"'
+  end
+  return '"' .. text:sub(1, 37):gsub("[\192-\255]?[\128-\191]*$", "") .. '..."'
+end
+
+-- Adds one parameter to the input; returns what is wrong with it.
+local function take(self, input, name, text)
+  local member = self.members[name]
+  if not member then
+    if not self.open then
+      return issue(name, "unknown parameter", "additionalProperties")
+    end
+    member = { one = "string" }
+  end
+  local value = read(member, text)
+  if value == nil then
+    return issue(name, ("expected %s, got %s"):format(member.one, text == "" and "nothing" or quoted(text)), "type")
+  elseif member.list then
+    input[name] = input[name] or setmetatable({}, core.array_mt)
+    table.insert(input[name], value)
+  elseif input[name] ~= nil then
+    return issue(name, "is given more than once", "type")
+  else
+    input[name] = value
+  end
+end
+
+--- Reads parameters as the schema's members.
+---@param parameters { [1]: string, [2]: string }[]  names and texts
+---@return table? input
+---@return operations.Issue[]? issues  all that is wrong
+function Flat:read(parameters)
+  local input, issues = setmetatable({}, core.object_mt), nil
+  for i = 1, #parameters do
+    local flaw = take(self, input, parameters[i][1], parameters[i][2])
+    if flaw then
+      issues = issues or {}
+      issues[#issues + 1] = flaw
+    end
+  end
+  if issues then
+    return nil, issues
+  end
+  return input
+end
+
+return flat

@@ -1,0 +1,64 @@
+--- What every request has to pass, whoever sends it: a web page of elsewhere must not reach this server through its
+--- visitor's browser, neither under a name that was made to lead here (DNS rebinding) nor as a foreign origin.
+local members = require("operations.base.members")
+
+local guard = {}
+
+-- A numeric address cannot be rebound.
+local function is_literal(name)
+  return name:find("^%[[%x:.]+%]$") ~= nil or name:find("^%d+%.%d+%.%d+%.%d+$") ~= nil
+end
+
+-- The name in a Host field, without its port.
+local function name_of(host)
+  return (host:gsub(":%d*$", ""):lower())
+end
+
+-- Scheme and default port do not tell origins of one host apart here: a proxy may have ended TLS.
+local function authority_of(origin)
+  local authority = origin:match("^https?://([^/]+)$")
+  return authority and authority:gsub(":443$", ""):gsub(":80$", ""):lower()
+end
+
+local function same_host(origin, host)
+  local authority = authority_of(origin)
+  return authority ~= nil and host ~= nil and authority == host:gsub(":443$", ""):gsub(":80$", ""):lower()
+end
+
+local function is_unix(request)
+  return request.peer ~= nil and request.peer.address == "unix:"
+end
+
+local function host_flaw(request, options)
+  local host = request.headers.host
+  if host == nil or is_unix(request) then
+    return nil
+  end
+  local name = name_of(host)
+  if name ~= "localhost" and not is_literal(name) and not members.contains(options.hosts, name)
+    and not members.contains(options.hosts, host:lower()) then
+    return ("this server is not known as '%s'; the option `hosts` lists its names"):format(name)
+  end
+end
+
+--- Decides whether a request may be looked at.
+---@param request operations.ServerRequest
+---@param options { hosts: string[]?, origins: string[]?, local_pages: boolean? }  `local_pages`: those of this machine,
+---  on any port
+---@return string? flaw  nil: it may
+function guard.check(request, options)
+  local headers = request.headers
+  local origin, site = headers.origin, headers["sec-fetch-site"]
+  if origin and members.contains(options.origins, origin) then
+    return host_flaw(request, options)
+  elseif origin and not same_host(origin, headers.host)
+    and not (options.local_pages and name_of(authority_of(origin) or "") == "localhost") then
+    return ("pages of %s may not use this server; the option `origins` lists those that may"):format(origin)
+  elseif site and site ~= "same-origin" and site ~= "none" then
+    return ("requests of a page elsewhere (Sec-Fetch-Site: %s) are refused; the option `origins` lists those that " ..
+      "may send them"):format(site)
+  end
+  return host_flaw(request, options)
+end
+
+return guard

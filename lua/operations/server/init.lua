@@ -1,0 +1,206 @@
+--- One registry as an HTTP API. `handle` is the whole of it, a request in and an answer out, without I/O: the listener,
+--- nginx and people's own tests call it.
+---
+--- `{prefix}/{namespace}/{name}`: queries by GET (where the input fits in a query string), QUERY (RFC 10008) and POST,
+--- mutations by POST, subscriptions as event streams or JSON lines. The data is the body; failures are problems
+--- (RFC 9457).
+local access_log = require("operations.server.access_log")
+local argument = require("operations.base.argument")
+local contexts = require("operations.server.context")
+local core = require("operations.core")
+local exchange = require("operations.server.exchange")
+local guard = require("operations.server.guard")
+local log = require("operations.base.log")
+local members = require("operations.base.members")
+local routes = require("operations.server.route")
+local target = require("operations.server.target")
+local task = require("operations.task")
+
+local server = {}
+
+---@class operations.ServerRequest
+---@field method string
+---@field target string  raw, as the request line has it
+---@field headers table<string, string>  by lower-case name, repeated ones joined by ", "
+---@field body? string|fun(): string?, operations.Error?  whole, or what gives the next piece and nil at the end
+---@field peer? { address: string, port: integer?, tls: boolean? }  `address` is "unix:" for a Unix socket
+---@field left? fun(fn: fun())  has `fn` called once when the caller leaves before the answer is out
+---@field path? string  set by `handle`: of the target, raw
+---@field token? string  set by `handle`: of "Authorization: Bearer"
+
+---@class operations.ServerResponse
+---@field status integer
+---@field headers table<string, string|string[]>  by lower-case name
+---@field body string|fun(): string?, operations.Error?  whole, or what gives the next piece and nil at the end
+---@field heartbeat? { after: integer, bytes: string }  sent after so many ms of silence
+---@field upgrade? fun(stream: operations.Stream, rest: string)  with status 101: takes the connection
+
+---@class operations.HttpOptions
+---@field prefix? string  before all paths: "" (default) or "/api/v1"
+---@field authorize? fun(request: operations.ServerRequest): operations.Identity?, string?  who calls; nil: no
+---  credentials; nil and a reason: invalid ones. It may wait. Default: everybody is anonymous
+---@field anonymous? boolean  with `authorize`: without credentials one may call what requires none
+---@field hide_denied? boolean  operations that the caller may not call are unknown to it (404)
+---@field origins? string[]  of web pages elsewhere that may use the server: "https://app.example"
+---@field hosts? string[]  names of the server, besides localhost and numeric addresses
+---@field filter? operations.Filter|fun(spec: operations.Spec, identity: operations.Identity?): boolean  what is served
+---@field paths? "source"  operations of OpenAPI documents keep the paths and methods of their documents
+---@field timeout? integer  ms of a call, default 60,000; the caller may ask for another one (Request-Timeout-Ms)
+---@field max_timeout? integer  ms that it may ask for, default 600,000
+---@field max_body? integer  bytes, default 16 MiB
+---@field max_depth? integer  nested arrays and objects of a body, default 512
+---@field max_requests? integer  under way at once, default 1,024; others are answered 503
+---@field expose_errors? boolean  problems tell the messages of unexpected errors: for development
+---@field metadata_headers? string[]  request headers that `context.metadata.http.headers` holds
+---@field health? boolean  false: no /healthz and /readyz
+---@field ready? fun(): boolean  what /readyz asks
+---@field access_log? fun(entry: operations.AccessLogEntry)  one call for each answer, when it has ended
+---@field log? fun(level: string, message: string, details: any)  default: warnings and errors to stderr
+
+local option_kinds = {
+  prefix = "string", authorize = "function or false", anonymous = "boolean", hide_denied = "boolean",
+  origins = "table", hosts = "table", filter = "table or function", paths = "string", timeout = "number",
+  max_timeout = "number", max_body = "number", max_depth = "number", max_requests = "number",
+  expose_errors = "boolean", metadata_headers = "table", health = "boolean", ready = "function",
+  access_log = "function", log = "function",
+}
+
+---@class operations.Server
+---@field running integer  requests under way
+---@field draining boolean
+---@field registry operations.Registry
+---@field options operations.HttpOptions
+---@field routes operations.Routes
+---@field streams table<operations.ServerCall, fun(reason: string?)>  what ends each
+local Server = {}
+Server.__index = Server
+
+-- One request less is under way.
+function Server:_left()
+  self.running = self.running - 1
+  if self.running == 0 and self._idle then
+    self._idle()
+  end
+end
+
+local TEXT = { ["content-type"] = "text/plain", ["cache-control"] = "no-store" }
+
+-- What a supervisor asks: does it run, and may it be given requests?
+local function health(self, path)
+  if path == "/healthz" then
+    return { status = 200, headers = members.copy(TEXT), body = "ok\n" }
+  elseif path ~= "/readyz" then
+    return nil
+  end
+  local ok, ready = true, not self.draining
+  if ready and self.options.ready then
+    ok, ready = pcall(self.options.ready)
+  end
+  ready = ok and ready
+  return { status = ready and 200 or 503, headers = members.copy(TEXT), body = ready and "ready\n" or "not ready\n" }
+end
+
+-- The path below a prefix; nil when it is elsewhere.
+local function below(path, prefix)
+  if prefix == "" then
+    return path
+  elseif path:sub(1, #prefix) == prefix and path:byte(#prefix + 1) == 47 then -- "/"
+    return path:sub(#prefix + 1)
+  end
+end
+
+local function mounted(self, path)
+  for _, mount in ipairs(self._mounts) do
+    if path == mount.prefix or below(path, mount.prefix) then
+      return mount.handler
+    end
+  end
+end
+
+--- Answers one request. May wait; where the caller leaves meanwhile, the handler is cancelled.
+---@param request operations.ServerRequest
+---@return operations.ServerResponse
+function Server:handle(request)
+  local headers = request.headers
+  local path, query = target.split(request.target)
+  local handler = self._mounts[1] and mounted(self, path)
+  if handler then
+    return handler:handle(request)
+  end
+  local options = self.options
+  request.path, request.token = path, contexts.bearer(headers)
+  local call = { server = self, id = contexts.request_id(headers), path = path, below = below(path, options.prefix),
+    query = query, traceparent = contexts.traceparent(headers), time = options.access_log and core.now(), route = nil,
+    identity = nil, code = nil, over = nil, streams = nil, counted = nil }
+  local flaw = guard.check(request, options)
+  local response = flaw and exchange.refuse(call, 403, "ACCESS_DENIED", flaw)
+    or options.health ~= false and call.below and health(self, call.below)
+    or exchange.answer(call, request)
+  response.headers["x-request-id"], response.headers["x-content-type-options"] = call.id, "nosniff"
+  if options.access_log then
+    access_log.follow(options.access_log, call, request, response)
+  end
+  return response
+end
+
+--- Serves another handler below a path, on the same listeners: another server, a WebSocket hub.
+---@param prefix string  "/admin"
+---@param handler { handle: fun(self, request: operations.ServerRequest): operations.ServerResponse }
+function Server:mount(prefix, handler)
+  argument.expect(prefix, "string", 1, "mount")
+  argument.object(handler, "handle", "something with a method `handle`", 2, "mount")
+  if not prefix:find("^/") or prefix:find("/$") then
+    error(("bad argument #1 to 'mount' (a path such as \"/admin\" expected, got %q)"):format(prefix), 2)
+  end
+  table.insert(self._mounts, { prefix = prefix, handler = handler })
+  table.sort(self._mounts, function(a, b)
+    return #a.prefix > #b.prefix
+  end)
+end
+
+--- Accepts no further requests (503), has the streams end, and waits until the others have ended, for `grace` at most.
+---@param grace? integer  ms, default: as long as it takes
+---@return boolean ended  false: some are under way still
+function Server:drain(grace)
+  argument.optional(grace, "number", 1, "drain")
+  self.draining = true
+  for _, close in pairs(members.copy(self.streams)) do
+    close("draining")
+  end
+  if self.running > 0 then
+    local previous = task.deadline(grace and core.now() + grace)
+    pcall(task.await, function(wake)
+      self._idle = wake
+    end)
+    task.deadline(previous)
+    self._idle = nil
+  end
+  return self.running == 0
+end
+
+local function check_prefix(prefix)
+  if prefix ~= "" and (not prefix:find("^/[^?#%s]*[^/?#%s]$")) then
+    error(("bad option 'prefix' to 'to_http' (a path such as \"/api\" expected, got %q)"):format(prefix), 3)
+  end
+end
+
+--- Makes the HTTP API of a registry.
+---@param registry operations.Registry
+---@param options? operations.HttpOptions
+---@return operations.Server?
+---@return operations.Error? err  VALIDATION_ERROR: paths that are reserved or given twice
+function server.new(registry, options)
+  argument.object(registry, "visible", "registry", 1, "to_http")
+  argument.optional(options, "table", 2, "to_http")
+  argument.options(options or {}, option_kinds, "to_http")
+  local kept = members.merged({ prefix = "", log = log.to_stderr }, options)
+  check_prefix(kept.prefix)
+  local found, err = routes.new(registry, { prefix = kept.prefix, paths = kept.paths, log = kept.log })
+  if not found then
+    return nil, err
+  end
+  return setmetatable({ running = 0, draining = false, registry = registry, options = kept, routes = found,
+    streams = {}, _mounts = {} }, Server)
+end
+
+return server

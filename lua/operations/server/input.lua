@@ -1,0 +1,169 @@
+--- The input of an operation out of a request: parameters of its path, then its query or its body.
+local errors = require("operations.base.error")
+local header_field = require("operations.net.http.header_field")
+local json = require("operations.base.json")
+local target = require("operations.server.target")
+
+local input = {}
+
+-- Methods that carry their input in the query; DELETE does where it can.
+local function is_by_query(route, method)
+  return method == "GET" or method == "HEAD" or method == "DELETE" and route.flat ~= nil
+end
+
+local function refuse(status, message, issues)
+  return nil, errors.new("VALIDATION_ERROR", message, issues), status
+end
+
+local function summary(issues)
+  return ("%s: %s"):format(issues[1].path, issues[1].message)
+end
+
+local function unreadable(message, path)
+  return refuse(400, message, { { path = path or "", keyword = "format", message = message } })
+end
+
+-- Media type and charset of a Content-Type field.
+local function content_type(value)
+  local media = value and header_field.trim(value:match("^[^;]*")):lower()
+  local charset = value and value:lower():match(";%s*charset%s*=%s*\"?([^\";%s]+)")
+  return media, charset
+end
+
+-- All pieces of a body that comes in several.
+local function collect(body, max)
+  local pieces, size = {}, 0
+  while true do
+    local piece, err = body()
+    if err then
+      return nil, err, type(err.details) == "table" and err.details.statusCode or 400
+    elseif not piece then
+      return table.concat(pieces)
+    end
+    size = size + #piece
+    if size > max then
+      return refuse(413, ("the body is larger than max_body (%d bytes)"):format(max))
+    end
+    pieces[#pieces + 1] = piece
+  end
+end
+
+--- The whole body of a request.
+---@param request operations.ServerRequest
+---@param max integer  bytes
+---@return string? body
+---@return operations.Error? err
+---@return integer? status
+function input.body(request, max)
+  local body = request.body or ""
+  local announced = tonumber(request.headers["content-length"])
+  if announced and announced > max or type(body) == "string" and #body > max then
+    return refuse(413, ("the body is larger than max_body (%d bytes)"):format(max))
+  end
+  local coding = request.headers["content-encoding"]
+  if coding and coding:lower() ~= "identity" then
+    return refuse(415, ("Content-Encoding: %s is not understood; send the body as it is"):format(coding))
+  elseif type(body) == "string" then
+    return body
+  end
+  return collect(body, max)
+end
+
+-- The body as a string that is the input.
+local function read_text(route, request, body)
+  local media = content_type(request.headers["content-type"])
+  local wanted = content_type(route.media)
+  if media ~= wanted and wanted ~= "application/octet-stream" then
+    return refuse(415, ("Content-Type: %s expected, got %s"):format(route.media, media or "none"))
+  end
+  return body
+end
+
+local function read_json(request, body, max_depth)
+  if body == "" then
+    return nil
+  end
+  local media, charset = content_type(request.headers["content-type"])
+  if media ~= "application/json" or charset and charset ~= "utf-8" and charset ~= "utf8" then
+    return refuse(415, ("Content-Type: application/json expected, got %s"):format(
+      request.headers["content-type"] or "none"))
+  end
+  local value, err = json.decode(body, { max_depth = max_depth })
+  if err then
+    return unreadable("the body is not JSON: " .. err.message)
+  end
+  return value
+end
+
+local function read_query(route, query)
+  local parameters, malformed = target.pairs(query)
+  if not parameters then
+    return unreadable(("the query is malformed at '%s': percent-encoded UTF-8 expected"):format(malformed))
+  end
+  local value, issues = route.flat:read(parameters)
+  if not value then
+    return refuse(422, summary(issues), issues)
+  end
+  return value
+end
+
+-- A query besides a body: what it says would be lost.
+local function no_query(request, query)
+  local parameters = query and target.pairs(query) or {}
+  local first = parameters[1]
+  if first then
+    return refuse(422, ("/%s: %s carries its input in the body, not in the query"):format(first[1], request.method),
+      { { path = "/" .. first[1], keyword = "additionalProperties", message = "unknown parameter" } })
+  end
+  return true
+end
+
+-- Parameters of the path go into the input; the path says what is meant.
+local function add_path(route, value, values)
+  for at, name in pairs(route.names) do
+    local read, issues = route.path:read({ { name, values[at] } })
+    if not read then
+      return refuse(422, summary(issues), issues)
+    elseif value == nil then
+      value = read
+    elseif type(value) ~= "table" then
+      return refuse(422, ": expected an object, for the parameters of the path",
+        { { path = "", keyword = "type", message = "expected an object" } })
+    else
+      value[name] = read[name]
+    end
+  end
+  return value
+end
+
+--- Reads the input of a request.
+---@param route operations.Route
+---@param request operations.ServerRequest
+---@param query? string  without what is the server's own
+---@param values table<integer, string>  of the path's parameters
+---@param limits { max_body: integer, max_depth: integer }
+---@return any input  nil: none was sent
+---@return operations.Error? err
+---@return integer? status  of the failure
+function input.read(route, request, query, values, limits)
+  local value, err, status
+  if is_by_query(route, request.method) then
+    value, err, status = read_query(route, query)
+  else
+    value, err, status = no_query(request, query)
+    if err == nil then
+      value, err, status = input.body(request, limits.max_body)
+    end
+    if err == nil and route.media then
+      value, err, status = read_text(route, request, value)
+    elseif err == nil then
+      value, err, status = read_json(request, value, limits.max_depth)
+    end
+  end
+  if err ~= nil or next(route.names) == nil then
+    return value, err, status
+  end
+  return add_path(route, value, values)
+end
+
+return input

@@ -1,0 +1,109 @@
+--- Failures as HTTP answers: `application/problem+json` (RFC 9457) with the code of the error, by which programs tell
+--- what happened. What only concerns the program that serves stays in its log.
+local json = require("operations.base.json")
+local members = require("operations.base.members")
+
+local problem = {}
+
+local titles = {
+  [400] = "Bad Request", [401] = "Unauthorized", [403] = "Forbidden", [404] = "Not Found",
+  [405] = "Method Not Allowed", [406] = "Not Acceptable", [408] = "Request Timeout", [409] = "Conflict",
+  [410] = "Gone", [412] = "Precondition Failed", [413] = "Content Too Large", [414] = "URI Too Long",
+  [415] = "Unsupported Media Type", [417] = "Expectation Failed", [421] = "Misdirected Request",
+  [422] = "Unprocessable Content", [426] = "Upgrade Required", [428] = "Precondition Required",
+  [429] = "Too Many Requests", [431] = "Request Header Fields Too Large", [499] = "Client Closed Request",
+  [500] = "Internal Server Error", [501] = "Not Implemented", [502] = "Bad Gateway", [503] = "Service Unavailable",
+  [504] = "Gateway Timeout", [505] = "HTTP Version Not Supported",
+}
+
+-- The status of our codes, and whether the caller is told the message: of others it learns that it failed.
+local statuses = {
+  VALIDATION_ERROR = { 422, true }, OPERATION_NOT_FOUND = { 404, true }, ACCESS_DENIED = { 403, true },
+  TIMEOUT = { 504, true }, ABORTED = { 499, true }, BUSY = { 503, true }, DRAINING = { 503, true },
+  UNAVAILABLE = { 503 }, TRANSPORT_LOST = { 502 }, WORKER_LOST = { 502 }, POISON = { 500 },
+  EXECUTION_ERROR = { 500 }, UNKNOWN_ERROR = { 500 }, OUTPUT_INVALID = { 500 }, TOOL_ERROR = { 422, true },
+}
+
+-- What another server's status is here. Its 401 and 403 speak of our credentials, not of the caller's.
+local relayed = { [400] = 400, [404] = 404, [409] = 409, [410] = 410, [412] = 412, [422] = 422, [429] = 429,
+  [504] = 504 }
+
+local hidden = {
+  [500] = "the operation failed", [502] = "a server behind this one failed", [503] = "the operation is not available",
+  [504] = "a server behind this one took too long",
+}
+
+local function declaration_of(spec, code)
+  for _, entry in ipairs(spec and type(spec.errorSchemas) == "table" and spec.errorSchemas or {}) do
+    if entry.code == code then
+      return entry
+    end
+  end
+end
+
+--- The status of an error.
+---@param err operations.Error
+---@param route? operations.Route
+---@return integer status
+---@return boolean told  is the caller told its message and details?
+function problem.status(err, route)
+  local known, upstream = statuses[err.code], tonumber(err.code:match("^HTTP_(%d%d%d)$"))
+  local declared = declaration_of(route and route.spec, err.code)
+  if declared and not upstream then
+    return declared.statusCode or 422, true
+  elseif upstream then
+    return relayed[upstream] or 502, false
+  elseif err.code == "OUTPUT_INVALID" and route and route.imported then
+    return 502, false
+  elseif known then
+    return known[1], known[2] or false
+  end
+  return err.code:find("^MCP_") and 502 or 500, false
+end
+
+-- Details that a program needs and that can be written.
+local function details_of(err, told, expose)
+  if told and err.details ~= nil then
+    return json.encode(err.details) and err.details or nil
+  elseif expose and type(err.details) == "table" and err.code:find("^HTTP_") then
+    return { upstream = { statusCode = err.details.statusCode, body = err.details.body } }
+  end
+end
+
+--- The problem object of an error.
+---@param err operations.Error
+---@param options { route: operations.Route?, expose: boolean?, request_id: string?, status: integer? }
+---@return table body
+---@return integer status
+function problem.of(err, options)
+  local status, told = problem.status(err, options.route)
+  status = options.status or status
+  return {
+    type = "about:blank", title = titles[status] or "Error", status = status,
+    detail = (told or options.expose) and err.message or hidden[status] or titles[status],
+    code = err.code, details = details_of(err, told, options.expose), requestId = options.request_id,
+    retryable = err.retryable, mayHaveRun = err.mayHaveRun,
+  }, status
+end
+
+-- Seconds, as the header has them.
+local function retry_after(err, status)
+  local wait = type(err.retryAfter) == "number" and err.retryAfter
+  if wait then
+    return tostring(math.max(1, math.ceil(wait / 1000)))
+  end
+  return status == 503 and "1" or nil
+end
+
+--- The answer to a request that failed.
+---@param err operations.Error
+---@param options { route: operations.Route?, expose: boolean?, request_id: string?, status: integer?, headers: table? }
+---@return operations.ServerResponse
+function problem.response(err, options)
+  local body, status = problem.of(err, options)
+  local headers = members.merged({ ["content-type"] = "application/problem+json", ["cache-control"] = "no-store",
+    ["retry-after"] = retry_after(err, status) }, options.headers)
+  return { status = status, headers = headers, body = assert(json.encode(body, { sort_keys = true })) }
+end
+
+return problem

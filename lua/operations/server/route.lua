@@ -1,0 +1,254 @@
+--- Where operations stand on the server: `{prefix}/{namespace}/{name}`, or the path that `_meta.http` names. Follows
+--- the registry: what is registered or taken out later is served, or not, from the next request on.
+local errors = require("operations.base.error")
+local flat = require("operations.server.flat")
+local target = require("operations.server.target")
+local url = require("operations.base.url")
+
+local route = {}
+
+-- First segments, below the prefix, that belong to the server itself.
+local reserved = { docs = true, ["openapi.json"] = true, mcp = true, healthz = true, readyz = true, metrics = true,
+  [".well-known"] = true }
+
+-- Besides these, GET (and HEAD) where a query string can carry the input.
+local methods_of = { query = { "QUERY", "POST" }, mutation = { "POST" }, subscription = { "QUERY", "POST" } }
+local known = { GET = true, HEAD = true, QUERY = true, POST = true, PUT = true, PATCH = true, DELETE = true }
+
+--- One operation at one path.
+---@class operations.Route
+---@field id string
+---@field kind "query"|"mutation"|"subscription"
+---@field spec operations.Spec
+---@field imported boolean  its handler calls another server
+---@field flat? operations.Flat  how a query string becomes its input; nil: it cannot
+---@field media? string  the input is a body of this media type
+---@field output_media? string  and so is the output
+---@field names table<integer, string>  of the parameters of its path, by the number of their segment
+---@field path operations.Flat  how these become members of the input
+---@field takes_context boolean
+
+--- What is at one path: routes by method.
+---@class operations.Place
+---@field methods table<string, operations.Route>
+---@field allow string  as the header says it
+---@field id string  of one of its operations
+
+---@class operations.Routes
+local Routes = {}
+Routes.__index = Routes
+
+-- The media type of a schema whose values are bodies as they are.
+local function media_of(schema)
+  if type(schema) == "table" and schema.type == "string" and type(schema.contentMediaType) == "string"
+    and schema.contentEncoding == nil then
+    return schema.contentMediaType
+  end
+end
+
+local function segments_of(spec, options)
+  local http = type(spec._meta) == "table" and type(spec._meta.http) == "table" and spec._meta.http or {}
+  local path, method = http.path, http.method
+  if not path and options.paths == "source" and spec._meta and spec._meta.source == "openapi" then
+    path, method = spec._meta.path, spec._meta.method
+  end
+  if not path then
+    return { spec.namespace, spec.name }, {}, method
+  end
+  local segments, names = {}, {}
+  for segment in path:gmatch("/([^/]*)") do
+    local name = segment:match("^{([^{}]+)}$")
+    segments[#segments + 1] = not name and (target.decode(segment) or segment)
+    names[#segments] = name
+  end
+  return segments, names, method
+end
+
+-- Where a path leads in the tree, made where it is not there yet.
+local function grow(tree, segments)
+  local node = tree
+  for _, segment in ipairs(segments) do
+    local key = segment or 0 -- a parameter
+    node[key] = node[key] or {}
+    node = node[key]
+  end
+  node[1] = node[1] or { methods = {} }
+  return node[1]
+end
+
+local function path_text(segments, names)
+  local texts = {}
+  for i, segment in ipairs(segments) do
+    texts[i] = segment and url.encode(segment) or "{" .. names[i] .. "}"
+  end
+  return "/" .. table.concat(texts, "/")
+end
+
+-- What stands in the way of a path.
+local function flaw_of(place, spec, segments, names, method, prefix)
+  local id, path = spec.namespace .. "." .. spec.name, prefix .. path_text(segments, names)
+  if type(segments[1]) == "string" and reserved[segments[1]] then
+    return { path = "/_meta/http/path", keyword = "reserved",
+      message = ("%s: the path %s belongs to the server; set a prefix or _meta.http.path"):format(id, path) }
+  elseif method and not known[method] then
+    return { path = "/_meta/http/method", keyword = "enum",
+      message = ("%s: GET, QUERY, POST, PUT, PATCH or DELETE expected, got %q"):format(id, tostring(method)) }
+  end
+  for other, taken in pairs(place.methods) do
+    if not method or not taken.method or other == method then
+      return { path = "/_meta/http/path", keyword = "unique",
+        message = ("%s: the path %s is that of %s already"):format(id, path, taken.id) }
+    end
+  end
+end
+
+local function build(self)
+  local tree, flaws = {}, {}
+  for _, spec in ipairs(self._registry:specs({ schemas = false })) do
+    local segments, names, method = segments_of(spec, self._options)
+    local place = grow(tree, segments)
+    local flaw = flaw_of(place, spec, segments, names, method, self._options.prefix)
+    if flaw then
+      flaws[#flaws + 1] = flaw
+    else
+      local id = spec.namespace .. "." .. spec.name
+      place.methods[method or "*"] = { id = id, method = method, segments = #segments, names = names }
+      place.id = id
+    end
+  end
+  self._tree, self._flaws = tree, flaws
+end
+
+local function make_route(self, entry)
+  local spec, flaw = self._registry:get_spec(entry.id)
+  if not spec then
+    return nil, flaw
+  end
+  local kind, _, looks = self._registry:type_of(entry.id)
+  local source = type(spec._meta) == "table" and spec._meta.source
+  return {
+    id = entry.id, kind = kind, spec = spec, takes_context = looks,
+    imported = source == "openapi" or source == "mcp" or self._registry:get_handler(entry.id) == nil,
+    media = media_of(spec.inputSchema), output_media = media_of(spec.outputSchema),
+    flat = flat.compile(spec.inputSchema, entry.names), names = entry.names,
+    path = flat.of_members(spec.inputSchema, entry.names),
+  }
+end
+
+-- The methods of an operation that names none. Tools of foreign servers are called by POST only: what they say of
+-- themselves is not to be relied upon.
+local function add_methods(methods, made)
+  for _, method in ipairs(made.spec._meta and made.spec._meta.source == "mcp" and methods_of.mutation
+    or methods_of[made.kind]) do
+    methods[method] = made
+  end
+  if methods.QUERY and made.flat then
+    methods.GET, methods.HEAD = made, made
+  end
+end
+
+-- Makes what a place needs to serve: schemas are read when they are first needed.
+local function finish(self, place)
+  local methods, allow = {}, {}
+  for method, entry in pairs(place.methods) do
+    local made, flaw = make_route(self, entry)
+    if not made then
+      return nil, flaw
+    elseif method == "*" then
+      add_methods(methods, made)
+    elseif method == "GET" and not made.flat then
+      self._options.log("warn", ("not served: the input of %s does not fit in a query string, as its method GET needs")
+        :format(made.id))
+    else
+      methods[method] = made
+      methods.HEAD = method == "GET" and made or methods.HEAD
+    end
+  end
+  for method in pairs(methods) do
+    allow[#allow + 1] = method
+  end
+  allow[#allow + 1] = "OPTIONS"
+  table.sort(allow)
+  return { methods = methods, allow = table.concat(allow, ", "), id = place.id }
+end
+
+-- The place of decoded segments, and the values of its parameters. What is written out goes before parameters.
+local function walk(node, segments, at, values)
+  local segment = segments[at]
+  if segment == nil then
+    return node[1]
+  end
+  local found = node[segment] and segment ~= "" and walk(node[segment], segments, at + 1, values)
+  if not found and node[0] and segment ~= "" then
+    values[at] = segment
+    found = walk(node[0], segments, at + 1, values)
+  end
+  return found
+end
+
+-- Forgets what was made for an earlier state of the registry.
+local function refresh(self)
+  local revision = self._registry:revision()
+  if revision ~= self._revision then
+    self._revision, self._by_path, self._made = revision, {}, {}
+    build(self)
+    for _, flaw in ipairs(self._flaws) do
+      self._options.log("warn", "not served: " .. flaw.message)
+    end
+  end
+end
+
+--- What is at a path below the prefix.
+---@param path string  raw
+---@return operations.Place? place
+---@return table<integer, string>|operations.Error? values  of the path's parameters, by the number of their segment; or
+---  why its schemas cannot be made
+function Routes:find(path)
+  if self._revision ~= self._registry:revision() then
+    refresh(self)
+  end
+  local place = self._by_path[path]
+  if place then
+    return place
+  end
+  local segments, values = target.segments(path), {}
+  local found = segments and walk(self._tree, segments, 1, values)
+  if not found or next(found.methods) == nil then
+    return nil
+  end
+  place = self._made[found]
+  if not place then
+    local flaw
+    place, flaw = finish(self, found)
+    if not place then
+      return nil, flaw
+    end
+    self._made[found] = place
+    if next(values) == nil and not path:find("%", 1, true) then
+      self._by_path[path] = place
+    end
+  end
+  return place, values
+end
+
+---@class operations.RouteOptions
+---@field prefix string
+---@field paths? "source"  operations of OpenAPI documents keep their paths
+---@field log fun(level: string, message: string)
+
+--- Lays out the operations of a registry.
+---@param registry operations.Registry
+---@param options operations.RouteOptions
+---@return operations.Routes?
+---@return operations.Error? err  VALIDATION_ERROR: paths that are reserved or given twice
+function route.new(registry, options)
+  local self = setmetatable({ _registry = registry, _options = options, _by_path = {}, _made = {} }, Routes)
+  self._revision = registry:revision()
+  build(self)
+  if #self._flaws > 0 then
+    return nil, errors.new("VALIDATION_ERROR", self._flaws[1].message, self._flaws)
+  end
+  return self
+end
+
+return route

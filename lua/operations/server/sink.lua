@@ -1,0 +1,89 @@
+--- Bodies in pieces: a handler whose result is a body (a string schema with `contentMediaType`) may hand it out by
+--- `context.sink(bytes)` while it makes it. Each piece waits until the one before has gone out.
+local argument = require("operations.base.argument")
+local errors = require("operations.base.error")
+local members = require("operations.base.members")
+local task = require("operations.task")
+
+local sink = {}
+
+-- A place for one piece between the handler's task and who takes the body.
+local function new_slot()
+  return { piece = nil, ended = false, on_piece = nil, on_taken = nil }
+end
+
+local function wake(slot, name)
+  local fn = slot[name]
+  if fn then
+    slot[name] = nil
+    fn()
+  end
+end
+
+local function give(slot)
+  return function(bytes)
+    argument.expect(bytes, "string", 1, "sink")
+    if bytes ~= "" then
+      slot.piece = bytes
+      wake(slot, "on_piece")
+      task.await(function(fn)
+        slot.on_taken = fn
+      end)
+    end
+  end
+end
+
+-- Waits for a piece, or the handler's end.
+local function wait(slot)
+  if not slot.piece and not slot.ended then
+    task.await(function(fn)
+      slot.on_piece = fn
+    end)
+  end
+  return slot.piece
+end
+
+local function body_of(slot, done)
+  return function()
+    if wait(slot) then
+      local piece = slot.piece
+      slot.piece = nil
+      wake(slot, "on_taken")
+      return piece
+    end
+    done()
+    if slot.err then
+      return nil, slot.err
+    end
+  end
+end
+
+--- Calls an operation whose result is a body.
+---@param registry operations.Registry
+---@param route operations.Route
+---@param value any
+---@param context table
+---@param done fun()  called when a body in pieces has ended
+---@return operations.ServerResponse? response  a body in pieces; nil: the handler returned without a piece
+---@return operations.Envelope? envelope  what it returned
+---@return operations.Error? err
+function sink.run(registry, route, value, context, done)
+  if not task.current() then
+    return nil, registry:execute(route.id, value, context)
+  end
+  local slot = new_slot()
+  task.spawn(function()
+    local ok, envelope, err = pcall(registry.execute, registry, route.id, value,
+      members.merged(context, { sink = give(slot) }))
+    slot.ended, slot.envelope = true, ok and envelope or nil
+    slot.err = not ok and (errors.from(envelope)) or err
+    wake(slot, "on_piece")
+  end)
+  if wait(slot) then
+    return { status = 200, body = body_of(slot, done),
+      headers = { ["content-type"] = route.output_media, ["cache-control"] = "no-store" } }
+  end
+  return nil, slot.envelope, slot.err
+end
+
+return sink

@@ -1,0 +1,100 @@
+local flat = require("operations.server.flat")
+local operations = require("operations")
+
+local T = operations.type
+
+local function compile(schema, elsewhere)
+  return flat.compile(schema, elsewhere or {})
+end
+
+local function read(schema, ...)
+  return compile(schema):read({ ... })
+end
+
+local function issue(schema, ...)
+  local input, issues = read(schema, ...)
+  assert.is_nil(input)
+  return issues[1].path .. ": " .. issues[1].message
+end
+
+describe("a flat input", function()
+  it("has scalars, enums, and arrays of these", function()
+    assert.is_truthy(compile(T.object({ a = T.string(), b = T.array(T.integer()), c = T.enum({ "x", "y" }) })))
+    assert.is_truthy(compile({ type = "object" }))
+    assert.is_truthy(compile(true))
+    assert.is_truthy(compile(nil))
+    assert.is_truthy(compile({ properties = { a = { const = 1 }, b = { type = { "integer", "null" } } } }))
+    assert.is_truthy(compile({ type = "object", properties = { a = { ["$ref"] = "#/$defs/n" } },
+      ["$defs"] = { n = { type = "integer" } } }))
+    assert.is_truthy(compile({ type = "object", properties = { a = { anyOf = { { type = "null" },
+      { type = "array", items = { type = "string" } } } } } }))
+  end)
+
+  it("has no objects, no arrays of arrays, and one type a member", function()
+    assert.is_nil(compile(T.object({ a = T.object({}) })))
+    assert.is_nil(compile(T.object({ a = T.array(T.array(T.string())) })))
+    assert.is_nil(compile({ type = "object", properties = { a = { anyOf = { { type = "string" },
+      { type = "integer" } } } } }))
+    assert.is_nil(compile({ type = "object", properties = { a = { type = { "string", "integer" } } } }))
+    assert.is_nil(compile({ type = "object", properties = { a = { enum = { 1, "x" } } } }))
+    assert.is_nil(compile({ type = "array" }))
+    assert.is_nil(compile({ type = "string" }))
+    assert.is_nil(compile({ oneOf = { { type = "object" } } }))
+    assert.is_nil(compile({ type = "object", properties = { a = { ["$ref"] = "#/$defs/a" } },
+      ["$defs"] = { a = { ["$ref"] = "#/$defs/a" } } }))
+  end)
+
+  it("leaves the members to the path that it carries", function()
+    local schema = T.object({ a = T.object({}), b = T.string() })
+    assert.is_nil(compile(schema))
+    assert.is_truthy(compile(schema, { "a" }))
+  end)
+
+  it("converts text by the member's type, and no other", function()
+    local schema = T.object({ s = T.optional(T.string()), i = T.optional(T.integer()), n = T.optional(T.number()),
+      b = T.optional(T.boolean()), l = T.optional(T.array(T.integer())), e = T.optional(T.enum({ 1, 2 })) })
+    assert.same({ s = "1", i = 1, n = 1.5, b = true, l = { 1, 2 }, e = 2 },
+      read(schema, { "s", "1" }, { "i", "1" }, { "n", "1.5" }, { "b", "true" }, { "l", "1" }, { "l", "2" },
+        { "e", "2" }))
+    assert.same({ b = false, l = { 7 }, s = "" }, read(schema, { "b", "false" }, { "l", "7" }, { "s", "" }))
+    assert.equal(operations.array_mt, getmetatable(read(schema, { "l", "7" }).l))
+    assert.equal('/i: expected integer, got "x"', issue(schema, { "i", "x" }))
+    assert.equal("/i: expected integer, got nothing", issue(schema, { "i", "" }))
+    assert.equal('/i: expected integer, got "01"', issue(schema, { "i", "01" }))
+    assert.equal('/n: expected number, got "NaN"', issue(schema, { "n", "NaN" }))
+    assert.equal('/n: expected number, got "0x10"', issue(schema, { "n", "0x10" }))
+    assert.equal('/b: expected boolean, got "1"', issue(schema, { "b", "1" }))
+    assert.equal("/s: is given more than once", issue(schema, { "s", "a" }, { "s", "b" }))
+    assert.equal("/b: is given more than once", issue(schema, { "b", "false" }, { "b", "false" }))
+  end)
+
+  it("loses no digit", function()
+    local schema = T.object({ i = T.integer() })
+    assert.equal("9007199254740993", tostring(read(schema, { "i", "9007199254740993" }).i):match("%d+"))
+  end)
+
+  it("reads null where it is accepted, but for strings", function()
+    local schema = { type = "object", properties = { i = { type = { "integer", "null" } },
+      s = { type = { "string", "null" } } } }
+    assert.same({ i = operations.null, s = "null" }, read(schema, { "i", "null" }, { "s", "null" }))
+  end)
+
+  it("knows no other parameters, unless the schema does", function()
+    assert.equal("/x: unknown parameter", issue(T.object({}), { "x", "1" }))
+    assert.equal("/x: unknown parameter", issue({ type = "object", properties = {} }, { "x", "1" }))
+    assert.same({ x = "1" }, read(true, { "x", "1" }))
+    assert.same({ x = "1" }, read({ type = "object", additionalProperties = true }, { "x", "1" }))
+    assert.equal("/a~1b: unknown parameter", issue(T.object({}), { "a/b", "1" }))
+  end)
+
+  it("tells all that is wrong, and shortens what is long", function()
+    local _, issues = read(T.object({ i = T.integer() }), { "i", ("ü"):rep(40) }, { "x", "1" })
+    assert.equal(2, #issues)
+    assert.equal('expected integer, got "' .. ("ü"):rep(18) .. '..."', issues[1].message)
+  end)
+
+  it("makes text of path parameters that the schema does not know", function()
+    local members = flat.of_members(T.object({ id = T.integer(), list = T.array(T.string()) }), { "id", "list", "x" })
+    assert.same({ id = 5, list = "a", x = "b" }, members:read({ { "id", "5" }, { "list", "a" }, { "x", "b" } }))
+  end)
+end)

@@ -1,0 +1,175 @@
+local http_request = require("spec.support.http_request")
+local operations = require("operations")
+
+local send = http_request.send
+
+local function silent() end
+
+local function registry_with(definition)
+  local registry = operations.registry({ log = silent })
+  definition.namespace, definition.type = definition.namespace or "task", definition.type or "query"
+  assert(registry:register(definition))
+  return registry
+end
+
+describe("operations.to_http", function()
+  it("refuses options that it does not know, and what is no registry", function()
+    assert.has_error(function() operations.to_http(operations.registry(), { prefex = "/api" }) end,
+      "bad option 'prefex' to 'to_http' (unknown)")
+    assert.has_error(function() operations.to_http({}) end,
+      "bad argument #1 to 'to_http' (registry expected, got table)")
+  end)
+
+  it("gives a request an id, or keeps one that is fit for a log", function()
+    local server = assert(operations.to_http(registry_with({ name = "id", handler = function(_, context)
+      return context.requestId
+    end })))
+    local made = send(server, "GET", "/task/id")
+    assert.equal(made.headers["x-request-id"], made.json)
+    assert.equal("a.b-c_1", send(server, "GET", "/task/id", { ["x-request-id"] = "a.b-c_1" }).json)
+    for _, id in ipairs({ "a b", "", ("x"):rep(129), "a\nb", "ü" }) do
+      assert.not_equal(id, send(server, "GET", "/task/id", { ["x-request-id"] = id }).headers["x-request-id"])
+    end
+  end)
+
+  it("tells a handler of its request", function()
+    local server = assert(operations.to_http(registry_with({ name = "who", handler = function(_, context)
+      return { http = context.metadata.http, traceparent = context.traceparent }
+    end }), { metadata_headers = { "User-Agent" } }))
+    local trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
+    local seen = send(server, "GET", "/task/who?", { ["user-agent"] = "x", cookie = "secret", traceparent = trace,
+      tracestate = "a=b" }).json
+    assert.same({ traceparent = trace, http = { method = "GET", path = "/task/who", headers = { ["user-agent"] = "x" },
+      tracestate = "a=b" } }, seen)
+    for _, bad in ipairs({ "x", trace:upper(), trace:gsub("4bf92f3577b34da6a3ce929d0e0e4736", ("0"):rep(32)),
+      "ff" .. trace:sub(3), trace .. "-x" }) do
+      assert.is_nil(send(server, "GET", "/task/who", { traceparent = bad }).json.traceparent, bad)
+    end
+  end)
+
+  it("lets a handler set status and headers, but none of the connection's", function()
+    local server = assert(operations.to_http(registry_with({ name = "make", type = "mutation", handler = function()
+      return operations.http_envelope({ id = 7 }, { statusCode = 201, headers = { Location = "/tasks/7",
+        setCookie = { "a=1", "b=2" }, ["content-length"] = "999", connection = "close", bad = "x\r\ny: z" } })
+    end })))
+    local made = send(server, "POST", "/task/make")
+    assert.equal(201, made.status)
+    assert.same({ id = 7 }, made.json)
+    assert.same({ "a=1", "b=2" }, made.headers["set-cookie"])
+    assert.equal("/tasks/7", made.headers.location)
+    assert.is_nil(made.headers["content-length"])
+    assert.is_nil(made.headers.connection)
+    assert.is_nil(made.headers.bad)
+  end)
+
+  it("passes on only some headers of another server's answer", function()
+    local server = assert(operations.to_http(registry_with({ name = "get", _meta = { source = "openapi" },
+      handler = function()
+        return operations.http_envelope(1, { statusCode = 203, headers = { etag = '"x"', server = "inside",
+          setCookie = { "session=1" }, ["x-internal"] = "y", link = "</2>; rel=next" } })
+      end })))
+    local got = send(server, "GET", "/task/get")
+    assert.equal(203, got.status)
+    assert.same({ '"x"', "</2>; rel=next" }, { got.headers.etag, got.headers.link })
+    assert.is_nil(got.headers.server)
+    assert.is_nil(got.headers["set-cookie"])
+    assert.is_nil(got.headers["x-internal"])
+  end)
+
+  it("makes a failed tool a failure", function()
+    local server = assert(operations.to_http(registry_with({ name = "use", type = "mutation", handler = function()
+      return operations.mcp_envelope("x", { isError = true, content = { { type = "text", text = "no such file" } } })
+    end })))
+    local failed = send(server, "POST", "/task/use")
+    assert.same({ 422, "TOOL_ERROR", "no such file" }, { failed.status, failed.json.code, failed.json.detail })
+    assert.equal("no such file", failed.json.details.content[1].text)
+  end)
+
+  it("tells a supervisor that it runs, and whether it is ready", function()
+    local ready = false
+    local server = assert(operations.to_http(registry_with({ name = "x", handler = silent }),
+      { prefix = "/api", ready = function() return ready end, authorize = silent }))
+    local healthy = send(server, "GET", "/api/healthz")
+    assert.same({ 200, "ok\n" }, { healthy.status, healthy.text })
+    assert.equal(503, send(server, "GET", "/api/readyz").status)
+    ready = true
+    assert.equal(200, send(server, "GET", "/api/readyz").status)
+    server:drain()
+    assert.equal(503, send(server, "GET", "/api/readyz").status)
+    assert.equal(200, send(server, "GET", "/api/healthz").status)
+    local without = assert(operations.to_http(registry_with({ name = "x", handler = silent }), { health = false }))
+    assert.equal(404, send(without, "GET", "/healthz").status)
+  end)
+
+  it("refuses hosts and pages that are not its own, before anything else", function()
+    local asked = false
+    local server = assert(operations.to_http(registry_with({ name = "x", handler = silent }),
+      { authorize = function() asked = true end }))
+    local refused = send(server, "GET", "/task/x", { host = "evil.example" })
+    assert.equal(403, refused.status)
+    assert.matches("option `hosts`", refused.json.detail, 1, true)
+    assert.equal(403, send(server, "GET", "/task/x", { origin = "http://evil.example" }).status)
+    assert.is_false(asked)
+  end)
+
+  it("waits for what is under way when it is drained", function()
+    local server, finish
+    server = assert(operations.to_http(registry_with({ name = "slow", handler = function()
+      operations.sleep(0.01)
+      return "done"
+    end })))
+    operations.run(function()
+      local call = operations.spawn(function()
+        return send(server, "GET", "/task/slow")
+      end)
+      operations.sleep(0)
+      assert.equal(1, server.running)
+      assert.is_true(server:drain(5000))
+      finish = call:wait()
+    end)
+    assert.equal('"done"', finish.text)
+    assert.equal(503, send(server, "GET", "/task/slow").status)
+  end)
+
+  it("cancels a handler whose caller left", function()
+    local left, failure
+    local server = assert(operations.to_http(registry_with({ name = "slow", handler = function(_, context)
+      local ok, raised = pcall(operations.sleep, 60)
+      failure = not ok and raised.code .. tostring(context:cancelled())
+      error(raised, 0)
+    end })))
+    operations.run(function()
+      local call = operations.spawn(function()
+        return server:handle({ method = "GET", target = "/task/slow", headers = {}, left = function(fn) left = fn end })
+      end)
+      operations.sleep(0)
+      left()
+      call:wait()
+    end)
+    assert.equal("ABORTEDtrue", failure)
+    assert.equal(0, server.running)
+  end)
+end)
+
+describe("server:mount", function()
+  it("serves another handler below a path", function()
+    local inner = assert(operations.to_http(registry_with({ namespace = "admin", name = "x", handler = function()
+      return "inner"
+    end }), { prefix = "/admin" }))
+    local outer = assert(operations.to_http(registry_with({ namespace = "admin", name = "x", handler = function()
+      return "outer"
+    end })))
+    outer:mount("/admin", inner)
+    outer:mount("/admin/x/deep", { handle = function()
+      return { status = 200, headers = {}, body = "deep" }
+    end })
+    assert.equal(404, send(outer, "GET", "/admin/x").status)
+    assert.equal('"inner"', send(outer, "GET", "/admin/admin/x").text)
+    assert.equal("deep", send(outer, "GET", "/admin/x/deep/er").text)
+    assert.equal(404, send(outer, "GET", "/administrator").status)
+    for _, prefix in ipairs({ "admin", "/", "/admin/" }) do
+      assert.has_error(function() outer:mount(prefix, inner) end)
+    end
+    assert.has_error(function() outer:mount("/x", {}) end)
+  end)
+end)

@@ -1,0 +1,151 @@
+local http_request = require("spec.support.http_request")
+local operations = require("operations")
+
+local T = operations.type
+
+local function registry_with(...)
+  local registry = operations.registry()
+  for _, definition in ipairs({ ... }) do
+    definition.namespace = definition.namespace or "task"
+    definition.handler = definition.handler or function(input)
+      return { id = definition.name, input = input }
+    end
+    assert(registry:register(definition))
+  end
+  return registry
+end
+
+local function silent() end
+
+local function serve(registry, options)
+  options = options or {}
+  options.log = options.log or silent
+  return assert(operations.to_http(registry, options))
+end
+
+local function status(server, method, path, body)
+  return http_request.send(server, method, path, nil, body).status
+end
+
+describe("the paths of a server", function()
+  it("are namespace and name, each encoded as one segment", function()
+    local server = serve(registry_with({ name = "list", type = "query" },
+      { namespace = "a/b", name = "c.d%", type = "query" }))
+    assert.equal(200, status(server, "GET", "/task/list"))
+    assert.equal(200, status(server, "GET", "/%74ask/list"))
+    assert.equal(200, status(server, "GET", "/a%2Fb/c.d%25"))
+    for _, path in ipairs({ "/task", "/task/list/", "/task//list", "/task/./list", "/task/x/../list", "/Task/list",
+      "/a/b/c.d%25", "/task%2Flist", "/", "*", "/task/list%", "/task/li%FFst" }) do
+      assert.equal(404, status(server, "GET", path), path)
+    end
+  end)
+
+  it("tell a.b of c from a of b.c", function()
+    local server = serve(registry_with({ namespace = "a.b", name = "c", type = "query" }))
+    assert.equal(200, status(server, "GET", "/a.b/c"))
+    assert.equal(404, status(server, "GET", "/a/b.c"))
+  end)
+
+  it("stand below the prefix", function()
+    local server = serve(registry_with({ name = "list", type = "query" }), { prefix = "/api/v1" })
+    assert.equal(200, status(server, "GET", "/api/v1/task/list"))
+    for _, path in ipairs({ "/task/list", "/api/v1", "/api/v1task/list", "/api/v1//task/list" }) do
+      assert.equal(404, status(server, "GET", path), path)
+    end
+    for _, prefix in ipairs({ "api", "/", "/api/", "/a b", "/a?b" }) do
+      assert.has_error(function()
+        serve(registry_with(), { prefix = prefix })
+      end)
+    end
+  end)
+
+  it("have the methods of their type", function()
+    local flat, nested = T.object({ n = T.optional(T.integer()) }), T.object({ o = T.object({}) })
+    local server = serve(registry_with({ name = "list", type = "query", inputSchema = flat },
+      { name = "find", type = "query", inputSchema = nested }, { name = "add", inputSchema = flat },
+      { name = "watch", type = "subscription", inputSchema = flat, handler = function() end }))
+    local allow = {}
+    for _, name in ipairs({ "list", "find", "add", "watch" }) do
+      allow[name] = http_request.send(server, "OPTIONS", "/task/" .. name).headers.allow
+      assert.equal(405, status(server, "TRACE", "/task/" .. name))
+      assert.equal(405, status(server, "DELETE", "/task/" .. name))
+    end
+    assert.same({ list = "GET, HEAD, OPTIONS, POST, QUERY", find = "OPTIONS, POST, QUERY", add = "OPTIONS, POST",
+      watch = "GET, HEAD, OPTIONS, POST, QUERY" }, allow)
+    assert.equal("OPTIONS, POST", http_request.send(server, "GET", "/task/add").headers.allow)
+    assert.equal("application/json", http_request.send(server, "OPTIONS", "/task/list").headers["accept-query"])
+    assert.equal(200, status(server, "QUERY", "/task/list", { n = 1 }))
+    assert.equal(200, status(server, "HEAD", "/task/list"))
+  end)
+
+  it("may be the operation's own, with parameters", function()
+    local server = serve(registry_with(
+      { name = "get", type = "query", _meta = { http = { method = "GET", path = "/tasks/{id}" } },
+        inputSchema = T.object({ id = T.integer(), full = T.optional(T.boolean()) }) },
+      { name = "put", _meta = { http = { method = "PUT", path = "/tasks/{id}" } },
+        inputSchema = T.object({ id = T.integer(), title = T.string() }) },
+      { name = "drop", _meta = { http = { method = "DELETE", path = "/tasks/{id}" } },
+        inputSchema = T.object({ id = T.integer() }) },
+      { name = "new", type = "query", _meta = { http = { path = "/tasks/new" } } }))
+    assert.same({ id = "get", input = { id = 7, full = true } },
+      http_request.send(server, "GET", "/tasks/7?full=true").json)
+    assert.same({ id = "put", input = { id = 7, title = "x" } },
+      http_request.send(server, "PUT", "/tasks/7", nil, { title = "x" }).json)
+    assert.same({ id = "drop", input = { id = 7 } }, http_request.send(server, "DELETE", "/tasks/7").json)
+    assert.equal("new", http_request.send(server, "GET", "/tasks/new").json.id)
+    assert.equal("DELETE, GET, HEAD, OPTIONS, PUT", http_request.send(server, "OPTIONS", "/tasks/7").headers.allow)
+    assert.equal(404, status(server, "GET", "/task/get"))
+    assert.equal(404, status(server, "GET", "/tasks/"))
+    local refused = http_request.send(server, "GET", "/tasks/x")
+    assert.equal(422, refused.status)
+    assert.equal("/id", refused.json.details[1].path)
+  end)
+
+  it("follow the registry", function()
+    local registry = registry_with({ name = "list", type = "query" })
+    local server = serve(registry)
+    assert.equal(404, status(server, "GET", "/task/late"))
+    registry:register({ namespace = "task", name = "late", type = "query", handler = function() return 1 end })
+    assert.equal(200, status(server, "GET", "/task/late"))
+    registry:unregister("task.list")
+    assert.equal(404, status(server, "GET", "/task/list"))
+  end)
+
+  it("are refused when they are the server's own or given twice", function()
+    local server, err = operations.to_http(registry_with({ namespace = "docs", name = "x" }))
+    assert.is_nil(server)
+    assert.equal("VALIDATION_ERROR: docs.x: the path /docs/x belongs to the server; set a prefix or _meta.http.path",
+      tostring(err))
+    server, err = operations.to_http(registry_with({ name = "a", _meta = { http = { path = "/x/{y}" } } },
+      { name = "b", _meta = { http = { path = "/x/{z}" } } }))
+    assert.is_nil(server)
+    assert.equal("task.b: the path /x/{z} is that of task.a already", err.message)
+    server, err = operations.to_http(registry_with({ name = "a",
+      _meta = { http = { path = "/x", method = "FETCH" } } }))
+    assert.is_nil(server)
+    assert.matches('GET, QUERY, POST, PUT, PATCH or DELETE expected, got "FETCH"', err.message, 1, true)
+  end)
+
+  it("serve the first of those that come to one path later, and tell of the others", function()
+    local told = {}
+    local registry = registry_with({ name = "a", type = "query", _meta = { http = { path = "/x" } } })
+    local server = serve(registry, { log = function(_, message)
+      told[#told + 1] = message
+    end })
+    registry:register({ namespace = "task", name = "b", _meta = { http = { path = "/x" } }, handler = silent })
+    assert.equal("a", http_request.send(server, "GET", "/x").json.id)
+    assert.same({ "not served: task.b: the path /x is that of task.a already" }, told)
+  end)
+
+  it("are those of the document, where that is asked for", function()
+    local registry = registry_with({ name = "get", type = "query", inputSchema = T.object({ id = T.integer() }),
+      _meta = { source = "openapi", path = "/pets/{id}", method = "GET" } })
+    assert.equal(200, status(serve(registry), "GET", "/task/get?id=1"))
+    assert.equal(200, status(serve(registry, { paths = "source" }), "GET", "/pets/1"))
+  end)
+
+  it("take tools of foreign servers by POST only", function()
+    local server = serve(registry_with({ name = "read", type = "query", _meta = { source = "mcp" } }))
+    assert.equal("OPTIONS, POST", http_request.send(server, "OPTIONS", "/task/read").headers.allow)
+  end)
+end)

@@ -1,0 +1,43 @@
+local target = require("operations.server.target")
+
+describe("a request's target", function()
+  it("splits into path and query, in origin and absolute form", function()
+    local function split(raw)
+      return { target.split(raw) }
+    end
+    assert.same({ "/a/b", "x=1" }, split("/a/b?x=1"))
+    assert.same({ "/a" }, split("/a"))
+    assert.same({ "/a", "" }, split("/a?"))
+    assert.same({ "/a", "b?c" }, split("/a?b?c"))
+    assert.same({ "/a", "x=1" }, split("http://localhost:80/a?x=1"))
+    assert.same({ "/", "x=1" }, split("http://localhost?x=1"))
+    assert.same({ "/" }, split("http://localhost"))
+    assert.same({ "*" }, split("*"))
+  end)
+
+  it("decodes segments once and collapses nothing", function()
+    assert.same({ "a", "b" }, target.segments("/a/b"))
+    assert.same({ "a/b", "%41" }, target.segments("/a%2Fb/%2541"))
+    assert.same({ "a", "", "b", "" }, target.segments("/a//b/"))
+    assert.same({ "a", "..", "." }, target.segments("/a/../."))
+    assert.same({ "ü" }, target.segments("/%C3%BC"))
+  end)
+
+  it("refuses escapes that are malformed, and what is not UTF-8", function()
+    for _, text in ipairs({ "%", "%4", "%zz", "%4g", "a%", "%C3", "%FF", "%ED%A0%80", "\255" }) do
+      assert.is_nil(target.decode(text), text)
+      assert.is_nil(target.segments("/" .. text), text)
+      assert.is_nil((target.pairs("a=" .. text)), text)
+    end
+    local _, malformed = target.pairs("a=1&b=%zz")
+    assert.equal("b=%zz", malformed)
+  end)
+
+  it("reads a query as forms write it", function()
+    assert.same({ { "a", "1" }, { "a", "2" }, { "b c", "d&e" }, { "f", "" }, { "g", "" } },
+      target.pairs("a=1&&a=2&b+c=d%26e&f=&g"))
+    assert.same({ { "a", "b=c" } }, target.pairs("a=b=c"))
+    assert.same({}, target.pairs(nil))
+    assert.same({}, target.pairs(""))
+  end)
+end)
