@@ -69,10 +69,10 @@ local function leave(call)
   end
 end
 
--- The handler is called off when its caller leaves.
-local function watch(call, request)
-  local worker = request.left and task.current()
-  if worker then
+-- What runs for a call is cancelled when its caller leaves, or when the server has no more time for it.
+local function watch(call, request, worker)
+  call.server.workers[call] = worker
+  if request.left then
     request.left(function()
       if not call.over then
         worker:cancel(errors.new("ABORTED", "the caller left"))
@@ -83,7 +83,7 @@ end
 
 local function conclude(call, envelope, err)
   local response
-  call.over = true
+  call.over, call.server.workers[call] = true, nil
   if envelope then
     response, err = answer.of(envelope, call.route)
   end
@@ -96,20 +96,26 @@ local function conclude(call, envelope, err)
   return failed(call, err, call.server.draining and err.code == "ABORTED" and 503 or nil)
 end
 
+local function execute(worker, call, request, value, context)
+  watch(call, request, worker)
+  return call.server.registry:execute(call.route.id, value, context)
+end
+
 local function run(call, request, value)
   local server = call.server
   local context = contexts.of(call, request, server.options)
   context.timeout = contexts.timeout(request.headers, server.options)
-  watch(call, request)
   if call.route.output_media then
-    local response, envelope, err = sink.run(server.registry, call.route, value, context, function()
-      call.over = true
+    local response, envelope, err = sink.run(server.registry, call.route, value, context, function(worker)
+      watch(call, request, worker)
+    end, function()
+      call.over, server.workers[call] = true, nil
       leave(call)
     end)
     call.streams = response ~= nil
     return response or conclude(call, envelope, err)
   end
-  return conclude(call, server.registry:execute(call.route.id, value, context))
+  return conclude(call, task.enclose(execute, call, request, value, context))
 end
 
 local function stream(call, request, value, last_event_id)

@@ -71,6 +71,7 @@ local option_kinds = {
 ---@field registry operations.Registry
 ---@field options operations.HttpOptions
 ---@field routes operations.Routes
+---@field workers table<operations.ServerCall, operations.Task>  what runs for each
 ---@field streams table<operations.ServerCall, fun(reason: string?)>  what ends each
 local Server = {}
 Server.__index = Server
@@ -158,9 +159,19 @@ function Server:mount(prefix, handler)
   end)
 end
 
---- Accepts no further requests (503), has the streams end, and waits until the others have ended, for `grace` at most.
+local function wait_until_idle(self, deadline)
+  local previous = task.deadline(deadline)
+  pcall(task.await, function(wake)
+    self._idle = wake
+  end)
+  task.deadline(previous)
+  self._idle = nil
+end
+
+--- Accepts no further requests (503), has the streams end, and waits until the others have ended; what has not after
+--- `grace` is cancelled (503).
 ---@param grace? integer  ms, default: as long as it takes
----@return boolean ended  false: some are under way still
+---@return boolean ended  by themselves
 function Server:drain(grace)
   argument.optional(grace, "number", 1, "drain")
   self.draining = true
@@ -168,14 +179,15 @@ function Server:drain(grace)
     close("draining")
   end
   if self.running > 0 then
-    local previous = task.deadline(grace and core.now() + grace)
-    pcall(task.await, function(wake)
-      self._idle = wake
-    end)
-    task.deadline(previous)
-    self._idle = nil
+    wait_until_idle(self, grace and core.now() + grace)
   end
-  return self.running == 0
+  if self.running == 0 then
+    return true
+  end
+  for _, worker in pairs(members.copy(self.workers)) do
+    worker:cancel("the server ends")
+  end
+  return false
 end
 
 local function check_prefix(prefix)
@@ -200,7 +212,7 @@ function server.new(registry, options)
     return nil, err
   end
   return setmetatable({ running = 0, draining = false, registry = registry, options = kept, routes = found,
-    streams = {}, _mounts = {} }, Server)
+    workers = {}, streams = {}, _mounts = {} }, Server)
 end
 
 return server

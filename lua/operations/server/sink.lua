@@ -63,22 +63,20 @@ end
 ---@param route operations.Route
 ---@param value any
 ---@param context table
+---@param started fun(worker: operations.Task)  given what runs the handler
 ---@param done fun()  called when a body in pieces has ended
 ---@return operations.ServerResponse? response  a body in pieces; nil: the handler returned without a piece
 ---@return operations.Envelope? envelope  what it returned
 ---@return operations.Error? err
-function sink.run(registry, route, value, context, done)
-  if not task.current() then
-    return nil, registry:execute(route.id, value, context)
-  end
+function sink.run(registry, route, value, context, started, done)
   local slot = new_slot()
-  task.spawn(function()
+  started(task.detach(function()
     local ok, envelope, err = pcall(registry.execute, registry, route.id, value,
       members.merged(context, { sink = give(slot) }))
     slot.ended, slot.envelope = true, ok and envelope or nil
     slot.err = not ok and (errors.from(envelope)) or err
     wake(slot, "on_piece")
-  end)
+  end))
   if wait(slot) then
     return { status = 200, body = body_of(slot, done),
       headers = { ["content-type"] = route.output_media, ["cache-control"] = "no-store" } }

@@ -36,7 +36,7 @@ local function new(deadline, ...)
     _start = compat.pack(...), _wait = false, _aborted = false, _strand = nil, _co = nil, _results = nil,
     _fn = nil, _returned_already = nil, _ended = nil, _observed = nil,
   }, Task)
-  self._strand = { task = self, root = true, deadline = deadline, managed = nil }
+  self._strand = { task = self, root = self, deadline = deadline, managed = nil }
   return self
 end
 
@@ -160,6 +160,11 @@ function Task:_returned(ok, ...)
   end
 end
 
+local function returned(self, outer, ok, ...)
+  self._strand.task = outer
+  self:_returned(ok, ...)
+end
+
 -- Waits until the task has ended.
 local function wait_for_end(self, shielded)
   if not self._ended then
@@ -238,6 +243,25 @@ function task.run(fn, ...)
   end
   if self._failure ~= nil then
     error(self._failure, 0)
+  end
+  return compat.unpack(self._results, 1, self._results.n)
+end
+
+--- Runs `fn(...)` as a task of its own in the coroutine that calls this: what is cancelled then is the task, not what
+--- called it. Returns when it and its children have ended.
+---@param fn fun(task: operations.Task, ...)
+---@param ... any
+---@return any ...  as `task:wait`
+function task.enclose(fn, ...)
+  local strand = scheduler.here()
+  local outer, self = strand.task, new(nil)
+  self._start, self._strand, self._observed = false, strand, true
+  task_tree.adopt(outer, self, true)
+  strand.task = self
+  returned(self, outer, pcall(fn, self, ...))
+  wait_for_end(self, true)
+  if self._failure ~= nil then
+    return nil, (errors.from(self._failure, nil, self._traceback))
   end
   return compat.unpack(self._results, 1, self._results.n)
 end

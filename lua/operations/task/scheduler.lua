@@ -98,9 +98,7 @@ local function suspend(wait, strand)
   if (hosts.chosen or hosts.current()).park then
     return park(wait, strand)
   elseif strand == strands.current and strand.managed and yieldable() then
-    if strand.root then
-      wait.task = strand.task
-    end
+    wait.task = strand.root or nil
     yield(WAITING, wait)
   else
     return drive(wait, strand)

@@ -8,7 +8,7 @@ local hosts = require("operations.hosts")
 ---@field outer? operations.Strand  who runs it: its deadlines count here too
 ---@field deadline? number  ms since the epoch
 ---@field managed? boolean  run by the scheduler, which understands its yields
----@field root? boolean  a task's own coroutine
+---@field root? operations.Task  whose own coroutine it is; `task` may be one that runs inside of it
 ---@field inner? operations.Wait  what a generator waits for
 ---@field loops? table<table, integer>  what its loops own, and the order in which they began
 ---@field begun? integer  loops so far
@@ -45,8 +45,8 @@ local function here()
     return main
   end
   local running = strands.current
-  local task = running.task
-  if running.root and task._co == co then
+  local root = running.root
+  if root and root._co == co then
     return running
   end
   local all, threads = known()
