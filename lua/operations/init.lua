@@ -60,7 +60,7 @@ local version = require("operations.base.version")
 ---@field sleep fun(seconds: number)
 ---@field spawn fun(fn: function, ...: any): operations.Task
 ---@field sse_parser fun(on_event?: function, options?: operations.SseOptions): operations.SseParser
----@field to_http fun(from: operations.Registry, options?: operations.HttpOptions): operations.Server?, operations.Error?
+---@field to_http fun(of: operations.Registry, options?: operations.HttpOptions): operations.Server?, operations.Error?
 ---@field use_host fun(host: string|operations.Host)
 local operations = {
   _VERSION = "operations " .. version,

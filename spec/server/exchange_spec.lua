@@ -157,8 +157,9 @@ describe("a request", function()
   it("needs credentials where there is an authorizer, and scopes where the operation wants them", function()
     local function make(options)
       options.authorize = who
-      return serve({ { name = "open", type = "query", handler = function(_, context) return context.identity or {} end },
-        { name = "read", type = "query", accessControl = { requiredScopes = { "read" } }, handler = silent },
+      return serve({ { name = "open", type = "query", handler = function(_, context)
+        return context.identity or {}
+      end }, { name = "read", type = "query", accessControl = { requiredScopes = { "read" } }, handler = silent },
         { name = "write", accessControl = { requiredScopes = { "write" }, requiredScopesAny = { "a", "b" } },
           handler = silent } }, options)
     end

@@ -26,6 +26,8 @@ local hosts = {}
 ---@field finalize? fun(fn: fun())  has `fn` called soon; called by a finalizer, where those cannot do much themselves
 ---@field take_over? fun(options: table, on_event: fun(event: string, ...), fn: fun(handle: table))  where programs are
 ---handlers of HTTP requests: hands the connection of the running one to `fn`, and returns when it was cancelled
+---@field serve_http? fun(handle: fun(request: operations.ServerRequest): operations.ServerResponse)  where programs are
+---handlers of HTTP requests: answers the running one by what `handle` makes of it
 
 local required = { "now", "timer" }
 

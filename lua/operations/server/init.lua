@@ -10,6 +10,8 @@ local contexts = require("operations.server.context")
 local core = require("operations.core")
 local exchange = require("operations.server.exchange")
 local guard = require("operations.server.guard")
+local hosts = require("operations.hosts")
+local limits = require("operations.base.limits")
 local log = require("operations.base.log")
 local members = require("operations.base.members")
 local routes = require("operations.server.route")
@@ -156,6 +158,23 @@ function Server:mount(prefix, handler)
   table.insert(self._mounts, { prefix = prefix, handler = handler })
   table.sort(self._mounts, function(a, b)
     return #a.prefix > #b.prefix
+  end)
+end
+
+--- Answers the request that nginx runs, in a `content_by_lua` of a location; `lua_check_client_abort on` there, so that
+--- handlers end when their callers leave. When the worker ends, its streams do. Raises elsewhere than in OpenResty.
+function Server:serve_request()
+  local host = hosts.current()
+  if not host.serve_http then
+    error("serve_request answers requests of OpenResty; elsewhere use server:listen", 2)
+  elseif not self._exits then
+    self._exits = true
+    host.on_exit(function()
+      self:drain(limits.drain)
+    end)
+  end
+  return host.serve_http(function(request)
+    return self:handle(request)
   end)
 end
 

@@ -2,6 +2,7 @@
 --- light thread that reads a socket: a thread in C sends it a byte when the reactor has work (see reactor_relay.h). All
 --- else happens on the worker's own thread. The pump starts with the first wait and ends when nothing is under way.
 local core = require("operations.core")
+local http = require("operations.hosts.openresty.http")
 local reactor_loop = require("operations.hosts.reactor")
 local request = require("operations.hosts.openresty.request")
 local semaphores = require("ngx.semaphore")
@@ -31,7 +32,7 @@ local free = {} -- semaphores
 
 local openresty = {
   name = "openresty", now = core.now, strands = request.strands, take_over = request.take_over,
-  on_exit = worker.on_exit,
+  on_exit = worker.on_exit, serve_http = http.serve,
 }
 
 local function take_semaphore()

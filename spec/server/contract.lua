@@ -1,0 +1,173 @@
+--- What a server answers over a real connection, whichever host it runs in.
+local eventually = require("spec.support.eventually")
+local inside = require("spec.support.inside")
+local operations = require("operations")
+
+local http = operations.http
+
+---@param busted table  its functions, which only spec files see
+---@param start fun(): { url: string, stop: fun(self) }
+return function(busted, start)
+  local it, setup, teardown, assert = busted.it, busted.setup, busted.teardown, busted.assert
+  local server
+
+  setup(function()
+    server = start()
+  end)
+
+  teardown(function()
+    server:stop()
+  end)
+
+  local function request(method, path, options)
+    local given = { method = method, url = server.url .. "/api/spec" .. path, timeout = 20000 }
+    for name, value in pairs(options or {}) do
+      given[name] = value
+    end
+    return assert(http.request(given))
+  end
+
+  local function json(method, path, value)
+    return request(method, path, { headers = { ["Content-Type"] = "application/json" },
+      body = operations.json.encode(value) })
+  end
+
+  local function decoded(response)
+    return operations.json.decode(response.body)
+  end
+
+  local function note(key)
+    return decoded(request("GET", "/notes"))[key]
+  end
+
+  local function curl(arguments)
+    return inside.shell("curl -s --max-time 20 " .. arguments).out
+  end
+
+  it("answers queries and mutations", function()
+    assert.equal("5", request("GET", "/add?a=2&b=3").body)
+    assert.equal("5", json("POST", "/add", { a = 2, b = 3 }).body)
+    assert.equal("5", json("QUERY", "/add", { a = 2, b = 3 }).body)
+    local echoed = json("POST", "/echo", { text = "ü\0", list = operations.array() })
+    assert.same({ 200, "application/json", '{"list":[],"text":"ü\\u0000"}' },
+      { echoed.status, echoed.headers["content-type"], operations.json.encode(decoded(echoed), { sort_keys = true }) })
+  end)
+
+  it("answers what is wrong by its status, as a problem", function()
+    local cases = { { 422, "GET", "/add?a=x&b=1" }, { 422, "GET", "/add" }, { 404, "GET", "/nothing" },
+      { 405, "GET", "/echo" }, { 415, "POST", "/echo", { body = "x", headers = { ["Content-Type"] = "text/plain" } } },
+      { 400, "POST", "/echo", { body = "{", headers = { ["Content-Type"] = "application/json" } } },
+      { 401, "GET", "/secret" }, { 401, "GET", "/secret", { headers = { Authorization = "Bearer x" } } },
+      { 200, "GET", "/secret", { headers = { Authorization = "Bearer root" } } },
+      { 403, "GET", "/add?a=1&b=1", { headers = { Host = "evil.example" } } },
+      { 403, "GET", "/add?a=1&b=1", { headers = { Origin = "http://evil.example" } } } }
+    for _, case in ipairs(cases) do
+      local response = request(case[2], case[3], case[4])
+      assert.equal(case[1], response.status, case[2] .. " " .. case[3])
+      if case[1] ~= 200 then
+        assert.equal("application/problem+json", response.headers["content-type"])
+        assert.equal(case[1], decoded(response).status)
+      end
+    end
+  end)
+
+  it("has no body in answers to HEAD, and none at 204", function()
+    local head = curl("-I '" .. server.url .. "/api/spec/add?a=2&b=3'")
+    assert.matches("^HTTP/1.1 200", head)
+    assert.matches("[Cc]ontent%-[Ll]ength: 1\r\n", head)
+    assert.equal(204, request("OPTIONS", "/add").status)
+    assert.equal("GET, HEAD, OPTIONS, POST, QUERY", request("OPTIONS", "/add").headers.allow)
+  end)
+
+  it("matches the path as it was sent", function()
+    for _, path in ipairs({ "/api/spec/../spec/add", "/api//spec/add", "/api/./spec/add", "/api/spec%2Fadd" }) do
+      assert.equal("404", curl(("-o /dev/null -w '%%{http_code}' --path-as-is '%s%s?a=1&b=1'"):format(server.url, path)))
+    end
+    assert.equal("2", curl(("--path-as-is '%s/api/%%73pec/add?a=1&b=1'"):format(server.url)))
+  end)
+
+  it("takes bodies of any size up to its limit, and refuses larger ones before they come", function()
+    local bytes = { ["Content-Type"] = "application/octet-stream" }
+    for _, size in ipairs({ 0, 1, 70000, 4 * 1024 * 1024 }) do
+      assert.equal(tostring(size), request("POST", "/size", { body = ("x"):rep(size), headers = bytes }).body)
+    end
+    assert.equal(413, request("POST", "/size", { body = ("x"):rep(4 * 1024 * 1024 + 1), headers = bytes }).status)
+    local upload = "head -c 3000000 /dev/zero | curl -s --max-time 20 -X POST -H 'Content-Type: " ..
+      "application/octet-stream' -H 'Expect: 100-continue' %s --data-binary @- '" .. server.url .. "/api/spec/size'"
+    assert.equal("3000000", inside.shell(upload:format("")).out)
+    assert.equal("3000000", inside.shell(upload:format("-H 'Transfer-Encoding: chunked'")).out)
+  end)
+
+  it("sends the events of a stream as they come", function()
+    local stream = assert(http.open({ url = server.url .. "/api/spec/count?to=100&delay=0.2&note=live",
+      headers = { Accept = "text/event-stream" } }))
+    assert.equal("text/event-stream", stream.headers["content-type"])
+    local seen = ""
+    while not seen:find("id: 2\ndata: 2\n\n", 1, true) do
+      seen = seen .. assert(stream:read())
+    end
+    assert.is_nil(note("live")) -- 98 more are to come
+    stream:close()
+    eventually(function()
+      return note("live") == 1
+    end)
+  end)
+
+  it("ends a stream in plain sight, and goes on from the last event", function()
+    local events = request("GET", "/count?to=3", { headers = { ["Last-Event-ID"] = "1" } })
+    assert.equal("retry: 2000\n\nid: 2\ndata: 2\n\nid: 3\ndata: 3\n\nevent: end\ndata: {}\n\n", events.body)
+    assert.matches("data: 1\n\nevent: problem\ndata: {.*\"TIMEOUT\"", request("GET", "/fail").body)
+    assert.equal("1\n2\n", request("GET", "/count?to=2", { headers = { Accept = "application/x-ndjson" } }).body)
+  end)
+
+  it("is read by our own client as the operations that it offers", function()
+    local list = assert(operations.from_openapi.document({ openapi = "3.1.0", info = { title = "x", version = "1" },
+      servers = { { url = server.url .. "/api" } }, paths = { ["/spec/count"] = { get = { operationId = "count",
+        parameters = { { name = "to", ["in"] = "query", schema = { type = "integer" } } },
+        responses = { ["200"] = { description = "events", content = { ["text/event-stream"] = {} } } } } } } }))
+    local registry = operations.registry()
+    assert(registry:register_all(list))
+    local seen = {}
+    for event in assert(registry:subscribe(list[1].namespace .. "." .. list[1].name, { to = 3 })) do
+      seen[#seen + 1] = (event.meta.event or "") .. event.meta.lastEventId
+      if #seen == 3 then
+        break
+      end
+    end
+    assert.same({ "1", "2", "3" }, { seen[1]:match("%d"), seen[2]:match("%d"), seen[3]:match("%d") })
+  end)
+
+  it("calls a handler off when its caller leaves", function()
+    inside.shell(("curl -s --max-time 0.3 '%s/api/spec/sleep?seconds=600&note=left'"):format(server.url))
+    eventually(function()
+      return note("left") == "ABORTED"
+    end)
+  end)
+
+  it("serves others while handlers wait", function()
+    local functions = {}
+    for i = 1, 20 do
+      functions[i] = function()
+        return request("GET", "/sleep?seconds=0.2").body
+      end
+    end
+    local results = assert(operations.all(functions))
+    assert.equal(20, #results)
+    assert.equal('"slept"', results[20])
+  end)
+
+  it("holds a handler back whose reader is slow, and loses nothing", function()
+    local size = inside.shell(("curl -s --max-time 60 --limit-rate 20M '%s/api/spec/bytes?pieces=100' | wc -c"):format(
+      server.url)).out
+    assert.equal(65536 * 100, tonumber(size))
+  end)
+
+  it("knows its caller's address", function()
+    assert.equal("127.0.0.1", decoded(request("GET", "/where")).address)
+  end)
+
+  it("answers a supervisor without credentials", function()
+    assert.equal("ok\n", assert(http.request({ url = server.url .. "/api/healthz" })).body)
+    assert.equal(200, assert(http.request({ url = server.url .. "/api/readyz" })).status)
+  end)
+end

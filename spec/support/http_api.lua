@@ -1,0 +1,80 @@
+--- The API that the servers of the specs offer, on every host.
+local operations = require("operations")
+
+local T = operations.type
+
+local http_api = {}
+
+local function definitions(notes)
+  return {
+    { name = "echo", handler = function(input) return input end },
+    { name = "add", type = "query", inputSchema = T.object({ a = T.integer(), b = T.integer() }),
+      outputSchema = T.integer(), handler = function(input) return input.a + input.b end },
+    { name = "size", inputSchema = { type = "string", contentMediaType = "application/octet-stream" },
+      handler = function(input) return #input end },
+    { name = "notes", type = "query", handler = function() return notes end },
+    { name = "sleep", type = "query", inputSchema = T.object({ seconds = T.number(), note = T.optional(T.string()) }),
+      handler = function(input)
+        local ok, raised = pcall(operations.sleep, input.seconds)
+        if not ok then
+          notes[input.note or "sleep"] = raised.code
+          error(raised, 0)
+        end
+        return "slept"
+      end },
+    { name = "count", type = "subscription",
+      inputSchema = T.object({ to = T.integer(), delay = T.optional(T.number()), note = T.optional(T.string()) }),
+      handler = function(input, context)
+        context.defer(function()
+          local key = input.note or "count"
+          notes[key] = (notes[key] or 0) + 1
+        end)
+        for i = (tonumber(context.lastEventId) or 0) + 1, input.to do
+          context.emit(i, { id = tostring(i) })
+          operations.sleep(input.delay or 0)
+        end
+      end },
+    { name = "fail", type = "subscription", handler = function(_, context)
+      context.emit(1)
+      error(operations.error("TIMEOUT", "too slow"))
+    end },
+    { name = "bytes", type = "query", inputSchema = T.object({ pieces = T.integer() }),
+      outputSchema = { type = "string", contentMediaType = "application/octet-stream" },
+      handler = function(input, context)
+        for _ = 1, input.pieces do
+          context.sink(("x"):rep(65536))
+        end
+      end },
+    { name = "where", type = "query", handler = function(_, context) return context.metadata.http end },
+    { name = "secret", type = "query", accessControl = { requiredScopes = { "admin" } },
+      handler = function(_, context) return context.identity.id end },
+  }
+end
+
+local function authorize(request)
+  if not request.token then
+    return nil
+  elseif request.token == "root" then
+    return { id = "root", scopes = { "admin" } }
+  end
+  return nil, "unknown token"
+end
+
+--- Makes the server, at "/api".
+---@param options? operations.HttpOptions
+---@return operations.Server
+function http_api.new(options)
+  local registry = operations.registry({ log = function() end })
+  for _, definition in ipairs(definitions({})) do
+    definition.namespace = "spec"
+    assert(registry:register(definition))
+  end
+  local given = { prefix = "/api", authorize = authorize, anonymous = true, max_body = 4 * 1024 * 1024,
+    log = function() end }
+  for name, value in pairs(options or {}) do
+    given[name] = value
+  end
+  return assert(operations.to_http(registry, given))
+end
+
+return http_api
