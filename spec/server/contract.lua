@@ -81,7 +81,8 @@ return function(busted, start)
 
   it("matches the path as it was sent", function()
     for _, path in ipairs({ "/api/spec/../spec/add", "/api//spec/add", "/api/./spec/add", "/api/spec%2Fadd" }) do
-      assert.equal("404", curl(("-o /dev/null -w '%%{http_code}' --path-as-is '%s%s?a=1&b=1'"):format(server.url, path)))
+      local status = curl(("-o /dev/null -w '%%{http_code}' --path-as-is '%s%s?a=1&b=1'"):format(server.url, path))
+      assert.equal("404", status)
     end
     assert.equal("2", curl(("--path-as-is '%s/api/%%73pec/add?a=1&b=1'"):format(server.url)))
   end)

@@ -1,5 +1,6 @@
 local flat = require("operations.server.flat")
 local operations = require("operations")
+local url = require("operations.base.url")
 
 local T = operations.type
 
@@ -7,8 +8,16 @@ local function compile(schema, elsewhere)
   return flat.compile(schema, elsewhere or {})
 end
 
+local function query_of(...)
+  local pairs_of = {}
+  for i, pair in ipairs({ ... }) do
+    pairs_of[i] = url.encode(pair[1]) .. "=" .. url.encode(pair[2])
+  end
+  return table.concat(pairs_of, "&")
+end
+
 local function read(schema, ...)
-  return compile(schema):read({ ... })
+  return compile(schema):read(query_of(...))
 end
 
 local function issue(schema, ...)
@@ -95,6 +104,11 @@ describe("a flat input", function()
 
   it("makes text of path parameters that the schema does not know", function()
     local members = flat.of_members(T.object({ id = T.integer(), list = T.array(T.string()) }), { "id", "list", "x" })
-    assert.same({ id = 5, list = "a", x = "b" }, members:read({ { "id", "5" }, { "list", "a" }, { "x", "b" } }))
+    local input = {}
+    assert.is_nil(members:add(input, "id", "5"))
+    assert.is_nil(members:add(input, "list", "a"))
+    assert.is_nil(members:add(input, "x", "b"))
+    assert.same({ id = 5, list = "a", x = "b" }, input)
+    assert.equal("/id", members:add({}, "id", "x").path)
   end)
 end)

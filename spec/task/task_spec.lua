@@ -833,6 +833,20 @@ describe("task", function()
       assert.is_truthy(seen)
     end)
 
+    it("is told before it first waits", function()
+      local told = {}
+      task.enclose(function(self)
+        self:on_wait(function()
+          told[#told + 1] = "waits"
+        end)
+        told[#told + 1] = "runs"
+        task.sleep(0)
+        told[#told + 1] = "waited"
+        task.sleep(0)
+      end)
+      assert.same({ "runs", "waits", "waited" }, told)
+    end)
+
     it("ends when its children have ended, and works where there is no task", function()
       local ended = false
       assert.equal("x", task.enclose(function()

@@ -8,7 +8,8 @@ local context = {}
 ---@param headers table<string, string>
 ---@return string?
 function context.bearer(headers)
-  return (headers.authorization or ""):match("^[Bb][Ee][Aa][Rr][Ee][Rr] +([^ ]+)$")
+  local given = headers.authorization
+  return given and given:match("^[Bb][Ee][Aa][Rr][Ee][Rr] +([^ ]+)$")
 end
 
 --- The id that the caller gave, when it is fit for logs and headers, or a new one.
@@ -24,7 +25,10 @@ end
 ---@return string?
 function context.traceparent(headers)
   local text = headers.traceparent
-  local version, trace, span = (text or ""):match("^(%x%x)%-(%x+)%-(%x+)%-%x%x$")
+  if not text then
+    return nil
+  end
+  local version, trace, span = text:match("^(%x%x)%-(%x+)%-(%x+)%-%x%x$")
   if version and version ~= "ff" and #trace == 32 and #span == 16 and trace:find("[^0]") and span:find("[^0]")
     and not text:find("%u") then
     return text
@@ -37,6 +41,9 @@ end
 ---@return integer ms
 function context.timeout(headers, options)
   local asked = headers["request-timeout-ms"]
+  if not asked then
+    return options.timeout or limits.call_timeout
+  end
   local ms = asked and asked:find("^%d+$") and #asked <= 10 and tonumber(asked)
   if not ms then
     return options.timeout or limits.call_timeout

@@ -97,7 +97,9 @@ local function conclude(call, envelope, err)
 end
 
 local function execute(worker, call, request, value, context)
-  watch(call, request, worker)
+  worker:on_wait(function()
+    watch(call, request, worker)
+  end)
   return call.server.registry:execute(call.route.id, value, context)
 end
 
@@ -168,9 +170,7 @@ end
 local function serve(call, request, values)
   local route, options = call.route, call.server.options
   local last_event_id, query = take_last_event_id(route, request, call.query)
-  local value, err, status = input.read(route, request, query, values, {
-    max_body = options.max_body or limits.body, max_depth = options.max_depth or limits.json_depth,
-  })
+  local value, err, status = input.read(route, request, query, values, options)
   if err then
     return failed(call, err, status)
   elseif route.kind == "subscription" then
@@ -183,7 +183,7 @@ end
 local function admit(call, request, place)
   local server, route = call.server, place.methods[request.method]
   local id = route and route.id or place.id
-  local sight = server.registry:visible(id, call.identity, server.options.filter)
+  local sight = place.public and "yes" or server.registry:visible(id, call.identity, server.options.filter)
   if sight == "hidden" or sight == "denied" and server.options.hide_denied then
     return not_found(call)
   elseif request.method == "OPTIONS" then

@@ -4,6 +4,7 @@
 local core = require("operations.core")
 local json = require("operations.base.json")
 local members = require("operations.base.members")
+local target = require("operations.server.target")
 
 local flat = {}
 
@@ -188,7 +189,9 @@ function readers.boolean(text)
 end
 
 function readers.number(text)
-  if text:find("^-?%d") then
+  if #text < 16 and text:find("^[1-9]%d*$") then
+    return tonumber(text)
+  elseif text:find("^-?%d") then
     return (json.decode(text)) -- its grammar, and no digit lost
   end
 end
@@ -241,14 +244,18 @@ local function take(self, input, name, text)
   end
 end
 
---- Reads parameters as the schema's members.
----@param parameters { [1]: string, [2]: string }[]  names and texts
+--- Reads the pairs of a query, or of a path's parameters, as the schema's members.
+---@param query? string  as forms write it: "a=1&b=2"
 ---@return table? input
 ---@return operations.Issue[]? issues  all that is wrong
-function Flat:read(parameters)
+---@return string? malformed  a pair that is not percent-encoded UTF-8: nothing else is told then
+function Flat:read(query)
   local input, issues = setmetatable({}, core.object_mt), nil
-  for i = 1, #parameters do
-    local flaw = take(self, input, parameters[i][1], parameters[i][2])
+  for name, value, malformed in target.pairs(query) do
+    if malformed then
+      return nil, nil, malformed
+    end
+    local flaw = take(self, input, name, value)
     if flaw then
       issues = issues or {}
       issues[#issues + 1] = flaw
@@ -258,6 +265,15 @@ function Flat:read(parameters)
     return nil, issues
   end
   return input
+end
+
+--- Adds one parameter to an input that exists.
+---@param input table
+---@param name string
+---@param text string
+---@return operations.Issue? issue
+function Flat:add(input, name, text)
+  return take(self, input, name, text)
 end
 
 return flat

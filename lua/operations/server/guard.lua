@@ -43,11 +43,14 @@ end
 
 --- Decides whether a request may be looked at.
 ---@param request operations.ServerRequest
----@param options { hosts: string[]?, origins: string[]?, local_pages: boolean? }  `local_pages`: those of this machine,
----  on any port
+---@param options { hosts: string[]?, origins: string[]?, local_pages: boolean?, known_host: string? }  `local_pages`:
+---  those of this machine, on any port; `known_host` is set here
 ---@return string? flaw  nil: it may
 function guard.check(request, options)
   local headers = request.headers
+  if headers.host == options.known_host and not headers.origin and not headers["sec-fetch-site"] then
+    return nil -- as the request before
+  end
   local origin, site = headers.origin, headers["sec-fetch-site"]
   if origin and members.contains(options.origins, origin) then
     return host_flaw(request, options)
@@ -58,7 +61,11 @@ function guard.check(request, options)
     return ("requests of a page elsewhere (Sec-Fetch-Site: %s) are refused; the option `origins` lists those that " ..
       "may send them"):format(site)
   end
-  return host_flaw(request, options)
+  local flaw = host_flaw(request, options)
+  if not flaw and not is_unix(request) then
+    options.known_host = headers.host
+  end
+  return flaw
 end
 
 return guard

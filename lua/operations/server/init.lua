@@ -8,15 +8,18 @@ local access_log = require("operations.server.access_log")
 local argument = require("operations.base.argument")
 local contexts = require("operations.server.context")
 local core = require("operations.core")
+local errors = require("operations.base.error")
 local exchange = require("operations.server.exchange")
 local guard = require("operations.server.guard")
 local hosts = require("operations.hosts")
 local limits = require("operations.base.limits")
+local listener = require("operations.server.listener")
 local log = require("operations.base.log")
 local members = require("operations.base.members")
 local routes = require("operations.server.route")
 local target = require("operations.server.target")
 local task = require("operations.task")
+local url = require("operations.base.url")
 
 local server = {}
 
@@ -178,6 +181,38 @@ function Server:serve_request()
   end)
 end
 
+local function is_local(options)
+  local host = options.host or "127.0.0.1"
+  return options.path ~= nil or url.is_loopback(host:find(":", 1, true) and "[" .. host .. "]" or host)
+end
+
+--- Listens for HTTP/1.1, on plain Lua and in Neovim. It goes on until it is closed, whoever holds it; a plain program has
+--- to wait for something meanwhile. Without `authorize` only this machine can be listened for, unless it is `false`.
+---@param options? operations.ListenOptions
+---@return operations.ServerListener?
+---@return operations.Error? err  TRANSPORT_LOST (the port is taken), ACCESS_DENIED (strangers without `authorize`)
+function Server:listen(options)
+  argument.optional(options, "table", 1, "listen")
+  local given = members.merged({ max_body = self.options.max_body, log = self.options.log }, options)
+  if self.options.authorize == nil and not is_local(given) then
+    return nil, errors.new("ACCESS_DENIED", ("whoever reaches %s could call everything: give to_http `authorize`, or "
+      .. "`authorize = false` if that is meant"):format(given.host))
+  end
+  local opened, err = listener.listen(given, function(request)
+    return self:handle(request)
+  end)
+  if opened then
+    self._listeners[#self._listeners + 1] = opened
+  end
+  return opened, err
+end
+
+local function cancel_workers(self)
+  for _, worker in pairs(members.copy(self.workers)) do
+    worker:cancel("the server ends")
+  end
+end
+
 local function wait_until_idle(self, deadline)
   local previous = task.deadline(deadline)
   pcall(task.await, function(wake)
@@ -188,25 +223,37 @@ local function wait_until_idle(self, deadline)
 end
 
 --- Accepts no further requests (503), has the streams end, and waits until the others have ended; what has not after
---- `grace` is cancelled (503).
+--- `grace` is cancelled (503). Closes the listeners.
 ---@param grace? integer  ms, default: as long as it takes
 ---@return boolean ended  by themselves
 function Server:drain(grace)
   argument.optional(grace, "number", 1, "drain")
   self.draining = true
+  local draining = {}
+  for i, opened in ipairs(self._listeners) do
+    draining[i] = task.spawn(opened.drain, opened, grace)
+  end
   for _, close in pairs(members.copy(self.streams)) do
     close("draining")
   end
   if self.running > 0 then
     wait_until_idle(self, grace and core.now() + grace)
   end
-  if self.running == 0 then
-    return true
+  local ended = self.running == 0
+  cancel_workers(self)
+  for _, opened in ipairs(draining) do
+    opened:wait()
   end
-  for _, worker in pairs(members.copy(self.workers)) do
-    worker:cancel("the server ends")
+  return ended
+end
+
+--- Ends all at once: listeners, connections and what runs for them.
+function Server:close()
+  self.draining = true
+  cancel_workers(self)
+  for _, opened in ipairs(self._listeners) do
+    opened:close()
   end
-  return false
 end
 
 local function check_prefix(prefix)
@@ -224,14 +271,16 @@ function server.new(registry, options)
   argument.object(registry, "visible", "registry", 1, "to_http")
   argument.optional(options, "table", 2, "to_http")
   argument.options(options or {}, option_kinds, "to_http")
-  local kept = members.merged({ prefix = "", log = log.to_stderr }, options)
+  local kept = members.merged({ prefix = "", log = log.to_stderr, max_body = limits.body,
+    max_depth = limits.json_depth }, options)
   check_prefix(kept.prefix)
-  local found, err = routes.new(registry, { prefix = kept.prefix, paths = kept.paths, log = kept.log })
+  local found, err = routes.new(registry, { prefix = kept.prefix, paths = kept.paths, log = kept.log,
+    filter = kept.filter })
   if not found then
     return nil, err
   end
   return setmetatable({ running = 0, draining = false, registry = registry, options = kept, routes = found,
-    workers = {}, streams = {}, _mounts = {} }, Server)
+    workers = {}, streams = {}, _mounts = {}, _listeners = {} }, Server)
 end
 
 return server

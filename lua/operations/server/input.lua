@@ -2,7 +2,6 @@
 local errors = require("operations.base.error")
 local header_field = require("operations.net.http.header_field")
 local json = require("operations.base.json")
-local target = require("operations.server.target")
 
 local input = {}
 
@@ -96,12 +95,10 @@ local function read_json(request, body, max_depth)
 end
 
 local function read_query(route, query)
-  local parameters, malformed = target.pairs(query)
-  if not parameters then
+  local value, issues, malformed = route.flat:read(query)
+  if malformed then
     return unreadable(("the query is malformed at '%s': percent-encoded UTF-8 expected"):format(malformed))
-  end
-  local value, issues = route.flat:read(parameters)
-  if not value then
+  elseif not value then
     return refuse(422, summary(issues), issues)
   end
   return value
@@ -109,28 +106,24 @@ end
 
 -- A query besides a body: what it says would be lost.
 local function no_query(request, query)
-  local parameters = query and target.pairs(query) or {}
-  local first = parameters[1]
-  if first then
-    return refuse(422, ("/%s: %s carries its input in the body, not in the query"):format(first[1], request.method),
-      { { path = "/" .. first[1], keyword = "additionalProperties", message = "unknown parameter" } })
+  if query and query ~= "" then
+    local message = ("%s carries its input in the body, not in the query"):format(request.method)
+    return refuse(422, message, { { path = "", keyword = "additionalProperties", message = message } })
   end
-  return true
 end
 
 -- Parameters of the path go into the input; the path says what is meant.
 local function add_path(route, value, values)
+  value = value == nil and {} or value
+  if type(value) ~= "table" then
+    return refuse(422, ": expected an object, for the parameters of the path",
+      { { path = "", keyword = "type", message = "expected an object" } })
+  end
   for at, name in pairs(route.names) do
-    local read, issues = route.path:read({ { name, values[at] } })
-    if not read then
-      return refuse(422, summary(issues), issues)
-    elseif value == nil then
-      value = read
-    elseif type(value) ~= "table" then
-      return refuse(422, ": expected an object, for the parameters of the path",
-        { { path = "", keyword = "type", message = "expected an object" } })
-    else
-      value[name] = read[name]
+    value[name] = nil
+    local issue = route.path:add(value, name, values[at])
+    if issue then
+      return refuse(422, summary({ issue }), { issue })
     end
   end
   return value
@@ -150,7 +143,8 @@ function input.read(route, request, query, values, limits)
   if is_by_query(route, request.method) then
     value, err, status = read_query(route, query)
   else
-    value, err, status = no_query(request, query)
+    local _
+    _, err, status = no_query(request, query)
     if err == nil then
       value, err, status = input.body(request, limits.max_body)
     end

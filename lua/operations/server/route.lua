@@ -33,6 +33,7 @@ local known = { GET = true, HEAD = true, QUERY = true, POST = true, PUT = true, 
 ---@field methods table<string, operations.Route>
 ---@field allow string  as the header says it
 ---@field id string  of one of its operations
+---@field public boolean  everybody sees what is there, and may call it
 
 ---@class operations.Routes
 local Routes = {}
@@ -147,6 +148,17 @@ local function add_methods(methods, made)
   end
 end
 
+-- Without credentials, only what requires none may be called. A function that filters may change its mind.
+local function is_public(self, methods)
+  local filter = self._options.filter
+  for _, made in pairs(methods) do
+    if type(filter) == "function" or self._registry:visible(made.id, nil, filter) ~= "yes" then
+      return false
+    end
+  end
+  return true
+end
+
 -- Makes what a place needs to serve: schemas are read when they are first needed.
 local function finish(self, place)
   local methods, allow = {}, {}
@@ -169,7 +181,7 @@ local function finish(self, place)
   end
   allow[#allow + 1] = "OPTIONS"
   table.sort(allow)
-  return { methods = methods, allow = table.concat(allow, ", "), id = place.id }
+  return { methods = methods, allow = table.concat(allow, ", "), id = place.id, public = is_public(self, methods) }
 end
 
 -- The place of decoded segments, and the values of its parameters. What is written out goes before parameters.
@@ -234,6 +246,7 @@ end
 ---@class operations.RouteOptions
 ---@field prefix string
 ---@field paths? "source"  operations of OpenAPI documents keep their paths
+---@field filter? operations.Filter|function
 ---@field log fun(level: string, message: string)
 
 --- Lays out the operations of a registry.

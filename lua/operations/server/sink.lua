@@ -70,7 +70,7 @@ end
 ---@return operations.Error? err
 function sink.run(registry, route, value, context, started, done)
   local slot = new_slot()
-  started(task.detach(function()
+  started(task.spawn(function()
     local ok, envelope, err = pcall(registry.execute, registry, route.id, value,
       members.merged(context, { sink = give(slot) }))
     slot.ended, slot.envelope = true, ok and envelope or nil

@@ -51,21 +51,32 @@ function target.segments(path)
   return segments
 end
 
---- The pairs of a query as forms write them: "+" is a blank, empty pairs are passed over.
----@param query? string
----@return { [1]: string, [2]: string }[]? pairs  names and values in their order
----@return string? malformed  the pair that cannot be decoded
-function target.pairs(query)
-  local list = {}
-  for pair in (query or ""):gmatch("[^&]+") do
-    local name, value = pair:match("^([^=]*)=?(.*)$")
-    name, value = target.decode((name:gsub("%+", " "))), target.decode((value:gsub("%+", " ")))
-    if not name or not value then
-      return nil, pair
-    end
-    list[#list + 1] = { name, value }
+local function decode_part(text)
+  if text:find("[%%+\128-\255]") then
+    return target.decode((text:gsub("%+", " ")))
   end
-  return list
+  return text
+end
+
+local function next_pair(state)
+  local name, value, after = state.query:match("^&*([^&=]*)=?([^&]*)()", state.at)
+  if after > #state.query and name == "" and value == "" then
+    return nil
+  end
+  state.at = after
+  local decoded, text = decode_part(name), decode_part(value)
+  if not decoded or not text then
+    return "", "", name .. "=" .. value
+  end
+  return decoded, text
+end
+
+--- Iterates over the pairs of a query as forms write them: "+" is a blank, empty pairs are passed over.
+---@param query? string
+---@return fun(state: table): string?, string?, string?  name and value; for a pair that cannot be decoded: third, it
+---@return table state
+function target.pairs(query)
+  return next_pair, { query = query or "", at = 1 }
 end
 
 return target

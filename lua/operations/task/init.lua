@@ -160,11 +160,6 @@ function Task:_returned(ok, ...)
   end
 end
 
-local function returned(self, outer, ok, ...)
-  self._strand.task = outer
-  self:_returned(ok, ...)
-end
-
 -- Waits until the task has ended.
 local function wait_for_end(self, shielded)
   if not self._ended then
@@ -192,6 +187,12 @@ function Task:wait()
     return nil, (errors.from(self._failure, nil, self._traceback))
   end
   return compat.unpack(self._results, 1, self._results.n)
+end
+
+--- Has `fn` called before the task first waits: what concerns waiting tasks only costs the others nothing.
+---@param fn fun()
+function Task:on_wait(fn)
+  self._on_wait = fn
 end
 
 --- Runs `fn(...)` as a task of nobody, at once until it waits: what a finalizer does, wherever that was called. Waits
@@ -247,6 +248,22 @@ function task.run(fn, ...)
   return compat.unpack(self._results, 1, self._results.n)
 end
 
+-- What `enclose` returns; most functions succeed and leave no children.
+local function returned(self, outer, ok, ...)
+  self._strand.task = outer
+  if ok and not self._eldest and not self._wakes then
+    self._ended = true
+    task_tree.disown(self)
+    return ...
+  end
+  self:_returned(ok, ...)
+  wait_for_end(self, true)
+  if self._failure ~= nil then
+    return nil, (errors.from(self._failure, nil, self._traceback))
+  end
+  return compat.unpack(self._results, 1, self._results.n)
+end
+
 --- Runs `fn(...)` as a task of its own in the coroutine that calls this: what is cancelled then is the task, not what
 --- called it. Returns when it and its children have ended.
 ---@param fn fun(task: operations.Task, ...)
@@ -254,16 +271,13 @@ end
 ---@return any ...  as `task:wait`
 function task.enclose(fn, ...)
   local strand = scheduler.here()
-  local outer, self = strand.task, new(nil)
-  self._start, self._strand, self._observed = false, strand, true
+  local outer, self = strand.task, setmetatable({
+    _start = false, _wait = false, _aborted = false, _strand = strand, _observed = true, _parent = nil, _depth = nil,
+    _older = nil, _ended = nil, _wakes = nil, _on_wait = nil,
+  }, Task)
   task_tree.adopt(outer, self, true)
   strand.task = self
-  returned(self, outer, pcall(fn, self, ...))
-  wait_for_end(self, true)
-  if self._failure ~= nil then
-    return nil, (errors.from(self._failure, nil, self._traceback))
-  end
-  return compat.unpack(self._results, 1, self._results.n)
+  return returned(self, outer, pcall(fn, self, ...))
 end
 
 --- Waits.

@@ -95,6 +95,10 @@ end
 -- told, also inside of what a C function calls (`table.sort`, `string.gsub`, `require`). True and the error when the
 -- host failed.
 local function suspend(wait, strand)
+  local task = strand.task
+  if task and task._on_wait then
+    task_wait.prepare(task)
+  end
   if (hosts.chosen or hosts.current()).park then
     return park(wait, strand)
   elseif strand == strands.current and strand.managed and yieldable() then

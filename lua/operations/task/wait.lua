@@ -15,6 +15,14 @@ local wait = {}
 ---@field task? operations.Task  parked until this is done
 ---@field unpark? fun(self: operations.Wait)  wakes the host's thread that is parked until this is done
 
+--- Calls what a task wants called before it first waits.
+---@param task operations.Task
+function wait.prepare(task)
+  local fn = task._on_wait
+  task._on_wait = nil
+  fn()
+end
+
 --- Set by the scheduler: puts a task into the run queue.
 ---@type fun(task: operations.Task)
 wait.ready = nil

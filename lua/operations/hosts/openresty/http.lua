@@ -1,4 +1,4 @@
---- The request that a `content_by_lua` handles, as a table, and its answer, by nginx's own HTTP: HTTP/2 and TLS as nginx
+--- The request that a `content_by_lua` handles, as a table, and its answer, by nginx itself: HTTP/2 and TLS as nginx
 --- has them.
 local http = {}
 
@@ -32,12 +32,41 @@ local function read_body()
   return bytes
 end
 
--- Reads it when it is first asked for: by then the request was found to be welcome.
-local function body_of(headers)
+local warned = false
+
+-- Has `request:_go()` called when the caller leaves.
+local function listen(request)
+  local ok, err = ngx.on_abort(function()
+    request:_go()
+  end)
+  if not ok and not warned then
+    warned = true
+    ngx.log(ngx.WARN, "operations: handlers run on when their callers leave: ", err)
+  end
+end
+
+-- A request; what few handlers look at is read when they do.
+---@class operations.OpenrestyRequest : operations.ServerRequest
+---@field _leaving? fun()[]  what wants to know that the caller left
+---@field _gone? boolean  it did
+local Request = {}
+
+function Request:_go()
+  local fns = rawget(self, "_leaving") or {}
+  self._leaving, self._gone = nil, true
+  for i = 1, #fns do
+    fns[i]()
+  end
+end
+
+local lazy = {}
+
+-- A body is read when a piece of it is asked for: by then the request was found to be welcome.
+function lazy.body(self)
+  local headers, taken = self.headers, false
   if ngx.req.http_version() < 2 and not headers["content-length"] and not headers["transfer-encoding"] then
     return ""
   end
-  local taken = false
   return function()
     if not taken then
       taken = true
@@ -46,30 +75,28 @@ local function body_of(headers)
   end
 end
 
-local warned = false
+function lazy.peer()
+  return { address = ngx.var.remote_addr, port = tonumber(ngx.var.remote_port), tls = ngx.var.https == "on" }
+end
 
--- Those who want to know when the caller leaves.
-local function new_leaving()
-  local leaving = { fns = {}, gone = false }
-  function leaving.go()
-    local fns = leaving.fns
-    leaving.fns, leaving.gone = {}, true
-    for i = 1, #fns do
-      fns[i]()
+function lazy.left(self)
+  return function(fn)
+    if not rawget(self, "_leaving") then
+      self._leaving = {}
+      listen(self)
     end
+    table.insert(self._leaving, fn)
   end
-  function leaving.left(fn)
-    if #leaving.fns == 0 and not leaving.asked then
-      leaving.asked = true
-      local ok, err = ngx.on_abort(leaving.go)
-      if not ok and not warned then
-        warned = true
-        ngx.log(ngx.WARN, "operations: handlers run on when their callers leave: ", err)
-      end
-    end
-    leaving.fns[#leaving.fns + 1] = fn
+end
+
+function Request:__index(key)
+  local make = lazy[key]
+  if not make then
+    return Request[key]
   end
-  return leaving
+  local value = make(self)
+  self[key] = value
+  return value
 end
 
 local function start_heart(heartbeat, state)
@@ -101,7 +128,7 @@ local function send_pieces(body, state)
   end
 end
 
-local function stream(response, leaving)
+local function stream(response, request)
   local state = { sent = 0 }
   local heart = response.heartbeat and start_heart(response.heartbeat, state)
   local ok = send_pieces(response.body, state)
@@ -109,12 +136,12 @@ local function stream(response, leaving)
     ngx.thread.kill(heart)
   end
   if ok == nil then
-    leaving.go()
+    request:_go()
   end
   return ngx.exit(ok and ngx.OK or ngx.ERROR)
 end
 
-local function send(response, method, leaving)
+local function send(response, request)
   ngx.status = response.status
   for name, value in pairs(response.headers) do
     if name ~= "connection" then -- nginx's business
@@ -122,7 +149,7 @@ local function send(response, method, leaving)
     end
   end
   local body = response.body
-  if method == "HEAD" or body == "" then
+  if request.method == "HEAD" or body == "" then
     if type(body) == "string" and response.status ~= 204 and response.status ~= 304 then
       ngx.header["content-length"] = #body
     end
@@ -135,7 +162,7 @@ local function send(response, method, leaving)
   end
   ngx.send_headers()
   ngx.flush(true)
-  return stream(response, leaving)
+  return stream(response, request)
 end
 
 local FAILED = '{"status":500,"title":"Internal Server Error","type":"about:blank"}'
@@ -143,22 +170,20 @@ local FAILED = '{"status":500,"title":"Internal Server Error","type":"about:blan
 --- Handles the request that runs here.
 ---@param handle fun(request: operations.ServerRequest): operations.ServerResponse
 function http.serve(handle)
-  local headers, method = read_headers(), ngx.req.get_method()
+  local headers = read_headers()
   if not headers then
     return ngx.exit(400)
   end
-  local leaving = new_leaving()
-  local ok, response = pcall(handle, {
-    method = method, target = ngx.var.request_uri, headers = headers, body = body_of(headers), left = leaving.left,
-    peer = { address = ngx.var.remote_addr, port = tonumber(ngx.var.remote_port), tls = ngx.var.https == "on" },
-  })
+  local request = setmetatable({ method = ngx.req.get_method(), target = ngx.var.request_uri, headers = headers },
+    Request)
+  local ok, response = pcall(handle, request)
   if not ok then
     ngx.log(ngx.ERR, "operations: ", tostring(response))
     response = { status = 500, headers = { ["content-type"] = "application/problem+json" }, body = FAILED }
-  elseif leaving.gone then
+  elseif rawget(request, "_gone") then
     return ngx.exit(499)
   end
-  return send(response, method, leaving)
+  return send(response, request)
 end
 
 return http

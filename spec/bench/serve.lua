@@ -1,0 +1,140 @@
+--- CPU of a server for each request, driven by wrk with 64 connections: operations on both runtimes beside Node's bare
+--- http, fastify with its compiled serialiser, and nginx with the same call in a content handler. Rounds take turns;
+--- figures are medians. Then 1,000 readers of a stream of 10 events a second, beside Node's.
+package.path = "./?.lua;" .. package.path
+local operations = require("operations")
+local command = require("spec.support.command")
+local measure = require("spec.bench.measure")
+local test_server = require("spec.support.server")
+
+local SECONDS, ROUNDS, READERS = 2, 5, 1000
+local TICKS = 100 -- a second of CPU, as /proc counts
+
+local function read(path)
+  local file = io.open(path)
+  local text = file and file:read("*a") or ""
+  if file then
+    file:close()
+  end
+  return text
+end
+
+-- Seconds of CPU and KiB in memory of a process and its children.
+local function usage(pid)
+  local user, system = read(("/proc/%d/stat"):format(pid)):match("%) %S" .. (" %S+"):rep(10) .. " (%d+) (%d+)")
+  local cpu = ((tonumber(user) or 0) + (tonumber(system) or 0)) / TICKS
+  local memory = tonumber(read(("/proc/%d/status"):format(pid)):match("VmRSS:%s*(%d+)")) or 0
+  for child in read(("/proc/%d/task/%d/children"):format(pid, pid)):gmatch("%d+") do
+    local more, memory_of_child = usage(tonumber(child))
+    cpu, memory = cpu + more, math.max(memory, memory_of_child)
+  end
+  return cpu, memory
+end
+
+local function start(...)
+  local words = { ... }
+  words.env = command.environment()
+  local program = assert(operations.process.spawn(words))
+  local port = program:read_line() or error(words[2] .. " failed: " .. program:stderr())
+  return { pid = program.pid, url = "http://127.0.0.1:" .. port, stop = function()
+    program:kill()
+  end }
+end
+
+local function ours(runtime)
+  local root = command.directory()
+  local words = { "sh", "-c", ('exec env LUA_CPATH="%s/build/%s/?.so;;" %s spec/bench/serve_program.lua'):format(root,
+    runtime, runtime) }
+  return start(words[1], words[2], words[3])
+end
+
+local function nginx(path)
+  local server = test_server.start({ app = true })
+  return { pid = server.pid, url = server.url, path = path, stop = function()
+    server:stop()
+  end }
+end
+
+local function wrk(server)
+  local before = usage(server.pid)
+  local pipe = assert(io.popen(("wrk -t1 -c64 -d%ds '%s%s?id=7'"):format(SECONDS, server.url,
+    server.path or "/task/get")))
+  local output = pipe:read("*a")
+  pipe:close()
+  local requests = tonumber(output:match("(%d+) requests in"))
+  assert(requests and not output:find("Non-2xx", 1, true), output)
+  return requests / SECONDS, (usage(server.pid) - before) / requests * 1e6
+end
+
+local function compare(servers)
+  local cpu, rate = {}, {}
+  for _, entry in ipairs(servers) do
+    cpu[entry.name], rate[entry.name] = {}, {}
+    wrk(entry.server) -- warm
+  end
+  for _ = 1, ROUNDS do
+    for _, entry in ipairs(servers) do
+      local requests, micros = wrk(entry.server)
+      table.insert(rate[entry.name], requests)
+      table.insert(cpu[entry.name], micros)
+    end
+  end
+  local node, fastify = measure.median(cpu["Node http"]), measure.median(cpu.fastify)
+  local same = measure.median(cpu["nginx, execute by hand"])
+  for _, entry in ipairs(servers) do
+    local micros = measure.median(cpu[entry.name])
+    local _, memory = usage(entry.server.pid)
+    print(("%-24s %6.1f us CPU  %6.0f req/s  %5.1f MB  %.2f of Node http, %.2f of fastify, %.2f of nginx by hand")
+      :format(entry.name, micros, measure.median(rate[entry.name]), memory / 1024, micros / node, micros / fastify,
+      micros / same))
+  end
+end
+
+-- CPU of a server with many readers of a stream, and what they get.
+local function fan_out(server)
+  local events, going, open = 0, true, 0
+  local parser = operations.sse_parser
+  operations.run(function()
+    local before, seconds
+    for _ = 1, READERS do
+      operations.spawn(function()
+        local stream = assert(operations.http.open({ url = server.url .. "/task/watch" }))
+        local feed = parser(function()
+          events = events + 1
+        end)
+        open = open + 1
+        while going do
+          feed:feed(assert(stream:read()))
+        end
+        stream:close()
+      end)
+    end
+    while open < READERS do
+      operations.sleep(0.05)
+    end
+    operations.sleep(0.5)
+    events, before, seconds = 0, usage(server.pid), 4
+    operations.sleep(seconds)
+    local spent, memory = usage(server.pid)
+    server.figures = { (spent - before) / events * 1e6, events / seconds, memory }
+    going = false
+  end)
+  return server.figures
+end
+
+local servers = {
+  { name = "operations, LuaJIT", server = ours("luajit") }, { name = "operations, Lua 5.4", server = ours("lua5.4") },
+  { name = "Node http", server = start("node", "spec/bench/serve_peer.mjs", "http") },
+  { name = "fastify", server = start("node", "spec/bench/serve_peer.mjs", "fastify") },
+  { name = "nginx, execute by hand", server = nginx("/execute") },
+  { name = "nginx, to_http", server = nginx("/serve_task/task/get") },
+}
+compare(servers)
+for i = 1, 3 do
+  local figures = fan_out(servers[i].server)
+  print(("%-24s %d readers of 10 events/s: %.1f us CPU an event, %.0f events/s, %.1f MB"):format(servers[i].name,
+    READERS, figures[1], figures[2], figures[3] / 1024))
+end
+for _, entry in ipairs(servers) do
+  entry.server.stop()
+end
