@@ -19,16 +19,17 @@ MODULES = $(BUILD)/operations
 
 # Each C module is some rooms of src/ (one folder each), and the files of others that it needs: modules do not see each
 # other's functions.
-CORE_ROOMS = base json sse regex format http value schema schema/program schema/compile schema/check schema/issue schema/cast \
+CORE_ROOMS = base json sse regex format value schema schema/program schema/compile schema/check schema/issue schema/cast \
   streams registry core
 SOURCES = $(wildcard src/*/*.c src/*/*/*.c)
 room = $(patsubst src/%.c,$(BUILD)/%.o,$(foreach name,$(1),$(wildcard src/$(name)/*.c)))
 objects = $(addprefix $(BUILD)/,$(addsuffix .o,$(1)))
-CORE_OBJ = $(call room,$(CORE_ROOMS))
+CORE_OBJ = $(call room,$(CORE_ROOMS)) $(call objects,http/fields)
 REACTOR_OBJ = $(call room,reactor) $(call objects,base/buffer)
 TRANSFER_OBJ = $(call room,transfer) $(call objects,base/buffer http/fields \
   $(addprefix reactor/,reactor timer stream handle_lua option_lua))
 SYSTEM_OBJ = $(call room,system)
+HTTP_SERVER_OBJ = $(call room,server) $(call objects,base/buffer $(addprefix http/,request framing host))
 WEBSOCKET_OBJ = $(call room,websocket) $(call objects,base/buffer base/sha1)
 REDIS_OBJ = $(call room,redis) $(call objects,base/sha1)
 # Modules that are built where their library's headers are.  CURL_INCDIR, CURL_LIBDIR, and so for PCRE2, WSLAY and
@@ -53,7 +54,7 @@ BUSTED = $(ENVIRONMENT) $(LUA) /usr/bin/busted $(BUSTED_FLAGS)
 .PHONY: all modules
 all: modules $(BUILD)/bin/operations ## build the C modules for $(LUA)
 
-modules: $(MODULES)/core.so $(MODULES)/reactor.so $(MODULES)/transfer.so $(MODULES)/system.so $(OPTIONAL)
+modules: $(MODULES)/core.so $(MODULES)/reactor.so $(MODULES)/transfer.so $(MODULES)/system.so $(MODULES)/http_server.so $(OPTIONAL)
 
 LIBRARIES =
 $(MODULES)/core.so: $(CORE_OBJ)
@@ -63,6 +64,7 @@ $(MODULES)/reactor.so: LIBRARIES = -lpthread
 $(MODULES)/transfer.so: $(TRANSFER_OBJ)
 $(MODULES)/transfer.so: LIBRARIES = -lcurl -ldl
 $(MODULES)/system.so: $(SYSTEM_OBJ)
+$(MODULES)/http_server.so: $(HTTP_SERVER_OBJ)
 $(MODULES)/websocket.so: $(WEBSOCKET_OBJ)
 $(MODULES)/websocket.so: LIBRARIES = -lwslay
 $(MODULES)/redis.so: $(REDIS_OBJ)

@@ -36,7 +36,7 @@ FUZZERS = $(sort $(patsubst spec/native/fuzz_%.c,%,$(wildcard spec/native/fuzz_*
 # An empty vector's NULL plus 0 is NULL, here as in C++ and the next C.
 FUZZ_SKIPS = -fno-sanitize=pointer-overflow
 FUZZ_FLAGS = -std=gnu99 -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=undefined -I/usr/include/lua5.4 -Isrc
-FUZZ_OBJ = $(CORE_OBJ:$(BUILD)/%=build/fuzz/%)
+FUZZ_OBJ = $(patsubst $(BUILD)/%,build/fuzz/%,$(sort $(CORE_OBJ) $(call room,http)))
 
 .PHONY: fuzz
 fuzz: dependencies-fuzz $(FUZZERS:%=fuzz-%) ## run every fuzzer for FUZZ_SECONDS (60) each

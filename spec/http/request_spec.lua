@@ -1,0 +1,234 @@
+local http_server = require("operations.http_server")
+local lfs = require("lfs")
+
+local VECTORS = "spec/vectors/http_server"
+local MAX_BODY = 16 * 1024 * 1024
+
+local function parser(body)
+  return http_server.parser(65536, 256, 16384, body or MAX_BODY)
+end
+
+-- One event as text; pieces of a body are joined, wherever they were cut.
+local function note(record, event, ...)
+  if event == "head" then
+    local method, target, headers, _, _, keep_alive, minor, expects = ...
+    local names = {}
+    for name, value in pairs(headers) do
+      names[#names + 1] = name .. "=" .. value
+    end
+    table.sort(names)
+    record.heads = record.heads + 1
+    record[#record + 1] = ("%s %s 1.%d %s %s {%s}"):format(method, target, minor, tostring(keep_alive),
+      tostring(expects), table.concat(names, "|"))
+    record.body = {}
+  elseif event == "error" then
+    record.status = ...
+    record[#record + 1] = ("%d %s"):format(...)
+  end
+end
+
+local function take_body(record, bytes, ended)
+  table.insert(record.body, bytes)
+  if ended then
+    record.ends = record.ends + 1
+    record[#record + 1] = "body " .. table.concat(record.body)
+    record.body = nil
+  end
+end
+
+-- What is read of one piece, to its end.
+local function read_piece(reader, record, bytes)
+  local from = 1
+  repeat
+    local event, next_byte, a, b, c, d, e, f, g, h = reader:read(bytes, from)
+    note(record, event, a, b, c, d, e, f, g, h)
+    if event == "head" then
+      take_body(record, d, e)
+    elseif event == "body" then
+      take_body(record, a, b)
+    elseif event == "end" then
+      take_body(record, "", true)
+    end
+    from = next_byte
+  until event == "more" or event == "error" or from > #bytes
+end
+
+-- Everything that is read of pieces: `record` is the same for the same bytes, however they were cut.
+local function read(pieces)
+  local reader, record = parser(), { heads = 0, ends = 0 }
+  for _, bytes in ipairs(pieces) do
+    if not record.status then
+      read_piece(reader, record, bytes)
+    end
+  end
+  if record.body then
+    record[#record + 1] = "unfinished " .. table.concat(record.body)
+    record.body = nil
+  end
+  return record
+end
+
+local function bytes_of(text)
+  local list = {}
+  for i = 1, #text do
+    list[i] = text:sub(i, i)
+  end
+  return list
+end
+
+local function load(name)
+  local file = assert(io.open(VECTORS .. "/" .. name .. ".http", "rb"))
+  local bytes = file:read("*a")
+  file:close()
+  return bytes
+end
+
+local names = {}
+for file in lfs.dir(VECTORS) do
+  names[#names + 1] = file:match("^(.*)%.http$")
+end
+table.sort(names)
+
+local function expect(name, record)
+  local kind, place = name:match("^(%w+)%-(%a+)")
+  local status = tonumber(kind)
+  assert.equal(status, record.status)
+  if status then
+    assert.equal((place == "body" or place == "next") and 1 or 0, record.heads)
+    assert.equal(place == "next" and 1 or 0, record.ends)
+  elseif kind == "ok" then
+    assert.is_true(record.heads > 0)
+    assert.equal(record.heads, record.ends)
+  else
+    assert.equal("more", kind)
+    assert.equal(0, record.ends)
+  end
+end
+
+describe("a raw request", function()
+  it("comes in at least 150 forms", function()
+    assert.is_true(#names >= 150)
+  end)
+
+  for _, name in ipairs(names) do
+    it("is judged alike however it is cut: " .. name, function()
+      local bytes = load(name)
+      local whole = read({ bytes })
+      expect(name, whole)
+      assert.same(whole, read(bytes_of(bytes)))
+      local stride = #bytes > 4096 and 997 or 1
+      for at = 1, #bytes - 1, stride do
+        assert.same(whole, read({ bytes:sub(1, at), bytes:sub(at + 1) }))
+      end
+    end)
+  end
+end)
+
+describe("the reader of requests", function()
+  local function head(bytes)
+    local event, _, method, target, headers, body, ended, keep_alive, minor, expects = parser():read(bytes, 1)
+    assert.equal("head", event)
+    return { method = method, target = target, headers = headers, body = body, ended = ended,
+      keep_alive = keep_alive, minor = minor, expects = expects }
+  end
+
+  it("hands out a request in one step", function()
+    local got = head("POST /a%20b?c HTTP/1.1\r\nHost: x\r\nContent-Length: 3\r\nX-Upper:  v w \r\n\r\nabcGET")
+    assert.same({ method = "POST", target = "/a%20b?c", body = "abc", ended = true, keep_alive = true, minor = 1,
+      expects = false, headers = { host = "x", ["content-length"] = "3", ["x-upper"] = "v w" } }, got)
+  end)
+
+  it("joins repeated fields by commas, and cookies by semicolons", function()
+    assert.same({ host = "example.com", a = "1, 3, 4", b = "2" }, head(load("ok-field-repeated")).headers)
+    assert.same({ host = "example.com", accept = "x", cookie = "a=1; b=2" },
+      head(load("ok-field-cookie-repeated")).headers)
+  end)
+
+  it("joins many in time that grows with their bytes", function()
+    local lines = {}
+    for i = 1, 255 do
+      lines[i] = ("a: %s\r\n"):format(("x"):rep(200))
+    end
+    local got = head("GET / HTTP/1.1\r\nHost: x\r\n" .. table.concat(lines) .. "\r\n")
+    assert.equal(255 * 200 + 254 * 2, #got.headers.a)
+  end)
+
+  it("makes a path of an absolute target, whose host counts", function()
+    local got = head(load("ok-target-absolute-of-another-host"))
+    assert.same({ "/", "other.example" }, { got.target, got.headers.host })
+    got = head(load("ok-target-absolute-with-query-only"))
+    assert.same({ "/?a", "example.com" }, { got.target, got.headers.host })
+    got = head(load("ok-target-absolute-without-path"))
+    assert.same({ "/", "example.com" }, { got.target, got.headers.host })
+    got = head(load("ok-target-absolute-1.0-without-host"))
+    assert.same({ "/", "example.com" }, { got.target, got.headers.host })
+  end)
+
+  it("tells whether the sender wants to go on", function()
+    assert.is_true(head(load("ok-get")).keep_alive)
+    assert.is_false(head(load("ok-connection-close")).keep_alive)
+    assert.is_false(head(load("ok-version-1.0-without-host")).keep_alive)
+    assert.is_true(head(load("ok-version-1.0-keep-alive")).keep_alive)
+  end)
+
+  it("tells whether the sender waits before the body", function()
+    assert.is_true(head(load("ok-length-expect-100-continue")).expects)
+    assert.is_false(head(load("ok-expect-without-body")).expects)
+    assert.is_false(head(load("ok-version-1.0-expect-is-ignored")).expects)
+  end)
+
+  it("takes a chunked body apart", function()
+    assert.equal("hello world", head(load("ok-chunked")).body)
+    assert.is_nil(head(load("ok-chunked-trailers")).headers["x-a"])
+  end)
+
+  it("hands out what came of a body, then what is wrong with the rest", function()
+    local reader = parser()
+    local bytes = "POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n3\r\nabc\r\nx"
+    local event, next_byte, _, _, _, body, ended = reader:read(bytes, 1)
+    assert.same({ "head", "abc", false }, { event, body, ended })
+    for _ = 1, 2 do
+      event, _, body = reader:read(bytes, next_byte)
+      assert.same({ "error", 400 }, { event, body })
+    end
+  end)
+
+  it("stops behind a request and goes on when it is asked again", function()
+    local bytes, reader = load("ok-pipelined-bodies"), parser()
+    local event, next_byte, _, _, _, body = reader:read(bytes, 1)
+    assert.same({ "head", "abc" }, { event, body })
+    event, next_byte, _, _, _, body = reader:read(bytes, next_byte)
+    assert.same({ "head", "de" }, { event, body })
+    event, next_byte, _, _, _, body = reader:read(bytes, next_byte)
+    assert.same({ "head", "", #bytes + 1 }, { event, body, next_byte })
+  end)
+
+  it("refuses a body beyond its limit at the first byte that says so", function()
+    local event, _, status = parser(4):read("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 5\r\n\r\n", 1)
+    assert.same({ "error", 413 }, { event, status })
+    local reader = parser(4)
+    assert.equal("head", (reader:read("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n5\r\n", 1)))
+    event, _, status = reader:read("", 1)
+    assert.same({ "error", 413 }, { event, status })
+  end)
+
+  it("reads endless chunks in the memory of one", function()
+    local reader = parser(2 ^ 40)
+    reader:read("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n", 1)
+    local piece = ("400\r\n" .. ("x"):rep(1024) .. "\r\n"):rep(16)
+    collectgarbage()
+    local before = collectgarbage("count")
+    for _ = 1, 200 do
+      local event, _, bytes = reader:read(piece, 1)
+      assert.same({ "body", 16384 }, { event, #bytes })
+    end
+    collectgarbage()
+    assert.is_true(collectgarbage("count") - before < 100)
+  end)
+
+  it("refuses misuse", function()
+    assert.has_error(function() http_server.parser(0, 1, 1, 1) end)
+    assert.has_error(function() parser():read("abc", 5) end)
+    assert.has_error(function() parser().read({}, "abc", 1) end)
+  end)
+end)

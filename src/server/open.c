@@ -1,0 +1,14 @@
+/*
+** open.c - luaopen_operations_http_server: the bytes of HTTP requests and
+** answers for Lua.
+*/
+#include "server/server.h"
+
+LUALIB_API int luaopen_operations_http_server(lua_State *L);
+
+int luaopen_operations_http_server(lua_State *L) {
+  lua_newtable(L);
+  server_open_request(L);
+  server_open_answer(L);
+  return 1;
+}

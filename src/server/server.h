@@ -1,0 +1,13 @@
+/*
+** server.h - what luaopen_operations_http_server puts together.
+*/
+#ifndef OPERATIONS_SERVER_H
+#define OPERATIONS_SERVER_H
+
+#include "lua/compat.h"
+
+/* Each adds its functions to the module, the table on top of the stack. */
+void server_open_request(lua_State *L); /* server/request_lua.c */
+void server_open_answer(lua_State *L);  /* server/answer_lua.c */
+
+#endif
