@@ -3,8 +3,7 @@
 #define MAX_METHOD 32
 #define MAX_EXTENSIONS 4096 /* bytes, of all chunks of a body */
 #define MAX_CHUNK_DIGITS 15
-#define KEPT 16384 /* bytes that a parser keeps from one request to the next   \
-                    */
+#define KEPT 16384         /* bytes of room that stay for the next request */
 #define VERSION "HTTP/d.d" /* d: any digit */
 #define CR_ALONE "a CR is not followed by LF"
 

@@ -2,8 +2,7 @@
 
 #include <arpa/inet.h>
 #include <errno.h>
-#include <fcntl.h>
-#include <netdb.h>
+#include <netinet/in.h>
 #include <netinet/tcp.h>
 #include <stdio.h>
 #include <string.h>
@@ -12,8 +11,7 @@
 #include <unistd.h>
 
 #define CHUNK 65536
-#define GATHERED 4096         /* bytes that wait for more */
-#define ACCEPT_PAUSE_MS 100.0 /* when descriptors or memory have run out */
+#define GATHERED 4096 /* bytes that wait for more */
 
 static void on_ready(reactor_Reactor *r, int fd, uint32_t events);
 
@@ -120,8 +118,11 @@ static void flush(stream_Stream *s) {
 }
 
 static void tell_drained(stream_Stream *s) {
-  if (!s->refused || unsent(s) >= s->queue) return;
-  s->refused = false;
+  bool room = s->refused && unsent(s) < s->queue;
+  bool empty = s->flushing && unsent(s) == 0;
+  if (!room && !empty) return;
+  if (room) s->refused = false;
+  if (empty) s->flushing = false;
   reactor_say(&s->op, REACTOR_DRAIN, false);
 }
 
@@ -174,6 +175,37 @@ stream_Sent stream_send(stream_Stream *s, const char *bytes, size_t length,
   return s->fd >= 0 ? STREAM_SENT : STREAM_CLOSED;
 }
 
+bool stream_unsent(stream_Stream *s, bool flushing, size_t *bytes) {
+  if (!is_open(s)) return false;
+  *bytes = unsent(s);
+  s->flushing = flushing && *bytes > 0;
+  return true;
+}
+
+bool stream_peer(const stream_Stream *s, char *host, size_t room, int *port) {
+  union {
+    struct sockaddr any;
+    struct sockaddr_in v4;
+    struct sockaddr_in6 v6;
+  } address = {0};
+  socklen_t length = sizeof(address);
+  const void *bytes = &address.v4.sin_addr;
+  int family;
+  if (!is_open(s) || getpeername(s->fd, &address.any, &length) != 0)
+    return false;
+  family = address.any.sa_family;
+  *port = 0;
+  if (family == AF_UNIX) return snprintf(host, room, "unix:") > 0;
+  *port = ntohs(address.v4.sin_port); /* in the same place as that of v6 */
+  if (family == AF_INET6 && IN6_IS_ADDR_V4MAPPED(&address.v6.sin6_addr)) {
+    family = AF_INET;
+    bytes = &address.v6.sin6_addr.s6_addr[12];
+  } else if (family == AF_INET6) {
+    bytes = &address.v6.sin6_addr;
+  }
+  return inet_ntop(family, bytes, host, (socklen_t)room) != NULL;
+}
+
 void stream_finish(stream_Stream *s) {
   if (s->closing || !is_open(s)) return;
   s->closing = true;
@@ -203,118 +235,4 @@ void stream_begin(stream_Stream *s, int fd) {
   (void)setsockopt(fd, IPPROTO_TCP, TCP_NODELAY, &on, sizeof(on));
   if (s->layer != NULL) fill(s);
   watch(s);
-}
-
-/* Listening */
-
-static void on_somebody(reactor_Reactor *r, int fd, uint32_t events) {
-  stream_Listener *l = (stream_Listener *)r->sources[fd].op;
-  (void)events;
-  (void)reactor_watch(r, fd, 0, on_somebody); /* till nobody is left */
-  reactor_say(&l->op, REACTOR_DATA, false);
-}
-
-static void listen_on(reactor_Op *op) {
-  stream_Listener *l = (stream_Listener *)op;
-  op->reactor->sources[l->fd].op = op;
-  (void)reactor_watch(op->reactor, l->fd, EPOLLIN, on_somebody);
-}
-
-static void stop_listening(reactor_Op *op) {
-  stream_Listener *l = (stream_Listener *)op;
-  reactor_timer_unset(op->reactor, &op->timer);
-  if (reactor_usable(op->reactor)) reactor_closing(op->reactor, l->fd);
-  close(l->fd);
-  l->fd = -1;
-}
-
-static struct addrinfo *numeric(const char *host, int port) {
-  struct addrinfo hints, *found = NULL;
-  char service[16];
-  memset(&hints, 0, sizeof(hints));
-  hints.ai_socktype = SOCK_STREAM;
-  hints.ai_flags = AI_NUMERICHOST | AI_NUMERICSERV | AI_PASSIVE;
-  snprintf(service, sizeof(service), "%d", port);
-  if (getaddrinfo(host, service, &hints, &found) == 0) return found;
-  errno = EINVAL;
-  return NULL;
-}
-
-static int port_of(int fd) {
-  union {
-    struct sockaddr any;
-    struct sockaddr_in v4;
-    struct sockaddr_in6 v6;
-  } address = {0};
-  socklen_t length = sizeof(address);
-  if (getsockname(fd, &address.any, &length) != 0) return 0;
-  return ntohs(address.any.sa_family == AF_INET6 ? address.v6.sin6_port
-                                                 : address.v4.sin_port);
-}
-
-static int open_listener(const struct addrinfo *address, int backlog) {
-  int on = 1, error,
-      fd = socket(address->ai_family,
-                  SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (fd < 0) return -1;
-  (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
-  if (bind(fd, address->ai_addr, address->ai_addrlen) == 0 &&
-      listen(fd, backlog) == 0)
-    return fd;
-  error = errno;
-  close(fd);
-  errno = error;
-  return -1;
-}
-
-bool stream_listen(reactor_Reactor *r, stream_Listener *l, const char *host,
-                   int port, int backlog) {
-  struct addrinfo *address = numeric(host, port);
-  if (address == NULL) return false;
-  l->fd = open_listener(address, backlog);
-  freeaddrinfo(address);
-  if (l->fd < 0) return false;
-  if (!reactor_opened(r, l->fd)) {
-    close(l->fd);
-    errno = ENOMEM;
-    return false;
-  }
-  l->port = port_of(l->fd);
-  l->op.stop = stop_listening;
-  l->op.timer.op = &l->op;
-  l->op.timer.on_due = listen_on;
-  reactor_start(r, &l->op);
-  listen_on(&l->op);
-  return true;
-}
-
-static bool adopt(reactor_Reactor *r, stream_Stream *s, int fd) {
-  if (!reactor_opened(r, fd)) {
-    close(fd);
-    errno = ENOMEM;
-    return false;
-  }
-  reactor_start(r, &s->op);
-  stream_begin(s, fd);
-  return true;
-}
-
-bool stream_accept(stream_Listener *l, stream_Stream *s, size_t window,
-                   size_t queue) {
-  reactor_Reactor *r = l->op.reactor;
-  int fd;
-  s->fd = -1;
-  s->window = window;
-  s->queue = queue;
-  do fd = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
-  while (fd < 0 && (errno == EINTR || errno == ECONNABORTED));
-  if (fd >= 0) return adopt(r, s, fd);
-  if (errno == EAGAIN) {
-    listen_on(&l->op);
-  } else {
-    int error = errno;
-    (void)reactor_timer_set(r, &l->op.timer, reactor_after(ACCEPT_PAUSE_MS));
-    errno = error;
-  }
-  return false;
 }

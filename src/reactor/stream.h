@@ -1,6 +1,6 @@
 /*
-** stream.h - byte streams inside a reactor: connected sockets, and the
-** listeners that accept them.  No protocol; who connects is elsewhere.  No Lua.
+** stream.h - byte streams inside a reactor: connected sockets.  No protocol;
+** who connects or accepts is elsewhere.  No Lua.
 */
 #ifndef OPERATIONS_REACTOR_STREAM_H
 #define OPERATIONS_REACTOR_STREAM_H
@@ -31,6 +31,7 @@ struct stream_Stream {
   size_t queue;       /* unsent bytes at which stream_send refuses more */
   const char *reason; /* of its loss */
   bool refused;       /* stream_send said FULL */
+  bool flushing;      /* DRAIN is to be said when all is sent */
   bool closing;       /* our side, once all is sent */
   bool over;          /* the other side ended */
 };
@@ -56,22 +57,15 @@ typedef enum stream_Sent {
 stream_Sent stream_send(stream_Stream *s, const char *bytes, size_t length,
                         bool urgent);
 
+/* How many bytes are queued; `flushing`: DRAIN comes when they are sent.  False
+** when it is closed. */
+bool stream_unsent(stream_Stream *s, bool flushing, size_t *bytes);
+
+/* Who is at the other side: a numeric address and its port, "unix:" and 0 for a
+** Unix socket.  False when nobody is any more. */
+bool stream_peer(const stream_Stream *s, char *host, size_t room, int *port);
+
 /* Ends our side behind what is queued. */
 void stream_finish(stream_Stream *s);
-
-/* Says DATA when stream_accept has somebody. */
-typedef struct stream_Listener {
-  reactor_Op op; /* first: a handle */
-  int fd, port;
-} stream_Listener;
-
-/* Listens at a numeric address; port 0: any free one.  False with errno set. */
-bool stream_listen(reactor_Reactor *r, stream_Listener *l, const char *host,
-                   int port, int backlog);
-
-/* Fills in a zeroed stream, connected.  False with errno set: EAGAIN when
-** nobody is there, and DATA comes. */
-bool stream_accept(stream_Listener *l, stream_Stream *s, size_t window,
-                   size_t queue);
 
 #endif

@@ -2,10 +2,13 @@
 ** stream_lua.c - reactor:listen, reactor:accept and what the handles of
 ** streams say and do, whoever connected them.
 */
+#include "reactor/listener.h"
 #include "reactor/reactor_lua.h"
-#include "reactor/stream.h"
 
+#include <arpa/inet.h>
 #include <errno.h>
+
+#define PRIVATE 0600 /* who may connect to a Unix socket: its owner */
 
 static int push_event(lua_State *L, reactor_Op *op, reactor_Event event) {
   if (event != REACTOR_ERROR) return 0;
@@ -33,29 +36,35 @@ static int push_failure(lua_State *L, int error) {
 }
 
 /* reactor:listen(options, owner?) -> handle | nil, message
-** options: host (a numeric address), port (0: any), backlog.  Says "data" when
-** reactor:accept() has somebody. */
+** options: host (a numeric address) and port (0: any), or path (of a Unix
+** socket) and mode (of its file); backlog.  Says "data" when reactor:accept()
+** has somebody. */
 int reactor_lua_listen(lua_State *L) {
   reactor_Reactor *r = reactor_check(L);
-  stream_Listener *l;
-  const char *host;
+  listener_Listener *l;
+  const char *host, *path;
   int port, backlog;
+  mode_t mode;
   luaL_checktype(L, 2, LUA_TTABLE);
   lua_settop(L, 3);
-  l = (stream_Listener *)reactor_new_handle(L, sizeof(*l), &listener_face);
+  l = (listener_Listener *)reactor_new_handle(L, sizeof(*l), &listener_face);
   host = reactor_text_option(L, "host");
+  path = reactor_text_option(L, "path");
   port = (int)reactor_number_option(L, "port", 0);
+  mode = (mode_t)reactor_number_option(L, "mode", PRIVATE);
   backlog = (int)reactor_number_option(L, "backlog", 128);
-  if (!stream_listen(r, l, host, port, backlog)) return push_failure(L, errno);
+  if (path != NULL ? !listener_open_path(r, l, path, mode, backlog)
+                   : !listener_open(r, l, host, port, backlog))
+    return push_failure(L, errno);
   lua_settop(L, 4);
   return 1;
 }
 
-static stream_Listener *to_listener(lua_State *L, int index) {
+static listener_Listener *to_listener(lua_State *L, int index) {
   reactor_Op *op = (reactor_Op *)luaL_checkudata(L, index, REACTOR_HANDLE_NAME);
   if (op->face != &listener_face || op->reactor == NULL)
     luaL_argerror(L, 2, "no listener, or one that was cancelled");
-  return (stream_Listener *)op;
+  return (listener_Listener *)op;
 }
 
 /* reactor:accept(options, owner?) -> handle | nil, "wait" or message
@@ -63,7 +72,7 @@ static stream_Listener *to_listener(lua_State *L, int index) {
 ** after "wait", the listener says "data" when somebody is there. */
 int reactor_lua_accept(lua_State *L) {
   stream_Stream *s;
-  stream_Listener *l;
+  listener_Listener *l;
   size_t window, queue;
   reactor_check(L);
   luaL_checktype(L, 2, LUA_TTABLE);
@@ -73,7 +82,7 @@ int reactor_lua_accept(lua_State *L) {
   queue = reactor_size_option(L, "queue");
   lua_getfield(L, 2, "listener");
   l = to_listener(L, -1);
-  if (!stream_accept(l, s, window, queue)) return push_failure(L, errno);
+  if (!listener_accept(l, s, window, queue)) return push_failure(L, errno);
   lua_settop(L, 4);
   return 1;
 }
@@ -118,11 +127,35 @@ static int stream_lua_finish_sending(lua_State *L) {
   return 0;
 }
 
+/* handle:unsent(flushing?) -> integer | nil; bytes that are queued, nil when it
+** is closed; with `flushing`, "drain" comes when they are sent */
+static int stream_lua_unsent(lua_State *L) {
+  size_t bytes;
+  if (stream_unsent(check_stream(L), lua_toboolean(L, 2), &bytes))
+    lua_pushinteger(L, (lua_Integer)bytes);
+  else lua_pushnil(L);
+  return 1;
+}
+
+/* handle:peer() -> address, port | nil; "unix:" and nil for a Unix socket */
+static int stream_lua_peer(lua_State *L) {
+  char host[INET6_ADDRSTRLEN];
+  int port;
+  if (!stream_peer(check_stream(L), host, sizeof(host), &port)) {
+    lua_pushnil(L);
+    return 1;
+  }
+  lua_pushstring(L, host);
+  if (port == 0) return 1;
+  lua_pushinteger(L, port);
+  return 2;
+}
+
 /* handle:port() -> integer; of a listener */
 static int listener_lua_port(lua_State *L) {
   reactor_Op *op = reactor_check_handle(L);
   if (op->face != &listener_face) luaL_argerror(L, 1, "not a listener");
-  lua_pushinteger(L, ((stream_Listener *)op)->port);
+  lua_pushinteger(L, ((listener_Listener *)op)->port);
   return 1;
 }
 
@@ -130,6 +163,8 @@ static const luaL_Reg stream_methods[] = {
     {"receive", stream_lua_receive},
     {"transmit", stream_lua_transmit},
     {"finish_sending", stream_lua_finish_sending},
+    {"unsent", stream_lua_unsent},
+    {"peer", stream_lua_peer},
     {"port", listener_lua_port},
     {NULL, NULL},
 };

@@ -192,9 +192,8 @@ static void add_status(lua_State *L, buffer_Buffer *out, int status) {
 ** headers: names -> string, number or array of strings; nil: none.  body: a
 ** string, which follows the head unless `head_only`; true: chunks will follow;
 ** nil: nobody knows how long it will be, or the headers say it.  connection:
-*the
-** value of that field, nil: none.  field: the name of one that cannot be sent.
- */
+** the value of that field, nil: none.  field: the name of one that cannot be
+** sent. */
 static int answer(lua_State *L) {
   buffer_Buffer *out = (buffer_Buffer *)lua_touserdata(L, lua_upvalueindex(1));
   int status = (int)luaL_checkinteger(L, STATUS);

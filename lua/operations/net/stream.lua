@@ -107,6 +107,17 @@ function Stream:offer(bytes, urgent)
   return false, sent
 end
 
+-- Waits until there is room in the queue again, or nothing in it, or the stream ended.
+local function wait_for_room(self)
+  local raised = scheduler.try_await(function(wake)
+    self._writers = self._writers or {}
+    return waiters.add(self._writers, wake)
+  end)
+  if raised ~= nil then
+    return (errors.from(raised))
+  end
+end
+
 --- Queues bytes, all or none; waits while the queue is full.
 ---@param bytes string
 ---@return true?
@@ -117,12 +128,9 @@ function Stream:write(bytes)
   end
   local sent = self._handle:transmit(bytes)
   while sent == "full" do
-    local raised = scheduler.try_await(function(wake)
-      self._writers = self._writers or {}
-      return waiters.add(self._writers, wake)
-    end)
-    if raised ~= nil then
-      return nil, (errors.from(raised))
+    local err = wait_for_room(self)
+    if err then
+      return nil, err
     end
     sent = self._handle:transmit(bytes)
   end
@@ -130,6 +138,35 @@ function Stream:write(bytes)
     return true
   end
   return nil, self._err or failure("closed", "the stream is closed")
+end
+
+--- Waits until all that is queued was sent.
+---@return true?
+---@return operations.Error? err  ABORTED, TIMEOUT, TRANSPORT_LOST
+function Stream:flush()
+  while (self._handle:unsent(true) or 0) > 0 do
+    local err = wait_for_room(self)
+    if err then
+      return nil, err
+    end
+  end
+  if self._handle:unsent() then
+    return true
+  end
+  return nil, self._err or failure("closed", "the stream is closed")
+end
+
+--- How many bytes are queued.
+---@return integer
+function Stream:unsent()
+  return self._handle:unsent() or 0
+end
+
+--- Who is at the other side of an accepted stream.
+---@return string? address  numeric; "unix:" for a Unix socket; nil when nobody is any more
+---@return integer? port
+function Stream:peer()
+  return self._handle:peer()
 end
 
 --- Ends our side behind what is queued; the other side may still send.
@@ -252,7 +289,7 @@ function stream.take_over(on_stream)
 end
 
 ---@class operations.Listener
----@field port integer
+---@field port integer  0: of a Unix socket
 local Listener = {}
 Listener.__index = Listener
 
@@ -272,27 +309,49 @@ local function accept_all(self)
   until not handle or self._closed
 end
 
---- Accepts connections until it is closed; each is handed to `on_stream`, which must not wait or raise.
----@param host string  a numeric address
----@param port integer  0: any free one
----@param on_stream fun(stream: operations.Stream)
----@return operations.Listener?
----@return operations.Error? err
-function stream.listen(host, port, on_stream)
-  argument.expect(host, "string", 1, "listen")
-  check_port(port, "listen")
-  argument.expect(on_stream, "function", 3, "listen")
+-- Listens as `given` says; `name`: where, for the error.
+local function listen(given, name, on_stream)
   local self = setmetatable({ _on_stream = on_stream }, Listener)
-  local handle, message = scheduler.host().start("listen", { host = host, port = port }, function()
+  local handle, message = scheduler.host().start("listen", given, function()
     if not self._closed then
       accept_all(self)
     end
   end)
   if not handle then
-    return nil, failure("listen", ("%s:%d: %s"):format(host, port, message))
+    return nil, failure("listen", ("%s: %s"):format(name, message))
   end
   self._handle, self.port = handle, handle:port()
   return self
+end
+
+--- Accepts connections until it is closed; each is handed to `on_stream`, which must not wait or raise. A listener that
+--- is dropped is closed.
+---@param host string  a numeric address
+---@param port integer  0: any free one
+---@param on_stream fun(stream: operations.Stream)
+---@param backlog? integer  connections that wait to be accepted, default 128
+---@return operations.Listener?
+---@return operations.Error? err
+function stream.listen(host, port, on_stream, backlog)
+  argument.expect(host, "string", 1, "listen")
+  check_port(port, "listen")
+  argument.expect(on_stream, "function", 3, "listen")
+  return listen({ host = host, port = port, backlog = backlog }, ("%s:%d"):format(host, port), on_stream)
+end
+
+--- The same at a Unix socket. Its file is removed when the listener is closed; one at which nobody listens any more is
+--- replaced.
+---@param path string
+---@param on_stream fun(stream: operations.Stream)
+---@param options? { mode?: integer, backlog?: integer }  mode: permission bits of the file, default 384 (0600)
+---@return operations.Listener?
+---@return operations.Error? err
+function stream.listen_path(path, on_stream, options)
+  argument.expect(path, "string", 1, "listen_path")
+  argument.expect(on_stream, "function", 2, "listen_path")
+  argument.optional(options, "table", 3, "listen_path")
+  options = options or {}
+  return listen({ path = path, mode = options.mode, backlog = options.backlog }, path, on_stream)
 end
 
 --- Accepts no more. Connections that were accepted stay.
