@@ -61,9 +61,11 @@ typedef struct Input {
   const char *at, *end;
 } Input;
 
+/* A failure takes nothing, so that it is read again where it was found behind
+** bytes of the body. */
 static request_Event step_on(Box *box, Input *in, request_Step *step) {
   request_read(box->parser, in->at, (size_t)(in->end - in->at), step);
-  in->at += step->taken;
+  if (step->event != REQUEST_FAILED) in->at += step->taken;
   box->ended = step->event == REQUEST_END;
   return step->event;
 }

@@ -13,6 +13,12 @@ return {
   first_byte_timeout = 60000,
   idle_timeout = 60000, -- between two pieces of a whole answer; a stream may be silent
   keep_alive = 60000, -- how long an idle connection is kept
+  request_fields = 256, -- of the head of a request to the HTTP server
+  request_target = 16 * 1024,
+  head_timeout = 10000, -- in which the head of a request comes, from its first byte or from the connection on
+  body_timeout = 30000, -- between two pieces of a request's body
+  write_timeout = 60000, -- in which the other side takes a byte of an answer
+  connection_requests = 1000, -- that one connection to the HTTP server brings
   reconnects = 10, -- of a stream, in a row without an event
   reconnect_wait = 300000, -- that a server can ask for before a stream is opened again; what is longer would silence it
   window = 256 * 1024, -- unread bytes at which a stream's sender is held back
@@ -58,7 +64,7 @@ return {
   redis_tidy = 50, -- how long the record of an ended call may stay
   redis_forget = 3600000, -- a worker that was not heard of for so long, and holds nothing, is forgotten
   discovery = 500, -- how long a call waits for a process that serves it to make itself known
-  connections = 1024, -- to a hub
+  connections = 1024, -- to a hub, or to an HTTP server
   drain = 5000, -- what runs for the spokes of a hub may go on so long when a worker of OpenResty ends
   exit_grace = 5000, -- and so long after that, tasks that belong to no request
   requests = 1024, -- of a peer, served at once

@@ -1,0 +1,75 @@
+--- Answers of the HTTP server as bytes: how a message ends, the Date, what a handler may not return.
+local codec = require("operations.http_server")
+
+local framing = {}
+
+local days = { "Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat" }
+local months = { "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec" }
+
+local second, date
+
+--- The value of a field `Date` (RFC 9110, 5.6.7), made once a second.
+---@param now number  ms since the epoch
+---@return string
+function framing.date(now)
+  local this = math.floor(now / 1000)
+  if this ~= second then
+    local t = os.date("!*t", this)
+    second = this
+    date = ("%s, %02d %s %d %02d:%02d:%02d GMT"):format(days[t.wday], t.day, months[t.month], t.year, t.hour, t.min,
+      t.sec)
+  end
+  return date
+end
+
+--- Has an answer with this status no body, whatever it says?
+---@param status integer
+---@return boolean
+function framing.is_empty(status)
+  return status < 200 or status == 204 or status == 304
+end
+
+--- The bytes of an answer; of its head when the body comes in pieces.
+---@param response operations.ServerResponse
+---@param how { head_only: boolean, chunked: boolean, connection: string?, now: number }
+---@return string? bytes
+---@return any field  nil: a field that cannot be sent
+function framing.bytes(response, how)
+  local body = response.body
+  if type(body) == "function" then
+    body = how.chunked or nil
+  elseif body == nil and not how.head_only then
+    body = ""
+  end
+  return codec.answer(response.status, response.headers, body, framing.date(how.now), how.connection,
+    how.head_only)
+end
+
+--- A piece of a body as a chunk (RFC 9112, 7.1).
+---@param piece string  not empty
+---@return string
+function framing.chunk(piece)
+  return ("%x\r\n"):format(#piece) .. piece .. "\r\n"
+end
+
+framing.last_chunk = "0\r\n\r\n"
+
+--- What is wrong with what a handler returned; nil: nothing.
+---@param response any
+---@return string?
+function framing.flaw(response)
+  if type(response) ~= "table" then
+    return ("a response expected, got %s"):format(type(response))
+  end
+  local status, body = response.status, type(response.body)
+  if type(status) ~= "number" or status % 1 ~= 0 or status < 100 or status > 999 then
+    return ("a response with a status expected, got %s"):format(tostring(status))
+  elseif status < 200 and not (status == 101 and response.upgrade) then
+    return ("a final status expected, got %d"):format(status)
+  elseif response.headers ~= nil and type(response.headers) ~= "table" then
+    return ("headers of a response: table expected, got %s"):format(type(response.headers))
+  elseif body ~= "string" and body ~= "function" and body ~= "nil" then
+    return ("body of a response: string or function expected, got %s"):format(body)
+  end
+end
+return framing

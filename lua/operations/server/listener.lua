@@ -1,0 +1,197 @@
+--- Listens for connections of HTTP clients and serves them: how many at once, how they end.
+local argument = require("operations.base.argument")
+local connection = require("operations.server.connection")
+local limits = require("operations.base.limits")
+local members = require("operations.base.members")
+local response_writer = require("operations.server.response_writer")
+local scheduler = require("operations.task.scheduler")
+local streams = require("operations.net.stream")
+local task = require("operations.task")
+local waiters = require("operations.task.wait")
+
+local listener = {}
+
+---@class operations.ListenOptions : operations.ConnectionOptions
+---@field host? string  numeric address, default "127.0.0.1"
+---@field port? integer  default: any free one, see `listener.port`
+---@field path? string  of a Unix socket, instead of host and port
+---@field mode? integer  permission bits of its file, default 384 (0600)
+---@field backlog? integer  connections that wait to be accepted, default 128
+---@field max_connections? integer  default 1,024: beyond them the one that is idle for the longest is closed; when
+---  none is idle, the new one is answered 503
+
+local option_kinds = {
+  host = "string", port = "number", path = "string", mode = "number", backlog = "number", max_connections = "number",
+  max_head = "number", max_fields = "number", max_target = "number", max_body = "number",
+  max_connection_requests = "number", head_timeout = "number", body_timeout = "number", keep_alive = "number",
+  write_timeout = "number", log = "function",
+}
+
+---@class operations.ServerListener
+---@field port? integer  nil: of a Unix socket
+---@field path? string  of a Unix socket
+---@field connections integer  open now
+local Listener = {}
+Listener.__index = Listener
+
+local NEW = 1000 -- ms
+
+-- Those that listen: nobody else has to hold them.
+local listening = {} -- luacheck: ignore 241
+
+-- Those that are served, or refused: a listener that has none left has ended.
+local function forget(self, served)
+  self._served[served] = nil
+  self.connections = self.connections - 1
+  if self.connections == 0 and self._emptied then
+    local emptied = self._emptied
+    self._emptied = nil
+    waiters.wake(emptied)
+  end
+end
+
+local function serve(self, served)
+  served:serve()
+  forget(self, served)
+end
+
+-- The connection that has waited longest for a request; nil when all are busy. The first request of a new one may be on
+-- its way.
+local function longest_idle(self)
+  local found, new = nil, scheduler.host().now() - NEW
+  for served in pairs(self._served) do
+    local idle = served.idle
+    if idle and (served._count > 0 or idle < new) and (not found or idle < found.idle) then
+      found = served
+    end
+  end
+  return found
+end
+
+local function refuse()
+  return response_writer.problem(503, "too many connections")
+end
+
+local function on_stream(self, stream)
+  local handler, full = self._handler, self.connections >= self._max
+  if full then
+    local idle = longest_idle(self)
+    if idle then
+      idle:abort()
+    elseif self.connections >= 2 * self._max then
+      return stream:close()
+    else
+      handler = refuse
+    end
+  end
+  local served = connection.new(stream, handler, handler == refuse and self._refusals or self._settings)
+  self._served[served], self.connections = true, self.connections + 1
+  task.detach(serve, self, served)
+end
+
+local function open(self, options)
+  local function accept(stream)
+    on_stream(self, stream)
+  end
+  if options.path then
+    return streams.listen_path(options.path, accept, options)
+  end
+  return streams.listen(options.host or "127.0.0.1", options.port or 0, accept, options.backlog)
+end
+
+--- Listens, and has requests handled. It goes on until it is closed, whoever holds it.
+---@param options operations.ListenOptions
+---@param handler fun(request: operations.ServerRequest): operations.ServerResponse  called in a task for each
+---  connection; may wait
+---@return operations.ServerListener?
+---@return operations.Error? err  TRANSPORT_LOST, details.kind "listen"
+function listener.listen(options, handler)
+  argument.expect(options, "table", 1, "listen")
+  argument.options(options, option_kinds, "listen")
+  argument.expect(handler, "function", 2, "listen")
+  local settings = connection.settings(options)
+  local self = setmetatable({
+    connections = 0, path = options.path, _handler = handler, _settings = settings, _served = {},
+    _refusals = members.merged(settings, { max_connection_requests = 1 }),
+    _max = options.max_connections or limits.connections,
+  }, Listener)
+  local opened, err = open(self, options)
+  if not opened then
+    return nil, err
+  end
+  self._listener, listening[self] = opened, true
+  if not options.path then
+    self.port = opened.port
+  end
+  return self
+end
+
+-- Accepts nobody more.
+local function stop(self)
+  listening[self] = nil
+  if not self._closed then
+    self._closed = true
+    self._listener:close()
+  end
+end
+
+-- Waits until no connection is left, for `ms` at most.
+local function wait_for_end(self, ms)
+  if self.connections == 0 then
+    return
+  end
+  scheduler.await(function(wake)
+    local stop_timer
+    self._emptied = self._emptied or {}
+    local leave_list = waiters.add(self._emptied, function()
+      stop_timer()
+      wake()
+    end)
+    stop_timer = scheduler.host().timer(ms, function()
+      if self._emptied then
+        leave_list()
+      end
+      wake()
+    end)
+    return function()
+      stop_timer()
+      if self._emptied then
+        leave_list()
+      end
+    end
+  end)
+end
+
+local function each(self, method)
+  local list = {}
+  for served in pairs(self._served) do
+    list[#list + 1] = served
+  end
+  for _, served in ipairs(list) do
+    served[method](served)
+  end
+end
+
+--- Accepts nobody more and lets the requests under way end: their answers say `Connection: close`, idle connections are
+--- closed at once. What still runs after `grace` is told to end ("draining", see `request.left`); what does not within
+--- two seconds more is cut off. Waits for all that.
+---@param grace? number  ms, default 5,000
+function Listener:drain(grace)
+  argument.optional(grace, "number", 1, "drain")
+  stop(self)
+  each(self, "drain")
+  wait_for_end(self, grace or limits.drain)
+  each(self, "cancel")
+  if self.connections > 0 then
+    wait_for_end(self, limits.close_grace)
+  end
+  each(self, "abort")
+end
+
+--- Accepts nobody more and ends all connections at once.
+function Listener:close()
+  stop(self)
+  each(self, "abort")
+end
+
+return listener

@@ -1,0 +1,155 @@
+--- Reads the requests of a connection: heads, and bodies while their handlers ask for them.
+local errors = require("operations.base.error")
+local waiting = require("operations.server.waiting")
+
+local request_reader = {}
+
+local DISCARDED = 65536 -- bytes of a body that nobody read for which the connection is kept
+
+-- What the parser makes of the bytes that are there; nil when it needs more.
+local function read(self)
+  if self._from > #self._bytes then
+    return nil
+  end
+  local event, from, a, b, c, d, e, f, g, h = self._parser:read(self._bytes, self._from)
+  self._from = from
+  if event ~= "more" then
+    return event, a, b, c, d, e, f, g, h
+  end
+end
+
+local function fail(self, code, status, message)
+  self._body_err = errors.new(code, message, { statusCode = status })
+  return nil, self._body_err
+end
+
+-- The next piece of what is there, nil at the end of the body, false when more is needed.
+local function piece_here(self)
+  local event, a, b = read(self)
+  if event == "body" then
+    self._unread = not b
+    return a ~= "" and a or b and nil
+  elseif event == "end" then
+    self._unread = false
+    return nil
+  elseif event == "error" then
+    return fail(self, "VALIDATION_ERROR", a, b)
+  end
+  return false
+end
+
+-- Waits for more of a body; a sender who waits for our word is told to begin.
+local function wait_for_body(self)
+  if self._expects then
+    self._expects = false
+    self._stream:offer("HTTP/1.1 100 Continue\r\n\r\n", true)
+  end
+  waiting.watch(self, self._options.body_timeout)
+  local failure = waiting.await(self)
+  waiting.unwatch(self)
+  if failure ~= nil then
+    return (errors.from(failure))
+  elseif self._expired then
+    return select(2, fail(self, "TIMEOUT", 408, "the body of the request came too slowly"))
+  end
+end
+
+-- The next piece of the body, nil at its end, nil and an error when it cannot be read.
+local function read_body(self)
+  local piece = self._piece
+  if piece then
+    self._piece = nil
+    return piece
+  end
+  while self._unread and not self._body_err do
+    local bytes, err = piece_here(self)
+    if bytes ~= false then
+      return bytes, err
+    elseif self._ended then
+      waiting.leave(self, "left")
+      return fail(self, "ABORTED", 499, "the caller left before the end of the body")
+    end
+    err = wait_for_body(self)
+    if err then
+      return nil, err
+    end
+  end
+  return nil, self._body_err
+end
+
+local function body_reader(self, request)
+  return function()
+    if self._request ~= request then
+      return nil, errors.new("ABORTED", "the request was answered: its body cannot be read any more")
+    end
+    return read_body(self)
+  end
+end
+
+--- Reads what is left of a body that the handler did not want. False when that is too much, or cannot be read.
+---@param self operations.HttpConnection
+---@return boolean
+function request_reader.discard(self)
+  local size = 0
+  repeat
+    local piece, err = read_body(self)
+    size = size + #(piece or "")
+    if err or size > DISCARDED then
+      return false
+    end
+  until not piece
+  return true
+end
+
+local function make(self, method, target, headers, body, ended, keep_alive, minor, expects)
+  local request = {
+    method = method, target = target, headers = headers, body = body, peer = self.peer, left = self._register,
+    path = nil, token = nil,
+  }
+  self._request, self._minor, self._expects = request, minor, expects
+  self._keep_alive, self._unread, self._piece, self._body_err = keep_alive, not ended, nil, nil
+  if not ended then
+    self._piece = body ~= "" and body or nil
+    request.body = body_reader(self, request)
+  end
+  return request
+end
+
+-- The head of a request has begun to come.
+local function begin(self)
+  if self.idle and self._count > 0 then
+    waiting.watch(self, self._options.head_timeout)
+  end
+  self.idle = nil
+end
+
+--- Waits for the next request.
+---@param self operations.HttpConnection
+---@return operations.ServerRequest?
+---@return integer? status  nil: the connection ended between requests
+---@return string? reason
+function request_reader.next(self)
+  local started = false
+  while true do
+    local more = self._from <= #self._bytes
+    local event, a, b, c, d, e, f, g, h = read(self)
+    if event == "head" then
+      self.idle, self.limit = nil, nil
+      return make(self, a, b, c, d, e, f, g, h)
+    elseif event == "error" then
+      return nil, a, b
+    elseif self._ended or self._draining and not started and not more then
+      return nil
+    elseif more and not started then
+      started = true
+      begin(self)
+    end
+    if waiting.await(self) ~= nil then
+      return nil
+    elseif self._expired then
+      return nil, started and 408 or nil, "the head of the request came too slowly"
+    end
+  end
+end
+
+return request_reader

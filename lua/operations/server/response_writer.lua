@@ -1,0 +1,175 @@
+--- Writes the answers of a connection, whole or piece by piece; waits for those who read them slowly.
+local errors = require("operations.base.error")
+local framing = require("operations.server.framing")
+local limits = require("operations.base.limits")
+local problem = require("operations.server.problem")
+local scheduler = require("operations.task.scheduler")
+local waiting = require("operations.server.waiting")
+
+local response_writer = {}
+
+-- The time in which a byte is to be taken is over: was one?
+local function check_progress(self)
+  local unsent = self._stream:unsent()
+  if unsent < self._queued then
+    self._queued = unsent
+    waiting.watch(self, self._options.write_timeout, check_progress)
+  else
+    waiting.abort(self)
+  end
+end
+
+-- Watches over what is queued.
+local function watch(self)
+  self._queued = self._stream:unsent()
+  waiting.watch(self, self._options.write_timeout, check_progress)
+end
+
+-- Queues bytes; waits where the queue is full. False when the connection is lost.
+local function write(self, bytes)
+  local sent, why = self._stream:offer(bytes)
+  if sent then
+    return true
+  elseif why ~= "full" then
+    return false
+  end
+  watch(self)
+  local ok = self._stream:write(bytes)
+  waiting.unwatch(self)
+  return ok ~= nil
+end
+
+-- Nothing was sent for a while: something is, if there is room.
+local function beat(self)
+  local heartbeat = self._heartbeat
+  self._stream:offer(self._chunked and framing.chunk(heartbeat.bytes) or heartbeat.bytes)
+  waiting.watch(self, heartbeat.after, beat)
+end
+
+-- The next piece of a body; meanwhile the heart beats.
+local function next_piece(self, body)
+  if self._heartbeat then
+    waiting.watch(self, self._heartbeat.after, beat)
+  end
+  local ok, piece, err = xpcall(body, waiting.traced)
+  waiting.unwatch(self)
+  if not ok then
+    return nil, piece
+  end
+  return piece, err
+end
+
+-- Sends a body piece by piece. False when the connection is of no use any more.
+local function write_pieces(self, body)
+  local chunked = self._chunked
+  while true do
+    local piece, err = next_piece(self, body)
+    if self._ended then
+      return false
+    elseif err ~= nil then
+      waiting.report(self, "the body of an answer failed: " .. errors.text(err))
+      return false
+    elseif piece == nil then
+      return not chunked or write(self, framing.last_chunk)
+    elseif piece ~= "" and not write(self, chunked and framing.chunk(piece) or piece) then
+      return false
+    end
+  end
+end
+
+-- Does the connection go on after this answer?
+local function goes_on(self, response)
+  local headers = response.headers
+  return self._keep_alive and not self._draining and not self._body_err and not (self._unread and self._expects)
+    and self._count < self._options.max_connection_requests
+    and not (headers and (headers.connection == "close" or headers.Connection == "close"))
+    and (type(response.body) ~= "function" or self._minor == 1)
+end
+
+--- The answer of the server itself, for what no handler answers.
+---@param status integer
+---@param detail string
+---@return operations.ServerResponse
+function response_writer.problem(status, detail)
+  return problem.response(errors.new(status < 500 and "VALIDATION_ERROR" or "EXECUTION_ERROR", detail),
+    { status = status })
+end
+
+local function bytes_of(self, response, how)
+  local bytes, field = framing.bytes(response, how)
+  if not bytes then
+    waiting.report(self, ("a response has a field that cannot be sent: %s"):format(tostring(field)))
+    response = response_writer.problem(500, "the answer cannot be sent")
+    bytes = framing.bytes(response, how)
+  end
+  return bytes, response
+end
+
+-- Sends the body behind a head that was sent. True when the connection goes on.
+local function send_pieces(self, response, head_only, keep)
+  if head_only or framing.is_empty(response.status) then
+    waiting.leave(self, "left") -- nobody asks for the body
+    return keep
+  end
+  self._heartbeat = response.heartbeat
+  if write_pieces(self, response.body) then
+    return keep
+  end
+  waiting.abort(self)
+  return false
+end
+
+--- Sends an answer.
+---@param self operations.HttpConnection
+---@param response operations.ServerResponse
+---@param head_only? boolean
+---@return boolean keep  the connection goes on
+function response_writer.respond(self, response, head_only)
+  local keep, how = goes_on(self, response), self._framing
+  self._chunked = self._minor == 1
+  how.head_only, how.chunked, how.now = head_only, self._chunked, scheduler.host().now()
+  how.connection = not keep and "close" or self._minor == 0 and "keep-alive" or nil
+  local bytes, sent = bytes_of(self, response, how)
+  if not write(self, bytes) then
+    return false
+  elseif type(sent.body) ~= "function" then
+    return keep
+  end
+  return send_pieces(self, sent, head_only, keep)
+end
+
+--- Hands the connection over to who speaks another protocol on it.
+---@param self operations.HttpConnection
+---@param response operations.ServerResponse
+function response_writer.upgrade(self, response)
+  local bytes, field = framing.bytes({ status = 101, headers = response.headers },
+    { head_only = true, now = scheduler.host().now() })
+  if not bytes then
+    waiting.report(self, ("a response has a field that cannot be sent: %s"):format(tostring(field)))
+    return waiting.abort(self)
+  end
+  self._stream:pause()
+  waiting.forget(self)
+  self._upgraded = true
+  if self._ended or not self._stream:offer(bytes, true) then
+    self._stream:close()
+  end
+  response.upgrade(self._stream, self._bytes:sub(self._from)) -- also of one that is lost: who takes it over is told
+end
+
+--- Ends the connection behind what is queued, so that the other side reads it (RFC 9112, 9.6).
+---@param self operations.HttpConnection
+function response_writer.finish(self)
+  if self._ended then
+    return waiting.abort(self)
+  end
+  self._stream:pause()
+  watch(self)
+  if self._queued > 0 then
+    self._stream:flush()
+  end
+  waiting.forget(self)
+  self._stream:linger(limits.close_grace)
+end
+
+return response_writer
