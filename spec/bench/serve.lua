@@ -37,7 +37,7 @@ local function start(...)
   local program = assert(operations.process.spawn(words))
   local port = program:read_line() or error(words[2] .. " failed: " .. program:stderr())
   return { pid = program.pid, url = "http://127.0.0.1:" .. port, stop = function()
-    program:kill()
+    program:stop()
   end }
 end
 
