@@ -29,7 +29,7 @@ REACTOR_OBJ = $(call room,reactor) $(call objects,base/buffer)
 TRANSFER_OBJ = $(call room,transfer) $(call objects,base/buffer http/fields \
   $(addprefix reactor/,reactor timer stream handle_lua option_lua))
 SYSTEM_OBJ = $(call room,system)
-HTTP_SERVER_OBJ = $(call room,server) $(call objects,base/buffer $(addprefix http/,request framing host))
+HTTP_SERVER_OBJ = $(call room,server) $(call objects,base/buffer $(addprefix http/,request framing host target))
 WEBSOCKET_OBJ = $(call room,websocket) $(call objects,base/buffer base/sha1)
 REDIS_OBJ = $(call room,redis) $(call objects,base/sha1)
 # Modules that are built where their library's headers are.  CURL_INCDIR, CURL_LIBDIR, and so for PCRE2, WSLAY and

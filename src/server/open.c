@@ -10,5 +10,6 @@ int luaopen_operations_http_server(lua_State *L) {
   lua_newtable(L);
   server_open_request(L);
   server_open_answer(L);
+  server_open_target(L);
   return 1;
 }

@@ -251,11 +251,12 @@ end
 ---@return string? malformed  a pair that is not percent-encoded UTF-8: nothing else is told then
 function Flat:read(query)
   local input, issues = setmetatable({}, core.object_mt), nil
-  for name, value, malformed in target.pairs(query) do
-    if malformed then
-      return nil, nil, malformed
-    end
-    local flaw = take(self, input, name, value)
+  local texts, malformed = target.query(query or "")
+  if not texts then
+    return nil, nil, malformed
+  end
+  for i = 1, #texts, 2 do
+    local flaw = take(self, input, texts[i], texts[i + 1])
     if flaw then
       issues = issues or {}
       issues[#issues + 1] = flaw

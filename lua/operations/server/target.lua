@@ -1,6 +1,5 @@
 --- The target of a request (RFC 9112, 3.2): its path as segments and its query as pairs, each decoded once.
-local json = require("operations.base.json")
-local url = require("operations.base.url")
+local codec = require("operations.http_server")
 
 local target = {}
 
@@ -21,20 +20,8 @@ function target.split(raw)
 end
 
 --- Decodes percent-encoded text strictly: every "%" begins an escape, and the result is UTF-8.
----@param text string
----@return string? decoded  nil: it is malformed
-function target.decode(text)
-  if text:find("%", 1, true) then
-    if text:find("%%%X") or text:find("%%%x%X") or text:find("%%%x?$") then
-      return nil
-    end
-    text = url.decode(text)
-  end
-  if text:find("[\128-\255]") and not json.encode(text) then
-    return nil
-  end
-  return text
-end
+---@type fun(text: string): string?  nil: it is malformed
+target.decode = codec.decode
 
 --- The segments of a path, decoded. Nothing is collapsed: "//" holds an empty segment, "%2F" is part of one.
 ---@param path string  begins with "/"
@@ -51,32 +38,8 @@ function target.segments(path)
   return segments
 end
 
-local function decode_part(text)
-  if text:find("[%%+\128-\255]") then
-    return target.decode((text:gsub("%+", " ")))
-  end
-  return text
-end
-
-local function next_pair(state)
-  local name, value, after = state.query:match("^&*([^&=]*)=?([^&]*)()", state.at)
-  if after > #state.query and name == "" and value == "" then
-    return nil
-  end
-  state.at = after
-  local decoded, text = decode_part(name), decode_part(value)
-  if not decoded or not text then
-    return "", "", name .. "=" .. value
-  end
-  return decoded, text
-end
-
---- Iterates over the pairs of a query as forms write them: "+" is a blank, empty pairs are passed over.
----@param query? string
----@return fun(state: table): string?, string?, string?  name and value; for a pair that cannot be decoded: third, it
----@return table state
-function target.pairs(query)
-  return next_pair, { query = query or "", at = 1 }
-end
+--- Reads a query as forms write them: "+" is a blank, empty pairs are passed over.
+---@type fun(query: string): string[]?, string?  name, value, name, value, ...; or nil and the pair that is malformed
+target.query = codec.query
 
 return target

@@ -1,0 +1,21 @@
+/*
+** target.h - the texts in a request's target: percent-encoding (RFC 3986, 2.1)
+** and queries as forms write them.  No I/O, no Lua.
+*/
+#ifndef OPERATIONS_TARGET_H
+#define OPERATIONS_TARGET_H
+
+#include <stdbool.h>
+#include <stddef.h>
+
+#define TARGET_MALFORMED ((size_t)-1)
+
+/* Decodes into `out`, which has room for `length` bytes; with `plus`, "+" is a
+** blank.  Returns the length of what was decoded; TARGET_MALFORMED when a "%"
+** begins no escape or the result is not UTF-8. */
+size_t target_decode(const char *text, size_t length, bool plus, char *out);
+
+/* Text before its first `end`, or all of it. */
+size_t target_span(const char *text, size_t length, char end);
+
+#endif
