@@ -1,9 +1,10 @@
 --- The API that the servers of the specs offer, on every host.
 local operations = require("operations")
+local usage = require("spec.support.usage")
 
 local T = operations.type
 
-local http_api = {}
+local http_api = { server = nil }
 
 local function definitions(notes)
   return {
@@ -45,6 +46,15 @@ local function definitions(notes)
           context.sink(("x"):rep(65536))
         end
       end },
+    { name = "state", type = "query", handler = function()
+        usage.collect()
+        return { heap = collectgarbage("count"), running = http_api.server.running }
+      end },
+    { name = "drain", handler = function(input)
+        require("operations.task").detach(function()
+          http_api.server:drain(input.grace)
+        end)
+      end },
     { name = "where", type = "query", handler = function(_, context) return context.metadata.http end },
     { name = "secret", type = "query", accessControl = { requiredScopes = { "admin" } },
       handler = function(_, context) return context.identity.id end },
@@ -74,7 +84,8 @@ function http_api.new(options)
   for name, value in pairs(options or {}) do
     given[name] = value
   end
-  return assert(operations.to_http(registry, given))
+  http_api.server = assert(operations.to_http(registry, given))
+  return http_api.server
 end
 
 return http_api

@@ -1,9 +1,15 @@
--- Serves the API of the specs until standard input ends; says its port. On plain Lua, and inside Neovim.
+-- Serves the API of the specs; says its port. On plain Lua, and inside Neovim. Numbers are options of
+-- to_http and listen in $HTTP_API ("max_body=1").
 local http_api = require("spec.support.http_api")
 local operations = require("operations")
 
-local server = http_api.new()
-local listener = assert(server:listen({ port = 0 }))
+local options = { http = {}, listen = { port = 0 } }
+for name, value in (os.getenv("HTTP_API") or ""):gmatch("([%l_]+)=(%d+)") do
+  options[name == "max_body" and "http" or "listen"][name] = tonumber(value)
+end
+
+local server = http_api.new(options.http)
+local listener = assert(server:listen(options.listen))
 io.stdout:write("port ", listener.port, "\n")
 io.stdout:flush()
 if not rawget(_G, "vim") then

@@ -11,5 +11,6 @@ int luaopen_operations_http_server(lua_State *L) {
   server_open_request(L);
   server_open_answer(L);
   server_open_target(L);
+  server_open_collector(L);
   return 1;
 }

@@ -1,4 +1,5 @@
 --- The input of an operation out of a request: parameters of its path, then its query or its body.
+local codec = require("operations.http_server")
 local errors = require("operations.base.error")
 local header_field = require("operations.net.http.header_field")
 local json = require("operations.base.json")
@@ -31,19 +32,16 @@ end
 
 -- All pieces of a body that comes in several.
 local function collect(body, max)
-  local pieces, size = {}, 0
+  local collector = codec.collector(max)
   while true do
     local piece, err = body()
     if err then
       return nil, err, type(err.details) == "table" and err.details.statusCode or 400
     elseif not piece then
-      return table.concat(pieces)
-    end
-    size = size + #piece
-    if size > max then
+      return collector:take()
+    elseif not collector:add(piece) then
       return refuse(413, ("the body is larger than max_body (%d bytes)"):format(max))
     end
-    pieces[#pieces + 1] = piece
   end
 end
 

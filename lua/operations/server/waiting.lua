@@ -103,7 +103,8 @@ function waiting.take(self, bytes)
     waiters.settle(self._wait)
   elseif self._ended then
     waiting.leave(self, "left")
-  elseif #self._bytes >= limits.window then
+  end
+  if not self._ended and #self._bytes >= limits.window then -- also while it waits: much may come in one turn
     self._paused = true
     self._stream:pause()
   end
