@@ -133,19 +133,30 @@ describe("decoding JSON", function()
     assert.equal(json.null, decodes("[null]")[1])
   end)
 
-  it("keeps integers exact, as digits where no number can", function()
-    local big = "9223372036854775808"
-    assert.equal(big, decodes(big))
+  it("keeps integers exact, as digits where 64 bits do not hold them", function()
+    assert.equal("18446744073709551616", decodes("18446744073709551616"))
     assert.equal("-9223372036854775809", decodes("-9223372036854775809"))
     assert.equal(("1"):rep(400), decodes(("1"):rep(400)))
-    for _, text in ipairs({ "9223372036854775807", "-9223372036854775808", "9007199254740993" }) do
-      if number_type then
-        assert.equal("integer", number_type(decodes(text)))
-        assert.equal(text, encodes(decodes(text)))
-      else
-        assert.equal(text, decodes(text))
-      end
+    for _, text in ipairs({ "18446744073709551615", "9223372036854775807", "-9223372036854775808",
+      "9007199254740993" }) do
+      assert.equal(text, encodes(decodes(text)))
     end
+    if number_type then
+      assert.equal("integer", number_type(decodes("9223372036854775807")))
+    end
+  end)
+
+  it("gives digits for integers outside +-2^53 on request", function()
+    local text = '[9007199254740993,-9007199254740993,18446744073709551615,9007199254740992,-9007199254740992,1]'
+    local expected = { "9007199254740993", "-9007199254740993", "18446744073709551615", 2 ^ 53, -2 ^ 53, 1 }
+    assert.same(expected, decodes(text, { integers = "text" }))
+    local decoder = json.decoder({ integers = "text" })
+    decoder:feed(text:sub(1, 10))
+    decoder:feed(text:sub(11))
+    assert.same(expected, decoder:finish())
+    assert.has_error(function()
+      json.decode("1", { integers = "digits" })
+    end, "bad argument #2 to 'decode' (integers: expected \"exact\" or \"text\")")
   end)
 
   it("gives integers where Lua has them and floats for fractions", function()

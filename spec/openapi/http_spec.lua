@@ -42,6 +42,28 @@ describe("over HTTP", function()
     assert.equal("c=k%3Bl", data.headers.cookie)
   end)
 
+  it("integers of 64 bits go to the server and come back as they are", function()
+    local id = { type = "integer" }
+    local registry = one({ requestBody = { content = { ["application/json"] = {
+      schema = { type = "object", properties = { id = id } } } } },
+      parameters = {
+        { name = "id", ["in"] = "path", required = true, schema = id },
+        { name = "q", ["in"] = "query", schema = { type = "array", items = id } },
+        { name = "X-Id", ["in"] = "header", schema = id },
+      },
+    }, { path = "/echo/{id}", method = "post" })
+    for _, text in ipairs({ "9007199254740993", "-9223372036854775808", "18446744073709551615" }) do
+      local value = operations.json.decode(text)
+      local data = assert(registry:execute("real.op", { id = value, q = { value, 1 }, ["X-Id"] = value,
+        body = { id = value } })).data
+      assert.equal("/echo/" .. text .. "?q=" .. text .. "&q=1", data.uri)
+      assert.equal(text, data.headers["x-id"])
+      assert.equal('{"id":' .. text .. "}", data.body)
+      local _, err = registry:execute("real.op", { id = text })
+      assert.equal("VALIDATION_ERROR", err.code)
+    end
+  end)
+
   it("the server sees a JSON body, its type and its length", function()
     local registry = one({ requestBody = json }, { path = "/echo", method = "post" })
     local data = assert(registry:execute("real.op", { body = { title = "\195\188", n = 1 } })).data

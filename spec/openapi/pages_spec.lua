@@ -154,6 +154,22 @@ describe("the pages of an answer", function()
       assert.same({ 1, 2, 3 }, pages_of(registry, { of = 3, body = "only" }))
     end)
 
+    it("may be named by integers of 64 bits", function()
+      local sent = {}
+      local api = support.api(support.one({ operationId = "op", parameters = { { name = "at", ["in"] = "query" } },
+        responses = { ["200"] = { links = { NextPage = { operationId = "op", parameters = {
+          at = "{$response.body#/next}" } } } } } }), nil, function(request)
+        sent[#sent + 1] = request.url
+        return { status = 200, headers = { ["content-type"] = "application/json" },
+          body = #sent == 1 and '{"next":9007199254740993}' or "{}" }
+      end)
+      local registry = operations.registry()
+      assert(registry:register_all(api.definitions))
+      for _ in registry:pages(api.definitions[1].namespace .. ".op", {}) do -- luacheck: ignore 542
+      end
+      assert.equal("http://api.test/op?at=9007199254740993", sent[2])
+    end)
+
     it("are none when they lead to another operation", function()
       local registry = linked({ operationId = "other", parameters = { page = "$response.body#/next" } })
       assert.same({ 1 }, pages_of(registry, { of = 3, body = "only" }))

@@ -58,8 +58,12 @@ describe("a parameter on the wire:", function()
   end)
 
   it("sends integers of 64 bits in full", function()
-    local value = operations.json.decode("9007199254740993")
-    assert.equal("p=9007199254740993", (call({ parameter = { name = "p", ["in"] = "query" }, value = value })))
+    for _, text in ipairs({ "9007199254740993", "-9223372036854775808", "18446744073709551615" }) do
+      local value = operations.json.decode(text)
+      assert.equal("p=" .. text, (call({ parameter = { name = "p", ["in"] = "query" }, value = value })))
+      local list = { parameter = { name = "p", ["in"] = "query", explode = false }, value = { value, value } }
+      assert.equal("p=" .. text .. "," .. text, (call(list)))
+    end
   end)
 
   it("refuses functions", function()

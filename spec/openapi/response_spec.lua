@@ -49,6 +49,14 @@ describe("a response", function()
     assert.equal(operations.null, call(typed("application/json", "null")).data)
   end)
 
+  it("keeps integers of 64 bits under a schema of integers", function()
+    local schema = { type = "array", items = { type = "integer", format = "int64", maximum = 2 ^ 70 } }
+    local text = "[9007199254740993,-9223372036854775808,9223372036854775807]"
+    local envelope = call(typed("application/json", text),
+      { ["200"] = { content = { ["application/json"] = { schema = schema } } } })
+    assert.equal(text, operations.json.encode(envelope.data))
+  end)
+
   it("without a body has no data, whatever its type says", function()
     for _, reply in ipairs({ typed("application/json", "", 204), typed("application/json", "", 200),
       typed("application/json", " \r\n", 200), typed("text/plain", nil, 205) }) do

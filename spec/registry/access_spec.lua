@@ -95,6 +95,14 @@ describe("access control", function()
     end
   end)
 
+  it("takes integers of 64 bits for ids", function()
+    for _, text in ipairs({ "-9007199254740993", "18446744073709551615" }) do
+      local identity = { id = "u", scopes = {}, resources = { ["project:" .. text] = { "read" } } }
+      assert.equal("secret", call({ resourceType = "project", resourceAction = "read", resourceId = "/id" }, identity,
+        { id = operations.json.decode(text) }))
+    end
+  end)
+
   it("takes all bytes of an id, and 7.0 for 7", function()
     local identity = { id = "u", scopes = {}, resources = { ["project:7"] = { "read" } } }
     local access = { resourceType = "project", resourceAction = "read", resourceId = "/id" }

@@ -11,6 +11,7 @@
 #include "registry/registry.h"
 #include "schema/schema.h"
 #include "streams/streams.h"
+#include "value/integer.h"
 #include "value/json_lua.h"
 
 #define ERROR_NAME "operations.base.error"
@@ -181,6 +182,7 @@ static int core_open(lua_State *L) {
   core_setfuncs(L, error_meta);
   lua_pop(L, 1);
   core_open_marks(L);
+  integer_open(L);
   lua_pushlightuserdata(L, NULL);
   lua_setfield(L, -2, "null");
   core_setfuncs(L, core_functions);

@@ -257,7 +257,7 @@ static const char digit_pairs[] = "00010203040506070809"
                                   "80818283848586878889"
                                   "90919293949596979899";
 
-static size_t format_unsigned(char *out, uint64_t n) {
+size_t json_format_unsigned(char *out, uint64_t n) {
   char room[20], *p = room + sizeof(room);
   size_t len;
   for (; n >= 100; n /= 100) {
@@ -276,9 +276,9 @@ static size_t format_unsigned(char *out, uint64_t n) {
 }
 
 size_t json_format_integer(char *out, int64_t value) {
-  if (value >= 0) return format_unsigned(out, (uint64_t)value);
+  if (value >= 0) return json_format_unsigned(out, (uint64_t)value);
   out[0] = '-';
-  return 1 + format_unsigned(out + 1, 0 - (uint64_t)value);
+  return 1 + json_format_unsigned(out + 1, 0 - (uint64_t)value);
 }
 
 typedef struct Decimal {
@@ -332,7 +332,7 @@ static size_t format_decimal(char *out, Decimal d) {
   size_t n, i;
   int point; /* how many digits are before it */
   while (d.digits % 10 == 0) d.digits /= 10, d.exponent++;
-  n = format_unsigned(digits, d.digits);
+  n = json_format_unsigned(digits, d.digits);
   point = (int)n + d.exponent;
   if (point > 0 && (size_t)point < n) {
     memcpy(out, digits, (size_t)point);

@@ -25,5 +25,6 @@ size_t json_format_double(char *out, double value);
 
 /* The same of an integer, which is written in full. */
 size_t json_format_integer(char *out, int64_t value);
+size_t json_format_unsigned(char *out, uint64_t value);
 
 #endif

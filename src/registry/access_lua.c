@@ -1,7 +1,6 @@
 #include "registry/access.h"
+#include "value/integer.h"
 
-#include <inttypes.h>
-#include <stdio.h>
 #include <stdlib.h>
 
 /* Is the value on top an item of the array at `list`?  Pops it. */
@@ -143,19 +142,15 @@ static bool any_resource_lists(lua_State *L, const char *prefix, int action) {
 /* Replaces the id on top, a string or a number, by its text; false when it is
 ** none.  7.0 is the resource 7, as JSON Schema has it. */
 static bool id_to_text(lua_State *L) {
-  char text[24];
-  int64_t n;
-  switch (lua_type(L, -1)) {
-  case LUA_TSTRING: return true;
-  case LUA_TNUMBER: break;
-  default: return false;
-  }
-  if (value_is_integer(L, -1, &n)) {
-    snprintf(text, sizeof(text), "%" PRId64, n);
-    lua_pushstring(L, text);
+  char digits[INTEGER_ROOM];
+  integer_Value n;
+  int type = lua_type(L, -1);
+  if (integer_read(L, core_state(L), -1, &n)) {
+    lua_pushlstring(L, digits, integer_format(digits, n));
     lua_replace(L, -2);
+    return true;
   }
-  return true;
+  return type == LUA_TSTRING || type == LUA_TNUMBER;
 }
 
 /* Pushes the resource key the rules and the input name, "type:id"; nil when the

@@ -1,6 +1,7 @@
 #include "value/build.h"
 
 #include "json/number.h"
+#include "value/integer.h"
 
 /* More open containers than this many slots have room for keep only their
 ** tables on the stack (LuaJIT's holds 8000 slots for C functions). */
@@ -74,7 +75,9 @@ void build_init(build_Builder *b, lua_State *L) {
   b->scratch = b->array_mt + 1;
   strings_push_table(L);
   b->strings = b->array_mt + 2;
-  b->set = core_state(L)->strings;
+  b->core = core_state(L);
+  b->set = b->core->strings;
+  b->integers_as_text = false;
   b->small_used = false;
   b->levels = b->inline_levels;
   b->levels_end = b->levels + BUILD_INLINE_LEVELS;
@@ -224,16 +227,29 @@ static bool on_key(void *ud, const char *s, size_t len) {
   return true;
 }
 
+/* One outside +-2^53. */
+static bool on_long_integer(build_Builder *b, integer_Value n) {
+  char digits[INTEGER_ROOM];
+  if (b->integers_as_text)
+    return on_string(b, digits, integer_format(digits, n));
+  integer_push(b->L, b->core, n);
+  return added(b);
+}
+
 static bool on_integer(void *ud, int64_t value) {
   build_Builder *b = (build_Builder *)ud;
-#if !OPS_INTEGERS
-  if (value > OPS_MAX_SAFE_INTEGER || value < -OPS_MAX_SAFE_INTEGER) {
-    char digits[JSON_NUMBER_ROOM];
-    return on_string(b, digits, json_format_integer(digits, value));
-  }
-#endif
+  if (value > OPS_MAX_SAFE_INTEGER || value < -OPS_MAX_SAFE_INTEGER)
+    return on_long_integer(b, integer_of(value));
   core_push_integer(b->L, value);
   return added(b);
+}
+
+/* Stays text where 64 bits do not hold it. */
+static bool on_big_integer(void *ud, const char *digits, size_t len) {
+  build_Builder *b = (build_Builder *)ud;
+  integer_Value n;
+  if (integer_parse(digits, len, &n)) return on_long_integer(b, n);
+  return on_string(b, digits, len);
 }
 
 static bool begin(build_Builder *b, bool is_object) {
@@ -285,6 +301,6 @@ static bool end_object(void *ud) {
 }
 
 const json_Handlers build_handlers = {
-    on_null, on_boolean,  on_integer, on_string,    on_number,  on_string,
-    on_key,  begin_array, end_array,  begin_object, end_object,
+    on_null, on_boolean,  on_integer, on_big_integer, on_number,  on_string,
+    on_key,  begin_array, end_array,  begin_object,   end_object,
 };

@@ -38,6 +38,8 @@ typedef struct build_Builder {
   int array_mt, scratch, strings; /* stack indices, made by build_init */
   int ensured;                    /* Lua has stack slots up to here */
   strings_Set *set;
+  const core_State *core;
+  bool integers_as_text; /* those outside +-2^53; false after build_init */
   build_Level *levels, *level, *levels_end;
   bool small_used;
   build_Level inline_levels[BUILD_INLINE_LEVELS];

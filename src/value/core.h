@@ -16,8 +16,9 @@
 ** userdata, upvalue 1 of every function of operations.core. */
 typedef struct core_State {
   const void *array_mt, *object_mt, *error_mt;
-  const void *foreign_null;    /* vim.NIL, or NULL */
-  int foreign_marks;           /* how many foreign metatables are known */
+  const void *foreign_null; /* vim.NIL, or NULL */
+  void *wide;               /* value/integer.c: a metatable, or LuaJIT's box */
+  int foreign_marks;        /* how many foreign metatables are known */
   struct strings_Set *strings; /* of JSON texts; the registry anchors them */
   struct core_Random *random;  /* NULL: ask the system each time */
   uint64_t seed;               /* of hashes, another in each Lua state */
@@ -51,8 +52,8 @@ void core_push_error(lua_State *L, const char *code, const char *message,
 /* Milliseconds since the Unix epoch. */
 int64_t core_now(void);
 
-/* Pushes an integer: exact, as Lua's integer subtype where there is one. On
-** LuaJIT the caller sees to it that it is within +-2^53. */
+/* Pushes a count: exact, as Lua's integer subtype where there is one.  On
+** LuaJIT the caller sees to it that it is within +-2^53 (integer_push). */
 void core_push_integer(lua_State *L, int64_t n);
 
 /* Makes error_mt, array_mt, object_mt and the table of foreign marks, in the
@@ -68,7 +69,7 @@ void core_add_foreign_mark(lua_State *L, int metatable, int mark);
 typedef enum value_Kind {
   VALUE_NULL, /* lightuserdata NULL, or vim.NIL */
   VALUE_BOOLEAN,
-  VALUE_NUMBER, /* integers too; may be NaN or infinite */
+  VALUE_NUMBER, /* wide integers too; may be NaN or infinite */
   VALUE_STRING,
   VALUE_ARRAY,  /* marked as one, or has a value at [1] */
   VALUE_OBJECT, /* marked as one, or a non-empty table without [1] */
@@ -124,9 +125,6 @@ value_Name *value_sorted_names(lua_State *L, int i, size_t *count);
 /* The name of a kind for people: "null", "boolean", "integer", "number",
 ** "string", "array", "object", or Lua's type name for what is no JSON. */
 const char *value_type_name(lua_State *L, const core_State *core, int i);
-
-/* Is the value at `i` a number without fraction, and which?  (1.0 is one.) */
-bool value_is_integer(lua_State *L, int i, int64_t *n);
 
 /* Pushes raw t[key] of the table at `t`, nil when it is no table; its type. */
 int value_push_field(lua_State *L, int t, const char *key);

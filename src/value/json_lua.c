@@ -54,16 +54,19 @@ static bool option_boolean(lua_State *L, int i, const char *name) {
   return value;
 }
 
-/* Is a number that no double holds to be read as text? */
-static bool option_huge(lua_State *L, int i) {
+/* Is the option `name` of the table at `i`, `normal` or "text", the latter? */
+static bool option_text(lua_State *L, int i, const char *name,
+                        const char *normal) {
   const char *value;
   bool is_text;
   if (lua_isnoneornil(L, i)) return false;
-  lua_getfield(L, i, "huge");
+  lua_getfield(L, i, name);
   value = lua_type(L, -1) == LUA_TSTRING ? lua_tostring(L, -1) : "";
   is_text = strcmp(value, "text") == 0;
-  if (!is_text && !lua_isnil(L, -1) && strcmp(value, "error") != 0)
-    luaL_argerror(L, i, "huge: expected \"error\" or \"text\"");
+  if (!is_text && !lua_isnil(L, -1) && strcmp(value, normal) != 0) {
+    lua_pushfstring(L, "%s: expected \"%s\" or \"text\"", name, normal);
+    luaL_argerror(L, i, lua_tostring(L, -1));
+  }
   lua_pop(L, 1);
   return is_text;
 }
@@ -87,8 +90,8 @@ static void check_options(lua_State *L, int i, const char *const *names) {
   }
 }
 
-static const char *const read_options[] = {"huge", "max_depth", "max_size",
-                                           NULL};
+static const char *const read_options[] = {"huge", "integers", "max_depth",
+                                           "max_size", NULL};
 static const char *const write_options[] = {"indent", "sort_keys", "max_depth",
                                             NULL};
 
@@ -149,13 +152,30 @@ bool json_texts_push(json_Texts *texts, const char *text, size_t len) {
   return read_text(texts->builder.L, &texts->reader, text, len);
 }
 
-static bool decode(lua_State *L, const char *text, size_t len, size_t max_depth,
-                   size_t max_size, bool huge_as_text) {
+typedef struct ReadOptions {
+  size_t max_depth, max_size;
+  bool huge_as_text, integers_as_text;
+} ReadOptions;
+
+static ReadOptions check_read_options(lua_State *L, int i, size_t max_size) {
+  ReadOptions options;
+  check_options(L, i, read_options);
+  options.huge_as_text = option_text(L, i, "huge", "error");
+  options.integers_as_text = option_text(L, i, "integers", "exact");
+  options.max_depth =
+      option_integer(L, i, "max_depth", JSON_DEFAULT_DEPTH, 0, MAX_DEPTH);
+  options.max_size = option_integer(L, i, "max_size", max_size, 0, MAX_SIZE);
+  return options;
+}
+
+static bool decode(lua_State *L, const char *text, size_t len,
+                   const ReadOptions *options) {
   json_Texts texts;
   int top = lua_gettop(L);
   bool valid;
-  open_texts(L, &texts, max_depth, max_size);
-  texts.reader.huge_as_text = huge_as_text;
+  open_texts(L, &texts, options->max_depth, options->max_size);
+  texts.reader.huge_as_text = options->huge_as_text;
+  texts.builder.integers_as_text = options->integers_as_text;
   valid = read_text(L, &texts.reader, text, len);
   if (!valid) lua_replace(L, top + 2);
   lua_replace(L, top + 1);
@@ -163,23 +183,16 @@ static bool decode(lua_State *L, const char *text, size_t len, size_t max_depth,
   return valid;
 }
 
-static size_t option_depth(lua_State *L, int i) {
-  return option_integer(L, i, "max_depth", JSON_DEFAULT_DEPTH, 0, MAX_DEPTH);
-}
-
-/* core.json_decode(text, { huge=, max_depth=, max_size= }?)
+/* core.json_decode(text, { huge=, integers=, max_depth=, max_size= }?)
 **   -> value | nil, err */
 static int json_decode(lua_State *L) {
-  size_t len, max_depth, max_size;
+  size_t len;
   const char *text;
-  bool huge_as_text;
+  ReadOptions options;
   luaL_checktype(L, 1, LUA_TSTRING);
-  check_options(L, 2, read_options);
-  huge_as_text = option_huge(L, 2);
-  max_depth = option_depth(L, 2);
-  max_size = option_integer(L, 2, "max_size", MAX_SIZE, 0, MAX_SIZE);
+  options = check_read_options(L, 2, MAX_SIZE);
   text = lua_tolstring(L, 1, &len);
-  return decode(L, text, len, max_depth, max_size, huge_as_text) ? 1 : 2;
+  return decode(L, text, len, &options) ? 1 : 2;
 }
 
 /* --- decoding lines ------------------------------------------------------ */
@@ -318,20 +331,16 @@ static Decoder *check_decoder(lua_State *L) {
   return d;
 }
 
-/* core.json_decoder({ huge=, max_depth=, max_size= }?) -> decoder */
+/* core.json_decoder({ huge=, integers=, max_depth=, max_size= }?) -> decoder
+ */
 static int json_decoder(lua_State *L) {
-  size_t max_depth, max_size;
-  bool huge_as_text;
+  ReadOptions options = check_read_options(L, 1, DEFAULT_SIZE);
   Decoder *d;
-  check_options(L, 1, read_options);
-  huge_as_text = option_huge(L, 1);
-  max_depth = option_depth(L, 1);
-  max_size = option_integer(L, 1, "max_size", DEFAULT_SIZE, 0, MAX_SIZE);
   lua_settop(L, 0);
   d = (Decoder *)lua_newuserdata(L, sizeof(Decoder));
-  json_init(&d->reader, core_alloc(L), max_depth, max_size, &build_handlers,
-            &d->builder);
-  d->reader.huge_as_text = huge_as_text;
+  json_init(&d->reader, core_alloc(L), options.max_depth, options.max_size,
+            &build_handlers, &d->builder);
+  d->reader.huge_as_text = options.huge_as_text;
   d->parked = 0;
   d->busy = d->finished = false;
   luaL_getmetatable(L, DECODER_TYPE);
@@ -340,6 +349,7 @@ static int json_decoder(lua_State *L) {
   ops_setuservalue(L, 1);
   lua_settop(L, DECODER_BASE);
   build_init(&d->builder, L);
+  d->builder.integers_as_text = options.integers_as_text;
   park(L, d);
   lua_settop(L, 1);
   return 1;

@@ -1,7 +1,7 @@
 /*
 ** value.c - how a Lua value is read as a JSON value (value/core.h, value_...).
 */
-#include "value/core.h"
+#include "value/integer.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -66,20 +66,27 @@ static value_Kind table_kind(lua_State *L, const core_State *core, int i) {
   return VALUE_OBJECT;
 }
 
+static value_Kind other_kind(lua_State *L, const core_State *core, int i,
+                             int t) {
+  integer_Value n;
+  if (t == LUA_TUSERDATA && core->foreign_null != NULL &&
+      lua_touserdata(L, i) == core->foreign_null)
+    return VALUE_NULL;
+  return t == INTEGER_WIDE_TYPE && integer_is_wide(L, core, i, &n)
+             ? VALUE_NUMBER
+             : VALUE_OTHER;
+}
+
 value_Kind value_kind(lua_State *L, const core_State *core, int i) {
-  switch (lua_type(L, i)) {
+  int t = lua_type(L, i);
+  switch (t) {
   case LUA_TBOOLEAN: return VALUE_BOOLEAN;
   case LUA_TNUMBER: return VALUE_NUMBER;
   case LUA_TSTRING: return VALUE_STRING;
   case LUA_TTABLE: return table_kind(L, core, i);
   case LUA_TLIGHTUSERDATA:
     return lua_touserdata(L, i) == NULL ? VALUE_NULL : VALUE_OTHER;
-  case LUA_TUSERDATA:
-    return core->foreign_null != NULL &&
-                   lua_touserdata(L, i) == core->foreign_null
-               ? VALUE_NULL
-               : VALUE_OTHER;
-  default: return VALUE_OTHER;
+  default: return other_kind(L, core, i, t);
   }
 }
 
@@ -170,26 +177,12 @@ int value_push_field(lua_State *L, int t, const char *key) {
   return ops_rawget(L, t);
 }
 
-bool value_is_integer(lua_State *L, int i, int64_t *n) {
-  lua_Number d;
-#if OPS_INTEGERS
-  if (lua_isinteger(L, i)) {
-    *n = lua_tointeger(L, i);
-    return true;
-  }
-#endif
-  d = lua_tonumber(L, i);
-  if (!(d >= -9223372036854775808.0 && d < 9223372036854775808.0)) return false;
-  *n = (int64_t)d;
-  return (lua_Number)*n == d;
-}
-
 const char *value_type_name(lua_State *L, const core_State *core, int i) {
-  int64_t n;
+  integer_Value n;
   switch (value_kind(L, core, i)) {
   case VALUE_NULL: return "null";
   case VALUE_BOOLEAN: return "boolean";
-  case VALUE_NUMBER: return value_is_integer(L, i, &n) ? "integer" : "number";
+  case VALUE_NUMBER: return integer_read(L, core, i, &n) ? "integer" : "number";
   case VALUE_STRING: return "string";
   case VALUE_ARRAY: return "array";
   case VALUE_OBJECT:

@@ -5,6 +5,7 @@
 #include <stdlib.h>
 
 #include "json/write.h"
+#include "value/integer.h"
 
 #define WALK_TYPE "operations.json_text"
 #define INLINE_TEXT 1024
@@ -145,8 +146,7 @@ static bool fail_depth(Walk *w) {
 static bool fail_key(Walk *w) {
   lua_State *L = w->L;
   const char *type = value_type_name(L, w->core, -2);
-  if (lua_type(L, -2) == LUA_TNUMBER) {
-    lua_pushvalue(L, -2);
+  if (integer_push_text(L, w->core, -2)) {
     lua_pushfstring(L, "an object has the %s key %s; keys must be strings",
                     type, lua_tostring(L, -1));
     lua_remove(L, -2);
@@ -188,8 +188,14 @@ static bool write_number(Walk *w, int i) {
 }
 
 static bool write_other(Walk *w) {
+  integer_Value n;
   if (value_kind(w->L, w->core, -1) == VALUE_NULL) {
     put_text(w, "null", 4);
+    return true;
+  }
+  if (integer_read(w->L, w->core, -1, &n)) {
+    need(w, JSON_NUMBER_ROOM);
+    w->out->len += integer_format(w->out->data + w->out->len, n);
     return true;
   }
   lua_pushfstring(w->L, "%s is no JSON value", luaL_typename(w->L, -1));

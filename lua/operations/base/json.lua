@@ -3,12 +3,16 @@
 --- | JSON    | Lua                                                                      |
 --- |---------|--------------------------------------------------------------------------|
 --- | null    | `json.null` (lightuserdata NULL, equal to `cjson.null` and `ngx.null`)   |
---- | integer | an integer on Lua 5.4, a number on LuaJIT; beyond int64, on LuaJIT beyond |
---- |         | +-2^53, a string of its digits: never a rounded number; `-0` is a float  |
+--- | integer | an integer on Lua 5.4, a number on LuaJIT; where it would be       |
+--- |         | rounded, a wide integer; `-0` is a float                                 |
 --- | number  | the nearest double; `1e400` is refused, or a string with `huge = "text"` |
 --- | array   | a table with the metatable `json.array_mt`, empty ones too               |
 --- | object  | a table; an empty one has the metatable `json.object_mt`, others have    |
 --- |         | none; of equal keys the last one wins                                    |
+---
+--- A wide integer is, on LuaJIT outside +-2^53, an int64_t or from 2^63 on a uint64_t of its FFI; on Lua 5.4, from 2^63
+--- on, a userdata of which `tostring` gives the digits. It is an integer wherever values are checked, cast or written.
+--- Integers that 64 bits do not hold are strings of their digits.
 local core = require("operations.core")
 
 ---@class operations.json
@@ -26,6 +30,8 @@ local json = {
 ---@class operations.json.DecodeOptions
 ---@field huge? "error"|"text"  what becomes of a number that no double holds, such as 1e400: an error (default), or its
 ---  text, a string
+---@field integers? "exact"|"text"  what becomes of an integer outside +-2^53: an integer (default), or on both runtimes
+---  a string of its digits
 ---@field max_depth? integer  nested arrays and objects (default 512, at most 2000)
 ---@field max_size? integer  bytes of text (default: no limit, the text is in memory already)
 

@@ -185,7 +185,8 @@ local function retype(value, key, schema)
   if is_mistyped(value, key, schema) then
     scalar = json.decode(value[key])
   end
-  if type(scalar) == "number" or type(scalar) == "boolean" or scalar == json.null then
+  local kind = core.kind(scalar)
+  if kind == "integer" or kind == "number" or kind == "boolean" or kind == "null" then
     try(value, key, schema, scalar)
   end
 end

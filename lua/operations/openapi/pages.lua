@@ -11,6 +11,7 @@ local json_pointer = require("operations.base.json_pointer")
 local limits = require("operations.base.limits")
 local members = require("operations.base.members")
 local request = require("operations.openapi.request")
+local style = require("operations.openapi.style")
 local url = require("operations.base.url")
 
 local pages = {}
@@ -117,7 +118,7 @@ local function evaluate(value, exchange)
   local text = value:gsub("{(%$[^}]*)}", function(inner)
     local found = expression(inner, exchange)
     missing = missing or found == nil or found == core.null
-    return type(found) == "table" and json.encode(found) or tostring(found)
+    return style.value_text(found) or tostring(found)
   end)
   return not missing and text or nil
 end

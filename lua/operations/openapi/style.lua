@@ -58,7 +58,9 @@ function style.reserved_encoder(location)
 end
 
 local function number_text(value)
-  if value ~= value or value == math.huge or value == -math.huge then
+  if type(value) ~= "number" then -- an integer wider than numbers are
+    return json.encode(value)
+  elseif value ~= value or value == math.huge or value == -math.huge then
     return nil, "expected a finite number"
   elseif core.kind(value) == "integer" and tostring(value):find("^-?%d+$") then
     return tostring(value)

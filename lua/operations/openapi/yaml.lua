@@ -34,12 +34,13 @@ local function number_text(text)
     fraction == "" and "0" or fraction, exponent)
 end
 
+-- Of at most 52 bits, which both runtimes read exactly.
 local function based_text(text)
-  local digits = text:match("^0o([0-7]+)$")
-  if digits then
-    return ("%d"):format(tonumber(digits, 8))
-  elseif text:find("^0x%x+$") then
-    return ("%d"):format(tonumber(text))
+  local octal, hex = text:match("^0o0*([0-7]+)$"), text:match("^0x0*(%x+)$")
+  if octal and #octal <= 17 then
+    return ("%d"):format(tonumber(octal, 8))
+  elseif hex and #hex <= 13 then
+    return ("%d"):format(tonumber(hex, 16))
   end
 end
 

@@ -51,7 +51,9 @@ local forms = {
   count = { is_count, "a whole number of at least 0" },
   list = { marked.may_be_list, "a list" },
   map = { is_schema_map, "a table of schemas by name" },
-  number = { function(value) return type(value) == "number" and value == value end, "a number" },
+  number = { function(value)
+    return type(value) == "number" and value == value or core.kind(value) == "integer"
+  end, "a number" },
   schema = { is_schema, "a schema" },
   string = { function(value) return type(value) == "string" end, "a string" },
   table = { function(value) return type(value) == "table" end, "a table" },

@@ -15,6 +15,13 @@ describe("a client of an MCP server", function()
   local form = { type = "object", required = { "name" }, properties = {
     name = { type = "string", default = "Ada" }, age = { type = "integer" } } }
 
+  it("sends and gets integers of 64 bits as they are", function()
+    client = support.connect("modern")
+    local text = "[-9223372036854775808,-9007199254740993,9007199254740993,18446744073709551615]"
+    local value = operations.json.decode(text)
+    assert.equal(text, operations.json.encode(assert(client:call("value", { value = value })).data))
+  end)
+
   it("answers what the server asks while a call is pending", function()
     client = support.connect("legacy", {
       roots = { "file:///one", { uri = "file:///two", name = "Two" } },

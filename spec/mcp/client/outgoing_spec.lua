@@ -1,4 +1,5 @@
 local core = require("operations.core")
+local json = require("operations.base.json")
 local outgoing = require("operations.mcp.client.outgoing")
 
 describe("the headers of a request", function()
@@ -52,6 +53,14 @@ describe("the headers of a request", function()
       assert.equal(text or nil, list["Mcp-Param-N"])
     end)
   end
+
+  it("mirror an integer of 64 bits", function()
+    for _, text in ipairs({ "9007199254740993", "-9223372036854775808", "18446744073709551615" }) do
+      local params = { name = "x", arguments = { n = json.decode(text) } }
+      local list = outgoing.headers("tools/call", params, "x", { { header = "N", path = { "n" } } })
+      assert.equal(text, list["Mcp-Param-N"])
+    end
+  end)
 
   for problem, properties in pairs({
     ["no name of a header"] = { a = { type = "string", ["x-mcp-header"] = "My Region" } },

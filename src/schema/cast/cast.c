@@ -399,11 +399,11 @@ static bool cast_array(cast_Machine *c, const schema_Node *n, int slot) {
 static void cast_integer(cast_Machine *c, const schema_Node *n, int slot) {
 #if OPS_INTEGERS
   lua_State *L = c->m.L;
-  int64_t i;
+  integer_Value i;
   if ((n->types & TYPE_NUMBER) != TYPE_INTEGER || lua_isinteger(L, slot) ||
-      !value_is_integer(L, slot, &i))
+      lua_type(L, slot) != LUA_TNUMBER || !integer_read(L, c->m.core, slot, &i))
     return;
-  core_push_integer(L, i);
+  integer_push(L, c->m.core, i);
   cast_record(c, "converted", slot, lua_gettop(L));
   lua_replace(L, slot);
 #else

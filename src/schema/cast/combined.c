@@ -468,10 +468,11 @@ static void cast_scalar(cast_Machine *c, const int32_t *nodes, int count,
                         int slot, uint16_t types) {
 #if OPS_INTEGERS
   lua_State *L = c->m.L;
-  int64_t i;
+  integer_Value i;
   if (lua_type(L, slot) == LUA_TNUMBER && !lua_isinteger(L, slot) &&
-      (types & TYPE_NUMBER) == TYPE_INTEGER && value_is_integer(L, slot, &i)) {
-    core_push_integer(L, i);
+      (types & TYPE_NUMBER) == TYPE_INTEGER &&
+      integer_read(L, c->m.core, slot, &i)) {
+    integer_push(L, c->m.core, i);
     cast_record(c, "converted", slot, lua_gettop(L));
     lua_replace(L, slot);
   }

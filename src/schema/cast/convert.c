@@ -15,22 +15,9 @@ static bool is_digit(char c) {
   return c >= '0' && c <= '9';
 }
 
-/* The integer whose canonical text `s` is, if Lua has it. */
-static bool read_integer(const char *s, size_t len, int64_t *integer) {
-  bool negative = s[0] == '-';
-  const char *p = s + negative, *end = s + len;
-  uint64_t n = 0, limit = (uint64_t)INT64_MAX + negative;
-  if (p == end || end - p > 19 || (*p == '0' && len > 1)) return false;
-  for (; p < end; p++) { /* 19 digits fit into 64 bits */
-    if (!is_digit(*p)) return false;
-    n = n * 10 + (uint64_t)(*p - '0');
-  }
-  if (n > limit) return false;
-#if !OPS_INTEGERS
-  if (n > (uint64_t)OPS_MAX_SAFE_INTEGER) return false;
-#endif
-  *integer = negative ? -(int64_t)(n - 1) - 1 : (int64_t)n;
-  return true;
+/* The integer whose canonical text `s` is. */
+static bool read_integer(const char *s, size_t len, integer_Value *integer) {
+  return (len == 1 || s[s[0] == '-'] != '0') && integer_parse(s, len, integer);
 }
 
 /* A number being read; `s` ends with a '\0'. */
@@ -90,13 +77,14 @@ static bool is_same_number(const char *s, const char *json) {
 }
 
 /* Pushes the number that `s` is the canonical text of. */
-static bool push_number_text(lua_State *L, const char *s, size_t len) {
+static bool push_number_text(lua_State *L, const core_State *core,
+                             const char *s, size_t len) {
   char text[JSON_NUMBER_ROOM + 1];
-  int64_t integer;
+  integer_Value integer;
   double d;
   if (!is_digit(s[s[0] == '-'])) return false;
   if (read_integer(s, len, &integer)) {
-    core_push_integer(L, integer);
+    integer_push(L, core, integer);
     return true;
   }
   d = read_double(s, len);
@@ -119,14 +107,17 @@ static bool push_boolean_text(lua_State *L, const char *s, size_t len) {
   return true;
 }
 
-static bool push_text(lua_State *L, int slot) {
+static bool push_text(lua_State *L, const core_State *core, int slot) {
   char text[JSON_NUMBER_ROOM];
-  int64_t n;
-  double d = lua_tonumber(L, slot);
-  if (!isfinite(d)) return false;
-  lua_pushlstring(L, text,
-                  value_is_integer(L, slot, &n) ? json_format_integer(text, n)
-                                                : json_format_double(text, d));
+  integer_Value n;
+  double d;
+  if (integer_read(L, core, slot, &n)) {
+    lua_pushlstring(L, text, integer_format(text, n));
+    return true;
+  }
+  d = lua_tonumber(L, slot);
+  if (lua_type(L, slot) != LUA_TNUMBER || !isfinite(d)) return false;
+  lua_pushlstring(L, text, json_format_double(text, d));
   return true;
 }
 
@@ -162,10 +153,12 @@ bool cast_convert(cast_Machine *c, const int32_t *nodes, int count, int slot,
   case LUA_TSTRING:
     s = lua_tolstring(L, slot, &len);
     if (strlen(s) != len) return false;
-    if (push_number_text(L, s, len)) return take(c, nodes, count, slot, types);
+    if (push_number_text(L, c->m.core, s, len))
+      return take(c, nodes, count, slot, types);
     return push_boolean_text(L, s, len) && take(c, nodes, count, slot, types);
   case LUA_TNUMBER:
-    return push_text(L, slot) && take(c, nodes, count, slot, types);
+  case INTEGER_WIDE_TYPE:
+    return push_text(L, c->m.core, slot) && take(c, nodes, count, slot, types);
   default: return false;
   }
 }

@@ -133,11 +133,12 @@ static Range find_range(const Misfit *m) {
 static bool take_next(Misfit *m, const schema_Op *op, double unit,
                       int direction) {
   double inverse = 1 / unit, d, k;
+  integer_Value bound;
   int i;
   if (op == NULL) return false;
-  if (op->flag & INTEGER_BOUND) {
+  if (program_integer_bound(op, &bound)) {
     if (!make_one(m)) return false;
-    core_push_integer(m->c->m.L, op->u.i); /* beyond 2^53, too */
+    integer_push(m->c->m.L, m->c->m.core, bound); /* beyond 2^53, too */
     if (keep(m)) return true;
   } else if (take_number(m, op->u.d)) {
     return true;

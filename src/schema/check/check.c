@@ -149,8 +149,10 @@ static inline bool check_small(const schema_Node *n, lua_Number d) {
 }
 
 /* The node's types and all its instructions. */
-static bool check_rest(check_Machine *m, const schema_Node *n, int v, int t) {
+static COLD bool check_rest(check_Machine *m, const schema_Node *n, int v,
+                            int t) {
   uint16_t type = schema_type_of(m->L, m->core, v, t, n->types);
+  if (t == INTEGER_WIDE_TYPE) check_forget_room(m);
   return (type & n->types) != 0 && (n->simple || check_ops(m, n, v, t, type));
 }
 
@@ -455,8 +457,8 @@ bool check_union(check_Machine *m, const schema_Op *op, int v, int t,
 static const schema_Node *branch_for(const schema_Node *n, int t) {
   static const uint8_t picks[ACT_TYPES] = {
       [LUA_TBOOLEAN] = PICK_BOOLEAN, [LUA_TLIGHTUSERDATA] = PICK_NULL,
-      [LUA_TUSERDATA] = PICK_NULL,   [LUA_TNUMBER] = PICK_NUMBER,
-      [LUA_TSTRING] = PICK_STRING,   [LUA_TTABLE] = PICK_TABLE,
+      [LUA_TNUMBER] = PICK_NUMBER,   [LUA_TSTRING] = PICK_STRING,
+      [LUA_TTABLE] = PICK_TABLE,
   };
   return n->choice->picks[picks[t]];
 }

@@ -64,6 +64,17 @@ static bool equal_tables(check_Machine *m, int a, int b, int depth) {
                           : equal_objects(m, a, b, depth + 1);
 }
 
+static bool equal_integers(const check_Machine *m, int a, int b) {
+  integer_Value x, y;
+  return integer_read(m->L, m->core, a, &x) &&
+         integer_read(m->L, m->core, b, &y) && integer_compare(x, y) == 0;
+}
+
+static bool equal_nulls(const check_Machine *m, int a, int b) {
+  return value_kind(m->L, m->core, a) == VALUE_NULL &&
+         value_kind(m->L, m->core, b) == VALUE_NULL;
+}
+
 static bool equal(check_Machine *m, int a, int b, int depth) {
   lua_State *L = m->L;
   int t = lua_type(L, a);
@@ -71,9 +82,10 @@ static bool equal(check_Machine *m, int a, int b, int depth) {
     return equal_tables(m, a, b, depth);
   if (t == LUA_TSTRING) check_read(m, ops_rawlen(L, a));
   if (lua_rawequal(L, a, b)) return true;
-  return (t == LUA_TLIGHTUSERDATA || t == LUA_TUSERDATA) &&
-         value_kind(L, m->core, a) == VALUE_NULL &&
-         value_kind(L, m->core, b) == VALUE_NULL;
+  if (t == INTEGER_WIDE_TYPE || lua_type(L, b) == INTEGER_WIDE_TYPE)
+    return equal_integers(m, a, b) || equal_nulls(m, a, b);
+  return t == LUA_TLIGHTUSERDATA || t == LUA_TUSERDATA ? equal_nulls(m, a, b)
+                                                       : false;
 }
 
 bool schema_equal(check_Machine *m, int a, int b) {
@@ -100,11 +112,11 @@ bool schema_is_member(check_Machine *m, const schema_Member *member, int i,
 
 /* Integers by their value: many have one double. */
 static uint64_t hash_number(lua_State *L, const core_State *core) {
-  int64_t n;
+  integer_Value n;
   lua_Number d = lua_tonumber(L, -1);
   uint64_t bits;
-  if (value_is_integer(L, -1, &n))
-    return schema_mix(core->seed ^ 1, (uint64_t)n);
+  if (integer_read(L, core, -1, &n))
+    return schema_mix(core->seed ^ (n.above ? 6 : 1), n.bits);
   memcpy(&bits, &d, sizeof(bits));
   return schema_mix(core->seed ^ 2, bits);
 }
@@ -131,6 +143,7 @@ static uint64_t hash_table(check_Machine *m, int depth) {
 /* Of the value on top of the stack. */
 static uint64_t hash_value(check_Machine *m, int depth) {
   lua_State *L = m->L;
+  integer_Value n;
   const char *s;
   size_t len;
   switch (lua_type(L, -1)) {
@@ -141,6 +154,9 @@ static uint64_t hash_value(check_Machine *m, int depth) {
     check_read(m, len);
     return schema_hash_text(m->core, s, len);
   case LUA_TTABLE: return hash_table(m, depth);
+  case INTEGER_WIDE_TYPE:
+    if (integer_is_wide(L, m->core, -1, &n)) return hash_number(L, m->core);
+    return 5;
   default: return 5;
   }
 }

@@ -130,11 +130,13 @@ static bool check_dependent_required(check_Machine *m, const schema_Op *op,
 
 static bool check_number_format(check_Machine *m, const schema_Op *op, int v,
                                 uint16_t type) {
-  int64_t n;
+  integer_Value n;
+  bool whole = integer_read(m->L, m->core, v, &n);
   if (op->b == NUMBER_FORMAT_FLOAT)
-    return fabs(lua_tonumber(m->L, v)) <= (double)FLT_MAX;
-  if (type != TYPE_INTEGER || !value_is_integer(m->L, v, &n)) return false;
-  return op->b == NUMBER_FORMAT_INT64 || (n >= INT32_MIN && n <= INT32_MAX);
+    return whole || fabs(lua_tonumber(m->L, v)) <= (double)FLT_MAX;
+  if (type != TYPE_INTEGER || !whole || n.above) return false;
+  return op->b == NUMBER_FORMAT_INT64 ||
+         ((int64_t)n.bits >= INT32_MIN && (int64_t)n.bits <= INT32_MAX);
 }
 
 static bool check_string_op(check_Machine *m, const schema_Op *op, int v) {
@@ -147,11 +149,11 @@ static bool check_string_op(check_Machine *m, const schema_Op *op, int v) {
 static bool check_number_op(check_Machine *m, const schema_Op *op, int v,
                             uint16_t type) {
   switch (op->code) {
-  case CODE_MINIMUM: return schema_compare(m->L, v, op) >= 0;
-  case CODE_MAXIMUM: return schema_compare(m->L, v, op) <= 0;
-  case CODE_ABOVE: return schema_compare(m->L, v, op) > 0;
-  case CODE_BELOW: return schema_compare(m->L, v, op) < 0;
-  case CODE_MULTIPLE_OF: return schema_is_multiple(m->L, v, op);
+  case CODE_MINIMUM: return schema_compare(m->L, m->core, v, op) >= 0;
+  case CODE_MAXIMUM: return schema_compare(m->L, m->core, v, op) <= 0;
+  case CODE_ABOVE: return schema_compare(m->L, m->core, v, op) > 0;
+  case CODE_BELOW: return schema_compare(m->L, m->core, v, op) < 0;
+  case CODE_MULTIPLE_OF: return schema_is_multiple(m->L, m->core, v, op);
   default: return check_number_format(m, op, v, type);
   }
 }

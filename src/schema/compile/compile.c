@@ -28,9 +28,14 @@ static int32_t add_links(compile_State *c, const tree_Keyword *k) {
   return first;
 }
 
+/* A count of items; no table has more. */
+static int32_t count_of(const tree_Keyword *k) {
+  return k->number.d < INT32_MAX ? (int32_t)k->number.d : INT32_MAX;
+}
+
 void compile_count(compile_State *c, schema_KeywordId id, schema_Code code) {
   const tree_Keyword *k = c->k[id];
-  if (k != NULL) compile_op(c, code, id)->u.n = (size_t)k->number.i;
+  if (k != NULL) compile_op(c, code, id)->u.n = (size_t)k->number.i.bits;
 }
 
 int32_t compile_regex(compile_State *c, int32_t source,
@@ -87,8 +92,8 @@ static void emit_bound(compile_State *c, schema_KeywordId id,
   if (k == NULL) return;
   op = compile_op(c, code, id);
   if (k->number.is_integer) {
-    op->flag = INTEGER_BOUND;
-    op->u.i = k->number.i;
+    op->flag = INTEGER_BOUND | (k->number.i.above ? UNSIGNED_BOUND : 0);
+    op->u.i = (int64_t)k->number.i.bits;
   } else {
     op->u.d = k->number.d;
   }
@@ -166,8 +171,8 @@ static void emit_array(compile_State *c) {
   if (c->k[KEYWORD_CONTAINS] != NULL) {
     schema_Op *op = compile_op(c, CODE_CONTAINS, KEYWORD_CONTAINS);
     op->a = compile_only_child(c, KEYWORD_CONTAINS);
-    op->b = least == NULL ? 1 : (int32_t)least->number.i;
-    op->c = most == NULL ? -1 : (int32_t)most->number.i;
+    op->b = least == NULL ? 1 : count_of(least);
+    op->c = most == NULL ? -1 : count_of(most);
     op->flag = draft == DRAFT_2020; /* what it matches counts as evaluated */
   }
   if (c->k[KEYWORD_UNIQUE_ITEMS] != NULL && c->k[KEYWORD_UNIQUE_ITEMS]->flag)

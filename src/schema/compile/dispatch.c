@@ -187,7 +187,8 @@ static void set_acts(lua_State *L, schema_Schema *s, schema_Node *n) {
   n->acts[LUA_TSTRING] = (uint8_t)text_act(s, n);
   n->acts[LUA_TBOOLEAN] = (uint8_t)bare_act(n, TYPE_BOOLEAN, ACT_ACCEPT);
   n->acts[LUA_TLIGHTUSERDATA] = (uint8_t)bare_act(n, TYPE_NULL, ACT_NULL);
-  n->acts[LUA_TUSERDATA] = (uint8_t)bare_act(n, TYPE_NULL, ACT_REST);
+  if (n->types & TYPE_NULL) n->acts[LUA_TUSERDATA] = ACT_REST;
+  if (n->types & TYPE_INTEGER) n->acts[INTEGER_WIDE_TYPE] = ACT_REST;
   n->bounded = is_bounded(&bounds);
   if (n->bounded) add_bounds(L, s, &bounds);
 }
@@ -290,7 +291,6 @@ static void choose(const schema_Schema *s, schema_Node *n, int t, int kind) {
 
 static void set_choice_acts(const schema_Schema *s, schema_Node *n) {
   choose(s, n, LUA_TLIGHTUSERDATA, PICK_NULL);
-  choose(s, n, LUA_TUSERDATA, PICK_NULL);
   choose(s, n, LUA_TBOOLEAN, PICK_BOOLEAN);
   choose(s, n, LUA_TNUMBER, PICK_NUMBER);
   choose(s, n, LUA_TSTRING, PICK_STRING);

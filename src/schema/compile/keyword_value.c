@@ -181,10 +181,13 @@ static void read_map(lua_State *L, tree_Tree *t, int32_t node, int32_t keyword,
 }
 
 /* Reads the number on top of the stack; false when it is none. */
-static bool read_number(lua_State *L, schema_Number *number) {
-  if (lua_type(L, -1) != LUA_TNUMBER) return false;
-  number->d = lua_tonumber(L, -1);
-  number->is_integer = value_is_integer(L, -1, &number->i);
+static bool read_number(lua_State *L, const tree_Tree *t,
+                        schema_Number *number) {
+  int type = lua_type(L, -1);
+  number->is_integer = integer_read(L, t->core, -1, &number->i);
+  if (!number->is_integer && type != LUA_TNUMBER) return false;
+  number->d =
+      type == LUA_TNUMBER ? lua_tonumber(L, -1) : integer_to_double(number->i);
   return isfinite(number->d);
 }
 
@@ -192,13 +195,13 @@ static void read_numeric(lua_State *L, tree_Tree *t, int32_t node,
                          int32_t keyword) {
   uint8_t shape = schema_keywords[id_of(t, keyword)].shape;
   schema_Number number;
-  if (!read_number(L, &number)) {
+  if (!read_number(L, t, &number)) {
     expected(L, t, node, keyword,
              shape == SHAPE_COUNT ? "a non-negative integer" : "a number");
     return;
   }
-  lua_pushvalue(L, -1);
-  if (shape == SHAPE_COUNT && (!number.is_integer || number.i < 0))
+  integer_push_text(L, t->core, -1);
+  if (shape == SHAPE_COUNT && (!number.is_integer || number.d < 0))
     tree_issue(L, t, node, id_of(t, keyword),
                "expected a non-negative integer, got %s", lua_tostring(L, -1));
   else if (shape == SHAPE_POSITIVE && !(number.d > 0))

@@ -33,10 +33,7 @@ void issue_push_value(lua_State *L, const core_State *core, int v) {
     s = lua_tolstring(L, v, &len);
     push_quoted(L, s, len);
     break;
-  case LUA_TNUMBER:
-    lua_pushvalue(L, v);
-    lua_tostring(L, -1);
-    break;
+  case LUA_TNUMBER: integer_push_text(L, core, v); break;
   case LUA_TBOOLEAN:
     lua_pushstring(L, lua_toboolean(L, v) ? "true" : "false");
     break;
@@ -49,7 +46,10 @@ void issue_push_value(lua_State *L, const core_State *core, int v) {
                     value_type_name(L, core, v));
     break;
   }
-  default: lua_pushstring(L, value_type_name(L, core, v)); break;
+  default:
+    if (!integer_push_text(L, core, v))
+      lua_pushstring(L, value_type_name(L, core, v));
+    break;
   }
 }
 
@@ -131,8 +131,10 @@ static void wrap(lua_State *L, const char *field) {
   lua_setfield(L, -2, field);
 }
 
-static void push_bound(lua_State *L, const schema_Op *op) {
-  if (op->flag & INTEGER_BOUND) core_push_integer(L, op->u.i);
+static void push_bound(lua_State *L, const core_State *core,
+                       const schema_Op *op) {
+  integer_Value n;
+  if (program_integer_bound(op, &n)) integer_push(L, core, n);
   else lua_pushnumber(L, op->u.d);
 }
 
@@ -162,16 +164,17 @@ static void describe_count(lua_State *L, const char *least_or_most,
   wrap(L, "limit");
 }
 
-static void describe_bound(lua_State *L, const schema_Op *op, int v,
+static void describe_bound(const issue_List *list, const schema_Op *op, int v,
                            const char *phrase) {
-  int top = lua_gettop(L);
-  push_bound(L, op);
-  lua_pushvalue(L, v);
+  lua_State *L = list->m.L;
+  push_bound(L, list->m.core, op);
+  integer_push_text(L, list->m.core, -1);
+  integer_push_text(L, list->m.core, v);
   lua_pushfstring(L, "expected a number %s %s, got %s", phrase,
-                  lua_tostring(L, top + 1), lua_tostring(L, top + 2));
-  lua_replace(L, top + 1);
-  lua_settop(L, top + 1);
-  push_bound(L, op);
+                  lua_tostring(L, -2), lua_tostring(L, -1));
+  lua_replace(L, -3);
+  lua_pop(L, 1);
+  lua_insert(L, -2);
   wrap(L, op->code == CODE_MULTIPLE_OF ? "multipleOf" : "limit");
 }
 
@@ -208,14 +211,13 @@ static void describe_string(issue_List *list, const schema_Op *op, int v) {
 }
 
 static void describe_number(issue_List *list, const schema_Op *op, int v) {
-  lua_State *L = list->m.L;
   switch (op->code) {
-  case CODE_MINIMUM: describe_bound(L, op, v, "of at least"); break;
-  case CODE_MAXIMUM: describe_bound(L, op, v, "of at most"); break;
-  case CODE_ABOVE: describe_bound(L, op, v, "above"); break;
-  case CODE_BELOW: describe_bound(L, op, v, "below"); break;
+  case CODE_MINIMUM: describe_bound(list, op, v, "of at least"); break;
+  case CODE_MAXIMUM: describe_bound(list, op, v, "of at most"); break;
+  case CODE_ABOVE: describe_bound(list, op, v, "above"); break;
+  case CODE_BELOW: describe_bound(list, op, v, "below"); break;
   case CODE_MULTIPLE_OF:
-    describe_bound(L, op, v, "that is a multiple of");
+    describe_bound(list, op, v, "that is a multiple of");
     break;
   default: describe_named(list, op->a, v, "number of format", "format"); break;
   }

@@ -8,7 +8,7 @@
 #include "format/format.h"
 #include "regex/regex.h"
 #include "schema/program/types.h"
-#include "value/core.h"
+#include "value/integer.h"
 #include "schema/program/keyword.h"
 #include "schema/program/location.h"
 #include "schema/program/vector.h"
@@ -36,7 +36,7 @@ typedef struct schema_Index {
 
 typedef struct schema_Number {
   double d;
-  int64_t i; /* exact, when is_integer */
+  integer_Value i; /* exact, when is_integer */
   bool is_integer;
 } schema_Number;
 
@@ -84,6 +84,7 @@ typedef enum schema_Code {
 enum { NUMBER_FORMAT_INT32, NUMBER_FORMAT_INT64, NUMBER_FORMAT_FLOAT };
 
 #define INTEGER_BOUND 1
+#define UNSIGNED_BOUND 2 /* INTEGER_BOUND with the bits of a uint64_t */
 
 typedef struct schema_Op {
   uint8_t code;    /* schema_Code */
@@ -263,9 +264,18 @@ struct schema_Schema {
 /* Marks the userdata: its metatable would be two more things to fetch. */
 extern const char program_kind[];
 
-/* The bound of an instruction for numbers. */
+/* The bound of an instruction for numbers: as an integer, if it is one of
+** 64 bits, and as the nearest double. */
+static inline bool program_integer_bound(const schema_Op *op,
+                                         integer_Value *n) {
+  n->bits = (uint64_t)op->u.i;
+  n->above = (op->flag & UNSIGNED_BOUND) != 0;
+  return (op->flag & INTEGER_BOUND) != 0;
+}
+
 static inline double program_bound(const schema_Op *op) {
-  return op->flag & INTEGER_BOUND ? (double)op->u.i : op->u.d;
+  integer_Value n;
+  return program_integer_bound(op, &n) ? integer_to_double(n) : op->u.d;
 }
 
 /* The schema at stack index `i`, or NULL when there is none. */

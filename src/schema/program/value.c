@@ -50,9 +50,11 @@ uint16_t schema_type_of(lua_State *L, const core_State *core, int i, int t,
   case LUA_TNUMBER: return number_type(L, i);
   case LUA_TBOOLEAN: return TYPE_BOOLEAN;
   case LUA_TTABLE: return table_type(L, core, i, wanted);
-  case LUA_TLIGHTUSERDATA:
-  case LUA_TUSERDATA:
-    return value_kind(L, core, i) == VALUE_NULL ? TYPE_NULL : 0;
+  default: break;
+  }
+  switch (value_kind(L, core, i)) {
+  case VALUE_NULL: return TYPE_NULL;
+  case VALUE_NUMBER: return TYPE_INTEGER;
   default: return 0;
   }
 }
@@ -86,37 +88,33 @@ size_t schema_text_length(const char *s, size_t len) {
   return n;
 }
 
-static int compare_to_integer(double d, int64_t bound) {
-  int64_t whole;
-  double rest;
-  if (d >= 9223372036854775808.0) return 1;
-  if (d < -9223372036854775808.0) return -1;
-  whole = (int64_t)d;
-  if (whole != bound) return whole < bound ? -1 : 1;
-  rest = d - (double)whole;
-  return rest < 0 ? -1 : rest > 0;
-}
-
-int schema_compare(lua_State *L, int i, const schema_Op *op) {
+int schema_compare(lua_State *L, const core_State *core, int i,
+                   const schema_Op *op) {
+  integer_Value n, bound;
+  bool whole = program_integer_bound(op, &bound);
   double d;
-#if OPS_INTEGERS
-  if (lua_isinteger(L, i)) {
-    int64_t n = lua_tointeger(L, i);
-    if (op->flag & INTEGER_BOUND) return n < op->u.i ? -1 : n > op->u.i;
-    return -compare_to_integer(op->u.d, n);
-  }
-#endif
+  if (integer_read(L, core, i, &n))
+    return whole ? integer_compare(n, bound)
+                 : -integer_compare_double(op->u.d, n);
   d = lua_tonumber(L, i);
-  if (op->flag & INTEGER_BOUND) return compare_to_integer(d, op->u.i);
+  if (whole) return integer_compare_double(d, bound);
   return d < op->u.d ? -1 : d > op->u.d;
 }
 
 typedef struct Decimal {
-  uint64_t digits; /* no trailing zeros, below 10^17 */
+  uint64_t digits; /* no trailing zeros */
   int exponent;
 } Decimal;
 
-/* The shortest decimal that reads back as `d`. */
+static Decimal strip(Decimal decimal) {
+  while (decimal.digits != 0 && decimal.digits % 10 == 0) {
+    decimal.digits /= 10;
+    decimal.exponent++;
+  }
+  return decimal;
+}
+
+/* The shortest decimal that reads back as `d`: of at most 17 digits. */
 static Decimal to_decimal(double d) {
   Decimal decimal = {0, 0};
   char text[JSON_NUMBER_ROOM];
@@ -137,15 +135,11 @@ static Decimal to_decimal(double d) {
       exponent = exponent * 10 + (*p - '0');
     decimal.exponent += negative ? -exponent : exponent;
   }
-  while (decimal.digits != 0 && decimal.digits % 10 == 0) {
-    decimal.digits /= 10;
-    decimal.exponent++;
-  }
-  return decimal;
+  return strip(decimal);
 }
 
-static bool is_decimal_multiple(double d, double of) {
-  Decimal a = to_decimal(d), b = to_decimal(of);
+static bool is_decimal_multiple(Decimal a, double of) {
+  Decimal b = to_decimal(of);
   uint64_t rest;
   int i;
   if (a.digits == 0) return true;
@@ -156,11 +150,15 @@ static bool is_decimal_multiple(double d, double of) {
   return rest == 0;
 }
 
-bool schema_is_multiple(lua_State *L, int i, const schema_Op *op) {
-  int64_t n;
-  if ((op->flag & INTEGER_BOUND) && value_is_integer(L, i, &n))
-    return n == INT64_MIN ? op->u.i == 1 || n % op->u.i == 0 : n % op->u.i == 0;
-  if ((op->flag & INTEGER_BOUND) == 0)
-    return is_decimal_multiple(lua_tonumber(L, i), op->u.d);
-  return is_decimal_multiple(lua_tonumber(L, i), (double)op->u.i);
+bool schema_is_multiple(lua_State *L, const core_State *core, int i,
+                        const schema_Op *op) {
+  integer_Value n, bound;
+  Decimal decimal = {0, 0};
+  bool whole = program_integer_bound(op, &bound);
+  if (!integer_read(L, core, i, &n))
+    return is_decimal_multiple(to_decimal(lua_tonumber(L, i)),
+                               program_bound(op));
+  if (whole) return integer_magnitude(n) % bound.bits == 0; /* it is above 0 */
+  decimal.digits = integer_magnitude(n);
+  return is_decimal_multiple(strip(decimal), op->u.d);
 }

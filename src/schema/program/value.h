@@ -34,10 +34,12 @@ uint64_t schema_hash_text(const core_State *core, const char *s, size_t len);
 size_t schema_text_length(const char *s, size_t len);
 
 /* -1, 0, 1: how the number at `i` stands to the bound of `op`. */
-int schema_compare(lua_State *L, int i, const schema_Op *op);
+int schema_compare(lua_State *L, const core_State *core, int i,
+                   const schema_Op *op);
 
 /* Is the number at `i` a multiple of the bound?  Decided on the decimal
 ** notations, so that 19.99 is a multiple of 0.01. */
-bool schema_is_multiple(lua_State *L, int i, const schema_Op *op);
+bool schema_is_multiple(lua_State *L, const core_State *core, int i,
+                        const schema_Op *op);
 
 #endif

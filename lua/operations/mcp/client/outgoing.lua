@@ -2,6 +2,7 @@
 --- (revision 2026-07-28; SEP-2243), and what they are made of besides, which seldom changes.
 local base64 = require("operations.base.base64")
 local compat = require("operations.base.compat")
+local core = require("operations.core")
 local json = require("operations.base.json")
 local members = require("operations.base.members")
 
@@ -42,7 +43,7 @@ local function text_of(value)
     return outgoing.encode(value)
   elseif type(value) == "boolean" then
     return tostring(value)
-  elseif type(value) == "number" and value % 1 == 0 then
+  elseif core.kind(value) == "integer" or type(value) == "number" and value % 1 == 0 then
     return digits(value)
   end
 end

@@ -105,7 +105,7 @@ end
 
 -- A request's id is a string or an integer; a server may answer with either form of the same number.
 local function is_id(id)
-  return type(id) == "string" or type(id) == "number" and id % 1 == 0
+  return type(id) == "string" or core.kind(id) == "integer"
 end
 
 local function failure_problem(value)
@@ -201,7 +201,7 @@ function message.refusal(value, problem)
   if message.is_noise(value) or value.method == nil
     or message.present(value.result) or message.present(value.error) then
     return nil
-  elseif type(value.id) == "string" or type(value.id) == "number" then
+  elseif type(value.id) == "number" or is_id(value.id) then
     return message.failure(value.id, message.codes.INVALID_REQUEST, "Invalid Request: " .. problem)
   end
 end

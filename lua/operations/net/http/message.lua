@@ -1,5 +1,7 @@
 --- What an HTTP request must look like before libcurl sees it.
+local core = require("operations.core")
 local header_field = require("operations.net.http.header_field")
+local json = require("operations.base.json")
 local limits = require("operations.base.limits")
 local url = require("operations.base.url")
 local version = require("operations.base.version")
@@ -105,11 +107,15 @@ local function number_text(value)
 end
 
 local function add_line(lines, name, value)
-  if value ~= value or value == math.huge or value == -math.huge then
-    return ("the value of header '%s' is no finite number"):format(name)
-  elseif type(value) == "number" then
+  local kind = type(value)
+  if kind == "number" then
+    if value ~= value or value == math.huge or value == -math.huge then
+      return ("the value of header '%s' is no finite number"):format(name)
+    end
     value = number_text(value)
-  elseif type(value) ~= "string" then
+  elseif core.kind(value) == "integer" then -- wider than numbers are
+    value = json.encode(value)
+  elseif kind ~= "string" then
     error(("bad header '%s' (string expected, got %s)"):format(name, type(value)), 7)
   end
   if value:find(control) then

@@ -1,0 +1,81 @@
+/*
+** integer.h - integers of 64 bits, whatever holds them in Lua: a number, or a
+** wide integer where a number would round: int64_t and uint64_t of LuaJIT's
+** FFI, and on Lua 5.4 a userdata for 2^63 to 2^64-1.
+*/
+#ifndef OPERATIONS_VALUE_INTEGER_H
+#define OPERATIONS_VALUE_INTEGER_H
+
+#include "value/core.h"
+
+/* The Lua type of wide integers: LuaJIT's cdata, which lua.h does not name. */
+#if OPS_INTEGERS
+#define INTEGER_WIDE_TYPE LUA_TUSERDATA
+#else
+#define INTEGER_WIDE_TYPE 10
+#endif
+
+/* Bytes that integer_format may write, and a '\0' besides. */
+#define INTEGER_ROOM 24
+
+typedef struct integer_Value {
+  uint64_t bits; /* those of an int64_t, unless it is ... */
+  bool above;    /* ... more than INT64_MAX: then they are the number */
+} integer_Value;
+
+static inline integer_Value integer_of(int64_t n) {
+  integer_Value value = {(uint64_t)n, false};
+  return value;
+}
+
+static inline integer_Value integer_of_unsigned(uint64_t n) {
+  integer_Value value = {n, n > (uint64_t)INT64_MAX};
+  return value;
+}
+
+/* Once, at open. */
+void integer_open(lua_State *L);
+
+/* Is the value at `i`, of type INTEGER_WIDE_TYPE, a wide integer, and which?
+** On LuaJIT a function of Lua is called, which may be out of memory. */
+bool integer_is_wide(lua_State *L, const core_State *core, int i,
+                     integer_Value *n);
+
+/* Is the value at `i` a number without fraction or a wide integer, within
+** 64 bits, and which?  (1.0 is one.) */
+bool integer_read(lua_State *L, const core_State *core, int i,
+                  integer_Value *n);
+
+/* Pushes the integer: as a number where that is exact, else as a wide integer;
+** its digits, a string, on a LuaJIT without FFI. */
+void integer_push(lua_State *L, const core_State *core, integer_Value n);
+
+/* Pushes the text of the number or wide integer at `i`; false, and nothing
+** pushed, when it is neither. */
+bool integer_push_text(lua_State *L, const core_State *core, int i);
+
+/* Reads digits after an optional '-'; false when 64 bits do not hold them or
+** there is more in the text. */
+bool integer_parse(const char *s, size_t len, integer_Value *n);
+
+/* Writes the digits; returns their number; no '\0'. */
+size_t integer_format(char *out, integer_Value n);
+
+static inline bool integer_is_negative(integer_Value n) {
+  return !n.above && (int64_t)n.bits < 0;
+}
+
+/* The number without its sign. */
+static inline uint64_t integer_magnitude(integer_Value n) {
+  return integer_is_negative(n) ? 0 - n.bits : n.bits;
+}
+
+static inline double integer_to_double(integer_Value n) {
+  return n.above ? (double)n.bits : (double)(int64_t)n.bits;
+}
+
+/* -1, 0, 1: how `a` stands to `b`, exactly. */
+int integer_compare(integer_Value a, integer_Value b);
+int integer_compare_double(double a, integer_Value b);
+
+#endif
