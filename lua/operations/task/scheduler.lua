@@ -109,6 +109,13 @@ local function suspend(wait, strand)
   end
 end
 
+--- Can the running coroutine be suspended? Else a wait drives the loop.
+---@return boolean
+function scheduler.suspends()
+  local strand = here()
+  return hosts.current().park ~= nil or strand == strands.current and strand.managed == true and yieldable()
+end
+
 local function check(broken, raised)
   if broken then
     error(raised, 0)
