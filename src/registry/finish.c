@@ -4,8 +4,9 @@
 */
 #include "registry/operation.h"
 
-/* The indices that all of this works on. */
-enum { SELF = 1, VALUE };
+/* The indices that all of this works on; AHEAD has what `ahead` gave, or nil.
+ */
+enum { SELF = 1, VALUE, AHEAD };
 
 /* Pushes those of the changes at `changes` that replaced a value, or nil. */
 static void push_replaced(lua_State *L, int changes) {
@@ -76,7 +77,7 @@ static void normalize(lua_State *L, const operation_Operation *op, int data) {
     lua_pushvalue(L, data);
     fits = schema_valid(L, schema, result);
   } else {
-    fits = schema_cast(L, schema, data, op->mode, changes);
+    fits = schema_cast(L, schema, data, op->mode, changes, AHEAD);
   }
   lua_settop(L, result + 2); /* the changes or nil, the problem or nil */
   lua_remove(L, schema);
@@ -103,7 +104,7 @@ static bool is_tool_error(lua_State *L) {
 /* What the schema says of the handler's own envelope.  One without data has
 ** nothing to normalize (an HTTP answer 204). */
 static int finish_envelope(lua_State *L, const operation_Operation *op) {
-  int data = VALUE + 1;
+  int data = AHEAD + 1;
   value_push_field(L, VALUE, "data");
   if (lua_isnil(L, data) ||
       operation_accepts(L, data, lua_type(L, data), op->output) ||
@@ -144,12 +145,27 @@ static int finish_data(lua_State *L, const operation_Operation *op, int t,
 int operation_finish(lua_State *L) {
   const operation_Operation *op = operation_check(L, SELF);
   int t;
-  lua_settop(L, VALUE);
+  lua_settop(L, AHEAD);
   t = lua_type(L, VALUE);
-  if (t != LUA_TTABLE) return finish_data(L, op, t, VALUE);
+  if (t != LUA_TTABLE) return finish_data(L, op, t, AHEAD);
   envelope_push_meta(L, VALUE, KEYS);
-  if (!envelope_is_meta(L)) return finish_data(L, op, t, VALUE + 1);
-  lua_settop(L, VALUE);
+  if (!envelope_is_meta(L)) return finish_data(L, op, t, AHEAD + 1);
+  lua_settop(L, AHEAD);
   if (op->output != ACCEPTS_ANY) return finish_envelope(L, op);
+  lua_settop(L, VALUE);
+  return 1;
+}
+
+/* operation:ahead(envelope) -> what casts its data ahead of `finish`, which it
+** is to be given then; nil where there is nothing that takes long */
+int operation_ahead(lua_State *L) {
+  const operation_Operation *op = operation_check(L, SELF);
+  lua_settop(L, VALUE);
+  if (op->mode != SCHEMA_CAST || op->tells_changes ||
+      op->output != ACCEPTS_CHECKED ||
+      value_push_field(L, VALUE, "data") != LUA_TTABLE)
+    return 0;
+  ops_getslot(L, SELF, OPERATION_OUTPUT);
+  schema_push_ahead(L, VALUE + 2, VALUE + 1);
   return 1;
 }

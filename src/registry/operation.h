@@ -113,5 +113,6 @@ extern const luaL_Reg operation_methods[];
 
 /* operation:finish(value) -> envelope, warning, changes */
 int operation_finish(lua_State *L);
+int operation_ahead(lua_State *L);
 
 #endif

@@ -275,6 +275,7 @@ static const luaL_Reg registry_methods[] = {
 
 static const luaL_Reg finish_methods[] = {
     {"finish", operation_finish},
+    {"ahead", operation_ahead},
     {NULL, NULL},
 };
 

@@ -27,8 +27,15 @@ bool schema_fill(lua_State *L, int schema, int value);
 /* Pushes the value moved towards the schema (SCHEMA_OFF: itself); when asked,
 ** an array of changes { path, kind, old, new }, else nil; and nil, or an array
 ** with the issue that says why defaults are missing.  Says whether the result
-** conforms. */
-bool schema_cast(lua_State *L, int schema, int value, int mode, bool changes);
+** conforms.  `ahead` is 0 or the index of what schema_push_ahead pushed. */
+bool schema_cast(lua_State *L, int schema, int value, int mode, bool changes,
+                 int ahead);
+
+/* Pushes an object that casts long lists of the value before all of it is cast
+** (SCHEMA_CAST), or nil where there are none.  Its method `step` does so for
+*some
+** milliseconds; true when there is more to do. */
+void schema_push_ahead(lua_State *L, int schema, int value);
 
 /* Does it accept every object and say nothing more about objects?  Then an
 ** absent input can be taken for {}. */

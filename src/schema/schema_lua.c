@@ -5,11 +5,13 @@
 #include <stdarg.h>
 
 #include "schema/schema.h"
-#include "schema/cast/cast.h"
+#include "schema/cast/ahead.h"
 #include "schema/compile/compile.h"
 #include "schema/cast/fill.h"
 #include "schema/issue/issue.h"
 #include "schema/compile/tree.h"
+
+#define AHEAD_TYPE "operations.ahead"
 
 schema_Schema *schema_to(lua_State *L, int i) {
   return program_to(L, i);
@@ -69,9 +71,23 @@ bool schema_fill(lua_State *L, int schema, int value) {
   return fill_value(L, ops_absindex(L, schema), ops_absindex(L, value));
 }
 
-bool schema_cast(lua_State *L, int schema, int value, int mode, bool changes) {
+bool schema_cast(lua_State *L, int schema, int value, int mode, bool changes,
+                 int ahead) {
   return cast_value(L, ops_absindex(L, schema), ops_absindex(L, value), mode,
-                    changes);
+                    changes, ahead);
+}
+
+void schema_push_ahead(lua_State *L, int schema, int value) {
+  if (ahead_push(L, schema, value) == NULL) return;
+  luaL_getmetatable(L, AHEAD_TYPE);
+  lua_setmetatable(L, -2);
+}
+
+/* ahead:step() -> are there more items to be cast? */
+static int schema_ahead_step(lua_State *L) {
+  luaL_checkudata(L, 1, AHEAD_TYPE);
+  lua_pushboolean(L, ahead_step(L, 1));
+  return 1;
 }
 
 bool schema_accepts_every_object(lua_State *L, int schema) {
@@ -243,7 +259,7 @@ static int schema_cast_method(lua_State *L) {
   lua_settop(L, 4);
   mode = cast_mode(L, 3);
   changes = lua_toboolean(L, 4) || lua_type(L, 4) == LUA_TNIL;
-  schema_cast(L, 1, 2, mode, changes);
+  schema_cast(L, 1, 2, mode, changes, 0);
   if (lua_isnil(L, -1)) {
     lua_settop(L, changes ? 6 : 5);
     return changes ? 2 : 1;
@@ -273,7 +289,13 @@ static const luaL_Reg methods[] = {
     {NULL, NULL},
 };
 
+static const luaL_Reg ahead_methods[] = {
+    {"step", schema_ahead_step},
+    {NULL, NULL},
+};
+
 void schema_open(lua_State *L) {
   program_open(L, methods);
+  core_new_type(L, AHEAD_TYPE, ahead_methods, NULL);
   core_setfuncs(L, functions);
 }

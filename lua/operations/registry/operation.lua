@@ -5,6 +5,7 @@ local error_schema = require("operations.registry.error_schema")
 local errors = require("operations.base.error")
 local scheduler = require("operations.task.scheduler")
 local specs = require("operations.registry.spec")
+local turn = require("operations.task.turn")
 
 local operation = {}
 
@@ -19,15 +20,30 @@ local operation = {}
 ---@field make fun(self, spec: operations.Spec, input?: operations.Schema, output?: operations.Schema)
 ---@field flaw fun(self, err: operations.Error)
 ---@field accepts fun(self): "any"|"object"|nil  results that are accepted as they are; objects when they are unmarked
----@field finish fun(self, value: any): operations.Envelope, table?, operations.Change[]?
+---@field ahead fun(self, envelope: operations.Envelope): operations.Ahead?  nil: nothing takes long
+---@field finish fun(self, value: any, ahead?: operations.Ahead): operations.Envelope, table?, operations.Change[]?
+
+--- Casts the long lists of a result before `finish`, which takes them then.
+---@class operations.Ahead
+---@field step fun(self): boolean  works for some milliseconds; is there more to do?
+
+-- Envelopes whose data may take long to cast.
+local long = setmetatable({}, { __mode = "k" })
+
+--- Has the host's loop turn while this result of a handler is cast, which takes long.
+---@param envelope operations.Envelope
+function operation.takes_long(envelope)
+  long[envelope] = true
+end
 
 --- Detects, wraps, normalizes and validates what the handler gave; reports what did not fit.
 ---@param found operations.Operation
 ---@param options operations.RegistryOptions
 ---@param value any
+---@param ahead? operations.Ahead
 ---@return operations.Envelope
-local function answer(found, options, value)
-  local envelope, warning, changes = found:finish(value)
+local function answer(found, options, value, ahead)
+  local envelope, warning, changes = found:finish(value, ahead)
   if changes then
     options.on_change(found:id(), changes)
   end
@@ -37,6 +53,19 @@ local function answer(found, options, value)
   return envelope
 end
 operation.answer = answer
+
+-- The same of an envelope that takes long, unless the task is to stop.
+local function answer_long(found, options, envelope)
+  local take_turn = turn.taker()
+  local ahead = take_turn and found:ahead(envelope) or nil
+  while ahead and ahead:step() do
+    local stopped = take_turn()
+    if stopped then
+      return nil, operation.failure(found, options, stopped)
+    end
+  end
+  return answer(found, options, envelope, ahead)
+end
 
 --- Turns what the handler raised or returned as failure into an error object; what nobody foresaw is logged with its
 --- traceback, which remote callers never see.
@@ -112,6 +141,9 @@ function operation.run(found, options, handler, input, context, deadline)
     context._running = false
   end
   if ok and (value ~= nil or failure == nil) then
+    if long[value] then
+      return answer_long(found, options, value)
+    end
     return answer(found, options, value)
   elseif ok then
     return nil, operation.failure(found, options, failure)

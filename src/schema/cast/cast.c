@@ -1,4 +1,4 @@
-#include "schema/cast/cast.h"
+#include "schema/cast/ahead.h"
 #include "schema/cast/fill.h"
 #include "schema/check/equal.h"
 
@@ -336,12 +336,35 @@ static bool cast_object(cast_Machine *c, const schema_Node *n, int slot) {
   return fits;
 }
 
+/* Takes the items that were cast ahead; returns how many, from the first on. */
+static COLD size_t take_items(cast_Machine *c, const schema_Op *op, int slot,
+                              int out, size_t n, bool *fits) {
+  lua_State *L = c->m.L;
+  const ahead_List *list;
+  size_t i;
+  if (c->keep > 0 || c->force || c->first || op->b != 0) return 0;
+  list = ahead_find(L, c->ahead, slot, op->c);
+  if (list == NULL) return 0;
+  for (i = 0; i < n && i < list->done; i++) {
+    if (ops_rawgeti(L, out + 1, i + 1) == LUA_TNIL) break;
+    ops_rawseti(L, out, i + 1);
+    if (list->misfits) {
+      lua_rawgeti(L, out + 1, -(int)(i + 1));
+      if (lua_toboolean(L, -1)) *fits = false;
+      lua_pop(L, 1);
+    }
+  }
+  lua_settop(L, out);
+  c->changed++; /* perhaps */
+  return i;
+}
+
 static bool cast_items(cast_Machine *c, const schema_Op *op, int slot, int out,
                        size_t n) {
   lua_State *L = c->m.L;
   bool fits = true;
-  size_t i;
-  for (i = 0; i < n; i++) {
+  size_t i = c->ahead == 0 ? 0 : take_items(c, op, slot, out, n, &fits);
+  for (; i < n; i++) {
     int32_t node = op->c;
     int t = ops_rawgeti(L, slot, i + 1);
     if (i < (size_t)op->b) node = *program_link(c->m.s, op->a + (int32_t)i);

@@ -29,6 +29,7 @@ typedef struct cast_Machine {
   int stayed;  /* misfits that nothing could replace */
   int filling; /* defaults within defaults that are being cast */
   int making;  /* replacements within replacements */
+  int ahead;   /* stack index of what was cast already, or 0 */
 } cast_Machine;
 
 /* The schemas that apply to one value: of allOf, $ref, chosen branches. */
@@ -40,8 +41,14 @@ typedef struct cast_Views {
 
 /* Pushes the cast value, the array of changes or nil when unasked, and nil or
 ** an array with the issue that says why defaults are missing; says whether
-** the result conforms. */
-bool cast_value(lua_State *L, int schema, int v, int mode, bool changes);
+** the result conforms.  `ahead` is 0, or the index of nil or an ahead_Ahead of
+** the same value and schema. */
+bool cast_value(lua_State *L, int schema, int v, int mode, bool changes,
+                int ahead);
+
+/* Casts the value in `slot` by one node.  Branches are chosen by what stands
+** there: casts until nothing changes. */
+bool cast_until_stable(cast_Machine *c, int32_t node, int slot);
 
 /* Marks the table on top of the stack. */
 void cast_mark_array(cast_Machine *c);

@@ -8,25 +8,23 @@
 
 #define MAX_PASSES 6 /* until a second cast changes nothing */
 
-static bool cast_once(cast_Machine *c, int slot) {
-  int32_t root = c->m.s->root;
+static bool cast_once(cast_Machine *c, int32_t node, int slot) {
   bool fits;
   c->changed = 0;
-  fits = cast_slot(c, root, slot, lua_type(c->m.L, slot));
+  fits = cast_slot(c, node, slot, lua_type(c->m.L, slot));
   return fits && !c->m.too_deep;
 }
 
-/* Branches are chosen by what stands there: cast until nothing changes. */
-static bool cast_until_stable(cast_Machine *c, int slot) {
+bool cast_until_stable(cast_Machine *c, int32_t node, int slot) {
   lua_State *L = c->m.L;
-  bool fits = cast_once(c, slot);
+  bool fits = cast_once(c, node, slot);
   int pass;
   for (pass = 1;
        pass < MAX_PASSES && c->chosen && c->changed > 0 && !c->m.too_deep;
        pass++) {
     bool same;
     lua_pushvalue(L, slot);
-    fits = cast_once(c, slot);
+    fits = cast_once(c, node, slot);
     same = schema_equal(&c->m, slot, lua_gettop(L));
     lua_pop(L, 1);
     if (same) break;
@@ -54,13 +52,13 @@ static bool cast_less(cast_Machine *c, int slot, int v, int keep) {
   c->keep = keep;
   check_resume(&c->m);
   start_again(c, slot, v);
-  return cast_until_stable(c, slot);
+  return cast_until_stable(c, c->m.s->root, slot);
 }
 
 /* A value that conforms must not be spoiled: by a default that does not fit, by
 ** stripping what minProperties counts.  Defaults may also go on without end. */
 static bool cast_gently(cast_Machine *c, int slot, int v) {
-  bool fits = cast_until_stable(c, slot);
+  bool fits = cast_until_stable(c, c->m.s->root, slot);
   if (c->m.too_deep) {
     fill_stop(&c->m, NULL, c->m.s->root, FILL_LONG);
     fits = cast_less(c, slot, v, 1);
@@ -79,7 +77,7 @@ static bool force_once(cast_Machine *c, int slot) {
   lua_pushvalue(c->m.L, slot);
   if (c->changes != 0) c->said = ops_rawlen(c->m.L, c->changes);
   c->force = true;
-  fits = cast_once(c, slot);
+  fits = cast_once(c, c->m.s->root, slot);
   if (c->m.too_deep) {
     if (c->m.kept <= 0) fill_stop(&c->m, NULL, c->m.s->root, FILL_LONG);
     start_again(c, slot, before);
@@ -97,7 +95,8 @@ static bool cast_by_mode(cast_Machine *c, int slot, int v, int mode) {
   return force_once(c, slot);
 }
 
-bool cast_value(lua_State *L, int schema, int v, int mode, bool changes) {
+bool cast_value(lua_State *L, int schema, int v, int mode, bool changes,
+                int ahead) {
   cast_Machine c;
   bool fits;
   int slot;
@@ -114,6 +113,7 @@ bool cast_value(lua_State *L, int schema, int v, int mode, bool changes) {
     c.changes = slot + 1;
   }
   c.m.problem = slot + 2;
+  if (!changes && ahead != 0 && !lua_isnil(L, ahead)) c.ahead = ahead;
   check_start(&c.m, L, schema, v);
   fits = cast_by_mode(&c, slot, v, mode);
   lua_settop(L, slot + 2);
