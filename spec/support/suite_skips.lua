@@ -3,8 +3,8 @@
 local skips = {}
 
 -- "42000000000000000000000" and the like.
-local bignum = "an integer that 64 bits do not hold is decoded to a string, so that no digit of it is lost; as a string "
-  .. "it is no integer"
+local bignum = "an integer that 64 bits do not hold is decoded to a string, so that no digit of it is lost; as a "
+  .. "string it is no integer"
 local content = "contentEncoding and contentMediaType only annotate, which draft 7 allows and later drafts ask for: a "
   .. "value that is not what it says is for the application to refuse"
 

@@ -146,7 +146,7 @@ static int wide_le(lua_State *L) {
 /* integer:__tostring() -> its digits */
 static int wide_tostring(lua_State *L) {
   char digits[INTEGER_ROOM];
-  integer_Value n;
+  integer_Value n = integer_of(0);
   luaL_checkudata(L, 1, WIDE_TYPE);
   integer_is_wide(L, core_state(L), 1, &n);
   lua_pushlstring(L, digits, integer_format(digits, n));

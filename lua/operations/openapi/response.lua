@@ -1,9 +1,12 @@
---- Reads responses: a message `{ status, headers, body }` in, an envelope or an error object out. No I/O.
+--- Reads responses: a message `{ status, headers, body }` in, an envelope or an error object out. No I/O, but the loop of
+--- the host may turn while a long body is read.
 local core = require("operations.core")
 local errors = require("operations.base.error")
 local json = require("operations.base.json")
 local media = require("operations.openapi.media")
+local operation = require("operations.registry.operation")
 local retry = require("operations.net.http.retry")
+local turn = require("operations.task.turn")
 
 local response = {}
 
@@ -35,6 +38,28 @@ local function decode_latin(text)
   end))
 end
 
+-- A text of more bytes is read in pieces.
+local LONG, PIECE = 256 * 1024, 32 * 1024
+
+-- As `json.decode`, but lets the host's loop turn now and then where that is possible; a cancelled task stops.
+local function decode_json(text, huge)
+  local take_turn = #text > LONG and turn.taker()
+  if not take_turn then
+    return json.decode(text, { huge = huge })
+  end
+  local decoder = json.decoder({ huge = huge, max_size = #text })
+  for at = 1, #text, PIECE do
+    local fed, err = decoder:feed(text:sub(at, at + PIECE - 1))
+    local stopped = fed and take_turn()
+    if stopped then
+      error(stopped, 0)
+    elseif not fed then
+      return nil, err
+    end
+  end
+  return decoder:finish()
+end
+
 --- The value of a body: JSON by its media type, text as UTF-8 where its charset is known, other bytes as they are.
 ---@param body string?
 ---@param content_type string?
@@ -50,9 +75,9 @@ function response.decode(body, content_type)
     if not body:find("%S") then
       return nil
     end
-    local value, err = json.decode(body)
+    local value, err = decode_json(body)
     if err then
-      local mended, still = json.decode(body, { huge = "text" })
+      local mended, still = decode_json(body, "text")
       if not still then
         return mended, nil, "a number is out of range and was read as text: " .. err.message
       end
@@ -177,7 +202,11 @@ function response.outcome(reply, redirects)
   if message then
     return nil, response.unreadable(reply, "the response is not the JSON it says it is: " .. message)
   end
-  return core.http_envelope(data, response.meta(reply)), nil, warning
+  local envelope = core.http_envelope(data, response.meta(reply))
+  if reply.body and #reply.body > LONG then
+    operation.takes_long(envelope)
+  end
+  return envelope, nil, warning
 end
 
 return response
