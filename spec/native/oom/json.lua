@@ -2,7 +2,7 @@
 local core = require("operations.core")
 local json = require("operations.base.json")
 
-local text = '{"array":[1,2.5,-3,"caf\\u00e9 \\ud83d\\ude00",true,false,null,[],{}],'
+local text = '{"array":[1,2.5,-3,"caf\\u00e9 \\ud83d\\ude00",true,false,null,[],{},18446744073709551615],'
   .. '"deep":[[[[{"a":[0]}]]]],"name":"x"}'
 
 local parts = {}
@@ -14,7 +14,8 @@ local long = "[" .. table.concat(parts, ",") .. "]"
 return function()
   local value = assert(json.decode(text))
   local array = value.array
-  assert(#array == 9 and array[2] == 2.5 and array[4] == "caf\195\169 \240\159\152\128" and array[7] == json.null)
+  assert(tostring(array[10]) == "18446744073709551615")
+  assert(#array == 10 and array[2] == 2.5 and array[4] == "caf\195\169 \240\159\152\128" and array[7] == json.null)
   assert(value.deep[1][1][1][1].a[1] == 0)
   local again = assert(json.decode(assert(json.encode(value, { sort_keys = true, indent = 2 }))))
   assert(again.array[3] == -3 and again.name == "x")

@@ -21,6 +21,11 @@ local schema = {
   required = { "list" },
 }
 
+local records = {}
+for i = 1, 100 do
+  records[i] = { name = "abc", id = i }
+end
+
 return function()
   local compiled = assert(core.schema_compile(schema))
   local node = { name = "abc", next = { name = "def" } }
@@ -36,4 +41,12 @@ return function()
   assert(value.list[2].next.name == "def" and (value.count == 12 or value.excess == 1))
   value = compiled:cast({ count = "x", kind = "z" }, "force")
   assert(value.kind == "z" or (value.count == 7 and value.kind == "a" and (value.list == nil or #value.list == 0)))
+  local list = assert(core.schema_compile({ type = "array", items = {
+    type = "object", properties = { name = { type = "string", default = "x" } }, required = { "name" } } }))
+  local operation = core.registry():operation({ namespace = "a", name = "b" }, nil, list)
+  local envelope = core.http_envelope(records, { statusCode = 200 })
+  local ahead = assert(operation:ahead(envelope))
+  while ahead:step() do -- luacheck: ignore 542
+  end
+  assert(#operation:finish(envelope, ahead).data == 100)
 end
