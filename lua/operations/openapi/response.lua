@@ -1,5 +1,5 @@
---- Reads responses: a message `{ status, headers, body }` in, an envelope or an error object out. No I/O, but the loop of
---- the host may turn while a long body is read.
+--- Reads responses: a message `{ status, headers, body }` in, an envelope or an error object out. No I/O, but the loop
+--- of the host may turn while a long body is read.
 local core = require("operations.core")
 local errors = require("operations.base.error")
 local json = require("operations.base.json")
