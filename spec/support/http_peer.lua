@@ -75,7 +75,7 @@ end
 --- Waits for one whole answer with a Content-Length, or for the end; `bytes` has what came.
 function Client:expect_end_or_answer()
   await(self, function(bytes)
-    local length, body = bytes:match("\r\n[Cc]ontent%-[Ll]ength: (%d+)\r\n.-\r\n\r\n(.*)$")
+    local length, body = bytes:match("\r\n[Cc]ontent%-[Ll]ength: (%d+).-\r\n\r\n(.*)$")
     return length and #body >= tonumber(length) or nil
   end)
 end
