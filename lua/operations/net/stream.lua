@@ -52,11 +52,11 @@ local function end_with(self, err)
   wake_writers(self)
 end
 
+-- Once is enough: what comes behind that is told of by an event of its own.
 local function hand_over(self)
   local bytes = self._on_chunk and self._handle:receive()
-  while bytes do
+  if bytes then
     tell(self, bytes)
-    bytes = self._on_chunk and self._handle:receive()
   end
 end
 

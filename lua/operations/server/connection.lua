@@ -37,6 +37,7 @@ local IN_A_ROW = 16 -- requests that are served before others have their turn
 ---@field _unread boolean  the body of the request has not come to its end
 ---@field _expects boolean  its sender waits for "100 Continue"
 ---@field _body_err? operations.Error
+---@field _now? number  ms since the epoch, when nothing was waited for since
 ---@field _ended? boolean  the other side sends no more, or the connection is closed
 local Connection = {}
 Connection.__index = Connection
@@ -86,7 +87,7 @@ local function serve(self)
     local request, status, reason = request_reader.next(self)
     keep = request and serve_one(self, request)
     if keep then
-      self.idle = waiting.watch(self, self._options.keep_alive)
+      self.idle = waiting.watch(self, self._options.keep_alive, nil, self._now)
     elseif status then
       self._minor, self._keep_alive = 1, false
       response_writer.respond(self, response_writer.problem(status, reason))

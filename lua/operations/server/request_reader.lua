@@ -11,11 +11,9 @@ local function read(self)
   if self._from > #self._bytes then
     return nil
   end
-  local event, from, a, b, c, d, e, f, g, h = self._parser:read(self._bytes, self._from)
-  self._from = from
-  if event ~= "more" then
-    return event, a, b, c, d, e, f, g, h
-  end
+  local event, a, b
+  event, self._from, a, b = self._parser:read(self._bytes, self._from)
+  return event, a, b
 end
 
 local function fail(self, code, status, message)
@@ -44,6 +42,7 @@ local function wait_for_body(self)
     self._expects = false
     self._stream:offer("HTTP/1.1 100 Continue\r\n\r\n", true)
   end
+  self._now = nil
   waiting.watch(self, self._options.body_timeout)
   local failure = waiting.await(self)
   waiting.unwatch(self)
@@ -131,14 +130,19 @@ end
 function request_reader.next(self)
   local started = false
   while true do
-    local more = self._from <= #self._bytes
-    local event, a, b, c, d, e, f, g, h = read(self)
-    if event == "head" then
-      self.idle, self.limit = nil, nil
-      return make(self, a, b, c, d, e, f, g, h)
-    elseif event == "error" then
-      return nil, a, b
-    elseif self._ended or self._draining and not started and not more then
+    local from = self._from
+    local more = from <= #self._bytes
+    if more then
+      local event, a, b, c, d, e, f, g, h
+      event, self._from, a, b, c, d, e, f, g, h = self._parser:read(self._bytes, from)
+      if event == "head" then
+        self.idle, self.limit = nil, nil
+        return make(self, a, b, c, d, e, f, g, h)
+      elseif event == "error" then
+        return nil, a, b
+      end
+    end
+    if self._ended or self._draining and not started and not more then
       return nil
     elseif more and not started then
       started = true

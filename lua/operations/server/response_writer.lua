@@ -36,6 +36,7 @@ local function write(self, bytes)
   watch(self)
   local ok = self._stream:write(bytes)
   waiting.unwatch(self)
+  self._now = nil
   return ok ~= nil
 end
 
@@ -107,6 +108,7 @@ end
 
 -- Sends the body behind a head that was sent. True when the connection goes on.
 local function send_pieces(self, response, head_only, keep)
+  self._now = nil
   if head_only or framing.is_empty(response.status) then
     waiting.leave(self, "left") -- nobody asks for the body
     return keep
@@ -128,6 +130,7 @@ function response_writer.respond(self, response, head_only)
   local keep, how = goes_on(self, response), self._framing
   self._chunked = self._minor == 1
   how.head_only, how.chunked, how.now = head_only, self._chunked, scheduler.host().now()
+  self._now = how.now
   how.connection = not keep and "close" or self._minor == 0 and "keep-alive" or nil
   local bytes, sent = bytes_of(self, response, how)
   if not write(self, bytes) then

@@ -39,9 +39,10 @@ end
 ---@param self operations.HttpConnection
 ---@param ms number
 ---@param on_limit? fun(self: operations.HttpConnection)  default: the wait ends, and `_expired` is true
----@return number now  ms since the epoch
-function waiting.watch(self, ms, on_limit)
-  local now = scheduler.host().now()
+---@param now? number  ms since the epoch, if the caller knows
+---@return number now
+function waiting.watch(self, ms, on_limit, now)
+  now = now or scheduler.host().now()
   self._on_limit, self._expired, watched[self] = on_limit or wake, false, self
   deadlines:watch(self, now + ms)
   return now
