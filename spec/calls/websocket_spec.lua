@@ -93,7 +93,7 @@ describe("a WebSocket hub", function()
     with_hub({}, function(hub)
       for _, case in ipairs(hostile.refusals) do
         local got = talk(hub.port, case[1])
-        assert.equal("HTTP/1.1 " .. case[2], got:sub(1, 12))
+        assert.equal("HTTP/1.1 " .. (case[3] or case[2]), got:sub(1, 12))
       end
       assert.matches("^HTTP/1%.1 400 ", talk(hub.port, (opening:gsub("/", "/a\n\27[forged]", 1)) .. "\r\n"))
       assert.equal(0, hub.connections)
@@ -121,7 +121,8 @@ describe("a WebSocket hub", function()
 
   it("does not wait for ever for a handshake", function()
     with_hub({ handshake_timeout = 50 }, function(hub)
-      assert.equal("", talk(hub.port, "GET / HTTP/1.1\r\n"))
+      assert.matches("^HTTP/1%.1 408 ", talk(hub.port, "GET / HTTP/1.1\r\n"))
+      assert.equal("", talk(hub.port, ""))
     end)
   end)
 
@@ -282,6 +283,58 @@ describe("a WebSocket hub", function()
       eventually(function()
         return hub.connections == 0
       end)
+    end)
+  end)
+end)
+
+describe("a WebSocket hub on an HTTP server", function()
+  it("serves spokes below its path, beside requests, on the same port", function()
+    operations.run(function()
+      local served = registry()
+      local hub = assert(operations.transports.websocket_hub({ registry = served, port = false, log = quiet,
+        authorize = function(request)
+          return request.peer.address == "127.0.0.1" and request.token == "good" and { id = request.path } or nil
+        end }))
+      local server = assert(operations.to_http(served, { log = quiet }))
+      server:mount("/calls", hub)
+      local listener = assert(server:listen({}))
+      local url = ("ws://127.0.0.1:%d/calls"):format(listener.port)
+      local map = operations.call_map(assert(websocket(url .. "/a?b", { token = "good" })), { log = quiet })
+      assert.equal("/calls/a?b", map:call("a.who").data)
+      assert.equal(1, hub.connections)
+      assert.same({ nil, "ACCESS_DENIED" }, { websocket(url), select(2, websocket(url)).code })
+      local response = assert(operations.http.request({ url = url:gsub("^ws", "http") }))
+      assert.equal(426, response.status)
+      response = assert(operations.http.request({ url = url:gsub("^ws", "http"):gsub("calls$", "healthz") }))
+      assert.equal(200, response.status)
+      server:drain(1000)
+      assert.equal("/calls/a?b", map:call("a.who").data) -- a connection of the hub's own
+      hub:close(100)
+      map:close()
+      eventually(function()
+        return hub.connections == 0
+      end)
+    end)
+  end)
+
+  it("leaves nothing behind of one who asks and is gone", function()
+    operations.run(function()
+      local hub = assert(operations.transports.websocket_hub({ registry = registry(), log = quiet,
+        authorize = function()
+          operations.sleep(0.02)
+          return { id = "ada" }
+        end }))
+      for _ = 1, 5 do
+        local stream = assert(streams.connect("127.0.0.1", hub.port))
+        assert(stream:write(opening .. "\r\n"))
+        operations.sleep(0.005)
+        stream:close()
+      end
+      operations.sleep(0.03)
+      eventually(function()
+        return hub.connections == 0
+      end)
+      hub:close()
     end)
   end)
 end)

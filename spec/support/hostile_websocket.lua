@@ -30,7 +30,7 @@ function hostile.talk(port, bytes, enough)
   return got
 end
 
--- Requests, and the status of their refusal.
+-- Requests, the status of their refusal, and that of the hub's own listener where it is another one than nginx's.
 hostile.refusals = {
   { "GET / HTTP/1.1\r\nHost: a\r\n\r\n", "426" },
   { opening:gsub("13", "12") .. "\r\n", "426" },
@@ -40,7 +40,8 @@ hostile.refusals = {
   { opening:gsub("Host: localhost\r\n", "") .. "\r\n", "400" },
   { opening .. "no field\r\n\r\n", "400" },
   { opening .. "Origin: https://evil.example\r\n\r\n", "403" },
-  { opening .. "X: " .. ("x"):rep(70000), "400" },
+  { opening .. "X: " .. ("x"):rep(70000), "400", "431" },
+  { opening .. "Content-Length: 5\r\n\r\nhello", "400" },
 }
 
 local mask = "\0\0\0\0"

@@ -184,6 +184,17 @@ function Connection:start(rest)
   end
 end
 
+--- Goes on over a stream whose handshake is done, instead of the one that it was made with.
+---@param stream operations.Stream
+---@param rest string
+function Connection:take_over(stream, rest)
+  if self._lost then
+    return stream:close()
+  end
+  self._stream = stream
+  self:start(rest)
+end
+
 --- Receives nothing more until each holder was released; TCP holds the other side back.
 ---@param holder table
 function Connection:hold(holder)

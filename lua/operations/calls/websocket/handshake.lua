@@ -4,6 +4,7 @@ local base64 = require("operations.base.base64")
 local codec = require("operations.websocket")
 local core = require("operations.core")
 local errors = require("operations.base.error")
+local http_server = require("operations.http_server")
 local limits = require("operations.base.limits")
 local scheduler = require("operations.task.scheduler")
 
@@ -17,12 +18,13 @@ handshake.protocol = "ops.v1.json"
 ---@param fn fun(...): any, any
 ---@return any result  what it returns, or nil and TIMEOUT
 ---@return any err
+---@return any detail
 function handshake.within(ms, fn, ...)
   local deadline, outer = core.now() + ms, scheduler.deadline(nil)
   scheduler.deadline(outer and outer < deadline and outer or deadline)
-  local result, err = fn(...)
+  local result, err, detail = fn(...)
   scheduler.deadline(outer)
-  return result, err
+  return result, err, detail
 end
 
 --- Collects what comes until `read` makes something of it; then the stream is paused.
@@ -72,7 +74,7 @@ local function failure(kind, message)
   return errors.new("TRANSPORT_LOST", message, { kind = kind })
 end
 
--- The head of a message that may still be incomplete: its first line, fields by lower-case name, and what follows it.
+-- The head of an answer that may still be incomplete: its first line, fields by lower-case name, and what follows it.
 local function read_head(bytes)
   local last = bytes:find("\r\n\r\n", 1, true)
   if (last or #bytes) > limits.headers then
@@ -171,68 +173,81 @@ function handshake.read_response(opening, bytes)
   return head.rest
 end
 
----@class operations.WebSocketRequest
----@field path string
+---@class operations.WebSocketRequest  what `authorize` of a hub is asked about
+---@field path string  and the query
 ---@field headers table<string, string>  by lower-case name
 ---@field token? string  of "Authorization: Bearer"
----@field rest string  frames that came with it
+---@field peer? { address: string?, port: integer?, tls: boolean? }
 
---- Reads a client's request.
----@param bytes string  all that came so far
+--- Is a request the opening of a connection that speaks `protocol`?
+---@param request operations.ServerRequest
 ---@param protocol string
----@return operations.WebSocketRequest?  nil: it is not complete, or is none
----@return integer? status  of the refusal
+---@return integer? status  of the refusal; nil: it is
 ---@return string? reason
-function handshake.read_request(bytes, protocol)
-  local head, problem = read_head(bytes)
-  if not head then
-    return nil, problem and 400 or nil, problem
-  end
-  local headers = head.headers
-  local path = head.first:match("^GET (/[^%c ]*) HTTP/1%.1$")
-  if not path then
-    return nil, 400, "GET of a path in HTTP/1.1 expected"
+function handshake.flaw(request, protocol)
+  local headers = request.headers
+  if request.method ~= "GET" then
+    return 400, "GET expected"
+  elseif headers["content-length"] or headers["transfer-encoding"] then
+    return 400, "a handshake has no body"
   elseif not lists(headers.upgrade, "websocket") or not lists(headers.connection, "upgrade") then
-    return nil, 426, "this is a WebSocket endpoint"
+    return 426, "this is a WebSocket endpoint"
   elseif headers["sec-websocket-version"] ~= "13" then
-    return nil, 426, "version 13 expected"
+    return 426, "version 13 expected"
   elseif not (headers["sec-websocket-key"] or ""):match("^[%w+/]+==$") or #headers["sec-websocket-key"] ~= 24 then
-    return nil, 400, "Sec-WebSocket-Key: 16 bytes in base64 expected"
+    return 400, "Sec-WebSocket-Key: 16 bytes in base64 expected"
   elseif not lists(headers["sec-websocket-protocol"], protocol) then
-    return nil, 400, "Sec-WebSocket-Protocol: " .. protocol .. " expected"
-  elseif not headers.host then
-    return nil, 400, "Host expected"
+    return 400, "Sec-WebSocket-Protocol: " .. protocol .. " expected"
   end
+end
+
+--- Reads a request from all that came so far, for `collect`: gives the request and what follows it, or the refusal of
+--- what is none.
+---@return fun(bytes: string): operations.ServerRequest?, operations.ServerResponse?, string?
+function handshake.reader()
+  return function(bytes)
+    local parser = http_server.parser(limits.headers, limits.request_fields, limits.request_target, limits.body)
+    local event, next_byte, a, b, headers = parser:read(bytes, 1)
+    if event == "head" then
+      return { method = a, target = b, headers = headers, body = "" }, nil, bytes:sub(next_byte)
+    elseif event == "error" then
+      return nil, handshake.refuse(a, b)
+    end
+  end
+end
+
+--- What an authoriser is asked about.
+---@param request operations.ServerRequest
+---@return operations.WebSocketRequest
+function handshake.opening(request)
+  local headers = request.headers
   local token = (headers.authorization or ""):match("^[Bb][Ee][Aa][Rr][Ee][Rr] +([^ ]+)$")
-  return { path = path, headers = headers, token = token, rest = head.rest }
+  return { path = request.target, headers = headers, token = token, peer = request.peer }
 end
 
 --- The server's consent.
----@param request operations.WebSocketRequest
+---@param request operations.ServerRequest
 ---@param protocol string
----@return string
-function handshake.accept(request, protocol)
-  return table.concat({
-    "HTTP/1.1 101 Switching Protocols",
-    "Upgrade: websocket",
-    "Connection: Upgrade",
-    "Sec-WebSocket-Accept: " .. proof(request.headers["sec-websocket-key"]),
-    "Sec-WebSocket-Protocol: " .. protocol,
-  }, "\r\n") .. "\r\n\r\n"
+---@param upgrade fun(stream: operations.Stream, rest: string)
+---@return operations.ServerResponse
+function handshake.accept(request, protocol, upgrade)
+  return { status = 101, upgrade = upgrade, headers = {
+    Upgrade = "websocket", Connection = "Upgrade", ["Sec-WebSocket-Protocol"] = protocol,
+    ["Sec-WebSocket-Accept"] = proof(request.headers["sec-websocket-key"]),
+  } }
 end
-
-local phrases = { [400] = "Bad Request", [401] = "Unauthorized", [403] = "Forbidden", [426] = "Upgrade Required",
-  [500] = "Internal Server Error", [503] = "Service Unavailable" }
 
 --- The server's refusal.
 ---@param status integer
 ---@param reason string
----@return string
+---@return operations.ServerResponse
 function handshake.refuse(status, reason)
-  local extra = status == 426 and "Upgrade: websocket\r\nSec-WebSocket-Version: 13\r\n"
-    or status == 401 and "WWW-Authenticate: Bearer\r\n" or ""
-  return ("HTTP/1.1 %d %s\r\n%sConnection: close\r\nContent-Type: text/plain\r\nContent-Length: %d\r\n\r\n%s"):format(
-    status, phrases[status], extra, #reason, reason)
+  return { status = status, body = reason, headers = {
+    ["Content-Type"] = "text/plain", Connection = "close",
+    Upgrade = status == 426 and "websocket" or nil,
+    ["Sec-WebSocket-Version"] = status == 426 and "13" or nil,
+    ["WWW-Authenticate"] = status == 401 and "Bearer" or nil,
+  } }
 end
 
 return handshake

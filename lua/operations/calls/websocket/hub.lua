@@ -5,8 +5,10 @@ local call_map = require("operations.calls.map")
 local connection = require("operations.calls.websocket.connection")
 local core = require("operations.core")
 local errors = require("operations.base.error")
+local framing = require("operations.server.framing")
 local handshake = require("operations.calls.websocket.handshake")
 local limits = require("operations.base.limits")
+local listener = require("operations.server.listener")
 local members = require("operations.base.members")
 local scheduler = require("operations.task.scheduler")
 local streams = require("operations.net.stream")
@@ -42,11 +44,6 @@ local option_kinds = {
 ---@field connections integer  open now, of this worker
 local Hub = {}
 Hub.__index = Hub
-
-local function refuse(stream, status, reason)
-  stream:offer(handshake.refuse(status, reason), true)
-  stream:linger(limits.close_grace)
-end
 
 local function report(name, raised)
   task.on_error(raised, debug.traceback(name .. ": " .. errors.text(raised)))
@@ -85,54 +82,20 @@ local function identify(self, request)
   return authorized(authorize, request)
 end
 
-local function serve(self, stream, peer, request)
-  local options = self._options
-  local transport = connection.new(stream, true, peer, options)
-  local map = call_map.new(transport, { log = options.log })
-  self._maps[map], self.connections = transport, self.connections + 1
-  transport.on_end = function()
-    self._maps[map], self._handlers[map], self.connections = nil, nil, self.connections - 1
-  end
-  if options.registry then
-    self._handlers[map] = call_handler.new(options.registry, map, { max_requests = options.max_requests })
-  end
-  if options.on_connection and not call("on_connection", options.on_connection, map, peer) then
-    refuse(stream, 500, "the connection failed")
-    return map:close()
-  end
-  stream:offer(handshake.accept(request, handshake.protocol), true)
-  transport:start(request.rest)
+-- What a transport writes to before its connection is there: nobody.
+local nowhere = { close = function() end, linger = function() end, pause = function() end }
+
+function nowhere.offer()
+  return false, "closed"
 end
 
-local function welcome(self, stream)
-  local status, reason
-  local timeout = self._options.handshake_timeout or limits.handshake_timeout
-  local request, err = handshake.within(timeout, handshake.collect, stream,
-    function(bytes)
-      local read
-      read, status, reason = handshake.read_request(bytes, handshake.protocol)
-      return read, status
-    end)
-  if not request then
-    if status then
-      return refuse(stream, status, reason)
-    end
-    return stream:close(), err
-  end
-  local peer
-  peer, status, reason = identify(self, request)
-  if not peer then
-    return refuse(stream, status, reason)
-  elseif self._closed then
-    return refuse(stream, 503, "the hub is closed")
-  elseif self.connections >= (self._options.max_connections or limits.connections) then
-    return refuse(stream, 503, "too many connections")
-  end
-  serve(self, stream, peer, request)
+function nowhere.write()
+  return nil, errors.new("TRANSPORT_LOST", "the connection is not open yet", { kind = "closed" })
 end
 
-local function expect(self, stream)
-  self._streams[stream], self._waiting = true, self._waiting + 1
+-- Looks after a stream until it is closed.
+local function keep(self, stream)
+  self._streams[stream] = true
   stream.on_closed = function()
     self._streams[stream] = nil
     if self._emptied and not next(self._streams) then
@@ -141,28 +104,65 @@ local function expect(self, stream)
   end
 end
 
--- Takes a stream in that is expected; it begins with a handshake.
-local function admit(self, stream)
-  local ok, raised = pcall(welcome, self, stream)
-  self._waiting = self._waiting - 1
-  if not ok then
-    stream:close()
-    error(raised, 0)
+-- The call map of a spoke that may connect.
+local function make_map(self, peer)
+  local options = self._options
+  local transport = connection.new(nowhere, true, peer, options)
+  local map = call_map.new(transport, { log = options.log })
+  self._maps[map], self.connections = transport, self.connections + 1
+  transport.on_end = function()
+    self._maps[map], self._handlers[map], self.connections = nil, nil, self.connections - 1
   end
+  if options.registry then
+    self._handlers[map] = call_handler.new(options.registry, map, { max_requests = options.max_requests })
+  end
+  return map, transport
 end
 
-local function listen(self, host, port)
-  local listener, err = streams.listen(host, port, function(stream)
-    if self._waiting + self.connections >= 2 * (self._options.max_connections or limits.connections) then
-      return stream:close()
-    end
-    expect(self, stream)
-    task.detach(admit, self, stream)
+local function accept(self, request, peer)
+  local on_connection = self._options.on_connection
+  local map, transport = make_map(self, peer)
+  if on_connection and not call("on_connection", on_connection, map, peer) then
+    map:close()
+    return handshake.refuse(500, "the connection failed")
+  end
+  return handshake.accept(request, handshake.protocol, function(stream, rest)
+    keep(self, stream)
+    transport:take_over(stream, rest)
   end)
-  if not listener then
+end
+
+--- Answers the request that opens a connection: status 101 and who takes it over, or a refusal. This is how a hub is
+--- mounted on an HTTP server. May wait.
+---@param request operations.ServerRequest
+---@return operations.ServerResponse
+function Hub:handle(request)
+  local status, reason = handshake.flaw(request, handshake.protocol)
+  local peer
+  if not status then
+    peer, status, reason = identify(self, handshake.opening(request))
+  end
+  if not peer then
+    return handshake.refuse(status, reason)
+  elseif self._closed then
+    return handshake.refuse(503, "the hub is closed")
+  elseif self.connections >= (self._options.max_connections or limits.connections) then
+    return handshake.refuse(503, "too many connections")
+  end
+  return accept(self, request, peer)
+end
+
+local function listen(self, options)
+  local opened, err = listener.listen({
+    host = options.host, port = options.port or nil, max_connections = options.max_connections,
+    head_timeout = options.handshake_timeout or limits.handshake_timeout, log = options.log,
+  }, function(request)
+    return self:handle(request)
+  end)
+  if not opened then
     return nil, err
   end
-  self._listener, self.port = listener, listener.port
+  self._listener, self.port = opened, opened.port
   return self
 end
 
@@ -174,13 +174,29 @@ function websocket_hub.listen(options)
   argument.expect(options, "table", 1, "websocket_hub")
   argument.options(options, option_kinds, "websocket_hub")
   local self = setmetatable({
-    connections = 0, _options = options, _waiting = 0, _streams = {}, _maps = {},
-    _handlers = {},
+    connections = 0, _options = options, _streams = {}, _maps = {}, _handlers = {},
   }, Hub)
   if options.port == false then
     return self
   end
-  return listen(self, options.host or "127.0.0.1", options.port or 0)
+  return listen(self, options)
+end
+
+-- Reads the one request of a connection, and answers it.
+local function admit(self, stream)
+  local timeout = self._options.handshake_timeout or limits.handshake_timeout
+  local request, response, rest = handshake.within(timeout, handshake.collect, stream, handshake.reader())
+  if request then
+    response = self:handle(request)
+  elseif not response.status then
+    return stream:close() -- it ended
+  end
+  local now = scheduler.host().now()
+  stream:offer(framing.bytes(response, { connection = response.status ~= 101 and "close" or nil, now = now }), true)
+  if response.status == 101 then
+    return response.upgrade(stream, rest)
+  end
+  stream:linger(limits.close_grace)
 end
 
 --- Serves the request that is being handled as a connection to the hub, inside of OpenResty, in a `content_by_lua` of a
@@ -194,8 +210,12 @@ function Hub:serve_request()
     end)
   end
   streams.take_over(function(stream)
-    expect(self, stream)
-    admit(self, stream)
+    keep(self, stream)
+    local ok, raised = pcall(admit, self, stream)
+    if not ok then
+      stream:close()
+      error(raised, 0)
+    end
   end)
 end
 
