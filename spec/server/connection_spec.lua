@@ -407,6 +407,24 @@ describe("a connection of the HTTP server", function()
       end)
     end)
 
+    it("does not take one who still reads the answer for idle", function()
+      with(function()
+        return text(("x"):rep(30000000))
+      end, { keep_alive = 20, write_timeout = 200 }, function(server)
+        local client = connect(server.port)
+        client.stream:pause()
+        client:send(GET)
+        operations.sleep(0.06)
+        local size = 0
+        client.stream:each_chunk(function(bytes)
+          size = size + #(bytes or "")
+        end)
+        eventually(function()
+          return size > 30000000
+        end)
+      end)
+    end)
+
     it("sends a heartbeat into silence", function()
       local go
       with(function()
@@ -521,6 +539,55 @@ describe("a connection of the HTTP server", function()
           assert.equal("", client.bytes)
         end
       end)
+    end)
+
+    it("handles nothing more of one who has left", function()
+      local handled = 0
+      with(function(request)
+        local left
+        request.left(function()
+          left = true
+        end)
+        handled = handled + 1
+        while not left do
+          operations.sleep(0.001)
+        end
+        return text("")
+      end, {}, function(server)
+        local client = connect(server.port)
+        client.stream:offer(GET:rep(3))
+        client.stream:finish()
+        assert.equal("", client:rest())
+        eventually(function()
+          return server.connections == 0
+        end)
+      end)
+      assert.equal(1, handled)
+    end)
+
+    it("tells the handler also when the end came with the end of the body", function()
+      local body
+      with(function(request)
+        local left
+        request.left(function()
+          left = true
+        end)
+        local got = read_all(request.body)
+        while not left do
+          operations.sleep(0.001)
+        end
+        body = got
+        return text("")
+      end, {}, function(server)
+        local client = connect(server.port):send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 6\r\n\r\nabc")
+        operations.sleep(0.005)
+        client.stream:offer("def")
+        client.stream:finish()
+        eventually(function()
+          return body
+        end)
+      end)
+      assert.equal("abcdef", body)
     end)
 
     it("does not take a pipelined request for leaving", function()

@@ -175,6 +175,27 @@ describe("a listener of the HTTP server", function()
       assert.same({ "draining" }, state.reasons)
     end)
 
+    it("cuts no answer that is being read", function()
+      with(function()
+        return { status = 200, body = ("x"):rep(30000000) }
+      end, {}, function(server)
+        local client = connect(server.port)
+        client.stream:pause()
+        client:send(GET)
+        operations.sleep(0.02)
+        local drained = operations.spawn(server.drain, server, 20000)
+        operations.sleep(0.02)
+        local size = 0
+        client.stream:each_chunk(function(bytes)
+          size = size + #(bytes or "")
+        end)
+        drained:wait()
+        eventually(function()
+          return size > 30000000
+        end)
+      end)
+    end)
+
     it("ends at once when nothing runs", function()
       with(hello, {}, function(server)
         server:drain(1e9)

@@ -60,9 +60,19 @@ local function handle(self, request)
   return response
 end
 
+-- Nothing came for a while. An answer that is still being read is no idleness.
+local function on_idle(self)
+  local unsent = self._stream:unsent()
+  if unsent == 0 or unsent == self._queued then
+    return waiting.wake(self)
+  end
+  self._queued = unsent
+  waiting.watch(self, self._options.write_timeout, on_idle)
+end
+
 -- Answers one request. True when the next one may come.
 local function serve_one(self, request)
-  self._count, self._left, self._leaving, self._heartbeat = self._count + 1, nil, nil, nil
+  self._count, self._left, self._leaving, self._heartbeat, self._queued = self._count + 1, nil, nil, nil, nil
   local response = handle(self, request)
   if response.status == 101 then
     self._request = nil
@@ -87,7 +97,7 @@ local function serve(self)
     local request, status, reason = request_reader.next(self)
     keep = request and serve_one(self, request)
     if keep then
-      self.idle = waiting.watch(self, self._options.keep_alive, nil, self._now)
+      self.idle = waiting.watch(self, self._options.keep_alive, on_idle, self._now)
     elseif status then
       self._minor, self._keep_alive = 1, false
       response_writer.respond(self, response_writer.problem(status, reason))
@@ -115,12 +125,20 @@ function Connection:abort()
   waiting.abort(self)
 end
 
---- Takes no further request: the running one is answered with `Connection: close`. One that waits for a request ends.
+--- Takes no further request: the running one is answered with `Connection: close`. One that waits for a request ends
+--- behind the answer before.
 function Connection:drain()
   self._draining = true
-  if self.idle then
-    waiting.abort(self)
+  if self.idle and self._waiting then
+    self.idle = nil
+    waiters.settle(self._wait)
   end
+end
+
+--- Is it waiting for a request, with nothing left to be read of the answer before?
+---@return boolean
+function Connection:is_idle()
+  return self.idle ~= nil and self._stream:unsent() == 0
 end
 
 --- Calls off the request that is being handled; its answer may still go out.

@@ -61,7 +61,7 @@ local function longest_idle(self)
   local found, new = nil, scheduler.host().now() - NEW
   for served in pairs(self._served) do
     local idle = served.idle
-    if idle and (served._count > 0 or idle < new) and (not found or idle < found.idle) then
+    if idle and (served._count > 0 or idle < new) and (not found or idle < found.idle) and served:is_idle() then
       found = served
     end
   end
@@ -77,7 +77,7 @@ local function on_stream(self, stream)
   if full then
     local idle = longest_idle(self)
     if idle then
-      idle:abort()
+      idle:drain()
     elseif self.connections >= 2 * self._max then
       return stream:close()
     else

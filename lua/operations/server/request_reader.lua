@@ -46,6 +46,9 @@ local function wait_for_body(self)
   waiting.watch(self, self._options.body_timeout)
   local failure = waiting.await(self)
   waiting.unwatch(self)
+  if self._ended then
+    waiting.leave(self, "left")
+  end
   if failure ~= nil then
     return (errors.from(failure))
   elseif self._expired then
@@ -65,7 +68,6 @@ local function read_body(self)
     if bytes ~= false then
       return bytes, err
     elseif self._ended then
-      waiting.leave(self, "left")
       return fail(self, "ABORTED", 499, "the caller left before the end of the body")
     end
     err = wait_for_body(self)
@@ -135,7 +137,7 @@ function request_reader.next(self)
     if more then
       local event, a, b, c, d, e, f, g, h
       event, self._from, a, b, c, d, e, f, g, h = self._parser:read(self._bytes, from)
-      if event == "head" then
+      if event == "head" and not self._ended then -- else the caller has left already
         self.idle, self.limit = nil, nil
         return make(self, a, b, c, d, e, f, g, h)
       elseif event == "error" then

@@ -100,6 +100,7 @@ local function bytes_of(self, response, how)
   local bytes, field = framing.bytes(response, how)
   if not bytes then
     waiting.report(self, ("a response has a field that cannot be sent: %s"):format(tostring(field)))
+    waiting.leave(self, "left") -- nobody asks for its body
     response = response_writer.problem(500, "the answer cannot be sent")
     bytes = framing.bytes(response, how)
   end
@@ -134,6 +135,7 @@ function response_writer.respond(self, response, head_only)
   how.connection = not keep and "close" or self._minor == 0 and "keep-alive" or nil
   local bytes, sent = bytes_of(self, response, how)
   if not write(self, bytes) then
+    waiting.leave(self, "left")
     return false
   elseif type(sent.body) ~= "function" then
     return keep

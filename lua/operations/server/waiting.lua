@@ -29,8 +29,9 @@ local deadlines = waiters.deadlines(watched, function(self)
   self._on_limit(self)
 end)
 
--- What waits is woken.
-local function wake(self)
+--- The limit of a wait has passed.
+---@param self operations.HttpConnection
+function waiting.wake(self)
   self._expired = true
   waiters.settle(self._wait)
 end
@@ -43,7 +44,7 @@ end
 ---@return number now
 function waiting.watch(self, ms, on_limit, now)
   now = now or scheduler.host().now()
-  self._on_limit, self._expired, watched[self] = on_limit or wake, false, self
+  self._on_limit, self._expired, watched[self] = on_limit or waiting.wake, false, self
   deadlines:watch(self, now + ms)
   return now
 end
