@@ -6,7 +6,6 @@
 #include "server/server.h"
 
 #include <stdbool.h>
-#include <stdio.h>
 #include <strings.h>
 
 #define ANSWER_NAME "operations.http_server.answer"
@@ -83,6 +82,8 @@ static bool is_name(const char *s, size_t length) {
   size_t i;
   for (i = 0; i < length; i++) {
     unsigned char c = (unsigned char)s[i];
+    bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-';
+    if (plain) continue;
     if (c <= ' ' || c >= 0x7F || strchr("\"(),/:;<=>?@[\\]{}", c) != NULL)
       return false;
   }
@@ -157,10 +158,18 @@ static bool add_fields(lua_State *L, buffer_Buffer *out, int status,
   return true;
 }
 
+/* By hand: snprintf would take a tenth of the time of a whole answer. */
+static void add_number(lua_State *L, buffer_Buffer *out, size_t number) {
+  char digits[24], *first = digits + sizeof(digits);
+  do *--first = (char)('0' + number % 10);
+  while ((number /= 10) > 0);
+  add(L, out, first, (size_t)(digits + sizeof(digits) - first));
+}
+
 static void add_length(lua_State *L, buffer_Buffer *out, size_t length) {
-  char line[48];
-  int n = snprintf(line, sizeof(line), "Content-Length: %zu\r\n", length);
-  add(L, out, line, (size_t)n);
+  add_text(L, out, "Content-Length: ");
+  add_number(L, out, length);
+  add(L, out, "\r\n", 2);
 }
 
 /* The fields of our own and the end of the head. */
@@ -181,10 +190,11 @@ static void finish_head(lua_State *L, buffer_Buffer *out, int status) {
 }
 
 static void add_status(lua_State *L, buffer_Buffer *out, int status) {
-  char line[64];
-  int n = snprintf(line, sizeof(line), "HTTP/1.1 %d %s\r\n", status,
-                   phrase_of(status));
-  add(L, out, line, (size_t)n);
+  add_text(L, out, "HTTP/1.1 ");
+  add_number(L, out, (size_t)status);
+  add(L, out, " ", 1);
+  add_text(L, out, phrase_of(status));
+  add(L, out, "\r\n", 2);
 }
 
 /* http_server.answer(status, headers, body, date, connection, head_only)

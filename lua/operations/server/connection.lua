@@ -176,7 +176,7 @@ function connection.new(stream, handler, settings)
   local address, port = stream:peer()
   local self = setmetatable({
     limit = nil, idle = nil, peer = { address = address, port = port, tls = false },
-    _stream = stream, _handle = handler, _options = settings, _bytes = "", _from = 1, _count = 0, _framing = {},
+    _stream = stream, _handle = handler, _options = settings, _bytes = "", _from = 1, _count = 0,
     _parser = codec.parser(settings.max_head, settings.max_fields, settings.max_target, settings.max_body),
     _wait = waiters.new(), _request = nil, _left = nil, _leaving = nil, _heartbeat = nil, _expired = false,
     _waiting = false, _unread = false,

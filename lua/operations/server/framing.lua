@@ -31,18 +31,20 @@ end
 
 --- The bytes of an answer; of its head when the body comes in pieces.
 ---@param response operations.ServerResponse
----@param how { head_only: boolean, chunked: boolean, connection: string?, now: number }
+---@param now number  ms since the epoch
+---@param connection? string  the value of that field
+---@param head_only? boolean
+---@param chunked? boolean  pieces are sent as chunks
 ---@return string? bytes
 ---@return any field  nil: a field that cannot be sent
-function framing.bytes(response, how)
+function framing.bytes(response, now, connection, head_only, chunked)
   local body = response.body
   if type(body) == "function" then
-    body = how.chunked or nil
-  elseif body == nil and not how.head_only then
+    body = chunked or nil
+  elseif body == nil and not head_only then
     body = ""
   end
-  return codec.answer(response.status, response.headers, body, framing.date(how.now), how.connection,
-    how.head_only)
+  return codec.answer(response.status, response.headers, body, framing.date(now), connection, head_only)
 end
 
 --- A piece of a body as a chunk (RFC 9112, 7.1).

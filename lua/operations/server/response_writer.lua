@@ -96,20 +96,15 @@ function response_writer.problem(status, detail)
     { status = status })
 end
 
-local function bytes_of(self, response, how)
-  local bytes, field = framing.bytes(response, how)
-  if not bytes then
-    waiting.report(self, ("a response has a field that cannot be sent: %s"):format(tostring(field)))
-    waiting.leave(self, "left") -- nobody asks for its body
-    response = response_writer.problem(500, "the answer cannot be sent")
-    bytes = framing.bytes(response, how)
-  end
-  return bytes, response
+-- Instead of an answer with a field that cannot be sent.
+local function replace(self, field)
+  waiting.report(self, ("a response has a field that cannot be sent: %s"):format(tostring(field)))
+  waiting.leave(self, "left") -- nobody asks for its body
+  return response_writer.problem(500, "the answer cannot be sent")
 end
 
 -- Sends the body behind a head that was sent. True when the connection goes on.
 local function send_pieces(self, response, head_only, keep)
-  self._now = nil
   if head_only or framing.is_empty(response.status) then
     waiting.leave(self, "left") -- nobody asks for the body
     return keep
@@ -128,27 +123,29 @@ end
 ---@param head_only? boolean
 ---@return boolean keep  the connection goes on
 function response_writer.respond(self, response, head_only)
-  local keep, how = goes_on(self, response), self._framing
-  self._chunked = self._minor == 1
-  how.head_only, how.chunked, how.now = head_only, self._chunked, scheduler.host().now()
-  self._now = how.now
-  how.connection = not keep and "close" or self._minor == 0 and "keep-alive" or nil
-  local bytes, sent = bytes_of(self, response, how)
+  local keep, minor, now = goes_on(self, response), self._minor, scheduler.host().now()
+  local connection = not keep and "close" or minor == 0 and "keep-alive" or nil
+  local bytes, field = framing.bytes(response, now, connection, head_only, minor == 1)
+  if not bytes then
+    response = replace(self, field)
+    bytes = framing.bytes(response, now, connection, head_only)
+  end
+  self._now = now
   if not write(self, bytes) then
     waiting.leave(self, "left")
     return false
-  elseif type(sent.body) ~= "function" then
+  elseif type(response.body) ~= "function" then
     return keep
   end
-  return send_pieces(self, sent, head_only, keep)
+  self._now, self._chunked = nil, minor == 1
+  return send_pieces(self, response, head_only, keep)
 end
 
 --- Hands the connection over to who speaks another protocol on it.
 ---@param self operations.HttpConnection
 ---@param response operations.ServerResponse
 function response_writer.upgrade(self, response)
-  local bytes, field = framing.bytes({ status = 101, headers = response.headers },
-    { head_only = true, now = scheduler.host().now() })
+  local bytes, field = framing.bytes({ status = 101, headers = response.headers }, scheduler.host().now())
   if not bytes then
     waiting.report(self, ("a response has a field that cannot be sent: %s"):format(tostring(field)))
     return waiting.abort(self)

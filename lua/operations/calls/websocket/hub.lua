@@ -191,9 +191,9 @@ local function admit(self, stream)
   elseif not response.status then
     return stream:close() -- it ended
   end
-  local now = scheduler.host().now()
-  stream:offer(framing.bytes(response, { connection = response.status ~= 101 and "close" or nil, now = now }), true)
-  if response.status == 101 then
+  local upgrades, now = response.status == 101, scheduler.host().now()
+  stream:offer((framing.bytes(response, now, not upgrades and "close" or nil)), true)
+  if upgrades then
     return response.upgrade(stream, rest)
   end
   stream:linger(limits.close_grace)
