@@ -173,6 +173,11 @@ CHAOS ?= fast reliable forgetful
 chaos: dependencies-test all ## workers are killed and Redis is restarted while 20,000 calls are made; CHAOS_SEED, CHAOS_SECONDS
 	@$(ENVIRONMENT) $(LUA) spec/calls/chaos/main.lua $(CHAOS)
 
+.PHONY: test-server
+test-server: dependencies-test all ## the HTTP server on three hosts, then under load
+	@$(MAKE) -s --no-print-directory all LUA=luajit
+	@$(BUSTED) spec/server spec/server/load/load.lua
+
 .PHONY: soak
 soak: dependencies-test all ## 112,000 requests on $(LUA): what stays behind
 	@$(ENVIRONMENT) $(LUA) spec/bench/soak.lua

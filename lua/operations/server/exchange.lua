@@ -28,10 +28,13 @@ local exchange = {}
 ---@field streams? boolean  the body goes on after `handle`
 ---@field counted? boolean  among the requests under way
 
+-- Failures that are no news to whoever runs the server.
+local ordinary = { ABORTED = true, BUSY = true, DRAINING = true }
+
 local function failed(call, err, status, headers)
   local options = call.server.options
   call.code = err.code
-  if (status or problem.status(err, call.route)) >= 500 and err.code ~= "BUSY" and err.code ~= "DRAINING" then
+  if (status or problem.status(err, call.route)) >= 500 and not ordinary[err.code] then
     options.log("error", ("%s: %s (request %s)"):format(call.route and call.route.id or call.path, tostring(err),
       call.id))
   end

@@ -106,7 +106,6 @@ describe("a server under load", function()
 
   it("keeps nothing of 100,000 requests and 10,000 streams that were left", function()
     local function requests(count)
-      inside.shell(("wrk -t1 -c32 -d1s '%s/add?a=1&b=2'"):format(server.url))
       local done = 0
       operations.run(function()
         for _ = 1, 20 do
