@@ -294,6 +294,7 @@ describe("the bad end of an MCP server over stdio", function()
     end)
     local _, err = client:call("echo", { message = "x" })
     assert.equal("closed", err.details.kind)
+    assert.matches("closed its stdin", err.message, 1, true)
     client:close()
   end)
 

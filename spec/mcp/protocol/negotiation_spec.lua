@@ -149,6 +149,24 @@ describe("negotiation", function()
     end
   end)
 
+  it("tells what a server supports that refuses the revision that is pinned, whichever it names", function()
+    for _, supported in ipairs({ "2024-11-05", "2025-06-18" }) do
+      local state, asked = play({ version = "2025-06-18" }, failed(-32022, { supported = { supported } }))
+      assert.same({ "initialize 2025-06-18" }, asked)
+      assert.equal(("initialize: the server refused revision 2025-06-18, the only one allowed; it supports %s: no")
+        :format(supported), state.err.message)
+      assert.equal("version", state.err.details.kind)
+    end
+  end)
+
+  it("does not say that there is no common revision when the one it asked for is refused again", function()
+    local refusal = failed(-32602, { supported = { "2024-11-05" } })
+    local state, asked = play({}, failed(-32601), refusal, refusal)
+    assert.same({ "discover " .. MODERN, "initialize " .. LEGACY, "initialize 2024-11-05" }, asked)
+    assert.equal("initialize: the server refused each revision that it says it supports (2024-11-05): no",
+      state.err.message)
+  end)
+
   it("asks with each revision once, and says so when none is left", function()
     local refusal = failed(-32022, { supported = { LEGACY, "2024-11-05" } })
     local state, asked = play({}, failed(-32022, { supported = { MODERN, LEGACY } }), refusal, refusal)

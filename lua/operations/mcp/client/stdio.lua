@@ -17,9 +17,9 @@ local LAST_WORDS = 500
 ---@class operations.mcp.Stdio : operations.mcp.Duplex
 local Stdio = duplex.class()
 
-local function how_it_ended(how)
+local function how_it_ended(how, closed)
   if not how then
-    return "closed its stdout"
+    return "closed its " .. closed
   elseif how.code then
     return ("ended with exit code %d"):format(how.code)
   end
@@ -56,12 +56,13 @@ end
 local function end_error(self)
   local how, log = self._end, self._child:stderr()
   return errors.new("EXECUTION_ERROR",
-    ("%s: the server %s%s"):format(self._command, how_it_ended(how), last_words(log)),
+    ("%s: the server %s%s"):format(self._command, how_it_ended(how, self._first_closed or "stdin"), last_words(log)),
     { kind = "closed", command = self._command, code = how and how.code, signal = how and how.signal, stderr = log })
 end
 
--- A sign of its end came: both of them, or one and some time, are the end.
-local function ending(self)
+-- A sign of its end came: both of them, or one and some time, are the end. `closed` is the stream that it closed.
+local function ending(self, closed)
+  self._first_closed = self._first_closed or closed
   if self._end and self._over then
     self:lost(end_error(self))
   elseif not self._stop_waiting then
@@ -88,7 +89,7 @@ local function listen(self)
   end)
   self._child:on_unread(function()
     self._over = true
-    ending(self)
+    ending(self, "stdin")
   end)
   self._child:each_chunk(function(bytes)
     if bytes then
@@ -96,7 +97,7 @@ local function listen(self)
     end
     self._over = true
     read(nil)
-    ending(self)
+    ending(self, "stdout")
   end)
 end
 

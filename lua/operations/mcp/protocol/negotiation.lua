@@ -108,6 +108,12 @@ local function all_refused(self, failure, theirs)
     { kind = "version", supported = theirs }))
 end
 
+local function only_refused(self, failure, theirs)
+  return fail(self, message.error_of(failure,
+    ("initialize: the server refused revision %s, the only one allowed; it supports %s")
+    :format(self._only, table.concat(names_of(theirs), ", ")), { kind = "version", supported = theirs }))
+end
+
 local function ready(self, version, result)
   self.modern, self.result = is_modern(version), result
   return go(self, "ready", version)
@@ -231,6 +237,8 @@ function Negotiation:initialized(answer, err)
   elseif failure and (modern_errors[failure.code] or failure.code == message.codes.METHOD_NOT_FOUND)
     and not self._discovered and not self._only and self._options.era ~= "legacy" then
     return discover(self)
+  elseif failure and supported_of(failure) then
+    return only_refused(self, failure, supported_of(failure))
   end
   local status = err and err.details and err.details.statusCode
   if self._options.http and foreign[status] and not (self._only and self._only > "2024-11-05") then
