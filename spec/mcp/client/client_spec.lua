@@ -474,9 +474,85 @@ describe("a client of an MCP server", function()
     assert.equal("ACCESS_DENIED", select(2, registry:execute("mine.echo", { message = "x" })).code)
   end)
 
-  it("may take what is not structured where it should be", function()
-    client = support.connect("legacy", { output = "warn" })
+  it("takes the content where nothing is structured, unless results that do not fit are to fail", function()
+    client = support.connect("legacy")
     assert.equal("only text", assert(client:call("unstructured")).data[1].text)
+    client:close()
+    client = support.connect("legacy", { on_mismatch = "fail" })
+    local _, err = client:call("unstructured")
+    assert.equal("OUTPUT_INVALID", err.code)
+    assert.matches("without structuredContent: only text", err.message, 1, true)
+    assert.equal("", err.details[1].path)
+    assert.is_true(assert(client:call("fail")).meta.isError)
+  end)
+
+  it("gives its definitions what the configuration says of results", function()
+    client = support.connect("legacy", { on_mismatch = "fail", normalize = "off" })
+    for _, definition in ipairs(client.operations) do
+      assert.same({ "fail", "off" }, { definition.on_mismatch, definition.normalize })
+    end
+  end)
+
+  it("reads a single text block as JSON where that was asked for", function()
+    client = support.connect("legacy", { text = "json" })
+    local function data_of(text, more)
+      return assert(client:call("speak", { blocks = { { type = "text", text = text }, more } })).data
+    end
+    for text, data in pairs({ ['{"a":[1,2.5]}'] = { a = { 1, 2.5 } }, ["[]"] = {}, [" 7\n"] = 7, ["false"] = false,
+      ["null"] = operations.null, ['"x"'] = "x" }) do
+      assert.same(data, data_of(text))
+    end
+    for _, text in ipairs({ "", "{", "{} {}", "hello", "'x'" }) do
+      assert.same({ { type = "text", text = text } }, data_of(text))
+    end
+    assert.equal(2, #data_of("1", { type = "text", text = "2" }))
+    local envelope = assert(client:call("speak", { blocks = { { type = "text", text = "1" } } }))
+    assert.same({ 1, "1" }, { envelope.data, envelope.meta.content[1].text })
+    assert.is_nil(envelope.meta.structuredContent)
+    assert.equal("1", assert(client:call("fail", { why = "1" })).data[1].text)
+    assert.equal(3, assert(client:call("add", { a = 1, b = 2 })).data.sum)
+  end)
+
+  it("reads no text as JSON that does not fit the tool's outputSchema", function()
+    client = support.connect("legacy", { text = "json", on_mismatch = "fail" })
+    local function total(text)
+      return client:call("total", { text = text })
+    end
+    assert.equal(3, assert(total('{"sum":3}')).data.sum)
+    for _, text in ipairs({ '{"sum":"3"}', "3", "three" }) do
+      assert.equal("OUTPUT_INVALID", select(2, total(text)).code)
+    end
+  end)
+
+  it("has a tool's own failure fail the call where that was asked for", function()
+    client = support.connect("legacy", { is_error = "fail" })
+    local registry = operations.registry()
+    assert(client:register(registry))
+    for _, answer in ipairs({ { client:call("fail", { why = "because" }) },
+      { registry:execute("spec.fail", { why = "because" }) } }) do
+      local envelope, err = answer[1], answer[2]
+      assert.is_nil(envelope)
+      assert.equal("EXECUTION_ERROR: fail failed: because", tostring(err))
+      assert.equal("tool", err.details.kind)
+      assert.equal("fail", err.details.tool)
+      assert.same({ { type = "text", text = "because" } }, err.details.content)
+    end
+    assert.equal("hi", assert(client:call("echo", { message = "hi" })).data[1].text)
+  end)
+
+  it("takes a structuredContent of null as none, from a server whose revision knows only objects", function()
+    for era, is_known in pairs({ legacy = false, modern = true }) do
+      client = support.connect(era)
+      local envelope = assert(client:call("value", { value = operations.null }))
+      if is_known then
+        assert.equal(operations.null, envelope.data)
+        assert.equal(operations.null, envelope.meta.structuredContent)
+      else
+        assert.equal("", envelope.data[1].text)
+        assert.is_nil(envelope.meta.structuredContent)
+      end
+      client:close()
+    end
   end)
 end)
 
@@ -487,6 +563,8 @@ describe("a configuration", function()
     ["'args' to 'from_mcp' (table expected, got string)"] = { command = "x", args = "y" },
     ["no \"new\""] = { command = "x", era = "new" }, ["no revision"] = { command = "x", version = "1999-01-01" },
     ["http or https URL expected, got \"ftp://x\""] = { url = "ftp://a:secret@x" },
+    ["no \"yaml\""] = { command = "x", text = "yaml" }, ["no \"raise\""] = { command = "x", is_error = "raise" },
+    ["no \"off\""] = { command = "x", on_mismatch = "off" }, ["'output' to"] = { command = "x", output = "warn" },
     ["above 0"] = { command = "x", timeout = 0 },
   }) do
     it("that is wrong raises: " .. message, function()

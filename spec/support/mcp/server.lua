@@ -105,6 +105,15 @@ tool("unstructured", { outputSchema = any }, function()
   return text("only text")
 end)
 
+tool("speak", {}, function(arguments)
+  return { content = array(arguments.blocks) }
+end)
+
+tool("total", { outputSchema = { type = "object", properties = { sum = { type = "number" } }, required = { "sum" } } },
+  function(arguments)
+    return text(arguments.text)
+  end)
+
 tool("value", {}, function(arguments)
   local result = text("")
   result.structuredContent = arguments.value

@@ -177,7 +177,7 @@ function Client:_call(plan, input, options, again)
     name = plan.tool, arguments = schema and marked.value(input, schema, schema) or input,
   }, all)
   if value then
-    return result.of_tool(value, plan)
+    return result.of_tool(value, plan, self._config, session.modern)
   elseif err.details and err.details.rpcCode == message.codes.HEADER_MISMATCH and not again then
     self._cache:forget("tools/list") -- the list is older than the tool
     self:refresh()

@@ -46,7 +46,11 @@ local config = {}
 ---@field accessControl? operations.AccessControl|fun(definition: table): operations.AccessControl?
 ---@field include? string[]|fun(tool: table): boolean  names of tools
 ---@field exclude? string[]|fun(tool: table): boolean
----@field output? "error"|"warn"  what a tool is told that declares structuredContent and gives none; default "error"
+---@field text? "json"  a result that is one text block of JSON, and fits the tool's outputSchema, is that data;
+---  default: the blocks are the data
+---@field is_error? "data"|"fail"  a tool's own failure is an envelope with `meta.isError` (default), or an error
+---@field normalize? "cast"|"force"|"off"  of results; default: the registry's
+---@field on_mismatch? "warn"|"fail"  of results that do not fit the tool's outputSchema; default: the registry's
 ---@field retry? boolean  send calls of read-only and idempotent tools again when the answer was lost; default true
 ---@field http? table  HTTP client, default `operations.http`
 
@@ -58,11 +62,13 @@ local kinds = {
   max_message = "number", client = "table", capabilities = "table", roots = "table or function", sampling = "function",
   elicitation = "function or table", on_progress = "function", on_log = "function", log_level = "string",
   log = "function", namespace = "string", accessControl = "table or function", include = "table or function",
-  exclude = "table or function", output = "string", retry = "boolean", http = "table",
+  exclude = "table or function", text = "string", is_error = "string",
+  normalize = "string", on_mismatch = "string", retry = "boolean", http = "table",
 }
 
 local choices = {
-  era = { auto = true, modern = true, legacy = true }, output = { error = true, warn = true },
+  era = { auto = true, modern = true, legacy = true }, text = { json = true }, is_error = { data = true, fail = true },
+  normalize = { cast = true, force = true, off = true }, on_mismatch = { warn = true, fail = true },
   verdict = { modern = true, legacy = true, events = true },
 }
 
@@ -131,7 +137,7 @@ function config.check(name, given)
   copy.connect_timeout = given.connect_timeout or limits.mcp_connect_timeout
   copy.probe_timeout = given.probe_timeout or given.url and copy.connect_timeout or limits.mcp_probe_timeout
   copy.max_message = given.max_message or limits.body
-  copy.output, copy.auth = given.output or "error", auth_of(given)
+  copy.auth = auth_of(given)
   copy.log = guarded(given.log or log.to_stderr)
   return copy
 end

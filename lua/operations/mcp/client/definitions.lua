@@ -94,7 +94,7 @@ end
 ---@class operations.mcp.Plan
 ---@field tool string
 ---@field schema? table  of its arguments, when some of them are arrays
----@field structured boolean  it declares an outputSchema, so a result must have structuredContent
+---@field output? table  its outputSchema
 ---@field options operations.mcp.RequestOptions  of every call
 ---@field definition operations.Definition
 
@@ -113,7 +113,7 @@ local function plan_of(client, tool, report)
     tool = tool.name, definition = definition,
     schema = marked.concerns(definition.inputSchema) and definition.inputSchema or nil,
     options = { mirrored = mirrored, repeatable = client._config.retry ~= false and is_repeatable(tool) },
-    structured = definition.outputSchema ~= nil and client._config.output == "error",
+    output = definition.outputSchema,
     task = type(tool.execution) == "table" and tool.execution.taskSupport == "required",
   }
 end
@@ -125,6 +125,7 @@ local function finish(client, definition)
     access = access(definition)
   end
   definition.accessControl = access
+  definition.normalize, definition.on_mismatch = client._config.normalize, client._config.on_mismatch
   return definition
 end
 

@@ -101,25 +101,67 @@ local function said(blocks)
   return ""
 end
 
---- The envelope of a CallToolResult: `structuredContent`, whatever JSON it is, else the content blocks.
+-- The data of the only block, when that is a text of JSON that fits.
+local function read_text(blocks, plan)
+  local block = blocks[1]
+  if #blocks ~= 1 or block.type ~= "text" or type(block.text) ~= "string" then
+    return nil
+  end
+  local data, err = json.decode(block.text)
+  if err or not plan.output then
+    return data
+  end
+  plan.compiled = plan.compiled or assert(schema.compile(plan.output))
+  if plan.compiled:check(data) then
+    return data
+  end
+end
+
+-- The data of a result without structuredContent.
+local function unstructured(blocks, is_error, plan, options)
+  local data
+  if options.text == "json" and not is_error then
+    data = read_text(blocks, plan)
+  end
+  if data ~= nil then
+    return data
+  elseif is_error then
+    return blocks
+  elseif plan.output and options.on_mismatch == "fail" then
+    local why = "the tool declares an outputSchema and answered without structuredContent" .. said(blocks)
+    return nil, errors.new("OUTPUT_INVALID", why, { { path = "", keyword = "type", message = why } })
+  end
+  return blocks
+end
+
+--- The envelope of a CallToolResult: `structuredContent`, whatever JSON it is, else the content blocks, or what the
+--- only one says.
 ---@param value table  checked
----@param options? { structured?: boolean }  structured: a result without structuredContent is a failure
+---@param plan { tool: string, output?: table }  the tool and its outputSchema
+---@param options { text?: "json", is_error?: "data"|"fail", on_mismatch?: "warn"|"fail" }
+---@param modern? boolean  the server speaks 2026-07-28 or newer; before, a structuredContent of null is none
 ---@return operations.Envelope?
----@return operations.Error? err  kind "output"
-function result.of_tool(value, options)
+---@return operations.Error? err  OUTPUT_INVALID: there is no structuredContent; EXECUTION_ERROR of kind "tool": the
+---  tool failed
+function result.of_tool(value, plan, options, modern)
   local blocks, structured, is_error = blocks_of(value.content), value.structuredContent, value.isError == true
+  local meta = value._meta ~= core.null and value._meta or nil
+  if structured == core.null and not modern then
+    structured = nil
+  end
   local data = structured
-  if data == nil then
-    if options and options.structured and not is_error then
-      return nil, errors.new("EXECUTION_ERROR",
-        "the tool declares an outputSchema and answered without structuredContent" .. said(blocks),
-        { kind = "output", content = blocks })
+  if is_error and options.is_error == "fail" then
+    return nil, errors.new("EXECUTION_ERROR", plan.tool .. " failed" .. said(blocks),
+      { kind = "tool", tool = plan.tool, content = blocks, structuredContent = structured, _meta = meta })
+  elseif data == nil then
+    local err
+    data, err = unstructured(blocks, is_error, plan, options)
+    if err then
+      return nil, err
     end
-    data = blocks
   end
   return { data = data, meta = {
-    source = "mcp", isError = is_error, content = blocks, structuredContent = structured,
-    _meta = value._meta ~= core.null and value._meta or nil,
+    source = "mcp", isError = is_error, content = blocks, structuredContent = structured, _meta = meta,
   } }
 end
 
