@@ -317,7 +317,7 @@ describe("a source of tokens", function()
 
     it("says how long to wait where the server does", function()
       local err = failure_of({ status = 503, body = "{}", headers = { ["Retry-After"] = "7" } })
-      assert.equal(7000, err.details.retryAfter)
+      assert.same({ true, 7000 }, { err.retryable, err.retryAfter })
     end)
 
     it("reads no endless answer", function()

@@ -112,6 +112,27 @@ describe("an HTTP error status", function()
     assert.same({ a = { 1 } }, err.details.body)
   end)
 
+  it("says whether trying again makes sense, and when", function()
+    local reply = typed("application/json", "{}", 503)
+    reply.headers["retry-after"] = "7"
+    local _, err = call(reply)
+    assert.same({ true, true, 7000 }, { err.retryable, err.mayHaveRun, err.retryAfter })
+    _, err = call(typed("application/json", "{}", 429))
+    assert.same({ true, false }, { err.retryable, err.mayHaveRun })
+    assert.is_nil(err.retryAfter)
+    assert.is_false(select(2, call(typed("application/json", "{}", 404))).retryable)
+  end)
+
+  it("says so, too, where a credential is hidden in it", function()
+    local reply = typed("text/plain", "your token topsecret is worn out", 429)
+    local api = support.api(support.one({ responses = {}, security = { { key = {} } } }, {
+      components = { securitySchemes = { key = { type = "http", scheme = "bearer" } } } }),
+      { auth = { type = "bearer", token = "topsecret" } }, reply)
+    local _, err = api.definitions[1].handler({}, {})
+    assert.is_nil(tostring(err):find("topsecret", 1, true))
+    assert.same({ true, false }, { err.retryable, err.mayHaveRun })
+  end)
+
   for said, reply in pairs({
     ["Out of credit: You have 30"] = typed("application/problem+json",
       '{"title":"Out of credit","detail":"You have 30"}', 403),

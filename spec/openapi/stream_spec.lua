@@ -276,6 +276,8 @@ end)
 describe("a stream that is opened again", function()
   local responses = stream_of("text/event-stream", object)
   local reset = operations.error("EXECUTION_ERROR", "reset", { kind = "reset" })
+  reset.retryable = true
+  reset.retryable = true
 
   -- Answers with one reply after the other; tells the data of all events, the error and the requests.
   local function follow(replies, policy, config)
@@ -374,6 +376,7 @@ describe("a stream that is opened again", function()
 end)
 
 describe("the time until a stream is opened again", function()
+  local response = require("operations.openapi.response")
   local stream = require("operations.openapi.stream")
   local policy = stream.reconnect_policy({ delay = 100, max_delay = 500, jitter = 0 })
 
@@ -388,13 +391,13 @@ describe("the time until a stream is opened again", function()
   it("is the server's when it names one, and never less", function()
     assert.equal(200, stream.delay(policy, { wait = 200 }, 0))
     assert.equal(9000, stream.delay(policy, { wait = 9000 }, 3))
-    local busy = operations.error("HTTP_503", "busy", { statusCode = 503, headers = { ["retry-after"] = "7" } })
+    local busy = response.failure({ status = 503, headers = { ["retry-after"] = "7" } })
     assert.equal(7000, stream.delay(policy, {}, 1, busy))
   end)
 
   it("is five minutes at the most, whatever the server says", function()
     assert.equal(300000, stream.delay(policy, { wait = 2 ^ 53 }, 1))
-    local busy = operations.error("HTTP_503", "busy", { statusCode = 503, headers = { ["retry-after"] = "99999" } })
+    local busy = response.failure({ status = 503, headers = { ["retry-after"] = "99999" } })
     assert.equal(300000, stream.delay(policy, {}, 1, busy))
   end)
 

@@ -9,8 +9,9 @@ local errors = {}
 ---@field code string  one of the codes below, or one of the operation's errorSchemas
 ---@field message string  for the person who reads it
 ---@field details any  what a program needs: for VALIDATION_ERROR an array of issues
----@field retryable? boolean  calls to other processes: does trying again make sense?
----@field mayHaveRun? boolean  calls to other processes: false when the handler surely was not started
+---@field retryable? boolean  does trying again make sense? nil: nobody knows
+---@field mayHaveRun? boolean  false: what was called surely did nothing; true: it may have; nil: nobody knows
+---@field retryAfter? number  ms that whoever was called asks to wait before another try
 
 --- Codes of the library itself. Adapters add `HTTP_<status>`; operations declare theirs in `errorSchemas`.
 errors.codes = {

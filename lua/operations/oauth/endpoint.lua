@@ -1,6 +1,7 @@
 --- Requests to the endpoints of an authorization server: https or this machine only, no redirects, forms out
 --- (application/x-www-form-urlencoded), small answers in JSON, and errors (RFC 6749, 5.2) that tell no secret.
 local errors = require("operations.base.error")
+local http_failure = require("operations.net.http.failure")
 local json = require("operations.base.json")
 local limits = require("operations.base.limits")
 local members = require("operations.base.members")
@@ -119,9 +120,8 @@ function endpoint.refusal(address, answer, status, hidden)
 end
 
 local function unexpected(address, reply, problem)
-  return endpoint.failure(("%s: %s"):format(url.redact(address), problem), {
-    statusCode = reply.status, retryAfter = operations_http.retry_after(reply.headers),
-  })
+  local err = endpoint.failure(("%s: %s"):format(url.redact(address), problem), { statusCode = reply.status })
+  return http_failure.judge(err, reply.status, reply.headers)
 end
 
 --- Reads an answer that must be a JSON object.

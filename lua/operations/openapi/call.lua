@@ -20,6 +20,7 @@ local function new_message(plan, input, context, address, headers)
     message, err = request.build(plan, input, credentials, address, headers)
   end
   if not message then
+    err.mayHaveRun = false
     return nil, err
   elseif credentials == none then
     return message, plan.configured

@@ -176,7 +176,9 @@ function credential.redact(err, list)
   if #texts == 0 or not core.is_error(err) then
     return err
   end
-  return errors.new(err.code, secrets.hide(err.message, texts), secrets.hide(err.details, texts))
+  local hidden = errors.new(err.code, secrets.hide(err.message, texts), secrets.hide(err.details, texts))
+  hidden.retryable, hidden.mayHaveRun, hidden.retryAfter = err.retryable, err.mayHaveRun, err.retryAfter
+  return hidden
 end
 
 --- The server took none of these: those that can be had anew will be.

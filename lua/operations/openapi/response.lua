@@ -2,10 +2,10 @@
 --- of the host may turn while a long body is read.
 local core = require("operations.core")
 local errors = require("operations.base.error")
+local http_failure = require("operations.net.http.failure")
 local json = require("operations.base.json")
 local media = require("operations.openapi.media")
 local operation = require("operations.registry.operation")
-local retry = require("operations.net.http.retry")
 local turn = require("operations.task.turn")
 
 local response = {}
@@ -150,7 +150,7 @@ end
 
 --- The error object of an HTTP error status.
 ---@param reply { status: integer, headers: table, body: string? }
----@return operations.Error  HTTP_<status>, details { statusCode, headers, body, retryAfter = ms or nil }
+---@return operations.Error  HTTP_<status>, details { statusCode, headers, body }
 function response.failure(reply)
   local body, message = response.decode(reply.body, reply.headers["content-type"])
   if message then
@@ -158,8 +158,9 @@ function response.failure(reply)
   end
   local reason, said = reasons[reply.status], excerpt(body)
   local text = tostring(reply.status) .. (reason and " " .. reason or "")
-  return errors.new("HTTP_" .. reply.status, text .. (said ~= "" and ": " .. said or ""),
-    { statusCode = reply.status, headers = reply.headers, body = body, retryAfter = retry.after(reply.headers) })
+  local err = errors.new("HTTP_" .. reply.status, text .. (said ~= "" and ": " .. said or ""),
+    { statusCode = reply.status, headers = reply.headers, body = body })
+  return http_failure.judge(err, reply.status, reply.headers)
 end
 
 --- The error of a response that cannot be understood although its status says success.

@@ -9,7 +9,6 @@ local media = require("operations.openapi.media")
 local members = require("operations.base.members")
 local request = require("operations.openapi.request")
 local response = require("operations.openapi.response")
-local retry = require("operations.net.http.retry")
 local subscription = require("operations.registry.subscription")
 local task = require("operations.task")
 
@@ -131,8 +130,6 @@ end
 
 local defaults = { attempts = limits.reconnects, delay = 1000, max_delay = 30000, jitter = 0.25 }
 
--- 204 ends a stream; of the others, only these say that it is a matter of time.
-local statuses = { [408] = true, [425] = true, [429] = true, [500] = true, [502] = true, [503] = true, [504] = true }
 
 --- Fills a policy in; the problem when it is none.
 ---@param given boolean|operations.openapi.Reconnect|nil
@@ -156,20 +153,12 @@ end
 
 -- Is the failure one that time may heal? No failure is the end of the body.
 local function may_heal(err)
-  if not err then
-    return true
-  end
-  local details = err.details or {}
-  if details.statusCode and details.kind == nil then
-    return statuses[details.statusCode] == true
-  end
-  return retry.passing[details.kind] == true and details.phase ~= "deadline"
+  return not err or err.retryable or err.code == "HTTP_500" -- to open a stream again does no harm
 end
 
 -- What the server asks for: in its stream, or with the status that refuses us.
 local function asked_for(connection, err)
-  local headers = err and err.details.headers
-  return math.min(math.max(connection.wait or 0, headers and retry.after(headers) or 0), limits.reconnect_wait)
+  return math.min(math.max(connection.wait or 0, err and err.retryAfter or 0), limits.reconnect_wait)
 end
 
 --- How many ms to wait for the next connection, or nil when there shall be none.

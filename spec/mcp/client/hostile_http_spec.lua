@@ -67,8 +67,8 @@ describe("a hostile MCP server over HTTP", function()
   end
 
   it("says when to come back, and what is missing", function()
-    assert.equal(7000, select(2, client:call("busy")).details.retryAfter)
-    assert.equal(2000, select(2, client:call("down")).details.retryAfter)
+    assert.equal(7000, select(2, client:call("busy")).retryAfter)
+    assert.equal(2000, select(2, client:call("down")).retryAfter)
     assert.matches("insufficient_scope", select(2, client:call("forbidden")).details.headers["www-authenticate"])
   end)
 

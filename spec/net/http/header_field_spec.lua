@@ -1,4 +1,10 @@
+local core = require("operations.core")
 local header_field = require("operations.net.http.header_field")
+local http = require("operations.net.http")
+
+local function date(seconds)
+  return os.date("!%a, %d %b %Y %H:%M:%S GMT", math.floor(seconds))
+end
 
 describe("a header field", function()
   it("has names that are tokens", function()
@@ -81,5 +87,21 @@ describe("an HTTP date", function()
       "Sun, 06 Nov 1994 24:49:37 GMT", "Sun, 06 Nov 1994 08:49:37 CET" }) do
       assert.is_nil(header_field.date(text))
     end
+  end)
+end)
+
+describe("Retry-After", function()
+  it("is seconds or a date", function()
+    assert.equal(120000, http.retry_after({ ["retry-after"] = "120" }))
+    local ms = http.retry_after({ ["retry-after"] = date(core.now() / 1000 + 100) })
+    assert.is_true(ms > 98000 and ms <= 100000)
+    assert.equal(0, http.retry_after({ ["retry-after"] = date(0) }))
+  end)
+
+  it("of another form counts as none", function()
+    for _, text in ipairs({ "", "soon", "-5", "1.5", "99 bottles" }) do
+      assert.is_nil(http.retry_after({ ["retry-after"] = text }))
+    end
+    assert.is_nil(http.retry_after({}))
   end)
 end)

@@ -1,12 +1,11 @@
 local core = require("operations.core")
+local failure = require("operations.net.http.failure")
 local http = require("operations.net.http")
 local retry = require("operations.net.http.retry")
 local task = require("operations.task")
 local test_server = require("spec.support.server")
 
-local function date(seconds)
-  return os.date("!%a, %d %b %Y %H:%M:%S GMT", math.floor(seconds))
-end
+local request = { method = "GET", url = "http://x/" }
 
 describe("a retry", function()
   local server, keys
@@ -50,10 +49,20 @@ describe("a retry", function()
     assert.equal(5, select(2, flaky("fail=9", { retry = { delay = 1, attempts = 5 } })))
   end)
 
-  it("repeats no POST, except with an Idempotency-Key", function()
+  it("repeats a POST only when it did not run, or has an Idempotency-Key", function()
     assert.equal(1, select(2, flaky("fail=1", { method = "POST", body = "x", retry = quick })))
+    assert.equal(1, select(2, flaky("fail=1&status=drop", { method = "POST", body = "x", retry = quick })))
+    assert.equal(2, select(2, flaky("fail=1&status=429", { method = "POST", body = "x", retry = quick })))
     local headers = { ["idempotency-key"] = "1" }
     assert.equal(2, select(2, flaky("fail=1", { method = "POST", body = "x", retry = quick, headers = headers })))
+  end)
+
+  it("repeats no body that is gone, even when it did not run", function()
+    local pieces = { "x" }
+    local _, count = flaky("fail=1&status=429", { method = "POST", retry = quick, body = function()
+      return table.remove(pieces)
+    end })
+    assert.equal(1, count)
   end)
 
   it("repeats a lost connection", function()
@@ -112,7 +121,7 @@ describe("a retry", function()
   it("backs off by doubling, up to the cap, less what chance takes", function()
     local policy = retry.policy({ delay = 100, max_delay = 500, jitter = 0, attempts = 6 })
     local function delay(tries)
-      return retry.delay(policy, tries, nil, { details = { kind = "reset" } })
+      return retry.delay(policy, tries, request, nil, failure.new(request, "reset", "lost"))
     end
     assert.same({ 100, 200, 400, 500, 500 }, { delay(1), delay(2), delay(3), delay(4), delay(5) })
     policy.jitter = 0.5
@@ -125,23 +134,58 @@ end)
 describe("another try", function()
   local policy = retry.policy(true)
 
+  local function after(status, headers, given)
+    return retry.delay(policy, 1, given or request, { status = status, headers = headers or {} })
+  end
+
+  local function after_failure(kind, phase, given)
+    return retry.delay(policy, 1, given or request, nil, failure.new(request, kind, "no", phase))
+  end
+
   it("may help after what passes by itself", function()
     for _, status in ipairs({ 408, 425, 429, 502, 503, 504 }) do
-      assert.is_number(retry.delay(policy, 1, { status = status, headers = {} }))
+      assert.is_number(after(status))
     end
     for _, kind in ipairs({ "dns", "connect", "reset", "truncated", "timeout" }) do
-      assert.is_number(retry.delay(policy, 1, nil, { details = { kind = kind } }))
+      assert.is_number(after_failure(kind))
     end
   end)
 
   it("cannot help after anything else", function()
-    for _, status in ipairs({ 200, 304, 400, 401, 404, 409, 500, 501, 505 }) do
-      assert.is_nil(retry.delay(policy, 1, { status = status, headers = {} }))
+    for _, status in ipairs({ 200, 304, 400, 401, 404, 409, 421, 500, 501, 505 }) do
+      assert.is_nil(after(status))
     end
     for _, kind in ipairs({ "tls", "size", "encoding", "protocol", "redirect", "request", "body", "aborted" }) do
-      assert.is_nil(retry.delay(policy, 1, nil, { details = { kind = kind } }))
+      assert.is_nil(after_failure(kind))
     end
-    assert.is_nil(retry.delay(policy, 1, nil, {}))
+    assert.is_nil(after_failure("timeout", "deadline"))
+    assert.is_nil(retry.delay(policy, 1, request, nil, {}))
+  end)
+
+  it("of what must not run twice is made when it did not run, and its body is still there", function()
+    local once, gone = { once = true }, { once = true, upload = true }
+    for _, status in ipairs({ 408, 425, 429 }) do
+      assert.is_number(after(status, nil, once))
+      assert.is_nil(after(status, nil, gone))
+    end
+    for _, status in ipairs({ 502, 503, 504 }) do
+      assert.is_nil(after(status, nil, once))
+    end
+    for _, case in ipairs({ { "dns" }, { "connect" }, { "timeout", "connect" } }) do
+      assert.is_number(after_failure(case[1], case[2], once))
+      assert.is_nil(after_failure(case[1], case[2], gone))
+    end
+    for _, case in ipairs({ { "reset" }, { "reset", "reused" }, { "truncated" }, { "timeout", "first_byte" } }) do
+      assert.is_nil(after_failure(case[1], case[2], once))
+    end
+  end)
+
+  it("asks the error's own fields and nothing else", function()
+    assert.is_number(retry.delay(policy, 1, request, nil, { retryable = true }))
+    assert.is_nil(retry.delay(policy, 1, request, nil, { details = { kind = "reset" } }))
+    assert.is_nil(retry.delay(policy, 1, { once = true }, nil, { retryable = true, mayHaveRun = true }))
+    local delay = retry.delay(policy, 1, request, nil, { retryable = true, retryAfter = 7000 })
+    assert.is_true(delay >= 7000 and delay <= 7250)
   end)
 
   it("is as the policy says, at its bounds too", function()
@@ -151,24 +195,8 @@ describe("another try", function()
     assert.is_nil(retry.policy(nil))
     assert.is_nil(retry.policy(false))
     local own = retry.policy({ statuses = { 418 } })
-    assert.is_number(retry.delay(own, 2, { status = 418, headers = {} }))
-    assert.is_nil(retry.delay(own, 3, { status = 418, headers = {} }))
-    assert.is_nil(retry.delay(own, 1, { status = 503, headers = {} }))
-  end)
-end)
-
-describe("Retry-After", function()
-  it("is seconds or a date", function()
-    assert.equal(120000, http.retry_after({ ["retry-after"] = "120" }))
-    local ms = http.retry_after({ ["retry-after"] = date(core.now() / 1000 + 100) })
-    assert.is_true(ms > 98000 and ms <= 100000)
-    assert.equal(0, http.retry_after({ ["retry-after"] = date(0) }))
-  end)
-
-  it("of another form counts as none", function()
-    for _, text in ipairs({ "", "soon", "-5", "1.5", "99 bottles" }) do
-      assert.is_nil(http.retry_after({ ["retry-after"] = text }))
-    end
-    assert.is_nil(http.retry_after({}))
+    assert.is_number(retry.delay(own, 2, request, { status = 418, headers = {} }))
+    assert.is_nil(retry.delay(own, 3, request, { status = 418, headers = {} }))
+    assert.is_nil(retry.delay(own, 1, request, { status = 503, headers = {} }))
   end)
 end)

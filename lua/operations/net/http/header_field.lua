@@ -1,5 +1,6 @@
 --- Header fields: patterns of their parts (RFC 9110, 5.5 and 5.6), and values that no pattern can read: quoted strings,
 --- dates, links.
+local core = require("operations.core")
 
 local header_field = {}
 
@@ -88,6 +89,20 @@ function header_field.date(text)
     return nil
   end
   return (((days(full_year(year), month, day) * 24 + h) * 60 + m) * 60 + s) * 1000
+end
+
+--- How long a server asks to wait (RFC 9110, 10.2.3): seconds, or a date.
+---@param headers table
+---@return number? ms
+function header_field.retry_after(headers)
+  local text = headers["retry-after"]
+  if not text then
+    return nil
+  elseif text:find("^%d+$") then
+    return math.min(tonumber(text) * 1000, 2 ^ 53)
+  end
+  local at = header_field.date(text)
+  return at and math.max(at - core.now(), 0)
 end
 
 ---@class operations.Link  of a field `Link` (RFC 8288)

@@ -1,12 +1,12 @@
 --- An HTTP client in direct style: a call suspends the running task until the answer is there. libcurl does the work
 --- in the reactor; what it must never see (broken headers, other schemes) is refused here.
+local header_field = require("operations.net.http.header_field")
 local jar = require("operations.net.http.jar")
 local limits = require("operations.base.limits")
-local retry = require("operations.net.http.retry")
 local sender = require("operations.net.http.sender")
 
 ---@class operations.http
-local http = { jar = jar.new, retry_after = retry.after, limits = limits }
+local http = { jar = jar.new, retry_after = header_field.retry_after, limits = limits }
 
 ---@class operations.HttpRequest
 ---@field url string  http or https
@@ -29,7 +29,8 @@ local http = { jar = jar.new, retry_after = retry.after, limits = limits }
 ---@field query_credentials? string[]  parameters of the query that do so too, when a server redirects with them
 ---@field idempotent? boolean  may be sent twice, whatever its method: over another connection when one that served
 ---  others is lost; by `retry`
----@field retry? boolean|operations.RetryPolicy  try idempotent requests again; off when absent
+---@field retry? boolean|operations.RetryPolicy  try again what failed with an error that is
+---  `retryable`, if it is idempotent or `mayHaveRun` is false; off when absent
 ---@field jar? operations.CookieJar  from `http.jar()`; cookies are ignored without one
 ---@field ca_file? string  certificates to trust instead of the system's
 ---@field cert_file? string  our own certificate, PEM; with the key in it, or in `key_file`, which `key_password` opens

@@ -1,7 +1,6 @@
 --- Which exchanges are worth another try, and when. No I/O.
 local backoff = require("operations.base.backoff")
-local core = require("operations.core")
-local header_field = require("operations.net.http.header_field")
+local http_failure = require("operations.net.http.failure")
 local members = require("operations.base.members")
 
 local retry = {}
@@ -11,15 +10,10 @@ local retry = {}
 ---@field delay? number  ms before the second try when the server names no time; doubles each time; default 250
 ---@field max_delay? number  ms; a server that wants us to wait longer is not asked again; default 30000
 ---@field jitter? number  share of a delay that chance decides, 0 to 1; default 0.5
----@field statuses? integer[]  answers to try again after, default 408, 425, 429, 502, 503 and 504
+---@field statuses? integer[]  answers to try again after, default those that are `retryable`:
+---  408, 425, 429, 502, 503 and 504
 
 local defaults = { attempts = 3, delay = 250, max_delay = 30000, jitter = 0.5 }
-
--- Too early, too many, and the gateways' statuses: none says that the request itself is at fault.
-local statuses = { [408] = true, [425] = true, [429] = true, [502] = true, [503] = true, [504] = true }
-
---- Kinds of failures that another try may not meet again.
-retry.passing = { dns = true, connect = true, reset = true, truncated = true, timeout = true }
 
 local ranges = { attempts = { 1, 100 }, delay = { 0, math.huge }, max_delay = { 0, math.huge }, jitter = { 0, 1 } }
 
@@ -33,7 +27,6 @@ function retry.policy(given)
     error(("bad option 'retry' (true or table expected, got %s)"):format(type(given)), 4)
   end
   local policy = members.copy(defaults)
-  policy.statuses = statuses
   for name, value in pairs(given ~= true and given or {}) do
     if name ~= "statuses" and not defaults[name] then
       error(("bad option 'retry' (there is no '%s')"):format(tostring(name)), 4)
@@ -46,28 +39,8 @@ function retry.policy(given)
       error(("bad option 'retry' (%s: a number from %d to %s expected)"):format(name, least, tostring(most)), 4)
     end
   end
-  if policy.statuses ~= statuses then
-    local set = {}
-    for _, status in ipairs(policy.statuses) do
-      set[status] = true
-    end
-    policy.statuses = set
-  end
+  policy.statuses = policy.statuses and members.set(policy.statuses)
   return policy
-end
-
---- How long a server asks to wait (RFC 9110, 10.2.3).
----@param headers table
----@return number? ms
-function retry.after(headers)
-  local text = headers["retry-after"]
-  if not text then
-    return nil
-  elseif text:find("^%d+$") then
-    return math.min(tonumber(text) * 1000, 2 ^ 53)
-  end
-  local at = header_field.date(text)
-  return at and math.max(at - core.now(), 0)
 end
 
 local function delay_of(policy, tries)
@@ -77,21 +50,23 @@ end
 --- When to try again, or nil when that makes no sense.
 ---@param policy operations.RetryPolicy
 ---@param tries integer  so far
----@param answer table?
+---@param request { once: boolean?, upload: boolean? }  once: it must not run twice; upload: its body is gone
+---@param answer { status: integer, headers: table }?
 ---@param err operations.Error?
 ---@return number? ms
-function retry.delay(policy, tries, answer, err)
-  if tries >= policy.attempts then
-    return nil
-  elseif not answer then
-    return err and retry.passing[err.details and err.details.kind] and delay_of(policy, tries) or nil
-  elseif not policy.statuses[answer.status] then
-    return nil
+function retry.delay(policy, tries, request, answer, err)
+  local known = err or http_failure.judge({}, answer.status, answer.headers)
+  local is_worth_it = known.retryable
+  if answer and policy.statuses then
+    is_worth_it = policy.statuses[answer.status]
   end
-  local asked = retry.after(answer.headers)
-  if not asked then
+  if tries >= policy.attempts or not is_worth_it
+    or request.upload or request.once and known.mayHaveRun ~= false then
+    return nil
+  elseif not known.retryAfter then
     return delay_of(policy, tries)
   end
+  local asked = known.retryAfter
   return asked <= policy.max_delay and asked + policy.jitter * math.random() * math.min(policy.delay, 1000) or nil
 end
 

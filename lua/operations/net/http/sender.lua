@@ -92,7 +92,7 @@ local function try(request, step, policy, deadline)
   while true do
     local answer, err = follow(request, step, deadline, step(request))
     tries = tries + 1
-    local delay = retry.delay(policy, tries, answer, err)
+    local delay = retry.delay(policy, tries, request, answer, err)
     if not delay then
       return answer, err
     end
@@ -110,7 +110,7 @@ end
 
 local function run(request, policy, step)
   local deadline = request.timeout and scheduler.host().now() + request.timeout
-  if policy and not request.once then
+  if policy then
     return try(request, step, policy, deadline)
   end
   return follow(request, step, deadline, step(request))
