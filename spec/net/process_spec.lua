@@ -64,6 +64,7 @@ describe("process.spawn", function()
     local child, err = process.spawn({ "cat", env = { PATH = "/nowhere" } })
     assert.is_nil(child)
     assert.equal("command", err.details.kind)
+    assert.same({ false, false }, { err.retryable, err.mayHaveRun })
     assert.equal("in\n", output_of("echo in", { env = { PATH = "/nowhere:/bin:/usr/bin" } }))
   end)
 

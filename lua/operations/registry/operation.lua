@@ -109,7 +109,9 @@ end
 
 local function with_deadline(found, handler, input, context, deadline)
   if core.now() >= deadline then
-    return false, errors.new("TIMEOUT", found:id() .. ": deadline passed", { deadline = deadline })
+    local err = errors.new("TIMEOUT", found:id() .. ": deadline passed", { deadline = deadline })
+    err.mayHaveRun = false
+    return false, err
   end
   local strand = scheduler.here()
   local outer = strand.deadline

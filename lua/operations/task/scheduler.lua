@@ -19,7 +19,9 @@ local scheduler = {
 local function WAITING() end
 
 local function timed_out()
-  return errors.new("TIMEOUT", "the deadline passed")
+  local err = errors.new("TIMEOUT", "the deadline passed")
+  err.mayHaveRun = true
+  return err
 end
 
 -- Why `strand` must not wait (any more); else nil, its deadline, and how many ms it has until then.

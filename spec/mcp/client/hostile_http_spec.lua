@@ -50,25 +50,33 @@ describe("a hostile MCP server over HTTP", function()
     end)
   end
 
+  -- By tool: the kind of the error, what it says, whether it is retryable and the call may have run.
   for tool, expected in pairs({
-    cut = { "malformed", "malformed response" }, clean = { "lost", "ended without the answer" },
-    endless = { "size", "larger than 1048576 bytes" }, endless_event = { "lost", "" },
-    around = { "redirect", "more than 5 redirects" }, moved = { "redirect", "301" }, found = { "redirect", "302" },
-    other = { "redirect", "303" }, locked = { "status", "401" }, forbidden = { "status", "403" },
-    busy = { "status", "later" }, down = { "status", "503" }, truncated = { "truncated", "" }, reset = { "reset", "" },
-    broken_gzip = { "encoding", "" },
+    cut = { "malformed", "malformed response", false, true },
+    clean = { "lost", "ended without the answer", true, true },
+    endless = { "size", "larger than 1048576 bytes", false, true }, endless_event = { "lost", "", true, true },
+    around = { "redirect", "more than 5 redirects", false, true }, moved = { "redirect", "301", false, true },
+    found = { "redirect", "302", false, true }, other = { "redirect", "303", false, true },
+    locked = { "status", "401", false, false }, forbidden = { "status", "403", false, true },
+    busy = { "status", "later", true, false }, down = { "status", "503", true, true },
+    truncated = { "truncated", "", true, true }, reset = { "reset", "", true, true },
+    broken_gzip = { "encoding", "", false, true },
   }) do
     it("fails the one call at once that it answers so: " .. tool, function()
       local _, err = client:call(tool)
       assert.not_equal("TIMEOUT", err.code)
       assert.equal(expected[1], err.details.kind)
       assert.matches(expected[2], err.message, 1, true)
+      assert.same({ expected[3], expected[4] }, { err.retryable, err.mayHaveRun })
     end)
   end
 
   it("says when to come back, and what is missing", function()
     assert.equal(7000, select(2, client:call("busy")).retryAfter)
     assert.equal(2000, select(2, client:call("down")).retryAfter)
+    local _, err = client:call("overloaded")
+    assert.equal("MCP_-32000: tools/call: overloaded", tostring(err))
+    assert.same({ true, true, 3000 }, { err.retryable, err.mayHaveRun, err.retryAfter })
     assert.matches("insufficient_scope", select(2, client:call("forbidden")).details.headers["www-authenticate"])
   end)
 

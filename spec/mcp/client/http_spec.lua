@@ -253,6 +253,7 @@ describe("an MCP server over HTTP", function()
     assert.equal("MCP_-32602", err.code)
     assert.equal(400, err.details.statusCode)
     assert.same({ a = 1 }, err.details.data)
+    assert.same({ false, false }, { err.retryable, err.mayHaveRun })
   end)
 
   it("may send what is not ours, before and after the answer", function()
@@ -269,6 +270,7 @@ describe("an MCP server over HTTP", function()
     hear()
     local _, err = client:call("slow", {}, { timeout = 50 })
     assert.equal("TIMEOUT", err.code)
+    assert.same({ true, true }, { err.retryable, err.mayHaveRun })
     local bodies = {}
     eventually(function()
       for _, heard in ipairs(hear()) do

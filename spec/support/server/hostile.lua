@@ -214,6 +214,12 @@ function tools.down()
   refuse(503, { ["Retry-After"] = "2", ["Content-Type"] = "text/html" }, "<h1>Down</h1>")
 end
 
+-- An error of the protocol with a status that says more.
+function tools.overloaded(id)
+  refuse(503, { ["Retry-After"] = "3", ["Content-Type"] = "application/json" },
+    ('{"jsonrpc":"2.0","id":%s,"error":{"code":-32000,"message":"overloaded"}}'):format(id))
+end
+
 ngx.req.read_body()
 local body = ngx.req.get_body_data() or ""
 local id, method = body:match('"id":(%d+)'), body:match('"method":"([%w/_-]+)"')

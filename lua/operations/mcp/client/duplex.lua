@@ -2,6 +2,7 @@
 --- carries the bytes (a process, an event stream) adds `_write`, which may wait, and `_offer` and `_post`, which may
 --- not; it calls `take` and `lost`.
 local errors = require("operations.base.error")
+local mcp_failure = require("operations.mcp.protocol.failure")
 local members = require("operations.base.members")
 local message = require("operations.mcp.protocol.message")
 local reader = require("operations.mcp.protocol.reader")
@@ -44,13 +45,13 @@ function duplex.init(self, events)
   local pending = waits.new()
   self.pending, self._events, self.closed, self.expired = pending, events, false, false
   self._deadlines = task_wait.deadlines(pending.entries, function(entry)
-    pending:fail(entry.id, errors.new("TIMEOUT", "no answer in time"))
+    pending:fail(entry.id, mcp_failure.new("timeout", "no answer in time"))
   end)
   return self
 end
 
 local function malformed(problem)
-  return errors.new("EXECUTION_ERROR", "malformed response: " .. problem, { kind = "malformed" })
+  return mcp_failure.new("malformed", "malformed response: " .. problem)
 end
 
 --- Takes one message that came.
@@ -58,7 +59,7 @@ end
 function Duplex:accept(value)
   local kind, problem = message.kind(value)
   if kind == "answer" then
-    local failure = value.error and message.id_of(value.id) == nil and message.error_of(value.error, "the server")
+    local failure = value.error and message.id_of(value.id) == nil and mcp_failure.of_answer(value.error, "the server")
     if not (failure and self.pending:fail(nil, failure)) and not self.pending:answer(value) then
       self._events.noise("an answer to nothing that waits")
     end
@@ -102,9 +103,9 @@ function Duplex:lost(err)
     return
   end
   self.closed = err
+  self._events.closed(err)
   self.pending:fail_all(err)
   self._deadlines:stop()
-  self._events.closed(err)
 end
 
 -- Waits until the entry, which is its own wait, is answered; nil, or what interrupted.
@@ -141,7 +142,7 @@ end
 ---@return operations.Error? err  TIMEOUT and ABORTED: the caller's time is up
 function Duplex:exchange(id, method, params, timeout, max, options)
   if self.closed then
-    return nil, self.closed
+    return nil, mcp_failure.unsent(self.closed)
   end
   local text, err = message.request_text(id, method, params)
   if not text then

@@ -1,6 +1,6 @@
 --- The HTTP+SSE transport of 2024-11-05: one stream of events brings all messages, its first says where to POST ours.
 local duplex = require("operations.mcp.client.duplex")
-local errors = require("operations.base.error")
+local mcp_failure = require("operations.mcp.protocol.failure")
 local message = require("operations.mcp.protocol.message")
 local reply = require("operations.mcp.client.reply")
 local requester = require("operations.mcp.client.requester")
@@ -19,7 +19,7 @@ local function endpoint_of(config, data)
   if target and url.same_origin(config.url, target) then
     return target
   end
-  return nil, errors.new("EXECUTION_ERROR", "the server's endpoint is at another origin", { kind = "protocol" })
+  return nil, mcp_failure.new("protocol", "the server's endpoint is at another origin")
 end
 
 -- Reads the stream to its end, in a task of its own.
@@ -32,8 +32,8 @@ local function listen(self, reader, stream)
     return not self.closed
   end)
   stream:close()
-  self:lost(errors.new("EXECUTION_ERROR", "the server's stream ended" .. (err and ": " .. err.message or ""),
-    { kind = "closed", cause = err }))
+  self:lost(mcp_failure.new("closed", "the server's stream ended" .. (err and ": " .. err.message or ""),
+    { cause = err }))
 end
 
 local function open(config, listeners)
@@ -52,7 +52,7 @@ local function open(config, listeners)
   if not self._endpoint then
     stream:close()
     return nil, refusal or broken
-      or errors.new("EXECUTION_ERROR", "the server's stream names no endpoint", { kind = "protocol" })
+      or mcp_failure.new("protocol", "the server's stream names no endpoint")
   end
   self._reader = task.detach(listen, self, reader, stream)
   return self
@@ -86,7 +86,7 @@ end
 
 --- Ends the connection.
 function Events:close()
-  self:lost(errors.new("ABORTED", "the connection was closed", { kind = "closed" }))
+  self:lost(mcp_failure.closed("the connection was closed"))
   self._reader:cancel("the connection was closed")
 end
 

@@ -2,6 +2,7 @@
 --- sessions too, and a stream on which the server says things by itself.
 local duplex = require("operations.mcp.client.duplex")
 local errors = require("operations.base.error")
+local mcp_failure = require("operations.mcp.protocol.failure")
 local message = require("operations.mcp.protocol.message")
 local outgoing = require("operations.mcp.client.outgoing")
 local reply = require("operations.mcp.client.reply")
@@ -99,7 +100,7 @@ end
 ---@return operations.Error? err
 function Http:exchange(id, method, params, timeout, max, options)
   if self.closed then
-    return nil, self.closed
+    return nil, mcp_failure.unsent(self.closed)
   end
   local text, failure = message.request_text(id, method, params)
   if not text then
@@ -122,12 +123,13 @@ end
 ---@param text string
 ---@param entry? operations.mcp.Entry
 ---@param status? integer
-function Http:receive(text, entry, status)
+---@param headers? table  of a status that is an error
+function Http:receive(text, entry, status, headers)
   local decoded, err, warning = message.decode(text)
   if err then
     if entry and (not status or status < 300) then
-      self.pending:fail(entry.id, errors.new("EXECUTION_ERROR", "malformed response: " .. err.message,
-        { kind = "malformed", statusCode = status }))
+      self.pending:fail(entry.id, mcp_failure.new("malformed", "malformed response: " .. err.message,
+        { statusCode = status }))
     end
     return
   elseif warning then
@@ -135,7 +137,7 @@ function Http:receive(text, entry, status)
   end
   message.each(decoded, accept, self, entry)
   if entry and entry.answer then
-    entry.answer.status = status
+    entry.answer.status, entry.answer.headers = status, headers
   end
 end
 
@@ -196,7 +198,7 @@ function Http:close()
   if self.closed then
     return
   end
-  self.closed = errors.new("ABORTED", "the connection was closed", { kind = "closed" })
+  self.closed = mcp_failure.closed("the connection was closed")
   self.pending:fail_all(self.closed)
   if self._listener then
     self._listener:cancel("the connection was closed")

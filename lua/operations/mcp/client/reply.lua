@@ -1,7 +1,7 @@
 --- What a server says over HTTP (Streamable HTTP): the answer to a POST, a JSON body or a stream of events that in the
 --- legacy era is taken up again where it broke off; and the stream on which a legacy server says things by itself.
-local errors = require("operations.base.error")
 local limits = require("operations.base.limits")
+local mcp_failure = require("operations.mcp.protocol.failure")
 local requester = require("operations.mcp.client.requester")
 local sse = require("operations.base.sse")
 local task = require("operations.task")
@@ -132,8 +132,7 @@ end
 -- Answers
 
 local function protocol_error(text, details)
-  details.kind = details.kind or "protocol"
-  return errors.new("EXECUTION_ERROR", text, details)
+  return mcp_failure.new("protocol", text, details)
 end
 
 -- Is the request answered, or did its time run out?
@@ -148,9 +147,9 @@ local function resume(self, reader, failures)
 end
 
 local function lost(method, cause)
-  return errors.new("EXECUTION_ERROR",
+  return mcp_failure.new("lost",
     ("%s: the stream ended without the answer%s"):format(method, cause and ": " .. cause.message or ""),
-    { kind = "lost", cause = cause })
+    { cause = cause })
 end
 
 -- Reads one connection until the answer is there.
@@ -217,7 +216,7 @@ local function read_body(self, stream, media, method, entry, request)
   local is_success = stream.status >= 200 and stream.status < 300
   -- What refuses a request may speak JSON and not the protocol, as OAuth does.
   if is_json(media, body) and (is_success or body:find('"jsonrpc"', 1, true)) then
-    self:receive(body, entry, stream.status)
+    self:receive(body, entry, stream.status, not is_success and stream.headers or nil)
     if entry.answered then
       return nil
     end
@@ -249,8 +248,7 @@ function reply.take(self, stream, method, entry, request, extend, on_progress)
       self.expired, self._session = true, nil
     end
     stream:close()
-    return protocol_error(method .. ": the server has ended the session",
-      { kind = "session", statusCode = status })
+    return mcp_failure.new("session", method .. ": the server has ended the session", { statusCode = status })
   elseif status == 202 or status == 204 then
     stream:close()
     return protocol_error(("%s: the request was answered with status %d and nothing else"):format(method,

@@ -1,9 +1,10 @@
 --- Single HTTP requests of a transport: what the configuration adds to each, its credentials, redirects that stay at
 --- the origin, and bodies read whole.
 local errors = require("operations.base.error")
-local http_retry = require("operations.net.http.retry")
+local http_failure = require("operations.net.http.failure")
 local json = require("operations.base.json")
 local limits = require("operations.base.limits")
+local mcp_failure = require("operations.mcp.protocol.failure")
 local members = require("operations.base.members")
 local redirect = require("operations.net.http.redirect")
 local senders = require("operations.net.http.sender")
@@ -59,7 +60,7 @@ local function open_once(config, request, body)
   if config.auth then
     credentials, err = config.auth:headers(request.url)
     if not credentials then
-      return nil, err
+      return nil, mcp_failure.unsent(err)
     end
   end
   local sender = request.sender
@@ -73,8 +74,9 @@ local function open_once(config, request, body)
 end
 
 local function refused(request, status, text)
-  return errors.new("HTTP_" .. status, ("%s %s: %s"):format(request.method, url.redact(request.url), text),
+  local err = errors.new("HTTP_" .. status, ("%s %s: %s"):format(request.method, url.redact(request.url), text),
     { kind = "redirect", statusCode = status })
+  return http_failure.judge(err, status, {})
 end
 
 -- Where the answer sends the request; false when nowhere, nil and an error when it must not follow.
@@ -96,8 +98,7 @@ end
 
 local function too_large(stream, max)
   stream:close()
-  return errors.new("EXECUTION_ERROR", ("the response is larger than %d bytes"):format(max),
-    { kind = "size", limit = max })
+  return mcp_failure.new("size", ("the response is larger than %d bytes"):format(max), { limit = max })
 end
 
 local function read_all(stream, max)
@@ -164,6 +165,7 @@ function requester.open(config, request, body)
     local again = false
     if target == false and asked < CHALLENGES then
       again, err = challenged(config, request, stream, credentials)
+      err = err and mcp_failure.unsent(err)
     end
     if err then
       stream:close()
@@ -195,14 +197,13 @@ end
 ---@param request { method: string, url: string }
 ---@param stream { status: integer, headers: table }
 ---@param body string
----@return operations.Error  HTTP_<status>, details { statusCode, headers, body, retryAfter = ms or nil }
+---@return operations.Error  HTTP_<status>, details { statusCode, headers, body }
 function requester.failure(request, stream, body)
   local said = words_of(body)
-  return errors.new("HTTP_" .. stream.status, ("%s %s: status %d%s"):format(request.method, url.redact(request.url),
-    stream.status, said ~= "" and ": " .. said or ""), {
-    kind = "status", statusCode = stream.status, headers = stream.headers, body = body,
-    retryAfter = http_retry.after(stream.headers),
-  })
+  local err = errors.new("HTTP_" .. stream.status, ("%s %s: status %d%s"):format(request.method,
+    url.redact(request.url), stream.status, said ~= "" and ": " .. said or ""),
+    { kind = "status", statusCode = stream.status, headers = stream.headers, body = body })
+  return http_failure.judge(err, stream.status, stream.headers)
 end
 
 local function refusal(config, request, stream)

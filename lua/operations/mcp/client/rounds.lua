@@ -1,10 +1,11 @@
 --- The requests of a session: sent, sent again when their answer was lost, and followed over several rounds (revision
 --- 2026-07-28), in which the server asks for input in its result and is asked again with the answers.
 local core = require("operations.core")
-local errors = require("operations.base.error")
+local http_failure = require("operations.net.http.failure")
 local incoming = require("operations.mcp.client.incoming")
 local limits = require("operations.base.limits")
 local marks = require("operations.base.marked")
+local mcp_failure = require("operations.mcp.protocol.failure")
 local members = require("operations.base.members")
 local message = require("operations.mcp.protocol.message")
 local negotiation = require("operations.mcp.protocol.negotiation")
@@ -18,14 +19,14 @@ local rounds = {}
 local PAUSE, LONGEST = 50, 5000
 
 local function invalid(method, text)
-  return nil, errors.new("EXECUTION_ERROR", ("%s: malformed result: %s"):format(method, text), { kind = "malformed" })
+  return nil, mcp_failure.new("malformed", ("%s: malformed result: %s"):format(method, text))
 end
 
 -- Answers what the server asks for, with the functions that answer requests of the legacy era.
 local function responses_to(session, asked, method)
   local responses, client = marks.object(), session.owner.client
   if not client then
-    return nil, errors.new("ABORTED", method .. ": nobody has the client any more", { kind = "closed" })
+    return nil, mcp_failure.closed(method .. ": nobody has the client any more")
   end
   for key, request in pairs(asked) do
     if type(request) ~= "table" or type(request.method) ~= "string" then
@@ -34,7 +35,7 @@ local function responses_to(session, asked, method)
     local result, failure = incoming.answer(client._config, request.method, request.params or {},
       { client = client, requestId = key })
     if not result then
-      return nil, message.error_of(failure, method .. ": the server's " .. request.method, { kind = "input" })
+      return nil, mcp_failure.of_answer(failure, method .. ": the server's " .. request.method, { kind = "input" })
     end
     responses[key] = result
   end
@@ -77,11 +78,20 @@ local function is_over(session, reply)
   return kind == nil or kind == "complete"
 end
 
+-- The server's error. Of one that may have run the request, the status that came with it knows more.
+local function refusal(reply, method)
+  local err = mcp_failure.of_answer(reply.error, method, { method = method, statusCode = reply.status })
+  if reply.headers and err.mayHaveRun then
+    http_failure.judge(err, reply.status, reply.headers)
+  end
+  return err
+end
+
 -- What became of one round: a result, or nil and an error, or nil, nil and the params of the next.
 local function judge(session, reply, method, params)
   local result = reply.result
   if reply.error then
-    return nil, message.error_of(reply.error, method, { method = method, statusCode = reply.status })
+    return nil, refusal(reply, method)
   elseif is_over(session, reply) then
     return result
   elseif result.resultType ~= "input_required" then
@@ -152,8 +162,8 @@ local function follow(session, method, params, reply, options)
       end
     end
   end
-  return nil, errors.new("EXECUTION_ERROR",
-    ("%s: no result after %d rounds of input"):format(method, limits.mcp_rounds), { kind = "rounds" })
+  return nil, mcp_failure.new("rounds",
+    ("%s: no result after %d rounds of input"):format(method, limits.mcp_rounds))
 end
 
 --- Sends a request and waits for its result.

@@ -1,10 +1,10 @@
 --- A session with one server, whatever carries it: finds out the era, sends requests and waits for their results,
 --- answers what the server asks meanwhile.
 local configs = require("operations.mcp.client.config")
-local errors = require("operations.base.error")
 local handshake = require("operations.mcp.client.handshake")
 local incoming = require("operations.mcp.client.incoming")
 local json = require("operations.base.json")
+local mcp_failure = require("operations.mcp.protocol.failure")
 local message = require("operations.mcp.protocol.message")
 local requests = require("operations.mcp.protocol.request")
 local rounds = require("operations.mcp.client.rounds")
@@ -102,6 +102,7 @@ function Session:_connect(kind)
       end
     end,
     closed = function(reason)
+      reason.retryable = self._config.restart == true
       self._incoming:close() -- nobody is left to be answered
       self._events.log("info", "disconnected: " .. reason.message)
     end,
@@ -109,7 +110,7 @@ function Session:_connect(kind)
   self._link = link
   if link and self._ended then
     link:close()
-    return nil, self._ended
+    return nil, mcp_failure.unsent(self._ended)
   end
   return link, err
 end
@@ -125,7 +126,9 @@ function Session:_ask(id, method, params, timeout, options)
       link:abandon(id, err.message)
     end
     if err.code == "TIMEOUT" then
-      err = errors.new("TIMEOUT", method .. ": no answer in time", { kind = "timeout", method = method })
+      local was_sent = err.mayHaveRun ~= false
+      err = mcp_failure.new("timeout", method .. ": no answer in time", { method = method })
+      err.mayHaveRun = was_sent
     end
   end
   return nil, err
@@ -171,8 +174,8 @@ end
 
 local function no_connection(self)
   local link = self._link
-  return nil, self._ended or link and link.closed
-    or errors.new("EXECUTION_ERROR", "the connection was lost", { kind = "closed" })
+  return nil, mcp_failure.unsent(self._ended or link and link.closed
+    or mcp_failure.new("closed", "the connection was lost"))
 end
 
 -- Connects again; of those who ask for it at the same time, one tells that it was done.
@@ -244,7 +247,7 @@ end
 --- Ends it, and the server with it when it is a child process.
 function Session:close()
   self:listen()
-  self._ended = self._ended or errors.new("ABORTED", "the client was closed", { kind = "closed" })
+  self._ended = self._ended or mcp_failure.closed("the client was closed")
   self._incoming:close()
   if self._link then
     self._link:close()

@@ -1,7 +1,7 @@
 --- The stdio transport (every revision): a server that is a child process, one message on each line.
 local compat = require("operations.base.compat")
 local duplex = require("operations.mcp.client.duplex")
-local errors = require("operations.base.error")
+local mcp_failure = require("operations.mcp.protocol.failure")
 local process = require("operations.net.process")
 local reader = require("operations.mcp.protocol.reader")
 local scheduler = require("operations.task.scheduler")
@@ -55,9 +55,9 @@ end
 
 local function end_error(self)
   local how, log = self._end, self._child:stderr()
-  return errors.new("EXECUTION_ERROR",
+  return mcp_failure.new("closed",
     ("%s: the server %s%s"):format(self._command, how_it_ended(how, self._first_closed or "stdin"), last_words(log)),
-    { kind = "closed", command = self._command, code = how and how.code, signal = how and how.signal, stderr = log })
+    { command = self._command, code = how and how.code, signal = how and how.signal, stderr = log })
 end
 
 -- A sign of its end came: both of them, or one and some time, are the end. `closed` is the stream that it closed.
@@ -75,7 +75,7 @@ end
 local function on_dropped(self, first, last, size)
   local text = ("a line of %d bytes, more than the %d allowed"):format(size, self._max)
   local id = reader.id(first, last)
-  local err = errors.new("EXECUTION_ERROR", "the response is " .. text, { kind = "size", limit = self._max })
+  local err = mcp_failure.new("size", "the response is " .. text, { limit = self._max })
   if not (id and self.pending:fail(id, err)) then
     self._events.noise(text, first)
   end
@@ -124,10 +124,10 @@ end
 -- Waits while the server takes nothing. When it never will, its end is near, and tells whoever waits for an answer.
 function Stdio:_write(text)
   local sent, err = self._child:write(text .. "\n")
-  if not sent and err.details and err.details.kind == "closed" then
+  if sent or err.details and err.details.kind == "closed" then
     return true
   end
-  return sent, err
+  return nil, mcp_failure.unsent(err)
 end
 
 function Stdio:_offer(text)
@@ -148,7 +148,7 @@ end
 --- Ends the server: closes its stdin, then TERM, then KILL.
 function Stdio:close()
   if not self.closed then
-    self.closed = errors.new("ABORTED", self._command .. ": the connection was closed", { kind = "closed" })
+    self.closed = mcp_failure.closed(self._command .. ": the connection was closed")
     self.pending:fail_all(self.closed)
     self._deadlines:stop()
   end

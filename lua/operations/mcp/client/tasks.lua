@@ -1,6 +1,6 @@
 --- Calls that a server works on as tasks (revision 2025-11-25): created, asked after, their result fetched.
 local core = require("operations.core")
-local errors = require("operations.base.error")
+local mcp_failure = require("operations.mcp.protocol.failure")
 local members = require("operations.base.members")
 local task = require("operations.task")
 local waits = require("operations.mcp.client.waits")
@@ -53,9 +53,9 @@ local function await(session, created, options, watch)
     elseif fetchable[state.status] then
       return session:request("tasks/result", id, members.merged(options, { timeout = session.longest }))
     elseif state.status ~= "working" then
-      return nil, errors.new("EXECUTION_ERROR", ("the server's task is %s%s"):format(tostring(state.status),
+      return nil, mcp_failure.new("task", ("the server's task is %s%s"):format(tostring(state.status),
         type(state.statusMessage) == "string" and ": " .. state.statusMessage or ""),
-        { kind = "task", status = state.status })
+        { status = state.status })
     end
     pause = state.pollInterval
   end
@@ -63,8 +63,7 @@ end
 
 local function follow(session, created, options, token)
   if type(created) ~= "table" or type(created.taskId) ~= "string" then
-    return nil, errors.new("EXECUTION_ERROR", "tools/call: malformed result: /task: a task expected",
-      { kind = "malformed" })
+    return nil, mcp_failure.new("malformed", "tools/call: malformed result: /task: a task expected")
   end
   local quick = { traceparent = options.traceparent, repeatable = true }
   local result, err = waits.at_most(session.longest, await, session, created, quick, function()
@@ -78,8 +77,7 @@ local function follow(session, created, options, token)
     task.detach(session.request, session, "tasks/cancel", { taskId = created.taskId }, { attached = true })
   end
   if err.code == "TIMEOUT" then
-    err = errors.new("TIMEOUT", "tools/call: the server's task was not done in time",
-      { kind = "timeout", method = "tools/call" })
+    err = mcp_failure.new("timeout", "tools/call: the server's task was not done in time", { method = "tools/call" })
   end
   return nil, err
 end

@@ -4,13 +4,12 @@
 --- | files                                | what they are about                                                   |
 --- |--------------------------------------|-----------------------------------------------------------------------|
 --- | message, reader                      | messages, whoever sends them: read, judged, written                   |
+--- | failure                              | errors of requests, and what is known about trying again              |
 --- | negotiation                          | the revisions, their eras, and how a client finds out what is spoken  |
 --- | request                              | what a client says of itself                                          |
 --- | result, cache                        | what a client makes of results, and keeps of them                     |
 local core = require("operations.core")
-local errors = require("operations.base.error")
 local json = require("operations.base.json")
-local members = require("operations.base.members")
 local reader = require("operations.mcp.protocol.reader")
 
 local message = {}
@@ -215,16 +214,6 @@ function message.id_of(id)
   elseif is_id(id) then
     return id
   end
-end
-
---- The error object of a JSON-RPC error.
----@param failure { code: integer, message: string, data: any }
----@param what string  the method, for people
----@param details? table  more for programs
----@return operations.Error  code "MCP_<number>", details { rpcCode, data, ... }
-function message.error_of(failure, what, details)
-  return errors.new(("MCP_%d"):format(failure.code), ("%s: %s"):format(what, failure.message),
-    members.merged({ rpcCode = failure.code, data = failure.data }, details))
 end
 
 return message

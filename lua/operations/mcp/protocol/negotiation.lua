@@ -11,7 +11,7 @@
 --- | "ready"      | nothing: `modern`, `version`, and `result` of what was asked last            |
 --- | "failed"     | nothing: `err`                                                              |
 local core = require("operations.core")
-local errors = require("operations.base.error")
+local mcp_failure = require("operations.mcp.protocol.failure")
 local members = require("operations.base.members")
 local message = require("operations.mcp.protocol.message")
 
@@ -96,20 +96,21 @@ local function incompatible(self, theirs)
   for _, name in ipairs(known) do
     ours[#ours + 1] = is_allowed(self, name) and name or nil
   end
-  return fail(self, errors.new("EXECUTION_ERROR",
+  return fail(self, mcp_failure.new("version",
     ("no common revision of MCP: the server speaks %s, we speak %s"):format(
       names[1] and table.concat(names, ", ") or "none", table.concat(ours, ", ")),
-    { kind = "version", supported = theirs }))
+    { supported = theirs }))
 end
 
 local function all_refused(self, failure, theirs)
-  return fail(self, message.error_of(failure, ("%s: the server refused each revision that it says it supports (%s)")
-    :format(self.step == "discover" and "server/discover" or "initialize", table.concat(names_of(theirs), ", ")),
-    { kind = "version", supported = theirs }))
+  local method = self.step == "discover" and "server/discover" or "initialize"
+  return fail(self, mcp_failure.of_answer(failure,
+    ("%s: the server refused each revision that it says it supports (%s)")
+    :format(method, table.concat(names_of(theirs), ", ")), { kind = "version", supported = theirs }))
 end
 
 local function only_refused(self, failure, theirs)
-  return fail(self, message.error_of(failure,
+  return fail(self, mcp_failure.of_answer(failure,
     ("initialize: the server refused revision %s, the only one allowed; it supports %s")
     :format(self._only, table.concat(names_of(theirs), ", ")), { kind = "version", supported = theirs }))
 end
@@ -212,11 +213,11 @@ function Negotiation:discovered(answer, err)
   elseif failure and failure.code == message.codes.MISSING_CAPABILITY then
     return ready(self, self.version)
   elseif failure and modern_errors[failure.code] then
-    return fail(self, message.error_of(failure, "server/discover"))
+    return fail(self, mcp_failure.of_answer(failure, "server/discover"))
   elseif self._named and (failure or err.code == "TIMEOUT" or foreign[err.details and err.details.statusCode]) then
     return ready(self, self.version)
   elseif self._initialized or err and says_nothing(self, err) then
-    return fail(self, err or message.error_of(failure, "server/discover"))
+    return fail(self, err or mcp_failure.of_answer(failure, "server/discover"))
   end
   local is_silent = err ~= nil and err.code == "TIMEOUT"
   self.fresh, self._discovered = err ~= nil and not is_silent, not is_silent -- it may just have been slow
@@ -245,7 +246,7 @@ function Negotiation:initialized(answer, err)
     self.err = err
     return go(self, "events", LEGACY)
   end
-  return fail(self, err or message.error_of(failure, "initialize"))
+  return fail(self, err or mcp_failure.of_answer(failure, "initialize"))
 end
 
 return negotiation

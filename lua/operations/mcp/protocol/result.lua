@@ -4,6 +4,7 @@
 local core = require("operations.core")
 local errors = require("operations.base.error")
 local json = require("operations.base.json")
+local mcp_failure = require("operations.mcp.protocol.failure")
 local schema = require("operations.schema")
 
 local result = {}
@@ -66,9 +67,9 @@ function result.problem(method, value)
   if checker then
     ok, issues = checker:check(value)
   end
-  return not ok and errors.new("EXECUTION_ERROR",
+  return not ok and mcp_failure.new("malformed",
     ("%s: malformed result: %s: %s"):format(method, issues[1].path, issues[1].message),
-    { kind = "malformed", method = method, issues = issues }) or nil
+    { method = method, issues = issues }) or nil
 end
 
 -- Types of content that programs know how to read.
@@ -151,8 +152,8 @@ function result.of_tool(value, plan, options, modern)
   end
   local data = structured
   if is_error and options.is_error == "fail" then
-    return nil, errors.new("EXECUTION_ERROR", plan.tool .. " failed" .. said(blocks),
-      { kind = "tool", tool = plan.tool, content = blocks, structuredContent = structured, _meta = meta })
+    return nil, mcp_failure.new("tool", plan.tool .. " failed" .. said(blocks),
+      { tool = plan.tool, content = blocks, structuredContent = structured, _meta = meta })
   elseif data == nil then
     local err
     data, err = unstructured(blocks, is_error, plan, options)

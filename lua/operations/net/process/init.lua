@@ -224,6 +224,9 @@ local function refusal(host, command)
   end
 end
 
+-- Steps that may succeed another time.
+local passing = { fork = true, descriptors = true, memory = true }
+
 --- Starts a program. It ends when it is dropped (SIGKILL), and when the task that started it is cancelled (SIGTERM,
 --- then SIGKILL).
 ---@param options operations.ProcessOptions  `{ "cat", "-n", cwd = "/tmp" }`
@@ -234,7 +237,9 @@ function process.spawn(options)
   local host, command = scheduler.host(), options[1]
   local refused = refusal(host, command)
   if refused then
-    return nil, errors.new("ACCESS_DENIED", refused)
+    local err = errors.new("ACCESS_DENIED", refused)
+    err.retryable, err.mayHaveRun = false, false
+    return nil, err
   end
   local self = process_child.new(command, log_of(options))
   local step, why
@@ -243,7 +248,9 @@ function process.spawn(options)
   end)
   if not self._handle then
     local what = step == "cwd" and options.cwd or step
-    return nil, process_child.failure(self, step, ("cannot start (%s): %s"):format(what, why))
+    local err = process_child.failure(self, step, ("cannot start (%s): %s"):format(what, why))
+    err.retryable, err.mayHaveRun = passing[step] == true, false
+    return nil, err
   end
   self.pid = self._handle:pid()
   if options.whole_group then
