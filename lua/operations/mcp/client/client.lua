@@ -3,6 +3,7 @@ local argument = require("operations.base.argument")
 local cache = require("operations.mcp.protocol.cache")
 local core = require("operations.core")
 local errors = require("operations.base.error")
+local lifecycle = require("operations.mcp.client.lifecycle")
 local marked = require("operations.base.marked")
 local members = require("operations.base.members")
 local message = require("operations.mcp.protocol.message")
@@ -10,9 +11,7 @@ local methods = require("operations.mcp.client.methods")
 local offer = require("operations.mcp.client.offer")
 local result = require("operations.mcp.protocol.result")
 local scheduler = require("operations.task.scheduler")
-local sessions = require("operations.mcp.client.session")
 local single_flight = require("operations.task.single_flight")
-local task = require("operations.task")
 local tasks = require("operations.mcp.client.tasks")
 
 local client = {}
@@ -21,6 +20,7 @@ local client = {}
 ---@field name string
 ---@field operations operations.Definition[]  tools, and resources and prompts where the server has some
 ---@field problems { name: string, message: string }[]  what of the server's tools could not be taken over
+---@field state operations.mcp.State
 ---@field server? table  what the server says about itself
 ---@field instructions? string
 ---@field version string  of the protocol
@@ -38,9 +38,7 @@ function Client:_tell(listeners, ...)
   end
 end
 
-local function nothing() end
-
--- What the server says by itself.
+--- What the server says by itself, by method.
 local notified = {}
 
 notified["notifications/tools/list_changed"] = function(self)
@@ -68,53 +66,7 @@ notified["notifications/resources/updated"] = function(self, params)
   self:_tell({ self._watched[params.uri] }, params.uri, params)
 end
 
--- What the server's streams bring; they do not keep the client.
-local function new_session(name, owner, config, open)
-  return sessions.new(config, open, {
-    owner = owner,
-    notified = function(method, params)
-      local self = owner.client
-      if self then
-        (notified[method] or nothing)(self, params)
-        self:_tell(self._listeners, method, params)
-      end
-    end,
-    log = function(level, text, details)
-      local self = owner.client
-      if self then
-        self._config.log(level, ("%s: %s"):format(name, text), details)
-      end
-    end,
-    restarted = function()
-      local self = owner.client
-      if self then
-        self._cache:forget()
-        self:_resume()
-        self:_refresh_later()
-      end
-    end,
-  })
-end
-
--- Ends what listens for a client that nobody has any more. A child process ends by itself then.
-local function when_dropped(session)
-  return scheduler.finalizer(function()
-    if not session._ended then
-      task.detach(session.close, session)
-    end
-  end)
-end
-
-local function begin(self)
-  local ok, err = self._session:start()
-  if ok then
-    ok, err = self:refresh()
-  end
-  if ok then
-    self:_resume()
-  end
-  return ok, err
-end
+Client._notified = notified
 
 local function now()
   return scheduler.host().now()
@@ -124,16 +76,17 @@ end
 ---@param name string
 ---@param config operations.mcp.Config  checked
 ---@param open function  of the transport
+---@param renew? fun(): operations.mcp.Config  what of the configuration is made anew when the client is restarted
 ---@return operations.mcp.Client?
 ---@return operations.Error? err
-function client.connect(name, config, open)
+function client.connect(name, config, open, renew)
   local self = setmetatable({
-    name = name, operations = {}, problems = {}, _config = config, _plans = {}, _listeners = {}, _watched = {},
-    _followers = {}, _cache = cache.new(now), _refreshing = single_flight.new(),
+    name = name, operations = {}, problems = {}, state = "closed", _config = config, _open = open, _renew = renew,
+    _plans = {}, _listed = {}, _listeners = {}, _watched = {}, _followers = {}, _observers = {}, _registries = {},
+    _disabled = members.set(config.disabled_tools or {}), _cache = cache.new(now), _refreshing = single_flight.new(),
+    _restarting = single_flight.new(),
   }, Client)
-  self._session = new_session(name, setmetatable({ client = self }, { __mode = "v" }), config, open)
-  self._sentinel = config.url and when_dropped(self._session)
-  local returned, ok, err = pcall(begin, self)
+  local returned, ok, err = pcall(self._begin, self)
   if not (returned and ok) then
     self:close()
   end
@@ -169,6 +122,8 @@ end
 function Client:_call(plan, input, options, again)
   if core.kind(input) ~= "object" then
     return nil, errors.new("VALIDATION_ERROR", plan.tool .. ": the arguments of a tool are an object")
+  elseif self._disabled[plan.tool] then
+    return nil, errors.new("OPERATION_NOT_FOUND", ("%s: the tool %s is disabled"):format(self.name, plan.tool))
   end
   local session, schema = self._session, plan.schema
   local all = (options or self._config.on_progress) and completed(self, plan, options) or plan.options
@@ -226,21 +181,14 @@ function Client:ping()
   return value and true, err
 end
 
---- Ends the connection, and the server when it is a child process; a client that is dropped is closed when it is
---- collected. Closing twice does nothing.
-function Client:close()
-  if not self._closed then
-    self._closed = true
-    self._session:close()
-  end
-end
-
-Client.__close = Client.close
-
-for _, part in ipairs({ methods, offer }) do
+for _, part in ipairs({ lifecycle, methods, offer }) do
   for name, method in pairs(part) do
     Client[name] = method
   end
+end
+
+function Client.__close(self)
+  self:close()
 end
 
 return client

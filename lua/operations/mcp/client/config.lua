@@ -46,6 +46,7 @@ local config = {}
 ---@field accessControl? operations.AccessControl|fun(definition: table): operations.AccessControl?
 ---@field include? string[]|fun(tool: table): boolean  names of tools
 ---@field exclude? string[]|fun(tool: table): boolean
+---@field disabled_tools? string[]  tools that are taken out until `client:enable` takes them in
 ---@field text? "json"  a result that is one text block of JSON, and fits the tool's outputSchema, is that data;
 ---  default: the blocks are the data
 ---@field is_error? "data"|"fail"  a tool's own failure is an envelope with `meta.isError` (default), or an error
@@ -62,7 +63,7 @@ local kinds = {
   max_message = "number", client = "table", capabilities = "table", roots = "table or function", sampling = "function",
   elicitation = "function or table", on_progress = "function", on_log = "function", log_level = "string",
   log = "function", namespace = "string", accessControl = "table or function", include = "table or function",
-  exclude = "table or function", text = "string", is_error = "string",
+  exclude = "table or function", disabled_tools = "table", text = "string", is_error = "string",
   normalize = "string", on_mismatch = "string", retry = "boolean", http = "table",
 }
 

@@ -147,7 +147,7 @@ function definitions.of_tools(client, tools, report)
     elseif config.wants(client._config, tool) then
       taken[name], plans[plan.tool] = true, plan
       plan.definition.handler = function(input, context)
-        return client:_call(plan, input, options_of(context))
+        return client:_call(client._plans[plan.tool] or plan, input, options_of(context))
       end
       list[#list + 1] = finish(client, plan.definition)
     end

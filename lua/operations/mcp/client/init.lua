@@ -6,7 +6,8 @@
 --- | files                                | what they are about                                        |
 --- |--------------------------------------|------------------------------------------------------------|
 --- | servers, config                      | which servers, and what is asked of their connections      |
---- | client, methods, offer, definitions  | one server, as the program and its registries see it       |
+--- | client, lifecycle, methods, offer,   | one server, as the program and its registries see it       |
+--- | definitions                          |                                                            |
 --- | session, handshake                   | connections to it, one after the other, and what it speaks |
 --- | rounds, tasks                        | its requests, and what takes more than one of them         |
 --- | incoming                             | what the server asks, and the program answers              |

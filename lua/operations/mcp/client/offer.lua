@@ -71,8 +71,35 @@ local function load(self, options)
       list[#list + 1] = definition
     end
   end
+  self._listed, self.problems, self._plans = list, problems, plans
+  return self:_offer()
+end
+
+-- Has each registry hold what the list has, and nothing else of this server.
+function offer:_publish(list)
+  for _, entry in ipairs(self._registries) do
+    local ok, problem = definitions.apply(entry.registry, definitions.changes(entry.has, list))
+    entry.has = list
+    if not ok then
+      self._config.log("warn", ("%s: %s"):format(self.name, tostring(problem)))
+    end
+  end
+end
+
+-- Offers what was listed, without the tools that are disabled; whoever follows is told of what changed.
+function offer:_offer()
+  local list = {}
+  for _, definition in ipairs(self._listed) do
+    list[#list + 1] = not self._disabled[definition._meta.tool] and definition or nil
+  end
   local difference = definitions.changes(self.operations, list)
-  self.operations, self.problems, self._plans = list, problems, plans
+  self.operations = list
+  if #difference.added + #difference.removed + #difference.changed > 0 then
+    self:_tell(self._followers, difference)
+  end
+  if not self._closed then
+    self:_publish(list)
+  end
   return difference
 end
 
@@ -83,9 +110,6 @@ local function refresh(self, options)
     local session = self._session
     self.server, self.instructions, self.version = session.server, session.instructions, session.version
     local difference, err = load(self, options)
-    if difference and #difference.added + #difference.removed + #difference.changed > 0 then
-      self:_tell(self._followers, difference)
-    end
     return difference, err
   end)
 end
@@ -150,7 +174,60 @@ function offer:on_notification(fn)
   table.insert(self._listeners, fn)
 end
 
---- Registers the server's operations, and keeps the registry in step with its list.
+--- The tools of the server, in its order, those that are disabled among them.
+---@return { name: string, id: string, enabled: boolean }[]  name: the server's own; id: of the operation
+function offer:tools()
+  local list = {}
+  for _, definition in ipairs(self._listed) do
+    local tool = definition._meta.tool
+    if tool then
+      local id = definition.namespace .. "." .. definition.name
+      list[#list + 1] = { name = tool, id = id, enabled = not self._disabled[tool] }
+    end
+  end
+  return list
+end
+
+local function switch(self, tool, is_disabled)
+  self._disabled[tool] = is_disabled
+  self:_offer()
+  for _, entry in ipairs(self:tools()) do
+    if entry.name == tool then
+      return true
+    end
+  end
+  return false
+end
+
+--- Takes a tool out: it is no operation of the client and its registries, and calls of it fail.
+---@param tool string  the server's own name
+---@return boolean known  false: the server has no such tool now; it is out when it comes
+function offer:disable(tool)
+  argument.expect(tool, "string", 1, "disable")
+  return switch(self, tool, true)
+end
+
+--- Takes a tool in again that was disabled.
+---@param tool string  the server's own name
+---@return boolean known
+function offer:enable(tool)
+  argument.expect(tool, "string", 1, "enable")
+  return switch(self, tool, nil)
+end
+
+-- What is known of a registry that has the operations.
+local function entry_of(self, registry)
+  for _, entry in ipairs(self._registries) do
+    if entry.registry == registry then
+      return entry
+    end
+  end
+  local entry = { registry = registry }
+  table.insert(self._registries, entry)
+  return entry
+end
+
+--- Registers the server's operations, and keeps the registry in step with its list until the client is closed.
 ---@param registry operations.Registry
 ---@return string[]? ids
 ---@return operations.Error? err
@@ -160,12 +237,7 @@ function offer:register(registry)
   if not ids then
     return nil, err
   end
-  self:on_change(function(difference)
-    local ok, problem = definitions.apply(registry, difference)
-    if not ok then
-      self._config.log("warn", ("%s: %s"):format(self.name, tostring(problem)))
-    end
-  end)
+  entry_of(self, registry).has = self.operations
   return ids
 end
 

@@ -105,7 +105,9 @@ local function problem_of(name, property, taken)
 end
 
 local function collect(schema, path, list, taken)
-  for key, property in pairs(type(schema.properties) == "table" and schema.properties or {}) do
+  local properties = type(schema.properties) == "table" and schema.properties or {}
+  for _, key in ipairs(members.names(properties)) do
+    local property = properties[key]
     if type(property) == "table" then
       local here = { compat.unpack(path) }
       here[#here + 1] = key

@@ -28,7 +28,8 @@ local function responses_to(session, asked, method)
   if not client then
     return nil, mcp_failure.closed(method .. ": nobody has the client any more")
   end
-  for key, request in pairs(asked) do
+  for _, key in ipairs(members.names(asked)) do -- the user is asked in an order that stays
+    local request = asked[key]
     if type(request) ~= "table" or type(request.method) ~= "string" then
       return invalid(method, ("/inputRequests/%s: a request expected"):format(key))
     end

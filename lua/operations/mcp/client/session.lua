@@ -1,6 +1,7 @@
 --- A session with one server, whatever carries it: finds out the era, sends requests and waits for their results,
 --- answers what the server asks meanwhile.
 local configs = require("operations.mcp.client.config")
+local errors = require("operations.base.error")
 local handshake = require("operations.mcp.client.handshake")
 local incoming = require("operations.mcp.client.incoming")
 local json = require("operations.base.json")
@@ -43,6 +44,7 @@ Session.__index = Session
 ---@field notified fun(method: string, params: table)
 ---@field log fun(level: string, text: string, details: any)
 ---@field restarted fun()
+---@field state fun(state: operations.mcp.State, err: operations.Error?)
 
 --- Makes a session that is not started yet.
 ---@param config operations.mcp.Config
@@ -105,6 +107,10 @@ function Session:_connect(kind)
       reason.retryable = self._config.restart == true
       self._incoming:close() -- nobody is left to be answered
       self._events.log("info", "disconnected: " .. reason.message)
+      if self._is_up then -- else a handshake is under way, which may connect again
+        self._is_up = false
+        self._events.state("disconnected", reason)
+      end
     end,
   }, kind)
   self._link = link
@@ -141,7 +147,7 @@ local function drop_link(self)
   end
 end
 
-local function start(self)
+local function shake_hands(self)
   self._incoming:close()
   if self._link and self._link.closed then
     drop_link(self)
@@ -157,6 +163,20 @@ local function start(self)
     drop_link(self)
   end
   self._is_new = ok
+  return ok, err
+end
+
+-- The same; whoever follows the state is told.
+local function start(self)
+  self._is_up = false
+  self._events.state("connecting")
+  local returned, ok, err = pcall(shake_hands, self)
+  self._is_up = returned and ok == true
+  if not returned then
+    self._events.state("disconnected", errors.from(ok))
+    error(ok, 0)
+  end
+  self._events.state(ok and "connected" or "disconnected", err)
   return ok, err
 end
 
@@ -245,9 +265,10 @@ function Session:listen(run, ...)
 end
 
 --- Ends it, and the server with it when it is a child process.
-function Session:close()
+---@param reason? operations.Error  what further requests fail with
+function Session:close(reason)
   self:listen()
-  self._ended = self._ended or mcp_failure.closed("the client was closed")
+  self._ended = self._ended or reason or mcp_failure.closed("the client was closed")
   self._incoming:close()
   if self._link then
     self._link:close()
