@@ -18,13 +18,22 @@ describe("from_mcp.load", function()
     for _, problem in ipairs(servers.problems) do
       failed[#failed + 1] = problem.name
     end
-    table.sort(failed)
-    assert.same({ "broken", "ended", "unset", "wrong" }, failed)
+    assert.same({ "broken", "ended", "unset", "wrong", "wrong" }, failed) -- in the order of the names
+    assert.equal("/mcpServers/wrong/comand: unknown key", servers.problems[4].message)
+    assert.equal("/mcpServers/wrong/comand", servers.problems[4].path)
+    assert.matches("/mcpServers/unset/command: the environment has no NO_SUCH", servers.problems[3].message, 1, true)
+    assert.same({ "broken", "ended", "off", "one", "two", "unset", "wrong" }, servers.names)
     local registry = operations.registry()
     assert(servers:register(registry))
     assert.equal("hi", assert(registry:execute("one.echo", { message = "hi" })).data[1].text)
     assert.equal("more", assert(registry:execute("two.more3")).data[1].text)
-    assert.equal(#servers.operations, #registry:list())
+    local ids = {}
+    for i, definition in ipairs(servers.operations) do
+      ids[i] = definition.namespace .. "." .. definition.name
+    end
+    for i, spec in ipairs(registry:specs()) do
+      assert.equal(ids[i], spec.namespace .. "." .. spec.name)
+    end
     servers:close()
     assert.same({}, registry:list())
   end)
@@ -92,5 +101,115 @@ describe("from_mcp.load", function()
     servers, err = operations.from_mcp.load("README.md")
     assert.is_nil(servers)
     assert.matches("README.md: ", err.message)
+  end)
+end)
+
+describe("servers that are loaded", function()
+  local servers, registry, states
+
+  local function load(source, options)
+    options = options or {}
+    options.log = function() end
+    servers, registry, states = assert(operations.from_mcp.load(source, options)), operations.registry(), {}
+    assert(servers:register(registry))
+    servers:on_state(function(name, state, err)
+      states[#states + 1] = name .. " " .. state .. (err and " " .. err.code or "")
+    end)
+    return servers
+  end
+
+  after_each(function()
+    servers:close()
+  end)
+
+  local function count(namespace)
+    return #registry:specs({ namespace = namespace })
+  end
+
+  it("are disabled and enabled, and registries follow", function()
+    local off, also_off = entry(), entry()
+    off.disabled, also_off.enabled = true, false
+    load({ mcpServers = { one = entry(), off = off, also_off = also_off } })
+    assert.same({}, servers.problems)
+    assert.same({ "connected", "closed", "closed" },
+      { servers:state("one"), (servers:state("off")), (servers:state("also_off")) })
+    assert.equal(0, count("off"))
+    assert(servers:enable("off"))
+    assert.equal("hi", assert(registry:execute("off.echo", { message = "hi" })).data[1].text)
+    assert(servers:disable("one"))
+    assert.equal(0, count("one"))
+    assert.equal(#servers.operations, #registry:specs())
+    assert(servers:enable("one"))
+    assert(servers:enable("one"))
+    assert.is_true(count("one") > 0)
+    assert(servers:disable("also_off"))
+    assert.same({ "off connected", "one closed", "one connecting", "one connected" }, states)
+  end)
+
+  it("may fail, be mended and be enabled then", function()
+    local flag = os.tmpname()
+    os.remove(flag)
+    local server = entry()
+    local line = ("[ -e %s ] || exit 9; exec %s %s"):format(flag, server.command, table.concat(server.args, " "))
+    server.command, server.args = "sh", { "-c", line }
+    load({ mcpServers = { flaky = server } })
+    local state, err = servers:state("flaky")
+    assert.same({ "closed", "flaky" }, { state, servers.problems[1].name })
+    assert.equal(err, servers.problems[1].err)
+    assert.equal("closed", select(2, servers:enable("flaky")).details.kind)
+    assert(io.open(flag, "w")):close()
+    assert(servers:enable("flaky"))
+    assert.is_true(count("flaky") > 0)
+    assert.same({ "flaky closed EXECUTION_ERROR", "flaky connected" }, states)
+    assert.same({ "connected" }, { servers:state("flaky") })
+    os.remove(flag)
+  end)
+
+  it("are known by their names", function()
+    load({ mcpServers = { one = entry() } })
+    for _, method in ipairs({ "enable", "disable" }) do
+      assert.matches('no server "two"', select(2, servers[method](servers, "two")).message)
+    end
+    assert.is_nil(servers:state("two"))
+  end)
+
+  it("hold their names at their end where that was asked for", function()
+    load({ mcpServers = { one = entry() } })
+    local before = count("one")
+    servers:close({ keep = true })
+    assert.equal(before, count("one"))
+    assert.equal("ABORTED", select(2, registry:execute("one.echo", { message = "hi" })).code)
+  end)
+
+  it("are in the order of their list, where they are one", function()
+    local first, second = entry(), entry()
+    first.name, second.name = "z", "a"
+    load({ mcpServers = { first, second } })
+    assert.same({ "z", "a" }, servers.names)
+    assert.equal("z", servers.operations[1].namespace)
+    assert.equal("z", registry:specs()[1].namespace)
+    second.name = "z"
+    local again = assert(operations.from_mcp.load({ servers = { first, second } }, { log = function() end }))
+    assert.same({ "z", "z_2" }, again.names)
+    again:close()
+  end)
+
+  it("find out what variables stand for at each start", function()
+    local path = os.tmpname()
+    local server = entry()
+    server.env.TOKEN, server.disabled = ("${cmd: echo x >>%s; wc -l <%s; }"):format(path, path), true
+    local function runs()
+      local file = assert(io.open(path))
+      local text = file:read("*a")
+      file:close()
+      return select(2, text:gsub("x", ""))
+    end
+    load({ mcpServers = { late = server } })
+    assert.equal(0, runs())
+    assert(servers:enable("late"))
+    assert.equal("1", servers.clients.late._config.env.TOKEN)
+    assert(servers.clients.late:restart())
+    assert.equal("2", servers.clients.late._config.env.TOKEN)
+    os.remove(path)
   end)
 end)

@@ -5,7 +5,7 @@
 ---
 --- | files                                | what they are about                                        |
 --- |--------------------------------------|------------------------------------------------------------|
---- | servers, config                      | which servers, and what is asked of their connections      |
+--- | servers, entries, variables, config  | which servers, and what is asked of their connections      |
 --- | client, lifecycle, methods, offer,   | one server, as the program and its registries see it       |
 --- | definitions                          |                                                            |
 --- | session, handshake                   | connections to it, one after the other, and what it speaks |
@@ -42,10 +42,12 @@ function from_mcp.connect(name, options)
 end
 
 --- Connects to many servers at the same time: those of a file of the form that MCP's programs share (`mcp.json`), or of
---- such a table. One that fails is a problem of the result and costs the others nothing. `${NAME}`, `${env:NAME}` and
---- `${NAME:-default}` stand for the environment's.
+--- such a table. One that fails is a problem of the result and costs the others nothing; so is a key that nobody knows.
+--- Files may have comments and trailing commas. `${NAME}`, `${env:NAME}` and `${NAME:-default}` stand for the
+--- environment's, `${workspaceFolder}` for `workspace`, `${cmd:...}` for the output of a command, which runs each time
+--- that the server is started.
 ---@param source string|table  a path, or `{ mcpServers = { name = { command =, args =, env =, url =, headers = } } }`
----@param options? operations.mcp.Config  for all of them
+---@param options? operations.mcp.Config  for all of them; also `workspace`: a directory, default the current one
 ---@return operations.mcp.Servers?
 ---@return operations.Error? err  the file cannot be read, or the task was cancelled
 function from_mcp.load(source, options)

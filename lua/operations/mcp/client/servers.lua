@@ -1,127 +1,62 @@
 --- Many servers at once, as files called `mcp.json` list them. One that fails costs the others nothing.
+local argument = require("operations.base.argument")
 local clients = require("operations.mcp.client.client")
 local config = require("operations.mcp.client.config")
+local entries = require("operations.mcp.client.entries")
 local errors = require("operations.base.error")
-local json = require("operations.base.json")
 local members = require("operations.base.members")
+local single_flight = require("operations.task.single_flight")
+local task = require("operations.task")
 local task_map = require("operations.task.map")
 
 local servers = {}
 
+---@class operations.mcp.Problem
+---@field name string  of the server
+---@field message string
+---@field err? operations.Error  the server failed
+---@field path? string  JSON Pointer of what is wrong in the file
+
 ---@class operations.mcp.Servers
+---@field names string[]  of all servers, in their order, those that are disabled among them
 ---@field clients table<string, operations.mcp.Client>  by the name of the server
----@field operations operations.Definition[]  of all of them, in the order of their names
----@field problems { name: string, message: string, err?: operations.Error }[]  servers that failed, tools left out
+---@field operations operations.Definition[]  of all of them, as they are now, in the order of the servers
+---@field problems operations.mcp.Problem[]  servers that failed, keys that nobody knows, tools left out
 local Servers = {}
-Servers.__index = Servers
 
-local function read(path)
-  local file, message = io.open(path, "rb")
-  if not file then
-    return nil, errors.new("EXECUTION_ERROR", message, { kind = "file", location = path })
+function Servers.__index(self, key)
+  if key ~= "operations" then
+    return Servers[key]
   end
-  local text = file:read("*a")
-  file:close()
-  local value, err = json.decode(text or "")
-  if type(value) ~= "table" then
-    return nil, errors.new("VALIDATION_ERROR",
-      ("%s: %s"):format(path, err and err.message or "a JSON object expected"), { location = path })
+  local list = {}
+  for _, name in ipairs(self.names) do
+    local client = self.clients[name]
+    list = members.joined(list, client and client.state ~= "closed" and client.operations or {})
   end
-  return value
+  return list
 end
 
--- `${NAME}`, `${env:NAME}` and `${NAME:-default}` from the environment; raises the name of one that is not set.
-local function expand(value)
-  if type(value) == "string" then
-    return (value:gsub("%${([^}]+)}", function(inner)
-      local name, default = inner:match("^(.-):%-(.*)$")
-      name = (name or inner):gsub("^env:", "")
-      local found = os.getenv(name) or default
-      if not found then
-        error(errors.new("VALIDATION_ERROR", ("the environment has no %s"):format(name)), 0)
-      end
-      return found
-    end))
-  elseif type(value) ~= "table" then
-    return value
-  end
-  local copy = {}
-  for key, item in pairs(value) do
-    copy[key] = expand(item)
-  end
-  return copy
-end
+-- What of a configuration stands in the file: it is found out anew for each start.
+local in_file = { "command", "args", "env", "cwd", "url", "headers" }
 
--- Arguments and variables are texts, whatever JSON they were written as.
-local function as_texts(list)
-  local copy = {}
-  for key, item in pairs(type(list) == "table" and list or {}) do
-    local kind = type(item)
-    copy[key] = (kind == "number" or kind == "boolean") and tostring(item) or item
-  end
-  return type(list) == "table" and copy or list
-end
-
-local taken_over = { "command", "args", "env", "cwd", "url", "headers", "timeout" }
-
--- The configuration of an entry, with what counts for all.
-local function config_of(entry, common, namespace)
-  local own = members.merged({ namespace = namespace }, common)
-  for _, key in ipairs(taken_over) do
-    if entry[key] ~= nil and entry[key] ~= json.null then
-      own[key] = expand(entry[key])
-    end
-  end
-  own.args, own.env = as_texts(own.args), as_texts(own.env)
-  own.url = own.url or expand(entry.serverUrl)
-  if entry.type == "sse" then
-    own.verdict = "events"
+-- The part of an entry that a restart reads again.
+local function renewed(self, entry)
+  local all, own = entries.config(entry, self._common, self._options), {}
+  for _, key in ipairs(in_file) do
+    own[key] = all[key]
   end
   return own
 end
 
--- The names of the servers and their entries; nil when there is no object of them.
-local function entries_of(source)
-  local listed = source.mcpServers or source.servers
-  local table_of = listed or source
-  if type(table_of) ~= "table" or table_of[1] ~= nil then
-    return nil
-  end
-  local names = {}
-  for name, entry in pairs(table_of) do
-    local is_table = type(entry) == "table"
-    if type(name) == "string" and (is_table and entry.disabled ~= true or not is_table and listed) then
-      names[#names + 1] = name
-    end
-  end
-  table.sort(names)
-  return names, table_of
-end
-
--- Namespaces of their own for all: names that come to the same are told apart by a number.
-local function namespaces_of(names, report)
-  local taken, result = {}, {}
-  for _, name in ipairs(names) do
-    local wanted = name:gsub("[%s%c]+", "_")
-    local given, n = wanted, 1
-    while taken[given] do
-      n = n + 1
-      given = wanted .. "_" .. n
-    end
-    if n > 1 then
-      report(name, ("the name %q is taken; its operations are called %s.*"):format(wanted, given))
-    end
-    taken[given], result[name] = true, given
-  end
-  return result
-end
-
-local function connect(name, entry, common, namespace, open)
-  if type(entry) ~= "table" then
+local function connect(self, entry)
+  if type(entry.value) ~= "table" then
     return nil, errors.new("VALIDATION_ERROR", "its entry is no object")
   end
   local ok, client, err = pcall(function()
-    return clients.connect(name, config.check(name, config_of(entry, common, namespace)), open)
+    local own = config.check(entry.name, entries.config(entry, self._common, self._options))
+    return clients.connect(entry.name, own, self._open, function()
+      return renewed(self, entry)
+    end)
   end)
   if ok then
     return client, err
@@ -131,36 +66,91 @@ local function connect(name, entry, common, namespace, open)
   return nil, errors.new("VALIDATION_ERROR", (tostring(client):gsub("^[^\n]-:%d+: ", ""):gsub("^from_mcp: ", "")))
 end
 
+function Servers:_tell(name, state, err)
+  for _, listener in ipairs(self._listeners) do
+    local ok, raised = xpcall(listener, debug.traceback, name, state, err)
+    if not ok then
+      task.on_error(raised, raised)
+    end
+  end
+end
+
+-- Connects to one server; it has a client then, or a failure.
+local function start(self, entry)
+  local client, err = connect(self, entry)
+  self.clients[entry.name], self._failures[entry.name] = client, err
+  if client then
+    client:on_state(function(state, reason)
+      self:_tell(entry.name, state, reason)
+    end)
+  end
+  return client, err
+end
+
+-- What is wrong, in the order of the servers, whichever was told first.
+local function collect(self, found)
+  for _, entry in ipairs(self._entries) do
+    for _, problem in ipairs(found[entry] or {}) do
+      table.insert(self.problems, problem)
+    end
+    local err, client = self._failures[entry.name], self.clients[entry.name]
+    if err then
+      table.insert(self.problems, { name = entry.name, message = err.message, err = err })
+    end
+    for _, problem in ipairs(client and client.problems or {}) do
+      local message = ("tool %s: %s"):format(problem.name, problem.message)
+      table.insert(self.problems, { name = entry.name, message = message })
+    end
+  end
+end
+
+-- An object with the entries of a file or table, and what is wrong with them, by entry.
+local function new(source, common, options, open)
+  local found = {}
+  local function report(entry, message, path)
+    found[entry] = found[entry] or {}
+    table.insert(found[entry], { name = entry.name, message = message, path = path })
+  end
+  local list, problem = entries.list(source, report)
+  if not list then
+    return nil, problem
+  end
+  local self = setmetatable({
+    names = {}, clients = {}, problems = {}, _entries = list, _common = common, _options = options, _open = open,
+    _failures = {}, _registries = {}, _listeners = {}, _flights = {},
+  }, Servers)
+  for i, entry in ipairs(list) do
+    self.names[i], self._entries[entry.name] = entry.name, entry
+    entries.check(entry, report)
+  end
+  return self, found
+end
+
 --- Connects to all servers of a file or table, several at the same time.
 ---@param source string|table  a path; or `{ mcpServers = { name = { command =, args =, env =, url =, ... } } }`
----@param common operations.mcp.Config  for all of them
+---@param common operations.mcp.Config  for all of them, and `workspace`
 ---@param open function
 ---@return operations.mcp.Servers?
 ---@return operations.Error? err  the file cannot be read, or lists no servers
 function servers.load(source, common, open)
-  local self = setmetatable({ clients = {}, operations = {}, problems = {} }, Servers)
   local path = type(source) == "string" and source or nil
   if path then
-    local value, err = read(path)
+    local value, err = entries.read(path)
     if not value then
       return nil, err
     end
     source = value
   end
-  local function report(name, message, err)
-    table.insert(self.problems, { name = name, message = message, err = err })
+  local options = { workspace = common.workspace }
+  common = members.merged(common)
+  common.workspace = nil
+  local self, found = new(source, common, options, open)
+  if not self then
+    return nil, errors.new("VALIDATION_ERROR", (path and path .. ": " or "") .. found, { location = path })
   end
-  local names, entries = entries_of(source)
-  if not names then
-    return nil, errors.new("VALIDATION_ERROR", (path and path .. ": " or "") .. "an object of servers expected",
-      { location = path })
-  end
-  local namespaces = namespaces_of(names, report)
-  local ok, err = task_map.map(names, function(name)
-    local client, failure = connect(name, entries[name], common, namespaces[name], open)
-    self.clients[name] = client
-    if not client then
-      report(name, failure.message, failure)
+  local ok, err = task_map.map(self._entries, function(entry)
+    if not entries.is_disabled(entry) then
+      start(self, entry)
     end
     return true
   end)
@@ -168,51 +158,122 @@ function servers.load(source, common, open)
     self:close()
     return nil, err
   end
-  self:_collect(names, report)
+  collect(self, found)
   return self
 end
 
-function Servers:_collect(names, report)
-  for _, name in ipairs(names) do
-    local client = self.clients[name]
-    for _, definition in ipairs(client and client.operations or {}) do
-      table.insert(self.operations, definition)
-    end
-    for _, problem in ipairs(client and client.problems or {}) do
-      report(name, ("tool %s: %s"):format(problem.name, problem.message))
-    end
-  end
-end
-
---- Registers the operations of all servers, and keeps the registry in step with their lists.
+--- Registers the operations of all servers, in their order, and keeps the registry in step with their lists; so, too,
+--- those of servers that are enabled later.
 ---@param registry operations.Registry
 ---@return string[]? ids
 ---@return operations.Error? err
 function Servers:register(registry)
+  argument.expect(registry, "table", 1, "register")
   local all = {}
-  for _, client in pairs(self.clients) do
-    local ids, err = client:register(registry)
-    if not ids then
-      return nil, err
+  for _, name in ipairs(self.names) do
+    local client = self.clients[name]
+    if client then
+      local ids, err = client:register(registry)
+      if not ids then
+        return nil, err
+      end
+      all = members.joined(all, ids)
     end
-    all = members.joined(all, ids)
   end
-  table.sort(all)
+  table.insert(self._registries, registry)
   return all
 end
 
+--- The state of a server: its client's, or "closed" when it has none because it is disabled or has failed.
+---@param name string
+---@return operations.mcp.State? state  nil: there is no such server
+---@return operations.Error? err  of a server that has failed
+function Servers:state(name)
+  local client = self.clients[name]
+  if client then
+    return client.state
+  end
+  return self._entries[name] and "closed", self._failures[name]
+end
+
+--- Has a function told when the state of a server changes. It must not wait.
+---@param fn fun(name: string, state: operations.mcp.State, err: operations.Error?)
+function Servers:on_state(fn)
+  argument.expect(fn, "function", 1, "on_state")
+  table.insert(self._listeners, fn)
+end
+
+local function find(self, name)
+  local entry = self._entries[name]
+  if not entry then
+    return nil, errors.new("VALIDATION_ERROR", ("there is no server %q"):format(name))
+  end
+  return entry
+end
+
+local function first_start(self, entry)
+  local client, err = start(self, entry)
+  self:_tell(entry.name, self:state(entry.name))
+  if not client then
+    return nil, err
+  end
+  for _, registry in ipairs(self._registries) do
+    local ids, problem = client:register(registry)
+    err = err or not ids and problem or nil
+  end
+  return not err or nil, err
+end
+
+--- Starts a server that is disabled, closed or has failed; its operations come to the registries of `register`.
+---@param name string
+---@return true?
+---@return operations.Error? err
+function Servers:enable(name)
+  argument.expect(name, "string", 1, "enable")
+  local entry, unknown = find(self, name)
+  if not entry then
+    return nil, unknown
+  end
+  self._flights[name] = self._flights[name] or single_flight.new()
+  return self._flights[name]:run(function()
+    local client = self.clients[name]
+    if not client then
+      return first_start(self, entry)
+    end
+    return client.state == "connected" or client:restart()
+  end)
+end
+
+--- Closes a server; its operations leave the registries.
+---@param name string
+---@return true?
+---@return operations.Error? err
+function Servers:disable(name)
+  argument.expect(name, "string", 1, "disable")
+  local entry, unknown = find(self, name)
+  if not entry then
+    return nil, unknown
+  elseif self.clients[name] then
+    self.clients[name]:close()
+  end
+  return true
+end
+
 --- Ends all connections, at the same time.
-function Servers:close()
+---@param options? { keep?: boolean }  as of `client:close`
+function Servers:close(options)
   local list = {}
-  for _, client in pairs(self.clients) do
-    list[#list + 1] = client
+  for _, name in ipairs(self.names) do
+    list[#list + 1] = self.clients[name]
   end
   task_map.map(list, function(client)
-    client:close()
+    client:close(options)
     return true
   end)
 end
 
-Servers.__close = Servers.close
+function Servers.__close(self)
+  self:close()
+end
 
 return servers

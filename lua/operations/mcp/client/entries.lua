@@ -1,0 +1,251 @@
+--- What files called `mcp.json` list: JSON with comments and trailing commas, as editors write it, an entry for each
+--- server. The forms of VS Code, Claude, Cursor, Gemini, Windsurf, Zed and others are read.
+local errors = require("operations.base.error")
+local json = require("operations.base.json")
+local json_pointer = require("operations.base.json_pointer")
+local members = require("operations.base.members")
+local variables = require("operations.mcp.client.variables")
+
+local entries = {}
+
+-- Files
+
+-- A string from its opening quote on, up to the end of the text when it has none.
+local function quoted(text, from)
+  local at = from + 1
+  while true do
+    local found = text:find('["\\]', at)
+    if not found then
+      return text:sub(from)
+    elseif text:sub(found, found) == '"' then
+      return text:sub(from, found)
+    end
+    at = found + 2
+  end
+end
+
+-- Comments and trailing commas become blanks: places in errors stay what they are.
+local function without_comments(text)
+  local pieces, at, comma, last = {}, 1, nil, "["
+  while at <= #text do
+    local comment = text:match("^//[^\n]*", at) or text:match("^/%*.-%*/", at)
+    local piece = comment or text:match("^%s+", at)
+    if piece then
+      pieces[#pieces + 1] = piece:gsub("[^\r\n]", " ")
+    else
+      piece = text:find('^"', at) and quoted(text, at) or text:match('^[^%s"/,]+', at) or text:sub(at, at)
+      pieces[#pieces + 1] = piece
+      if comma and piece:find("^[%]}]") then
+        pieces[comma] = " "
+      end
+      comma = piece == "," and not last:find("[%[{,]$") and #pieces or nil
+      last = piece
+    end
+    at = at + #piece
+  end
+  return table.concat(pieces)
+end
+
+--- Reads a file.
+---@param path string
+---@return table?
+---@return operations.Error? err
+function entries.read(path)
+  local file, message = io.open(path, "rb")
+  if not file then
+    return nil, errors.new("EXECUTION_ERROR", message, { kind = "file", location = path })
+  end
+  local text = (file:read("*a") or ""):gsub("^\239\187\191", "")
+  file:close()
+  local value, err = json.decode(without_comments(text))
+  if type(value) ~= "table" then
+    return nil, errors.new("VALIDATION_ERROR",
+      ("%s: %s"):format(path, err and err.message or "a JSON object expected"), { location = path })
+  end
+  return value
+end
+
+-- Lists
+
+---@class operations.mcp.Entry
+---@field name string  of the server
+---@field path string  JSON Pointer, for messages
+---@field namespace string  of its operations
+---@field value any  as it is written
+
+-- Where the servers are: { member, ... }.
+local places = { { "mcpServers" }, { "servers" }, { "context_servers" }, { "mcp", "servers" } }
+
+local function find(source)
+  for _, place in ipairs(places) do
+    local value = source
+    for _, key in ipairs(place) do
+      value = type(value) == "table" and value[key] or nil
+    end
+    if value ~= nil then
+      return value, "/" .. table.concat(place, "/"), true
+    end
+  end
+  return source, "", false
+end
+
+-- The list form: its order counts.
+local function of_list(list, path)
+  local found = {}
+  for i, value in ipairs(list) do
+    if type(value) ~= "table" or type(value.name) ~= "string" then
+      return nil, ("%s/%d: an object with a name expected"):format(path, i - 1)
+    end
+    found[i] = { name = value.name, path = ("%s/%d"):format(path, i - 1), value = value }
+  end
+  return found
+end
+
+local function of_object(object, path, is_place)
+  local found = {}
+  for _, name in ipairs(members.names(object)) do
+    local value = object[name]
+    if type(value) == "table" or is_place and value ~= nil then
+      found[#found + 1] = { name = name, path = path .. "/" .. json_pointer.escape(name), value = value }
+    end
+  end
+  return found
+end
+
+-- Names and namespaces of their own for all: those that come to the same are told apart by a number.
+local function tell_apart(list, report)
+  local names, taken = {}, {}
+  for _, entry in ipairs(list) do
+    local wanted = entry.name:gsub("[%s%c]+", "_")
+    local given, n = wanted, 1
+    while taken[given] do
+      n = n + 1
+      given = wanted .. "_" .. n
+    end
+    if n > 1 then
+      report(entry, ("the name %q is taken; its operations are called %s.*"):format(wanted, given))
+    end
+    if names[entry.name] then
+      entry.name = given
+    end
+    names[entry.name], taken[given], entry.namespace = true, true, given
+  end
+  return list
+end
+
+--- The entries of a file or table: in the order of a list, else in that of their names.
+---@param source table
+---@param report fun(entry: operations.mcp.Entry, message: string)
+---@return operations.mcp.Entry[]?
+---@return string? problem  it lists no servers
+function entries.list(source, report)
+  local value, path, is_place = find(source)
+  local list, problem
+  if type(value) ~= "table" then
+    return nil, "an object of servers expected"
+  elseif value[1] ~= nil then
+    list, problem = of_list(value, path)
+  else
+    list = of_object(value, path, is_place)
+  end
+  if not list then
+    return nil, problem
+  end
+  return tell_apart(list, report)
+end
+
+--- Is a server to be started only when the program says so?
+---@param entry operations.mcp.Entry
+---@return boolean
+function entries.is_disabled(entry)
+  local value = entry.value
+  return type(value) == "table" and (value.disabled == true or value.enabled == false)
+end
+
+-- Configurations
+
+-- Keys, and the options that they are.
+local options_of = {
+  command = "command", args = "args", env = "env", cwd = "cwd", url = "url", serverUrl = "url", httpUrl = "url",
+  headers = "headers", timeout = "timeout", include = "include", includeTools = "include", enabledTools = "include",
+  enabled_tools = "include", tools = "include", exclude = "exclude", excludeTools = "exclude",
+  disabledTools = "disabled_tools", disabled_tools = "disabled_tools",
+}
+
+-- Keys that are read elsewhere here, or that are about programs and people: names, pictures, who approves a call.
+local others = members.set({
+  "type", "transport", "envFile", "disabled", "enabled", "name", "title", "description", "icon", "$schema", "gallery",
+  "version", "dev", "source", "autoApprove", "alwaysAllow", "trust",
+})
+
+local kinds = {
+  stdio = true, ["local"] = true, custom = true, http = true, ["streamable-http"] = true, streamableHttp = true,
+  streamable_http = true, remote = true, sse = "events",
+}
+
+--- Reports the keys of an entry that nobody knows.
+---@param entry operations.mcp.Entry
+---@param report fun(entry: operations.mcp.Entry, message: string, path: string)
+function entries.check(entry, report)
+  for _, key in ipairs(type(entry.value) == "table" and members.names(entry.value) or {}) do
+    local path = entry.path .. "/" .. json_pointer.escape(key)
+    if not options_of[key] and not others[key] then
+      report(entry, path .. ": unknown key", path)
+    elseif (key == "type" or key == "transport") and not kinds[entry.value[key]] then
+      report(entry, ("%s: expected stdio, http or sse, got %s"):format(path, tostring(entry.value[key])), path)
+    end
+  end
+end
+
+-- Arguments and variables are texts, whatever JSON they were written as.
+local function as_texts(list)
+  local copy = {}
+  for key, item in pairs(type(list) == "table" and list or {}) do
+    local kind = type(item)
+    copy[key] = (kind == "number" or kind == "boolean") and tostring(item) or item
+  end
+  return type(list) == "table" and copy or list
+end
+
+-- The variables of a file of lines NAME=value.
+local function read_variables(path, place)
+  local file, message = io.open(path, "rb")
+  if not file then
+    error(errors.new("VALIDATION_ERROR", ("%s: %s"):format(place, message)), 0)
+  end
+  local found = {}
+  for line in file:lines() do
+    local name, value = line:match("^%s*([%w_]+)%s*=%s*(.-)%s*$")
+    if name then
+      found[name] = value:match('^"(.*)"$') or value:match("^'(.*)'$") or value
+    end
+  end
+  file:close()
+  return found
+end
+
+--- The configuration that an entry asks for; what its variables stand for is found out now. Raises an error object.
+---@param entry operations.mcp.Entry
+---@param common operations.mcp.Config  for all servers
+---@param options { workspace?: string }
+---@return operations.mcp.Config
+function entries.config(entry, common, options)
+  local value, own = entry.value, members.merged({ namespace = entry.namespace }, common)
+  for _, key in ipairs(members.names(value)) do
+    if options_of[key] and value[key] ~= json.null then
+      own[options_of[key]] = variables.expand(value[key], entry.path .. "/" .. json_pointer.escape(key), options)
+    end
+  end
+  if members.contains(type(own.include) == "table" and own.include or {}, "*") then
+    own.include = nil
+  end
+  own.args, own.env = as_texts(own.args), as_texts(own.env)
+  if type(value.envFile) == "string" then
+    local path = entry.path .. "/envFile"
+    own.env = members.merged(read_variables(variables.expand(value.envFile, path, options), path), own.env)
+  end
+  own.verdict = kinds[value.type or value.transport] == "events" and "events" or own.verdict
+  return own
+end
+
+return entries

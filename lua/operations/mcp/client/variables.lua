@@ -1,0 +1,148 @@
+--- What `${...}` stands for in files called `mcp.json`: variables of the environment, the workspace, the output of a
+--- command.
+local errors = require("operations.base.error")
+local json_pointer = require("operations.base.json_pointer")
+local limits = require("operations.base.limits")
+local process = require("operations.net.process")
+local waits = require("operations.mcp.client.waits")
+
+local variables = {}
+
+-- Bytes of what a command may say.
+local LONGEST = 65536
+
+local function invalid(text, ...)
+  error(errors.new("VALIDATION_ERROR", text:format(...)), 0)
+end
+
+local function read_all(child)
+  local pieces, size = {}, 0
+  local piece, err = child:read()
+  while piece and size <= LONGEST do
+    pieces[#pieces + 1], size = piece, size + #piece
+    piece, err = child:read()
+  end
+  if err or size > LONGEST then
+    return nil, err or errors.new("EXECUTION_ERROR", ("it said more than %d bytes"):format(LONGEST))
+  end
+  return table.concat(pieces)
+end
+
+local function said_by(child)
+  local said, err = read_all(child)
+  local how
+  if said then
+    how, err = child:wait()
+  end
+  if not how then
+    child:stop({ close = 0, term = 0 })
+    return nil, err.message
+  elseif how.signal or (how.code or 0) ~= 0 then
+    local log = child:stderr()
+    return nil, (how.code and "exit code " .. how.code or "signal " .. how.signal) .. (log ~= "" and ": " .. log or "")
+  end
+  return (said:gsub("[\r\n]+$", ""))
+end
+
+-- What a command line of the shell says on its stdout, without the end of its last line.
+local function output_of(line)
+  local child, err = process.spawn({ "sh", "-c", line, env_allow = { "*" } })
+  if not child then
+    error(err, 0)
+  end
+  child:close_stdin()
+  local said, problem = waits.at_most(limits.mcp_connect_timeout, said_by, child)
+  if not said then
+    invalid("the command %q failed: %s", line, tostring(problem))
+  end
+  return said
+end
+
+local function workspace(options)
+  return options.workspace or output_of("pwd -P")
+end
+
+-- Names that editors give a meaning.
+local named = {
+  workspaceFolder = workspace,
+  workspaceFolderBasename = function(options)
+    return workspace(options):match("([^/]*)/*$")
+  end,
+  userHome = function()
+    return os.getenv("HOME")
+  end,
+  pathSeparator = function()
+    return "/"
+  end,
+}
+named["/"] = named.pathSeparator
+
+local function value_of(inner, options)
+  local line = inner:match("^cmd:%s*(.*)$")
+  if line then
+    return output_of(line)
+  elseif inner:find("^input:") then
+    invalid("nobody is asked for ${%s}: use ${env:NAME} or ${cmd:...}", inner)
+  end
+  local name, default = inner:match("^(.-):%-(.*)$")
+  name = (name or inner):gsub("^env:", "")
+  local found = named[name] and named[name](options) or os.getenv(name) or default
+  if not found then
+    invalid("the environment has no %s", name)
+  end
+  return found
+end
+
+-- A loop, not gsub: a command is waited for.
+local function expand_text(text, options)
+  local pieces, at = {}, 1
+  while true do
+    local first, last = text:find("%$%b{}", at)
+    if not first then
+      pieces[#pieces + 1] = text:sub(at)
+      return table.concat(pieces)
+    end
+    pieces[#pieces + 1] = text:sub(at, first - 1)
+    pieces[#pieces + 1] = value_of(text:sub(first + 2, last - 1), options)
+    at = last + 1
+  end
+end
+
+local function sorted_keys(map)
+  local keys = {}
+  for key in pairs(map) do
+    keys[#keys + 1] = key
+  end
+  table.sort(keys, function(a, b)
+    return tostring(a) < tostring(b)
+  end)
+  return keys
+end
+
+--- A value with all `${...}` in its texts replaced: `${NAME}` and `${env:NAME}` from the environment, with `:-default`;
+--- `${workspaceFolder}`, `${workspaceFolderBasename}`, `${userHome}`, `${pathSeparator}`; `${cmd:...}`, which runs a
+--- command of the shell and waits for it. Raises an error object that names the place.
+---@param value any
+---@param path string  JSON Pointer of the value, for messages
+---@param options { workspace?: string }  default: the current directory
+---@return any
+function variables.expand(value, path, options)
+  if type(value) == "string" then
+    local ok, result = pcall(expand_text, value, options)
+    if ok then
+      return result
+    elseif errors.is_error(result) and result.code == "VALIDATION_ERROR" then
+      invalid("%s: %s", path, result.message)
+    end
+    error(result, 0)
+  elseif type(value) ~= "table" then
+    return value
+  end
+  local copy = {}
+  for _, key in ipairs(sorted_keys(value)) do
+    copy[key] = variables.expand(value[key], path .. "/" .. json_pointer.escape(key), options)
+  end
+  return copy
+end
+
+return variables
