@@ -91,16 +91,25 @@ function errors.text(value)
   return ok and tostring(text) or ("a %s whose __tostring fails"):format(type(value))
 end
 
--- Code, message and details of a table that has them, or nil; its metamethods may raise.
+local retry_kinds = { retryable = "boolean", mayHaveRun = "boolean", retryAfter = "number" }
+
+-- What a table says as an error object, or nil when it is none; its metamethods may raise.
 local function coded(failure)
-  if type(failure) == "table" then
-    local ok, code, message, details = pcall(function()
-      return failure.code, failure.message, failure.details
-    end)
-    if ok and type(code) == "string" and type(message) == "string" then
-      return code, message, details
-    end
+  local err
+  if type(failure) ~= "table" then
+    return nil
   end
+  pcall(function()
+    local code, message, details = failure.code, failure.message, failure.details
+    err = type(code) == "string" and type(message) == "string" and errors.new(code, message, details) or nil
+    for name, kind in pairs(err and retry_kinds or {}) do
+      local value = failure[name]
+      if type(value) == kind then
+        err[name] = value
+      end
+    end
+  end)
+  return err
 end
 
 local function unforeseen(err, traceback)
@@ -125,9 +134,9 @@ function errors.from(failure, schemas, traceback)
     end
     return unforeseen(errors.new("EXECUTION_ERROR", failure), traceback)
   end
-  local code, message, details = coded(failure)
-  if code then
-    return errors.new(code, message, details), true
+  local err = coded(failure)
+  if err then
+    return err, true
   end
   return unforeseen(errors.new("UNKNOWN_ERROR", errors.text(failure), { raw = failure }), traceback)
 end

@@ -247,6 +247,24 @@ describe("an MCP server over HTTP", function()
     assert.equal("here", text_of(client:call("elsewhere")))
   end)
 
+  for _, query in ipairs({ "era=modern", "era=legacy&session=yes" }) do
+    it("is connected to anew by restart: " .. query, function()
+      local client = connect(query)
+      local registry, states = operations.registry(), {}
+      assert(client:register(registry))
+      client:on_state(function(state)
+        states[#states + 1] = state
+      end)
+      assert(client:restart())
+      assert.equal("again", text_of(registry:execute(client.operations[1].namespace .. ".echo", { message = "again" })))
+      client:close()
+      assert.equal("ABORTED", select(2, client:call("echo", { message = "x" })).code)
+      assert(client:restart())
+      assert.equal("more", text_of(client:call("echo", { message = "more" })))
+      assert.same({ "connecting", "connected", "closed", "connecting", "connected" }, states)
+    end)
+  end
+
   it("has its JSON-RPC errors told, whatever the status", function()
     local client = connect("")
     local _, err = client:call("refused")
