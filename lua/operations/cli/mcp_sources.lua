@@ -173,10 +173,12 @@ function mcp_sources.file(source, log, verbose)
     return nil, err
   end
   cleanup.add(servers)
+  local has_failed = false
   for _, problem in ipairs(servers.problems) do
     output.complain("%s: %s", problem.name, problem.message)
+    has_failed = has_failed or problem.err ~= nil
   end
-  if #servers.problems > 0 and next(servers.clients) == nil then
+  if has_failed and next(servers.clients) == nil then
     return nil
   end
   return servers.operations
