@@ -79,6 +79,20 @@ describe("the life of an MCP client", function()
     assert.is_nil(registry:get("spec.sprout"))
   end)
 
+  it("follows lists after a restart, too, when it was closed over news of one", function()
+    connect()
+    operations.run(function()
+      assert(client:call("grow", { name = "sprout" })) -- its news is under way
+      client:close()
+      operations.sleep(0.2)
+    end)
+    assert(client:restart())
+    assert(client:call("grow", { name = "shoot" }))
+    eventually(function()
+      return registry:get("spec.shoot") ~= nil
+    end)
+  end)
+
   it("begins again after the server has ended, and after close", function()
     connect()
     client:call("exit")

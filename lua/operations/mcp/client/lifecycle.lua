@@ -3,6 +3,7 @@ local argument = require("operations.base.argument")
 local members = require("operations.base.members")
 local scheduler = require("operations.task.scheduler")
 local sessions = require("operations.mcp.client.session")
+local single_flight = require("operations.task.single_flight")
 local task = require("operations.task")
 
 ---@alias operations.mcp.State "connecting"|"connected"|"disconnected"|"closed"
@@ -74,7 +75,7 @@ end
 ---@return true?
 ---@return operations.Error? err
 function lifecycle:_begin()
-  self._closed = false
+  self._closed, self._refreshing = false, single_flight.new() -- what listed over another session is of no use
   self._session = new_session(self)
   self._sentinel = self._config.url and when_dropped(self._session)
   local ok, err = self._session:start()

@@ -126,9 +126,9 @@ local attached = { attached = true }
 
 -- Lists again if there is news; false when there is none, or nobody for it.
 local function catch_up(self)
-  if not self or self._closed then
+  if not self then
     return false
-  elseif not self._stale then
+  elseif self._closed or not self._stale then
     self._following = false
     return false
   end
