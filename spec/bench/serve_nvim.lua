@@ -3,7 +3,7 @@
 local operations = require("operations")
 local serve_api = require("spec.bench.serve_api")
 
-local uv = vim.uv or vim.loop
+local uv = vim.uv or vim.loop -- luacheck: ignore 113
 local last, worst, served = uv.hrtime(), 0, 0
 local timer = uv.new_timer()
 timer:start(5, 5, function()

@@ -138,6 +138,15 @@ return function(busted, start)
     assert.same({ "1", "2", "3" }, { seen[1]:match("%d"), seen[2]:match("%d"), seen[3]:match("%d") })
   end)
 
+  it("keeps a silent stream open", function()
+    local stream = assert(http.open({ url = server.url .. "/api/spec/silence" }))
+    local seen = ""
+    while not seen:find(":\n\n:\n\n", 1, true) do
+      seen = seen .. assert(stream:read())
+    end
+    stream:close()
+  end)
+
   it("calls a handler off when its caller leaves", function()
     inside.shell(("curl -s --max-time 0.3 '%s/api/spec/sleep?seconds=600&note=left'"):format(server.url))
     eventually(function()

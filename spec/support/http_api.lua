@@ -35,6 +35,7 @@ local function definitions(notes)
           operations.sleep(input.delay or 0)
         end
       end },
+    { name = "silence", type = "subscription", handler = function() operations.sleep(600) end },
     { name = "fail", type = "subscription", handler = function(_, context)
       context.emit(1)
       error(operations.error("TIMEOUT", "too slow"))
@@ -79,7 +80,7 @@ function http_api.new(options)
     definition.namespace = "spec"
     assert(registry:register(definition))
   end
-  local given = { prefix = "/api", authorize = authorize, anonymous = true, max_body = 4 * 1024 * 1024,
+  local given = { prefix = "/api", authorize = authorize, anonymous = true, max_body = 4 * 1024 * 1024, heartbeat = 100,
     log = function() end }
   for name, value in pairs(options or {}) do
     given[name] = value

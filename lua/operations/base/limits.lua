@@ -46,6 +46,7 @@ return {
   oauth_young = 10000, -- a token that is refused at this age will not become better by another login
   pages = 10000, -- of one answer that are followed
   call_timeout = 60000, -- of a call to another process, when nobody says
+  heartbeat = 15000, -- silence on an event stream of the HTTP server after which a comment keeps it open
   server_max_timeout = 600000, -- that a caller of the HTTP server may ask for
   ping_interval = 15000, -- of a WebSocket; two without a byte end it
   handshake_timeout = 10000,

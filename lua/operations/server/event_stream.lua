@@ -10,8 +10,7 @@ local EVENTS, LINES = "text/event-stream", "application/x-ndjson"
 local types = { [EVENTS] = EVENTS, [LINES] = LINES, ["application/jsonl"] = "application/jsonl", ["*/*"] = EVENTS,
   ["text/*"] = EVENTS, ["application/*"] = LINES }
 
--- ms that a browser waits before it connects again, and silence after which a comment goes out.
-local RETRY, HEARTBEAT = 2000, 15000
+local RETRY = 2000 -- ms that a browser waits before it connects again
 
 --- Chooses the form of a stream by an Accept field (RFC 9110, 12.5.1): the first acceptable type of the highest weight.
 ---@param accept? string
@@ -84,6 +83,7 @@ forms["application/jsonl"] = forms[LINES]
 
 ---@class operations.EventStreamOptions
 ---@field problem fun(err: operations.Error): string?  the JSON of a failure; nil: nobody is told (the caller is gone)
+---@field heartbeat integer  ms of silence after which a comment goes out
 ---@field done fun()  runs once, however it ends
 
 --- Makes the answer that a subscription is.
@@ -131,7 +131,7 @@ function event_stream.response(subscription, media, options)
   return {
     status = 200, body = body,
     headers = { ["content-type"] = media, ["cache-control"] = "no-store", ["x-accel-buffering"] = "no" },
-    heartbeat = form.heartbeat and { after = HEARTBEAT, bytes = form.heartbeat } or nil,
+    heartbeat = form.heartbeat and { after = options.heartbeat, bytes = form.heartbeat } or nil,
   }, function(reason)
     ending = reason
     if not reason then

@@ -139,6 +139,7 @@ local function stream(call, request, value, last_event_id)
       call.code = failure.code
       return failure.code ~= "ABORTED" and failed(call, failure).body or nil
     end,
+    heartbeat = server.options.heartbeat or limits.heartbeat,
     done = function()
       server.streams[call] = nil
       leave(call)

@@ -55,6 +55,7 @@ local server = {}
 ---@field max_body? integer  bytes, default 16 MiB
 ---@field max_depth? integer  nested arrays and objects of a body, default 512
 ---@field max_requests? integer  under way at once, default 1,024; others are answered 503
+---@field heartbeat? integer  ms of silence on an event stream after which a comment goes out, default 15,000
 ---@field expose_errors? boolean  problems tell the messages of unexpected errors: for development
 ---@field metadata_headers? string[]  request headers that `context.metadata.http.headers` holds
 ---@field health? boolean  false: no /healthz and /readyz
@@ -65,7 +66,7 @@ local server = {}
 local option_kinds = {
   prefix = "string", authorize = "function or false", anonymous = "boolean", hide_denied = "boolean",
   origins = "table", hosts = "table", filter = "table or function", paths = "string", timeout = "number",
-  max_timeout = "number", max_body = "number", max_depth = "number", max_requests = "number",
+  max_timeout = "number", max_body = "number", max_depth = "number", max_requests = "number", heartbeat = "number",
   expose_errors = "boolean", metadata_headers = "table", health = "boolean", ready = "function",
   access_log = "function", log = "function",
 }
@@ -186,8 +187,9 @@ local function is_local(options)
   return options.path ~= nil or url.is_loopback(host:find(":", 1, true) and "[" .. host .. "]" or host)
 end
 
---- Listens for HTTP/1.1, on plain Lua and in Neovim. It goes on until it is closed, whoever holds it; a plain program has
---- to wait for something meanwhile. Without `authorize` only this machine can be listened for, unless it is `false`.
+--- Listens for HTTP/1.1, on plain Lua and in Neovim. It goes on until it is closed, whoever holds it; a plain program
+--- has to wait for something meanwhile. Without `authorize` it listens on loopback addresses and Unix sockets only,
+--- unless the option is `false`.
 ---@param options? operations.ListenOptions
 ---@return operations.ServerListener?
 ---@return operations.Error? err  TRANSPORT_LOST (the port is taken), ACCESS_DENIED (strangers without `authorize`)

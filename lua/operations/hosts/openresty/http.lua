@@ -142,6 +142,10 @@ local function stream(response, request)
 end
 
 local function send(response, request)
+  if response.upgrade then
+    ngx.log(ngx.ERR, "operations: nginx hands no connection over here: give what upgrades it a location of its own")
+    return ngx.exit(501)
+  end
   ngx.status = response.status
   for name, value in pairs(response.headers) do
     if name ~= "connection" then -- nginx's business
