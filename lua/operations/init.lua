@@ -56,6 +56,7 @@ local version = require("operations.base.version")
 ---@field call_map fun(transport?: operations.Transport, options?: table): operations.CallMap
 ---@field import fun(into: operations.Registry, from: operations.CallMap, filter?: table): string[]?, operations.Error?
 ---@field map fun(list: any[], fn: function, options?: { limit?: integer }): any[]?, operations.Error?
+---@field on_error fun(fn: fun(failure: any, traceback: string)): fun(failure: any, traceback: string)
 ---@field run fun(fn: function, ...: any): any
 ---@field sleep fun(seconds: number)
 ---@field spawn fun(fn: function, ...: any): operations.Task
@@ -104,6 +105,7 @@ local functions = {
   call_map = { "operations.calls.map", "new" },
   import = { "operations.calls.handler", "import" },
   map = { "operations.task.map", "map" },
+  on_error = { "operations.task", "set_on_error" },
   run = { "operations.task", "run" },
   sleep = { "operations.task", "sleep" },
   spawn = { "operations.task", "spawn" },

@@ -59,6 +59,17 @@ describe("OpenResty", function()
     assert.equal(("/tasks 200\n"):rep(40), body)
   end)
 
+  it("logs what tasks fail with that nobody waits for, at level error", function()
+    local other = test_server.start({ app = true })
+    get("/lost", other)
+    eventually(function()
+      return other:log():match("%[error%][^\n]*operations: lost: raised")
+        and other:log():match("%[error%][^\n]*operations: NOT_FOUND: lost: returned")
+    end)
+    assert.equal(2, select(2, other:log():gsub("lost: ", "")))
+    other:stop()
+  end)
+
   it("sends a stream's events on as they come", function()
     local url = upstream.url .. "/sse%3Fcount=100%26delay=0.1%26note=events"
     local stream = assert(http.open({ url = app.url .. "/events?url=" .. url }))

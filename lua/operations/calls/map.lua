@@ -8,7 +8,7 @@ local call_request = require("operations.calls.request")
 local core = require("operations.core")
 local errors = require("operations.base.error")
 local limits = require("operations.base.limits")
-local log = require("operations.base.log")
+local log = require("operations.task.log")
 local task_loops = require("operations.task.loops")
 local task_wait = require("operations.task.wait")
 local transports = require("operations.calls.transport")
@@ -39,7 +39,7 @@ function call_map.new(transport, options)
   argument.options(options or {}, { log = "function" }, "call_map")
   local self = setmetatable({
     _transport = transport or transports.loop(),
-    _log = options and options.log or log.to_stderr,
+    _log = options and options.log or log.write,
     _pending = {},
     _requests = {},
     _stopped = {}, _stops = 0, -- ids of ended requests of which the other side was told, and how many

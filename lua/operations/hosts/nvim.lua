@@ -157,4 +157,20 @@ function nvim.block(poll_tasks)
   end
 end
 
+local shown = { warn = vim.log.levels.WARN, error = vim.log.levels.ERROR }
+
+--- Shows warnings and errors by `vim.notify`, from a fast context a little later.
+---@param level "debug"|"info"|"warn"|"error"
+---@param message string
+function nvim.log(level, message)
+  if not shown[level] then
+    return
+  elseif vim.in_fast_event() then
+    return vim.schedule(function()
+      nvim.log(level, message)
+    end)
+  end
+  vim.notify("operations: " .. message, shown[level])
+end
+
 return nvim

@@ -4,7 +4,7 @@ local argument = require("operations.base.argument")
 local compat = require("operations.base.compat")
 local core = require("operations.core")
 local errors = require("operations.base.error")
-local log = require("operations.base.log")
+local log = require("operations.task.log")
 local specs = require("operations.registry.spec")
 
 ---@class operations.Catalog
@@ -45,7 +45,7 @@ end
 function catalog.init(self, given)
   given = given == nil and {} or given
   check_options(given)
-  local write = given.log or log.to_stderr
+  local write = given.log or log.write
   self._operations = core.registry(given.normalize or "cast", given.on_change ~= nil)
   self._options = {
     log = write,

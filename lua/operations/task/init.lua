@@ -3,7 +3,9 @@
 local argument = require("operations.base.argument")
 local compat = require("operations.base.compat")
 local errors = require("operations.base.error")
+local failures = require("operations.task.failures")
 local hosts = require("operations.hosts")
+local log = require("operations.task.log")
 local scheduler = require("operations.task.scheduler")
 local task_tree = require("operations.task.tree")
 local task_wait = require("operations.task.wait")
@@ -25,7 +27,12 @@ local task = {
 ---@field _aborted operations.Error|false  cancelled: every further wait raises this
 ---@field _results? table
 ---@field _failure? any
+---@field _traceback? string  of `_failure`
 ---@field _ended? boolean  and its children have
+---@field _wakes? (fun()|false)[]  those who wait for its end
+---@field _detached? boolean  what it returns is for nobody
+---@field _untold? operations.Untold  its failure, until somebody is told
+---@field _untold_children? operations.Untold[]
 local Task = {}
 Task.__index = Task
 Task.__name = "operations.task"
@@ -34,7 +41,7 @@ Task.__name = "operations.task"
 local function new(deadline, ...)
   local self = setmetatable({
     _start = compat.pack(...), _wait = false, _aborted = false, _strand = nil, _co = nil, _results = nil,
-    _fn = nil, _returned_already = nil, _ended = nil, _observed = nil,
+    _fn = nil, _returned_already = nil, _ended = nil, _untold = nil,
   }, Task)
   self._strand = { task = self, root = self, deadline = deadline, managed = nil }
   return self
@@ -52,7 +59,8 @@ local function spawn(fn, ...)
 end
 
 --- Starts `fn(...)` as a task of its own: a child of the running task when there is one. It begins to run when the
---- caller waits. Obeys the deadline that the caller obeys now.
+--- caller waits. Obeys the deadline that the caller obeys now. When it raises, or returns nil and an error object, and
+--- nobody waits for it by then, `on_error` is told at the next tick.
 ---@param fn function
 ---@param ... any
 ---@return operations.Task
@@ -62,13 +70,15 @@ function task.spawn(fn, ...)
 end
 
 --- Starts `fn(...)` as a task of nobody: no task waits for it or cancels it, it has no deadline. Where tasks belong to
---- a request of the host's, it does not.
+--- a request of the host's, it does not. What it raises is told to `on_error`; what it returns, an error object too,
+--- is for nobody unless somebody waits.
 ---@param fn function
 ---@param ... any
 ---@return operations.Task
 function task.detach(fn, ...)
   argument.expect(fn, "function", 1, "detach")
   local self = new(nil, ...)
+  self._detached = true
   task_tree.adopt(nil, self, scheduler.start(self, fn, true))
   return self
 end
@@ -83,24 +93,43 @@ end
 local function report(raised, traceback)
   local ok, why = pcall(task.on_error, raised, traceback)
   if not ok then
-    io.stderr:write("operations: on_error failed: ", errors.text(why), "\n", traceback, "\n")
+    log.write("error", ("on_error failed: %s\n%s"):format(errors.text(why), traceback))
+  end
+end
+
+-- Did a task end as a failure: raised, or returned nil and an error object?
+local function failure_of(self)
+  if self._failure ~= nil then
+    return (errors.from(self._failure, nil, self._traceback))
+  end
+  local results = self._results
+  if results[1] == nil and errors.is_error(results[2]) then
+    return results[2]
+  end
+end
+
+-- Takes note of what a task failed with that nobody waits for; of what it was cancelled with, nobody asks.
+local function note_failure(self, parent)
+  local raised, traceback = self._failure, self._traceback
+  if raised == nil and not self._detached then
+    raised = failure_of(self)
+  end
+  local cancelled = self._aborted
+  if raised ~= nil and not (cancelled and errors.is_error(raised) and raised.code == cancelled.code) then
+    failures.note(self, parent, raised, errors.traceback(raised) or traceback or errors.text(raised))
   end
 end
 
 local function finish(self)
-  local parent = self._parent
+  local parent, wakes = self._parent, self._wakes
   self._ended = true
   task_tree.disown(self)
-  task_tree.report_children(self)
-  if self._failure ~= nil then
-    task_tree.watch(self, parent, function(raised, traceback)
-      report(raised, errors.traceback(raised) or traceback)
-    end)
-  end
-  local wakes = self._wakes
-  if wakes then
+  failures.tell_children(self)
+  if wakes and wakes[1] ~= nil then
     self._wakes = nil
     task_wait.wake(wakes)
+  else
+    note_failure(self, parent)
   end
   if parent and parent._returned_already and not parent._eldest then
     return finish(parent) -- a tail call: a chain of tasks may be long
@@ -171,7 +200,7 @@ local function wait_for_end(self, shielded)
 end
 
 local function join(self, shielded)
-  task_tree.observe(self)
+  failures.forget(self)
   wait_for_end(self, shielded)
 end
 
@@ -209,6 +238,9 @@ function task.begin(fn, ...)
   scheduler.begin(self, fn)
   if scheduler.is_idle() then
     pcall(wait_for_end, self, true)
+    if self._failure ~= nil then
+      report(self._failure, self._traceback) -- there may be no next tick
+    end
   end
 end
 
@@ -291,17 +323,6 @@ function task.sleep(seconds)
   end)
 end
 
--- Did a task end as a failure: raised, or returned nil and an error object?
-local function failure_of(self)
-  if self._failure ~= nil then
-    return (errors.from(self._failure, nil, self._traceback))
-  end
-  local results = self._results
-  if results[1] == nil and errors.is_error(results[2]) then
-    return results[2]
-  end
-end
-
 --- Runs functions side by side. The first that raises, or returns nil and an error object, cancels the others.
 ---@param functions function[]
 ---@return any[]? results  the first result of each, in the order of `functions`
@@ -322,7 +343,6 @@ function task._all(functions)
     for i = 1, #functions do
       local child = spawn(functions[i])
       children[i] = child
-      child._observed = true
       child._wakes = {
         function()
           left = left - 1
@@ -358,12 +378,24 @@ function task.use_host(host)
   hosts.use(host)
 end
 
---- Called with what a task raised that nobody waits for, and the traceback. Settable.
----@type fun(raised: any, traceback: string)
+--- Called at the next tick with the failure of a task that nobody waits for: what it raised, or the error object that
+--- it returned after nil. Never twice for the same task. Settable; without, the failure and its traceback go to where
+--- the host shows errors: `vim.notify` in Neovim, `ngx.log` at level ERR in nginx, else stderr.
+---@type fun(failure: any, traceback: string)
 function task.on_error(_, traceback)
-  io.stderr:write("operations: ", traceback, "\n")
+  log.write("error", traceback)
 end
 
-task_wait.on_error = report
+--- Has a function called in place of `on_error`.
+---@param fn fun(failure: any, traceback: string)
+---@return fun(failure: any, traceback: string) previous
+function task.set_on_error(fn)
+  argument.expect(fn, "function", 1, "on_error")
+  local previous = task.on_error
+  task.on_error = fn
+  return previous
+end
+
+task_wait.on_error, failures.tell, failures.detach = report, report, task.detach
 
 return task

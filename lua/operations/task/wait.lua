@@ -27,11 +27,9 @@ end
 ---@type fun(task: operations.Task)
 wait.ready = nil
 
---- Takes an error that cannot be raised anywhere; `task` sets its own.
+--- Set by `task`: takes an error that cannot be raised anywhere.
 ---@type fun(raised: any, traceback: string)
-function wait.on_error(_, traceback)
-  io.stderr:write("operations: ", traceback, "\n")
-end
+wait.on_error = nil
 
 ---@return operations.Wait
 function wait.new()

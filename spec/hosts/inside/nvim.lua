@@ -39,6 +39,32 @@ describe("the Neovim host", function()
     assert.equal("status 200", line)
   end)
 
+  it("shows by vim.notify what a task fails with that nobody waits for, soon, and once", function()
+    local notify, told = vim.notify, {}
+    vim.notify = function(message, level) -- luacheck: ignore 122
+      told[#told + 1] = { message:match("^[^\n]*"), level, vim.in_fast_event() }
+    end
+    local kept = task.spawn(error, "lost", 0)
+    wait_for(function()
+      return told[1]
+    end)
+    assert.equal("lost", select(2, kept:wait()).message)
+    local timer = uv.new_timer()
+    timer:start(1, 0, function()
+      timer:close()
+      hosts.current().log("warn", "from a fast context")
+    end)
+    hosts.current().log("info", "not shown")
+    wait_for(function()
+      return told[2]
+    end)
+    vim.notify = notify -- luacheck: ignore 122
+    assert.same({
+      { "operations: lost", vim.log.levels.ERROR, false },
+      { "operations: from a fast context", vim.log.levels.WARN, false },
+    }, told)
+  end)
+
   it("starts tasks from a callback of the loop, and refuses to wait there", function()
     local refused, status
     local timer = uv.new_timer()

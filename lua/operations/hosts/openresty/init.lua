@@ -287,4 +287,13 @@ function openresty.spawn(fn, argument, detached)
   gate:post(1)
 end
 
+local levels = { debug = ngx.DEBUG, info = ngx.INFO, warn = ngx.WARN, error = ngx.ERR }
+
+--- Writes to nginx's error log, whose level decides what is kept.
+---@param level "debug"|"info"|"warn"|"error"
+---@param message string
+function openresty.log(level, message)
+  ngx.log(levels[level], "operations: ", message)
+end
+
 return openresty

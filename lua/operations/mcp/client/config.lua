@@ -1,7 +1,7 @@
 --- The configuration of a connection: what there is, checked before anything is started.
 local argument = require("operations.base.argument")
 local limits = require("operations.base.limits")
-local log = require("operations.base.log")
+local log = require("operations.task.log")
 local members = require("operations.base.members")
 local negotiation = require("operations.mcp.protocol.negotiation")
 local task = require("operations.task")
@@ -139,7 +139,7 @@ function config.check(name, given)
   copy.probe_timeout = given.probe_timeout or given.url and copy.connect_timeout or limits.mcp_probe_timeout
   copy.max_message = given.max_message or limits.body
   copy.auth = auth_of(given)
-  copy.log = guarded(given.log or log.to_stderr)
+  copy.log = guarded(given.log or log.write)
   return copy
 end
 

@@ -1,11 +1,11 @@
 local command = require("spec.support.command")
 
-describe("the log of a program that names no other", function()
+describe("the log of a plain program that names no other", function()
   it("has warnings and errors on stderr, and no other levels", function()
     local result = command.run([[lua -e '
-      local log = require("operations.base.log")
+      local log = require("operations.task.log")
       for _, level in ipairs({ "debug", "info", "warn", "error" }) do
-        log.to_stderr(level, "of level " .. level)
+        log.write(level, "of level " .. level)
       end']])
     assert.same({
       out = "", err = "operations: warn: of level warn\noperations: error: of level error\n", code = 0,

@@ -1,0 +1,17 @@
+--- Where a log goes when the program names none: to where the host shows messages, else warnings and errors to stderr.
+local hosts = require("operations.hosts")
+
+local log = {}
+
+---@param level "debug"|"info"|"warn"|"error"
+---@param message string
+function log.write(level, message)
+  local write = hosts.current().log
+  if write then
+    write(level, message)
+  elseif level == "warn" or level == "error" then
+    io.stderr:write("operations: ", level, ": ", message, "\n")
+  end
+end
+
+return log
