@@ -42,6 +42,7 @@ local version = require("operations.base.version")
 ---@field mcp_envelope fun(data: any, meta: table): operations.Envelope
 ---@field is_response_envelope fun(value: any): boolean
 ---@field unwrap fun(envelope: operations.Envelope): any
+---@field base64 operations.base64
 ---@field from_mcp operations.from_mcp
 ---@field from_openapi operations.from_openapi
 ---@field http operations.http
@@ -52,10 +53,11 @@ local version = require("operations.base.version")
 ---@field transports operations.transports
 ---@field type operations.type
 ---@field all fun(functions: function[]): any[]?, operations.Error?
+---@field await fun(arm: fun(wake: fun(...: any)): fun()?): any
 ---@field call_handler fun(from: operations.Registry, to: operations.CallMap, options?: table): operations.CallHandler
 ---@field call_map fun(transport?: operations.Transport, options?: table): operations.CallMap
 ---@field import fun(into: operations.Registry, from: operations.CallMap, filter?: table): string[]?, operations.Error?
----@field map fun(list: any[], fn: function, options?: { limit?: integer }): any[]?, operations.Error?
+---@field map fun(source: any, fn: function, options?: operations.MapOptions): any[]?, any
 ---@field on_error fun(fn: fun(failure: any, traceback: string)): fun(failure: any, traceback: string)
 ---@field run fun(fn: function, ...: any): any
 ---@field sleep fun(seconds: number)
@@ -87,6 +89,7 @@ local operations = {
 
 -- Parts that a program may do without are loaded when first named.
 local parts = {
+  base64 = "operations.base.base64",
   from_mcp = "operations.mcp.client",
   from_openapi = "operations.openapi",
   http = "operations.net.http",
@@ -101,6 +104,7 @@ local parts = {
 -- Functions of such parts: the module, and the name in there.
 local functions = {
   all = { "operations.task", "all" },
+  await = { "operations.task", "await" },
   call_handler = { "operations.calls.handler", "new" },
   call_map = { "operations.calls.map", "new" },
   import = { "operations.calls.handler", "import" },

@@ -82,11 +82,113 @@ describe("operations.map", function()
     assert.equal(3, aborted)
   end)
 
+  it("takes an iterator, asked for no more elements than calls can begin", function()
+    local given, ended = 0, 0
+    local results = assert(map(function()
+      if given < 20 then
+        given = given + 1
+        assert.is_true(given - ended <= 3)
+        return given, given * 2
+      end
+    end, function(one, two)
+      operations.sleep(0.0001 * (20 - one))
+      ended = ended + 1
+      return one + two
+    end, { limit = 3 }))
+    assert.equal(20, #results)
+    for i = 1, 20 do
+      assert.equal(3 * i, results[i])
+    end
+    assert.same({}, map(function() end, error))
+  end)
+
+  it("takes the state and the control variable of a generic for", function()
+    local step, state, control = ipairs({ "a", "b", "c" })
+    assert.same({ "1a", "2b", "3c" }, map(step, function(i, letter)
+      return i .. letter
+    end, { state = state, control = control }))
+    step, state = pairs({ x = 1, y = 2 })
+    local seen = {}
+    assert(map(step, function(key, value)
+      seen[key] = value
+    end, { state = state }))
+    assert.same({ x = 1, y = 2 }, seen)
+  end)
+
+  it("takes an iterator that waits, and does not call it meanwhile", function()
+    local letters = coroutine.wrap(function()
+      for letter in ("abcdef"):gmatch(".") do
+        operations.sleep(0.001)
+        coroutine.yield(letter)
+      end
+    end)
+    assert.same({ "A", "B", "C", "D", "E", "F" }, map(letters, function(letter)
+      operations.sleep(0.002)
+      return letter:upper()
+    end, { limit = 4 }))
+  end)
+
+  it("takes a subscription", function()
+    local registry = operations.registry()
+    assert(registry:register({ namespace = "a", name = "count", type = "subscription", handler = function(input)
+      for i = 1, input.to do
+        coroutine.yield(i)
+      end
+    end }))
+    assert.same({ 2, 4, 6 }, map(assert(registry:subscribe("a.count", { to = 3 })), function(envelope)
+      return envelope.data * 2
+    end))
+  end)
+
+  it("ends with what the iterator raises", function()
+    local calls = 0
+    for _, options in ipairs({ {}, { stop_on_error = false } }) do
+      local results, err = map(function()
+        calls = calls + 1
+        return calls % 2 == 1 and calls or error("no more", 0)
+      end, tostring, options)
+      assert.is_nil(results)
+      assert.equal("no more", err.message)
+    end
+  end)
+
+  it("goes on after failures when told so, and gives them by place", function()
+    local results, failures = map({ 1, 2, 3, 4 }, function(n)
+      operations.sleep((4 - n) / 1000)
+      if n == 2 then
+        return nil, operations.error("NOT_FOUND", "two")
+      end
+      return n ~= 4 and n or error("four", 0)
+    end, { stop_on_error = false, limit = 2 })
+    assert.same({ 1, nil, 3 }, results)
+    assert.equal("NOT_FOUND: two", tostring(failures[2]))
+    assert.equal("EXECUTION_ERROR: four", tostring(failures[4]))
+    assert.is_nil(failures[1] or failures[3])
+    results, failures = map({ 1, 2 }, tostring, { stop_on_error = false })
+    assert.same({ "1", "2" }, results)
+    assert.is_nil(failures)
+  end)
+
+  it("is cancelled as well when failures do not end it", function()
+    local calls = 0
+    operations.run(function()
+      local worker = operations.spawn(map, { 1, 2, 3, 4 }, function()
+        calls = calls + 1
+        operations.sleep(60)
+      end, { limit = 2, stop_on_error = false })
+      operations.sleep(0.005)
+      worker:cancel()
+      assert.equal("ABORTED", select(2, worker:wait()).code)
+    end)
+    assert.equal(2, calls)
+  end)
+
   it("refuses wrong arguments, naming them", function()
     for text, arguments in pairs({
-      ["bad argument #1 to 'map' (table expected, got number)"] = { 1, print },
+      ["bad argument #1 to 'map' (table or function expected, got number)"] = { 1, print },
       ["bad argument #2 to 'map' (function expected, got nil)"] = { {} },
       ["bad argument #3 to 'map' (table expected, got number)"] = { {}, print, 3 },
+      ["bad option 'limits' to 'map' (unknown)"] = { {}, print, { limits = 3 } },
       ["bad option 'limit' to 'map'"] = { {}, print, { limit = 0 } },
     }) do
       local ok, raised = pcall(map, arguments[1], arguments[2], arguments[3])

@@ -642,6 +642,37 @@ describe("task", function()
   end)
 
   describe("await", function()
+    it("waits for callbacks of others, and calls them off with the task", function()
+      local operations, answer, called_off = require("operations"), nil, 0
+      local function ask(prompt, callback)
+        answer = function(text)
+          callback(prompt .. text)
+        end
+      end
+      task.run(function()
+        local function question()
+          return operations.await(function(wake)
+            ask("name: ", wake)
+            return function()
+              called_off = called_off + 1
+            end
+          end)
+        end
+        local first = task.spawn(question)
+        task.sleep(1)
+        answer("Ada")
+        answer("Bob")
+        assert.equal("name: Ada", first:wait())
+        local second = task.spawn(question)
+        task.sleep(1)
+        second:cancel()
+        assert.equal("ABORTED", select(2, second:wait()).code)
+        answer("late")
+        assert.equal(1, called_off)
+      end)
+      assert.error_matches(operations.await, "bad argument #1 to 'await' %(function expected, got nil%)")
+    end)
+
     it("returns what wake was given, however much it was", function()
       assert.same({ n = 6, 1, nil, 3, nil, 5, nil }, require("operations.base.compat").pack(task.await(function(wake)
         wake(1, nil, 3, nil, 5, nil)

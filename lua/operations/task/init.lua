@@ -11,7 +11,6 @@ local task_tree = require("operations.task.tree")
 local task_wait = require("operations.task.wait")
 
 local task = {
-  await = scheduler.await,
   resume = scheduler.resume,
   interrupt = scheduler.interrupt,
   deadline = scheduler.deadline,
@@ -289,6 +288,7 @@ local function returned(self, outer, ok, ...)
     return ...
   end
   self:_returned(ok, ...)
+  failures.forget(self) -- whoever called `enclose` gets it
   wait_for_end(self, true)
   if self._failure ~= nil then
     return nil, (errors.from(self._failure, nil, self._traceback))
@@ -304,12 +304,23 @@ end
 function task.enclose(fn, ...)
   local strand = scheduler.here()
   local outer, self = strand.task, setmetatable({
-    _start = false, _wait = false, _aborted = false, _strand = strand, _observed = true, _parent = nil, _depth = nil,
+    _start = false, _wait = false, _aborted = false, _strand = strand, _untold = nil, _parent = nil, _depth = nil,
     _older = nil, _ended = nil, _wakes = nil, _on_wait = nil,
   }, Task)
   task_tree.adopt(outer, self, true)
   strand.task = self
   return returned(self, outer, pcall(fn, self, ...))
+end
+
+--- Waits for what this library knows nothing of: a callback of the editor, of an event loop or of another library.
+--- Calls `arm(wake)` and suspends the running coroutine until `wake(...)` is called; the first call counts, also one
+--- made inside `arm`. When the task is cancelled or its deadline passes first, what `arm` returned is called, and the
+--- ABORTED or TIMEOUT error object raised.
+---@param arm fun(wake: fun(...)): fun()?  begins what is waited for; may return the function that calls it off
+---@return any ...  what `wake` was given
+function task.await(arm)
+  argument.expect(arm, "function", 1, "await")
+  return scheduler.await(arm)
 end
 
 --- Waits.
