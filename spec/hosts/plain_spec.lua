@@ -114,30 +114,87 @@ describe("the plain host", function()
     ]]))
   end)
 
-  it("lets Ctrl-C through, after the tasks' cleanup", function()
-    if _VERSION ~= "Lua 5.4" then
-      return -- what luajit does with the signal is its own
-    end
-    local path = os.tmpname()
+  -- What a program of its own says that gets signals, 0.3 s apart, once it has said its first line. (A shell has what
+  -- it runs in the background ignore INT.)
+  local function interrupted(signals, program, before)
+    local path, i = os.tmpname(), -1
     local file = assert(io.open(path, "w"))
-    file:write([[
-      local task = require("operations.task")
-      io.stdout:setvbuf("no")
-      task.run(function()
-        print("waiting")
-        local ok, raised = pcall(task.sleep, 60)
-        print(ok, raised.code)
-        error(raised, 0)
-      end)
-    ]])
+    file:write('local operations = require("operations")\nio.stdout:setvbuf("no")\n', program)
     file:close()
-    local pipe = io.popen(([[
-      lua5.4 %s 2>&1 & pid=$!
-      sleep 0.3; kill -INT $pid; wait $pid; echo "ended $?"
-    ]]):format(path))
+    while arg[i - 1] do
+      i = i - 1
+    end
+    local script = ([[
+      mkfifo $path.out; $before
+      perl -e '$SIG{INT} = "DEFAULT"; exec @ARGV' $lua $path >$path.out 2>&1 & pid=$!
+      { read -r line; echo "$line"; for signal in $signals; do kill -$signal $pid; sleep 0.3; done; cat; } <$path.out
+      wait $pid; echo "ended $?"; rm $path $path.out
+    ]]):gsub("$(%l+)", { path = path, lua = arg[i] or "lua5.4", signals = signals, before = before or "" })
+    local pipe = io.popen(script)
     local answer = pipe:read("*a")
     pipe:close()
-    os.remove(path)
-    assert.matches("waiting\nfalse\tABORTED\n.*interrupted!.*ended 1\n", answer)
+    return answer
+  end
+
+  for signal, code in pairs({ INT = 130, TERM = 143, HUP = 129 }) do
+    it(("ends a program by %s when its tasks have cleaned up, without a traceback"):format(signal), function()
+      assert.equal(("waiting\nchild false ABORTED\nparent false ABORTED\nstate closed\nended %d\n"):format(code),
+        interrupted(signal, [[
+          local compat = require("operations.base.compat")
+          kept = compat.finalizer(function() print("state closed") end)
+          operations.run(function()
+            operations.spawn(function()
+              local ok, raised = pcall(operations.sleep, 60)
+              print("child " .. tostring(ok) .. " " .. raised.code)
+            end)
+            operations.sleep(0)
+            print("waiting")
+            local ok, raised = pcall(operations.sleep, 60)
+            print("parent " .. tostring(ok) .. " " .. raised.code)
+          end)
+          print("not reached")
+        ]]))
+    end)
+  end
+
+  it("raises the interruption where the program catches it, and leaves the signals to it again", function()
+    assert.equal("waiting\nfalse\ton\nended 143\n", interrupted("INT TERM", [[
+      local ok, raised = pcall(operations.run, function()
+        print("waiting")
+        operations.sleep(60)
+      end)
+      print(ok, operations.run(function() return "on" end))
+      while true do end
+    ]]))
+  end)
+
+  it("ends a program at the second signal, when its cleanup takes longer than a second", function()
+    local text = interrupted("INT TERM TERM TERM TERM TERM", [[
+      operations.run(function()
+        print("waiting")
+        pcall(operations.sleep, 60)
+        while true do end
+      end)
+    ]])
+    assert.equal("waiting\nended 143\n", text)
+  end)
+
+  it("leaves a signal alone that the program is to ignore", function()
+    assert.equal("waiting\nwaited\nended 0\n", interrupted("HUP", [[
+      operations.run(function()
+        print("waiting")
+        operations.sleep(0.5)
+        print("waited")
+      end)
+    ]], "trap '' HUP;"))
+  end)
+
+  it("ends at the interpreter's word when interrupted outside of run", function()
+    if _VERSION == "Lua 5.4" then -- what luajit does with the signal is its own
+      assert.matches("^waiting\n.*interrupted!.*ended 1\n$", interrupted("INT", [[
+        print("waiting")
+        operations.sleep(60)
+      ]]))
+    end
   end)
 end)

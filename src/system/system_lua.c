@@ -200,15 +200,18 @@ static int system_survive_broken_pipes(lua_State *L) {
 #define ALARM_US 100000
 #define PATIENCE 10 /* alarms */
 
-static const int ending_signals[] = {SIGINT, SIGTERM, SIGHUP};
-#define ENDING_SIGNALS (sizeof(ending_signals) / sizeof(*ending_signals))
+/* The first has the others raised where Lua waits in C. */
+static const int caught_signals[] = {SIGALRM, SIGINT, SIGTERM, SIGHUP};
+#define CAUGHT_SIGNALS (sizeof(caught_signals) / sizeof(*caught_signals))
 
 static struct {
   lua_State *L;                 /* its main thread; NULL: nothing to raise in */
   volatile sig_atomic_t caught; /* and not raised yet */
   volatile sig_atomic_t alarms; /* since then; -1 until the first */
   volatile sig_atomic_t raised;
-  bool held;
+  int ending; /* the process is to end by this one; 0: by itself */
+  bool held, at_exit;
+  struct sigaction before[CAUGHT_SIGNALS];
 } interruption;
 
 static void end_by(int number) {
@@ -261,48 +264,92 @@ static void on_alarm(int number) {
   set_alarm();
 }
 
-/* The alarm leaves what waits in C, so that Lua gets to raise. */
-static void handle(int number, void (*handler)(int)) {
-  struct sigaction action, before;
-  memset(&action, 0, sizeof(action));
-  action.sa_handler = handler;
-  action.sa_flags = number == SIGALRM ? 0 : SA_RESTART;
-  (void)sigfillset(&action.sa_mask);
-  if (sigaction(number, NULL, &before) == 0 && before.sa_handler != SIG_IGN)
-    (void)sigaction(number, &action, NULL); /* nohup is heeded */
+/* What is ignored stays so (nohup).  Interpreters handle INT by themselves, in
+** the main thread alone; a handler of another signal is the program's. */
+static bool is_free(int number, const struct sigaction *before) {
+  return number == SIGALRM || before->sa_handler == SIG_DFL ||
+         (number == SIGINT && before->sa_handler != SIG_IGN);
 }
 
-/* interruption:__gc(): the state is closed.  Shells tell a program that a
-** signal has ended from one that ended by itself, and leave their loops. */
-static int interruption_gc(lua_State *L) {
-  int number = interruption.raised;
+/* The alarm leaves what waits in C, so that Lua gets to raise. */
+static void catch_one(size_t i) {
+  int number = caught_signals[i];
+  struct sigaction action;
+  memset(&action, 0, sizeof(action));
+  action.sa_handler = number == SIGALRM ? on_alarm : on_ending_signal;
+  action.sa_flags = number == SIGALRM ? 0 : SA_RESTART;
+  (void)sigfillset(&action.sa_mask);
+  (void)sigaction(number, NULL, &interruption.before[i]);
+  if (is_free(number, &interruption.before[i]))
+    (void)sigaction(number, &action, NULL);
+}
+
+/* Restores the handlers.  Returns the signal that was caught last and not
+** raised, or 0. */
+static int release(void) {
+  struct itimerval never = {{0, 0}, {0, 0}};
+  int pending;
   size_t i;
-  (void)L;
-  interruption.L = NULL;
-  for (i = 0; i < ENDING_SIGNALS; i++) handle(ending_signals[i], SIG_DFL);
-  if (number == 0) return 0;
+  interruption.L = NULL; /* the handlers do nothing from here on */
+  (void)setitimer(ITIMER_REAL, &never, NULL);
+  for (i = 0; i < CAUGHT_SIGNALS; i++)
+    (void)sigaction(caught_signals[i], &interruption.before[i], NULL);
+  pending = interruption.caught;
+  interruption.caught = 0;
+  return pending;
+}
+
+/* Shells tell a program that a signal has ended from one that ended by itself,
+** and leave their loops. */
+static void end_as_told(void) {
+  if (interruption.ending == 0) return;
   (void)fflush(NULL);
-  end_by(number);
+  end_by(interruption.ending);
+}
+
+/* interruption:__gc(): the state is closed while signals are caught in it.  Its
+** other finalizers still run. */
+static int interruption_gc(lua_State *L) {
+  lua_State **owner = (lua_State **)lua_touserdata(L, 1);
+  if (interruption.L == NULL || *owner != interruption.L) return 0;
+  interruption.ending = interruption.raised;
+  (void)release();
   return 0;
 }
 
-/* system.catch_signals(): from here on INT, TERM and HUP wait to be raised in
-** this, the main thread; where that takes long they are raised anywhere in it.
-** One that was raised ends the process when the state is closed. */
+/* system.catch_signals() -> true, or nothing when they are caught already
+** From here on INT, TERM and HUP wait to be raised in this, the main thread;
+** where that takes long they are raised anywhere in it.  One that was raised
+** ends the process when it exits, if they are caught until then. */
 static int system_catch_signals(lua_State *L) {
+  lua_State **owner;
   size_t i;
   if (interruption.L != NULL) return 0;
-  lua_newuserdata(L, 1);
+  owner = (lua_State **)lua_newuserdata(L, sizeof(lua_State *));
+  *owner = L;
   if (luaL_newmetatable(L, INTERRUPTION_NAME)) {
     lua_pushcfunction(L, interruption_gc);
     lua_setfield(L, -2, "__gc");
   }
   lua_setmetatable(L, -2);
   ops_rawsetp(L, LUA_REGISTRYINDEX, &interruption);
+  interruption.raised = 0;
   interruption.L = L;
-  handle(SIGALRM, on_alarm);
-  for (i = 0; i < ENDING_SIGNALS; i++)
-    handle(ending_signals[i], on_ending_signal);
+  for (i = 0; i < CAUGHT_SIGNALS; i++) catch_one(i);
+  if (!interruption.at_exit) interruption.at_exit = atexit(end_as_told) == 0;
+  lua_pushboolean(L, 1);
+  return 1;
+}
+
+/* system.release_signals(): who handled them before handles them again, one
+** that was not raised yet too. */
+static int system_release_signals(lua_State *L) {
+  int pending;
+  (void)L;
+  if (interruption.L == NULL) return 0;
+  pending = release();
+  interruption.raised = 0;
+  if (pending != 0) (void)raise(pending);
   return 0;
 }
 
@@ -338,6 +385,7 @@ static const luaL_Reg system_functions[] = {
     {"make_private_directory", system_make_private_directory},
     {"survive_broken_pipes", system_survive_broken_pipes},
     {"catch_signals", system_catch_signals},
+    {"release_signals", system_release_signals},
     {"hold_signals", system_hold_signals},
     {"raise_signal", system_raise_signal},
     {"interrupted", system_interrupted},

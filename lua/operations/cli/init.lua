@@ -4,7 +4,6 @@ local cleanup = require("operations.cli.cleanup")
 local hosts = require("operations.hosts")
 local members = require("operations.base.members")
 local output = require("operations.cli.output")
-local plain = require("operations.hosts.plain")
 local suggestion = require("operations.cli.suggestion")
 local system = require("operations.system")
 
@@ -110,20 +109,12 @@ local function clean_up(code)
   return ok and code or clean_up(output.fail(raised))
 end
 
--- Plain Lua, where a signal is raised between two turns, as nothing is half done then.
-local function block(poll)
-  system.hold_signals(plain.block, function()
-    system.raise_signal()
-    return poll()
-  end)
-end
-
 --- Runs the program.
 ---@param argv string[]  the arguments after the program's name
 ---@return integer code  for the shell; README.md has the table
 function cli.main(argv)
   system.survive_broken_pipes() -- `operations ... | head` is to clean up
-  hosts.use(members.merged(plain, { block = block }))
+  hosts.use("plain")
   local ok, result = pcall(dispatch, argv)
   local code = clean_up(ok and result or output.fail(result))
   output.settle()

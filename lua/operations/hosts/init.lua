@@ -24,6 +24,8 @@ local hosts = {}
 ---@field on_exit? fun(fn: fun()): fun()  has `fn`, which may wait, called when the program begins to end; returns what
 ---forgets it
 ---@field finalize? fun(fn: fun())  has `fn` called soon; called by a finalizer, where those cannot do much themselves
+---@field interruptible? fun(fn: function, ...: any): any  calls `fn(...)`; signals that end
+---a program are raised in what it waits for
 ---@field log? fun(level: "debug"|"info"|"warn"|"error", message: string)  shows a message where the program's user or
 ---administrator looks; without it, warnings and errors go to stderr
 ---@field take_over? fun(options: table, on_event: fun(event: string, ...), fn: fun(handle: table))  where programs are

@@ -259,12 +259,7 @@ function Task:cancel(reason)
   call_off(self, reason)
 end
 
---- Runs `fn(...)` as a task and waits for it and its children. Inside a task: as a child of it.
----@param fn function
----@param ... any
----@return any ...  what `fn` returns; raises what it raises
-function task.run(fn, ...)
-  argument.expect(fn, "function", 1, "run")
+local function run(fn, ...)
   local self = spawn(fn, ...)
   local ok, raised = pcall(join, self)
   if not ok then
@@ -277,6 +272,22 @@ function task.run(fn, ...)
     error(self._failure, 0)
   end
   return compat.unpack(self._results, 1, self._results.n)
+end
+
+--- Runs `fn(...)` as a task and waits for it and its children. Inside a task: as a child of it. At the top of a plain
+--- program INT (Ctrl-C), TERM and HUP cancel it; when its cleanup has ended, the process ends as by the signal: exit
+--- code 130, 143 or 129 of a shell. Where `pcall` is around `run`, this raises instead. A second signal, one second
+--- later or more, does not wait for the cleanup. The handlers of before are restored when `run` returns.
+---@param fn function
+---@param ... any
+---@return any ...  what `fn` returns; raises what it raises
+function task.run(fn, ...)
+  argument.expect(fn, "function", 1, "run")
+  local interruptible = hosts.current().interruptible
+  if interruptible and scheduler.is_idle() then
+    return interruptible(run, fn, ...)
+  end
+  return run(fn, ...)
 end
 
 -- What `enclose` returns; most functions succeed and leave no children.
