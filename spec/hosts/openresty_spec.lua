@@ -253,6 +253,29 @@ describe("OpenResty", function()
     other:stop()
   end)
 
+  for what, case in pairs({
+    reload = { "-HUP" }, quit = { "-QUIT" }, stop = { "-TERM" },
+    ["reload that does not wait"] = { "-HUP", "worker_shutdown_timeout 1;" },
+  }) do
+    it("logs nothing above info when nginx does this while tasks wait in the background: " .. what, function()
+      local other = test_server.start({ app = true, main = case[2] })
+      get("/background?url=" .. upstream.url .. "/sse%3Fcount=1000%26delay=0.05", other)
+      eventually(function()
+        return get("/background", other) == "waiting\n"
+      end)
+      local old = state(other).pid
+      inside.shell(("kill %s %d"):format(case[1], other.pid))
+      eventually(function()
+        return not is_running(old)
+      end)
+      local log = other:log()
+      other:stop()
+      for _, level in ipairs({ "warn", "error", "crit", "alert", "emerg" }) do
+        assert.is_nil(log:match("%[" .. level .. "%][^\n]*"))
+      end
+    end)
+  end
+
   it("leaks nothing when each request has a Lua state of its own", function()
     local uncached = test_server.start({ app = true, code_cache = false })
     get("/ping", uncached)

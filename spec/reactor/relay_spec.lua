@@ -7,21 +7,24 @@ if is_jit then
   ffi.cdef([[
     int socket(int domain, int type, int protocol);
     int connect(int fd, const void *address, unsigned len);
+    long send(int fd, const void *buffer, size_t len, int flags);
     long recv(int fd, void *buffer, size_t len, int flags);
     int shutdown(int fd, int how);
     int close(int fd);
     int usleep(unsigned useconds);
-    struct relay_address { unsigned short family; char path[108]; };
+    unsigned short htons(unsigned short port);
+    struct relay_address { unsigned short family, port; unsigned char address[4], zero[8]; };
   ]])
 end
 
 local MSG_DONTWAIT = 0x40
 
--- Connects to a path as a program's own sockets would.
-local function connect(path)
-  local address = ffi.new("struct relay_address", { family = 1, path = path })
-  local fd = ffi.C.socket(1, 1, 0)
+-- Connects as a program's own sockets would, and sends something.
+local function connect(port, first)
+  local address = ffi.new("struct relay_address", { family = 2, port = ffi.C.htons(port), address = { 127, 0, 0, 1 } })
+  local fd = ffi.C.socket(2, 1, 0)
   assert.equal(0, ffi.C.connect(fd, address, ffi.sizeof(address)))
+  assert.equal(#first, tonumber(ffi.C.send(fd, first, #first, 0)))
   return fd
 end
 
@@ -36,10 +39,6 @@ local function until_received(fd)
   return tonumber(ffi.C.recv(fd, buffer, 16, 0))
 end
 
-local function exists(path)
-  return os.rename(path, path) ~= nil
-end
-
 local function threads()
   local pipe = io.popen("ls /proc/$PPID/task | wc -l")
   local count = tonumber(pipe:read("*a"))
@@ -48,11 +47,11 @@ local function threads()
 end
 
 describe("a relay", function()
-  local reactor, relay, path
+  local reactor, relay, port, token
 
   before_each(function()
     reactor = assert(reactor_module.new())
-    relay, path = assert(reactor:relay())
+    relay, port, token = assert(reactor:relay())
   end)
 
   after_each(function()
@@ -60,42 +59,48 @@ describe("a relay", function()
     reactor:close()
   end)
 
-  it("listens in a directory of this user alone", function()
-    local pipe = io.popen("stat -c '%a %u' " .. path:match("^(.*)/") .. "; id -u")
-    local mode, owner, user = pipe:read("*a"):match("^(%d+) (%d+)\n(%d+)")
-    pipe:close()
-    assert.same({ "700", user }, { mode, owner })
+  it("listens on a port of its own, with a token that nobody guesses", function()
+    local other, other_port, other_token = assert(reactor:relay())
+    other:close()
+    assert.are_not.equal(port, other_port)
+    assert.are_not.equal(token, other_token)
+    assert.matches("^" .. ("%x"):rep(32) .. "$", token)
   end)
 
-  it("starts no thread before it has a connection", function()
+  it("makes no file, and needs none", function()
+    local command = require("spec.support.command")
+    local result = command.run([[
+      TMPDIR=/nowhere lua -e 'print(require("operations.reactor").new():relay() ~= nil)'
+    ]])
+    assert.equal("true\n", result.out)
+  end)
+
+  it("ends its thread when closed, before it has a connection too, also twice", function()
     local before = threads()
-    local ok, problem = relay:accept()
-    assert.is_nil(ok)
-    assert.matches("^accept: ", problem)
-    assert.equal(before, threads())
-  end)
-
-  it("takes its directory away when closed, also twice", function()
     relay:close()
     relay:close()
-    assert.is_false(exists(path:match("^(.*)/")))
+    assert.equal(before - 1, threads())
   end)
 
-  it("takes its directory away when collected", function()
+  it("ends its thread when collected", function()
+    local before = threads()
     relay = nil
     collectgarbage()
     collectgarbage()
-    assert.is_false(exists(path:match("^(.*)/")))
+    assert.equal(before - 1, threads())
     relay = assert(reactor:relay())
   end)
 
   it("says why it cannot listen", function()
     local command = require("spec.support.command")
-    local result = command.run([[
-      TMPDIR=/nowhere lua -e 'print(select(2, require("operations.reactor").new():relay()))'
-      TMPDIR=/]] .. ("x"):rep(100) .. [[ lua -e 'print(select(2, require("operations.reactor").new():relay()))'
-    ]])
-    assert.equal("relay: No such file or directory\nrelay: File name too long\n", result.out)
+    local result = command.run([[ulimit -n 64; lua -e '
+      local reactor, files = require("operations.reactor").new(), {}
+      repeat
+        files[#files + 1] = io.open("/dev/null")
+      until not io.open("/dev/null")
+      print(select(2, reactor:relay()))
+    ']])
+    assert.equal("relay: Too many open files\n", result.out)
   end)
 
   if not is_jit then
@@ -106,16 +111,11 @@ describe("a relay", function()
     local fd
 
     before_each(function()
-      fd = connect(path)
-      assert(relay:accept())
+      fd = connect(port, token)
     end)
 
     after_each(function()
       ffi.C.close(fd)
-    end)
-
-    it("has no path any more", function()
-      assert.is_false(exists(path:match("^(.*)/")))
     end)
 
     it("leaves every signal to the other threads", function()
@@ -161,27 +161,15 @@ describe("a relay", function()
     end)
   end)
 
-  it("refuses the connection of another process", function()
-    local script = os.tmpname()
-    local file = assert(io.open(script, "w"))
-    file:write(([[
-      local ffi = require("ffi")
-      ffi.cdef("int socket(int, int, int); int connect(int, const void *, unsigned);"
-        .. "long recv(int, void *, size_t, int);"
-        .. "struct relay_address { unsigned short family; char path[108]; };")
-      local address = ffi.new("struct relay_address", { family = 1, path = %q })
-      local fd = ffi.C.socket(1, 1, 0)
-      assert(ffi.C.connect(fd, address, ffi.sizeof(address)) == 0)
-      print("connected")
-      io.stdout:flush()
-      print(tonumber(ffi.C.recv(fd, ffi.new("char[1]"), 1, 0)))
-    ]]):format(path))
-    file:close()
-    local other = io.popen("luajit " .. script)
-    assert.equal("connected", other:read("*l"))
-    assert.is_nil((relay:accept()))
-    assert.equal("0", other:read("*l")) -- the end
-    other:close()
-    os.remove(script)
+  it("refuses connections that do not begin with the token, and takes the one that does", function()
+    local wrong = connect(port, ("0"):rep(32))
+    assert.equal(0, until_received(wrong)) -- the end
+    local silent = connect(port, token:sub(1, 31))
+    local own = connect(port, token)
+    assert.equal(1, until_received(own))
+    assert.equal(0, until_received(silent))
+    for _, fd in ipairs({ wrong, silent, own }) do
+      ffi.C.close(fd)
+    end
   end)
 end)

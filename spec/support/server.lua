@@ -76,7 +76,7 @@ http {
 local tls_lines = "listen 127.0.0.1:%d ssl http2; ssl_certificate cert.pem; ssl_certificate_key key.pem;"
 
 local app = {
-  process = "user root;\nmaster_process on;\nworker_processes %d;\nenv LUA_PATH;",
+  process = "user root;\nmaster_process on;\nworker_processes %d;\nenv LUA_PATH;\n%s",
   path = "%s/lua/?.lua;%s/lua/?/init.lua;%s/?.lua",
   lua = [[
   lua_package_cpath "%s/build/luajit/?.so;;";
@@ -179,7 +179,7 @@ local function configure(directory, options)
   if options.app then
     local root = absolute(here .. "../.."):gsub("/%./", "/")
     values.handlers = absolute(here .. "app")
-    values.process = app.process:format(options.workers or 1)
+    values.process = app.process:format(options.workers or 1, options.main or "")
     values.path = app.path:format(root, root, root)
     values.lua = app.lua:format(root, options.code_cache == false and "off" or "on")
     values.locations = app.locations:gsub("%$handlers", values.handlers)
@@ -217,7 +217,8 @@ local function wait_for_pid(directory)
 end
 
 --- Starts a server and waits until it accepts connections.
----@param options? { tls?: boolean, directives?: string, app?: boolean, workers?: integer, code_cache?: boolean }
+---@param options? { tls?: boolean, directives?: string, app?: boolean, workers?: integer, code_cache?: boolean,
+---  main?: string }  `main`: directives of the whole application
 ---@return spec.Server
 function server.start(options)
   local directory = temporary_directory()

@@ -2,17 +2,20 @@
 
 #include <errno.h>
 #include <fcntl.h>
+#include <netinet/in.h>
+#include <netinet/tcp.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdint.h>
-#include <stdio.h>
-#include <stdlib.h>
 #include <string.h>
 #include <sys/eventfd.h>
+#include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
 #define TICK_MS 250 /* a byte comes at least this often */
+#define CONNECT_MS 10000
+#define TOKEN_MS 1000
 #define STACK_SIZE (128 * 1024)
 
 /* What the eventfd counts. */
@@ -30,46 +33,37 @@ void reactor_relay_init(reactor_Relay *relay) {
   relay->epoll = relay->listener = relay->socket = relay->wake = -1;
 }
 
-/* Listening */
+/* Listening: on loopback, as nginx's sockets reach Unix sockets by a file's
+** path only, and no file is sure to have a place. */
 
-static bool make_path(reactor_Relay *relay) {
-  const char *parent = getenv("TMPDIR");
-  size_t size = sizeof(relay->path) - sizeof("/relay") + 1;
-  int len = snprintf(relay->path, size, "%s/operations-XXXXXX",
-                     parent != NULL && *parent != '\0' ? parent : "/tmp");
-  if (len >= 0 && (size_t)len < size && mkdtemp(relay->path) != NULL) {
-    memcpy(relay->path + len, "/relay", sizeof("/relay"));
-    return true;
-  }
-  if ((size_t)len >= size) errno = ENAMETOOLONG;
-  relay->path[0] = '\0';
-  return false;
-}
-
-static void remove_path(reactor_Relay *relay) {
-  int saved = errno;
-  if (relay->path[0] == '\0') return;
-  unlink(relay->path);
-  *strrchr(relay->path, '/') = '\0';
-  rmdir(relay->path);
-  relay->path[0] = '\0';
-  errno = saved;
-}
-
-bool reactor_relay_listen(reactor_Relay *relay, int epoll) {
-  struct sockaddr_un address;
-  relay->epoll = fcntl(epoll, F_DUPFD_CLOEXEC, 0);
-  relay->wake = eventfd(0, EFD_CLOEXEC);
-  relay->listener =
-      socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-  if (relay->epoll < 0 || relay->wake < 0 || relay->listener < 0) return false;
-  if (!make_path(relay)) return false;
-  memset(&address, 0, sizeof(address));
-  address.sun_family = AF_UNIX;
-  memcpy(address.sun_path, relay->path, sizeof(address.sun_path));
-  if (bind(relay->listener, (struct sockaddr *)&address, sizeof(address)) != 0)
+static bool make_token(reactor_Relay *relay) {
+  static const char digits[] = "0123456789abcdef";
+  unsigned char bytes[RELAY_TOKEN / 2];
+  size_t i;
+  if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
     return false;
-  return listen(relay->listener, 8) == 0;
+  for (i = 0; i < sizeof(bytes); i++) {
+    relay->token[2 * i] = digits[bytes[i] >> 4];
+    relay->token[2 * i + 1] = digits[bytes[i] & 15];
+  }
+  return true;
+}
+
+static bool listen_on_loopback(reactor_Relay *relay) {
+  struct sockaddr_in address;
+  socklen_t len = sizeof(address);
+  memset(&address, 0, sizeof(address));
+  address.sin_family = AF_INET;
+  address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
+  relay->listener =
+      socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (relay->listener < 0 ||
+      bind(relay->listener, (struct sockaddr *)&address, len) != 0 ||
+      listen(relay->listener, 8) != 0 ||
+      getsockname(relay->listener, (struct sockaddr *)&address, &len) != 0)
+    return false;
+  relay->port = ntohs(address.sin_port);
+  return true;
 }
 
 /* The thread */
@@ -82,16 +76,60 @@ static bool told_to_quit(reactor_Relay *relay) {
   return told >= QUIT;
 }
 
-static void *run(void *ud) {
-  reactor_Relay *relay = (reactor_Relay *)ud;
+/* Waits until `fd` can be read.  False when told to quit, or after `ms`. */
+static bool await_readable(reactor_Relay *relay, int fd, int ms) {
+  struct pollfd polled[2] = {{fd, POLLIN, 0}, {relay->wake, POLLIN, 0}};
+  return poll(polled, 2, ms) > 0 && polled[1].revents == 0;
+}
+
+/* Other users of this machine can connect as well: who knows the token is this
+** process. */
+static bool is_own(reactor_Relay *relay, int fd) {
+  char said[RELAY_TOKEN];
+  size_t len = 0;
+  ssize_t n;
+  while (len < sizeof(said) && await_readable(relay, fd, TOKEN_MS)) {
+    n = recv(fd, said + len, sizeof(said) - len, MSG_DONTWAIT);
+    if (n <= 0) return false;
+    len += (size_t)n;
+  }
+  return len == sizeof(said) && memcmp(said, relay->token, len) == 0;
+}
+
+/* Takes the connection of this process.  False when told to quit, or when none
+** came. */
+static bool take_connection(reactor_Relay *relay) {
+  const int one = 1;
+  while (relay->socket < 0) {
+    int fd;
+    if (!await_readable(relay, relay->listener, CONNECT_MS)) return false;
+    fd = accept4(relay->listener, NULL, NULL, SOCK_CLOEXEC);
+    if (fd >= 0 && is_own(relay, fd)) relay->socket = fd;
+    else if (fd >= 0) close(fd);
+  }
+  close_fd(&relay->listener);
+  return setsockopt(relay->socket, IPPROTO_TCP, TCP_NODELAY, &one,
+                    sizeof(one)) == 0;
+}
+
+static void send_bytes(reactor_Relay *relay) {
   for (;;) {
     struct pollfd polled[2] = {{relay->epoll, POLLIN, 0},
                                {relay->wake, POLLIN, 0}};
-    if (poll(polled, 2, TICK_MS) < 0 && errno != EINTR) return NULL;
+    if (poll(polled, 2, TICK_MS) < 0 && errno != EINTR) return;
     if (polled[1].revents == 0 && send(relay->socket, "", 1, MSG_NOSIGNAL) != 1)
-      return NULL;
-    if (told_to_quit(relay)) return NULL;
+      return;
+    if (told_to_quit(relay)) return;
   }
+}
+
+/* The other end learns of a failure by the end of its connection. */
+static void *run(void *ud) {
+  reactor_Relay *relay = (reactor_Relay *)ud;
+  if (take_connection(relay)) send_bytes(relay);
+  close_fd(&relay->listener);
+  if (relay->socket >= 0) (void)shutdown(relay->socket, SHUT_RDWR);
+  return NULL;
 }
 
 /* Signals are for the program's own thread. */
@@ -112,23 +150,11 @@ static bool start(reactor_Relay *relay) {
   return relay->running;
 }
 
-static bool is_own(const reactor_Relay *relay, int fd) {
-  struct ucred peer;
-  socklen_t len = sizeof(peer);
-  return getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &peer, &len) == 0 &&
-         peer.pid == relay->pid;
-}
-
-bool reactor_relay_accept(reactor_Relay *relay) {
-  while (relay->socket < 0) {
-    int fd = accept4(relay->listener, NULL, NULL, SOCK_CLOEXEC);
-    if (fd < 0) return false;
-    if (is_own(relay, fd)) relay->socket = fd;
-    else close(fd);
-  }
-  close_fd(&relay->listener);
-  remove_path(relay);
-  return start(relay);
+bool reactor_relay_start(reactor_Relay *relay, int epoll) {
+  relay->epoll = fcntl(epoll, F_DUPFD_CLOEXEC, 0);
+  relay->wake = eventfd(0, EFD_CLOEXEC);
+  return relay->epoll >= 0 && relay->wake >= 0 && make_token(relay) &&
+         listen_on_loopback(relay) && start(relay);
 }
 
 static void tell(reactor_Relay *relay, uint64_t what) {
@@ -151,5 +177,4 @@ void reactor_relay_close(reactor_Relay *relay) {
   close_fd(&relay->listener);
   close_fd(&relay->socket);
   close_fd(&relay->wake);
-  if (!forked) remove_path(relay);
 }

@@ -8,32 +8,31 @@
 #include <pthread.h>
 #include <stdbool.h>
 #include <sys/types.h>
-#include <sys/un.h>
+
+#define RELAY_TOKEN 32 /* bytes */
 
 /* The thread touches the descriptors only, and sleeps from each byte until it
 ** is acknowledged. */
 typedef struct reactor_Relay {
   pid_t pid;
   int epoll;    /* our own duplicate; -1 when closed, as the others */
-  int listener; /* until the connection is accepted */
+  int listener; /* the thread's, as the socket, until it has ended */
   int socket;
   int wake; /* an eventfd: what the thread is told */
   bool running;
   pthread_t thread;
-  char path[sizeof(((struct sockaddr_un *)0)->sun_path)];
+  unsigned short port;
+  char token[RELAY_TOKEN]; /* random: what the connection begins with */
 } reactor_Relay;
 
 /* A relay that owns nothing. */
 void reactor_relay_init(reactor_Relay *relay);
 
-/* Listens at relay->path, in a directory that only this user may enter.  False
-** with errno set; to be closed in any case. */
-bool reactor_relay_listen(reactor_Relay *relay, int epoll);
-
-/* Takes the connection that this process has made, removes the path and starts
-** the thread.  A byte comes whenever `epoll` is readable, and when it was not
-** for a while.  False with errno set. */
-bool reactor_relay_accept(reactor_Relay *relay);
+/* Listens on relay->port of 127.0.0.1 and starts the thread, which takes the
+** first connection that begins with relay->token.  There, a byte comes whenever
+** `epoll` is readable, and when it was not for a while.  False with errno set;
+** to be closed in any case. */
+bool reactor_relay_start(reactor_Relay *relay, int epoll);
 
 /* The byte was taken in. */
 void reactor_relay_acknowledge(reactor_Relay *relay);

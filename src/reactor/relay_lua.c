@@ -13,34 +13,24 @@ static reactor_Relay *check_relay(lua_State *L) {
   return (reactor_Relay *)luaL_checkudata(L, 1, RELAY_NAME);
 }
 
-static int push_failure(lua_State *L, const char *what) {
-  lua_pushnil(L);
-  lua_pushfstring(L, "%s: %s", what, strerror(errno));
-  return 2;
-}
-
-/* reactor:relay() -> relay, path | nil, message; connect to the path, then
-** accept */
+/* reactor:relay() -> relay, port, token | nil, message
+** To be connected to at 127.0.0.1; the token is to be sent first. */
 int reactor_lua_relay(lua_State *L) {
   reactor_Reactor *r = reactor_check(L);
   reactor_Relay *relay = (reactor_Relay *)lua_newuserdata(L, sizeof(*relay));
   reactor_relay_init(relay);
   luaL_getmetatable(L, RELAY_NAME);
   lua_setmetatable(L, -2);
-  if (!reactor_relay_listen(relay, r->epoll)) {
-    int listened = push_failure(L, "relay");
+  if (!reactor_relay_start(relay, r->epoll)) {
+    int error = errno;
     reactor_relay_close(relay);
-    return listened;
+    lua_pushnil(L);
+    lua_pushfstring(L, "relay: %s", strerror(error));
+    return 2;
   }
-  lua_pushstring(L, relay->path);
-  return 2;
-}
-
-/* relay:accept() -> true | nil, message */
-static int relay_accept(lua_State *L) {
-  if (!reactor_relay_accept(check_relay(L))) return push_failure(L, "accept");
-  lua_pushboolean(L, 1);
-  return 1;
+  lua_pushinteger(L, relay->port);
+  lua_pushlstring(L, relay->token, sizeof(relay->token));
+  return 3;
 }
 
 /* relay:acknowledge(): the byte was taken in, another may come */
@@ -56,7 +46,6 @@ static int relay_close(lua_State *L) {
 }
 
 static const luaL_Reg methods[] = {
-    {"accept", relay_accept},
     {"acknowledge", relay_acknowledge},
     {"close", relay_close},
     {NULL, NULL},

@@ -401,11 +401,12 @@ function task.use_host(host)
 end
 
 --- Called at the next tick with the failure of a task that nobody waits for: what it raised, or the error object that
---- it returned after nil. Never twice for the same task. Settable; without, the failure and its traceback go to where
---- the host shows errors: `vim.notify` in Neovim, `ngx.log` at level ERR in nginx, else stderr.
+--- it returned after nil. Never twice for the same task. Settable; by default failure and traceback go to where
+--- the host shows errors: `vim.notify` in Neovim, `ngx.log` at level ERR in nginx, else stderr. ABORTED is at level
+--- info: what the task waited for was called off.
 ---@type fun(failure: any, traceback: string)
-function task.on_error(_, traceback)
-  log.write("error", traceback)
+function task.on_error(failure, traceback)
+  log.write(errors.is_error(failure) and failure.code == "ABORTED" and "info" or "error", traceback)
 end
 
 --- Has a function called in place of `on_error`.

@@ -87,7 +87,7 @@ end
 --- Calls `fn(element, index)` for every element of a list, or `fn(...)` with what an iterator returns, until that is
 --- nil; `options.limit` (16) of the calls run at the same time. An iterator, as the generic `for` takes them, is asked
 --- for the next element only when a call can begin; it may wait. The first call that raises, or returns nil and an
---- error object, cancels the others, and no further one begins. With `stop_on_error = false` all calls are made, and the
+--- error object, cancels the others, and no further one begins. With `stop_on_error = false` all calls are made; the
 --- second value has their error objects by place.
 ---@param source any[]|fun(state: any, control: any): ...  or a table with `__call`, such as a subscription
 ---@param fn fun(...: any): any, operations.Error?

@@ -1,7 +1,8 @@
 --- OpenResty, or nginx with its Lua module: tasks are light threads, waits are semaphores. Each worker has a pump, a
---- light thread that reads a socket: a thread in C sends it a byte when the reactor has work (see reactor_relay.h). All
+--- light thread that reads a socket: a thread in C (src/reactor/relay.h) sends it a byte when the reactor has work. All
 --- else happens on the worker's own thread. The pump starts with the first wait and ends when nothing is under way.
 local core = require("operations.core")
+local errors = require("operations.base.error")
 local http = require("operations.hosts.openresty.http")
 local reactor_loop = require("operations.hosts.reactor")
 local request = require("operations.hosts.openresty.request")
@@ -40,11 +41,11 @@ local function take_semaphore()
   return semaphore or assert(semaphores.new(0))
 end
 
--- Ends all waits, or those of tasks that belong to no request.
-local function break_waits(why, homeless_only)
+-- Has all waits raise something, or those of tasks that belong to no request.
+local function break_waits(raised, homeless_only)
   for wait in pairs(parked) do
     if not homeless_only or wait.homeless then
-      wait.broken = why
+      wait.broken = raised
       wait:unpark()
     end
   end
@@ -75,20 +76,24 @@ local function clean_up()
   worker.spawn(run_collected, list)
 end
 
--- Those who wait for a pump that broke down are told.
-local function broke_down(why)
-  ngx.log(ngx.ERR, "operations: the reactor's relay: ", why)
-  break_waits(why)
+local function ending()
+  return errors.new("ABORTED", "cannot wait: nginx's worker is ending")
 end
 
-local ENDING = "nginx's worker is ending"
+-- Those who wait for a pump that broke down are told. Workers that end late have their connections closed by nginx
+-- (worker_shutdown_timeout).
+local function broke_down(why)
+  local over = ngx.worker.exiting()
+  ngx.log(over and ngx.INFO or ngx.ERR, "operations: the reactor's relay: ", why)
+  break_waits(over and ending() or "cannot wait: " .. why)
+end
 
 -- Does anybody need the pump?
 local function needed()
   if not worker.begun() then
     return reactor_loop.active()
   elseif worker.is_over() then
-    break_waits(ENDING, true)
+    break_waits(ending(), true)
   end
   return next(parked) ~= nil
 end
@@ -154,11 +159,11 @@ local function serve(relay, reactor, socket, pause)
   end
 end
 
-local function run_pump(relay, path, reactor)
+local function run_pump(relay, reactor, port, token)
   local socket = ngx.socket.tcp()
   socket:settimeout(FOREVER)
-  assert(socket:connect("unix:" .. path))
-  assert(relay:accept())
+  assert(socket:connect("127.0.0.1", port))
+  assert(socket:send(token))
   local pause, thread = make_pause()
   local ok, err = pcall(serve, relay, reactor, socket, pause)
   ngx.thread.kill(thread)
@@ -169,13 +174,13 @@ local function run_pump(relay, path, reactor)
 end
 
 local function start_pump(reactor)
-  local relay, path = reactor:relay()
+  local relay, port, token = reactor:relay()
   if not relay then
-    error("cannot wait: " .. path, 0)
+    error("cannot wait: " .. port, 0)
   end
   local mine = { relay = relay, reactor = reactor }
   local ok, err = ngx.timer.at(0, function()
-    local fine, why = pcall(run_pump, relay, path, reactor)
+    local fine, why = pcall(run_pump, relay, reactor, port, token)
     relay:close()
     turning = false
     if pump == mine then
@@ -223,7 +228,7 @@ function openresty.park(wait)
   end
   wait.homeless = ngx.get_phase() == "timer"
   if wait.homeless and worker.is_over() then
-    error("cannot wait: " .. ENDING, 0)
+    error(ending(), 0)
   end
   attend()
   wait.semaphore, wait.unpark = take_semaphore(), unpark
@@ -234,7 +239,7 @@ function openresty.park(wait)
   until wait.done or wait.broken
   parked[wait], wait.unpark = nil, nil
   if wait.broken then
-    error("cannot wait: " .. wait.broken, 0)
+    error(wait.broken, 0)
   end
   free[#free + 1] = wait.semaphore -- one whose thread was killed is not used again
 end
