@@ -64,6 +64,12 @@ describe("over HTTP", function()
     end
   end)
 
+  it("an answer that stops in its body fails after idle_timeout", function()
+    local registry = one({ responses = { ["200"] = json } }, { path = "/fault/stalled_body" }, { idle_timeout = 50 })
+    local _, err = registry:execute("real.op", {})
+    assert.same({ "timeout", "idle" }, { err.details.kind, err.details.phase })
+  end)
+
   it("the server sees a JSON body, its type and its length", function()
     local registry = one({ requestBody = json }, { path = "/echo", method = "post" })
     local data = assert(registry:execute("real.op", { body = { title = "\195\188", n = 1 } })).data

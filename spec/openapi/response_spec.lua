@@ -42,6 +42,37 @@ describe("a response", function()
     assert.equal("\0\255", call({ status = 200, body = "\0\255" }).data)
   end)
 
+  describe("without a content type", function()
+    local json = { content = { ["application/json"] = {}, ["application/vnd.api+json"] = {} } }
+    local mixed = { content = { ["application/json"] = {}, ["text/plain"] = {} } }
+
+    local function data(status, body, responses)
+      return call({ status = status, body = body }, responses).data
+    end
+
+    it("is JSON where the document declares nothing else for its status, range or default", function()
+      assert.same({ a = 1 }, data(200, '{"a":1}', { ["200"] = json, default = mixed }))
+      assert.same({ a = 1 }, data(201, '{"a":1}', { ["2XX"] = json, default = mixed }))
+      assert.same({ a = 1 }, data(200, '{"a":1}', { default = json }))
+      assert.equal(operations.null, data(200, "null", { ["200"] = json }))
+      assert.is_nil(data(200, "", { ["200"] = json }))
+      assert.is_nil(call({ status = 200, body = "{}" }, { ["200"] = json }).meta.contentType)
+    end)
+
+    it("is a string where it cannot be read as JSON, or may be something else", function()
+      assert.equal("{a", data(200, "{a", { ["200"] = json }))
+      assert.equal("12", data(200, "12", { ["200"] = mixed, default = json }))
+      assert.equal("12", data(200, "12", { ["200"] = { description = "" } }))
+      assert.equal("12", data(201, "12", { ["200"] = json }))
+    end)
+
+    it("is JSON in an error, too", function()
+      local _, err = call({ status = 404, body = '{"message":"gone"}' }, { ["404"] = json })
+      assert.equal("HTTP_404: 404 Not Found: gone", tostring(err))
+      assert.same({ message = "gone" }, err.details.body)
+    end)
+  end)
+
   it("keeps false, zero, null and empty strings of JSON", function()
     assert.is_false(call(typed("application/json", "false")).data)
     assert.equal(0, call(typed("application/json", "0")).data)

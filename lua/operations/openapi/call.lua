@@ -87,7 +87,7 @@ function call.run(plan, input, context, address)
   if not reply then
     return nil, err
   end
-  local envelope, failure, warning = response.outcome(reply, plan.redirects)
+  local envelope, failure, warning = response.outcome(reply, plan.redirects, plan.declared_json)
   if warning and context and context.log then
     context.log("warn", ("%s %s: %s"):format(plan.method, url.redact(reply.url or plan.base or ""), warning))
   end

@@ -28,7 +28,7 @@ local config = {}
 ---@field headers? table<string, string>  sent with every request
 ---@field timeout? integer  ms for a whole call, for streams until the first byte
 ---@field max_body? integer  bytes of a response
----@field idle_timeout? integer  ms of silence after which a stream has failed; none when absent
+---@field idle_timeout? integer  ms between two pieces of an answer's body, default 60,000; of a stream none when absent
 ---@field retry? boolean|operations.RetryPolicy  try idempotent calls again, as `operations.http` does; off when absent
 ---@field reconnect? boolean|operations.openapi.Reconnect  open streams of server-sent events again when they end or
 ---  fail, with the last event id; off when absent

@@ -217,6 +217,18 @@ local function declared_redirects(list)
   return declared
 end
 
+-- By status code: are all its media types JSON? Those that declare none are left out.
+local function declared_json(build, list)
+  local declared = {}
+  for _, response in ipairs(list) do
+    local content = content_of(build, response)
+    for _, name in ipairs(media.names(content and content.node)) do
+      declared[response.status] = declared[response.status] ~= false and media.is_json(media.essence(name))
+    end
+  end
+  return declared
+end
+
 --- Is this the name of a stream's type? Documents repeat the few that they use.
 local function is_stream(build, name)
   local known = build.stream_names
@@ -263,11 +275,12 @@ end
 --- Reads the responses of an operation.
 ---@param build table
 ---@param operation operations.openapi.Place
----@return table  { value = { accept, schema }?, stream = { accept, schema, json }?, errors, redirects }
+---@return table  { value = { accept, schema }?, stream = { accept, schema, json }?, errors, redirects, json }
 function outputs.read(build, operation)
   local list = responses_of(build, operation)
   local found = survey(build, successes(list))
-  local result = { errors = error_schemas(build, list), redirects = declared_redirects(list) }
+  local result = { errors = error_schemas(build, list), redirects = declared_redirects(list),
+    json = declared_json(build, list) }
   local stream = found.stream[1]
   if stream then
     local schema, is_json = event_schema(build, stream)

@@ -89,6 +89,29 @@ function response.decode(body, content_type)
   return body
 end
 
+-- What the document says of a status: its own response, that of its range, the default.
+local function declares_json(declared, status)
+  for _, key in ipairs({ tostring(status), tostring(status):sub(1, 1) .. "XX", "DEFAULT" }) do
+    if declared[key] ~= nil then
+      return declared[key]
+    end
+  end
+end
+
+-- The same of an answer, which may have no content type: then it is JSON where the document declares nothing else for
+-- its status, and it can be read as JSON.
+local function data_of(reply, declared)
+  local content_type = reply.headers["content-type"]
+  if content_type or not (declared and declares_json(declared, reply.status)) then
+    return response.decode(reply.body, content_type)
+  end
+  local data, message, warning = response.decode(reply.body, "application/json")
+  if message then
+    return reply.body
+  end
+  return data, nil, warning
+end
+
 local function shorten(text)
   text = text:gsub("%s+", " "):gsub("[%z\1-\31\127]", "")
   if #text <= EXCERPT then
@@ -150,9 +173,10 @@ end
 
 --- The error object of an HTTP error status.
 ---@param reply { status: integer, headers: table, body: string? }
+---@param declared? table<string, boolean>  by status: is it JSON?
 ---@return operations.Error  HTTP_<status>, details { statusCode, headers, body }
-function response.failure(reply)
-  local body, message = response.decode(reply.body, reply.headers["content-type"])
+function response.failure(reply, declared)
+  local body, message = data_of(reply, declared)
   if message then
     body = reply.body
   end
@@ -192,14 +216,16 @@ end
 --- The outcome of a call.
 ---@param reply { status: integer, headers: table, body: string? }
 ---@param redirects? table<string, boolean>  3xx statuses that the document declares
+---@param declared? table<string, boolean>  by status code, range ("2XX") or "DEFAULT": does the document declare JSON
+---  and nothing else?
 ---@return operations.Envelope? envelope
 ---@return operations.Error? err
 ---@return string? warning
-function response.outcome(reply, redirects)
+function response.outcome(reply, redirects, declared)
   if not response.is_success(reply.status, redirects) then
-    return nil, response.failure(reply)
+    return nil, response.failure(reply, declared)
   end
-  local data, message, warning = response.decode(reply.body, reply.headers["content-type"])
+  local data, message, warning = data_of(reply, declared)
   if message then
     return nil, response.unreadable(reply, "the response is not the JSON it says it is: " .. message)
   end

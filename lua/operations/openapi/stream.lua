@@ -45,7 +45,7 @@ local function refuse(connection)
   local reply = connection.reply
   local whole = { status = reply.status, headers = reply.headers, body = rest(connection) }
   if not response.is_success(reply.status) then
-    return false, response.failure(whole)
+    return false, response.failure(whole, connection.plan.declared_json)
   end
   local content_type = reply.headers["content-type"] or "none"
   return false, response.unreadable(whole, ("expected a stream, got content type %s"):format(content_type))
@@ -195,7 +195,7 @@ end
 
 -- What requests of streams have in common, unlike others.
 local function prepare(plan)
-  local options = members.merged(plan.options, { first_byte_timeout = plan.timeout, idle_timeout = plan.idle_timeout })
+  local options = members.merged(plan.options, { first_byte_timeout = plan.timeout })
   options.timeout, options.max_body = nil, nil
   if plan.reconnect then
     options.retry = nil -- one way to try again is enough
