@@ -31,6 +31,20 @@ $(OOM): spec/native/oom.c
 	@mkdir -p $(@D)
 	$(CC) $(CSTD) $(WARN) $(CFLAGS) -I$(LUA_INCDIR) -rdynamic -o $@ $< $(LDFLAGS) -llua5.4 -ldl
 
+# What users build with. musl has no headers but its own; those of the libraries come after them.
+BUILDS = $(foreach cc,gcc clang,$(foreach level,0 2 3,$(cc)@-O$(level))) \
+  musl-gcc@-O2@-idirafter@/usr/include@-idirafter@/usr/include/$(shell gcc -print-multiarch)
+
+.PHONY: check-builds
+check-builds: dependencies-builds $(BUILDS:%=check-build-%) ## gcc and clang at -O0, -O2 and -O3, and musl: no warning
+
+# A file each: the optimizer finds what is seen of no syntax tree.
+.PHONY: $(BUILDS:%=check-build-%)
+$(BUILDS:%=check-build-%): check-build-%:
+	@echo "$(subst @, ,$*)"
+	@printf '%s\n' $(SOURCES) | xargs -P "$$(nproc)" -I FILE \
+	  $(subst @, ,$*) $(CSTD) $(WARN) -Werror -fPIC -I$(LUA_INCDIR) -Isrc -S -o /dev/null FILE
+
 FUZZ_SECONDS ?= 60
 FUZZERS = $(sort $(patsubst spec/native/fuzz_%.c,%,$(wildcard spec/native/fuzz_*.c)))
 # An empty vector's NULL plus 0 is NULL, here as in C++ and the next C.

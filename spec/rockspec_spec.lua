@@ -17,6 +17,12 @@ describe("the rockspec", function()
     assert.equal(0, status, output)
   end)
 
+  it("builds what a compiler warns of, on machines for continuous integration too", function()
+    local _, commands = run("unset WERROR; CI=true make -n -B modules")
+    assert.matches("-Wall", commands, 1, true)
+    assert.is_nil(commands:find("-Werror", 1, true))
+  end)
+
   it("builds with luarocks make into a tree whose modules run", function()
     local tree = os.tmpname()
     os.remove(tree)

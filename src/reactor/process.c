@@ -4,6 +4,7 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/epoll.h>
+#include <sys/syscall.h>
 #include <sys/uio.h>
 #include <sys/wait.h>
 #include <time.h>
@@ -180,6 +181,12 @@ static ssize_t write_masked(int fd, const char *bytes, size_t length) {
   return n;
 }
 
+/* As write, without SIGPIPE, where the kernel can.  Not every C library has a
+** function for it (musl 1.2.4 and older); -1 stands for no offset. */
+static ssize_t write_unsignalled(int fd, struct iovec *piece) {
+  return (ssize_t)syscall(SYS_pwritev2, fd, piece, 1L, -1L, -1L, RWF_NOSIGNAL);
+}
+
 /* As write, for a pipe that may have no reader: the kernel keeps SIGPIPE to
 ** itself, or we do, with three calls in place of one. */
 static ssize_t write_quietly(process_Process *p) {
@@ -187,7 +194,7 @@ static ssize_t write_quietly(process_Process *p) {
   struct iovec piece = {(void *)bytes, unread(&p->input)};
   ssize_t n = 0;
   if (!p->masks) {
-    do n = pwritev2(p->child.in, &piece, 1, -1, RWF_NOSIGNAL);
+    do n = write_unsignalled(p->child.in, &piece);
     while (n < 0 && errno == EINTR);
     p->masks = n < 0 && errno != EAGAIN && errno != EPIPE;
   }
