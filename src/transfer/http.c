@@ -76,6 +76,7 @@ static curl_socket_t on_open_socket(void *ud, curlsocktype purpose,
 }
 
 static int on_close_socket(void *ud, curl_socket_t fd) {
+  http_sockets_remove(&engine_of((reactor_Reactor *)ud)->sockets, fd);
   reactor_closing((reactor_Reactor *)ud, fd);
   return close(fd);
 }
@@ -85,29 +86,29 @@ static http_Sockets *sockets_of(const http_Transfer *t) {
 }
 
 /* May others' answers be on their way over the transfer's connection? */
-static bool is_among_others(const http_Transfer *t, int port) {
+static bool is_among_others(const http_Transfer *t, const http_Route *route) {
   return t->shared && t->pool->running > 1 &&
-         !http_sockets_is_single(sockets_of(t), port);
+         !http_sockets_is_single(sockets_of(t), route);
 }
 
 /* Did the server say something on a connection that nobody used? */
-static bool is_unasked(http_Transfer *t, int port) {
+static bool is_unasked(http_Transfer *t, const http_Route *route) {
   long opened = 0;
   curl_easy_getinfo(t->easy->curl, CURLINFO_NUM_CONNECTS, &opened);
   if (opened == 0)
-    return !is_among_others(t, port) &&
-           http_sockets_unasked(sockets_of(t), port);
-  http_sockets_add(sockets_of(t), t, port);
-  t->port = port;
+    return !is_among_others(t, route) &&
+           http_sockets_unasked(sockets_of(t), route);
+  t->route = *route;
+  http_sockets_add(sockets_of(t), t);
   return false;
 }
 
 /* The first answer on a connection says whether it could carry more. */
 static void learn_version(const http_Transfer *t) {
   long version = CURL_HTTP_VERSION_2_0;
-  if (t->port == 0 || !t->shared) return;
+  if (t->route.local_port == 0 || !t->shared) return;
   curl_easy_getinfo(t->easy->curl, CURLINFO_HTTP_VERSION, &version);
-  http_sockets_set_single(sockets_of(t), t->port,
+  http_sockets_set_single(sockets_of(t), &t->route,
                           version <= CURL_HTTP_VERSION_1_1);
 }
 
@@ -117,8 +118,10 @@ static int on_request(void *ud, char *ip, char *local_ip, int port,
                       int local_port) {
   http_Transfer *t = transfer_of(ud);
   long before = t->requested;
-  (void)ip, (void)local_ip, (void)port;
-  if (is_unasked(t, local_port)) {
+  http_Route route;
+  (void)local_ip;
+  http_route_set(&route, ip, port, local_port);
+  if (is_unasked(t, &route)) {
     t->unasked = true;
     return CURL_PREREQFUNC_ABORT;
   }
@@ -391,6 +394,7 @@ static void engine_close(reactor_Reactor *r) {
   while (engine->idle_count > 0)
     drop_easy(r, engine->idle[--engine->idle_count]);
   for (i = 0; i < POOLS; i++) curl_multi_cleanup(engine->pools[i].multi);
+  http_sockets_free(&engine->sockets);
   ops_free(&r->alloc, engine, sizeof(*engine));
   r->engine_data = NULL;
 }
@@ -419,7 +423,7 @@ static bool open_engine(reactor_Reactor *r) {
   engine = ops_alloc(&r->alloc, sizeof(*engine));
   if (engine == NULL) return false;
   memset(engine, 0, sizeof(*engine));
-  http_sockets_init(&engine->sockets);
+  http_sockets_init(&engine->sockets, r->alloc);
   r->engine_data = engine;
   if (!open_pool(&engine->pools[POOL_REQUESTS], r, on_request_ready) ||
       !open_pool(&engine->pools[POOL_STREAMS], r, on_stream_ready)) {

@@ -50,10 +50,16 @@ typedef struct http_Request {
 typedef struct http_Transfer http_Transfer;
 typedef struct http_Pool http_Pool; /* some of the transfers of a reactor */
 
-/* Sockets of so many connections are known, and the last ones that a transfer
-** opened: curl tries several addresses at a time. */
-#define HTTP_SOCKETS 1024
+/* Of the sockets that a transfer opened the last ones are known: curl tries
+** several addresses at a time. */
 #define HTTP_OPENED 4
+#define HTTP_BUCKETS 256
+
+/* Which connection it is: what curl tells before it sends a request. */
+typedef struct http_Route {
+  int local_port, port; /* of our end, 0: none; of the other end */
+  char ip[46];          /* of the other end, as text */
+} http_Route;
 
 /* URLs of up to this many bytes are parsed once for all requests in a row. */
 #define HTTP_KEPT_URL 512
@@ -105,7 +111,7 @@ struct http_Transfer {
   bool special;   /* the easy handle is not like the others any more */
   int opened[HTTP_OPENED]; /* sockets, for http_sockets_add */
   size_t opened_count;
-  int port; /* of our end, of a connection that was opened for this; 0: none */
+  http_Route route; /* of a connection that was opened for this */
   coding_Check coding;
   double idle_timeout, first_byte;
   reactor_Time deadline;         /* of who waits; REACTOR_NEVER: none */
@@ -184,27 +190,37 @@ size_t http_on_read(char *bytes, size_t size, size_t n, void *ud);
 /* transfer/socket.c: what a server says on a connection where nobody asked.
 ** It would be taken for the answer to the next request. */
 
-/* The sockets of connections by the port of our end, which is all that curl
-** tells before it sends a request.  What is forgotten of them, or wrong by now,
-** does no harm. */
+typedef struct http_Socket http_Socket;
+
+/* The sockets of connections by their routes.  They are forgotten when curl
+** closes them, so a descriptor in here is the one that was added. */
 typedef struct http_Sockets {
-  int fds[HTTP_SOCKETS];     /* -1: none */
-  bool single[HTTP_SOCKETS]; /* HTTP/1: one request at a time */
+  ops_Alloc alloc;
+  http_Socket *buckets[HTTP_BUCKETS];
 } http_Sockets;
 
 /* None is known. */
-void http_sockets_init(http_Sockets *sockets);
+void http_sockets_init(http_Sockets *sockets, ops_Alloc alloc);
+void http_sockets_free(http_Sockets *sockets);
 
-/* The transfer opened a socket; one of those is connected from a port. */
+void http_route_set(http_Route *route, const char *ip, int port,
+                    int local_port);
+
+/* The transfer opened a socket; one of those is connected on its route.  One
+** that there is no memory for stays unknown. */
 void http_socket_opened(http_Transfer *t, int fd);
-void http_sockets_add(http_Sockets *sockets, const http_Transfer *t, int port);
+void http_sockets_add(http_Sockets *sockets, const http_Transfer *t);
+void http_sockets_remove(http_Sockets *sockets, int fd);
 
-/* Does the connection carry one request at a time?  Said and asked. */
-void http_sockets_set_single(http_Sockets *sockets, int port, bool single);
-bool http_sockets_is_single(const http_Sockets *sockets, int port);
+/* Does the connection carry one request at a time?  Said and asked; an unknown
+** one may carry more. */
+void http_sockets_set_single(http_Sockets *sockets, const http_Route *route,
+                             bool single);
+bool http_sockets_is_single(http_Sockets *sockets, const http_Route *route);
 
-/* Is there something to read on the connection, which was idle? */
-bool http_sockets_unasked(const http_Sockets *sockets, int port);
+/* Is there something to read on the connection, which was idle?  True of one
+** that is not known: nobody can tell. */
+bool http_sockets_unasked(http_Sockets *sockets, const http_Route *route);
 
 /* transfer/address.c */
 

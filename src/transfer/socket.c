@@ -1,12 +1,30 @@
 #include "transfer/http.h"
 
+#include <arpa/inet.h>
 #include <netinet/in.h>
 #include <sys/socket.h>
 
-void http_sockets_init(http_Sockets *sockets) {
-  size_t i;
+struct http_Socket {
+  http_Socket *next; /* in its bucket */
+  http_Route route;
+  int fd;
+  bool single;
+};
+
+void http_sockets_init(http_Sockets *sockets, ops_Alloc alloc) {
   memset(sockets, 0, sizeof(*sockets));
-  for (i = 0; i < HTTP_SOCKETS; i++) sockets->fds[i] = -1;
+  sockets->alloc = alloc;
+}
+
+void http_sockets_free(http_Sockets *sockets) {
+  size_t i;
+  for (i = 0; i < HTTP_BUCKETS; i++) {
+    while (sockets->buckets[i] != NULL) {
+      http_Socket *socket = sockets->buckets[i];
+      sockets->buckets[i] = socket->next;
+      ops_free(&sockets->alloc, socket, sizeof(*socket));
+    }
+  }
 }
 
 /* The port of a socket's own end; 0: it has none. */
@@ -28,33 +46,71 @@ static int port_of(int fd) {
   return 0;
 }
 
-static size_t place_of(int port) {
-  return (unsigned)port % HTTP_SOCKETS;
+static http_Socket **bucket_of(http_Sockets *sockets, int local_port) {
+  return &sockets->buckets[(unsigned)local_port % HTTP_BUCKETS];
+}
+
+void http_route_set(http_Route *route, const char *ip, int port,
+                    int local_port) {
+  memset(route, 0, sizeof(*route));
+  route->local_port = local_port;
+  route->port = port;
+  strncpy(route->ip, ip, sizeof(route->ip) - 1);
+}
+
+static http_Socket *find(http_Sockets *sockets, const http_Route *route) {
+  http_Socket *socket = *bucket_of(sockets, route->local_port);
+  while (socket != NULL && (socket->route.local_port != route->local_port ||
+                            socket->route.port != route->port ||
+                            strcmp(socket->route.ip, route->ip) != 0))
+    socket = socket->next;
+  return socket;
 }
 
 void http_socket_opened(http_Transfer *t, int fd) {
   t->opened[t->opened_count++ % HTTP_OPENED] = fd;
 }
 
-void http_sockets_add(http_Sockets *sockets, const http_Transfer *t, int port) {
-  size_t i;
-  for (i = 0; i < HTTP_OPENED && i < t->opened_count; i++)
-    if (port_of(t->opened[i]) == port)
-      sockets->fds[place_of(port)] = t->opened[i];
-  sockets->single[place_of(port)] = !t->shared;
+void http_sockets_add(http_Sockets *sockets, const http_Transfer *t) {
+  http_Socket **bucket = bucket_of(sockets, t->route.local_port);
+  http_Socket *socket;
+  size_t i = 0;
+  while (i < HTTP_OPENED && i < t->opened_count &&
+         port_of(t->opened[i]) != t->route.local_port)
+    i++;
+  if (i == HTTP_OPENED || i >= t->opened_count) return;
+  socket = ops_alloc(&sockets->alloc, sizeof(*socket));
+  if (socket == NULL) return;
+  socket->route = t->route;
+  socket->fd = t->opened[i];
+  socket->single = !t->shared;
+  socket->next = *bucket;
+  *bucket = socket;
 }
 
-void http_sockets_set_single(http_Sockets *sockets, int port, bool single) {
-  sockets->single[place_of(port)] = single;
+void http_sockets_remove(http_Sockets *sockets, int fd) {
+  http_Socket **place = bucket_of(sockets, port_of(fd)), *socket;
+  while (*place != NULL && (*place)->fd != fd) place = &(*place)->next;
+  socket = *place;
+  if (socket == NULL) return;
+  *place = socket->next;
+  ops_free(&sockets->alloc, socket, sizeof(*socket));
 }
 
-bool http_sockets_is_single(const http_Sockets *sockets, int port) {
-  return sockets->single[place_of(port)];
+void http_sockets_set_single(http_Sockets *sockets, const http_Route *route,
+                             bool single) {
+  http_Socket *socket = find(sockets, route);
+  if (socket != NULL) socket->single = single;
 }
 
-bool http_sockets_unasked(const http_Sockets *sockets, int port) {
-  int fd = sockets->fds[place_of(port)];
+bool http_sockets_is_single(http_Sockets *sockets, const http_Route *route) {
+  const http_Socket *socket = find(sockets, route);
+  return socket != NULL && socket->single;
+}
+
+bool http_sockets_unasked(http_Sockets *sockets, const http_Route *route) {
+  const http_Socket *socket = find(sockets, route);
   char byte;
-  return fd >= 0 && recv(fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0 &&
-         port_of(fd) == port;
+  return socket == NULL ||
+         recv(socket->fd, &byte, 1, MSG_PEEK | MSG_DONTWAIT) > 0;
 }

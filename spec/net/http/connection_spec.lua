@@ -51,6 +51,15 @@ describe("a connection that is kept and then lost", function()
     end)
   end
 
+  it("has nothing that came unasked taken for an answer, whatever connections there were since", function()
+    assert.equal("ok", assert(ask("/fault/unasked?note=between")).body)
+    for _ = 1, 3000 do -- of each port modulo 1024, as good as surely
+      assert(http.request({ url = server.other .. "/small", headers = { Connection = "close" } }))
+    end
+    assert.equal("said", http.request({ url = server.other .. "/note/between" }).body)
+    assert.equal("1", assert(ask_once("/flaky?fail=0&key=afterwards")).body)
+  end)
+
   it("with a request on it costs no idempotent one", function()
     assert(ask("/kept/taken"))
     assert.equal("1", assert(ask_once("/flaky?fail=0&key=get")).body)
