@@ -185,6 +185,18 @@ describe("OpenResty", function()
     assert.is_true(idle().fds <= before.fds)
   end)
 
+  it("closes idle connections after keep_alive, without another request", function()
+    local other = test_server.start({ app = true, init = 'require("operations").http.limits.keep_alive = 1000' })
+    get("/proxy?url=" .. upstream.url .. "/small", other)
+    local before = state(other).fds
+    assert.equal(("/tasks 200\n"):rep(20), (get("/tasks?count=20&url=" .. upstream.url .. "/slow%3Fhead=0.1", other)))
+    assert.is_true(state(other).fds >= before + 10)
+    eventually(function()
+      return state(other).fds <= before
+    end)
+    other:stop()
+  end)
+
   it("loads in the master and works in each worker that is forked from it", function()
     local forked = test_server.start({ app = true, workers = 2 })
     local pids, count = {}, 0

@@ -84,6 +84,7 @@ local app = {
   lua_socket_log_errors on;
   init_by_lua_block {
     require("operations.net.http")
+    %s
     pcall(require("operations").sleep, 0.01) -- the master cannot wait; what it tried is of no use to its workers
   }
   init_worker_by_lua_block {
@@ -181,7 +182,7 @@ local function configure(directory, options)
     values.handlers = absolute(here .. "app")
     values.process = app.process:format(options.workers or 1, options.main or "")
     values.path = app.path:format(root, root, root)
-    values.lua = app.lua:format(root, options.code_cache == false and "off" or "on")
+    values.lua = app.lua:format(root, options.code_cache == false and "off" or "on", options.init or "")
     values.locations = app.locations:gsub("%$handlers", values.handlers)
   end
   write(directory .. "/nginx.conf", (template:gsub("%$(%l+)", values)))
@@ -218,7 +219,7 @@ end
 
 --- Starts a server and waits until it accepts connections.
 ---@param options? { tls?: boolean, directives?: string, app?: boolean, workers?: integer, code_cache?: boolean,
----  main?: string }  `main`: directives of the whole application
+---  main?: string, init?: string }  of the application: `main`, directives; `init`, what runs before it forks
 ---@return spec.Server
 function server.start(options)
   local directory = temporary_directory()

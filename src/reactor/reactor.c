@@ -260,7 +260,7 @@ void reactor_closing(reactor_Reactor *r, int fd) {
 
 /* Waiting */
 
-static reactor_Time next_due(const reactor_Reactor *r) {
+reactor_Time reactor_due(const reactor_Reactor *r) {
   reactor_Time timers = reactor_timers_due(r);
   reactor_Time engine = r->engine ? r->engine->due(r) : REACTOR_NEVER;
   return timers < engine ? timers : engine;
@@ -274,7 +274,7 @@ static void run_due(reactor_Reactor *r) {
 
 /* epoll's timeout: until the next timer, rounded up to its milliseconds. */
 static int wait_ms(const reactor_Reactor *r, int timeout_ms) {
-  reactor_Time due = next_due(r), now, ms;
+  reactor_Time due = reactor_due(r), now, ms;
   if (r->ready_first != NULL) return 0;
   if (due == REACTOR_NEVER || timeout_ms == 0) return timeout_ms;
   now = reactor_now();
@@ -332,7 +332,7 @@ bool reactor_flush(reactor_Reactor *r, bool soon) {
   reactor_Time due;
   struct itimerspec spec;
   release_held(r);
-  due = soon || r->ready_first != NULL ? 1 : next_due(r);
+  due = soon || r->ready_first != NULL ? 1 : reactor_due(r);
   apply_all(r);
   if (due >= r->armed) return true; /* an early alarm costs one empty step */
   if (!open_timer(r)) return false;

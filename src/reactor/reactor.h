@@ -119,6 +119,10 @@ void reactor_step(reactor_Reactor *r, int timeout_ms);
 ** descriptors. */
 bool reactor_flush(reactor_Reactor *r, bool soon);
 
+/* When it has something to do by itself: a timer, or a connection that was idle
+** for long enough. */
+reactor_Time reactor_due(const reactor_Reactor *r);
+
 /* Links an op that starts; unlinks one that is stopped. */
 void reactor_start(reactor_Reactor *r, reactor_Op *op);
 void reactor_stop(reactor_Op *op);

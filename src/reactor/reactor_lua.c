@@ -158,6 +158,14 @@ static int reactor_lua_next_for(lua_State *L) {
   return pull(L, true);
 }
 
+/* reactor:due() -> ms until it has something to do by itself | nil */
+static int reactor_lua_due(lua_State *L) {
+  reactor_Time due = reactor_due(reactor_check(L)), now = reactor_now();
+  if (due == REACTOR_NEVER) return 0;
+  lua_pushnumber(L, due > now ? (lua_Number)(due - now) / 1e6 : 0);
+  return 1;
+}
+
 /* reactor:inflight() -> integer; how many handles can still say something */
 static int reactor_lua_inflight(lua_State *L) {
   reactor_Reactor *r = to_reactor(L);
@@ -205,23 +213,15 @@ static int handle_owner(lua_State *L) {
 }
 
 static const luaL_Reg reactor_methods[] = {
-    {"process", reactor_lua_process},
-    {"listen", reactor_lua_listen},
-    {"accept", reactor_lua_accept},
-    {"timer", reactor_lua_timer},
-    {"relay", reactor_lua_relay},
-    {"fd", reactor_lua_fd},
-    {"step", reactor_lua_step},
-    {"flush", reactor_lua_flush},
-    {"next", reactor_lua_next},
-    {"next_for", reactor_lua_next_for},
-    {"inflight", reactor_lua_inflight},
-    {"pending", reactor_lua_pending},
-    {"usable", reactor_lua_usable},
-    {"hold", reactor_lua_hold},
-    {"release", reactor_lua_release},
-    {"close", reactor_lua_close},
-    {NULL, NULL},
+    {"process", reactor_lua_process},   {"listen", reactor_lua_listen},
+    {"accept", reactor_lua_accept},     {"timer", reactor_lua_timer},
+    {"relay", reactor_lua_relay},       {"fd", reactor_lua_fd},
+    {"step", reactor_lua_step},         {"flush", reactor_lua_flush},
+    {"due", reactor_lua_due},           {"next", reactor_lua_next},
+    {"next_for", reactor_lua_next_for}, {"inflight", reactor_lua_inflight},
+    {"pending", reactor_lua_pending},   {"usable", reactor_lua_usable},
+    {"hold", reactor_lua_hold},         {"release", reactor_lua_release},
+    {"close", reactor_lua_close},       {NULL, NULL},
 };
 
 static const luaL_Reg handle_methods[] = {

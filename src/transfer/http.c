@@ -7,7 +7,6 @@
 #include <unistd.h>
 
 #define MAX_IDLE_EASY 64
-#define MAX_IDLE_CONNECTIONS 256
 
 /* What may lie in a socket's buffers without having gone anywhere. */
 #define SOCKET_FULL 65536
@@ -23,6 +22,8 @@ struct http_Pool {
   CURLM *multi;
   reactor_Reactor *reactor;
   reactor_Time due; /* when curl wants to be called */
+  http_Sweep sweep;
+  size_t idle; /* connections that are kept */
   reactor_OnReady on_ready;
   size_t running; /* transfers */
 };
@@ -182,12 +183,24 @@ static void count(http_Transfer *t, bool counted) {
   t->counted = counted;
 }
 
+/* curl counts connections in use among the idle ones that it keeps: without
+** them in the limit, many at once would leave none to be used again.  It looks
+** when one becomes idle. */
+static void limit_idle(const http_Pool *pool, size_t in_use) {
+  size_t most = pool->idle + in_use;
+  curl_multi_setopt(pool->multi, CURLMOPT_MAXCONNECTS,
+                    most > 0 ? (long)most : 1L);
+}
+
 void http_release(http_Transfer *t) {
   reactor_Reactor *r = t->op.reactor;
   http_Engine *engine = engine_of(r);
   reactor_timer_unset(r, &t->op.timer);
   if (t->easy != NULL) {
     count(t, false);
+    http_sweep_ended(&t->pool->sweep);
+    if (!t->stream && t->pool->running > 0)
+      limit_idle(t->pool, t->pool->running - 1); /* until the next ends */
     curl_multi_remove_handle(t->pool->multi, t->easy->curl);
     t->easy->transfer = NULL;
     if (t->special || engine->idle_count == MAX_IDLE_EASY)
@@ -371,17 +384,25 @@ static int on_socket(CURL *easy, curl_socket_t fd, int what, void *ud,
   return 0;
 }
 
+static reactor_Time earlier(reactor_Time a, reactor_Time b) {
+  return a < b ? a : b;
+}
+
 static reactor_Time engine_due(const reactor_Reactor *r) {
-  const http_Pool *pools = engine_of(r)->pools;
-  reactor_Time requests = pools[POOL_REQUESTS].due;
-  reactor_Time streams = pools[POOL_STREAMS].due;
-  return requests < streams ? requests : streams;
+  const http_Pool *requests = &engine_of(r)->pools[POOL_REQUESTS];
+  const http_Pool *streams = &engine_of(r)->pools[POOL_STREAMS];
+  return earlier(earlier(requests->due, requests->sweep.due),
+                 earlier(streams->due, streams->sweep.due));
 }
 
 static void engine_run(reactor_Reactor *r, reactor_Time now) {
   int i;
   for (i = 0; i < POOLS; i++) {
     http_Pool *pool = &engine_of(r)->pools[i];
+    if (http_sweep_is_due(&pool->sweep, now)) {
+      http_sweep(&pool->sweep, pool->multi);
+      collect(pool);
+    }
     if (pool->due > now) continue;
     pool->due = REACTOR_NEVER; /* first: curl may set a new one meanwhile */
     act(pool, CURL_SOCKET_TIMEOUT, 0);
@@ -406,6 +427,7 @@ static bool open_pool(http_Pool *pool, reactor_Reactor *r,
                       reactor_OnReady on_pool_ready) {
   pool->reactor = r;
   pool->due = REACTOR_NEVER;
+  http_sweep_init(&pool->sweep);
   pool->on_ready = on_pool_ready;
   pool->multi = curl_multi_init();
   if (pool->multi == NULL) return false;
@@ -496,6 +518,21 @@ static void take_options(http_Transfer *t, const http_Request *q) {
   t->length = -1;
 }
 
+/* What requests say of all connections. */
+static void limit_connections(const http_Transfer *t, const http_Request *q) {
+  http_Pool *pool = t->pool;
+  if (q->connect_only) return;
+  http_sweep_began(&pool->sweep, q->keep_alive);
+  pool->idle = q->idle_connections;
+  /* Byte streams are among the connections of streams, and do not run. */
+  limit_idle(pool, q->stream ? t->op.reactor->active_count : pool->running + 1);
+  if (q->stream) return;
+  curl_multi_setopt(pool->multi, CURLMOPT_MAX_HOST_CONNECTIONS,
+                    (long)q->host_connections);
+  curl_multi_setopt(pool->multi, CURLMOPT_MAX_TOTAL_CONNECTIONS,
+                    (long)q->connections);
+}
+
 bool http_start(reactor_Reactor *r, http_Transfer *t, const http_Request *q) {
   CURLcode code;
   if (!open_engine(r)) {
@@ -505,7 +542,9 @@ bool http_start(reactor_Reactor *r, http_Transfer *t, const http_Request *q) {
   buffer_init(&t->head, r->alloc, SIZE_MAX / 2);
   buffer_init(&t->body, r->alloc, SIZE_MAX / 2);
   buffer_init(&t->upload, r->alloc, SIZE_MAX / 2);
-  t->pool = &engine_of(r)->pools[q->stream ? POOL_STREAMS : POOL_REQUESTS];
+  t->pool =
+      &engine_of(r)
+           ->pools[q->stream || q->connect_only ? POOL_STREAMS : POOL_REQUESTS];
   take_options(t, q);
   t->op.stop = stop;
   t->op.timer.op = &t->op;
@@ -518,10 +557,7 @@ bool http_start(reactor_Reactor *r, http_Transfer *t, const http_Request *q) {
     return refuse(t, http_kind_of(code), curl_easy_strerror(code));
   if (!set_timer(t, after(q->first_byte_timeout)))
     return refuse(t, "memory", "no memory for a timer");
-  /* curl counts the connections in use too: without them in the limit, many
-  ** at once would leave no connection to be used again. */
-  curl_multi_setopt(t->pool->multi, CURLMOPT_MAXCONNECTS,
-                    (long)(MAX_IDLE_CONNECTIONS + r->active_count));
+  limit_connections(t, q);
   if (curl_multi_add_handle(t->pool->multi, t->easy->curl) != CURLM_OK)
     return refuse(t, "memory", "libcurl refused the transfer");
   count(t, true);

@@ -33,14 +33,18 @@ typedef struct http_Request {
   bool once;           /* not to be sent twice, whatever happens */
   bool fresh;          /* over a connection of its own */
   double keep_alive;   /* ms that an idle connection may wait for more */
-  size_t max_headers;  /* bytes */
-  size_t max_body;     /* bytes after decoding; SIZE_MAX: no limit */
-  size_t window;       /* unread bytes at which a stream pauses */
-  bool stream;         /* says HEAD and DATA; else all comes with DONE */
-  bool join;           /* so too, of a stream, what is small and there whole
-                       ** before HEAD was pulled */
-  bool connect_only;   /* no request: on_connected is called instead */
-  bool decode;         /* asks for and undoes content codings */
+  /* Of all requests, so the same in each: idle connections that are kept; those
+  ** of what is no stream, to a host and in all, 0: any.  Further requests wait.
+  */
+  size_t idle_connections, host_connections, connections;
+  size_t max_headers; /* bytes */
+  size_t max_body;    /* bytes after decoding; SIZE_MAX: no limit */
+  size_t window;      /* unread bytes at which a stream pauses */
+  bool stream;        /* says HEAD and DATA; else all comes with DONE */
+  bool join;          /* so too, of a stream, what is small and there whole
+                      ** before HEAD was pulled */
+  bool connect_only;  /* no request: on_connected is called instead */
+  bool decode;        /* asks for and undoes content codings */
   /* The header line at `i`, from 0; NULL behind the last.  NULL: there are
   ** none.  Must return. */
   const char *(*line)(void *ud, size_t i);
@@ -181,6 +185,26 @@ void http_judge(http_Transfer *t, CURLcode code);
 
 /* Why it failed, in words. */
 const char *http_reason(const http_Transfer *t);
+
+/* transfer/sweep.c: closes connections that were idle for long enough, or that
+** the other end has closed.  curl does so only when a transfer begins. */
+
+typedef struct http_Sweep {
+  reactor_Time due;          /* REACTOR_NEVER: no connection is idle */
+  reactor_Time begun, ended; /* the last transfer */
+  double keep_alive;         /* ms */
+} http_Sweep;
+
+void http_sweep_init(http_Sweep *sweep);
+
+/* A transfer begins; one ends, and its connection is idle. */
+void http_sweep_began(http_Sweep *sweep, double keep_alive);
+void http_sweep_ended(http_Sweep *sweep);
+
+/* Is it time?  If so, has a transfer begin, which gets no further; others may
+** have messages then. */
+bool http_sweep_is_due(http_Sweep *sweep, reactor_Time now);
+void http_sweep(http_Sweep *sweep, CURLM *multi);
 
 /* transfer/upload.c: bodies that come piece by piece */
 

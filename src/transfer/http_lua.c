@@ -62,6 +62,8 @@ static const reactor_Face http_face = {push_event, NULL};
 
 /* Options */
 
+#define IDLE_CONNECTIONS 256 /* kept when nobody says */
+
 /* Where options.headers lies, an array of lines, while a request starts. */
 #define LINES 5
 
@@ -101,6 +103,9 @@ const reactor_Option transfer_options[] = {
     OPTION(max_body, OPTION_SIZE),
     OPTION(max_headers, OPTION_SIZE),
     OPTION(keep_alive, OPTION_NUMBER),
+    OPTION(idle_connections, OPTION_SIZE),
+    OPTION(host_connections, OPTION_SIZE),
+    OPTION(connections, OPTION_SIZE),
     OPTION(idle_timeout, OPTION_NUMBER),
     OPTION(connect_timeout, OPTION_NUMBER),
     OPTION(first_byte_timeout, OPTION_NUMBER),
@@ -122,6 +127,7 @@ static void no_options(http_Request *q) {
   memset(q, 0, sizeof(*q));
   q->max_headers = q->max_body = q->window = SIZE_MAX / 4;
   q->upload_size = -1;
+  q->idle_connections = IDLE_CONNECTIONS;
 }
 
 /* The field of a request that an option fills in. */

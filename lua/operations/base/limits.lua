@@ -12,7 +12,10 @@ return {
   connect_timeout = 10000,
   first_byte_timeout = 60000,
   idle_timeout = 60000, -- between two pieces of a whole answer; a stream may be silent
-  keep_alive = 60000, -- how long an idle connection is kept
+  keep_alive = 60000, -- how long an idle connection is kept, at least 1000
+  idle_connections = 256, -- that are kept, of each reactor
+  host_connections = 0, -- to a host at once, without streams; further requests wait; 0: any
+  http_connections = 0, -- the same, in all
   request_fields = 256, -- of the head of a request to the HTTP server
   request_target = 16 * 1024,
   head_timeout = 10000, -- in which the head of a request comes, from its first byte or from the connection on

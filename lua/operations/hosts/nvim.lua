@@ -51,7 +51,7 @@ end
 
 -- Lets the editor's loop tell us what happens from here on; `soon`: there is more to do already.
 local function watch(soon)
-  if not soon and not reactor_loop.active() then
+  if not soon and not reactor_loop.active() and not reactor_loop.due() then
     return
   end
   local reactor = reactor_loop.get()

@@ -5,22 +5,27 @@ local reactor_loop = {}
 
 local reactor
 
--- What is true of a request that does not say otherwise.
-local usual = {
-  connect_timeout = limits.connect_timeout,
-  first_byte_timeout = limits.first_byte_timeout,
-  idle_timeout = limits.idle_timeout, -- not of streams
-  keep_alive = limits.keep_alive,
-  max_headers = limits.headers,
-  max_body = limits.body, -- not of streams
-  window = limits.window,
-  decode = true,
-}
+-- What is true of a request that does not say otherwise, and of the connections of all.
+local function usual()
+  return {
+    connect_timeout = limits.connect_timeout,
+    first_byte_timeout = limits.first_byte_timeout,
+    idle_timeout = limits.idle_timeout, -- not of streams
+    keep_alive = limits.keep_alive,
+    idle_connections = limits.idle_connections,
+    host_connections = limits.host_connections,
+    connections = limits.http_connections,
+    max_headers = limits.headers,
+    max_body = limits.body, -- not of streams
+    window = limits.window,
+    decode = true,
+  }
+end
 
 local function get()
   if not reactor or not reactor:usable() then
     -- Not above: programs that never wait do without.
-    local made, why = require("operations.reactor").new(usual)
+    local made, why = require("operations.reactor").new(usual())
     if not made then
       error("cannot wait for anything: " .. why, 0)
     end
@@ -138,6 +143,12 @@ end
 ---@return boolean
 function reactor_loop.active()
   return reactor ~= nil and reactor:inflight() > 0
+end
+
+--- When does the reactor have something to do by itself, such as closing connections that are idle?
+---@return number?  ms from now
+function reactor_loop.due()
+  return reactor and reactor:usable() and reactor:due() or nil
 end
 
 return reactor_loop

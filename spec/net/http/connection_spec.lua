@@ -1,3 +1,4 @@
+local command = require("spec.support.command")
 local eventually = require("spec.support.eventually")
 local http = require("operations.net.http")
 local members = require("operations.base.members")
@@ -58,6 +59,69 @@ describe("a connection that is kept and then lost", function()
     end
     assert.equal("said", http.request({ url = server.other .. "/note/between" }).body)
     assert.equal("1", assert(ask_once("/flaky?fail=0&key=afterwards")).body)
+  end)
+
+  -- What a program of its own prints that has these limits, and asks the server.
+  local function printed(limits, program)
+    local result = command.run(("lua - %s <<'END'\n%s\n%s\nEND"):format(server.url, [[
+      local operations = require("operations")
+      local url, limits = arg[1], operations.http.limits
+      local function sockets()
+        local pipe = io.popen("ls -l /proc/$PPID/fd | grep -c socket:")
+        local count = tonumber(pipe:read("*a"))
+        pipe:close()
+        return count
+      end
+      local function ask(count, path)
+        local functions = {}
+        for i = 1, count do
+          functions[i] = function()
+            return operations.http.request({ url = url .. path }).status
+          end
+        end
+        return functions
+      end
+      ]] .. limits, program))
+    return result.out .. result.err
+  end
+
+  it("is closed when it was idle for keep_alive, though nothing else happens", function()
+    assert.equal("5\n1\n0\n", printed("limits.keep_alive = 1000", [[
+      ask(1, "/small")[1]()
+      operations.sleep(2.5)
+      local before = sockets()
+      operations.all(ask(5, "/slow?head=0.02"))
+      print(sockets() - before)
+      operations.sleep(2.5)
+      local stream = operations.http.open({ url = url .. "/sse?count=1" })
+      while stream:read() do end
+      print(sockets() - before)
+      operations.sleep(2.5)
+      print(sockets() - before)
+    ]]))
+  end)
+
+  it("is one of no more than there may be: to a host, in all, kept", function()
+    local program = [[
+      ask(1, "/small")[1]()
+      local before, most = sockets(), 0
+      local functions = ask(9, "/slow?head=0.05")
+      functions[10] = function()
+        for _ = 1, 5 do
+          operations.sleep(0.02)
+          most = math.max(most, sockets())
+        end
+        return 200
+      end
+      for _, status in ipairs(assert(operations.all(functions))) do
+        assert(status == 200)
+      end
+      print(most - before + 1, sockets() - before + 1)
+    ]]
+    assert.equal("9\t9\n", printed("", program))
+    assert.equal("3\t3\n", printed("limits.host_connections = 3", program))
+    assert.equal("4\t4\n", printed("limits.http_connections = 4", program))
+    assert.equal("9\t2\n", printed("limits.idle_connections = 2", program))
   end)
 
   it("with a request on it costs no idempotent one", function()

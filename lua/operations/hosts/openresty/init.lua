@@ -173,6 +173,34 @@ local function run_pump(relay, reactor, port, token)
   end
 end
 
+local tidying = false -- a timer is set
+local lasting, first = false, nil -- this Lua state serves more than one request; what the first one has as `ngx.ctx`
+
+-- With `lua_code_cache off` each request has a Lua state of its own, which a timer would keep.
+local function notice_request(phase)
+  if phase == "init_worker" then
+    lasting = true
+  elseif phase ~= "timer" and phase ~= "init" then
+    first = first or ngx.ctx
+    lasting = first ~= ngx.ctx
+  end
+end
+
+-- Idle connections do not keep the pump: a timer closes them when it is time, unless another pump runs by then.
+local function tidy_later(reactor)
+  local due = reactor:usable() and reactor:due()
+  if not due or tidying or not lasting then
+    return
+  end
+  tidying = ngx.timer.at(due / 1000 + 0.001, function(premature)
+    tidying = false
+    if not premature and not pump and reactor_loop.get() == reactor then
+      reactor_loop.step(0)
+      tidy_later(reactor)
+    end
+  end)
+end
+
 local function start_pump(reactor)
   local relay, port, token = reactor:relay()
   if not relay then
@@ -185,6 +213,7 @@ local function start_pump(reactor)
     turning = false
     if pump == mine then
       pump = nil
+      tidy_later(reactor)
     end
     if not fine then
       broke_down(why)
@@ -226,7 +255,11 @@ function openresty.park(wait)
       return
     end
   end
-  wait.homeless = ngx.get_phase() == "timer"
+  local phase = ngx.get_phase()
+  wait.homeless = phase == "timer"
+  if not lasting then
+    notice_request(phase)
+  end
   if wait.homeless and worker.is_over() then
     error(ending(), 0)
   end
