@@ -39,6 +39,34 @@ describe("Neovim", function()
     assert.same({ out = "left", code = 0 }, result)
   end)
 
+  it("ends a wait outside of any task at Ctrl-C", function()
+    local path = os.tmpname()
+    local file = assert(io.open(path, "w"))
+    file:write(([[
+      local function note(text)
+        local file = io.open(%q, "w")
+        file:write(text)
+        file:close()
+      end
+      local operations = require("operations")
+      vim.defer_fn(function()
+        note("waiting")
+      end, 0)
+      local _, raised = pcall(operations.sleep, 60)
+      note(tostring(raised))
+      vim.cmd("qa!")
+    ]]):format(path .. ".note"))
+    file:close()
+    local result = inside.shell(([[
+      %s
+      wait_for() { for _ in $(seq 200); do grep -qs $1 %s.note && break; sleep 0.05; done; }
+      { wait_for waiting; printf '\003'; wait_for interrupted; } |
+        TERM=xterm timeout 30 script -qec "nvim -u NONE -i NONE -n -c 'luafile %s'" /dev/null >/dev/null
+      cat %s.note; rm %s %s.note
+    ]]):format(inside.modules, path, path, path, path, path))
+    assert.equal("interrupted!", result.out)
+  end)
+
   it("loads without a descriptor or a thread", function()
     local path = os.tmpname()
     local file = assert(io.open(path, "w"))

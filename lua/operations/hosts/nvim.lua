@@ -8,6 +8,9 @@ local uv = vim.uv or vim.loop
 -- How long one turn may go on, ns, and how many events it hands out at once.
 local BUDGET, EVENTS = 2e6, 32
 
+-- ms of waiting in one go: Neovim 0.7 looks for Ctrl-C at the end of each.
+local SLICE = 200
+
 local poll, polled -- the handle, and the reactor that it is for
 local run_tasks -- the scheduler's turn
 local scheduled, busy = false, false
@@ -143,13 +146,13 @@ function nvim.block(poll_tasks)
   wake()
   local ok, why
   repeat
-    ok, why = vim.wait(0x7fffffff, function()
+    ok, why = vim.wait(SLICE, function()
       local done, more = poll_tasks()
       if more then
         wake()
       end
       return done
-    end, 1000)
+    end, SLICE)
   until ok or why == -2
   busy = saved
   if not ok then
