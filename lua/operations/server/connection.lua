@@ -2,7 +2,7 @@
 local codec = require("operations.http_server")
 local framing = require("operations.server.framing")
 local limits = require("operations.base.limits")
-local log = require("operations.base.log")
+local log = require("operations.task.log")
 local request_reader = require("operations.server.request_reader")
 local response_writer = require("operations.server.response_writer")
 local scheduler = require("operations.task.scheduler")
@@ -152,7 +152,7 @@ local defaults = {
   max_head = limits.headers, max_fields = limits.request_fields, max_target = limits.request_target,
   max_body = limits.body, max_connection_requests = limits.connection_requests, head_timeout = limits.head_timeout,
   body_timeout = limits.body_timeout, keep_alive = limits.keep_alive, write_timeout = limits.write_timeout,
-  log = log.to_stderr,
+  log = log.write,
 }
 
 --- The options of connections, with the defaults for those that are not given.

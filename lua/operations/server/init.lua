@@ -14,7 +14,7 @@ local guard = require("operations.server.guard")
 local hosts = require("operations.hosts")
 local limits = require("operations.base.limits")
 local listener = require("operations.server.listener")
-local log = require("operations.base.log")
+local log = require("operations.task.log")
 local members = require("operations.base.members")
 local routes = require("operations.server.route")
 local target = require("operations.server.target")
@@ -273,7 +273,7 @@ function server.new(registry, options)
   argument.object(registry, "visible", "registry", 1, "to_http")
   argument.optional(options, "table", 2, "to_http")
   argument.options(options or {}, option_kinds, "to_http")
-  local kept = members.merged({ prefix = "", log = log.to_stderr, max_body = limits.body,
+  local kept = members.merged({ prefix = "", log = log.write, max_body = limits.body,
     max_depth = limits.json_depth }, options)
   check_prefix(kept.prefix)
   local found, err = routes.new(registry, { prefix = kept.prefix, paths = kept.paths, log = kept.log,
