@@ -179,6 +179,15 @@ describe("the plain host", function()
     assert.equal("waiting\nended 143\n", text)
   end)
 
+  it("ends a program that computes without end after five seconds", function()
+    assert.equal("waiting\nended 143\n", interrupted("TERM", [[
+      operations.run(function()
+        print("waiting")
+        while true do end
+      end)
+    ]]))
+  end)
+
   it("leaves a signal alone that the program is to ignore", function()
     assert.equal("waiting\nwaited\nended 0\n", interrupted("HUP", [[
       operations.run(function()

@@ -277,7 +277,8 @@ end
 --- Runs `fn(...)` as a task and waits for it and its children. Inside a task: as a child of it. At the top of a plain
 --- program INT (Ctrl-C), TERM and HUP cancel it; when its cleanup has ended, the process ends as by the signal: exit
 --- code 130, 143 or 129 of a shell. Where `pcall` is around `run`, this raises instead. A second signal, one second
---- later or more, does not wait for the cleanup. The handlers of before are restored when `run` returns.
+--- later or more, does not wait for the cleanup; a program that computes without a wait for 5 s ends without it. The
+--- handlers of before are restored when `run` returns.
 ---@param fn function
 ---@param ... any
 ---@return any ...  what `fn` returns; raises what it raises
