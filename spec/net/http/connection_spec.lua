@@ -116,6 +116,9 @@ describe("a connection that is kept and then lost", function()
       for _, status in ipairs(assert(operations.all(functions))) do
         assert(status == 200)
       end
+      for _ = 1, 9 do -- libcurl closes one connection too many at a time
+        ask(1, "/small")[1]()
+      end
       print(most - before + 1, sockets() - before + 1)
     ]]
     assert.equal("9\t9\n", printed("", program))
