@@ -75,6 +75,31 @@ describe("access control", function()
     assert.equal("ACCESS_DENIED", (call(bound, identity, "mine")))
   end)
 
+  it("names the resource that it denies", function()
+    local bound = { resourceType = "project", resourceAction = "read", resourceId = "/project/id" }
+    local identity = { id = "u", scopes = {}, resources = { ["project:7"] = { "read" } } }
+    local function reason(input)
+      local code, err = call(bound, identity, input)
+      assert.equal("ACCESS_DENIED", code)
+      return err.message
+    end
+    assert.equal("project.read needs action 'read' on resource 'project:8'", reason({ project = { id = 8 } }))
+    assert.equal("project.read needs action 'read' on a resource of type 'project', "
+      .. "and the input names none at /project/id", reason({ project = {} }))
+    assert.equal("project.read needs action 'read' on resource type 'project'",
+      reason({ project = { id = ("x"):rep(300) } }))
+  end)
+
+  it("takes a key with * for that of the resource called *, and says so", function()
+    local bound = { resourceType = "project", resourceAction = "read", resourceId = "/id" }
+    local identity = { id = "u", scopes = {}, resources = { ["project:*"] = { "read" } } }
+    local code, err = call(bound, identity, { id = 8 })
+    assert.equal("ACCESS_DENIED", code)
+    assert.equal("project.read needs action 'read' on resource 'project:8' ('*' is an id, it does not stand for all)",
+      err.message)
+    assert.equal("secret", (call(bound, identity, { id = "*" })))
+  end)
+
   it("follows the escapes and indices of a JSON Pointer", function()
     local identity = { id = "u", scopes = {}, resources = { ["project:x"] = { "read" } } }
     local function at(pointer)

@@ -1,4 +1,5 @@
 local core = require("operations.core")
+local json = require("operations.base.json")
 
 describe("a response envelope", function()
   it("of a local result carries the operation's id and the time in ms", function()
@@ -26,6 +27,22 @@ describe("a response envelope", function()
     assert.is_false(envelope.meta.isError)
     assert.equal("array", core.kind(envelope.meta.content))
     assert.is_true(core.mcp_envelope(1, { isError = true }).meta.isError)
+  end)
+
+  it("of an MCP result has content that is an array, empty or not", function()
+    local content = {}
+    local envelope = core.mcp_envelope(nil, { content = content })
+    assert.equal('[]', json.encode(envelope.meta.content))
+    assert.is_nil(getmetatable(content))
+    local blocks = { { type = "text", text = "a" } }
+    assert.equal(blocks, core.mcp_envelope(nil, { content = blocks }).meta.content)
+    for _, other in ipairs({ { type = "text" }, setmetatable({}, core.object_mt), "text" }) do
+      local ok, message = pcall(core.mcp_envelope, nil, { content = other })
+      assert.is_false(ok)
+      assert.matches("meta.content an array", message, 1, true)
+      assert.is_false(core.is_response_envelope({ meta = { source = "mcp", isError = false, content = other } }))
+    end
+    assert.is_true(core.is_response_envelope({ meta = { source = "mcp", isError = false, content = {} } }))
   end)
 
   it("without data still is one", function()

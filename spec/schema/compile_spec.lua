@@ -13,6 +13,9 @@ local function problems(definition, options)
   return list
 end
 
+local itself = {}
+itself.a = itself
+
 describe("compiling a schema", function()
   it("reports everything that is wrong with it, by path", function()
     assert.same({
@@ -30,7 +33,11 @@ describe("compiling a schema", function()
     ["a count that is no integer"] = { { minItems = 1.5 }, "/minItems: expected a non-negative integer, got 1.5" },
     ["a count that is no number"] = { { minItems = "1" }, "/minItems: expected a non-negative integer, got string" },
     ["a bound that is no number"] = { { minimum = "1" }, "/minimum: expected a number, got string" },
-    ["an infinite bound"] = { { maximum = math.huge }, "/maximum: expected a number, got number" },
+    ["an infinite bound"] = { { maximum = math.huge }, "/maximum: expected a number, got infinity" },
+    ["a multipleOf that is NaN"] = { { multipleOf = 0 / 0 }, "/multipleOf: expected a number, got NaN" },
+    ["a const that contains itself"] = { { const = itself }, "/const: a table that contains itself or is nested" },
+    ["an enum with a function"] = { { enum = { 1, print } }, "/enum: function is no JSON value" },
+    ["a default with NaN"] = { { default = { 0 / 0 } }, "/default: NaN is no JSON value" },
     ["a multipleOf of zero"] = { { multipleOf = 0 }, "/multipleOf: expected a number above 0, got 0" },
     ["a pattern that is none"] = { { pattern = "(" }, "/pattern: \"(\" is no regular expression" },
     ["a patternProperties name that is no pattern"] = {

@@ -74,6 +74,7 @@ describe("the issues of a value", function()
     ["an enum"] = { { enum = { "a", 1, json.null, true, { 1 }, {} } }, "x",
       ": expected one of \"a\", 1, null, true, an array or an empty object, got \"x\"" },
     ["a const"] = { { const = "a" }, ("x"):rep(70), ": expected \"a\", got \"" .. ("x"):rep(60) .. "...\"" },
+    ["a const that is a table"] = { { const = { a = 1 } }, { a = 2 }, ": expected an object, got another one" },
     ["not"] = { { ["not"] = { type = "null" } }, json.null,
       ": expected a value that does not fit the schema of not" },
     ["then"] = { { ["if"] = { type = "string" }, ["then"] = { minLength = 2 } }, "x",

@@ -168,6 +168,61 @@ static void push_resource_key(lua_State *L, int rules, int input,
   }
 }
 
+#define SHOWN_KEY 200 /* bytes of a resource key that a message tells */
+
+/* Pushes why the action at `action` is denied on the resource whose key is at
+** `key`, nil when the input names none.  "project:*" is a key like others: a
+** program that holds it expects more. */
+static void push_resource_reason(lua_State *L, int rules, const char *verb,
+                                 const char *type, int key, bool held_star) {
+  if (lua_isnil(L, key)) {
+    value_push_field(L, rules, "resourceId");
+    lua_pushfstring(L,
+                    "needs action '%s' on a resource of type '%s', "
+                    "and the input names none at %s",
+                    verb, type, lua_tostring(L, -1));
+  } else if (ops_rawlen(L, key) > SHOWN_KEY) {
+    lua_pushfstring(L, "needs action '%s' on resource type '%s'", verb, type);
+  } else {
+    lua_pushfstring(
+        L, "needs action '%s' on resource '%s'%s", verb, lua_tostring(L, key),
+        held_star ? " ('*' is an id, it does not stand for all)" : "");
+  }
+}
+
+/* Does the identity's `resources` list the action at `action` under the key on
+** top, which it pops? */
+static bool pop_grants(lua_State *L, int identity, int action) {
+  int top = lua_gettop(L) - 1;
+  bool grants = false;
+  if (!lua_isnil(L, -1) &&
+      value_push_field(L, identity, "resources") == LUA_TTABLE) {
+    lua_insert(L, -2);
+    lua_rawget(L, -2);
+    lua_pushvalue(L, action);
+    grants = pop_is_listed(L, -2);
+  }
+  lua_settop(L, top);
+  return grants;
+}
+
+/* Is the action granted on the one resource that the input names?  Otherwise
+** pushes why not. */
+static bool allows_named(lua_State *L, int rules, int identity, int input,
+                         const char *type, int action) {
+  int key = lua_gettop(L) + 1;
+  lua_pushnil(L);
+  push_resource_key(L, rules, input, type);
+  lua_replace(L, key);
+  lua_settop(L, key);
+  lua_pushvalue(L, key);
+  if (pop_grants(L, identity, action)) return true;
+  lua_pushfstring(L, "%s:*", type);
+  push_resource_reason(L, rules, lua_tostring(L, action), type, key,
+                       pop_grants(L, identity, action));
+  return false;
+}
+
 static bool allows_resource(lua_State *L, int rules, int identity, int input) {
   int top = lua_gettop(L), action = top + 2;
   const char *type, *verb;
@@ -180,19 +235,14 @@ static bool allows_resource(lua_State *L, int rules, int identity, int input) {
   value_push_field(L, rules, "resourceAction");
   verb = luaL_checkstring(L, action);
   if (input != 0 && has_field(L, rules, "resourceId")) {
-    push_resource_key(L, rules, input, type);
-    value_push_field(L, identity, "resources");
-    lua_insert(L, -2);
-    if (lua_type(L, -2) == LUA_TTABLE && !lua_isnil(L, -1)) lua_rawget(L, -2);
-    else lua_pushnil(L);
-    lua_pushvalue(L, action);
-    allowed = pop_is_listed(L, -2);
-  } else {
-    lua_pushfstring(L, "%s:", type);
-    value_push_field(L, identity, "resources");
-    allowed = lua_type(L, -1) == LUA_TTABLE &&
-              any_resource_lists(L, lua_tostring(L, -2), action);
+    if (!allows_named(L, rules, identity, input, type, action)) return false;
+    lua_settop(L, top);
+    return true;
   }
+  lua_pushfstring(L, "%s:", type);
+  value_push_field(L, identity, "resources");
+  allowed = lua_type(L, -1) == LUA_TTABLE &&
+            any_resource_lists(L, lua_tostring(L, -2), action);
   if (allowed) {
     lua_settop(L, top);
     return true;

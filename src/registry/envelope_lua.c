@@ -13,6 +13,15 @@ static bool field_is(lua_State *L, int t, const char *key, int type) {
   return same;
 }
 
+/* Is t[key] an array, or an empty table that may be one? */
+static bool field_is_list(lua_State *L, int t, const char *key) {
+  value_Kind kind;
+  raw_field(L, t, key);
+  kind = value_kind(L, core_state(L), -1);
+  lua_pop(L, 1);
+  return kind == VALUE_ARRAY || kind == VALUE_EMPTY;
+}
+
 bool envelope_knows_meta(lua_State *L) {
   const char *source;
   bool known = false;
@@ -25,7 +34,7 @@ bool envelope_knows_meta(lua_State *L) {
       known = field_is(L, -2, "statusCode", LUA_TNUMBER);
     else if (strcmp(source, "mcp") == 0)
       known = field_is(L, -2, "isError", LUA_TBOOLEAN) &&
-              field_is(L, -2, "content", LUA_TTABLE);
+              field_is_list(L, -2, "content");
   }
   lua_pop(L, 1);
   return known;
@@ -122,16 +131,27 @@ static void check_field(lua_State *L, const char *key, int type) {
   lua_pop(L, 1);
 }
 
-/* Sets meta[key] of the envelope on top to an empty table when it is absent. */
-static void default_table(lua_State *L, const char *key, bool array) {
+/* Sets meta.headers of the envelope on top to an empty table when it is absent.
+ */
+static void default_headers(lua_State *L) {
   lua_getfield(L, -1, "meta");
-  if (raw_field(L, -1, key) == LUA_TNIL) {
+  if (raw_field(L, -1, "headers") == LUA_TNIL) {
     lua_newtable(L);
-    if (array) {
-      core_push_array_mt(L);
-      lua_setmetatable(L, -2);
-    }
-    lua_setfield(L, -3, key);
+    lua_setfield(L, -3, "headers");
+  }
+  lua_pop(L, 2);
+}
+
+/* Sets meta.content of the envelope on top to an empty array when it is absent,
+** or an empty table that does not say which it is. */
+static void default_content(lua_State *L) {
+  lua_getfield(L, -1, "meta");
+  if (raw_field(L, -1, "content") == LUA_TNIL ||
+      value_kind(L, core_state(L), -1) == VALUE_EMPTY) {
+    lua_newtable(L);
+    core_push_array_mt(L);
+    lua_setmetatable(L, -2);
+    lua_setfield(L, -3, "content");
   }
   lua_pop(L, 2);
 }
@@ -142,7 +162,7 @@ static int http_envelope(lua_State *L) {
   lua_settop(L, 2);
   check_field(L, "statusCode", LUA_TNUMBER);
   remote_envelope(L, "http");
-  default_table(L, "headers", false);
+  default_headers(L);
   return 1;
 }
 
@@ -157,7 +177,7 @@ static int mcp_envelope(lua_State *L) {
     lua_setfield(L, -3, "isError");
   }
   lua_pop(L, 2);
-  default_table(L, "content", true);
+  default_content(L);
   if (!envelope_is(L, -1, KEYS))
     return luaL_argerror(
         L, 2, "meta.isError must be a boolean and meta.content an array");

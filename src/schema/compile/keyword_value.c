@@ -31,6 +31,41 @@ static void expected(lua_State *L, tree_Tree *t, int32_t node, int32_t keyword,
              value_type_name(L, t->core, -1));
 }
 
+#define CONSTANT_VALUES 100000 /* within a constant that are looked at */
+#define CONSTANT_DEPTH 512     /* as of JSON texts */
+
+/* What cannot be said in JSON within the value on top of the stack, or NULL.
+** Looks at `left` values at most. */
+static const char *find_no_json(lua_State *L, const core_State *core, int depth,
+                                int *left) {
+  const char *found = NULL;
+  int t = lua_type(L, -1);
+  if (t == LUA_TSTRING || t == LUA_TBOOLEAN || --*left < 0) return NULL;
+  if (t != LUA_TTABLE) {
+    found = value_type_name(L, core, -1);
+    return value_kind(L, core, -1) == VALUE_OTHER ||
+                   strcmp(found, "NaN") == 0 || strcmp(found, "infinity") == 0
+               ? found
+               : NULL;
+  }
+  if (depth >= CONSTANT_DEPTH || !ops_checkstack(L, 8))
+    return "a table that contains itself or is nested too deeply";
+  for (lua_pushnil(L); found == NULL && lua_next(L, -2); lua_pop(L, 1))
+    found = find_no_json(L, core, depth + 1, left);
+  if (found != NULL) lua_pop(L, 1);
+  return found;
+}
+
+/* An issue when the constant on top of the stack cannot be said in JSON: no
+** value would ever equal it. */
+static void check_constant(lua_State *L, tree_Tree *t, int32_t node,
+                           int32_t keyword) {
+  int left = CONSTANT_VALUES;
+  const char *found = find_no_json(L, t->core, 0, &left);
+  if (found != NULL)
+    tree_issue(L, t, node, id_of(t, keyword), "%s is no JSON value", found);
+}
+
 /* Reads the subschema on top of the stack as a child of `node`. */
 static int32_t read_schema(lua_State *L, tree_Tree *t, int32_t node,
                            int32_t keyword, int32_t key, int32_t position,
@@ -280,6 +315,7 @@ static void read_list(lua_State *L, tree_Tree *t, int32_t node,
   for (i = 0; i < n; i++) {
     int32_t value;
     ops_rawgeti(L, -1, i + 1);
+    check_constant(L, t, node, keyword);
     value = tree_constant(L, t);
     tree_child(t, first + (int32_t)i)->key = value;
   }
@@ -333,8 +369,10 @@ static void read_required(lua_State *L, tree_Tree *t, int32_t node,
   else expected(L, t, node, keyword, "an array of property names");
 }
 
-static void read_constant(lua_State *L, tree_Tree *t, int32_t keyword) {
+static void read_constant(lua_State *L, tree_Tree *t, int32_t node,
+                          int32_t keyword) {
   int32_t value;
+  check_constant(L, t, node, keyword);
   lua_pushvalue(L, -1);
   value = tree_constant(L, t);
   tree_keyword(t, keyword)->value = value;
@@ -359,6 +397,6 @@ void tree_read_value(lua_State *L, tree_Tree *t, int32_t node, int32_t keyword,
   case SHAPE_NAMES: read_required(L, t, node, keyword); break;
   case SHAPE_TYPE: read_type(L, t, node, keyword); break;
   case SHAPE_LIST: read_list(L, t, node, keyword); break;
-  case SHAPE_ANY: read_constant(L, t, keyword); break;
+  case SHAPE_ANY: read_constant(L, t, node, keyword); break;
   }
 }

@@ -98,22 +98,12 @@ void issue_push_types(lua_State *L, uint16_t types) {
   else join(L, push_each_type(L, types));
 }
 
-/* NaN and the infinities have no JSON. */
-static const char *name_of(lua_State *L, const core_State *core, int v) {
-  if (lua_type(L, v) == LUA_TNUMBER &&
-      schema_type_of(L, core, v, LUA_TNUMBER, 0) == 0) {
-    lua_Number d = lua_tonumber(L, v);
-    return d != d ? "NaN" : "infinity";
-  }
-  return value_type_name(L, core, v);
-}
-
 void issue_describe_type(issue_List *list, uint16_t types, int v) {
   lua_State *L = list->m.L;
   int top = lua_gettop(L), i, n;
   issue_push_types(L, types);
   lua_pushfstring(L, "expected %s, got %s", lua_tostring(L, -1),
-                  name_of(L, list->m.core, v));
+                  value_type_name(L, list->m.core, v));
   lua_replace(L, top + 1);
   lua_createtable(L, 0, 1);
   lua_newtable(L);
@@ -281,9 +271,10 @@ static void describe_enum(issue_List *list, const schema_Op *op, int v) {
   }
   join(L, shown);
   issue_push_value(L, list->m.core, v);
+  if (lua_rawequal(L, top + 1, top + 2)) lua_pushliteral(L, "another one");
   lua_pushfstring(L,
                   n > 1 ? "expected one of %s, got %s" : "expected %s, got %s",
-                  lua_tostring(L, top + 1), lua_tostring(L, top + 2));
+                  lua_tostring(L, top + 1), lua_tostring(L, -1));
   lua_replace(L, top + 1);
   lua_settop(L, top + 1);
   if (op->code == CODE_CONST) {
