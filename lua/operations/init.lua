@@ -56,7 +56,8 @@ local version = require("operations.base.version")
 ---@field await fun(arm: fun(wake: fun(...: any)): fun()?): any
 ---@field call_handler fun(from: operations.Registry, to: operations.CallMap, options?: table): operations.CallHandler
 ---@field call_map fun(transport?: operations.Transport, options?: table): operations.CallMap
----@field import fun(into: operations.Registry, from: operations.CallMap, filter?: table): string[]?, operations.Error?
+---@field import fun(into: operations.Registry, from: operations.CallMap, filter?: table, options?: table): string[]?,
+---  operations.Error?
 ---@field map fun(source: any, fn: function, options?: operations.MapOptions): any[]?, any
 ---@field on_error fun(fn: fun(failure: any, traceback: string)): fun(failure: any, traceback: string)
 ---@field run fun(fn: function, ...: any): any
@@ -107,7 +108,7 @@ local functions = {
   await = { "operations.task", "await" },
   call_handler = { "operations.calls.handler", "new" },
   call_map = { "operations.calls.map", "new" },
-  import = { "operations.calls.handler", "import" },
+  import = { "operations.calls.services", "import" },
   map = { "operations.task.map", "map" },
   on_error = { "operations.task", "set_on_error" },
   run = { "operations.task", "run" },

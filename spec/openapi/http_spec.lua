@@ -79,6 +79,21 @@ describe("over HTTP", function()
     assert.equal(tostring(#data.body), data.headers["content-length"])
   end)
 
+  it("an answer that does not fit fails where the configuration says so", function()
+    local integer = { content = { ["application/json"] = { schema = { type = "integer" } } } }
+    local operation = { responses = { ["200"] = integer } }
+    local _, err = one(operation, { path = "/echo" }, { on_mismatch = "fail" }):execute("real.op")
+    assert.equal("OUTPUT_INVALID", err.code)
+    assert.equal("type", err.details[1].keyword)
+    local spec = one(operation, { path = "/echo" }, { normalize = "off" }):get_spec("real.op")
+    assert.same({ "off" }, { spec.normalize, spec.on_mismatch })
+    for _, config in ipairs({ { normalize = "always" }, { on_mismatch = "raise" } }) do
+      local ok, message = pcall(one, operation, { path = "/echo" }, config)
+      assert.is_false(ok)
+      assert.matches("from_openapi: config%.[%w_]+: expected", message)
+    end
+  end)
+
   it("the server sees no content type without a body", function()
     local registry = one({ requestBody = json }, { path = "/echo", method = "post" })
     local data = assert(registry:execute("real.op", {})).data

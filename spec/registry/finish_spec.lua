@@ -101,6 +101,48 @@ describe("a result", function()
     assert.equal("many", one_operation.warnings[1].changes[1].old)
   end)
 
+  it("that does not fit fails where the registry says so, and is no warning", function()
+    local envelope, err = answer(returning({ id = "x", total = "many" }), nil, { on_mismatch = "fail" })
+    assert.is_nil(envelope)
+    assert.equal("OUTPUT_INVALID: a.b: the result does not fit its schema: /total: expected integer, got string",
+      tostring(err))
+    assert.equal("/total", err.details[1].path)
+    assert.same({}, one_operation.warnings)
+    assert.same({}, one_operation.logged)
+    assert.equal(12, answer(returning({ id = "x", total = "12" }), nil, { on_mismatch = "fail" }).data.total)
+  end)
+
+  it("fails or not as the operation says before the registry", function()
+    local definition = returning({ id = "x", total = "many" })
+    definition.on_mismatch = "fail"
+    assert.equal("OUTPUT_INVALID", select(2, answer(definition)).code)
+    definition.on_mismatch = "warn"
+    assert.equal("many", answer(definition, nil, { on_mismatch = "fail" }).data.total)
+    assert.equal(1, #one_operation.warnings)
+  end)
+
+  it("fails after it was normalized, in an envelope of the handler's own too", function()
+    local options = { on_mismatch = "fail", normalize = "force" }
+    assert.equal("number", type(answer(returning({ id = "x", total = "many" }), nil, options).data.total))
+    assert.equal("/total", one_operation.warnings[1].changes[1].path)
+    options.normalize = "off"
+    assert.equal("/total", select(2, answer(returning({ id = "x", total = "12" }), nil, options)).details[1].path)
+    local envelope = operations.http_envelope({ id = true }, { statusCode = 200 })
+    local _, err = answer(returning(envelope), nil, { on_mismatch = "fail" })
+    assert.equal("OUTPUT_INVALID", err.code)
+    assert.equal(2, #err.details)
+    assert.matches("%(and 1 more%)$", err.message)
+  end)
+
+  it("that is not there, or a failed tool's, does not fail", function()
+    local options = { on_mismatch = "fail" }
+    local nothing = operations.http_envelope(nil, { statusCode = 204 })
+    assert.equal(204, answer(returning(nothing), nil, options).meta.statusCode)
+    local blocks = operations.array({ { type = "text", text = "no" } })
+    local mine = operations.mcp_envelope(blocks, { isError = true, content = blocks })
+    assert.equal(mine, answer(returning(mine), nil, options))
+  end)
+
   it("is only checked when normalizing is off", function()
     local mine = { id = "x", total = "12", secret = 1 }
     local envelope = answer(returning(mine), nil, { normalize = "off" })

@@ -42,6 +42,8 @@ describe("a registry", function()
       inputSchema = { type = "strin" },
       handler = "print",
       inputschema = true,
+      on_mismatch = "raise",
+      normalize = "always",
     })
     assert.is_nil(id)
     assert.equal("VALIDATION_ERROR", err.code)
@@ -50,7 +52,8 @@ describe("a registry", function()
       assert.is_string(issue.message)
       paths[issue.path] = true
     end
-    for _, path in ipairs({ "/namespace", "/name", "/type", "/tags/0", "/handler", "/inputschema" }) do
+    for _, path in ipairs({ "/namespace", "/name", "/type", "/tags/0", "/handler", "/inputschema", "/on_mismatch",
+      "/normalize" }) do
       assert.is_true(paths[path], "no issue for " .. path)
     end
   end)
@@ -346,6 +349,9 @@ describe("a registry", function()
       ["bad option 'normalise' to 'registry' (unknown)"] = function() operations.registry({ normalise = "cast" }) end,
       ["bad option 'log' to 'registry' (function expected, got string)"] = function()
         operations.registry({ log = "x" })
+      end,
+      ["bad option 'on_mismatch' to 'registry' (\"warn\" or \"fail\" expected)"] = function()
+        operations.registry({ on_mismatch = "raise" })
       end,
       ["bad option 'normalize' to 'registry' (\"cast\", \"force\" or \"off\" expected)"] = function()
         operations.registry({ normalize = "maybe" })

@@ -48,6 +48,35 @@ describe("a subscription", function()
     assert.equal(100000, n)
   end)
 
+  it("ends at an event that does not fit, where that fails, and cleans up", function()
+    local cleaned = 0
+    local stream = assert(subscribe(function(_, context)
+      context.defer(function() cleaned = cleaned + 1 end)
+      coroutine.yield(1)
+      coroutine.yield("two")
+      coroutine.yield(3)
+    end, { outputSchema = { type = "integer" }, on_mismatch = "fail" }))
+    assert.equal(1, stream:next().data)
+    local event, err = stream:next()
+    assert.is_nil(event)
+    assert.equal("OUTPUT_INVALID", err.code)
+    assert.same({ { nil, nil }, 1 }, { { stream:next() }, cleaned })
+  end)
+
+  it("raises in a loop at an event that does not fit, where that fails", function()
+    local seen = {}
+    local ok, raised = pcall(function()
+      local fields = { outputSchema = { type = "integer" }, on_mismatch = "fail" }
+      for event in assert(subscribe(function()
+        coroutine.yield(1)
+        coroutine.yield("two")
+      end, fields)) do
+        seen[#seen + 1] = event.data
+      end
+    end)
+    assert.same({ false, "OUTPUT_INVALID", { 1 } }, { ok, raised.code, seen })
+  end)
+
   it("delivers what is equal to everything", function()
     local value = setmetatable({}, { __eq = function() return true end })
     local stream = subscribe(function()

@@ -65,6 +65,25 @@ static void push_warning(lua_State *L, int data, bool fits, int changes,
   lua_replace(L, replaced);
 }
 
+/* Where results that do not fit fail, and the warning at `warning` tells of
+** one: pushes nil and the error. */
+static bool fails(lua_State *L, const operation_Operation *op, int warning) {
+  int issues = lua_gettop(L) + 1;
+  if (!op->fails || lua_isnil(L, warning)) return false;
+  value_push_field(L, warning, "issues");
+  if (ops_rawlen(L, issues) == 0) {
+    lua_pop(L, 1);
+    return false;
+  }
+  ops_getslot(L, SELF, OPERATION_ID);
+  lua_pushliteral(L, ": the result does not fit its schema: ");
+  operation_push_summary(L, issues, "result");
+  lua_concat(L, 3);
+  lua_pushnil(L);
+  core_push_error(L, "OUTPUT_INVALID", lua_tostring(L, issues + 1), issues);
+  return true;
+}
+
 /* Casts or checks the data at `data`; pushes the data to answer with, then a
 ** warning or nil, then the changes or nil. */
 static void normalize(lua_State *L, const operation_Operation *op, int data) {
@@ -113,6 +132,7 @@ static int finish_envelope(lua_State *L, const operation_Operation *op) {
     return 1;
   }
   normalize(L, op, data);
+  if (fails(L, op, data + 2)) return 2;
   if (lua_rawequal(L, data, data + 1)) {
     lua_pushvalue(L, VALUE);
   } else {
@@ -135,6 +155,7 @@ static int finish_data(lua_State *L, const operation_Operation *op, int t,
     return 1;
   }
   normalize(L, op, VALUE); /* data, warning, changes */
+  if (fails(L, op, data + 1)) return 2;
   operation_push_slot(L, SELF, OPERATION_ID);
   envelope_push_local(L, data, top + 3 + OPERATION_PUSHES, KEYS);
   lua_replace(L, data);

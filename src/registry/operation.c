@@ -11,6 +11,12 @@ static bool is_function(lua_State *L, int spec, const char *key) {
   return is;
 }
 
+static bool has_field(lua_State *L, int spec, const char *key) {
+  bool has = value_push_field(L, spec, key) != LUA_TNIL;
+  lua_pop(L, 1);
+  return has;
+}
+
 /* The place of the string spec[key] among `names`, else `absent`. */
 static int one_of(lua_State *L, int spec, const char *key,
                   const char *const names[], int absent) {
@@ -64,11 +70,11 @@ static void set_spec(lua_State *L, int operation, int spec, int input,
 }
 
 operation_Operation *operation_new(lua_State *L, int spec, int input,
-                                   int output, schema_Mode mode,
-                                   bool tells_changes) {
+                                   int output, schema_Mode mode, bool fails) {
   static const char *const kinds[] = {"query", "mutation", "subscription",
                                       NULL};
   static const char *const modes[] = {"off", "cast", "force", NULL};
+  static const char *const mismatches[] = {"warn", "fail", NULL};
   operation_Operation *op =
       (operation_Operation *)ops_newuserdata(L, sizeof(*op), OPERATION_SLOTS);
   int operation = lua_gettop(L);
@@ -86,8 +92,25 @@ operation_Operation *operation_new(lua_State *L, int spec, int input,
   op->mode = (uint8_t)one_of(L, spec, "normalize", modes, (int)mode);
   op->restricted = restricts(L, spec);
   op->exposed = visible_exposed(L, spec);
-  op->tells_changes = tells_changes;
+  op->fails = one_of(L, spec, "on_mismatch", mismatches, fails);
+  op->finishes_all = op->fails || has_field(L, spec, "normalize");
   return op;
+}
+
+void operation_push_summary(lua_State *L, int issues, const char *whole) {
+  int top = lua_gettop(L);
+  size_t n = ops_rawlen(L, issues);
+  const char *path, *text;
+  ops_rawgeti(L, issues, 1);
+  value_push_field(L, top + 1, "path");
+  value_push_field(L, top + 1, "message");
+  path = lua_tostring(L, top + 2);
+  text = lua_tostring(L, top + 3);
+  if (path == NULL || *path == '\0') path = whole;
+  if (n > 1) lua_pushfstring(L, "%s: %s (and %d more)", path, text, (int)n - 1);
+  else lua_pushfstring(L, "%s: %s", path, text);
+  lua_replace(L, top + 1);
+  lua_settop(L, top + 1);
 }
 
 /* operation:id() -> string */
@@ -126,11 +149,18 @@ static int operation_spec(lua_State *L) {
   return 1;
 }
 
-/* operation:errors() -> the declarations of its errors, not to be changed */
-static int operation_errors(lua_State *L) {
+/* operation:field(name) -> what the spec says there, not to be changed */
+static int operation_field(lua_State *L) {
   operation_check(L, 1);
   ops_getslot(L, 1, OPERATION_SPEC);
-  value_push_field(L, -1, "errorSchemas");
+  value_push_field(L, -1, luaL_checkstring(L, 2));
+  return 1;
+}
+
+/* operation:finishes_all() -> are results that come from elsewhere, where they
+** were finished already, finished here as well? */
+static int operation_finishes_all(lua_State *L) {
+  lua_pushboolean(L, operation_check(L, 1)->finishes_all);
   return 1;
 }
 
@@ -190,9 +220,15 @@ static int operation_flaw(lua_State *L) {
 }
 
 const luaL_Reg operation_methods[] = {
-    {"id", operation_id},           {"spec", operation_spec},
-    {"errors", operation_errors},   {"accepts", operation_accepted},
-    {"handler", operation_handler}, {"set_handler", operation_set_handler},
-    {"made", operation_made},       {"make", operation_make},
-    {"flaw", operation_flaw},       {NULL, NULL},
+    {"id", operation_id},
+    {"spec", operation_spec},
+    {"field", operation_field},
+    {"accepts", operation_accepted},
+    {"finishes_all", operation_finishes_all},
+    {"handler", operation_handler},
+    {"set_handler", operation_set_handler},
+    {"made", operation_made},
+    {"make", operation_make},
+    {"flaw", operation_flaw},
+    {NULL, NULL},
 };

@@ -56,6 +56,8 @@ typedef struct operation_Operation {
   bool has_handler;
   bool takes_context; /* the handler has a second parameter */
   bool tells_changes; /* somebody wants the list of changes */
+  bool fails;         /* a result that does not fit is an error */
+  bool finishes_all;  /* so are results that come from elsewhere finished */
 } operation_Operation;
 
 extern const char operation_tag[];
@@ -103,15 +105,19 @@ static inline bool operation_accepts(lua_State *L, int i, int t, int accepts) {
 
 /* Pushes the operation of the spec at `spec`, which is copied, with the
 ** compiled schemas at `input` and `output` (nil: everything fits).  Results are
-** normalized by `mode` unless the spec says otherwise. */
+** normalized by `mode`, and fail when they do not fit, unless the spec says
+** otherwise. */
 operation_Operation *operation_new(lua_State *L, int spec, int input,
-                                   int output, schema_Mode mode,
-                                   bool tells_changes);
+                                   int output, schema_Mode mode, bool fails);
 
 /* The methods of an operation for Lua, except finish. */
 extern const luaL_Reg operation_methods[];
 
-/* operation:finish(value) -> envelope, warning, changes */
+/* Pushes the first of the issues at `issues`, and how many more there are, as
+** one line.  `whole` stands for the path of the whole value. */
+void operation_push_summary(lua_State *L, int issues, const char *whole);
+
+/* operation:finish(value) -> envelope, warning, changes | nil, err */
 int operation_finish(lua_State *L);
 int operation_ahead(lua_State *L);
 

@@ -48,16 +48,7 @@ static void push_wrong_kind(lua_State *L, bool streams) {
 ** first of them. */
 static void push_invalid(lua_State *L) {
   int issues = lua_gettop(L);
-  const char *path, *text;
-  size_t n = ops_rawlen(L, issues);
-  ops_rawgeti(L, issues, 1);
-  lua_getfield(L, -1, "path");
-  path = lua_tostring(L, -1);
-  lua_getfield(L, -2, "message");
-  text = lua_tostring(L, -1);
-  if (path == NULL || *path == '\0') path = "input";
-  if (n > 1) lua_pushfstring(L, "%s: %s (and %d more)", path, text, (int)n - 1);
-  else lua_pushfstring(L, "%s: %s", path, text);
+  operation_push_summary(L, issues, "input");
   lua_pushnil(L);
   core_push_error(L, "VALIDATION_ERROR", lua_tostring(L, -2), issues);
 }

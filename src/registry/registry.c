@@ -13,6 +13,7 @@ typedef struct registry_Registry {
   uint64_t revision;  /* counts registrations and removals */
   uint8_t mode;       /* schema_Mode of what does not say */
   bool tells_changes; /* somebody wants the list of changes */
+  bool fails;         /* results that do not fit, of what does not say */
 } registry_Registry;
 
 static const char registry_tag[] = REGISTRY_TYPE;
@@ -36,16 +37,17 @@ static operation_Operation *push_found(lua_State *L, int id) {
   return (operation_Operation *)lua_touserdata(L, -1);
 }
 
-/* core.registry(normalize, tells_changes) -> registry; normalize is "cast",
-** "force" or "off" */
+/* core.registry(normalize, tells_changes, fails) -> registry; normalize is
+** "cast", "force" or "off" */
 static int registry_new(lua_State *L) {
   static const char *const modes[] = {"off", "cast", "force", NULL};
   int mode = luaL_checkoption(L, 1, "cast", modes);
-  bool tells_changes = lua_toboolean(L, 2);
+  bool tells_changes = lua_toboolean(L, 2), fails = lua_toboolean(L, 3);
   registry_Registry *r = (registry_Registry *)lua_newuserdata(L, sizeof(*r));
   memset(r, 0, sizeof(*r));
   r->mode = (uint8_t)mode;
   r->tells_changes = tells_changes;
+  r->fails = fails;
   r->tag = registry_tag;
   luaL_getmetatable(L, REGISTRY_TYPE);
   lua_setmetatable(L, -2);
@@ -64,7 +66,8 @@ static int registry_operation(lua_State *L) {
   for (i = 3; i <= 4; i++)
     luaL_argcheck(L, lua_isnil(L, i) || schema_to(L, i) != NULL, i,
                   "compiled schema expected");
-  operation_new(L, 2, 3, 4, (schema_Mode)r->mode, r->tells_changes);
+  operation_new(L, 2, 3, 4, (schema_Mode)r->mode, r->fails)->tells_changes =
+      r->tells_changes;
   return 1;
 }
 

@@ -18,6 +18,7 @@ errors.codes = {
   OPERATION_NOT_FOUND = "OPERATION_NOT_FOUND",
   ACCESS_DENIED = "ACCESS_DENIED",
   VALIDATION_ERROR = "VALIDATION_ERROR",
+  OUTPUT_INVALID = "OUTPUT_INVALID", -- the result does not fit its schema, and on_mismatch is "fail"
   TIMEOUT = "TIMEOUT",
   ABORTED = "ABORTED",
   EXECUTION_ERROR = "EXECUTION_ERROR",

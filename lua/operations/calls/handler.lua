@@ -1,122 +1,14 @@
---- Serves the requests that arrive at a call map from a registry, each in a task of its own. By two operations more, a
---- peer tells what it offers, and the other side imports that.
+--- Serves the requests that arrive at a call map from a registry, each in a task of its own.
 local argument = require("operations.base.argument")
 local call_event = require("operations.calls.event")
 local catalog = require("operations.registry.catalog")
 local errors = require("operations.base.error")
 local limits = require("operations.base.limits")
-local marked = require("operations.base.marked")
-local registries = require("operations.registry")
 local scheduler = require("operations.task.scheduler")
-local T = require("operations.schema.type")
+local services = require("operations.calls.services")
 local task = require("operations.task")
 
 local call_handler = {}
-
-local function offered(served, spec, direct)
-  return direct or served:visible(spec) ~= "hidden"
-end
-
---- The ids of all that a registry offers.
----@param served operations.Registry
----@param direct boolean
----@return string[]
-local function offers(served, direct)
-  local ids = { "services.list", "services.schema" }
-  for _, spec in ipairs(served:specs({ schemas = false })) do
-    if offered(served, spec, direct) then
-      ids[#ids + 1] = spec.namespace .. "." .. spec.name
-    end
-  end
-  return ids
-end
-
-local function list(served, direct)
-  return function(input)
-    local specs = marked.array()
-    for _, spec in ipairs(served:specs(input)) do
-      if offered(served, spec, direct) then
-        specs[#specs + 1] = marked.spec(spec)
-      end
-    end
-    return { operations = specs }
-  end
-end
-
-local function describe(served, direct)
-  return function(input)
-    local spec = served:get_spec(input.operationId)
-    if not spec or not offered(served, spec, direct) then
-      return nil, catalog.not_found(input.operationId, "no operation '%s'")
-    end
-    return marked.spec(spec)
-  end
-end
-
---- Makes `services.list` (the specs of all that is offered, filtered as `registry:specs` does) and `services.schema`
---- (one of them, by `operationId`).
----@param served operations.Registry
----@param direct boolean  in process, also the operations that are not offered to others
----@return operations.Registry
-local function services_of(served, direct)
-  local self = registries.new()
-  assert(self:register_all({
-    {
-      namespace = "services",
-      name = "list",
-      type = "query",
-      description = "The specs of the operations that this peer offers.",
-      inputSchema = T.object({
-        namespace = T.optional(T.string()), type = T.optional(T.string()), tag = T.optional(T.string()),
-      }),
-      handler = list(served, direct),
-    },
-    {
-      namespace = "services",
-      name = "schema",
-      type = "query",
-      description = "The spec of one operation.",
-      inputSchema = T.object({ operationId = T.string() }),
-      handler = describe(served, direct),
-    },
-  }))
-  return self
-end
-
--- Where many processes serve, the one that was asked knows only its own operations.
-local function add_others(specs, call_map, filter)
-  local known = { ["services.list"] = true, ["services.schema"] = true }
-  for _, spec in ipairs(specs) do
-    known[tostring(spec.namespace) .. "." .. tostring(spec.name)] = true
-  end
-  for _, id in ipairs(not filter and call_map:offered() or {}) do
-    local envelope = not known[id] and call_map:call("services.schema", { operationId = id })
-    if envelope then
-      specs[#specs + 1] = envelope.data
-    end
-  end
-end
-
---- Registers the specs that the peer of a call map offers: `describe` shows them and inputs are validated here, calls
---- go there when the registry routes to the map.
----@param into operations.Registry
----@param call_map { call: function }
----@param filter? { namespace?: string, type?: string, tag?: string }
----@return string[]? ids
----@return operations.Error? err
-function call_handler.import(into, call_map, filter)
-  argument.object(into, "register_all", "registry", 1, "import")
-  argument.object(call_map, "call", "call map", 2, "import")
-  argument.optional(filter, "table", 3, "import")
-  local envelope, err = call_map:call("services.list", filter)
-  if not envelope then
-    return nil, err
-  end
-  local data = envelope.data
-  local specs = type(data) == "table" and type(data.operations) == "table" and data.operations or {}
-  add_others(specs, call_map, filter)
-  return into:register_all(specs, { replace = true })
-end
 
 ---@class operations.CallHandler
 ---@field active integer  requests being served now
@@ -265,12 +157,12 @@ function call_handler.new(registry, call_map, options)
     _registry = registry,
     _map = call_map,
     _max = options and options.max_requests or limits.requests,
-    _services = services_of(registry, call_map:is_direct()),
+    _services = services.new(registry, call_map:is_direct()),
   }, CallHandler)
   call_map:serve(function(request)
     return serve(self, request)
   end, self, function()
-    return self._draining and {} or offers(registry, call_map:is_direct())
+    return self._draining and {} or services.offers(registry, call_map:is_direct())
   end, function(wake)
     local room = self._draining and 0 or math.max(0, self._max - self.active)
     if wake then

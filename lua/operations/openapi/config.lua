@@ -40,6 +40,8 @@ local config = {}
 ---  "..%2Fx" before they resolve it (nginx as a proxy does); when absent such values are sent, encoded
 ---@field max_event? integer  bytes of one item of a stream, default 1 MiB
 ---@field accessControl? operations.AccessControl|fun(definition: table): operations.AccessControl?
+---@field normalize? "cast"|"force"|"off"  of the operations' results; default: the registry's
+---@field on_mismatch? "warn"|"fail"  of results that do not fit; default: the registry's
 ---@field include? string[]|fun(info: table): boolean  operationIds, names or tags
 ---@field exclude? string[]|fun(info: table): boolean
 ---@field remote_refs? boolean  fetch what `$ref`s name by URL; default false
@@ -55,8 +57,10 @@ local kinds = {
   accessControl = "table or function", include = "table or function", exclude = "table or function",
   eager = "boolean", remote_refs = "boolean", http = "table", idle_timeout = "number", retry = "boolean or table",
   reconnect = "boolean or table", done = "string", jar = "table", ca_file = "string", proxy = "string or false",
-  encoded_slashes = "boolean",
+  encoded_slashes = "boolean", normalize = "string", on_mismatch = "string",
 }
+
+local modes, mismatches = members.set({ "cast", "force", "off" }), members.set({ "warn", "fail" })
 
 --- Raises at the caller of `from_openapi.file` and the like.
 local function wrong(depth, message, ...)
@@ -89,6 +93,10 @@ function config.check(given)
   copy.reconnect, problem = stream.reconnect_policy(copy.reconnect)
   if problem then
     wrong(1, "config.reconnect: %s", problem)
+  elseif copy.normalize and not modes[copy.normalize] then
+    wrong(1, "config.normalize: expected cast, force or off, got %q", copy.normalize)
+  elseif copy.on_mismatch and not mismatches[copy.on_mismatch] then
+    wrong(1, "config.on_mismatch: expected warn or fail, got %q", copy.on_mismatch)
   elseif copy.deep_arrays and not style.item_names[copy.deep_arrays] then
     wrong(1, "config.deep_arrays: expected brackets, indices or repeat, got %q", copy.deep_arrays)
   end

@@ -199,6 +199,7 @@ local function finish(definition, build, parts, answer, new_handler)
     end
     return handler(input, context)
   end
+  definition.normalize, definition.on_mismatch = build.config.normalize, build.config.on_mismatch
   local access = build.config.accessControl
   if type(access) == "function" then
     access = access(definition)

@@ -13,13 +13,16 @@ catalog.__index = catalog
 
 ---@class operations.RegistryOptions
 ---@field normalize? "cast"|"force"|"off"  what happens to handlers' results, default "cast"
+---@field on_mismatch? "warn"|"fail"  what a result that does not fit its schema is: a warning (default) or the error
+---  OUTPUT_INVALID, whose details are the issues
 ---@field on_warning? fun(warning: { operationId: string, issues: table[], changes: table[]? })  default: to the log
 ---@field on_change? fun(operationId: string, changes: table[])  told of every change that casting made
 ---@field log? fun(level: string, message: string, details: any)  default: warnings and errors to stderr
 ---@field middleware? (fun(handler: function, spec: operations.Spec): function)[]  wrapped around every handler
 
 local option_kinds = {
-  normalize = "string", on_warning = "function", on_change = "function", log = "function", middleware = "table",
+  normalize = "string", on_mismatch = "string",
+  on_warning = "function", on_change = "function", log = "function", middleware = "table",
 }
 
 local function check_options(given)
@@ -27,9 +30,11 @@ local function check_options(given)
     error(("bad argument #1 to 'registry' (table expected, got %s)"):format(type(given)), 4)
   end
   argument.options(given, option_kinds, "registry", 5)
-  local normalize = given.normalize or "cast"
+  local normalize, on_mismatch = given.normalize or "cast", given.on_mismatch or "warn"
   if normalize ~= "cast" and normalize ~= "force" and normalize ~= "off" then
     error("bad option 'normalize' to 'registry' (\"cast\", \"force\" or \"off\" expected)", 4)
+  elseif on_mismatch ~= "warn" and on_mismatch ~= "fail" then
+    error("bad option 'on_mismatch' to 'registry' (\"warn\" or \"fail\" expected)", 4)
   end
 end
 
@@ -46,7 +51,7 @@ function catalog.init(self, given)
   given = given == nil and {} or given
   check_options(given)
   local write = given.log or log.write
-  self._operations = core.registry(given.normalize or "cast", given.on_change ~= nil)
+  self._operations = core.registry(given.normalize or "cast", given.on_change ~= nil, given.on_mismatch == "fail")
   self._options = {
     log = write,
     on_warning = given.on_warning or function(warning)

@@ -51,6 +51,40 @@ function Registry:routes_to(call_map)
   return self._call_map == call_map
 end
 
+-- The handler of a subscription whose events come from elsewhere.
+local function relayed(call_map, id, options)
+  return function(input, call)
+    local remote, err = call_map:subscribe(id, input, options)
+    if not remote then
+      return nil, err
+    end
+    call.defer(function()
+      remote:close()
+    end)
+    local envelope
+    envelope, err = remote:next()
+    while envelope do
+      call.emit(envelope)
+      envelope, err = remote:next()
+    end
+    return nil, err
+  end
+end
+
+-- Calls what a call map leads to, and finishes the results: here too they may be cast, or fail when they do not fit.
+local function finished_here(self, found, call_map, method, input, call, deadline, options)
+  local id = found:id()
+  if method == "subscribe" then
+    local stream = subscription.new(found, self._options, relayed(call_map, id, options), input, call, deadline)
+    return stream, nil, task_loops.OWNED, stream
+  end
+  local envelope, err = call_map:call(id, input, options)
+  if not envelope then
+    return nil, err
+  end
+  return operation.answer(found, self._options, envelope)
+end
+
 -- What has no handler here is called where the registry routes to. A spec that is known here validates the input here
 -- as well; access is the other side's business.
 local function elsewhere(self, method, id, input, given)
@@ -72,18 +106,22 @@ local function elsewhere(self, method, id, input, given)
     if not ok then
       return nil, admitted
     end
-    local schema = found:spec().inputSchema
+    local schema = found:field("inputSchema")
     input = marked.value(admitted, schema, schema)
   end
   local call = context.new(given, self, deadline)
-  return call_map[method](call_map, id, input, {
+  local options = {
     requestId = rawget(call, "requestId"),
     parentRequestId = call.parentRequestId,
     identity = call.identity,
     deadline = call.deadline,
     metadata = call.metadata,
     traceparent = call.traceparent,
-  })
+  }
+  if found and found:finishes_all() then
+    return finished_here(self, found, call_map, method, input, call, deadline, options)
+  end
+  return call_map[method](call_map, id, input, options)
 end
 
 local execute

@@ -13,7 +13,8 @@ local operation = {}
 ---@class operations.Operation
 ---@field id fun(self): string
 ---@field spec fun(self, schemas?: boolean): operations.Spec  a copy, without schemas when that is false
----@field errors fun(self): operations.ErrorSchema[]?  not to be changed
+---@field field fun(self, name: string): any  what its spec says there, not to be changed
+---@field finishes_all fun(self): boolean  are results that come from elsewhere finished here as well?
 ---@field handler fun(self): function?
 ---@field set_handler fun(self, handler: function, takes_context: boolean)
 ---@field made fun(self): boolean, operations.Error?  are its schemas compiled? or why they cannot be
@@ -21,7 +22,8 @@ local operation = {}
 ---@field flaw fun(self, err: operations.Error)
 ---@field accepts fun(self): "any"|"object"|nil  results that are accepted as they are; objects when they are unmarked
 ---@field ahead fun(self, envelope: operations.Envelope): operations.Ahead?  nil: nothing takes long
----@field finish fun(self, value: any, ahead?: operations.Ahead): operations.Envelope, table?, operations.Change[]?
+---@field finish fun(self, value: any, ahead?: operations.Ahead): operations.Envelope?, table|operations.Error?,
+---  operations.Change[]?  no envelope where the result does not fit and on_mismatch is "fail"
 
 --- Casts the long lists of a result before `finish`, which takes them then.
 ---@class operations.Ahead
@@ -41,13 +43,17 @@ end
 ---@param options operations.RegistryOptions
 ---@param value any
 ---@param ahead? operations.Ahead
----@return operations.Envelope
+---@return operations.Envelope?
+---@return operations.Error? err  OUTPUT_INVALID
 local function answer(found, options, value, ahead)
   local envelope, warning, changes = found:finish(value, ahead)
   if changes then
     options.on_change(found:id(), changes)
   end
   if warning then
+    if not envelope then
+      return nil, warning
+    end
     options.on_warning(warning)
   end
   return envelope
@@ -76,7 +82,7 @@ end
 ---@return operations.Error
 function operation.failure(found, options, failure, traceback)
   specs.make(found)
-  local id, declarations = found:id(), found:errors()
+  local id, declarations = found:id(), found:field("errorSchemas")
   local err, expected = errors.from(failure, declarations)
   local log = errors.take_traceback(err) or not expected and (traceback or errors.text(failure))
   if log then

@@ -36,6 +36,7 @@ local spec = {}
 ---@field accessControl? operations.AccessControl
 ---@field errorSchemas? operations.ErrorSchema[]|fun(): operations.ErrorSchema[]?
 ---@field normalize? "cast"|"force"|"off"  default: the registry's
+---@field on_mismatch? "warn"|"fail"  of results that do not fit outputSchema; default: the registry's
 ---@field _meta? table
 
 ---@class operations.Definition : operations.Spec
@@ -60,6 +61,7 @@ local shape = {
     inputSchema = json_schema,
     outputSchema = json_schema,
     normalize = { enum = { "cast", "force", "off" } },
+    on_mismatch = { enum = { "warn", "fail" } },
     accessControl = {
       type = "object",
       properties = {

@@ -172,6 +172,17 @@ local function numbered(envelope, event, id)
   return envelope
 end
 
+-- What the consumer gets of a value, with the options that `context.emit` was given: a value that may not be told ends
+-- the subscription.
+local function deliver(state, value, options)
+  local envelope, err = answer(state.operation, state.options, value)
+  if not envelope then
+    finish(state)
+    return nil, err
+  end
+  return type(options) == "table" and numbered(envelope, value, options.id) or envelope
+end
+
 -- What a handler raises that is told to end is no news, unless its cleanup failed.
 local function closed(state, event, ok, raised)
   if event == RETURNED and not ok and not (errors.is_error(raised) and raised.code == "ABORTED") then
@@ -196,8 +207,7 @@ local function go_on(self, ok, event, returned, value, failure)
   elseif event == QUEUE then
     return open_queue(self, returned)
   elseif event ~= RETURNED then
-    local envelope = answer(state.operation, state.options, event)
-    return type(returned) == "table" and numbered(envelope, event, returned.id) or envelope
+    return deliver(state, event, returned)
   elseif not returned then
     return fail(state, value, state.traceback)
   elseif value == nil and failure ~= nil then
@@ -222,7 +232,10 @@ function Subscription:next()
   end
   local envelope = take(state.queue)
   if envelope then
-    return state.finished and envelope or answer(state.operation, state.options, envelope)
+    if state.finished then
+      return envelope
+    end
+    return deliver(state, envelope)
   end
   state.running = true
   return go_on(self, scheduler.resume(state.co))

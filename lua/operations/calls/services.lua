@@ -1,0 +1,140 @@
+--- Discovery: two operations by which a peer tells what it offers, and the import of that by the other side. Both show
+--- what the identity that asks may call, and nothing of the rest.
+local argument = require("operations.base.argument")
+local catalog = require("operations.registry.catalog")
+local marked = require("operations.base.marked")
+local registries = require("operations.registry")
+local T = require("operations.schema.type")
+
+local services = {}
+
+local own_ids = { "services.list", "services.schema" }
+
+--- The ids of all that a registry offers to somebody.
+---@param served operations.Registry
+---@param direct boolean  in process, also the operations that are not offered to others
+---@return string[]
+function services.offers(served, direct)
+  local ids = { own_ids[1], own_ids[2] }
+  for _, spec in ipairs(served:specs({ schemas = false })) do
+    if direct or served:visible(spec) ~= "hidden" then
+      ids[#ids + 1] = spec.namespace .. "." .. spec.name
+    end
+  end
+  return ids
+end
+
+-- In process the program itself asks, unless it says for whom.
+local function shows(served, spec, identity, direct)
+  if direct then
+    return identity == nil or served:visible(spec, identity) ~= "denied"
+  end
+  return served:visible(spec, identity) == "yes"
+end
+
+local function list(served, direct)
+  return function(input, context)
+    local specs = marked.array()
+    for _, spec in ipairs(served:specs(input)) do
+      if shows(served, spec, context.identity, direct) then
+        specs[#specs + 1] = marked.spec(spec)
+      end
+    end
+    return { operations = specs }
+  end
+end
+
+local function describe(served, direct)
+  return function(input, context)
+    local spec = served:get_spec(input.operationId)
+    if not spec or not shows(served, spec, context.identity, direct) then
+      return nil, catalog.not_found(input.operationId, "no operation '%s'")
+    end
+    return marked.spec(spec)
+  end
+end
+
+--- Makes `services.list` (the specs of what the caller may see, filtered as `registry:specs` does) and
+--- `services.schema` (one of them, by `operationId`).
+---@param served operations.Registry
+---@param direct boolean  in process, also the operations that are not offered to others
+---@return operations.Registry
+function services.new(served, direct)
+  local self = registries.new()
+  assert(self:register_all({
+    {
+      namespace = "services",
+      name = "list",
+      type = "query",
+      description = "The specs of the operations that this peer offers to the caller.",
+      inputSchema = T.object({
+        namespace = T.optional(T.string()), type = T.optional(T.string()), tag = T.optional(T.string()),
+      }),
+      handler = list(served, direct),
+    },
+    {
+      namespace = "services",
+      name = "schema",
+      type = "query",
+      description = "The spec of one operation.",
+      inputSchema = T.object({ operationId = T.string() }),
+      handler = describe(served, direct),
+    },
+  }))
+  return self
+end
+
+-- Where many processes serve, the one that was asked knows only its own operations.
+local function add_others(specs, call_map, filter, call)
+  local known = { [own_ids[1]] = true, [own_ids[2]] = true }
+  for _, spec in ipairs(specs) do
+    known[tostring(spec.namespace) .. "." .. tostring(spec.name)] = true
+  end
+  for _, id in ipairs(not filter and call_map:offered() or {}) do
+    local envelope = not known[id] and call_map:call("services.schema", { operationId = id }, call)
+    if envelope then
+      specs[#specs + 1] = envelope.data
+    end
+  end
+end
+
+---@class operations.ImportOptions
+---@field identity? operations.Identity  for whom: what it may see is imported
+---@field normalize? "cast"|"force"|"off"  results are finished by these two here as well; without them only where the
+---  registry says that results that do not fit fail
+---@field on_mismatch? "warn"|"fail"
+
+local import_options = { identity = "table", normalize = "string", on_mismatch = "string" }
+
+--- Registers the specs that the peer of a call map offers: `describe` shows them and inputs are validated here, calls
+--- go there when the registry routes to the map.
+---@param into operations.Registry
+---@param call_map { call: function }
+---@param filter? { namespace?: string, type?: string, tag?: string }
+---@param options? operations.ImportOptions
+---@return string[]? ids
+---@return operations.Error? err
+function services.import(into, call_map, filter, options)
+  argument.object(into, "register_all", "registry", 1, "import")
+  argument.object(call_map, "call", "call map", 2, "import")
+  argument.optional(filter, "table", 3, "import")
+  argument.optional(options, "table", 4, "import")
+  options = options or {}
+  argument.options(options, import_options, "import")
+  local call = { identity = options.identity }
+  local envelope, err = call_map:call("services.list", filter, call)
+  if not envelope then
+    return nil, err
+  end
+  local data = envelope.data
+  local specs = type(data) == "table" and type(data.operations) == "table" and data.operations or {}
+  add_others(specs, call_map, filter, call)
+  for _, spec in ipairs(specs) do
+    if type(spec) == "table" then -- else it is refused below
+      spec.normalize, spec.on_mismatch = options.normalize, options.on_mismatch
+    end
+  end
+  return into:register_all(specs, { replace = true })
+end
+
+return services

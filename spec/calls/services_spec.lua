@@ -1,0 +1,118 @@
+local operations = require("operations")
+local wire = require("spec.support.wire")
+
+local ada = { id = "ada", scopes = { "read" } }
+
+local function served()
+  local registry = operations.registry()
+  local function add(name, fields)
+    fields.namespace, fields.name, fields.type, fields.handler = "a", name, "query", function() return 1 end
+    assert(registry:register(fields))
+  end
+  add("open", {})
+  add("guarded", { accessControl = { requiredScopes = { "read" } } })
+  add("hidden", { _meta = { exposed = false } })
+  return registry
+end
+
+-- The two ends of a wire; the one that serves believes who calls.
+local function over_a_wire(registry)
+  local one, other = wire.pair()
+  local map, far = operations.call_map(one), operations.call_map(other)
+  other.peer.vouches = true
+  operations.call_handler(registry, far)
+  return map
+end
+
+local function in_process(registry)
+  local one, other = operations.transports.pair()
+  operations.call_handler(registry, operations.call_map(other))
+  return operations.call_map(one)
+end
+
+local function names(map, identity)
+  local listed = {}
+  for i, spec in ipairs(assert(map:call("services.list", nil, { identity = identity })).data.operations) do
+    listed[i] = spec.name
+  end
+  return listed
+end
+
+describe("what a peer tells that it offers", function()
+  it("is what the caller may call", function()
+    local map = over_a_wire(served())
+    assert.same({ "open" }, names(map))
+    assert.same({ "open" }, names(map, { id = "eve", scopes = {} }))
+    assert.same({ "open", "guarded" }, names(map, ada))
+    local input = { operationId = "a.guarded" }
+    local _, denied = map:call("services.schema", input)
+    local _, unknown = map:call("services.schema", { operationId = "a.nowhere" })
+    assert.equal("no operation 'a.guarded'", denied.message)
+    assert.equal("no operation 'a.nowhere'", unknown.message)
+    assert.equal("guarded", assert(map:call("services.schema", input, { identity = ada })).data.name)
+    map:close()
+  end)
+
+  it("is everything to the program itself, and what an identity may call where it names one", function()
+    local map = in_process(served())
+    assert.same({ "open", "guarded", "hidden" }, names(map))
+    assert.same({ "open", "hidden" }, names(map, { id = "eve", scopes = {} }))
+  end)
+
+  it("is imported as the identity sees it", function()
+    local map, registry = over_a_wire(served()), operations.registry()
+    assert.same({ "a.open" }, operations.import(registry, map))
+    assert.same({ "a.open", "a.guarded" }, operations.import(registry, map, nil, { identity = ada }))
+    map:close()
+  end)
+end)
+
+describe("results of imported operations", function()
+  local function importing(options, registry_options)
+    local far = operations.registry({ on_warning = function() end })
+    local output = { type = "integer" }
+    assert(far:register({ namespace = "a", name = "one", outputSchema = output, normalize = "off", handler = function()
+      return "1"
+    end }))
+    assert(far:register({ namespace = "a", name = "text", outputSchema = output, handler = function()
+      return "text"
+    end }))
+    assert(far:register({ namespace = "a", name = "watch", type = "subscription", outputSchema = output,
+      handler = function()
+        coroutine.yield(1)
+        coroutine.yield("text")
+      end }))
+    local map, here = in_process(far), operations.registry(registry_options)
+    here:route(map)
+    assert(operations.import(here, map, nil, options))
+    return here
+  end
+
+  it("come as they are sent", function()
+    local here = importing()
+    assert.equal("1", here:execute("a.one").data)
+    assert.equal("text", here:execute("a.text").data)
+    assert.is_nil(here:get_spec("a.one").normalize)
+  end)
+
+  local fail = { on_mismatch = "fail" }
+  for name, set in pairs({ import = { fail }, ["the registry"] = { nil, fail } }) do
+    it("fail when they do not fit, where " .. name .. " says so", function()
+      local here = importing(set[1], set[2])
+      assert.equal(1, here:execute("a.one").data)
+      assert.equal("OUTPUT_INVALID", select(2, here:execute("a.text")).code)
+      local stream = assert(here:subscribe("a.watch"))
+      assert.equal(1, stream:next().data)
+      local event, err = stream:next()
+      assert.is_nil(event)
+      assert.equal("OUTPUT_INVALID", err.code)
+      assert.is_nil((stream:next()))
+    end)
+  end
+
+  it("are normalized here, where import says so", function()
+    local here = importing({ normalize = "cast" }, { on_warning = function() end })
+    assert.equal(1, here:execute("a.one").data)
+    assert.equal("text", here:execute("a.text").data)
+  end)
+end)
