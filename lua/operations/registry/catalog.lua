@@ -5,6 +5,7 @@ local compat = require("operations.base.compat")
 local core = require("operations.core")
 local errors = require("operations.base.error")
 local log = require("operations.task.log")
+local mounts = require("operations.registry.mounts")
 local specs = require("operations.registry.spec")
 
 ---@class operations.Catalog
@@ -235,7 +236,7 @@ function catalog:get(id)
   local operation = operations_of(self, "get"):find(id)
   argument.expect(id, "string", 1, "get")
   if not operation then
-    return nil
+    return mounts.get(self, "get", id)
   end
   local definition, err = whole(operation)
   if definition then
@@ -253,6 +254,7 @@ function catalog:get_spec(id)
   if operation then
     return whole(operation)
   end
+  return mounts.get(self, "get_spec", id)
 end
 
 --- What kind of operation an id is, and whether it may be offered to others (`_meta.exposed` is not false).
@@ -263,6 +265,12 @@ end
 function catalog:type_of(id)
   local operations = operations_of(self, "type_of")
   argument.expect(id, "string", 1, "type_of")
+  if self._mounts and not operations:find(id) then
+    local other, there = mounts.find(self, id)
+    if other then
+      return other:type_of(there)
+    end
+  end
   return operations:type_of(id)
 end
 
@@ -277,7 +285,11 @@ end
 function catalog:get_handler(id)
   local operation = operations_of(self, "get_handler"):find(id)
   argument.expect(id, "string", 1, "get_handler")
-  return operation and operation:handler()
+  if operation then
+    return operation:handler()
+  end
+  local other, there = mounts.find(self, id)
+  return other and other:get_handler(there)
 end
 
 ---@param namespace string
@@ -317,6 +329,7 @@ local function select_operations(self, filter, name)
     end
     list[#list + 1], flaws[#flaws + 1] = spec, flaw
   end
+  mounts.add_to(self, name, filter, list, flaws)
   return list, flaws
 end
 
@@ -351,13 +364,23 @@ function catalog:visible(spec, identity, filter)
     argument.expect(spec, "table", 1, "visible")
   end
   argument.optional(identity, "table", 2, "visible")
+  local found = spec
   if type(filter) == "function" then
-    local found = type(spec) == "table" and spec or self:get_spec(spec)
-    return found and filter(found, identity) and operations:visible(found, identity) or "hidden"
+    found = type(spec) == "table" and spec or self:get_spec(spec)
+    if not found or not filter(found, identity) then
+      return "hidden"
+    end
+    filter = nil
   end
   argument.optional(filter, "table", 3, "visible")
   argument.options(filter or {}, filter_kinds, "visible")
-  return operations:visible(spec, identity, filter)
+  local other, there = nil, nil
+  if type(spec) == "string" and self._mounts and not operations:find(spec) then
+    other, there = mounts.find(self, spec)
+    found = self:get_spec(spec)
+  end
+  local seen = operations:visible(found, identity, filter)
+  return other and seen == "yes" and other:visible(there, identity) or seen
 end
 
 return catalog

@@ -3,8 +3,9 @@ local argument = require("operations.base.argument")
 local catalog = require("operations.registry.catalog")
 local context = require("operations.registry.context")
 local core = require("operations.core")
+local elsewhere = require("operations.registry.elsewhere")
 local env = require("operations.registry.env")
-local marked = require("operations.base.marked")
+local mounts = require("operations.registry.mounts")
 local operation = require("operations.registry.operation")
 local specs = require("operations.registry.spec")
 local subscription = require("operations.registry.subscription")
@@ -39,89 +40,31 @@ function Registry:route(call_map)
   self._call_map = call_map
 end
 
-local function not_here(self, id)
-  local found = self._operations:find(id)
-  return nil, catalog.not_found(id, found and "operation '%s' has no handler" or "no operation '%s'")
-end
-
 --- Are calls of operations without a handler sent to this call map?
 ---@param call_map operations.CallMap
 ---@return boolean
 function Registry:routes_to(call_map)
-  return self._call_map == call_map
+  return self._call_map == call_map or mounts.any(self, function(other)
+    return other:routes_to(call_map)
+  end)
 end
 
--- The handler of a subscription whose events come from elsewhere.
-local function relayed(call_map, id, options)
-  return function(input, call)
-    local remote, err = call_map:subscribe(id, input, options)
-    if not remote then
-      return nil, err
-    end
-    call.defer(function()
-      remote:close()
-    end)
-    local envelope
-    envelope, err = remote:next()
-    while envelope do
-      call.emit(envelope)
-      envelope, err = remote:next()
-    end
-    return nil, err
-  end
-end
+local mount_options = { prefix = "string" }
 
--- Calls what a call map leads to, and finishes the results: here too they may be cast, or fail when they do not fit.
-local function finished_here(self, found, call_map, method, input, call, deadline, options)
-  local id = found:id()
-  if method == "subscribe" then
-    local stream = subscription.new(found, self._options, relayed(call_map, id, options), input, call, deadline)
-    return stream, nil, task_loops.OWNED, stream
-  end
-  local envelope, err = call_map:call(id, input, options)
-  if not envelope then
-    return nil, err
-  end
-  return operation.answer(found, self._options, envelope)
-end
-
--- What has no handler here is called where the registry routes to. A spec that is known here validates the input here
--- as well; access is the other side's business.
-local function elsewhere(self, method, id, input, given)
-  local operations, call_map = self._operations, self._call_map
-  argument.expect(id, "string", 1, method == "call" and "execute" or "subscribe")
-  if not call_map then
-    return not_here(self, id)
-  end
-  local found = operations:find(id)
-  local _, deadline = context.read(given)
-  if found then
-    local ok, admitted, unmade = operations:admit(id, input, method == "subscribe")
-    if unmade then
-      ok, admitted = specs.make(unmade)
-      if ok then
-        ok, admitted = operations:admit(id, input, method == "subscribe")
-      end
-    end
-    if not ok then
-      return nil, admitted
-    end
-    local schema = found:field("inputSchema")
-    input = marked.value(admitted, schema, schema)
-  end
-  local call = context.new(given, self, deadline)
-  local options = {
-    requestId = rawget(call, "requestId"),
-    parentRequestId = call.parentRequestId,
-    identity = call.identity,
-    deadline = call.deadline,
-    metadata = call.metadata,
-    traceparent = call.traceparent,
-  }
-  if found and found:finishes_all() then
-    return finished_here(self, found, call_map, method, input, call, deadline, options)
-  end
-  return call_map[method](call_map, id, input, options)
+--- Shows the operations of another registry in this one, `namespace.name` as `prefix.namespace.name`: what it has at
+--- the time, whenever somebody looks or calls. Calls go through `other:execute` and `other:subscribe`: its middleware,
+--- options and access control apply, and its ids are in envelopes and errors; trust between operations ends at the
+--- mount. What is registered here itself comes first.
+---@param other operations.Registry
+---@param options { prefix: string }
+---@return boolean? ok
+---@return operations.Error? err  VALIDATION_ERROR: `other` leads back here, or the prefix is one of another mount
+function Registry:mount(other, options)
+  operations_of(self, "mount")
+  argument.object(other, "routes_to", "registry", 1, "mount")
+  argument.expect(options, "table", 2, "mount")
+  argument.options(options, mount_options, "mount")
+  return mounts.add(self, other, options.prefix)
 end
 
 local execute
@@ -137,7 +80,7 @@ local function not_prepared(self, err, unmade, id, input, given, trusted)
   elseif err then
     return nil, err
   end
-  return elsewhere(self, "call", id, input, given)
+  return elsewhere.call(self, "execute", id, input, given)
 end
 
 function execute(self, id, input, given, trusted)
@@ -188,7 +131,7 @@ local function start(self, method, id, input, given, trusted, body, missing)
 end
 
 local function subscribe_elsewhere(self, id, input, given)
-  return elsewhere(self, "subscribe", id, input, given)
+  return elsewhere.call(self, "subscribe", id, input, given)
 end
 
 local function subscribe(self, id, input, given, trusted)
@@ -221,6 +164,14 @@ local function paged(handler)
   end
 end
 
+local function pages_elsewhere(self, id, input, given)
+  local other, there = mounts.find(self, id)
+  if other then
+    return other:pages(there, input, given)
+  end
+  return elsewhere.not_here(self, id)
+end
+
 --- Iterates over the pages of a query's answer, each in an envelope of its own, fetched when it is asked for:
 --- `for page in assert(registry:pages(id, input)) do`. A handler that knows of no pages gives one. A handler is told
 --- by `context.emit` that pages are wanted: it emits all but the last, which it returns.
@@ -232,7 +183,7 @@ end
 function Registry:pages(id, input, given)
   operations_of(self, "pages")
   argument.expect(id, "string", 1, "pages")
-  return start(self, "prepare", id, input, given, nil, paged, not_here)
+  return start(self, "prepare", id, input, given, nil, paged, pages_elsewhere)
 end
 
 local env_options = { namespaces = "table" }

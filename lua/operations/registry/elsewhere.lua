@@ -1,0 +1,126 @@
+--- Calls of what has no handler in a registry: they go to the registry that is mounted there, or to the call map that
+--- it routes to.
+local argument = require("operations.base.argument")
+local catalog = require("operations.registry.catalog")
+local context = require("operations.registry.context")
+local marked = require("operations.base.marked")
+local mounts = require("operations.registry.mounts")
+local operation = require("operations.registry.operation")
+local specs = require("operations.registry.spec")
+local subscription = require("operations.registry.subscription")
+local task_loops = require("operations.task.loops")
+
+local elsewhere = {}
+
+--- The failure of a call that leads nowhere.
+---@param self operations.Registry
+---@param id string
+---@return nil
+---@return operations.Error err  OPERATION_NOT_FOUND
+function elsewhere.not_here(self, id)
+  local found = self._operations:find(id)
+  return nil, catalog.not_found(id, found and "operation '%s' has no handler" or "no operation '%s'")
+end
+
+-- The handler of a subscription whose events come from elsewhere.
+local function relayed(call_map, id, options)
+  return function(input, call)
+    local remote, err = call_map:subscribe(id, input, options)
+    if not remote then
+      return nil, err
+    end
+    call.defer(function()
+      remote:close()
+    end)
+    local envelope
+    envelope, err = remote:next()
+    while envelope do
+      call.emit(envelope)
+      envelope, err = remote:next()
+    end
+    return nil, err
+  end
+end
+
+-- Calls what a call map leads to, and finishes the results: here too they may be cast, or fail when they do not fit.
+local function finished_here(self, found, call_map, method, input, call, options)
+  local id = found:id()
+  if method == "subscribe" then
+    local handler = relayed(call_map, id, options)
+    local stream = subscription.new(found, self._options, handler, input, call, options.deadline)
+    return stream, nil, task_loops.OWNED, stream
+  end
+  local envelope, err = call_map:call(id, input, options)
+  if not envelope then
+    return nil, err
+  end
+  return operation.answer(found, self._options, envelope)
+end
+
+-- The input of an operation that is known here, validated and ready to be sent; access is the other side's business.
+local function admit(operations, found, method, input)
+  local id, streams = found:id(), method == "subscribe"
+  local ok, admitted, unmade = operations:admit(id, input, streams)
+  if unmade then
+    ok, admitted = specs.make(unmade)
+    if ok then
+      ok, admitted = operations:admit(id, input, streams)
+    end
+  end
+  if not ok then
+    return nil, admitted
+  end
+  local schema = found:field("inputSchema")
+  return true, marked.value(admitted, schema, schema)
+end
+
+local function route(self, found, method, id, input, given)
+  local _, deadline = context.read(given)
+  if found then
+    local ok, admitted = admit(self._operations, found, method, input)
+    if not ok then
+      return nil, admitted
+    end
+    input = admitted
+  end
+  local call_map, call = self._call_map, context.new(given, self, deadline)
+  local options = {
+    requestId = rawget(call, "requestId"),
+    parentRequestId = call.parentRequestId,
+    identity = call.identity,
+    deadline = call.deadline,
+    metadata = call.metadata,
+    traceparent = call.traceparent,
+  }
+  if found and found:finishes_all() then
+    return finished_here(self, found, call_map, method, input, call, options)
+  elseif method == "subscribe" then
+    return call_map:subscribe(id, input, options)
+  end
+  return call_map:call(id, input, options)
+end
+
+--- Calls an operation that has no handler here. A spec that is known here validates the input here as well.
+---@param self operations.Registry
+---@param method "execute"|"subscribe"
+---@param id string
+---@param input any
+---@param given? operations.Context|table
+---@return operations.Envelope|operations.Subscription|nil
+---@return operations.Error?
+function elsewhere.call(self, method, id, input, given)
+  argument.expect(id, "string", 1, method)
+  local found = self._operations:find(id)
+  local other, there = nil, nil
+  if not found then
+    other, there = mounts.find(self, id)
+  end
+  if other then
+    return other[method](other, there, input, given)
+  elseif self._call_map then
+    return route(self, found, method, id, input, given)
+  end
+  return elsewhere.not_here(self, id)
+end
+
+return elsewhere
