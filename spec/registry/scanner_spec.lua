@@ -1,4 +1,5 @@
 local core = require("operations.core")
+local operations = require("operations")
 local scanner = require("operations.registry.scanner")
 
 local root
@@ -93,6 +94,38 @@ describe("the scanner", function()
     assert.error_matches(function() scanner.scan(nil) end, "bad argument #1 to 'scan' %(string expected, got nil%)")
   end)
 
+  it("takes a file that gives a spec, whose handler comes later", function()
+    write("a.lua", "return { namespace = 'test', name = 'spec', inputSchema = { type = 'object' } }")
+    local definitions, problems = scanner.scan(root)
+    assert.same({}, problems)
+    local registry = operations.registry()
+    assert(registry:register_all(definitions))
+    assert.equal("operation 'test.spec' has no handler", select(2, registry:execute("test.spec")).message)
+    assert(registry:register_handler("test.spec", function() return 1 end))
+    assert.equal(1, registry:execute("test.spec").data)
+  end)
+
+  it("lists and reads by functions of the program", function()
+    local files = { ["in/b.lua"] = definition("b"), ["in/a.lua"] = "return { namespace = 'n', name = ... }",
+      ["in/c.lua"] = "error('no')", ["in/notes"] = "no Lua" }
+    local options = {
+      list = function(directory)
+        return directory == "in" and { "in/notes", "in/missing.lua", "in/b.lua", "in/c.lua", "in/a.lua" }
+          or nil, "there is no " .. directory
+      end,
+      reader = function(path)
+        return files[path], path .. ": not there"
+      end,
+    }
+    local definitions, problems = scanner.scan("in", options)
+    assert.equal("in/a.lua b", names(definitions))
+    assert.same({ { path = "in/c.lua", message = "in/c.lua:1: no" },
+      { path = "in/missing.lua", message = "in/missing.lua: not there" } }, problems)
+    assert.equal("EXECUTION_ERROR: there is no out", tostring(select(2, scanner.scan("out", options))))
+    assert.equal("b", names((scanner.load("in/b.lua", options))))
+    assert.error_matches(function() scanner.scan("in", { read = print }) end, "bad option 'read' to 'scan' %(unknown%)")
+  end)
+
   it("loads one file", function()
     write("x", definition("x"))
     assert.equal("x", names((scanner.load(root .. "/x"))))
@@ -135,8 +168,8 @@ describe("a file that gives no definition", function()
     assert.equal("namespace: expected a string, got nil", problem("a.lua"))
     write("a.lua", "return { namespace = 'x', name = 7, handler = print }")
     assert.equal("name: expected a string, got number", problem("a.lua"))
-    write("a.lua", "return { { namespace = 'x', name = 'y' } }")
-    assert.equal("item 1: handler: expected a function, got nil", problem("a.lua"))
+    write("a.lua", "return { { namespace = 'x', name = 'y', handler = 'print' } }")
+    assert.equal("item 1: handler: expected a function, got string", problem("a.lua"))
   end)
 
   it("does not take the others with it", function()

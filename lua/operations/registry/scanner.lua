@@ -1,10 +1,17 @@
---- Finds operation definitions in a directory of Lua files. A file that gives none is reported, never passed over.
+--- Finds operation definitions in a directory of Lua files. A file that gives none is reported, never passed over. One
+--- without a handler is a spec, whose handler is registered later.
 local argument = require("operations.base.argument")
 local errors = require("operations.base.error")
+local members = require("operations.base.members")
 local system = require("operations.system")
 
 ---@class operations.scanner
 local scanner = {}
+
+---@class operations.ScanOptions  for hosts where files are not read from the file system
+---@field list? fun(directory: string): string[]?, string?  the paths of the files below, or nil and why not; those
+---  that do not end in `.lua` are left out
+---@field reader? fun(path: string): string?, string?  the text of a file, or nil and why not
 
 ---@class operations.ScanProblem
 ---@field path string     the file, or the directory that could not be read
@@ -24,7 +31,7 @@ local function flaw(value)
       return ("%s: expected a string, got %s"):format(field, type(value[field]))
     end
   end
-  if type(value.handler) ~= "function" then
+  if value.handler ~= nil and type(value.handler) ~= "function" then
     return ("handler: expected a function, got %s"):format(type(value.handler))
   end
 end
@@ -63,8 +70,19 @@ local function describe_error(value)
   return type(value) == "table" and not errors.is_error(value) and ("raised a table (%s)"):format(text) or text
 end
 
+local function chunk_of(path, reader)
+  if not reader then
+    return loadfile(path, "t")
+  end
+  local text, reason = reader(path)
+  if type(text) ~= "string" then
+    return nil, reason and errors.text(reason) or path .. ": cannot be read"
+  end
+  return load(text, "@" .. path, "t")
+end
+
 local function load_file(found, path)
-  local chunk, reason = loadfile(path, "t")
+  local chunk, reason = chunk_of(path, found.reader)
   if not chunk then
     return add_problem(found, path, "%s", reason)
   end
@@ -123,17 +141,47 @@ function visit(found, path)
   end
 end
 
+--- Loads the files that the program's own function lists.
+local function load_listed(found, directory, list)
+  local paths, reason = list(directory)
+  if type(paths) ~= "table" then
+    return nil, reason and errors.text(reason) or directory .. ": cannot be read"
+  end
+  paths = members.joined(paths)
+  table.sort(paths)
+  for _, path in ipairs(paths) do
+    if path:find("%.lua$") then
+      load_file(found, path)
+    end
+  end
+  return true
+end
+
+local option_kinds = { list = "function", reader = "function" }
+
+local function start(options, name)
+  argument.optional(options, "table", 2, name)
+  argument.options(options or {}, option_kinds, name, 4)
+  return { definitions = {}, problems = {}, seen = {}, reader = options and options.reader }
+end
+
 --- Loads every `.lua` file below a directory, in the order of their paths, and collects the definitions they return.
 --- The files are run, with the program's rights. Links are followed, each file and directory once.
 ---@param directory string
+---@param options? operations.ScanOptions
 ---@return table[]|nil definitions  nil when the directory cannot be read
 ---@return operations.ScanProblem[]|operations.Error problems
-function scanner.scan(directory)
+function scanner.scan(directory, options)
   argument.expect(directory, "string", 1, "scan")
-  local found = { definitions = {}, problems = {}, seen = {} }
-  local _, identity = system.kind(directory)
-  found.seen[identity] = true
-  local ok, reason = visit_entries(found, directory)
+  local found = start(options, "scan")
+  local ok, reason
+  if options and options.list then
+    ok, reason = load_listed(found, directory, options.list)
+  else
+    local _, identity = system.kind(directory)
+    found.seen[identity] = true
+    ok, reason = visit_entries(found, directory)
+  end
   if not ok then
     return nil, errors.new("EXECUTION_ERROR", reason, { path = directory })
   end
@@ -142,11 +190,12 @@ end
 
 --- Loads one file, whatever its name, as `scan` does.
 ---@param path string
+---@param options? operations.ScanOptions
 ---@return table[] definitions
 ---@return operations.ScanProblem[] problems
-function scanner.load(path)
+function scanner.load(path, options)
   argument.expect(path, "string", 1, "load")
-  local found = { definitions = {}, problems = {} }
+  local found = start(options, "load")
   load_file(found, path)
   return found.definitions, found.problems
 end
