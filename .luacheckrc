@@ -7,6 +7,7 @@ files["examples/neovim/**/*.lua"] = { globals = { "vim" } }
 files["spec/support/neovim_mcp.lua"] = { globals = { "vim" } }
 files["spec/support/ticker.lua"] = { read_globals = { "ngx", "vim" } }
 files["spec"] = { std = "+busted" }
+files["examples/spec"] = { std = "+busted" }
 files["spec/support/server"] = { globals = { "ngx" } }
 files["spec/support/app"] = { globals = { "ngx" } }
 files["spec/bench/mcp_http.lua"] = { globals = { "ngx" } }

@@ -21,6 +21,30 @@ describe("the example", function()
   end
 end)
 
+describe("the example's own specs", function()
+  it("pass, each of them", function()
+    local result = command.run("lua /usr/bin/busted -o TAP examples/spec")
+    assert.equal("", result.err)
+    assert.equal(0, result.code)
+    assert.is_nil(result.out:find("not ok", 1, true))
+    local _, passed = ("\n" .. result.out):gsub("\nok ", "")
+    local written = 0
+    for line in io.lines("examples/spec/notes_spec.lua") do
+      written = written + (line:find("^  it%(") and 1 or 0)
+    end
+    assert.equal(written, passed)
+  end)
+
+  it("fail when an operation answers with something else", function()
+    local broken = "sed 's/id = #notes + 1/id = \"one\"/' examples/spec/notes.lua"
+    local spec = "sed \"s|examples/spec/notes|$dir/notes|\" examples/spec/notes_spec.lua"
+    local result = command.run(("dir=$(mktemp -d); %s > $dir/notes.lua; %s > $dir/notes_spec.lua; "
+      .. "lua /usr/bin/busted -o TAP $dir; code=$?; rm -r $dir; exit $code"):format(broken, spec))
+    assert.not_equal(0, result.code)
+    assert.matches("OUTPUT_INVALID: notes.add: the result does not fit its schema: /id", result.out, 1, true)
+  end)
+end)
+
 describe("the demo", function()
   it("ends well", function()
     local result = command.run_with_server("lua examples/demo.lua")
