@@ -1,4 +1,5 @@
 local samples = require("spec.support.samples")
+local system = require("operations.system")
 
 local function read(path)
   local file = assert(io.open(path))
@@ -7,8 +8,9 @@ local function read(path)
   return text
 end
 
-describe("the README", function()
-  for _, sample in ipairs(samples.programs("README.md")) do
+--- The programs and sessions of a page, each run.
+local function runs(page)
+  for _, sample in ipairs(samples.programs(page)) do
     -- A program that it starts itself would miss the sanitizer that its modules are built with.
     local alone = os.getenv("LD_PRELOAD") and sample.code:find("from_mcp.connect", 1, true)
     local run = alone and pending or it
@@ -21,7 +23,7 @@ describe("the README", function()
     end)
   end
 
-  for _, session in ipairs(samples.sessions("README.md")) do
+  for _, session in ipairs(samples.sessions(page)) do
     it(("shows the session at line %d as it goes"):format(session.line), function()
       local printed = samples.run_session(session)
       for i, expected in ipairs(session.expected) do
@@ -29,6 +31,18 @@ describe("the README", function()
       end
     end)
   end
+end
+
+for _, name in ipairs(assert(system.list("doc"))) do
+  if name:find("%.md$") then
+    describe("doc/" .. name, function()
+      runs("doc/" .. name)
+    end)
+  end
+end
+
+describe("the README", function()
+  runs("README.md")
 
   it("begins with the program of examples/hello.lua", function()
     local first = samples.programs("README.md")[1].code

@@ -70,6 +70,14 @@ describe("a result", function()
     assert.equal("/total", one_operation.warnings[1].issues[1].path)
   end)
 
+  it("that may be anything is warned of when it cannot be said in JSON", function()
+    local output = { type = "object", properties = { any = {} } }
+    answer({ outputSchema = output, handler = function() return { any = { f = print } } end })
+    assert.equal("/any/f", one_operation.warnings[1].issues[1].path)
+    answer({ outputSchema = output, handler = function() return { any = { f = 1 } } end })
+    assert.same({}, one_operation.warnings)
+  end)
+
   it("of nothing is not invented", function()
     local envelope = answer({ outputSchema = task_schema, handler = function() end })
     assert.is_nil(envelope.data)

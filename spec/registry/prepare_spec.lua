@@ -3,6 +3,25 @@ local one_operation = require("spec.support.one_operation")
 
 local answer = one_operation.answer
 
+-- The first issue of an input by a schema.
+local function issue_of(input_schema, input)
+  local registry = operations.registry()
+  assert(registry:register({ namespace = "a", name = "b", inputSchema = input_schema, handler = function() end }))
+  local envelope, err = registry:execute("a.b", input)
+  return envelope == nil and err.details[1].path .. ": " .. err.details[1].message or nil
+end
+
+describe("an input that cannot be said in JSON", function()
+  it("is refused by T.any(), and everything is accepted without a schema", function()
+    local T = operations.type
+    assert.equal("/f: expected a JSON value, got function", issue_of(T.any(), { f = print }))
+    assert.equal("/a/0: expected a JSON value, got NaN", issue_of(T.object({ a = T.any() }), { a = { 0 / 0 } }))
+    assert.is_nil(issue_of(T.any(), { a = { 1, { b = operations.null } } }))
+    assert.is_nil(issue_of(nil, { f = print }))
+    assert.is_nil(issue_of(true, { f = print }))
+  end)
+end)
+
 describe("input", function()
   local schema = {
     type = "object",

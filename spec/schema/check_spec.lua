@@ -280,3 +280,70 @@ describe("checking a value", function()
     assert.is_false(ok)
   end)
 end)
+
+describe("a value that may be anything", function()
+  local T = require("operations.schema.type")
+
+  local cycle = {}
+  cycle.inner = { cycle }
+
+  -- By the issue: where, and what.
+  local refused = {
+    ["/f: expected a JSON value, got function"] = { f = print },
+    ["/list/1: expected a JSON value, got NaN"] = { list = { 1, 0 / 0 } },
+    ["/x/y: expected a JSON value, got infinity"] = { x = { y = math.huge } },
+    ["/x: expected a JSON value, got thread"] = { x = coroutine.create(print) },
+    ["/x: expected a JSON value, got userdata"] = { x = io.stdout },
+    ["/x: expected an array, got a table with holes or other keys"] = { x = { 1, nil, 3 } },
+    ["/a/x: expected an array, got a table with holes or other keys"] = { a = { x = { 1, y = 2 } } },
+    ["/x: an object's keys are strings, this one has a number"] = { x = { [1.5] = true } },
+    ["/inner/0: the value contains itself"] = cycle,
+  }
+  local schemas = {
+    ["T.any()"] = { T.any(), function(value) return value end, "" },
+    ["true"] = { { properties = { p = true } }, function(value) return { p = value } end, "/p" },
+    ["a branch that is {}"] = { { anyOf = { { type = "string" }, {} } }, function(value) return value end, "" },
+    ["items that are T.any()"] = { T.array(T.any()), function(value) return { 1, value } end, "/1" },
+  }
+  for name, case in pairs(schemas) do
+    local compiled = assert(schema.compile(case[1]))
+    it("has to be one of JSON, by " .. name, function()
+      for text, value in pairs(refused) do
+        local ok, issues = compiled:check(case[2](value))
+        assert.is_false(ok, text)
+        assert.equal(1, #issues)
+        assert.equal(case[3] .. text, issues[1].path .. ": " .. issues[1].message)
+      end
+      local shared = { 1, { x = json.null } }
+      for _, value in ipairs({ {}, { a = shared, b = shared }, { { { 1.5, "x", true } } }, json.decode("[{},[]]") }) do
+        assert.is_true((compiled:check(case[2](value))))
+      end
+    end)
+  end
+
+  it("is not looked at where no schema names it", function()
+    assert.is_true((assert(schema.compile(T.object({}))):check({ f = print })))
+  end)
+
+  it("is reported where it is, by each of its flaws", function()
+    local _, issues = assert(schema.compile({})):check({ b = { print }, a = { 0 / 0 } })
+    assert.same({ "/a/0", "/b/0" }, { issues[1].path, issues[2].path })
+  end)
+
+  it("costs steps where tables are shared over and over", function()
+    local value = {}
+    for _ = 1, 60 do
+      value = { value, value }
+    end
+    local ok, issues = assert(schema.compile({}, { max_steps = 10000 })):check(value)
+    assert.is_false(ok)
+    assert.equal(1, #issues)
+  end)
+
+  it("is no result that fits when it is none of JSON", function()
+    local compiled = assert(schema.compile(T.object({ data = T.any() })))
+    local value = { data = { print } }
+    assert.same({ value, {} }, { compiled:cast(value) })
+    assert.is_false((compiled:check((compiled:cast(value)))))
+  end)
+end)

@@ -93,7 +93,8 @@ static int schema_ahead_step(lua_State *L) {
 bool schema_accepts_every_object(lua_State *L, int schema) {
   const schema_Schema *s = (const schema_Schema *)lua_touserdata(L, schema);
   const schema_Node *n = program_target(s, s->root);
-  return (n->types & TYPE_OBJECT) != 0 && n->objects == n->end;
+  return (n->types & TYPE_OBJECT) != 0 && n->objects == n->end &&
+         !n->accepts_all;
 }
 
 /* Raises, blaming who called schema.compile, which called us. */

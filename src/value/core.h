@@ -123,9 +123,11 @@ typedef struct value_Name {
 value_Name *value_sorted_names(lua_State *L, int i, size_t *count);
 
 /* The name of a kind for people: "null", "boolean", "integer", "number",
-** "string", "array", "object"; for what is no JSON "NaN", "infinity" or Lua's
-** type name. */
+** "string", "array", "object", or Lua's type name for what is no JSON. */
 const char *value_type_name(lua_State *L, const core_State *core, int i);
+
+/* The same, but "NaN" and "infinity" of the numbers that JSON has not. */
+const char *value_describe(lua_State *L, const core_State *core, int i);
 
 /* Pushes raw t[key] of the table at `t`, nil when it is no table; its type. */
 int value_push_field(lua_State *L, int t, const char *key);

@@ -177,25 +177,25 @@ int value_push_field(lua_State *L, int t, const char *key) {
   return ops_rawget(L, t);
 }
 
-static const char *number_name(lua_State *L, const core_State *core, int i) {
-  integer_Value n;
-  if (lua_type(L, i) == LUA_TNUMBER) {
-    lua_Number d = lua_tonumber(L, i);
-    if (d != d) return "NaN";
-    if (d - d != 0) return "infinity";
-  }
-  return integer_read(L, core, i, &n) ? "integer" : "number";
-}
-
 const char *value_type_name(lua_State *L, const core_State *core, int i) {
+  integer_Value n;
   switch (value_kind(L, core, i)) {
   case VALUE_NULL: return "null";
   case VALUE_BOOLEAN: return "boolean";
-  case VALUE_NUMBER: return number_name(L, core, i);
+  case VALUE_NUMBER: return integer_read(L, core, i, &n) ? "integer" : "number";
   case VALUE_STRING: return "string";
   case VALUE_ARRAY: return "array";
   case VALUE_OBJECT:
   case VALUE_EMPTY: return "object";
   default: return luaL_typename(L, i);
   }
+}
+
+const char *value_describe(lua_State *L, const core_State *core, int i) {
+  if (lua_type(L, i) == LUA_TNUMBER) {
+    lua_Number d = lua_tonumber(L, i);
+    if (d != d) return "NaN";
+    if (d - d != 0) return "infinity";
+  }
+  return value_type_name(L, core, i);
 }

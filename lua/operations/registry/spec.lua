@@ -110,7 +110,7 @@ local schema_fields = { "inputSchema", "outputSchema", "errorSchemas" }
 --- Compiles one schema of the spec; its issues get the path of the field. `format` is asserted of inputs only.
 local function compile(fields, field, issues)
   local schema = fields[field]
-  if schema == true or (type(schema) == "table" and next(schema) == nil) then
+  if schema == true or field == "outputSchema" and type(schema) == "table" and next(schema) == nil then
     return nil
   end
   local compiled, err = schemas.compile(schema, { formats = field == "inputSchema" })

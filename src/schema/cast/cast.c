@@ -506,7 +506,7 @@ static bool cast_merging(cast_Machine *c, int32_t node, const schema_Node *n,
 static bool cast_node(cast_Machine *c, int32_t node, int slot, int t,
                       uint16_t type) {
   const schema_Node *n = program_node(c->m.s, node);
-  if (n->accepts_all) return true;
+  if (n->accepts_all) return check_node(&c->m, node, slot, t);
   if (c->force) return cast_merged(c, &node, 1, slot);
   if (n->merges) return cast_merging(c, node, n, slot, t);
   if (type == 0) type = schema_type_of(c->m.L, c->m.core, slot, t, n->types);

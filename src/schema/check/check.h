@@ -2,7 +2,7 @@
 ** check.h - the machine that answers yes or no.  It stops at the first
 ** misfit, allocates nothing, and leaves the Lua stack as it found it.
 **
-** Machine: check.c equal.c instruction.c unevaluated.c.
+** Machine: any.c check.c equal.c instruction.c unevaluated.c.
 */
 #ifndef OPERATIONS_SCHEMA_CHECK_H
 #define OPERATIONS_SCHEMA_CHECK_H
@@ -140,6 +140,10 @@ bool check_root(check_Machine *m, int v, int t);
 
 /* check_node of a value within the outermost one. */
 bool check_inner(check_Machine *m, int32_t node, int v, int t);
+
+/* Can the table at `v` be said in JSON, all that is in it?  Strings may be
+** other than UTF-8, as elsewhere in checks. */
+bool check_says_json(check_Machine *m, int v);
 
 /* The members of the object at `v`: all, or only the described ones where no
 ** other matters. */

@@ -3,6 +3,7 @@
 ** what is wrong with them (schema/compile/tree.h, tree_read_value).
 */
 #include "schema/compile/tree.h"
+#include "schema/program/value.h"
 
 #include <math.h>
 #include <stdlib.h>
@@ -28,30 +29,42 @@ static schema_KeywordId id_of(const tree_Tree *t, int32_t keyword) {
 static void expected(lua_State *L, tree_Tree *t, int32_t node, int32_t keyword,
                      const char *what) {
   tree_issue(L, t, node, id_of(t, keyword), "expected %s, got %s", what,
-             value_type_name(L, t->core, -1));
+             value_describe(L, t->core, -1));
 }
 
 #define CONSTANT_VALUES 100000 /* within a constant that are looked at */
 #define CONSTANT_DEPTH 512     /* as of JSON texts */
 
+typedef struct Outer {
+  const struct Outer *outer;
+  const void *table;
+} Outer;
+
+static bool is_among(const Outer *at, const void *table) {
+  for (; at != NULL; at = at->outer) {
+    if (at->table == table) return true;
+  }
+  return false;
+}
+
 /* What cannot be said in JSON within the value on top of the stack, or NULL.
 ** Looks at `left` values at most. */
-static const char *find_no_json(lua_State *L, const core_State *core, int depth,
-                                int *left) {
+static const char *find_no_json(lua_State *L, const core_State *core,
+                                const Outer *outer, int depth, int *left) {
   const char *found = NULL;
   int t = lua_type(L, -1);
+  Outer here;
   if (t == LUA_TSTRING || t == LUA_TBOOLEAN || --*left < 0) return NULL;
-  if (t != LUA_TTABLE) {
-    found = value_type_name(L, core, -1);
-    return value_kind(L, core, -1) == VALUE_OTHER ||
-                   strcmp(found, "NaN") == 0 || strcmp(found, "infinity") == 0
-               ? found
-               : NULL;
-  }
+  if (t != LUA_TTABLE)
+    return schema_type_of(L, core, lua_gettop(L), t, TYPE_ANY) != 0
+               ? NULL
+               : value_describe(L, core, -1);
+  here.outer = outer;
+  here.table = lua_topointer(L, -1);
   if (depth >= CONSTANT_DEPTH || !ops_checkstack(L, 8))
-    return "a table that contains itself or is nested too deeply";
+    return is_among(outer, here.table) ? "a table that contains itself" : NULL;
   for (lua_pushnil(L); found == NULL && lua_next(L, -2); lua_pop(L, 1))
-    found = find_no_json(L, core, depth + 1, left);
+    found = find_no_json(L, core, &here, depth + 1, left);
   if (found != NULL) lua_pop(L, 1);
   return found;
 }
@@ -61,7 +74,7 @@ static const char *find_no_json(lua_State *L, const core_State *core, int depth,
 static void check_constant(lua_State *L, tree_Tree *t, int32_t node,
                            int32_t keyword) {
   int left = CONSTANT_VALUES;
-  const char *found = find_no_json(L, t->core, 0, &left);
+  const char *found = find_no_json(L, t->core, NULL, 0, &left);
   if (found != NULL)
     tree_issue(L, t, node, id_of(t, keyword), "%s is no JSON value", found);
 }

@@ -448,6 +448,35 @@ static void collect_ops(issue_List *list, int32_t node, int v, uint16_t type) {
   collect_run(list, node, n->every, n->end, v, type);
 }
 
+/* What cannot be said in JSON within the table at `v`, which may be anything.
+ */
+static void collect_any(issue_List *list, int32_t node, int v, uint16_t type) {
+  lua_State *L = list->m.L;
+  int top = lua_gettop(L);
+  size_t n, i;
+  value_Name *names;
+  if (check_says_json(&list->m, v)) return;
+  check_resume(&list->m);
+  if (type == TYPE_ARRAY) {
+    n = ops_rawlen(L, v);
+    for (i = 0; i < n && !is_full(list); i++) {
+      ops_rawgeti(L, v, i + 1);
+      collect_at(list, node, v, NULL, 0, i, top + 1);
+      lua_settop(L, top);
+    }
+    return;
+  }
+  add_stray_keys(list, node, v);
+  names = sorted_names(list, v, &n);
+  for (i = 0; i < n && !is_full(list); i++) {
+    lua_pushlstring(L, names[i].s, names[i].len);
+    lua_rawget(L, v);
+    collect_at(list, node, v, names[i].s, names[i].len, 0, top + 2);
+    lua_settop(L, top + 1);
+  }
+  lua_settop(L, top);
+}
+
 static void add_misfit(issue_List *list, int32_t node, int v) {
   const schema_Node *n = program_node(list->m.s, node);
   if (n->is_false) {
@@ -490,6 +519,10 @@ void issue_collect(issue_List *list, int32_t node, int v, int t) {
     add_plain(list, node, "the value contains itself");
   } else if (list->m.depth >= CHECK_MAX_DEPTH || !ops_checkstack(L, 32)) {
     add_plain(list, node, "nested too deeply");
+  } else if (n->accepts_all && t == LUA_TTABLE) {
+    list->m.depth++;
+    collect_any(list, node, v, type);
+    list->m.depth--;
   } else if (!n->simple) {
     scope.outer = list->m.scope;
     scope.resource = n->resource;

@@ -103,7 +103,7 @@ void issue_describe_type(issue_List *list, uint16_t types, int v) {
   int top = lua_gettop(L), i, n;
   issue_push_types(L, types);
   lua_pushfstring(L, "expected %s, got %s", lua_tostring(L, -1),
-                  value_type_name(L, list->m.core, v));
+                  value_describe(L, list->m.core, v));
   lua_replace(L, top + 1);
   lua_createtable(L, 0, 1);
   lua_newtable(L);
