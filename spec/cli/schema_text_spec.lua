@@ -26,17 +26,21 @@ describe("a schema for people", function()
     assert.equal("  A & B\n", describe_schema(T.all_of({ T.ref("#/$defs/A"), T.ref("#/$defs/B") })))
   end)
 
-  it("lists the properties of an object, required ones first", function()
+  it("lists the properties of an object, in the order that is known, else sorted", function()
+    local notes, adult = T.optional(T.array(T.string())), T.boolean({ default = false })
+    local name = T.string({ description = "Who\n  it is." })
     assert.equal([[
   name   string, required
          Who it is.
-  adult  boolean, default false
   notes  string[]
-]], describe_schema(T.object({
-      notes = T.optional(T.array(T.string())),
-      name = T.string({ description = "Who\n  it is." }),
-      adult = T.boolean({ default = false }),
-    })))
+  adult  boolean, default false
+]], describe_schema(T.object({ { "name", name }, { "notes", notes }, { "adult", adult } })))
+    assert.equal([[
+  adult  boolean, default false
+  name   string, required
+         Who it is.
+  notes  string[]
+]], describe_schema(T.object({ name = name, notes = notes, adult = adult })))
   end)
 
   it("indents nested objects and lists of them", function()

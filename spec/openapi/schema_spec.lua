@@ -1,3 +1,4 @@
+local operations = require("operations")
 local support = require("spec.support.openapi")
 
 local function import(schemas, body, options)
@@ -304,5 +305,42 @@ describe("the definitions of a schema", function()
       assert.equal(found[1], found[i])
     end
     assert.not_equal(found[1], found[6])
+  end)
+end)
+
+describe("the properties of an imported operation", function()
+  local text = [==[{"openapi":"3.0.3","info":{"title":"t","version":"1"},"servers":[{"url":"http://127.0.0.1:9"}],
+    "paths":{"/a/{z}":{"post":{"operationId":"op","parameters":[
+      {"name":"z","in":"path","required":true,"schema":{"type":"string"}},
+      {"name":"q","in":"query","schema":{"type":"string"}},{"name":"a","in":"query","schema":{"type":"string"}}],
+      "requestBody":{"content":{"application/json":{"schema":{"$ref":"#/components/schemas/Task"}}}},
+      "responses":{"200":{"description":"","content":{"application/json":{"schema":
+        {"$ref":"#/components/schemas/Task"}}}}}},
+      "put":{"operationId":"send","requestBody":{"content":{"multipart/form-data":{"schema":{
+        "type":"object","properties":{
+        "text":{"type":"string"},"file":{"type":"string","format":"binary"},"about":{"type":"string"}}}}}},
+        "responses":{"200":{"description":""}}}}},
+    "components":{"schemas":{"Task":{"type":"object","properties":{"title":{"type":"string"},
+      "id":{"type":"integer","readOnly":true},"due":{"type":"string","nullable":true},
+      "by":{"$ref":"#/components/schemas/Person"},"about":{"type":"string"}}},
+      "Person":{"type":"object","properties":{"name":{"type":"string"},"email":{"type":"string"}}}}}}]==]
+
+  it("keep the order of the document, where parts were converted or taken out, too", function()
+    local path = os.tmpname()
+    local file = assert(io.open(path, "w"))
+    file:write(text)
+    file:close()
+    local registry = operations.registry()
+    local list = assert(operations.from_openapi.file(path, { namespace = "t" }))
+    os.remove(path)
+    assert(registry:register_all(list))
+    local listed = operations.schema.properties
+    local spec = registry:get_spec("t.op")
+    assert.same({ "z", "q", "a", "body" }, listed(spec.inputSchema))
+    local into, out = spec.inputSchema["$defs"], spec.outputSchema
+    assert.same({ "title", "due", "by", "about" }, listed(into.Task))
+    assert.same({ "name", "email" }, listed(into.Person))
+    assert.same({ "title", "id", "due", "by", "about" }, listed(out.properties and out or out["$defs"].Task))
+    assert.same({ "text", "file", "about" }, listed(registry:get_spec("t.send").inputSchema.properties.body))
   end)
 end)

@@ -1,5 +1,6 @@
 local json = require("operations.base.json")
 local limits = require("operations.base.limits")
+local schema = require("operations.schema")
 local yaml = require("operations.openapi.yaml")
 
 local function as_json(text)
@@ -119,5 +120,12 @@ describe("YAML", function()
     package.loaded.yaml, package.preload.yaml = loaded, nil
     assert.is_nil(value)
     assert.equal("YAML needs the library lyaml (luarocks install lyaml, or Debian's lua-yaml)", message)
+  end)
+
+  it("keeps the order of properties", function()
+    local text = "a: &a {properties: {z: {}, y: {properties: {c: {}, b: {}}}, x: {}}}\nproperties: *a"
+    local value = assert(yaml.decode(text))
+    assert.same({ "z", "y", "x" }, schema.properties(value.a))
+    assert.same({ "c", "b" }, schema.properties(value.a.properties.y))
   end)
 end)

@@ -79,8 +79,15 @@ void build_init(build_Builder *b, lua_State *L) {
   b->set = b->core->strings;
   b->integers_as_text = false;
   b->small_used = false;
+  b->order = 0;
   b->levels = b->inline_levels;
   b->levels_end = b->levels + BUILD_INLINE_LEVELS;
+  build_restart(b);
+}
+
+void build_keep_order(build_Builder *b) {
+  core_push_property_order(b->L);
+  b->order = lua_gettop(b->L);
   build_restart(b);
 }
 
@@ -142,12 +149,35 @@ static void store_in_order(build_Builder *b) {
   b->level->waiting = odd;
 }
 
+/* Adds the keys of the pairs that wait to the list of the object's names. */
+static void keep_order(build_Builder *b) {
+  lua_State *L = b->L;
+  int table = b->level->table, list = lua_gettop(L) + 1, i;
+  size_t n;
+  if (!ops_checkstack(L, 4)) return;
+  lua_pushvalue(L, table);
+  if (ops_rawget(L, b->order) == LUA_TNIL) {
+    lua_pop(L, 1);
+    lua_createtable(L, b->level->waiting / 2, 0);
+    lua_pushvalue(L, table);
+    lua_pushvalue(L, list);
+    lua_rawset(L, b->order);
+  }
+  n = ops_rawlen(L, list);
+  for (i = 0; i + 1 < b->level->waiting; i += 2) {
+    lua_pushvalue(L, table + 1 + i);
+    ops_rawseti(L, list, ++n);
+  }
+  lua_settop(L, list - 1);
+}
+
 /* Moves the waiting pairs into the object, which is then alone on top but for a
 ** key without its value. */
 static void store_members(build_Builder *b) {
   build_Level *level = b->level;
   int i;
   if (!level->made) make_table(b, 0, level->waiting / 2);
+  if (level->ordered) keep_order(b);
   if (level->repeats || level->waiting % 2 != 0) {
     store_in_order(b);
   } else {
@@ -264,7 +294,7 @@ static bool begin(build_Builder *b, bool is_object) {
   level->table = table;
   level->waiting = level->stored = 0;
   level->room = room_of(b->ensured - table);
-  level->made = level->repeats = false;
+  level->made = level->repeats = level->ordered = false;
   level->is_object = is_object;
   level->keys = 0;
   lua_pushnil(b->L);
@@ -275,8 +305,21 @@ static bool begin_array(void *ud) {
   return begin((build_Builder *)ud, false);
 }
 
+/* Is the value that comes next a member called "properties"? */
+static bool are_properties(const build_Builder *b) {
+  const build_Level *level = b->level;
+  const char *key = level->is_object && level->waiting % 2 != 0
+                        ? lua_tostring(b->L, -1)
+                        : NULL;
+  return key != NULL && strcmp(key, "properties") == 0;
+}
+
 static bool begin_object(void *ud) {
-  return begin((build_Builder *)ud, true);
+  build_Builder *b = (build_Builder *)ud;
+  bool ordered = b->order != 0 && are_properties(b);
+  if (!begin(b, true)) return false;
+  b->level->ordered = ordered;
+  return true;
 }
 
 static bool end_array(void *ud) {

@@ -26,6 +26,7 @@ typedef struct build_Level {
   int stored;
   bool made, is_object;
   bool repeats;  /* a key that waits may be there twice */
+  bool ordered;  /* the order of its members is kept */
   uint64_t keys; /* a bit for each key that waits, by its hash */
 } build_Level;
 
@@ -37,6 +38,7 @@ typedef struct build_Builder {
   lua_State *L;
   int array_mt, scratch, strings; /* stack indices, made by build_init */
   int ensured;                    /* Lua has stack slots up to here */
+  int order; /* stack index of core_push_property_order, or 0: none is kept */
   strings_Set *set;
   const core_State *core;
   bool integers_as_text; /* those outside +-2^53; false after build_init */
@@ -53,6 +55,11 @@ extern const json_Handlers build_handlers;
 ** stack cannot grow. */
 #define BUILD_SLOTS 3
 void build_init(build_Builder *b, lua_State *L);
+
+/* Pushes what it takes to keep the order of the members of those objects that
+** are members called "properties" (core_push_property_order), before the first
+** value is built. */
+void build_keep_order(build_Builder *b);
 
 /* The next value is built above what is on the stack now. */
 void build_restart(build_Builder *b);

@@ -34,6 +34,25 @@ static void copy_metatable(lua_State *L, int original) {
   }
 }
 
+/* A copy of the properties of a schema has their order. */
+static void copy_orders(lua_State *L, int known, size_t queued) {
+  int order = lua_gettop(L) + 1;
+  size_t at;
+  core_push_property_order(L);
+  lua_pushnil(L);
+  if (lua_next(L, order)) { /* else nobody keeps any */
+    for (at = 1; at <= queued; at++) {
+      lua_settop(L, order);
+      ops_rawgeti(L, known, at);
+      lua_pushvalue(L, order + 1);
+      lua_rawget(L, known);
+      lua_pushvalue(L, order + 1);
+      if (ops_rawget(L, order) != LUA_TNIL) lua_rawset(L, order);
+    }
+  }
+  lua_settop(L, order - 1);
+}
+
 void value_push_copy(lua_State *L, int i) {
   int known = lua_gettop(L) + 1, copy = known + 1, original = known + 2;
   size_t at, queued = 0;
@@ -54,5 +73,6 @@ void value_push_copy(lua_State *L, int i) {
     copy_metatable(L, original);
     lua_settop(L, copy);
   }
+  copy_orders(L, known, queued);
   lua_remove(L, known);
 }

@@ -3,7 +3,7 @@
 #include <time.h>
 
 /* Registry keys: the address of the core state plus one of these. */
-enum { KEY_MARKS, KEY_ARRAY_MT, KEY_OBJECT_MT, KEY_ERROR_MT };
+enum { KEY_MARKS, KEY_ARRAY_MT, KEY_OBJECT_MT, KEY_ERROR_MT, KEY_ORDER };
 
 static const void *core_key(const core_State *core, int key) {
   return (const char *)core + key;
@@ -90,6 +90,22 @@ static const void *open_mark(lua_State *L, core_State *core, int key,
   return address;
 }
 
+/* One in each Lua state, as the marks are: under a name, however often the
+** module is opened. */
+static void open_property_order(lua_State *L, core_State *core) {
+  if (luaL_newmetatable(L, "operations.property_order")) {
+    lua_pushnil(L);
+    lua_setfield(L, -2, "__name");
+    lua_createtable(L, 0, 1);
+    lua_pushliteral(L, "k");
+    lua_setfield(L, -2, "__mode");
+    lua_setmetatable(L, -2);
+  }
+  lua_pushvalue(L, -1);
+  ops_rawsetp(L, LUA_REGISTRYINDEX, core_key(core, KEY_ORDER));
+  lua_setfield(L, -2, "property_order");
+}
+
 void core_open_marks(lua_State *L) {
   core_State *core = core_state(L);
   core->error_mt =
@@ -100,6 +116,11 @@ void core_open_marks(lua_State *L) {
       open_mark(L, core, KEY_OBJECT_MT, "operations.object", "object_mt");
   lua_newtable(L);
   ops_rawsetp(L, LUA_REGISTRYINDEX, core_key(core, KEY_MARKS));
+  open_property_order(L, core);
+}
+
+void core_push_property_order(lua_State *L) {
+  ops_rawgetp(L, LUA_REGISTRYINDEX, core_key(core_state(L), KEY_ORDER));
 }
 
 void core_set_array_mark(lua_State *L, int metatable) {

@@ -56,6 +56,10 @@ int64_t core_now(void);
 ** LuaJIT the caller sees to it that it is within +-2^53 (integer_push). */
 void core_push_integer(lua_State *L, int64_t n);
 
+/* Pushes the table `properties` of a schema -> list of their names in the order
+** in which a document has them; weak, so that only tables in use are in it. */
+void core_push_property_order(lua_State *L);
+
 /* Makes error_mt, array_mt, object_mt and the table of foreign marks, in the
 ** Lua registry and the module table on top of the stack. */
 void core_open_marks(lua_State *L);

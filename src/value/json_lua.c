@@ -90,8 +90,8 @@ static void check_options(lua_State *L, int i, const char *const *names) {
   }
 }
 
-static const char *const read_options[] = {"huge", "integers", "max_depth",
-                                           "max_size", NULL};
+static const char *const read_options[] = {
+    "huge", "integers", "max_depth", "max_size", "property_order", NULL};
 static const char *const write_options[] = {"indent", "sort_keys", "max_depth",
                                             NULL};
 
@@ -154,7 +154,7 @@ bool json_texts_push(json_Texts *texts, const char *text, size_t len) {
 
 typedef struct ReadOptions {
   size_t max_depth, max_size;
-  bool huge_as_text, integers_as_text;
+  bool huge_as_text, integers_as_text, ordered;
 } ReadOptions;
 
 static ReadOptions check_read_options(lua_State *L, int i, size_t max_size) {
@@ -162,6 +162,7 @@ static ReadOptions check_read_options(lua_State *L, int i, size_t max_size) {
   check_options(L, i, read_options);
   options.huge_as_text = option_text(L, i, "huge", "error");
   options.integers_as_text = option_text(L, i, "integers", "exact");
+  options.ordered = option_boolean(L, i, "property_order");
   options.max_depth =
       option_integer(L, i, "max_depth", JSON_DEFAULT_DEPTH, 0, MAX_DEPTH);
   options.max_size = option_integer(L, i, "max_size", max_size, 0, MAX_SIZE);
@@ -176,6 +177,7 @@ static bool decode(lua_State *L, const char *text, size_t len,
   open_texts(L, &texts, options->max_depth, options->max_size);
   texts.reader.huge_as_text = options->huge_as_text;
   texts.builder.integers_as_text = options->integers_as_text;
+  if (options->ordered) build_keep_order(&texts.builder);
   valid = read_text(L, &texts.reader, text, len);
   if (!valid) lua_replace(L, top + 2);
   lua_replace(L, top + 1);
@@ -183,7 +185,8 @@ static bool decode(lua_State *L, const char *text, size_t len,
   return valid;
 }
 
-/* core.json_decode(text, { huge=, integers=, max_depth=, max_size= }?)
+/* core.json_decode(text, { huge=, integers=, max_depth=, max_size=,
+**   property_order= }?)
 **   -> value | nil, err */
 static int json_decode(lua_State *L) {
   size_t len;
@@ -202,7 +205,8 @@ static int json_decode(lua_State *L) {
 
 typedef struct Lines {
   lines_Queue queue;
-  bool busy; /* stays set when Lua ran out of memory */
+  bool ordered; /* the order of properties is kept */
+  bool busy;    /* stays set when Lua ran out of memory */
 } Lines;
 
 static Lines *to_lines(lua_State *L) {
@@ -232,9 +236,10 @@ static int push_dropped(lua_State *L, const lines_Line *line) {
 }
 
 /* Pushes the value of a line, or nil and the error: how many. */
-static int push_line(lua_State *L, const lines_Line *line) {
+static int push_line(lua_State *L, const Lines *lines, const lines_Line *line) {
   json_Texts texts;
   json_texts_open(L, &texts);
+  if (lines->ordered) build_keep_order(&texts.builder);
   return json_texts_push(&texts, line->bytes, line->len) ? 1 : 2;
 }
 
@@ -247,7 +252,7 @@ static int lines_next(lua_State *L) {
   if (found == LINES_NONE) return 0;
   if (found == LINES_DROPPED) return push_dropped(L, &line);
   lines->busy = true; /* the line is borrowed, a finalizer may come by */
-  count = push_line(L, &line);
+  count = push_line(L, lines, &line);
   if (count == 2) {
     lua_pushlstring(L, line.bytes, line.len);
     count = 3;
@@ -261,18 +266,22 @@ static int lines_gc(lua_State *L) {
   return 0;
 }
 
-/* core.json_lines(max) -> feed, next: JSON texts, one on each line, of bytes
-** cut anywhere.  After each `feed`, `next` is called until it returns nothing.
-** Of a line with more than `max` bytes, the first and the last ones are told,
-** and how many it has; blank lines are none. */
+/* core.json_lines(max, ordered?) -> feed, next: JSON texts, one on each line,
+** of bytes cut anywhere.  After each `feed`, `next` is called until it returns
+** nothing.  Of a line with more than `max` bytes, the first and the last ones
+** are told, and how many it has; blank lines are none.  The order of properties
+** is kept when `ordered`. */
 static int json_lines(lua_State *L) {
   lua_Number max = luaL_checknumber(L, 1);
   Lines *lines;
+  bool ordered;
   luaL_argcheck(L, max >= 1 && max <= (lua_Number)MAX_SIZE, 1, "out of range");
+  ordered = lua_toboolean(L, 2);
   lua_settop(L, 0);
   lua_pushvalue(L, lua_upvalueindex(1));
   lines = (Lines *)lua_newuserdata(L, sizeof(*lines));
   memset(lines, 0, sizeof(*lines));
+  lines->ordered = ordered;
   lines_queue_init(&lines->queue, core_alloc(L), (size_t)max);
   luaL_getmetatable(L, LINES_TYPE);
   lua_setmetatable(L, -2);
@@ -331,8 +340,8 @@ static Decoder *check_decoder(lua_State *L) {
   return d;
 }
 
-/* core.json_decoder({ huge=, integers=, max_depth=, max_size= }?) -> decoder
- */
+/* core.json_decoder({ huge=, integers=, max_depth=, max_size=,
+**   property_order= }?) -> decoder */
 static int json_decoder(lua_State *L) {
   ReadOptions options = check_read_options(L, 1, DEFAULT_SIZE);
   Decoder *d;
@@ -350,6 +359,7 @@ static int json_decoder(lua_State *L) {
   lua_settop(L, DECODER_BASE);
   build_init(&d->builder, L);
   d->builder.integers_as_text = options.integers_as_text;
+  if (options.ordered) build_keep_order(&d->builder);
   park(L, d);
   lua_settop(L, 1);
   return 1;

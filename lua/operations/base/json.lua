@@ -33,6 +33,8 @@ local json = {
 ---@field integers? "exact"|"text"  what becomes of an integer outside +-2^53: an integer (default), or on both runtimes
 ---  a string of its digits
 ---@field max_depth? integer  nested arrays and objects (default 512, at most 2000)
+---@field property_order? boolean  remembers the order of the members of objects that are called `properties`, for
+---  `operations.schema.properties`
 ---@field max_size? integer  bytes of text (default: no limit, the text is in memory already)
 
 --- Writes a value as JSON text. Metamethods are not called, the value is not changed.

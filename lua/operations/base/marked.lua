@@ -4,6 +4,7 @@
 local argument = require("operations.base.argument")
 local core = require("operations.core")
 local members = require("operations.base.members")
+local property_order = require("operations.base.property_order")
 
 local marked = {}
 
@@ -145,7 +146,7 @@ local function mark_members(value, child, root, depth)
       new = mark(item, schema, other_root or root, depth + 1)
     end
     if new ~= item then
-      copy = copy or members.copy(value)
+      copy = copy or property_order.carry(members.copy(value), value)
       copy[key] = new
     end
   end

@@ -3,6 +3,7 @@
 local json = require("operations.base.json")
 local json_pointer = require("operations.base.json_pointer")
 local members = require("operations.base.members")
+local json_schema = require("operations.schema")
 
 local schema_text = {}
 
@@ -156,22 +157,14 @@ local MAX_LINES = 300
 -- Columns; words longer than that stand out.
 local MAX_WIDTH = 100
 
-local function sorted_names(properties, required)
-  local names = members.names(properties)
-  table.sort(names, function(a, b)
-    if (required[a] or false) ~= (required[b] or false) then
-      return required[a] or false
-    end
-    return a < b
-  end)
-  return names
-end
-
 --- Gathers properties and branches of a schema and of what it is made of (`allOf`).
 local function gather(root, schema, found, depth)
   local target = target_of(root, schema)
-  for name, property in pairs(target.properties or {}) do
-    found.properties[name] = found.properties[name] or property
+  for _, name in ipairs(json_schema.properties(target)) do
+    if found.properties[name] == nil then
+      found.properties[name] = target.properties[name]
+      found.names[#found.names + 1] = name
+    end
   end
   for _, name in ipairs(target.required or {}) do
     found.required[name] = true
@@ -193,7 +186,7 @@ local function inside(root, schema, depth)
   if target.items then
     target = target_of(root, target.items)
   end
-  local found = gather(root, target, { schema = target, properties = {}, required = {}, branches = {} }, 0)
+  local found = gather(root, target, { schema = target, properties = {}, names = {}, required = {}, branches = {} }, 0)
   if #found.branches == 1 and next(found.properties) == nil then
     return depth < MAX_DEPTH and inside(root, found.branches[1], depth + 1) or nil
   end
@@ -256,7 +249,7 @@ function add_inside(state, found, indent)
     return
   end
   state.shown[found.schema] = true
-  local names, width = sorted_names(found.properties, found.required), 0
+  local names, width = found.names, 0
   for _, name in ipairs(names) do
     width = math.max(width, #name)
   end

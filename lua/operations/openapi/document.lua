@@ -66,7 +66,7 @@ local function decode(bytes, from)
   local looks_json = bytes:find("^\239?\187?\191?%s*[{%[]") ~= nil
   local value, err
   if looks_json then
-    value, err = json.decode(bytes)
+    value, err = json.decode(bytes, { property_order = true })
     if value ~= nil or not from:find("%.ya?ml$") then
       return value, err and err.message
     end

@@ -5,6 +5,7 @@ local encoding = require("operations.openapi.encoding")
 local http_stream = require("operations.net.http.stream")
 local keyword = require("operations.openapi.keyword")
 local members = require("operations.base.members")
+local property_order = require("operations.base.property_order")
 
 local file = {}
 
@@ -234,7 +235,7 @@ end
 
 local function add_properties(work, target, schema)
   local properties = target.node.properties
-  schema.properties = {}
+  schema.properties = property_order.carry({}, properties)
   for name in pairs(properties) do
     local property = work.build.source:member(work.build.source:member(target, "properties"), name)
     schema.properties[name] = property_schema(work.build, property, work.fields[name], work.way, work.used)

@@ -4,6 +4,7 @@ local header_field = require("operations.net.http.header_field")
 local media = require("operations.openapi.media")
 local members = require("operations.base.members")
 local parameter = require("operations.openapi.parameter")
+local property_order = require("operations.base.property_order")
 
 local inputs = {}
 
@@ -165,6 +166,7 @@ function inputs.read(build, item, operation, method)
   local keys = keys_of(build, list, request_body)
   local schema = { type = "object", properties = {}, additionalProperties = false }
   local result, required, used = { parameters = {}, body = request_body }, {}, {}
+  local names = members.joined(keys, request_body and { "body", request_body.key } or {})
   for i, place in ipairs(list) do
     local key, from = keys[i], schema_place(build, place)
     local plan = plan_parameter(build, place, key)
@@ -176,6 +178,7 @@ function inputs.read(build, item, operation, method)
     add_body(build, request_body, schema.properties, direction, used)
     required[#required + 1] = request_body.required and "body" or nil
   end
+  property_order.set(schema.properties, names)
   schema.required = #required > 0 and required or nil
   result.schema = build.converter:complete(schema, used, direction)
   return result

@@ -3,6 +3,7 @@
 local core = require("operations.core")
 local marked = require("operations.base.marked")
 local members = require("operations.base.members")
+local property_order = require("operations.base.property_order")
 local schemas = require("operations.schema")
 
 local keyword = {}
@@ -246,7 +247,7 @@ end
 ---@param schema table  a copy that may be changed
 ---@param gone table<string, boolean>
 function keyword.remove(schema, gone)
-  schema.properties = members.copy(schema.properties)
+  schema.properties = property_order.carry(members.copy(schema.properties), schema.properties)
   for key in pairs(gone) do
     schema.properties[key] = nil
   end

@@ -4,6 +4,7 @@ local core = require("operations.core")
 local discriminator = require("operations.openapi.discriminator")
 local keyword = require("operations.openapi.keyword")
 local members = require("operations.base.members")
+local property_order = require("operations.base.property_order")
 local naming = require("operations.openapi.name")
 
 local schema = {}
@@ -67,7 +68,7 @@ local function walk_each(self, schemas, state)
   for key, value in pairs(schemas) do
     local new = self:walk(value, state)
     if new ~= value then
-      copy = copy or members.copy(schemas)
+      copy = copy or property_order.carry(members.copy(schemas), schemas)
       copy[key] = new
     end
   end

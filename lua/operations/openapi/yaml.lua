@@ -5,6 +5,7 @@
 local core = require("operations.core")
 local json = require("operations.base.json")
 local limits = require("operations.base.limits")
+local property_order = require("operations.base.property_order")
 
 local yaml = {}
 
@@ -71,6 +72,7 @@ end
 ---@field anchors table<string, { value: any, size: integer? }>  size: nodes; nil while it is being read
 ---@field size integer  nodes so far, aliases counted as what they stand for
 ---@field depth integer
+---@field names string[]  the keys of the mapping that ended last
 local Reader = {}
 Reader.__index = Reader
 
@@ -141,7 +143,7 @@ function Reader:member(key, event)
 end
 
 function Reader:mapping()
-  local map, merged = {}, {}
+  local map, merged, names = {}, {}, {}
   while true do
     local event = self.next()
     if event.type == "MAPPING_END" then
@@ -149,13 +151,18 @@ function Reader:mapping()
     elseif event.value == "<<" and event.plain_implicit then
       merged[#merged + 1] = { source = self:node(self.next()), event = event }
     else
-      local key = self:key(event, map)
-      map[key] = self:member(key, self.next())
+      local key, value = self:key(event, map), self.next()
+      names[#names + 1] = key
+      map[key] = self:member(key, value)
+      if key == "properties" and value.type == "MAPPING_START" then
+        property_order.set(map[key], self.names)
+      end
     end
   end
   for _, entry in ipairs(merged) do
     merge(map, entry.source, entry.event)
   end
+  self.names = names
   return next(map) == nil and setmetatable(map, core.object_mt) or map
 end
 

@@ -6,6 +6,7 @@ local argument = require("operations.base.argument")
 local core = require("operations.core")
 local limits = require("operations.base.limits")
 local members = require("operations.base.members")
+local property_order = require("operations.base.property_order")
 
 local schema = {}
 
@@ -88,6 +89,16 @@ function schema.compile(definition, options)
       return nil, err
     end
   end
+end
+
+--- The names of a schema's properties for those who list them (forms, help, tool definitions): in the order of the
+--- document that the schema comes from (`operations.from_openapi`, `operations.from_mcp`, `operations.json.decode` with
+--- `property_order`) or of `T.object`'s list; names that are not in there, and those of other schemas, sorted.
+---@param definition table|boolean
+---@return string[]  a new list; empty without `properties`
+function schema.properties(definition)
+  local properties = type(definition) == "table" and definition.properties
+  return type(properties) == "table" and property_order.names(properties) or {}
 end
 
 return schema

@@ -3,6 +3,7 @@
 local core = require("operations.core")
 local marked = require("operations.base.marked")
 local members = require("operations.base.members")
+local property_order = require("operations.base.property_order")
 
 local array, object = marked.array, marked.object
 
@@ -215,14 +216,35 @@ local function property(name, schema)
   return schema, schema == true or schema == false or schema.default == nil
 end
 
---- An object. Every property is required unless it is `T.optional(...)` or has a default.
----@param properties? table<string, operations.JsonSchema>
+-- The properties of a list { { name, schema }, ... } by name, and the names in their order.
+local function listed(list)
+  local by_name, names = {}, {}
+  for i, pair in ipairs(list) do
+    if type(pair) ~= "table" or type(pair[1]) ~= "string" or pair[2] == nil then
+      misuse("object", "property %d: expected { name, schema }, got %s", i, type(pair))
+    elseif by_name[pair[1]] ~= nil then
+      misuse("object", "property %d: %q is listed already", i, pair[1])
+    end
+    by_name[pair[1]], names[i] = pair[2], pair[1]
+  end
+  return by_name, names
+end
+
+--- An object. Every property is required unless it is `T.optional(...)` or has a default. Properties are by name, or a
+--- list `{ { name, schema }, ... }`, whose order `operations.schema.properties` tells.
+---@param properties? table<string, operations.JsonSchema>|{ [1]: string, [2]: operations.JsonSchema }[]
 ---@param options? table  additionalProperties, patternProperties, minProperties, ..., annotations
 ---@return operations.JsonSchema
 function type_builder.object(properties, options)
   local schema = { type = "object", properties = object() }
   local required = array()
-  for name, given in pairs(check("object", "properties", "table", properties or {})) do
+  properties = check("object", "properties", "table", properties or {})
+  if type(properties[1]) == "table" and getmetatable(properties[1]) ~= optional_mt and properties[1][1] ~= nil then
+    local names
+    properties, names = listed(properties)
+    property_order.set(schema.properties, names)
+  end
+  for name, given in pairs(properties) do
     local property_schema, needed = property(name, given)
     schema.properties[name] = property_schema
     if needed then

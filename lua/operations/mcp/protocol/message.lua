@@ -75,13 +75,15 @@ end
 ---@type fun(value: operations.mcp.Message): string?, operations.Error?  err: VALIDATION_ERROR, what JSON cannot say
 message.encode = json.encode
 
+local decoding = { property_order = true } -- of the tools' schemas
+
 --- Reads a text: one message, or an array of them (a batch, as revision 2025-03-26 has it).
 ---@param text string
 ---@return any value
 ---@return operations.Error? err
 ---@return string? warning
 function message.decode(text)
-  local value, err = json.decode(text)
+  local value, err = json.decode(text, decoding)
   if err then
     return reader.decode(text, err)
   end

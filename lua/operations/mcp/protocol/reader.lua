@@ -100,7 +100,7 @@ end
 ---@param subject any
 ---@return fun(bytes: string?)
 function reader.lines(max, take, dropped, subject)
-  local feed, next_value = core.json_lines(max)
+  local feed, next_value = core.json_lines(max, true)
   return function(bytes)
     feed(bytes)
     while true do

@@ -1,0 +1,51 @@
+--- The order in which a document, or a program, has the properties of a schema: Lua's tables have none. It is kept
+--- beside the table `properties`, for as long as that is in use; copies of it are told of.
+local core = require("operations.core")
+
+local property_order = {}
+
+-- By the table, which it does not keep alive; readers (`property_order = true`) and copies in C add to it.
+local known = core.property_order
+
+--- Keeps the order of properties.
+---@param properties table
+---@param names string[]  not to be changed from now on
+function property_order.set(properties, names)
+  known[properties] = names
+end
+
+--- Gives a copy the order of its original.
+---@param copy table
+---@param original table
+---@return table copy
+function property_order.carry(copy, original)
+  known[copy] = known[original]
+  return copy
+end
+
+--- The names of properties: in the order that is known, the rest sorted behind them.
+---@param properties table<string, any>
+---@return string[]
+function property_order.names(properties)
+  local names, seen = {}, {}
+  local function add(list)
+    for _, name in ipairs(list) do
+      if not seen[name] and properties[name] ~= nil then
+        seen[name] = true
+        names[#names + 1] = name
+      end
+    end
+  end
+  add(known[properties] or {})
+  local rest = {}
+  for name in pairs(properties) do
+    if type(name) == "string" and not seen[name] then
+      rest[#rest + 1] = name
+    end
+  end
+  table.sort(rest)
+  add(rest)
+  return names
+end
+
+return property_order
