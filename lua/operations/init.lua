@@ -50,6 +50,7 @@ local version = require("operations.base.version")
 ---@field oauth operations.oauth
 ---@field process operations.process
 ---@field scanner operations.scanner
+---@field schemas operations.schemas
 ---@field transports operations.transports
 ---@field type operations.type
 ---@field all fun(functions: function[]): any[]?, operations.Error?
@@ -98,6 +99,7 @@ local parts = {
   oauth = "operations.oauth",
   process = "operations.net.process",
   scanner = "operations.registry.scanner",
+  schemas = "operations.registry.schemas",
   transports = "operations.calls.transport",
   type = "operations.schema.type",
 }
