@@ -1,15 +1,15 @@
---- What is registered. The operations themselves are one object in C (src/registry/registry.c): by id, in the order of
---- their registration, specs given out as copies.
+--- What is registered, and how it gets there. The operations themselves are one object in C
+--- (src/registry/registry.c): by id, in the order of their registration, specs given out as copies (lookup.lua).
 local argument = require("operations.base.argument")
 local compat = require("operations.base.compat")
 local core = require("operations.core")
 local errors = require("operations.base.error")
 local log = require("operations.task.log")
-local mounts = require("operations.registry.mounts")
+local lookup = require("operations.registry.lookup")
 local specs = require("operations.registry.spec")
 
----@class operations.Catalog
-local catalog = {}
+---@class operations.Catalog : operations.Lookup
+local catalog = setmetatable({}, lookup)
 catalog.__index = catalog
 
 ---@class operations.RegistryOptions
@@ -63,19 +63,7 @@ function catalog.init(self, given)
   }
 end
 
---- The operations of a registry; raises for what is none: `registry.get({})`.
----@param self any
----@param name string  of the public function
----@return table
-function catalog.operations_of(self, name)
-  local operations = type(self) == "table" and self._operations
-  if not operations then
-    error(("calling '%s' on bad self (registry expected, got %s)"):format(name, type(self)), 3)
-  end
-  return operations
-end
-
-local operations_of = catalog.operations_of
+local operations_of = lookup.operations_of
 
 local function duplicate(id)
   return errors.new("VALIDATION_ERROR", ("%s is registered already; pass { replace = true } to replace it"):format(id),
@@ -217,170 +205,6 @@ function catalog:unregister(id)
   local operations = operations_of(self, "unregister")
   argument.expect(id, "string", 1, "unregister")
   return operations:remove(id)
-end
-
---- A copy of what is registered, its schemas made.
-local function whole(operation)
-  local ok, err = specs.make(operation)
-  if not ok then
-    return nil, err
-  end
-  return operation:spec()
-end
-
---- The definition (spec and handler) registered under an id; a copy.
----@param id string
----@return operations.Definition?
----@return operations.Error? err  when its schemas, made on first need, turn out to be none
-function catalog:get(id)
-  local operation = operations_of(self, "get"):find(id)
-  argument.expect(id, "string", 1, "get")
-  if not operation then
-    return mounts.get(self, "get", id)
-  end
-  local definition, err = whole(operation)
-  if definition then
-    definition.handler = operation:handler()
-  end
-  return definition, err
-end
-
----@param id string
----@return operations.Spec?
----@return operations.Error? err  as `get`
-function catalog:get_spec(id)
-  local operation = operations_of(self, "get_spec"):find(id)
-  argument.expect(id, "string", 1, "get_spec")
-  if operation then
-    return whole(operation)
-  end
-  return mounts.get(self, "get_spec", id)
-end
-
---- What kind of operation an id is, and whether it may be offered to others (`_meta.exposed` is not false).
----@param id string
----@return "query"|"mutation"|"subscription"|nil type
----@return boolean exposed
----@return boolean? looks  its handler at the context
-function catalog:type_of(id)
-  local operations = operations_of(self, "type_of")
-  argument.expect(id, "string", 1, "type_of")
-  if self._mounts and not operations:find(id) then
-    local other, there = mounts.find(self, id)
-    if other then
-      return other:type_of(there)
-    end
-  end
-  return operations:type_of(id)
-end
-
---- A number that changes with every registration and removal: what was made of the specs is out of date then.
----@return number
-function catalog:revision()
-  return operations_of(self, "revision"):revision()
-end
-
----@param id string
----@return function?
-function catalog:get_handler(id)
-  local operation = operations_of(self, "get_handler"):find(id)
-  argument.expect(id, "string", 1, "get_handler")
-  if operation then
-    return operation:handler()
-  end
-  local other, there = mounts.find(self, id)
-  return other and other:get_handler(there)
-end
-
----@param namespace string
----@param name string
----@return operations.Definition?
-function catalog:get_by_name(namespace, name)
-  operations_of(self, "get_by_name")
-  argument.expect(namespace, "string", 1, "get_by_name")
-  argument.expect(name, "string", 2, "get_by_name")
-  return self:get(namespace .. "." .. name)
-end
-
----@class operations.Filter
----@field namespace? string
----@field type? string
----@field tag? string
----@field schemas? boolean  false: without inputSchema, outputSchema and errorSchemas; those that are made on first need
----  are not made, so that a long list stays cheap
-
-local filter_kinds = { namespace = "string", type = "string", tag = "string", schemas = "boolean" }
-
-local function select_operations(self, filter, name)
-  local operations = operations_of(self, name)
-  if filter ~= nil then
-    argument.options(filter, filter_kinds, name)
-  end
-  local bare, list, flaws = filter ~= nil and filter.schemas == false, {}, {}
-  for _, operation in ipairs(operations:select(filter)) do
-    local spec, flaw
-    if bare then
-      spec = operation:spec(false)
-    else
-      spec, flaw = whole(operation)
-    end
-    if spec and name == "list" then
-      spec.handler = operation:handler()
-    end
-    list[#list + 1], flaws[#flaws + 1] = spec, flaw
-  end
-  mounts.add_to(self, name, filter, list, flaws)
-  return list, flaws
-end
-
---- The definitions, in the order of their registration. One whose schemas turn out to be none is left out.
----@param filter? operations.Filter
----@return operations.Definition[]
----@return operations.Error[] flaws  of those that were left out, details { operationId, issues }
-function catalog:list(filter)
-  argument.optional(filter, "table", 1, "list")
-  return select_operations(self, filter, "list")
-end
-
---- As `list`, without handlers: what can be told to others.
----@param filter? operations.Filter
----@return operations.Spec[]
----@return operations.Error[] flaws
-function catalog:specs(filter)
-  argument.optional(filter, "table", 1, "specs")
-  return select_operations(self, filter, "specs")
-end
-
---- Who sees what: "hidden" is an operation that is not exposed (`_meta.exposed` is false) or that the filter leaves
---- out, which others must not learn of; "denied" one that this identity may not call. No input is known: where one
---- resource of a type is asked for, any that grants the action will do.
----@param spec operations.Spec|string  or the id of what is registered
----@param identity? operations.Identity  nil: nobody in particular
----@param filter? operations.Filter|fun(spec: operations.Spec, identity: operations.Identity?): boolean
----@return "yes"|"denied"|"hidden"
-function catalog:visible(spec, identity, filter)
-  local operations = operations_of(self, "visible")
-  if type(spec) ~= "string" then
-    argument.expect(spec, "table", 1, "visible")
-  end
-  argument.optional(identity, "table", 2, "visible")
-  local found = spec
-  if type(filter) == "function" then
-    found = type(spec) == "table" and spec or self:get_spec(spec)
-    if not found or not filter(found, identity) then
-      return "hidden"
-    end
-    filter = nil
-  end
-  argument.optional(filter, "table", 3, "visible")
-  argument.options(filter or {}, filter_kinds, "visible")
-  local other, there = nil, nil
-  if type(spec) == "string" and self._mounts and not operations:find(spec) then
-    other, there = mounts.find(self, spec)
-    found = self:get_spec(spec)
-  end
-  local seen = operations:visible(found, identity, filter)
-  return other and seen == "yes" and other:visible(there, identity) or seen
 end
 
 return catalog
