@@ -78,6 +78,21 @@ describe("a body of bytes", function()
     end)
   end)
 
+  it("takes as long as its reader does, once it has begun", function()
+    local server = serve(function(_, context)
+      context.sink("a")
+      context.sink("b")
+    end)
+    in_task(function()
+      local response = server:handle({ method = "GET", target = "/file/get",
+        headers = { ["request-timeout-ms"] = "50" } })
+      operations.sleep(0.1)
+      assert.equal("a", response.body())
+      assert.equal("b", response.body())
+      assert.same({}, { response.body() })
+    end)
+  end)
+
   it("ends with its reader", function()
     local cleaned
     local server = serve(function(_, context)
