@@ -251,8 +251,17 @@ describe("what an operation answers", function()
     assert.same({ type = "integer" }, schema)
   end)
 
-  it("is a string where there is no JSON", function()
-    assert.same({ type = "string" }, definition({ ["200"] = { content = { ["text/csv"] = {} } } }).outputSchema)
+  it("is a string of the media type that is named where there is no JSON", function()
+    local function schema_of(...)
+      local content = {}
+      for _, name in ipairs({ ... }) do
+        content[name] = {}
+      end
+      return definition({ ["200"] = { content = content } }).outputSchema
+    end
+    assert.same({ type = "string", contentMediaType = "text/csv" }, schema_of("text/csv"))
+    assert.same({ type = "string", contentMediaType = "application/octet-stream" }, schema_of("text/csv", "image/png"))
+    assert.same({ type = "string", contentMediaType = "application/octet-stream" }, schema_of("image/*"))
   end)
 
   it("may be anything where nothing is said", function()

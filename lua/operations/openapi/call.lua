@@ -74,6 +74,29 @@ function call.exchange(plan, input, context, address, headers)
   end
 end
 
+--- The outcome of an answer that was read whole; tells of what was mended in it.
+---@param plan operations.openapi.Plan
+---@param reply operations.HttpResponse
+---@param context any
+---@param credentials operations.openapi.Credential[]
+---@return operations.Envelope? envelope
+---@return operations.Error? err
+function call.outcome(plan, reply, context, credentials)
+  local envelope, failure, warning = response.outcome(reply, plan.redirects, plan.declared_json)
+  if warning and context and context.log then
+    context.log("warn", ("%s %s: %s"):format(plan.method, url.redact(reply.url or plan.base or ""), warning))
+  end
+  return envelope, failure and credential.redact(failure, credentials)
+end
+
+--- Has a plan's requests answered by streams: there is a limit to their silence, none to their time and size.
+---@param plan operations.openapi.Plan  changed here
+function call.open_ended(plan)
+  local options = members.merged(plan.options, { first_byte_timeout = plan.timeout })
+  options.timeout, options.max_body = nil, nil
+  plan.options, plan.is_stream, plan.sender = options, true, nil
+end
+
 --- Calls an operation: the answer of its API as an envelope, or as an error.
 ---@param plan operations.openapi.Plan
 ---@param input table
@@ -87,11 +110,8 @@ function call.run(plan, input, context, address)
   if not reply then
     return nil, err
   end
-  local envelope, failure, warning = response.outcome(reply, plan.redirects, plan.declared_json)
-  if warning and context and context.log then
-    context.log("warn", ("%s %s: %s"):format(plan.method, url.redact(reply.url or plan.base or ""), warning))
-  end
-  return envelope, failure and credential.redact(failure, credentials), reply
+  local envelope, failure = call.outcome(plan, reply, context, credentials)
+  return envelope, failure, reply
 end
 
 return call

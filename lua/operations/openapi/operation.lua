@@ -2,6 +2,7 @@
 --- or with a stream).
 local config = require("operations.openapi.config")
 local credential = require("operations.openapi.credential")
+local download = require("operations.openapi.download")
 local inputs = require("operations.openapi.inputs")
 local location = require("operations.openapi.location")
 local members = require("operations.base.members")
@@ -221,7 +222,7 @@ function operation.build(shared, item, place, info)
   if has_value then
     local kind = queries[info.method] and "query" or "mutation"
     local definition = new_definition(build, info, place.node, info.name, kind)
-    list[1] = finish(definition, build, parts, "value", pages.handler)
+    list[1] = finish(definition, build, parts, "value", download.handler)
   end
   if has_stream then
     local wanted = info.name .. (has_value and "_stream" or "")

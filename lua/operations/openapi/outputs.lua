@@ -81,6 +81,12 @@ local function unique(build, places)
   return list
 end
 
+-- The media type of bodies that are no JSON: the one that the document names, else that of any bytes.
+local function body_media(group)
+  local name = group[1].name
+  return group[2] == nil and not name:find("*", 1, true) and name or "application/octet-stream"
+end
+
 --- The schema of a result: of the one JSON response there is, or any of several.
 local function result_schema(build, found)
   local places = unique(build, found.schemas)
@@ -93,7 +99,10 @@ local function result_schema(build, found)
     end
     return build.converter:complete({ anyOf = any }, used, "output")
   end
-  return #found.json == 0 and #found.other > 0 and { type = "string" } or true
+  if #found.json == 0 and #found.other > 0 then
+    return { type = "string", contentMediaType = body_media(found.other) }
+  end
+  return true
 end
 
 local function names_of(group)

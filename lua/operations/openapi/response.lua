@@ -60,6 +60,14 @@ local function decode_json(text, huge)
   return decoder:finish()
 end
 
+--- How text of this type becomes UTF-8, piece by piece.
+---@param content_type string?
+---@return (fun(text: string): string)?  nil: it is left as it is
+function response.text_decoder(content_type)
+  local is_latin = media.is_text(media.essence(content_type)) and latin[media.charset(content_type) or ""]
+  return is_latin and decode_latin or nil
+end
+
 --- The value of a body: JSON by its media type, text as UTF-8 where its charset is known, other bytes as they are.
 ---@param body string?
 ---@param content_type string?
@@ -83,10 +91,9 @@ function response.decode(body, content_type)
       end
     end
     return value, err and err.message
-  elseif media.is_text(essence) and latin[media.charset(content_type) or ""] then
-    return decode_latin(body)
   end
-  return body
+  local decode = response.text_decoder(content_type)
+  return decode and decode(body) or body
 end
 
 -- What the document says of a status: its own response, that of its range, the default.

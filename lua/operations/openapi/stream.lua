@@ -195,12 +195,10 @@ end
 
 -- What requests of streams have in common, unlike others.
 local function prepare(plan)
-  local options = members.merged(plan.options, { first_byte_timeout = plan.timeout })
-  options.timeout, options.max_body = nil, nil
+  call.open_ended(plan)
   if plan.reconnect then
-    options.retry = nil -- one way to try again is enough
+    plan.options.retry = nil -- one way to try again is enough
   end
-  plan.options, plan.is_stream = options, true
   plan.head = request.head({ ["Cache-Control"] = "no-store" }, plan.head.headers)
 end
 

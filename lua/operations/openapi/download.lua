@@ -1,0 +1,96 @@
+--- Answers of any size: bodies that are no JSON go to `context.sink` as they come. The sink holds the server back where
+--- its reader is slow.
+local call = require("operations.openapi.call")
+local core = require("operations.core")
+local credential = require("operations.openapi.credential")
+local http_failure = require("operations.net.http.failure")
+local limits = require("operations.base.limits")
+local media = require("operations.openapi.media")
+local members = require("operations.base.members")
+local pages = require("operations.openapi.pages")
+local response = require("operations.openapi.response")
+
+local download = {}
+
+-- A plan for answers of any size.
+local function open_ended(plan)
+  local copy = members.copy(plan)
+  copy.idle_timeout = copy.idle_timeout or limits.idle_timeout
+  call.open_ended(copy)
+  copy.max_body = plan.options.max_body or limits.body
+  return copy
+end
+
+-- What has to be understood is read whole, within the limit of bodies.
+local function read_whole(source, plan)
+  local pieces, size = {}, 0
+  while true do
+    local piece, err = source:read()
+    if not piece then
+      return not err and table.concat(pieces) or nil, err
+    end
+    size = size + #piece
+    if size > plan.max_body then
+      return nil, http_failure.new({ method = plan.method, url = source.url or plan.base }, "size",
+        "the body is larger than max_body")
+    end
+    pieces[#pieces + 1] = piece
+  end
+end
+
+-- Hands a body out; returns what cut it short.
+local function pass_on(source, content_type, sink)
+  local decode = response.text_decoder(content_type)
+  while true do
+    local piece, err = source:read()
+    if not piece then
+      return err
+    end
+    sink(decode and decode(piece) or piece)
+  end
+end
+
+local function take(source, plan, context, credentials)
+  local content_type = source.headers["content-type"]
+  local reply = { status = source.status, headers = source.headers, url = source.url, body = nil }
+  local err
+  if response.is_success(reply.status, plan.redirects) and not media.is_json(media.essence(content_type)) then
+    err = pass_on(source, content_type, context.sink)
+    return not err and core.http_envelope(nil, response.meta(reply)) or nil, err
+  end
+  reply.body, err = read_whole(source, plan)
+  if err then
+    return nil, err
+  end
+  return call.outcome(plan, reply, context, credentials)
+end
+
+-- JSON and failures are answered as ever, the rest has gone to the sink when this returns.
+local function run(plan, input, context)
+  local source, refusal, credentials = call.exchange(plan, input, context)
+  if not source then
+    return nil, refusal
+  end
+  local ok, envelope, err = pcall(take, source, plan, context, credentials)
+  source:close()
+  if not ok then
+    error(envelope, 0) -- the sink's reader has left, or the call is cancelled
+  end
+  return envelope, err and credential.redact(err, credentials)
+end
+
+--- The handler of a query or mutation, whose context may have a sink.
+---@param plan operations.openapi.Plan
+---@return fun(input: table, context: any): operations.Envelope?, operations.Error?
+function download.handler(plan)
+  local answer, open_plan = pages.handler(plan), nil
+  return function(input, context)
+    if type(context) == "table" and context.sink then
+      open_plan = open_plan or open_ended(plan)
+      return run(open_plan, input or {}, context)
+    end
+    return answer(input, context)
+  end
+end
+
+return download
