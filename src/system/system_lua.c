@@ -85,20 +85,26 @@ static int system_list(lua_State *L) {
   return 1;
 }
 
-/* system.kind(path) -> "file" | "directory" | "other", identity | nil, message
-** Follows links; two paths with one identity are the same file. */
+/* system.kind(path) -> "file" | "directory" | "other", identity, version |
+** nil, message
+** Follows links; two paths with one identity are the same file, which has
+** another version once it was written to. */
 static int system_kind(lua_State *L) {
   const char *path = check_path(L, 1);
   struct stat st;
-  char identity[64];
+  char identity[64], version[96];
   if (stat(path, &st) != 0) return push_failure(L, path, errno);
   lua_pushstring(L, S_ISDIR(st.st_mode)   ? "directory"
                     : S_ISREG(st.st_mode) ? "file"
                                           : "other");
   snprintf(identity, sizeof(identity), "%llx:%llx",
            (unsigned long long)st.st_dev, (unsigned long long)st.st_ino);
+  snprintf(version, sizeof(version), "%lld.%09ld:%lld",
+           (long long)st.st_mtim.tv_sec, (long)st.st_mtim.tv_nsec,
+           (long long)st.st_size);
   lua_pushstring(L, identity);
-  return 2;
+  lua_pushstring(L, version);
+  return 3;
 }
 
 /* system.is_terminal(descriptor) -> boolean */

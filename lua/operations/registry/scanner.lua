@@ -134,14 +134,14 @@ function visit(found, path)
     end
   elseif path:find("%.lua$") and is_new(found, identity) then
     if kind == "file" then
-      load_file(found, path)
+      found.take(found, path)
     else
       add_problem(found, path, "is not a regular file")
     end
   end
 end
 
---- Loads the files that the program's own function lists.
+-- Loads the files that the program's own function lists.
 local function load_listed(found, directory, list)
   local paths, reason = list(directory)
   if type(paths) ~= "table" then
@@ -151,7 +151,7 @@ local function load_listed(found, directory, list)
   table.sort(paths)
   for _, path in ipairs(paths) do
     if path:find("%.lua$") then
-      load_file(found, path)
+      found.take(found, path)
     end
   end
   return true
@@ -159,10 +159,46 @@ end
 
 local option_kinds = { list = "function", reader = "function" }
 
-local function start(options, name)
+local function start(options, name, take)
   argument.optional(options, "table", 2, name)
-  argument.options(options or {}, option_kinds, name, 4)
-  return { definitions = {}, problems = {}, seen = {}, reader = options and options.reader }
+  argument.options(options or {}, option_kinds, name, 5)
+  return { definitions = {}, problems = {}, seen = {}, reader = options and options.reader, take = take }
+end
+
+-- Has `take(found, path)` called for every file.
+local function walk(directory, options, name, take)
+  argument.expect(directory, "string", 1, name)
+  local found = start(options, name, take)
+  local ok, reason
+  if options and options.list then
+    ok, reason = load_listed(found, directory, options.list)
+  else
+    local _, identity = system.kind(directory)
+    if identity then
+      found.seen[identity] = true
+    end
+    ok, reason = visit_entries(found, directory)
+  end
+  if not ok then
+    return nil, errors.new("EXECUTION_ERROR", reason, { path = directory })
+  end
+  return found
+end
+
+--- The `.lua` files that `scan` loads, without loading them.
+---@param directory string
+---@param options? operations.ScanOptions
+---@return string[]|nil paths  in their order; nil when the directory cannot be read
+---@return operations.ScanProblem[]|operations.Error problems
+function scanner.files(directory, options)
+  local paths = {}
+  local found, err = walk(directory, options, "files", function(_, path)
+    paths[#paths + 1] = path
+  end)
+  if not found then
+    return nil, err
+  end
+  return paths, found.problems
 end
 
 --- Loads every `.lua` file below a directory, in the order of their paths, and collects the definitions they return.
@@ -172,18 +208,9 @@ end
 ---@return table[]|nil definitions  nil when the directory cannot be read
 ---@return operations.ScanProblem[]|operations.Error problems
 function scanner.scan(directory, options)
-  argument.expect(directory, "string", 1, "scan")
-  local found = start(options, "scan")
-  local ok, reason
-  if options and options.list then
-    ok, reason = load_listed(found, directory, options.list)
-  else
-    local _, identity = system.kind(directory)
-    found.seen[identity] = true
-    ok, reason = visit_entries(found, directory)
-  end
-  if not ok then
-    return nil, errors.new("EXECUTION_ERROR", reason, { path = directory })
+  local found, err = walk(directory, options, "scan", load_file)
+  if not found then
+    return nil, err
   end
   return found.definitions, found.problems
 end
@@ -195,7 +222,7 @@ end
 ---@return operations.ScanProblem[] problems
 function scanner.load(path, options)
   argument.expect(path, "string", 1, "load")
-  local found = start(options, "load")
+  local found = start(options, "load", load_file)
   load_file(found, path)
   return found.definitions, found.problems
 end
