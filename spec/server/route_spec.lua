@@ -114,7 +114,7 @@ describe("the paths of a server", function()
   it("are refused when they are the server's own or given twice", function()
     local server, err = operations.to_http(registry_with({ namespace = "docs", name = "x" }))
     assert.is_nil(server)
-    assert.equal("VALIDATION_ERROR: docs.x: the path /docs/x belongs to the server; set a prefix or _meta.http.path",
+    assert.equal("VALIDATION_ERROR: docs.x: the path /docs/x belongs to the server; _meta.http.path gives another",
       tostring(err))
     server, err = operations.to_http(registry_with({ name = "a", _meta = { http = { path = "/x/{y}" } } },
       { name = "b", _meta = { http = { path = "/x/{z}" } } }))
@@ -124,6 +124,14 @@ describe("the paths of a server", function()
       _meta = { http = { path = "/x", method = "FETCH" } } }))
     assert.is_nil(server)
     assert.matches('GET, QUERY, POST, PUT, PATCH or DELETE expected, got "FETCH"', err.message, 1, true)
+  end)
+
+  it("are not taken by operations that are for the program alone", function()
+    local server = serve(registry_with({ namespace = "docs", name = "x", _meta = { exposed = false } },
+      { name = "a", _meta = { exposed = false, http = { path = "/x" } } },
+      { name = "b", type = "query", _meta = { http = { path = "/x" } } }))
+    assert.equal(200, status(server, "GET", "/x"))
+    assert.equal(404, status(server, "POST", "/docs/x"))
   end)
 
   it("serve the first of those that come to one path later, and tell of the others", function()

@@ -90,7 +90,7 @@ local function flaw_of(place, spec, segments, names, method, prefix)
   local id, path = spec.namespace .. "." .. spec.name, prefix .. path_text(segments, names)
   if type(segments[1]) == "string" and reserved[segments[1]] then
     return { path = "/_meta/http/path", keyword = "reserved",
-      message = ("%s: the path %s belongs to the server; set a prefix or _meta.http.path"):format(id, path) }
+      message = ("%s: the path %s belongs to the server; _meta.http.path gives another"):format(id, path) }
   elseif method and not known[method] then
     return { path = "/_meta/http/method", keyword = "enum",
       message = ("%s: GET, QUERY, POST, PUT, PATCH or DELETE expected, got %q"):format(id, tostring(method)) }
@@ -103,19 +103,29 @@ local function flaw_of(place, spec, segments, names, method, prefix)
   end
 end
 
+-- What is for this program alone takes no path.
+local function is_internal(spec)
+  return type(spec._meta) == "table" and spec._meta.exposed == false
+end
+
+-- Gives an operation its path in the tree, or says what stands in the way.
+local function lay_out(self, tree, spec)
+  local segments, names, method = segments_of(spec, self._options)
+  local place = grow(tree, segments)
+  local flaw = flaw_of(place, spec, segments, names, method, self._options.prefix)
+  if flaw then
+    return flaw
+  end
+  local id = spec.namespace .. "." .. spec.name
+  place.methods[method or "*"] = { id = id, method = method, segments = #segments, names = names }
+  place.id = id
+end
+
 local function build(self)
   local tree, flaws = {}, {}
   for _, spec in ipairs(self._registry:specs({ schemas = false })) do
-    local segments, names, method = segments_of(spec, self._options)
-    local place = grow(tree, segments)
-    local flaw = flaw_of(place, spec, segments, names, method, self._options.prefix)
-    if flaw then
-      flaws[#flaws + 1] = flaw
-    else
-      local id = spec.namespace .. "." .. spec.name
-      place.methods[method or "*"] = { id = id, method = method, segments = #segments, names = names }
-      place.id = id
-    end
+    local flaw = not is_internal(spec) and lay_out(self, tree, spec)
+    flaws[#flaws + 1] = flaw or nil
   end
   self._tree, self._flaws = tree, flaws
 end
