@@ -14,13 +14,15 @@ describe("operations worker", function()
     server.stop()
   end)
 
-  local function start_worker(mode)
+  local function start_worker(mode, says, ...)
     local serving = false
-    local worker = assert(operations.process.spawn({ command.interpreter(), "lua/operations/cli/main.lua", "worker",
-      "--lua", "examples/definitions", "--redis", server.url, mode, env = command.environment(),
-      on_stderr = function(line)
-        serving = serving or line:find("serving 3 operations", 1, true) ~= nil
-      end }))
+    local words = { command.interpreter(), "lua/operations/cli/main.lua", "worker", "--redis", server.url, mode,
+      "--lua", "examples/definitions", ... }
+    words.env = command.environment()
+    function words.on_stderr(line)
+      serving = serving or line:find(says or "serving 3 operations", 1, true) ~= nil
+    end
+    local worker = assert(operations.process.spawn(words))
     operations.run(function()
       eventually(function()
         return serving
@@ -30,8 +32,8 @@ describe("operations worker", function()
   end
 
   -- Runs a script with a worker beside it, which is interrupted in the end unless the script has done so.
-  local function with_worker(script, mode)
-    local worker = start_worker(mode)
+  local function with_worker(script, mode, ...)
+    local worker = start_worker(mode or "--verbose", ...)
     local result = command.run(("url=%s worker=%d\n%s"):format(server.url, worker.pid, script))
     if not script:find("kill", 1, true) then
       os.execute(("kill -INT %d"):format(worker.pid))
@@ -57,6 +59,16 @@ describe("operations worker", function()
       operations watch demo.countdown from=1 pause=0 --redis $url --reliable
       redis-cli -u $url exists 'ops:{ops}:q:demo.greet']], "--reliable")
     assert.equal("\"Hello, Ada!\"\n{\"left\":1}\n{\"left\":0}\n1\n", result.out)
+  end)
+
+  it("says how many of its operations it serves, and how it would serve the rest (C4)", function()
+    local result = with_worker("operations list --redis $url", nil,
+      "serving 3 of 7 operations; --expose 'tasks.*' serves more", "--openapi", "examples/tasks.openapi.json")
+    assert.not_matches("tasks.list", result.out, 1, true)
+    result = with_worker("operations list --redis $url", nil, "serving 5 of 7 operations",
+      "--openapi", "examples/tasks.openapi.json", "--expose", "tasks.*t")
+    assert.matches("tasks.list", result.out, 1, true)
+    assert.not_matches("tasks.create", result.out, 1, true)
   end)
 
   it("lets what runs end when it is interrupted", function()

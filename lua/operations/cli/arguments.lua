@@ -80,6 +80,25 @@ function arguments.parse(argv, options, first)
   return parsed
 end
 
+--- The number that an option gives.
+---@param parsed operations.cli.Arguments
+---@param name string  without dashes
+---@param default number?
+---@param max? number
+---@return number?
+---@return string? message  what is wrong
+function arguments.number(parsed, name, default, max)
+  local text = parsed.options[name]
+  if not text then
+    return default
+  end
+  local number = tonumber(text)
+  if not number or number < 0 or number ~= number or number == math.huge or number > (max or number) then
+    return nil, ("--%s: expected a number from 0%s, got %q"):format(name, max and (" to %d"):format(max) or "", text)
+  end
+  return number
+end
+
 --- The options as lines of help, in two columns.
 ---@param options operations.cli.Option[]
 ---@return string

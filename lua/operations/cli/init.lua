@@ -16,6 +16,7 @@ local commands = {
   { "describe", "what an operation takes, gives and needs" },
   { "call", "call a query or mutation", "invocation" },
   { "watch", "follow a subscription", "invocation" },
+  { "serve", "serve operations as an HTTP API" },
   { "worker", "serve operations to other processes" },
 }
 

@@ -98,6 +98,20 @@ function output.complain(format, ...)
   io.stderr:write("operations: ", plain(format:format(...)), "\n")
 end
 
+--- Tells why a file gives no definition.
+---@param problem operations.ScanProblem
+function output.problem(problem)
+  local said = problem.message:sub(1, #problem.path) == problem.path
+  output.complain("%s", said and problem.message or problem.path .. ": " .. problem.message)
+end
+
+--- Writes a line of a log: one JSON object.
+---@param entry table
+function output.record(entry)
+  output.settle()
+  io.stderr:write(plain_json(assert(json.encode(entry, { sort_keys = true }))), "\n")
+end
+
 --- Says what is wrong with the command line.
 ---@param format string
 ---@return integer code

@@ -127,8 +127,7 @@ function load.lua(source)
     return nil, problems
   end
   for _, problem in ipairs(problems) do
-    local said = problem.message:sub(1, #problem.path) == problem.path
-    output.complain("%s", said and problem.message or problem.path .. ": " .. problem.message)
+    output.problem(problem)
   end
   if not is_directory and #problems > 0 then
     return nil
@@ -137,7 +136,9 @@ function load.lua(source)
 end
 
 --- Where handlers and the registry log. A traceback belongs to a failure that is reported anyway.
-local function logger(verbose)
+---@param verbose? boolean
+---@return fun(level: string, message: string)
+function sources.logger(verbose)
   return function(level, message)
     local serious = level == "warn" or level == "error"
     if system.interrupted() and message:find("interrupted!", 1, true) then
@@ -150,11 +151,11 @@ end
 
 -- What talks to MCP servers is loaded when one is named.
 function load.mcp(source, verbose)
-  return require("operations.cli.mcp_sources").server(source, logger(verbose), verbose)
+  return require("operations.cli.mcp_sources").server(source, sources.logger(verbose), verbose)
 end
 
 load["mcp-config"] = function(source, verbose)
-  return require("operations.cli.mcp_sources").file(source, logger(verbose), verbose)
+  return require("operations.cli.mcp_sources").file(source, sources.logger(verbose), verbose)
 end
 
 -- What other processes serve is known here by its spec, and called there. Registers what they offer; a list of
@@ -164,7 +165,7 @@ local function import(registry, verbose, open, ...)
   if not (ok and transport) then
     return nil, ok and err or transport
   end
-  local map = operations.call_map(transport, { log = logger(verbose) })
+  local map = operations.call_map(transport, { log = sources.logger(verbose) })
   cleanup.add(map)
   local ids
   ids, err = operations.import(registry, map)
@@ -186,7 +187,10 @@ function load.websocket(source, verbose, registry)
     { token = auth and auth.type == "bearer" and auth.token or nil })
 end
 
-local function register(registry, source, options)
+local function register(registry, source, options, exposure)
+  if exposure and exposure:any() and source.kind == "openapi" then
+    source.config.files = false -- callers elsewhere may not name files of this machine
+  end
   local definitions, err = load[source.kind](source, options.verbose, registry, options.reliable)
   if not definitions then
     if system.interrupted() then
@@ -198,6 +202,9 @@ local function register(registry, source, options)
     return false
   end
   for _, definition in ipairs(definitions) do
+    if exposure then
+      exposure:open(definition)
+    end
     local id, reason = registry:register(definition)
     if not id then
       output.complain("%s:", source.shown)
@@ -213,26 +220,32 @@ local function warn(warning)
   output.issues(warning.issues or {})
 end
 
+---@class operations.cli.SourceOptions
+---@field but? fun(option: { name: string, value: any }): boolean?  true: it means something else to the command
+---@field exposure? operations.cli.Exposure  of a command that serves others
+---@field none? boolean  no source is all right
+
 --- Makes a registry of everything the command line names, or says why not.
 ---@param parsed operations.cli.Arguments
----@param but? table<string, boolean>  options that mean something else to the command
+---@param options? operations.cli.SourceOptions
 ---@return operations.Registry|nil registry
 ---@return integer|nil code  the exit code when there is none
-function sources.registry(parsed, but)
+function sources.registry(parsed, options)
+  options = options or {}
   local order = {}
   for _, option in ipairs(parsed.order) do
-    order[#order + 1] = not (but and but[option.name]) and option or nil
+    order[#order + 1] = not (options.but and options.but(option)) and option or nil
   end
   local list, message = plan(order)
   if not list then
     return nil, output.usage("%s", message)
-  elseif #list == 0 then
+  elseif #list == 0 and not options.none then
     return nil, output.usage(
       "nothing to look in: give --openapi FILE|URL, --lua FILE|DIR, --mcp COMMAND|URL or another source")
   end
-  local registry = operations.registry({ on_warning = warn, log = logger(parsed.options.verbose) })
+  local registry = operations.registry({ on_warning = warn, log = sources.logger(parsed.options.verbose) })
   for _, source in ipairs(list) do
-    if not register(registry, source, parsed.options) then
+    if not register(registry, source, parsed.options, options.exposure) then
       return nil, output.codes.SOURCE
     end
   end

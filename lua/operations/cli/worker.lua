@@ -1,5 +1,7 @@
 --- `operations worker`: serves operations to other processes until it is interrupted.
+local arguments = require("operations.cli.arguments")
 local errors = require("operations.base.error")
+local exposure = require("operations.cli.exposure")
 local operations = require("operations")
 local output = require("operations.cli.output")
 local sources = require("operations.cli.sources")
@@ -10,23 +12,11 @@ local worker = {
   summary = "Serves the operations of its sources to all who share a Redis, until Ctrl-C.\n"
     .. "`operations call --redis URL OPERATION` calls them from anywhere.",
   options = {
+    exposure.option,
     { name = "--max-requests", value = "N", help = "how many it works on at once (1024)" },
     { name = "--grace", value = "SECONDS", help = "how long what runs may go on after Ctrl-C (10)" },
   },
 }
-
-local function number_option(parsed, name, default)
-  local text = parsed.options[name]
-  if not text then
-    return default
-  end
-  local number = tonumber(text)
-  if not number or number < 0 or number ~= number or number == math.huge then
-    output.complain("--%s: expected a number from 0, got %q", name, text)
-    return nil
-  end
-  return number
-end
 
 -- Serves until something ends it; then lets what runs end.
 local function serve(map, registry, max_requests, grace)
@@ -42,17 +32,23 @@ local function serve(map, registry, max_requests, grace)
   end
 end
 
+local function is_redis(option)
+  return option.name == "redis"
+end
+
 ---@param parsed operations.cli.Arguments
 ---@return integer code
 function worker.run(parsed)
   local urls = parsed.options.redis or {}
-  local max_requests, grace = number_option(parsed, "max-requests", 1024), number_option(parsed, "grace", 10)
+  local max_requests, message = arguments.number(parsed, "max-requests", 1024)
+  local grace, flaw = arguments.number(parsed, "grace", 10)
   if not max_requests or not grace then
-    return output.codes.USAGE
+    return output.usage("%s", message or flaw)
   elseif #urls ~= 1 then
     return output.usage("worker: expected one --redis URL, got %d", #urls)
   end
-  local registry, code = sources.registry(parsed, { redis = true })
+  local opened = exposure.new(parsed)
+  local registry, code = sources.registry(parsed, { but = is_redis, exposure = opened })
   if not registry then
     return code
   end
@@ -62,7 +58,7 @@ function worker.run(parsed)
     output.failure(ok and err or errors.from(transport))
     return output.codes.SOURCE
   end
-  output.complain("serving %d operations", #registry:specs({ schemas = false }))
+  opened:tell(registry)
   serve(operations.call_map(transport), registry, max_requests, grace)
   return output.codes.OK
 end

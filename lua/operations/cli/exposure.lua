@@ -1,0 +1,124 @@
+--- What a server of the command line offers to others: `--expose` opens imported operations, which are for the program
+--- alone otherwise.
+local members = require("operations.base.members")
+local output = require("operations.cli.output")
+
+local exposure = {}
+
+---@type operations.cli.Option
+exposure.option = { name = "--expose", value = "PATTERN", many = true,
+  help = "serve imported operations too, by id: 'petstore.*'" }
+
+-- Names of namespaces and operations that a message lists.
+local SHOWN_NAMESPACES, SHOWN_OPERATIONS = 3, 20
+
+---@class operations.cli.Exposure
+---@field _patterns { text: string, pattern: string, used: boolean }[]
+local Exposure = {}
+Exposure.__index = Exposure
+
+--- Reads the patterns: `*` stands for any characters.
+---@param parsed operations.cli.Arguments
+---@return operations.cli.Exposure
+function exposure.new(parsed)
+  local patterns = {}
+  for i, text in ipairs(parsed.options.expose or {}) do
+    local pattern = text:gsub("[^%w]", "%%%0"):gsub("%%%*", ".*")
+    patterns[i] = { text = text, pattern = "^" .. pattern .. "$", used = false }
+  end
+  return setmetatable({ _patterns = patterns }, Exposure)
+end
+
+--- Does any pattern open imported operations?
+---@return boolean
+function Exposure:any()
+  return self._patterns[1] ~= nil
+end
+
+--- Opens a definition that a pattern names, before it is registered.
+---@param definition table
+function Exposure:open(definition)
+  local id = tostring(definition.namespace) .. "." .. tostring(definition.name)
+  for _, entry in ipairs(self._patterns) do
+    if id:find(entry.pattern) then
+      entry.used = true
+      definition._meta = members.merged(definition._meta, { exposed = true })
+    end
+  end
+end
+
+--- Names and a number for the rest.
+---@param names string[]
+---@param max integer
+---@return string
+local function some(names, max)
+  local shown = table.concat(names, ", ", 1, math.min(max, #names))
+  return #names > max and ("%s and %d more"):format(shown, #names - max) or shown
+end
+
+-- Patterns for what is hidden: its namespaces.
+local function proposals(hidden)
+  local list, seen = {}, {}
+  for _, spec in ipairs(hidden) do
+    if not seen[spec.namespace] then
+      seen[spec.namespace] = true
+      list[#list + 1] = ("--expose '%s.*'"):format(spec.namespace)
+    end
+  end
+  return some(list, SHOWN_NAMESPACES) .. (#list == 1 and " serves more" or " serve more")
+end
+
+-- What an identity lacks of what an operation requires.
+local function lack(access, owned)
+  local list = {}
+  for _, scope in ipairs(access.requiredScopes or {}) do
+    list[#list + 1] = not owned[scope] and scope or nil
+  end
+  local any = access.requiredScopesAny or {}
+  local has_any = any[1] == nil
+  for _, scope in ipairs(any) do
+    has_any = has_any or owned[scope]
+  end
+  if not has_any then
+    list[#list + 1] = #any == 1 and any[1] or "one of " .. table.concat(any, " ")
+  end
+  return list[1] and table.concat(list, " ") or "rights on a " .. tostring(access.resourceType)
+end
+
+local function tell_denied(denied, identity, advice)
+  local owned, names = members.set(identity and identity.scopes or {}), {}
+  for i, spec in ipairs(denied) do
+    names[i] = ("%s.%s (%s)"):format(spec.namespace, spec.name, lack(spec.accessControl or {}, owned))
+  end
+  output.complain("%d of them need%s scopes that %s lacks%s: %s", #denied, #denied == 1 and "s" or "",
+    identity and "the token" or "everybody", advice, some(names, SHOWN_OPERATIONS))
+end
+
+--- Tells what is served, how to serve the rest, and what callers cannot call.
+---@param registry operations.Registry
+---@param who? { identity: operations.Identity?, advice: string }  who calls, where that is known; what gives it more
+function Exposure:tell(registry, who)
+  local all, hidden, denied = registry:specs({ schemas = false }), {}, {}
+  for _, spec in ipairs(all) do
+    local sight = registry:visible(spec, who and who.identity)
+    local group = sight == "hidden" and hidden or sight == "denied" and denied
+    if group then
+      group[#group + 1] = spec
+    end
+  end
+  if #hidden == 0 then
+    output.complain("serving %d operation%s", #all, #all == 1 and "" or "s")
+  else
+    output.complain("serving %d of %d operations; %s", #all - #hidden, #all, proposals(hidden))
+  end
+  for _, entry in ipairs(self._patterns) do
+    if not entry.used then
+      output.complain("--expose %s: no operation of a source is called so", entry.text)
+    end
+  end
+  if who and #denied > 0 then
+    tell_denied(denied, who.identity, who.advice)
+  end
+end
+
+return exposure

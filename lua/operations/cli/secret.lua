@@ -1,0 +1,53 @@
+--- Secrets that the command line names without showing them: other users of the machine see its words.
+local secret = {}
+
+secret.help = "env:NAME, file:PATH, cmd:COMMAND or TOKEN itself"
+
+local readers = {}
+
+function readers.env(name)
+  local value = os.getenv(name)
+  return value, not value and ("the environment has no %s"):format(name) or nil
+end
+
+local function first_line(file)
+  local line = file:read("*l")
+  file:close()
+  return line and line:gsub("\r$", "")
+end
+
+function readers.file(path)
+  local file, err = io.open(path)
+  if not file then
+    return nil, err
+  end
+  return first_line(file), ("%s is empty"):format(path)
+end
+
+function readers.cmd(command)
+  local pipe, err = io.popen(command)
+  if not pipe then
+    return nil, err
+  end
+  return first_line(pipe), ("`%s` printed nothing"):format(command)
+end
+
+--- Reads the secret that a word of the command line names.
+---@param word string
+---@return string? value
+---@return string? message  why there is none
+function secret.read(word)
+  local kind, rest = word:match("^(%l+):(.*)$")
+  local value, message = word, nil
+  if readers[kind] then
+    value, message = readers[kind](rest)
+  end
+  if not value then
+    return nil, message
+  elseif not value:find("^[!-~]+$") then
+    return nil, "a token of printable characters without blanks expected"
+  end
+  return value
+end
+
+return secret

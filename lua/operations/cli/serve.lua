@@ -1,0 +1,246 @@
+--- `operations serve`: operations as an HTTP API, until it is interrupted.
+local arguments = require("operations.cli.arguments")
+local core = require("operations.core")
+local exposures = require("operations.cli.exposure")
+local members = require("operations.base.members")
+local operations = require("operations")
+local output = require("operations.cli.output")
+local secret = require("operations.cli.secret")
+local sources = require("operations.cli.sources")
+local system = require("operations.system")
+local task = require("operations.task")
+local url = require("operations.base.url")
+local watched = require("operations.cli.watched")
+
+local serve = {
+  usage = "operations serve SOURCES [OPTIONS]",
+  summary = "Serves the operations of its sources over HTTP until Ctrl-C. Prints its URL and, unless --token or\n"
+    .. "--no-auth is given, the header that every request needs. stderr has a line of JSON for each request.",
+  options = {
+    { name = "--port", value = "N", help = "where to listen (8080); 0: any free port" },
+    { name = "--host", value = "ADDRESS", help = "numeric address to listen at (127.0.0.1)" },
+    { name = "--prefix", value = "/PATH", help = "before all paths" },
+    { name = "--token", value = "TOKEN", help = "what callers send: " .. secret.help },
+    { name = "--scopes", value = "A,B", help = "the scopes of who has the token (none)" },
+    { name = "--no-auth", help = "serve everybody, without a token" },
+    { name = "--insecure", help = "--no-auth, for other machines, too" },
+    { name = "--allow-host", value = "NAME", many = true, help = "a name of this server, besides localhost" },
+    { name = "--allow-origin", value = "ORIGIN", many = true, help = "web pages that may call: https://app.example" },
+    exposures.option,
+    { name = "--watch", value = "DIR", many = true, help = "Lua definitions that are read again when they change" },
+    { name = "--max-requests", value = "N", help = "how many it works on at once (1024)" },
+    { name = "--max-body", value = "BYTES", help = "of a request (16 MiB)" },
+    { name = "--grace", value = "SECONDS", help = "how long what runs may go on after Ctrl-C (5)" },
+  },
+}
+
+local POLL = 0.5 -- seconds between two looks at watched directories
+
+---@class operations.cli.ServeOptions
+---@field host string
+---@field port integer
+---@field max_requests? integer
+---@field max_body? integer
+---@field grace number  seconds
+---@field token? string  nil: everybody may call
+---@field own_token? boolean  it was made here, so that it has to be shown
+---@field identity? operations.Identity  of who has the token
+
+-- Fills numbers in; returns a message when one is wrong.
+local function read_numbers(parsed, options)
+  local ranges = { { "port", 8080, 65535 }, { "grace", 5 }, { "max-requests" }, { "max-body" } }
+  for _, range in ipairs(ranges) do
+    local name = range[1]
+    local value, message = arguments.number(parsed, name, range[2], range[3])
+    if message then
+      return message
+    elseif value and name ~= "grace" and value % 1 ~= 0 then
+      return ("--%s: expected a whole number, got %q"):format(name, parsed.options[name])
+    end
+    options[name:gsub("-", "_")] = value and name ~= "grace" and math.floor(value) or value
+  end
+end
+
+local function is_loopback(host)
+  return url.is_loopback(host:find(":", 1, true) and "[" .. host .. "]" or host)
+end
+
+local function scopes_of(text)
+  local scopes = operations.array()
+  for scope in (text or ""):gmatch("[^,%s]+") do
+    table.insert(scopes, scope)
+  end
+  return scopes
+end
+
+-- Fills in who may call; returns a message when that makes no sense.
+local function read_access(parsed, options)
+  local given = parsed.options
+  if given["no-auth"] then
+    if given.token or given.scopes then
+      return "--no-auth: nobody sends a token, so --token and --scopes have no effect"
+    elseif not given.insecure and not is_loopback(options.host) then
+      return ("--no-auth: whoever reaches %s could call everything; add --insecure if that is meant"):format(
+        options.host)
+    end
+    return nil
+  end
+  local token, message = core.random_id():gsub("-", ""), nil
+  if given.token then
+    token, message = secret.read(given.token)
+    message = message and "--token: " .. message
+  end
+  options.token, options.own_token = token, not given.token
+  options.identity = { id = "token", scopes = scopes_of(given.scopes) }
+  return message
+end
+
+-- Reads the options, or says what is wrong.
+local function read(parsed)
+  local host, prefix = parsed.options.host or "127.0.0.1", parsed.options.prefix
+  local options = { host = host == "localhost" and "127.0.0.1" or host }
+  local message = read_numbers(parsed, options) or read_access(parsed, options)
+  if not options.host:find("^%d+%.%d+%.%d+%.%d+$") and not options.host:find("^%x*:[%x:.]*$") then
+    message = ("--host: a numeric address expected, such as 0.0.0.0 or ::1, got %q"):format(host)
+  elseif parsed.rest[1] then
+    message = ("expected options only, got %q"):format(parsed.rest[1])
+  elseif prefix and not prefix:find("^/[^?#%s]*[^/?#%s]$") then
+    message = ("--prefix: expected a path such as /api, got %q"):format(prefix)
+  end
+  return not message and options or nil, message
+end
+
+-- Asked of every request. Digests are compared, so that the time it takes says nothing about the token.
+local function authorizer(options)
+  local expected = options.token and core.sha256(options.token)
+  return expected and function(request)
+    if not request.token then
+      return nil
+    elseif core.sha256(request.token) ~= expected then
+      return nil, "unknown token"
+    end
+    return options.identity
+  end
+end
+
+-- A watched directory is a source of its own, also when --lua names it.
+local function is_watched(parsed)
+  local identities = {}
+  for i, directory in ipairs(parsed.options.watch or {}) do
+    identities[i] = select(2, system.kind(directory))
+  end
+  return function(option)
+    return option.name == "lua" and members.contains(identities, (select(2, system.kind(option.value))))
+  end
+end
+
+-- The registry, and the directories that are watched for it; nil and the exit code.
+local function collect(parsed, exposure)
+  local directories, list = parsed.options.watch or {}, {}
+  local registry, code = sources.registry(parsed,
+    { but = is_watched(parsed), exposure = exposure, none = directories[1] ~= nil })
+  if not registry then
+    return nil, code
+  end
+  for i, directory in ipairs(directories) do
+    list[i] = watched.new(directory, registry, function(definition)
+      exposure:open(definition)
+    end)
+    if not list[i] then
+      return nil, output.codes.SOURCE
+    end
+  end
+  return registry, list
+end
+
+-- Says where the server is, and how it is called.
+local function announce(options, listener, prefix)
+  local host = options.host:find(":", 1, true) and "[" .. options.host .. "]" or options.host
+  output.text(("http://%s:%d%s\n"):format(host, listener.port, prefix or ""))
+  if options.own_token then
+    output.text(("Authorization: Bearer %s\n"):format(options.token))
+  end
+  if options.token and not is_loopback(options.host) then
+    output.complain("tokens and data go to %s unencrypted: put a proxy with TLS in front, or use a trusted network",
+      options.host)
+  end
+end
+
+local function follow(directories)
+  while true do
+    operations.sleep(POLL)
+    for _, directory in ipairs(directories) do
+      directory:check()
+    end
+  end
+end
+
+-- Lets what runs end; who interrupts again ends it at once.
+local function drain(server, grace)
+  output.complain("ending%s", server.running == 0 and ""
+    or (": what runs (%d) has %g s to end; Ctrl-C again ends at once"):format(server.running, grace))
+  local draining = task.spawn(server.drain, server, grace * 1000)
+  local ended = pcall(draining.wait, draining)
+  if not ended then
+    output.complain("ended at once")
+  end
+end
+
+-- Serves until something ends it.
+local function run(server, directories, grace)
+  if directories[1] then
+    task.detach(follow, directories)
+  end
+  local ok, raised = pcall(operations.sleep, math.huge)
+  if not ok and system.interrupted() then
+    drain(server, grace)
+  end
+  server:close()
+  if not ok then
+    error(raised, 0)
+  end
+end
+
+-- Paths that cannot be.
+local function refuse(flaws)
+  for _, flaw in ipairs(flaws) do
+    output.complain("%s", flaw.message)
+  end
+  output.complain("other paths: _meta.http.path in Lua, --namespace NAME behind --openapi or --mcp")
+  return output.codes.VALIDATION_ERROR
+end
+
+---@param parsed operations.cli.Arguments
+---@return integer code
+function serve.run(parsed)
+  local options, message = read(parsed)
+  if not options then
+    return output.usage("serve: %s", message)
+  end
+  local exposure = exposures.new(parsed)
+  local registry, directories = collect(parsed, exposure)
+  if not registry then
+    return directories
+  end
+  local server, err = operations.to_http(registry, {
+    prefix = parsed.options.prefix, authorize = authorizer(options) or false,
+    hosts = parsed.options["allow-host"], origins = parsed.options["allow-origin"],
+    max_requests = options.max_requests, max_body = options.max_body,
+    access_log = output.record, log = sources.logger(parsed.options.verbose),
+  })
+  if not server then
+    return refuse(err.details)
+  end
+  local listener
+  listener, err = server:listen({ host = options.host, port = options.port })
+  if not listener then
+    return output.fail(err)
+  end
+  exposure:tell(registry, { identity = options.identity,
+    advice = options.token and " (--scopes A,B gives it some)" or " (--token gives some)" })
+  announce(options, listener, parsed.options.prefix)
+  run(server, directories, options.grace)
+  return output.codes.OK
+end
+
+return serve

@@ -1,0 +1,142 @@
+--- A directory of definitions that are taken over again when their files change. What is broken is told, and what was
+--- there before stays.
+local output = require("operations.cli.output")
+local scanner = require("operations.registry.scanner")
+local system = require("operations.system")
+
+local watched = {}
+
+---@class operations.cli.WatchedFile
+---@field version string
+---@field ids table<string, boolean>  of the operations that it gave
+
+---@class operations.cli.Watched
+---@field _directory string
+---@field _registry operations.Registry
+---@field _prepare fun(definition: table)
+---@field _files table<string, operations.cli.WatchedFile>
+---@field _unreadable? boolean  and that has been told
+local Watched = {}
+Watched.__index = Watched
+
+-- Registers one definition of a file; its id, or nil when it is refused.
+local function take_definition(self, path, file, definition)
+  self._prepare(definition)
+  local id = tostring(definition.namespace) .. "." .. tostring(definition.name)
+  local taken, err = self._registry:register(definition, { replace = file.ids[id] })
+  if not taken then
+    output.complain("%s: %s", path, id)
+    output.failure(err)
+  end
+  return taken
+end
+
+local function forget(self, ids)
+  for id in pairs(ids) do
+    self._registry:unregister(id)
+  end
+end
+
+local function names(ids)
+  local list = {}
+  for id in pairs(ids) do
+    list[#list + 1] = id
+  end
+  table.sort(list)
+  return table.concat(list, ", ")
+end
+
+-- Loads a file; what it does not give any more is taken out, unless something of it is broken.
+local function take_file(self, path, file)
+  local definitions, problems = scanner.load(path)
+  local whole, ids = #problems == 0, {}
+  for _, problem in ipairs(problems) do
+    output.problem(problem)
+  end
+  for _, definition in ipairs(whole and definitions or {}) do
+    local id = take_definition(self, path, file, definition)
+    whole = whole and id ~= nil
+    if id then
+      ids[id] = true
+      file.ids[id] = nil
+    end
+  end
+  if whole then
+    forget(self, file.ids)
+    file.ids = {}
+  end
+  for id in pairs(file.ids) do
+    ids[id] = true
+  end
+  file.ids = ids
+  return whole
+end
+
+local function check_file(self, path, first)
+  local _, _, version = system.kind(path)
+  local file = self._files[path] or { version = "", ids = {} }
+  if not version or file.version == version then
+    return
+  end
+  self._files[path], file.version = file, version
+  local whole = take_file(self, path, file)
+  if first then
+    return
+  elseif whole then
+    output.complain("%s: serving %s", path, names(file.ids))
+  elseif next(file.ids) then
+    output.complain("%s: %s stays as it was where it is broken", path, names(file.ids))
+  end
+end
+
+-- Takes out what came from files that are gone.
+local function forget_files(self, paths)
+  local there = {}
+  for _, path in ipairs(paths) do
+    there[path] = true
+  end
+  for path, file in pairs(self._files) do
+    if not there[path] then
+      self._files[path] = nil
+      forget(self, file.ids)
+      output.complain("%s: is gone; not serving %s any more", path, names(file.ids))
+    end
+  end
+end
+
+--- Takes over what has changed.
+---@return operations.Error? err  the directory cannot be read
+function Watched:check()
+  local paths, problems = scanner.files(self._directory)
+  if not paths then
+    if not self._unreadable then
+      output.failure(problems)
+    end
+    self._unreadable = true
+    return problems
+  end
+  local first = self._files == nil
+  self._files, self._unreadable = self._files or {}, false
+  if first then
+    for _, problem in ipairs(problems) do
+      output.problem(problem)
+    end
+  end
+  forget_files(self, paths) -- first: a file may have another name now
+  for _, path in ipairs(paths) do
+    check_file(self, path, first)
+  end
+end
+
+--- Registers the definitions of a directory.
+---@param directory string
+---@param registry operations.Registry
+---@param prepare fun(definition: table)  called with each before it is registered
+---@return operations.cli.Watched?  nil: the directory cannot be read, which has been told
+function watched.new(directory, registry, prepare)
+  local self = setmetatable({ _directory = directory, _registry = registry, _prepare = prepare, _files = nil,
+    _unreadable = nil }, Watched)
+  return not self:check() and self or nil
+end
+
+return watched

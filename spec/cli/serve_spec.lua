@@ -1,0 +1,494 @@
+-- The real program: real sockets, real signals.
+local command = require("spec.support.command")
+local eventually = require("spec.support.eventually")
+local json = require("operations.base.json")
+local operations = require("operations")
+local test_server = require("spec.support.server")
+
+local definitions = [[
+  local operations = require("operations")
+  local T = operations.type
+  return {
+    { namespace = "t", name = "echo", type = "query", inputSchema = T.object({ text = T.string() }),
+      handler = function(input, context)
+        return { text = input.text, identity = context.identity and context.identity.id or "none" }
+      end },
+    { namespace = "t", name = "secret", accessControl = { requiredScopes = { "a", "b" } },
+      handler = function() return "told" end },
+    { namespace = "t", name = "either", accessControl = { requiredScopesAny = { "c", "d" } },
+      handler = function() return "told" end },
+    { namespace = "t", name = "sleep", type = "query", inputSchema = T.object({ seconds = T.number() }),
+      handler = function(input)
+        io.stderr:write("begun\n")
+        operations.sleep(input.seconds)
+        return "slept"
+      end },
+    { namespace = "t", name = "ticks", type = "subscription",
+      handler = function()
+        for i = 1, 1000 do
+          coroutine.yield(i)
+          operations.sleep(0.02)
+        end
+      end },
+  }
+]]
+
+local directory, api
+
+local function write(name, text)
+  local file = assert(io.open(directory .. "/" .. name, "w"))
+  file:write(text)
+  file:close()
+  return directory .. "/" .. name
+end
+
+---@class spec.Served
+local Served = {}
+Served.__index = Served
+
+local running = {}
+
+-- Starts `operations serve` and waits until it serves: its URL, its token, what it says on stderr.
+local function start(words, env)
+  local self = setmetatable({ lines = {} }, Served)
+  local line = { command.interpreter(), "lua/operations/cli/main.lua", "serve", "--port", "0" }
+  for _, word in ipairs(words) do
+    line[#line + 1] = word
+  end
+  line.env = command.environment()
+  for name, value in pairs(env or {}) do
+    line.env[name] = value
+  end
+  line.on_stderr = function(text)
+    self.lines[#self.lines + 1] = text
+  end
+  self.child = assert(operations.process.spawn(line))
+  running[#running + 1] = self
+  self.url = assert(self.child:read_line(), table.concat(self.lines, "\n"))
+  assert(self.url:find("^http://[%w.]+:%d+"), self.url)
+  local said = table.concat(words, " ")
+  if not said:find("--no-auth", 1, true) and not said:find("--token", 1, true) then
+    self.token = self.child:read_line():match("^Authorization: Bearer (%x+)$")
+    assert(#self.token == 32)
+  end
+  return self
+end
+
+local function local_definitions(...)
+  return start({ "--lua", write("definitions.lua", definitions), ... })
+end
+
+function Served:request(method, path, options)
+  options = options or {}
+  local headers = { Authorization = self.token and "Bearer " .. self.token or nil }
+  for name, value in pairs(options.headers or {}) do
+    headers[name] = value
+  end
+  if options.json ~= nil then
+    headers["Content-Type"] = "application/json"
+  end
+  return operations.http.request({ method = method, url = self.url .. path, headers = headers,
+    body = options.json ~= nil and json.encode(options.json) or nil })
+end
+
+function Served:get(path, options)
+  return assert(self:request("GET", path, options))
+end
+
+-- What it has said, as soon as it has said this.
+function Served:said(pattern, plain)
+  eventually(function()
+    return table.concat(self.lines, "\n"):find(pattern, 1, plain)
+  end)
+  return table.concat(self.lines, "\n")
+end
+
+function Served:signal(name)
+  assert(os.execute(("kill -%s %d"):format(name, self.child.pid)))
+end
+
+-- The entries of its access log, once there are so many.
+function Served:log(count)
+  local entries
+  eventually(function()
+    entries = {}
+    for _, line in ipairs(self.lines) do
+      entries[#entries + 1] = line:find("^{") and json.decode(line) or nil
+    end
+    return #entries >= count
+  end)
+  return entries
+end
+
+-- Runs the program to its end.
+local function fails(words)
+  local result = command.run("operations serve " .. words)
+  assert.equal("", result.out)
+  return result
+end
+
+setup(function()
+  directory = os.tmpname()
+  os.remove(directory)
+  assert(os.execute("mkdir " .. directory))
+end)
+
+teardown(function()
+  os.execute("rm -rf " .. directory)
+end)
+
+after_each(function()
+  for _, served in ipairs(running) do
+    os.execute(("kill -KILL %d 2>/dev/null"):format(served.child.pid))
+    served.child:wait()
+  end
+  running = {}
+end)
+
+local function within(fn)
+  return function()
+    operations.run(fn)
+  end
+end
+
+describe("operations serve", function()
+  it("prints its URL and a random token, which is the identity 'token'", within(function()
+    local served = local_definitions()
+    local answer = served:get("/t/echo?text=hello")
+    assert.same({ text = "hello", identity = "token" }, json.decode(answer.body))
+    assert.equal(401, served:get("/t/echo?text=x", { headers = { Authorization = "Bearer wrong" } }).status)
+    served.token = nil
+    assert.equal(401, served:get("/t/echo?text=x").status)
+    assert.equal(200, served:get("/healthz").status)
+    assert.not_equal(served.url, local_definitions().url)
+  end))
+
+  it("answers curl: queries, mutations and event streams", within(function()
+    local served = local_definitions("--scopes", "a,b")
+    local function curl(arguments)
+      return command.run(("curl -s -H 'Authorization: Bearer %s' %s"):format(served.token,
+        (arguments:gsub("@", served.url)))).out
+    end
+    assert.equal('"told"', curl("-X POST @/t/secret"))
+    assert.equal("hello", json.decode(curl("-X QUERY -H 'Content-Type: application/json' -d '{\"text\":\"hello\"}' "
+      .. "@/t/echo")).text)
+    assert.matches("data: 1\n\ndata: 2\n\n", curl("-N --max-time 1 @/t/ticks"), 1, true)
+  end))
+
+  it("names the operations that need more than the token has, and how to give it", within(function()
+    local served = local_definitions()
+    local said = served:said("need", true)
+    assert.matches("serving 5 operations\n", said, 1, true)
+    assert.matches("2 of them need scopes that the token lacks (--scopes A,B gives it some): t.secret (a b), "
+      .. "t.either (one of c d)", said, 1, true)
+    assert.equal(403, served:request("POST", "/t/secret").status)
+
+    served = local_definitions("--scopes", "a,b,c")
+    assert.equal('"told"', served:request("POST", "/t/secret").body)
+    assert.not_matches("need", served:said("serving"), 1, true)
+  end))
+
+  it("takes a token from the environment, a file or a command, and does not print it", within(function()
+    local path = write("token", "from-file\r\n")
+    for word, token in pairs({ ["env:SERVE_TOKEN"] = "from-env", ["file:" .. path] = "from-file",
+      ["cmd:echo from-cmd"] = "from-cmd", ["from-word"] = "from-word" }) do
+      local served = start({ "--lua", write("definitions.lua", definitions), "--token", word },
+        { SERVE_TOKEN = "from-env" })
+      served.token = token
+      assert.equal(200, served:get("/t/echo?text=x").status)
+      served:signal("TERM")
+      assert.is_nil(served.child:read_line())
+    end
+    local result = fails("--lua examples/definitions --token env:SERVE_NO_TOKEN")
+    assert.equal(2, result.code)
+    assert.matches("--token: the environment has no SERVE_NO_TOKEN", result.err, 1, true)
+    assert.equal(2, fails("--lua examples/definitions --token file:" .. directory .. "/nothing").code)
+    assert.equal(2, fails("--lua examples/definitions --token cmd:true").code)
+    assert.equal(2, fails("--lua examples/definitions --token 'a b'").code)
+    assert.equal(2, fails("--lua examples/definitions --token ''").code)
+  end))
+
+  it("serves everybody with --no-auth, strangers only when that is said", within(function()
+    local served = local_definitions("--no-auth")
+    assert.equal("none", json.decode(served:get("/t/echo?text=x").body).identity)
+    assert.matches("need scopes that everybody lacks (--token gives some)", served:said("need"), 1, true)
+
+    local result = fails("--lua examples/definitions --host 0.0.0.0 --no-auth")
+    assert.equal(2, result.code)
+    assert.matches("--no-auth: whoever reaches 0.0.0.0 could call everything; add --insecure if that is meant",
+      result.err, 1, true)
+    served = local_definitions("--no-auth", "--host", "0.0.0.0", "--insecure")
+    served.url = served.url:gsub("0%.0%.0%.0", "127.0.0.1")
+    assert.equal(200, served:get("/t/echo?text=x").status)
+  end))
+
+  it("warns that a token travels unencrypted to other machines", within(function()
+    local served = local_definitions("--host", "0.0.0.0")
+    assert.matches("0.0.0.0 unencrypted", served:said("unencrypted"), 1, true)
+  end))
+
+  it("answers to names and pages that --allow-host and --allow-origin give", within(function()
+    local served = local_definitions("--allow-host", "api.example", "--allow-origin", "https://app.example")
+    local path = "/t/echo?text=x"
+    assert.equal(403, served:get(path, { headers = { Host = "other.example" } }).status)
+    assert.equal(200, served:get(path, { headers = { Host = "api.example" } }).status)
+    assert.equal(403, served:get(path, { headers = { Origin = "https://other.example" } }).status)
+    assert.equal(200, served:get(path, { headers = { Origin = "https://app.example" } }).status)
+  end))
+
+  it("logs a line of JSON for each request, without its query", within(function()
+    local served = local_definitions("--prefix", "/api/v1")
+    served:get("/t/echo?text=secret")
+    served:get("/nothing?text=secret")
+    local entries = served:log(2)
+    assert.same({ "/api/v1/t/echo", "GET", 200, "t.echo", "token", "127.0.0.1" }, { entries[1].path,
+      entries[1].method, entries[1].status, entries[1].operation, entries[1].identity, entries[1].address })
+    assert.same({ "/api/v1/nothing", 404, "OPERATION_NOT_FOUND" },
+      { entries[2].path, entries[2].status, entries[2].code })
+    assert.is_true(entries[1].bytes > 0 and entries[1].ms >= 0 and #entries[1].requestId == 36)
+    assert.not_matches("secret", (served:said("nothing"):gsub("t%.secret", "")))
+  end))
+
+  it("takes the limits of requests", within(function()
+    local served = local_definitions("--max-body", "20", "--max-requests", "1")
+    assert.equal(413, served:request("POST", "/t/echo", { json = { text = ("x"):rep(20) } }).status)
+    local sleeping = operations.spawn(function()
+      return served:get("/t/sleep?seconds=0.5").status
+    end)
+    served:said("begun")
+    assert.equal(503, served:get("/t/echo?text=x").status)
+    assert.equal(200, sleeping:wait())
+  end))
+
+  it("says what is wrong with how it is called", function()
+    assert.equal(2, fails("").code)
+    assert.matches("nothing to look in", fails("").err, 1, true)
+    for words, message in pairs({
+      ["--port x"] = '--port: expected a number from 0 to 65535, got "x"', ["--port 65536"] = "--port: expected",
+      ["--port 1.5"] = '--port: expected a whole number, got "1.5"', ["--grace -1"] = "--grace: expected a number",
+      ["--max-body x"] = "--max-body: expected", ["--prefix api"] = "--prefix: expected a path such as /api",
+      ["--host localhost.example"] = "--host: a numeric address expected", ["extra"] = 'options only, got "extra"',
+      ["--no-auth --scopes a"] = "--no-auth: nobody sends a token",
+    }) do
+      local result = fails("--lua examples/definitions " .. words)
+      assert.equal(2, result.code)
+      assert.matches(message, result.err, 1, true)
+    end
+    assert.equal(12, fails("--lua examples/nothing").code)
+    assert.equal(12, fails("--watch examples/nothing").code)
+  end)
+
+  it("tells paths that cannot be, and what to do", function()
+    local path = write("flaws.lua", [[
+      return { { namespace = "docs", name = "search", handler = function() end },
+        { namespace = "a", name = "b", _meta = { http = { path = "/x" } }, handler = function() end },
+        { namespace = "a", name = "c", _meta = { http = { path = "/x" } }, handler = function() end } }]])
+    local result = fails("--lua " .. path)
+    assert.equal(5, result.code)
+    assert.matches("docs.search: the path /docs/search belongs to the server", result.err, 1, true)
+    assert.matches("a.c: the path /x is that of a.b already", result.err, 1, true)
+    assert.matches("_meta.http.path in Lua, --namespace NAME behind --openapi or --mcp", result.err, 1, true)
+  end)
+
+  it("tells a port that is taken", within(function()
+    local served = local_definitions()
+    local port = served.url:match("%d+$")
+    local result = fails("--lua examples/definitions --port " .. port)
+    assert.equal(9, result.code)
+    assert.matches("TRANSPORT_LOST: 127.0.0.1:" .. port, result.err, 1, true)
+  end))
+
+  it("explains itself", function()
+    local text = command.run("operations help serve").out
+    assert.matches("operations serve SOURCES", text, 1, true)
+    for _, name in ipairs({ "--port", "--token", "--no-auth", "--expose", "--watch", "--prefix", "--insecure" }) do
+      assert.matches("\n  " .. name, text, 1, true)
+    end
+    assert.matches("\n  serve +serve operations as an HTTP API\n", command.run("operations help").out)
+  end)
+end)
+
+describe("operations serve, with operations of another server,", function()
+  setup(function()
+    api = test_server.start()
+    write("api.json", json.encode({ openapi = "3.1.0", info = { title = "Other", version = "1" },
+      servers = { { url = api.url } }, paths = {
+        ["/echo"] = { get = { operationId = "echo", parameters = { { name = "q", ["in"] = "query" } },
+          responses = { ["200"] = { content = { ["application/json"] = { schema = {} } } } } },
+        post = { operationId = "send", requestBody = { content = { ["application/octet-stream"] = {} } },
+          responses = { ["200"] = { content = { ["application/json"] = { schema = {} } } } } } },
+        ["/bytes"] = { get = { operationId = "bytes", parameters = { { name = "size", ["in"] = "query" } },
+          responses = { ["200"] = { content = { ["application/octet-stream"] = {} } } } } },
+      } }))
+  end)
+
+  teardown(function()
+    api:stop()
+  end)
+
+  it("serves those that --expose names, and says how to serve the rest", within(function()
+    local document = directory .. "/api.json"
+    local served = local_definitions("--openapi", document, "--namespace", "other")
+    assert.matches("serving 5 of 8 operations; --expose 'other.*' serves more", served:said("serving"), 1, true)
+    assert.equal(404, served:get("/other/echo?q=1").status)
+
+    served = local_definitions("--openapi", document, "--namespace", "other", "--expose", "other.e*", "--expose", "x*")
+    assert.matches("serving 6 of 8 operations", served:said("serving"), 1, true)
+    assert.matches("--expose x*: no operation of a source is called so", served:said("called so", true), 1, true)
+    assert.equal("1", json.decode(served:get("/other/echo?q=1").body).args.q)
+    assert.equal(404, served:get("/other/bytes?size=1").status)
+  end))
+
+  it("sends no files of this machine that a caller names", within(function()
+    local served = start({ "--openapi", directory .. "/api.json", "--namespace", "other", "--expose", "*" })
+    local answer = served:request("POST", "/other/send", { json = { body = { path = "/etc/hostname" } } })
+    assert.equal(422, answer.status)
+    answer = served:request("POST", "/other/send", { json = { body = "text" } })
+    assert.equal("text", json.decode(answer.body).body)
+  end))
+
+  it("relays downloads to curl as they come", within(function()
+    local served = start({ "--openapi", directory .. "/api.json", "--namespace", "other", "--expose", "*" })
+    local size = 100 * 1024 * 1024
+    local result = command.run(("curl -s -H 'Authorization: Bearer %s' '%s/other/bytes?size=%d' | wc -c"):format(
+      served.token, served.url, size))
+    assert.equal(size, tonumber(result.out))
+    for line in io.lines(("/proc/%d/status"):format(served.child.pid)) do
+      local peak = line:match("^VmHWM:%s*(%d+)")
+      if peak and not os.getenv("LD_PRELOAD") then
+        assert.is_true(tonumber(peak) < 60 * 1024, peak .. " KiB")
+      end
+    end
+  end))
+end)
+
+describe("operations serve --watch", function()
+  local function definition(name, result)
+    return ("return { namespace = 'w', name = '%s', type = 'query', handler = function() return '%s' end }"):format(
+      name, result)
+  end
+
+  before_each(function()
+    os.execute(("rm -rf '%s/watched' && mkdir '%s/watched'"):format(directory, directory))
+  end)
+
+  local function watch(...)
+    return start({ "--watch", directory .. "/watched", ... })
+  end
+
+  local function eventually_answers(served, path, status, body)
+    local answer
+    eventually(function()
+      answer = served:get(path)
+      return answer.status == status and (not body or answer.body == json.encode(body))
+    end)
+  end
+
+  it("takes over what changes, comes and goes", within(function()
+    write("watched/a.lua", definition("a", "one"))
+    local served = watch()
+    assert.equal('"one"', served:get("/w/a").body)
+    write("watched/a.lua", definition("a", "second"))
+    eventually_answers(served, "/w/a", 200, "second")
+    assert.matches("watched/a.lua: serving w.a", served:said("serving w.a", true), 1, true)
+    write("watched/b.lua", definition("b", "new"))
+    eventually_answers(served, "/w/b", 200, "new")
+    os.rename(directory .. "/watched/b.lua", directory .. "/watched/c.lua")
+    served:said("c.lua: serving w.b", true)
+    assert.equal('"new"', served:get("/w/b").body)
+    os.remove(directory .. "/watched/c.lua")
+    eventually_answers(served, "/w/b", 404)
+    assert.matches("is gone; not serving w.b any more", served:said("any more", true), 1, true)
+  end))
+
+  it("keeps what was there where a file is broken, and says so", within(function()
+    write("watched/a.lua", definition("a", "one"))
+    local served = watch()
+    write("watched/a.lua", "return {")
+    served:said("a.lua: w.a stays as it was where it is broken", true)
+    assert.matches("a.lua:1:", served:said("a.lua:1:", true), 1, true)
+    assert.equal('"one"', served:get("/w/a").body)
+    write("watched/a.lua", (definition("a", "one"):gsub("'query'", "'queries'")))
+    served:said("/type", true)
+    assert.equal('"one"', served:get("/w/a").body)
+    write("watched/a.lua", definition("a", "mended"))
+    eventually_answers(served, "/w/a", 200, "mended")
+  end))
+
+  it("begins without a definition, and may be of a directory that --lua names", within(function()
+    local served = watch("--lua", directory .. "/watched")
+    assert.matches("serving 0 operations", served:said("serving"), 1, true)
+    write("watched/a.lua", definition("a", "one"))
+    eventually_answers(served, "/w/a", 200, "one")
+  end))
+
+  it("goes on when the directory is not there for a while", within(function()
+    write("watched/a.lua", definition("a", "one"))
+    local served = watch()
+    os.rename(directory .. "/watched", directory .. "/moved")
+    served:said("No such file", true)
+    assert.equal('"one"', served:get("/w/a").body)
+    os.rename(directory .. "/moved", directory .. "/watched")
+    write("watched/a.lua", definition("a", "mended"))
+    eventually_answers(served, "/w/a", 200, "mended")
+  end))
+end)
+
+describe("operations serve, when it is to end,", function()
+  for name, number in pairs({ TERM = 15, INT = 2 }) do
+    it(("lets what runs end at %s, and says so"):format(name), within(function()
+      local served = local_definitions()
+      local sleeping = operations.spawn(function()
+        return served:get("/t/sleep?seconds=0.7").body
+      end)
+      served:said("begun")
+      served:signal(name)
+      served:said("ending: what runs (1) has 5 s to end; Ctrl-C again ends at once", true)
+      local refused = served:request("GET", "/t/echo?text=x")
+      assert.is_true(refused == nil or refused.status == 503)
+      assert.equal('"slept"', sleeping:wait())
+      assert.same({ signal = number }, served.child:wait())
+    end))
+  end
+
+  it("tells streams why they end", within(function()
+    local served = local_definitions()
+    local stream = assert(operations.http.open({ url = served.url .. "/t/ticks",
+      headers = { Authorization = "Bearer " .. served.token } }))
+    assert.matches("retry", stream:read(), 1, true)
+    served:signal("TERM")
+    local text = ""
+    for piece in function() return (stream:read()) end do
+      text = text .. piece
+    end
+    assert.matches('event: end\ndata: {"reason":"draining"}\n\n$', text)
+    assert.same({ signal = 15 }, served.child:wait())
+  end))
+
+  it("ends what takes longer than --grace", within(function()
+    local served = local_definitions("--grace", "0.2")
+    local sleeping = operations.spawn(function()
+      return served:request("GET", "/t/sleep?seconds=60")
+    end)
+    served:said("begun")
+    served:signal("TERM")
+    local answer = sleeping:wait()
+    assert.is_true(answer == nil or answer.status == 503)
+    assert.same({ signal = 15 }, served.child:wait())
+  end))
+
+  it("ends at once at the second INT", within(function()
+    local served = local_definitions("--grace", "60")
+    local sleeping = operations.spawn(function()
+      return served:request("GET", "/t/sleep?seconds=60")
+    end)
+    served:said("begun")
+    served:signal("INT")
+    served:said("ending", true)
+    operations.sleep(0.3) -- two signals at once are one
+    served:signal("INT")
+    served:said("ended at once", true)
+    sleeping:wait()
+    assert.same({ signal = 2 }, served.child:wait())
+  end))
+end)
