@@ -12,4 +12,5 @@ files["spec/support/server"] = { globals = { "ngx" } }
 files["spec/support/app"] = { globals = { "ngx" } }
 files["spec/bench/mcp_http.lua"] = { globals = { "ngx" } }
 files["spec/hosts/inside/openresty.lua"] = { std = "+busted", globals = { "ngx" } }
+files["examples/spec*"] = { std = "+busted" }
 files["examples/server"] = { globals = { "ngx" } }

@@ -1,6 +1,10 @@
 local command = require("spec.support.command")
+local eventually = require("spec.support.eventually")
+local inside = require("spec.support.inside")
+local operations = require("operations")
 local samples = require("spec.support.samples")
 local system = require("operations.system")
+local test_server = require("spec.support.server")
 
 local names = assert(system.list("examples"))
 table.sort(names)
@@ -68,5 +72,104 @@ describe("examples/server/run", function()
     assert.is_string(port)
     assert.equal(7, result.code)
     assert.matches("refused", command.run(connect:format(port)).out)
+  end)
+end)
+
+describe("examples/spec_http", function()
+  it("passes", function()
+    local result = command.run(
+      "BUSTED_ARGS='--output=plainTerminal examples/spec_http' lua spec/support/run_busted.lua")
+    assert.matches("3 successes / 0 failures / 0 errors", result.out, 1, true)
+    assert.equal(0, result.code)
+  end)
+end)
+
+describe("examples/nginx", function()
+  local missing = inside.missing("nginx")
+  if missing then
+    pending(missing)
+    return
+  end
+
+  local definitions = command.directory() .. "/examples/definitions"
+  local started = {}
+
+  -- Starts nginx with an example's configuration at free ports, in a directory of its own.
+  local function start(name, ports)
+    local directory = os.tmpname()
+    os.remove(directory)
+    assert(os.execute("mkdir " .. directory))
+    local source = assert(io.open("examples/nginx/" .. name))
+    local text = source:read("*a"):gsub("127%.0%.0%.1:(%d+)", function(port)
+      return "127.0.0.1:" .. ports[port]
+    end):gsub("/srv/api/definitions", definitions)
+    source:close()
+    local file = assert(io.open(directory .. "/nginx.conf", "w"))
+    file:write("user root;\n", text)
+    file:close()
+    local root = command.directory()
+    local env = { PATH = os.getenv("PATH") .. ":/usr/sbin", API_TOKEN = "secret",
+      LUA_CPATH = root .. "/build/luajit/?.so;;", LUA_PATH = ("%s/lua/?.lua;%s/lua/?/init.lua;;"):format(root, root) }
+    local child = assert(operations.process.spawn({ "nginx", "-p", directory, "-c", "nginx.conf", "-g", "daemon off;",
+      env = env }))
+    started[#started + 1] = { child = child, directory = directory }
+    return "http://127.0.0.1:" .. ports["8080"]
+  end
+
+  after_each(function()
+    for _, running in ipairs(started) do
+      running.child:stop()
+      os.execute("rm -rf " .. running.directory)
+    end
+    started = {}
+  end)
+
+  -- The answer, once the server is there.
+  local function get(url, headers)
+    return eventually(function()
+      local answer = operations.http.request({ url = url, headers = headers })
+      return answer and answer.status ~= 502 and answer
+    end)
+  end
+
+  it("serves operations inside of nginx", function()
+    operations.run(function()
+      local url = start("nginx.conf", { ["8080"] = test_server.free_port() }) .. "/demo/greet?name=Ada"
+      assert.equal(401, get(url).status)
+      local headers = { Authorization = "Bearer secret" }
+      assert.equal('"Hello, Ada!"', get(url, headers).body)
+      headers.Host = "api.example"
+      assert.equal(200, get(url, headers).status)
+      headers.Host = "other.example"
+      assert.equal(403, get(url, headers).status)
+    end)
+  end)
+
+  it("is a proxy in front of operations serve", function()
+    operations.run(function()
+      local port = tostring(test_server.free_port())
+      local served = command.start("lua/operations/cli/main.lua", "serve", "--lua", definitions, "--port", port,
+        "--allow-host", "api.example", "--token", "secret")
+      local url = start("proxy.conf", { ["8080"] = test_server.free_port(), ["8081"] = port })
+      local headers = { Authorization = "Bearer secret", Host = "api.example" }
+      assert.equal('"Hello, Ada!"', get(url .. "/demo/greet?name=Ada", headers).body)
+      local events = get(url .. "/demo/countdown?from=1&pause=0", headers).body
+      assert.matches('data: {"left":0}\n\nevent: end\n', events, 1, true)
+      headers.Host = "other.example"
+      assert.equal(403, get(url .. "/demo/greet?name=Ada", headers).status)
+      served:stop()
+    end)
+  end)
+end)
+
+describe("examples/systemd", function()
+  local verify = command.run("command -v systemd-analyze").code == 0 and it or pending
+  verify("is a unit that systemd understands", function()
+    local result = command.run([[
+      unit=$(mktemp -d)/operations.service
+      sed 's,/usr/local/bin/operations,/bin/true,' examples/systemd/operations.service >$unit
+      systemd-analyze verify --man=no $unit; code=$?; rm -r $(dirname $unit); exit $code]])
+    assert.equal("", result.err)
+    assert.equal(0, result.code)
   end)
 end)
