@@ -103,9 +103,38 @@ describe("a body of bytes", function()
     operations.run(function()
       local left
       server:handle({ method = "GET", target = "/file/get", headers = {}, left = function(fn) left = fn end })
+      assert.equal(1, server.running)
       left()
       operations.sleep(0)
     end)
     assert.equal("ABORTED", cleaned)
+    assert.equal(0, server.running)
+  end)
+
+  it("is not begun for a reader who has left already", function()
+    local begun
+    local server = serve(function(_, context)
+      begun = true
+      context.sink("a")
+    end)
+    operations.run(function()
+      local response = server:handle({ method = "GET", target = "/file/get", headers = {},
+        left = function(fn) fn() end })
+      assert.equal(499, response.status)
+    end)
+    assert.equal(0, server.running)
+    assert.is_nil(begun)
+  end)
+
+  it("is not warned of as missing from the result", function()
+    local warned
+    local registry = operations.registry({ on_warning = function(warning) warned = warning end })
+    assert(registry:register({ namespace = "file", name = "get", type = "query", outputSchema = pdf,
+      handler = function(_, context) context.sink("a") end }))
+    local server = assert(operations.to_http(registry, { log = silent }))
+    in_task(function()
+      assert.equal("a", send(server, "GET", "/file/get").text)
+    end)
+    assert.is_nil(warned)
   end)
 end)

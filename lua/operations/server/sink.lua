@@ -45,7 +45,7 @@ local function wait(slot)
   return slot.piece
 end
 
-local function body_of(slot, done)
+local function body_of(slot)
   return function()
     if wait(slot) then
       local piece = slot.piece
@@ -53,11 +53,18 @@ local function body_of(slot, done)
       wake(slot, "on_taken")
       return piece
     end
-    done()
     if slot.err then
       return nil, slot.err
     end
   end
+end
+
+-- A task that is cancelled before it began would tell nobody of its end, so it is asked here.
+local function execute(registry, route, value, context)
+  if task.cancelled() then
+    return nil, errors.new("ABORTED", "the caller left")
+  end
+  return registry:execute(route.id, value, context)
 end
 
 --- Calls an operation whose result is a body.
@@ -66,21 +73,22 @@ end
 ---@param value any
 ---@param context table
 ---@param started fun(worker: operations.Task)  given what runs the handler
----@param done fun()  called when a body in pieces has ended
+---@param done fun()  called when the handler has ended
 ---@return operations.ServerResponse? response  a body in pieces; nil: the handler returned without a piece
 ---@return operations.Envelope? envelope  what it returned
 ---@return operations.Error? err
 function sink.run(registry, route, value, context, started, done)
   local slot = new_slot()
-  started(task.spawn(function()
-    local ok, envelope, err = pcall(registry.execute, registry, route.id, value,
-      members.merged(context, { sink = give(slot) }))
+  task.spawn(function()
+    started(task.current())
+    local ok, envelope, err = pcall(execute, registry, route, value, members.merged(context, { sink = give(slot) }))
     slot.ended, slot.envelope = true, ok and envelope or nil
     slot.err = not ok and (errors.from(envelope)) or err
+    done() -- its pieces were taken, or their reader has left
     wake(slot, "on_piece")
-  end))
+  end)
   if wait(slot) then
-    return { status = 200, body = body_of(slot, done),
+    return { status = 200, body = body_of(slot),
       headers = { ["content-type"] = route.output_media, ["cache-control"] = "no-store" } }
   end
   return nil, slot.envelope, slot.err
