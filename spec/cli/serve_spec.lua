@@ -1,8 +1,8 @@
 -- The real program: real sockets, real signals.
 local command = require("spec.support.command")
-local eventually = require("spec.support.eventually")
 local json = require("operations.base.json")
 local operations = require("operations")
+local serve = require("spec.support.serve")
 local test_server = require("spec.support.server")
 
 local definitions = [[
@@ -42,82 +42,8 @@ local function write(name, text)
   return directory .. "/" .. name
 end
 
----@class spec.Served
-local Served = {}
-Served.__index = Served
-
-local running = {}
-
--- Starts `operations serve` and waits until it serves: its URL, its token, what it says on stderr.
-local function start(words, env)
-  local self = setmetatable({ lines = {} }, Served)
-  local line = { command.interpreter(), "lua/operations/cli/main.lua", "serve", "--port", "0" }
-  for _, word in ipairs(words) do
-    line[#line + 1] = word
-  end
-  line.env = command.environment()
-  for name, value in pairs(env or {}) do
-    line.env[name] = value
-  end
-  line.on_stderr = function(text)
-    self.lines[#self.lines + 1] = text
-  end
-  self.child = assert(operations.process.spawn(line))
-  running[#running + 1] = self
-  self.url = assert(self.child:read_line(), table.concat(self.lines, "\n"))
-  assert(self.url:find("^http://[%w.]+:%d+"), self.url)
-  local said = table.concat(words, " ")
-  if not said:find("--no-auth", 1, true) and not said:find("--token", 1, true) then
-    self.token = self.child:read_line():match("^Authorization: Bearer (%x+)$")
-    assert(#self.token == 32)
-  end
-  return self
-end
-
 local function local_definitions(...)
-  return start({ "--lua", write("definitions.lua", definitions), ... })
-end
-
-function Served:request(method, path, options)
-  options = options or {}
-  local headers = { Authorization = self.token and "Bearer " .. self.token or nil }
-  for name, value in pairs(options.headers or {}) do
-    headers[name] = value
-  end
-  if options.json ~= nil then
-    headers["Content-Type"] = "application/json"
-  end
-  return operations.http.request({ method = method, url = self.url .. path, headers = headers,
-    body = options.json ~= nil and json.encode(options.json) or nil })
-end
-
-function Served:get(path, options)
-  return assert(self:request("GET", path, options))
-end
-
--- What it has said, as soon as it has said this.
-function Served:said(pattern, plain)
-  eventually(function()
-    return table.concat(self.lines, "\n"):find(pattern, 1, plain)
-  end)
-  return table.concat(self.lines, "\n")
-end
-
-function Served:signal(name)
-  assert(os.execute(("kill -%s %d"):format(name, self.child.pid)))
-end
-
--- The entries of its access log, once there are so many.
-function Served:log(count)
-  local entries
-  eventually(function()
-    entries = {}
-    for _, line in ipairs(self.lines) do
-      entries[#entries + 1] = line:find("^{") and json.decode(line) or nil
-    end
-    return #entries >= count
-  end)
-  return entries
+  return serve.start({ "--lua", write("definitions.lua", definitions), ... })
 end
 
 -- Runs the program to its end.
@@ -137,13 +63,7 @@ teardown(function()
   os.execute("rm -rf " .. directory)
 end)
 
-after_each(function()
-  for _, served in ipairs(running) do
-    os.execute(("kill -KILL %d 2>/dev/null"):format(served.child.pid))
-    served.child:wait()
-  end
-  running = {}
-end)
+after_each(serve.stop)
 
 local function within(fn)
   return function()
@@ -192,7 +112,7 @@ describe("operations serve", function()
     local path = write("token", "from-file\r\n")
     for word, token in pairs({ ["env:SERVE_TOKEN"] = "from-env", ["file:" .. path] = "from-file",
       ["cmd:echo from-cmd"] = "from-cmd", ["from-word"] = "from-word" }) do
-      local served = start({ "--lua", write("definitions.lua", definitions), "--token", word },
+      local served = serve.start({ "--lua", write("definitions.lua", definitions), "--token", word },
         { SERVE_TOKEN = "from-env" })
       served.token = token
       assert.equal(200, served:get("/t/echo?text=x").status)
@@ -340,7 +260,7 @@ describe("operations serve, with operations of another server,", function()
   end))
 
   it("sends no files of this machine that a caller names", within(function()
-    local served = start({ "--openapi", directory .. "/api.json", "--namespace", "other", "--expose", "*" })
+    local served = serve.start({ "--openapi", directory .. "/api.json", "--namespace", "other", "--expose", "*" })
     local answer = served:request("POST", "/other/send", { json = { body = { path = "/etc/hostname" } } })
     assert.equal(422, answer.status)
     answer = served:request("POST", "/other/send", { json = { body = "text" } })
@@ -348,7 +268,7 @@ describe("operations serve, with operations of another server,", function()
   end))
 
   it("relays downloads to curl as they come", within(function()
-    local served = start({ "--openapi", directory .. "/api.json", "--namespace", "other", "--expose", "*" })
+    local served = serve.start({ "--openapi", directory .. "/api.json", "--namespace", "other", "--expose", "*" })
     local size = 100 * 1024 * 1024
     local result = command.run(("curl -s -H 'Authorization: Bearer %s' '%s/other/bytes?size=%d' | wc -c"):format(
       served.token, served.url, size))
@@ -359,78 +279,6 @@ describe("operations serve, with operations of another server,", function()
         assert.is_true(tonumber(peak) < 60 * 1024, peak .. " KiB")
       end
     end
-  end))
-end)
-
-describe("operations serve --watch", function()
-  local function definition(name, result)
-    return ("return { namespace = 'w', name = '%s', type = 'query', handler = function() return '%s' end }"):format(
-      name, result)
-  end
-
-  before_each(function()
-    os.execute(("rm -rf '%s/watched' && mkdir '%s/watched'"):format(directory, directory))
-  end)
-
-  local function watch(...)
-    return start({ "--watch", directory .. "/watched", ... })
-  end
-
-  local function eventually_answers(served, path, status, body)
-    local answer
-    eventually(function()
-      answer = served:get(path)
-      return answer.status == status and (not body or answer.body == json.encode(body))
-    end)
-  end
-
-  it("takes over what changes, comes and goes", within(function()
-    write("watched/a.lua", definition("a", "one"))
-    local served = watch()
-    assert.equal('"one"', served:get("/w/a").body)
-    write("watched/a.lua", definition("a", "second"))
-    eventually_answers(served, "/w/a", 200, "second")
-    assert.matches("watched/a.lua: serving w.a", served:said("serving w.a", true), 1, true)
-    write("watched/b.lua", definition("b", "new"))
-    eventually_answers(served, "/w/b", 200, "new")
-    os.rename(directory .. "/watched/b.lua", directory .. "/watched/c.lua")
-    served:said("c.lua: serving w.b", true)
-    assert.equal('"new"', served:get("/w/b").body)
-    os.remove(directory .. "/watched/c.lua")
-    eventually_answers(served, "/w/b", 404)
-    assert.matches("is gone; not serving w.b any more", served:said("any more", true), 1, true)
-  end))
-
-  it("keeps what was there where a file is broken, and says so", within(function()
-    write("watched/a.lua", definition("a", "one"))
-    local served = watch()
-    write("watched/a.lua", "return {")
-    served:said("a.lua: w.a stays as it was where it is broken", true)
-    assert.matches("a.lua:1:", served:said("a.lua:1:", true), 1, true)
-    assert.equal('"one"', served:get("/w/a").body)
-    write("watched/a.lua", (definition("a", "one"):gsub("'query'", "'queries'")))
-    served:said("/type", true)
-    assert.equal('"one"', served:get("/w/a").body)
-    write("watched/a.lua", definition("a", "mended"))
-    eventually_answers(served, "/w/a", 200, "mended")
-  end))
-
-  it("begins without a definition, and may be of a directory that --lua names", within(function()
-    local served = watch("--lua", directory .. "/watched")
-    assert.matches("serving 0 operations", served:said("serving"), 1, true)
-    write("watched/a.lua", definition("a", "one"))
-    eventually_answers(served, "/w/a", 200, "one")
-  end))
-
-  it("goes on when the directory is not there for a while", within(function()
-    write("watched/a.lua", definition("a", "one"))
-    local served = watch()
-    os.rename(directory .. "/watched", directory .. "/moved")
-    served:said("No such file", true)
-    assert.equal('"one"', served:get("/w/a").body)
-    os.rename(directory .. "/moved", directory .. "/watched")
-    write("watched/a.lua", definition("a", "mended"))
-    eventually_answers(served, "/w/a", 200, "mended")
   end))
 end)
 

@@ -1,0 +1,43 @@
+local secret = require("operations.cli.secret")
+
+describe("a secret of the command line", function()
+  local path
+
+  before_each(function()
+    path = os.tmpname()
+  end)
+
+  after_each(function()
+    os.remove(path)
+  end)
+
+  local function write(text)
+    local file = assert(io.open(path, "w"))
+    file:write(text)
+    file:close()
+  end
+
+  it("is what the word says: itself, or where it is", function()
+    assert.equal("abc", secret.read("abc"))
+    assert.equal("a:b", secret.read("a:b"))
+    assert.equal(os.getenv("PATH"), secret.read("env:PATH"))
+    assert.equal("made", secret.read("cmd:echo made; echo more"))
+    write("kept\r\nmore")
+    assert.equal("kept", secret.read("file:" .. path))
+  end)
+
+  it("is not there, or no token, with a reason", function()
+    local function reason_of(word)
+      local value, message = secret.read(word)
+      assert.is_nil(value)
+      return message
+    end
+    assert.equal("the environment has no OPERATIONS_NO_SUCH_NAME", reason_of("env:OPERATIONS_NO_SUCH_NAME"))
+    assert.matches("No such file", reason_of("file:" .. path .. ".nothing"), 1, true)
+    assert.equal("`true` printed nothing", reason_of("cmd:true"))
+    assert.equal(path .. " is empty", reason_of("file:" .. path))
+    write("two words\n")
+    assert.matches("without blanks expected", reason_of("file:" .. path), 1, true)
+    assert.matches("without blanks expected", reason_of(""), 1, true)
+  end)
+end)
