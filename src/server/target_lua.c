@@ -46,7 +46,7 @@ static int query(lua_State *L) {
   const char *text = luaL_checklstring(L, 1, &length);
   int n = 0;
   lua_settop(L, 1);
-  lua_newtable(L);
+  lua_createtable(L, 4, 0);
   for (; length > 0; text += span, length -= span) {
     span = target_span(text, length, '&');
     if (span > 0 && !add_pair(L, text, span, &n)) {

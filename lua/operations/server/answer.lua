@@ -72,7 +72,8 @@ end
 ---@return operations.Error? err  TOOL_ERROR, or EXECUTION_ERROR for data that JSON cannot say
 function answer.of(envelope, route)
   local data, meta = envelope.data, envelope.meta
-  local headers = { ["cache-control"] = "no-store" }
+  local headers = { ["cache-control"] = "no-store", ["content-type"] = nil, ["x-request-id"] = nil,
+    ["x-content-type-options"] = nil } -- room for all
   if meta.source == "mcp" and meta.isError then
     return nil, tool_error(meta)
   elseif meta.source == "http" and route.imported then

@@ -315,9 +315,8 @@ end
 ---@return any ...  as `task:wait`
 function task.enclose(fn, ...)
   local strand = scheduler.here()
-  local outer, self = strand.task, setmetatable({
-    _start = false, _wait = false, _aborted = false, _strand = strand, _untold = nil, _parent = nil, _depth = nil,
-    _older = nil, _ended = nil, _wakes = nil, _on_wait = nil,
+  local outer, self = strand.task, setmetatable({ -- room for what most of them need
+    _strand = strand, _parent = nil, _depth = nil, _aborted = nil, _wait = nil, _on_wait = nil, _ended = nil,
   }, Task)
   task_tree.adopt(outer, self, true)
   strand.task = self
