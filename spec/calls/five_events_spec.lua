@@ -27,15 +27,16 @@ local sides = {
     local hub = assert(operations.transports.websocket_hub({ log = quiet, on_connection = function(made)
       map = made
     end, ping_interval = options and options.ping_interval }))
-    local peer = five_events.connect(hub.port)
+    local peer = five_events.connect(hub.port, options and options.bare)
     return peer, map, function()
       peer.stream:close()
       hub:close()
     end
   end,
   ["of a spoke"] = function(options)
-    local listener, peer = five_events.listen()
-    local map = call_map(assert(operations.transports.websocket("ws://127.0.0.1:" .. listener.port, options)))
+    local listener, peer = five_events.listen(options and options.bare)
+    local map = call_map(assert(operations.transports.websocket("ws://127.0.0.1:" .. listener.port,
+      { ping_interval = options and options.ping_interval })))
     return peer, map, function()
       map:close()
       peer.stream:close()
@@ -289,6 +290,29 @@ for _, name in ipairs({ "to a hub", "of a spoke" }) do
     end)
   end)
 end
+
+describe("a peer of five events that names no subprotocol", function()
+  for _, name in ipairs({ "to a hub", "of a spoke" }) do
+    it("calls and is called " .. name, function()
+      operations.run(function()
+        local peer, map, close = sides[name]({ bare = true })
+        assert.is_nil(peer.head and peer.head:find("Sec-WebSocket-Protocol", 1, true))
+        peer.serve = function(payload)
+          peer:burst(payload.requestId, N)
+        end
+        operations.call_handler(subscription_registry(nil, {}), map)
+        assert.equal(N, consume(assert(map:subscribe("b.stream"))))
+        peer.got, peer.counts = {}, {}
+        request(peer, "r", "a.stream")
+        eventually(function()
+          return peer.counts["call.completed"]
+        end)
+        check_events(peer, "r")
+        close()
+      end)
+    end)
+  end
+end)
 
 describe("a subscription to a peer of five events in process", function()
   it("ends with an error when more bytes are unconsumed than may be", function()

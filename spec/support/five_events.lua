@@ -27,8 +27,8 @@ local function new()
 end
 
 -- Notes what it does not know; what it was asked is answered in a task of its own.
-local function take(self, name, payload)
-  self.got[#self.got + 1] = { type = name, payload = payload }
+local function take(self, name, payload, id)
+  self.got[#self.got + 1] = { type = name, id = id, payload = payload }
   self.counts[name] = (self.counts[name] or 0) + 1
   for field in pairs(payload) do
     if not (fields[name] and fields[name][field]) then
@@ -79,7 +79,7 @@ function Peer:read()
     for i = 1, #list, 2 do
       if list[i] == "text" then
         local event = assert(json.decode(list[i + 1]))
-        take(self, event.type, event.payload)
+        take(self, event.type, event.payload, event.id)
       end
     end
     local answer = self.codec:output()
@@ -104,23 +104,28 @@ local function head_of(stream)
   return head
 end
 
+local SUBPROTOCOL = "Sec-WebSocket-Protocol: ops.v1.json\r\n"
+
 --- Connects to a hub.
 ---@param port integer
-function five_events.connect(port)
+---@param bare? boolean  it names no subprotocol
+function five_events.connect(port, bare)
   local self = new()
   self.stream, self.codec = assert(streams.connect("127.0.0.1", port)), websocket.codec(false, 2 ^ 24)
   self.stream:offer("GET / HTTP/1.1\r\nHost: a\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n"
     .. "Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\r\n"
-    .. "Sec-WebSocket-Protocol: ops.v1.json\r\n\r\n")
-  assert(head_of(self.stream):find("^HTTP/1.1 101"))
+    .. (bare and "" or SUBPROTOCOL) .. "\r\n")
+  self.head = head_of(self.stream)
+  assert(self.head:find("^HTTP/1.1 101"))
   self:read()
   return self
 end
 
 --- Listens for one spoke.
+---@param bare? boolean  it names no subprotocol
 ---@return operations.Listener
 ---@return table peer
-function five_events.listen()
+function five_events.listen(bare)
   local self = new()
   local listener = assert(streams.listen("127.0.0.1", 0, function(stream)
     self.stream, self.codec = stream, websocket.codec(true, 2 ^ 24)
@@ -128,7 +133,7 @@ function five_events.listen()
       local key = head_of(stream):match("Sec%-WebSocket%-Key: (%S+)")
       stream:offer("HTTP/1.1 101 X\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: "
         .. base64.encode(websocket.sha1(key .. "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"))
-        .. "\r\nSec-WebSocket-Protocol: ops.v1.json\r\n\r\n")
+        .. "\r\n" .. (bare and "" or SUBPROTOCOL) .. "\r\n")
       self:read()
     end)
   end))
@@ -141,15 +146,15 @@ end
 function five_events.open(transport, offers)
   local self = new()
   self.transport = transport
-  local function deliver(name, payload, from)
+  local function deliver(name, payload, from, id)
     self.asker = from
-    take(self, name, payload)
+    take(self, name, payload, id)
   end
   transport:open({
     deliver = deliver,
     event = function(event, from)
       if event then -- not one that the transport itself refuses
-        deliver(event.type, event.payload, from)
+        deliver(event.type, event.payload, from, event.id)
       end
     end,
     offers = function()

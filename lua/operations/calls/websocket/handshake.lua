@@ -10,7 +10,7 @@ local scheduler = require("operations.task.scheduler")
 
 local handshake = {}
 
--- What both sides must name: the call protocol, its version, its notation.
+-- The call protocol, its version, its notation. A peer that names no subprotocol is served the same.
 handshake.protocol = "ops.v1.json"
 
 --- Runs `fn` for at most `ms`.
@@ -143,7 +143,7 @@ local function flaw(opening, status, headers)
     return "the server did not upgrade the connection"
   elseif headers["sec-websocket-accept"] ~= proof(opening.key) then
     return "the server did not read the key (Sec-WebSocket-Accept)"
-  elseif headers["sec-websocket-protocol"] ~= opening.protocol then
+  elseif (headers["sec-websocket-protocol"] or opening.protocol) ~= opening.protocol then
     return ("the server does not speak %s"):format(opening.protocol)
   elseif headers["sec-websocket-extensions"] then
     return "the server chose an extension that was not offered"
@@ -196,7 +196,7 @@ function handshake.flaw(request, protocol)
     return 426, "version 13 expected"
   elseif not (headers["sec-websocket-key"] or ""):match("^[%w+/]+==$") or #headers["sec-websocket-key"] ~= 24 then
     return 400, "Sec-WebSocket-Key: 16 bytes in base64 expected"
-  elseif not lists(headers["sec-websocket-protocol"], protocol) then
+  elseif headers["sec-websocket-protocol"] and not lists(headers["sec-websocket-protocol"], protocol) then
     return 400, "Sec-WebSocket-Protocol: " .. protocol .. " expected"
   end
 end
@@ -232,7 +232,8 @@ end
 ---@return operations.ServerResponse
 function handshake.accept(request, protocol, upgrade)
   return { status = 101, upgrade = upgrade, headers = {
-    Upgrade = "websocket", Connection = "Upgrade", ["Sec-WebSocket-Protocol"] = protocol,
+    Upgrade = "websocket", Connection = "Upgrade",
+    ["Sec-WebSocket-Protocol"] = request.headers["sec-websocket-protocol"] and protocol or nil, -- else none was offered
     ["Sec-WebSocket-Accept"] = proof(request.headers["sec-websocket-key"]),
   } }
 end
