@@ -314,6 +314,29 @@ describe("a peer of five events that names no subprotocol", function()
   end
 end)
 
+describe("an event", function()
+  for _, name in ipairs({ "to a hub", "of a spoke" }) do
+    it("has the id of its request beside its payload, on the way " .. name, function()
+      operations.run(function()
+        local peer, map, close = sides[name]()
+        peer.serve = function(payload)
+          peer:burst(payload.requestId, 1)
+        end
+        operations.call_handler(subscription_registry(nil, {}), map)
+        assert.equal(1, assert(map:call("a.other", nil, { requestId = "ours" })).data.n)
+        request(peer, "theirs", "a.none")
+        eventually(function()
+          return peer.counts["call.error"]
+        end)
+        for _, event in ipairs(peer.got) do
+          assert.equal(event.payload.requestId, event.id)
+        end
+        close()
+      end)
+    end)
+  end
+end)
+
 describe("a subscription to a peer of five events in process", function()
   it("ends with an error when more bytes are unconsumed than may be", function()
     operations.run(function()

@@ -16,7 +16,7 @@ function End:send(name, payload)
   if self.cut then
     return nil, errors.new("TRANSPORT_LOST", "the wire is cut")
   end
-  local text, err = json.encode({ type = name, payload = payload })
+  local text, err = json.encode({ type = name, id = payload.requestId, payload = payload })
   if not text then
     return nil, err
   end

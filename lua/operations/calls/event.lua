@@ -1,64 +1,27 @@
---- The events of the call protocol: `{ type, payload }`, each payload with its `requestId`. What arrives from a peer is
---- checked against the schema of its type before anything else looks at it.
+--- The events of the call protocol: `{ type, id, payload }`, each payload with its `requestId`, which is the `id`, too.
+--- What arrives from a peer is checked against the schema of its type before anything else looks at it.
+--- Specification: doc/protocol.md.
 local core = require("operations.core")
 local errors = require("operations.base.error")
 local json = require("operations.base.json")
 local schema = require("operations.schema")
-local T = require("operations.schema.type")
+local schemas = require("operations.calls.event_schema")
 
 local call_event = {}
 
 ---@class operations.CallEvent
 ---@field type string  "call.requested", "call.responded", "call.completed", "call.aborted", "call.error", "call.credit"
+---@field id? string  the requestId; "" of peers that say it in the payload only
 ---@field payload table  `requestId` and what its type has beside it
----@field id? string  the requestId again, as some peers send it
 
-local ID = 256 -- characters
+local ID = schemas.longest_id
 
-local identifier = T.string({ minLength = 1, maxLength = ID })
-local milliseconds = T.number({ minimum = 0 })
-local count = T.integer({ minimum = 1 })
+--- The JSON Schemas of the events by type, of any event, and of an identity.
+call_event.schemas, call_event.schema, call_event.identity = schemas.by_type, schemas.any, schemas.identity
 
-local identity = T.object({
-  id = T.string(),
-  scopes = T.array(T.string()),
-  resources = T.optional({ type = "object", additionalProperties = T.array(T.string()) }),
-}, { additionalProperties = true })
-
---- The JSON Schema of an identity.
-call_event.identity = identity
-
-local payloads = {
-  ["call.requested"] = {
-    operationId = T.string({ minLength = 1, maxLength = 512 }),
-    input = T.optional(true),
-    parentRequestId = T.optional(identifier),
-    deadline = T.optional(milliseconds),
-    ttl = T.optional(milliseconds),
-    idleTimeout = T.optional(milliseconds),
-    identity = T.optional(identity),
-    metadata = T.optional({ type = "object" }),
-    credit = T.optional(count),
-  },
-  ["call.responded"] = { output = { type = "object" }, seq = T.optional(count) },
-  ["call.completed"] = {},
-  ["call.aborted"] = { reason = T.optional(T.string()) },
-  ["call.error"] = {
-    code = T.string({ minLength = 1 }),
-    message = T.string(),
-    details = T.optional(true),
-    retryable = T.optional(T.boolean()),
-    mayHaveRun = T.optional(T.boolean()),
-  },
-  ["call.credit"] = { n = count },
-}
-
-local is_response_envelope = core.is_response_envelope
-
-local schemas = {}
-for name, fields in pairs(payloads) do
-  fields.requestId = identifier
-  schemas[name] = assert(schema.compile(T.object(fields, { additionalProperties = true })))
+local compiled = {}
+for name, event in pairs(schemas.by_type) do
+  compiled[name] = assert(schema.compile(event))
 end
 
 --- May it be the id of a request?
@@ -73,26 +36,38 @@ local function invalid(message, details)
   return errors.new("VALIDATION_ERROR", message, details)
 end
 
+-- What is wrong with `id`, which routers read, beside the requestId, which ends read: they must mean the same.
+local function check_id(event)
+  local id = event.id
+  if id and id ~= "" and id ~= event.payload.requestId then
+    return { { path = "/id", keyword = "const", message = "expected the requestId of the payload, or nothing" } }
+  end
+end
+
 --- Checks an event that arrived.
 ---@param event any
 ---@return string? type
 ---@return table|operations.Error payload_or_error  VALIDATION_ERROR: details lists every issue by path
 function call_event.check(event)
   local name = type(event) == "table" and event.type
-  local known = schemas[name]
+  local known = compiled[name]
   if not known then
     return nil, invalid(("not an event of the call protocol: type %s"):format(tostring(name)))
   end
-  local payload = event.payload
-  local ok, issues = known:check(payload)
-  if not ok then
+  local ok, issues = known:check(event)
+  issues = ok and check_id(event) or issues
+  if not ok or issues then
     return nil, invalid(("%s: %s: %s"):format(name, issues[1].path, issues[1].message), issues)
-  elseif name == "call.responded" and not is_response_envelope(payload.output) then
-    return nil, invalid("call.responded: /output: expected a response envelope", {
-      { path = "/output", keyword = "type", message = "expected a response envelope" },
-    })
   end
-  return name, payload
+  return name, event.payload
+end
+
+--- An event as it goes over a wire.
+---@param name string
+---@param payload table
+---@return operations.CallEvent
+function call_event.new(name, payload)
+  return { type = name, id = payload.requestId, payload = payload }
 end
 
 --- The `ttl` of a request that is sent now.
@@ -103,7 +78,7 @@ function call_event.ttl(deadline)
 end
 
 --- Does who sent this payload of a request announce that it knows more than the five events and their fields? Then it
---- takes `seq`, `retryable` and `mayHaveRun`, too.
+--- takes `seq`, `retryable`, `mayHaveRun` and `retryAfter`, too.
 ---@param payload table
 ---@return boolean
 function call_event.announces(payload)
@@ -147,7 +122,7 @@ function call_event.failure(request_id, err, plain)
     details = err.details,
   }
   if not plain then
-    payload.retryable, payload.mayHaveRun = err.retryable, err.mayHaveRun
+    payload.retryable, payload.mayHaveRun, payload.retryAfter = err.retryable, err.mayHaveRun, err.retryAfter
   end
   return payload
 end
@@ -173,11 +148,12 @@ function call_event.id_of_request(event)
 end
 
 --- The error object that a `call.error` payload tells of.
----@param payload { code: string, message: string, details?: any, retryable?: boolean, mayHaveRun?: boolean }
+---@param payload { code: string, message: string, details?: any, retryable?: boolean, mayHaveRun?: boolean,
+---  retryAfter?: number }  ms
 ---@return operations.Error
 function call_event.error(payload)
   local err = errors.new(payload.code, payload.message, payload.details)
-  err.retryable, err.mayHaveRun = payload.retryable, payload.mayHaveRun
+  err.retryable, err.mayHaveRun, err.retryAfter = payload.retryable, payload.mayHaveRun, payload.retryAfter
   return err
 end
 

@@ -140,7 +140,7 @@ local function start(self, job)
   elseif job.revived then
     payload.deadline = nil
   end
-  local taken = self._shared.receiver.event({ type = "call.requested", payload = payload }, { job = job,
+  local taken = self._shared.receiver.event(call_event.new("call.requested", payload), { job = job,
     attempt = job.attempt, vouches = self._shared.vouches, announced = true })
   if taken == false then
     refuse(self, job, "VALIDATION_ERROR", "the request is not one of the call protocol")

@@ -227,7 +227,7 @@ function Connection:send(name, payload)
     return nil, self._lost
   end
   -- One that is too long would have the other side end the connection, and all that is called over it.
-  local text, err = call_event.encode({ type = name, payload = payload }, self._max_message)
+  local text, err = call_event.encode(call_event.new(name, payload), self._max_message)
   if not text then
     return nil, err
   end
