@@ -7,6 +7,8 @@ describe("an error of Redis", function()
     ["WRONGPASS invalid password"] = { "ACCESS_DENIED" },
     ["NOAUTH Authentication required."] = { "ACCESS_DENIED" },
     ["NOPERM this user has no permissions"] = { "ACCESS_DENIED" },
+    ["DENIED Redis is running in protected mode"] = { "ACCESS_DENIED" },
+    ["ERR max number of clients reached"] = { "BUSY", true },
     ["OOM command not allowed"] = { "BUSY", true },
     ["LOADING Redis is loading the dataset in memory"] = { "TRANSPORT_LOST", true },
     ["MASTERDOWN Link with MASTER is down"] = { "TRANSPORT_LOST", true },
@@ -37,6 +39,13 @@ describe("an error of Redis", function()
         refusal.elsewhere(address, err.details.moved))
     end
     assert.equal(6379, address.port)
+  end)
+
+  it("passes by itself, or lasts until somebody changes something", function()
+    for message, lasts in pairs({ NOAUTH = true, READONLY = true, ["ERR max number of clients reached"] = true,
+      LOADING = false, MASTERDOWN = false, ["MOVED 3999 b.test:6381"] = false }) do
+      assert.equal(lasts, refusal.lasts(refusal.error(message)), message)
+    end
   end)
 
   it("names the node that cannot be reached", function()

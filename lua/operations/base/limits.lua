@@ -57,6 +57,7 @@ return {
   reconnect_max_delay = 5000,
   redis_silence = 2000, -- a connection to Redis on which nothing came is asked for life; after three times it is lost
   presence = 2000, -- a process says on Redis that it is there; silent for three times that, it is gone
+  redis_patience = 10000, -- calls of mode `reliable` outlive a Redis that refuses us for so long (a failover)
   redis_lease = 5000, -- of a request in mode `reliable`; when it is not renewed, another worker takes it over
   redis_attempts = 5, -- workers that lose a request before it is a dead letter
   redis_queue = 10000, -- requests for one operation that wait or are worked on

@@ -121,6 +121,16 @@ local function fail(self, id, code, message, may_have_run)
     retryable = again[code] or false, mayHaveRun = may_have_run }, somebody)
 end
 
+--- Redis refuses us, and will: nothing is waited for any more.
+---@param err operations.Error
+function Caller:refuse(err)
+  for id, call in pairs(self._calls) do
+    self._calls[id] = nil
+    self._shared.receiver.deliver("call.error", { requestId = id, code = err.code, message = err.message,
+      details = err.details, retryable = err.retryable, mayHaveRun = call.sent }, somebody)
+  end
+end
+
 local post
 
 -- Nobody ever served it; somebody may be about to.
@@ -181,7 +191,9 @@ function answered(self, call, reply, err)
   if call.given_up then
     too_late(self, call, reply, err)
   elseif self._calls[id] ~= call or is_lost(err) then -- it is asked for when the connection is there again
-    return
+    if err and err.details.kind == "redis" then -- it was refused: Redis has it only from before
+      call.sent = call.again
+    end
   elseif err then
     fail(self, id, err.code, err.message, call.again)
   else
@@ -214,6 +226,8 @@ function Caller:submit(payload, named)
   local ok, err
   if self._shared.link.connected then
     ok, err = post(self, call)
+  elseif self._shared.link:refusal() then
+    err = self._shared.link:unconnected()
   else
     ok, err = call_event.encode(payload, self._shared.max_message)
   end

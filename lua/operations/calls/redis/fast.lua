@@ -79,8 +79,7 @@ end
 
 local function encode(shared, name, payload)
   if not shared.link.connected then
-    return nil, call_event.error({ code = "TRANSPORT_LOST", message = "not connected to Redis", retryable = true,
-      mayHaveRun = false, details = { kind = "connect" } })
+    return nil, shared.link:unconnected()
   end
   return shared.presence:encode(name, payload, shared.max_message)
 end
@@ -175,6 +174,8 @@ function Fast:request(payload)
   local node, failure = self._shared.presence:find(operation, payload.deadline)
   if failure then
     return nil, failure
+  elseif not node and not self._shared.subscriber.connected then
+    return nil, self._shared.subscriber:unconnected()
   elseif not node then
     return nil, call_event.error({ code = "UNAVAILABLE", retryable = true, mayHaveRun = false,
       message = ("nobody on this Redis serves '%s'"):format(operation) })

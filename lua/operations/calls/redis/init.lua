@@ -34,6 +34,7 @@ local redis = {}
 -- What the parts of a transport have in common.
 ---@class operations.RedisShared
 ---@field link operations.RedisLink  for all but reading
+---@field subscriber operations.RedisLink
 ---@field address operations.RedisAddress
 ---@field keys operations.RedisKeys
 ---@field presence operations.RedisPresence
@@ -234,7 +235,7 @@ function redis.connect(url, options)
   local address = address_of(url, options)
   local prefix = options.prefix or "ops"
   local keys, presence = scripts.keys(prefix), presences.new(prefix)
-  address.key = keys:any()
+  address.key, address.writes = keys:any(), options.mode == "reliable"
   local shared = {
     address = address, keys = keys, presence = presence, vouches = options.vouches,
     lease = options.lease or limits.redis_lease, attempts = options.attempts or limits.redis_attempts,
@@ -258,7 +259,11 @@ function redis.connect(url, options)
     end
   end
   local err
-  self._commands, err = link.connect(address, { ready = ready, lost = lost })
+  self._commands, err = link.connect(address, { ready = ready, lost = lost, refused = function(why)
+    if self._caller then
+      self._caller:refuse(why)
+    end
+  end })
   if not self._commands then
     return nil, err
   end
@@ -275,6 +280,7 @@ function redis.connect(url, options)
     self._commands:close()
     return nil, err
   end
+  shared.subscriber = self._subscriber
   return self
 end
 

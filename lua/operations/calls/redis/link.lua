@@ -15,6 +15,7 @@ local redis_link = {}
 
 ---@class operations.RedisLink
 ---@field connected boolean
+---@field outage operations.Error  why it is not connected, or was not when it was last not
 local Link = {}
 Link.__index = Link
 
@@ -22,6 +23,12 @@ local function failure(kind, message)
   local err = errors.new("TRANSPORT_LOST", message, { kind = kind })
   err.retryable = true
   return err
+end
+
+-- Takes note of why it is not connected, and of how long Redis itself has refused us.
+local function note(self, err)
+  self.outage = err
+  self._refused = refusals.lasts(err) and (self._refused or core.now()) or nil
 end
 
 local function fail_all(self, err)
@@ -36,6 +43,7 @@ local function lost(self, err)
   if self._stream then
     local stream = self._stream
     self._stream, self.connected = nil, false
+    note(self, err)
     self._stop_watching()
     stream:close()
     fail_all(self, err)
@@ -72,7 +80,8 @@ local function take(self, reply)
   end
   local first = self._first
   if first > self._last then -- from now on, every answer would be taken for that of another command
-    return lost(self, failure("protocol", "Redis answered what it was not asked"))
+    return lost(self, not plain and reply.err and refusals.error(reply.err)
+      or failure("protocol", "Redis answered what it was not asked"))
   end
   local waiting, subject = self._waiting[first], self._subjects[first]
   self._waiting[first], self._subjects[first] = nil, nil
@@ -137,7 +146,7 @@ end
 local function send(self, bytes, fn, subject)
   local stream, last = self._stream, self._last + 1
   if not stream then
-    return fn(nil, failure("connect", "not connected to Redis"), subject)
+    return fn(nil, self:unconnected(), subject)
   elseif self._first == last then -- nothing waits: the places are used again
     self._first, last = 1, 1
   end
@@ -146,6 +155,23 @@ local function send(self, bytes, fn, subject)
   if not sent then
     lost(self, failure("reset", "the connection to Redis is " .. why))
   end
+end
+
+--- What becomes of what is to be sent while it is not connected.
+---@return operations.Error
+function Link:unconnected()
+  local why = self.outage
+  local refused = refusals.lasts(why)
+  local err = errors.new(refused and why.code or "TRANSPORT_LOST",
+    refused and why.message or "not connected to Redis: " .. why.message, { kind = "connect" })
+  err.retryable, err.mayHaveRun = not refused or why.retryable, false
+  return err
+end
+
+--- What Redis itself has refused us with for so long that waiting is of no use.
+---@return operations.Error?
+function Link:refusal()
+  return self._refused and core.now() - self._refused >= limits.redis_patience and self.outage or nil
 end
 
 --- Sends a command; `fn(reply)` or `fn(nil, err)` is called with its answer and must not wait.
@@ -179,9 +205,10 @@ function Link:call(...)
   return reply, err
 end
 
--- Is it this node of a cluster that has our keys? Who may use no keys at all is content with any.
+-- Is it this node of a cluster that has our keys, and takes writes where we write? Who may use no keys at all is
+-- content with any.
 local function has_key(self, key)
-  local _, err = self:call("GET", key)
+  local _, err = self:call(self._address.writes and "UNLINK" or "GET", key)
   return err == nil or err.code == "ACCESS_DENIED" or nil, err
 end
 
@@ -220,7 +247,7 @@ local function connect_to(self, at)
     lost(self, err)
     return nil, err
   end
-  self.connected = true
+  self.connected, self._refused = true, nil
   return true
 end
 
@@ -259,10 +286,16 @@ local function keep(self)
   while not self._closed do
     local ok = self._stream ~= nil
     if not ok then
-      ok = connect(self)
+      local err
+      ok, err = connect(self)
       since = core.now()
       if ok then
         self._on.ready(self)
+      else
+        note(self, err)
+      end
+      if self._on.refused and self:refusal() then
+        self._on.refused(self:refusal())
       end
     end
     if ok then
@@ -284,16 +317,19 @@ end
 ---@field password? string
 ---@field database? integer
 ---@field key? string  of those that the node must have
+---@field writes? boolean  a replica is not what is wanted
 
 ---@class operations.RedisLinkEvents
 ---@field ready fun(link: operations.RedisLink)  whenever it is connected; may wait
 ---@field lost? fun(err: operations.Error)
+---@field refused? fun(err: operations.Error)  again and again while Redis itself refuses us
 ---@field channels? string[]  of a link that subscribes, and can do nothing else
 ---@field message? fun(channel: string, bytes: string)
 
 local function new(address, on)
   return setmetatable({
-    connected = false, _address = address, _waiting = {}, _subjects = {}, _first = 1, _last = 0, _on = on,
+    connected = false, outage = failure("connect", "it is about to connect"),
+    _address = address, _waiting = {}, _subjects = {}, _first = 1, _last = 0, _on = on,
     _channels = on.channels, _kept = false, -- it is told when it is lost, and connected again
   }, Link)
 end

@@ -8,6 +8,7 @@ local redis_refusal = {}
 local codes = {
   NOAUTH = "ACCESS_DENIED", WRONGPASS = "ACCESS_DENIED", NOPERM = "ACCESS_DENIED", OOM = "BUSY",
   LOADING = "TRANSPORT_LOST", MASTERDOWN = "TRANSPORT_LOST", READONLY = "TRANSPORT_LOST",
+  DENIED = "ACCESS_DENIED",
   CLUSTERDOWN = "TRANSPORT_LOST", MOVED = "TRANSPORT_LOST", ASK = "TRANSPORT_LOST", TRYAGAIN = "TRANSPORT_LOST",
 }
 
@@ -23,7 +24,7 @@ remarks.TRYAGAIN = remarks.ASK
 ---@return operations.Error
 function redis_refusal.error(message)
   local word = message:match("^%u+")
-  local code = codes[word] or "EXECUTION_ERROR"
+  local code = codes[word] or message:find("^ERR max number of clients") and "BUSY" or "EXECUTION_ERROR"
   local err = errors.new(code, ("Redis: %s%s"):format(message, remarks[word] or ""), { kind = "redis" })
   err.retryable = code == "TRANSPORT_LOST" or code == "BUSY" or nil
   local host, port = message:match("^MOVED %d+ (.*):(%d+)$")
@@ -31,6 +32,17 @@ function redis_refusal.error(message)
     err.details.moved = { host = host, port = tonumber(port) }
   end
   return err
+end
+
+-- What passes by itself: a Redis that starts, a cluster that is being changed.
+local passing = { LOADING = true, MASTERDOWN = true, CLUSTERDOWN = true, MOVED = true, ASK = true, TRYAGAIN = true }
+
+--- Is it Redis that refuses us, until somebody changes that?
+---@param err operations.Error
+---@return boolean
+function redis_refusal.lasts(err)
+  local word = type(err.details) == "table" and err.details.kind == "redis" and err.message:match("Redis: (%u+)")
+  return word and not passing[word] or false
 end
 
 --- The address of the node that an error tells of.
