@@ -4,6 +4,7 @@ local fake_host = require("spec.support.fake_host")
 local hosts = require("operations.hosts")
 local limits = require("operations.base.limits")
 local presences = require("operations.calls.redis.presence")
+local signatures = require("operations.calls.redis.signature")
 
 describe("the presence of a process on Redis", function()
   local now, host, lost, presence = core.now, nil, nil, nil
@@ -12,7 +13,7 @@ describe("the presence of a process on Redis", function()
     host, lost = fake_host.new(), {}
     core.now = host.now
     hosts.use(host)
-    presence = presences.new("spec")
+    presence = presences.new("spec", signatures.new())
     presence:begin({ connected = true, post = function() end }, {
       deliver = function(_, payload)
         lost[#lost + 1] = payload.code

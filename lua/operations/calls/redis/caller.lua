@@ -175,7 +175,8 @@ local function understood(self, call, reply)
     fail(self, call.payload.requestId, "BUSY", ("%d requests for '%s' are queued, no more are accepted"):format(
       self._shared.max_queue, call.payload.operationId), call.again)
   elseif type(reply) == "string" then
-    local event, id = json.decode(reply), call.payload.requestId
+    local id = call.payload.requestId
+    local event = self._shared.signature:fits(self._shared.keys:record(id), reply) and json.decode(reply)
     local payload = type(event) == "table" and event.payload
     if type(payload) ~= "table" or payload.requestId ~= id or not self:take(event.type, payload, event) then
       fail(self, id, "EXECUTION_ERROR", UNKNOWN, true)
@@ -208,6 +209,7 @@ function post(self, call)
   if not text then
     return nil, err
   end
+  text = self._shared.signature:seal(keys:queue(payload.operationId), text)
   call.text, call.asked, call.again, call.sent = text, core.now(), call.sent, true
   self._submissions:add(keys:queue(payload.operationId), keys:record(payload.requestId), call)
   return true
@@ -280,7 +282,8 @@ function Caller:abort(payload)
   local id = payload.requestId
   local call = self._calls[id]
   self._calls[id] = nil
-  call.given_up = assert(self._shared.presence:encode("call.aborted", payload))
+  call.given_up = self._shared.signature:seal(self._shared.keys:queue(call.payload.operationId),
+    (assert(self._shared.presence:encode("call.aborted", payload))))
   if not self._shared.link.connected and call.sent then
     table.insert(self._forgotten, call)
   elseif call.accepted then

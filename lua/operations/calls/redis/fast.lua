@@ -42,9 +42,10 @@ end
 local function peer_of(self, node)
   local peer = node.peer
   if not peer then
-    peer = { node = node, vouches = self._shared.vouches, announced = true } -- it speaks what only nodes of ours do
+    peer = { node = node, vouches = self._shared.vouches }
     node.peer = peer
   end
+  peer.announced = peer.announced or node.version >= 0 -- by its hello
   return peer
 end
 
@@ -96,12 +97,12 @@ end
 local function nothing() end
 
 local function publish(self, message)
-  local text = message[1]
-  if message[2] then
-    text = "[" .. table.concat(message, ",") .. "]"
-  end
   local shared = self._shared
-  shared.link:publish(shared.presence:channel(message.node.id), text,
+  local channel = shared.presence:channel(message.node.id)
+  for i, text in ipairs(message) do -- numbered in the order that they are sent in
+    message[i] = shared.signature:seal(channel, text, true)
+  end
+  shared.link:publish(channel, table.concat(message, "\n"),
     message.requests and self._published or nothing, message)
 end
 
@@ -122,7 +123,7 @@ local function gather(self, node, text, request)
     if next(gathered) == nil then
       task.detach(Fast.flush, self)
     end
-    message = { nil, nil, nil, nil, node = node, bytes = 0, requests = nil }
+    message = { nil, nil, nil, nil, node = node, bytes = 0, requests = nil } -- the events, as JSON
     gathered[node] = message
   end
   message[#message + 1], message.bytes = text, message.bytes + #text
@@ -178,7 +179,8 @@ function Fast:request(payload)
     return nil, self._shared.subscriber:unconnected()
   elseif not node then
     return nil, call_event.error({ code = "UNAVAILABLE", retryable = true, mayHaveRun = false,
-      message = ("nobody on this Redis serves '%s'"):format(operation) })
+      message = ("nobody on this Redis serves '%s'%s"):format(operation, self._shared.signature.missing
+        and "; there are processes that sign what they send (the option 'secret')" or "") })
   end
   assign(self, node, payload, text)
   return true

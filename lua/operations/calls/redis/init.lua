@@ -13,6 +13,7 @@ local members = require("operations.base.members")
 local presences = require("operations.calls.redis.presence")
 local scheduler = require("operations.task.scheduler")
 local scripts = require("operations.calls.redis.scripts")
+local signatures = require("operations.calls.redis.signature")
 local urls = require("operations.base.url")
 local workers = require("operations.calls.redis.worker")
 
@@ -24,6 +25,7 @@ local redis = {}
 ---@field vouches? boolean  believe the identities in requests: who may publish here is trusted to say who calls
 ---@field user? string  instead of the URL's
 ---@field password? string
+---@field secret? string  from 16 bytes on, shared by all: what they send is signed by it, and nothing else is taken
 ---@field max_message? integer  bytes of a request or an answer, default 16 MiB
 ---@field proxy? string  URL; default: none, whatever the environment says
 ---@field lease? number  ms, `reliable`: a worker that is not heard of for so long has lost its requests; default 5,000
@@ -38,6 +40,7 @@ local redis = {}
 ---@field address operations.RedisAddress
 ---@field keys operations.RedisKeys
 ---@field presence operations.RedisPresence
+---@field signature operations.RedisSignature
 ---@field receiver operations.Receiver  once there is one
 ---@field vouches? boolean
 ---@field lease number  ms
@@ -52,10 +55,10 @@ local Redis = members.merged(letters)
 Redis.__index = Redis
 
 local option_kinds = {
-  mode = "string", prefix = "string", vouches = "boolean", user = "string", password = "string", lease = "number",
-  attempts = "number", max_queue = "number", max_message = "number", retention = "number", ca_file = "string",
-  cert_file = "string", key_file = "string", key_password = "string", proxy = "string", public_only = "boolean",
-  connect_timeout = "number",
+  mode = "string", prefix = "string", vouches = "boolean", secret = "string", user = "string", password = "string",
+  lease = "number", attempts = "number", max_queue = "number", max_message = "number", retention = "number",
+  ca_file = "string", cert_file = "string", key_file = "string", key_password = "string", proxy = "string",
+  public_only = "boolean", connect_timeout = "number",
 }
 
 local function address_of(url, options)
@@ -84,31 +87,57 @@ local function refuse(self)
   self._receiver.event(false, {}) -- logged and counted
 end
 
-local function on_event(self, event)
-  local payload = type(event) == "table" and type(event.payload) == "table" and event.payload or {}
-  if type(event) ~= "table" or type(event.from) ~= "string" then
-    return refuse(self)
-  elseif self._caller and self._caller:take(event.type, payload, event) then
-    return
-  elseif self._worker and event.type == "call.aborted" and self._worker:knows(payload.requestId) then
-    return self._worker:drop(payload.requestId) and self._receiver.event(event, {})
-  end
-  self._fast:take(event, payload)
+-- Is it from who knows the secret, for this channel, and not sent before?
+local function is_signed(self, channel, line, message)
+  local signature = self._shared.signature
+  return signature:fits(channel, line) and signature:is_new(message)
 end
 
-local function on_message(self, from, bytes)
-  local message = #bytes <= self._shared.max_message + fasts.slack and json.decode(bytes)
-  if type(message) ~= "table" then
+local function on_event(self, channel, line, event)
+  local payload = type(event.payload) == "table" and event.payload or {}
+  local id, caller, worker = payload.requestId, self._caller, self._worker
+  local signature, keys = self._shared.signature, self._shared.keys
+  if type(event.from) ~= "string" then
     return refuse(self)
-  elseif from == self._presence.common then
-    return self._presence:hear(message)
-  elseif not self._fast then
-    return -- nobody listens yet
-  elseif message[1] == nil then
-    return on_event(self, message)
+  elseif caller and caller:knows(id) and signature:fits(keys:record(id), line)
+    and caller:take(event.type, payload, event) then
+    return
+  elseif worker and event.type == "call.aborted" and worker:knows(id) and signature:fits(worker:place(id), line) then
+    return worker:drop(id) and self._receiver.event(event, {})
+  elseif is_signed(self, channel, line, event) then
+    return self._fast:take(event, payload)
   end
-  for _, event in ipairs(message) do -- outcomes come together
-    on_event(self, event)
+  refuse(self)
+end
+
+local function on_news(self, channel, line, news)
+  if is_signed(self, channel, line, news) then
+    self._presence:hear(news)
+  elseif self._shared.signature.secret then
+    refuse(self)
+  end
+end
+
+local function on_line(self, channel, line)
+  local message = json.decode(line)
+  if type(message) ~= "table" then
+    refuse(self)
+  elseif channel == self._presence.common then
+    on_news(self, channel, line, message)
+  elseif self._fast then -- else nobody listens yet
+    on_event(self, channel, line, message)
+  end
+end
+
+-- What comes together is a line each.
+local function on_message(self, channel, bytes)
+  if #bytes > self._shared.max_message + fasts.slack then
+    return refuse(self)
+  elseif not bytes:find("\n", 1, true) then
+    return on_line(self, channel, bytes)
+  end
+  for line in bytes:gmatch("[^\n]+") do
+    on_line(self, channel, line)
   end
 end
 
@@ -232,12 +261,16 @@ function redis.connect(url, options)
   if options.mode and options.mode ~= "fast" and options.mode ~= "reliable" then
     error(("bad option 'mode' to 'redis' (\"fast\" or \"reliable\" expected, got %q)"):format(options.mode), 2)
   end
+  if options.secret and #options.secret < signatures.least then
+    error(("bad option 'secret' to 'redis' (%d bytes or more expected)"):format(signatures.least), 2)
+  end
   local address = address_of(url, options)
   local prefix = options.prefix or "ops"
-  local keys, presence = scripts.keys(prefix), presences.new(prefix)
+  local signature = signatures.new(options.secret)
+  local keys, presence = scripts.keys(prefix), presences.new(prefix, signature)
   address.key, address.writes = keys:any(), options.mode == "reliable"
   local shared = {
-    address = address, keys = keys, presence = presence, vouches = options.vouches,
+    address = address, keys = keys, presence = presence, signature = signature, vouches = options.vouches,
     lease = options.lease or limits.redis_lease, attempts = options.attempts or limits.redis_attempts,
     max_queue = options.max_queue or limits.redis_queue, retention = options.retention or limits.redis_retention,
     max_message = options.max_message or limits.body,

@@ -27,6 +27,9 @@ local function letter_of(operation, entry)
   end
   local payload = json.decode(fields.p or "")
   payload = type(payload) == "table" and payload or nil
+  if payload then
+    payload.sig = nil
+  end
   return { id = entry[1], operation = operation, requestId = fields.i, attempts = tonumber(fields.n),
     buried = tonumber(entry[1]:match("^%d+")), input = payload and payload.input, payload = payload }
 end

@@ -145,10 +145,11 @@ Presence.__index = Presence
 local function nothing() end
 
 ---@param prefix string  of the channels
+---@param signature operations.RedisSignature
 ---@return operations.RedisPresence
-function redis_presence.new(prefix)
+function redis_presence.new(prefix, signature)
   return setmetatable({
-    id = core.random_id(), nodes = new_nodes(), offered = {}, common = prefix .. ":nodes",
+    id = core.random_id(), _signature = signature, nodes = new_nodes(), offered = {}, common = prefix .. ":nodes",
     _prefix = prefix .. ":node:", _list = {}, _text = "", _version = 0, _beats = 0, _seekers = {},
     _link = { connected = false }, _receiver = {}, -- until it begins
   }, Presence)
@@ -177,7 +178,8 @@ end
 local function say(self, fields)
   fields.node = self.id
   if self._link.connected then
-    self._link:post(nothing, "PUBLISH", self.common, (assert(json.encode(fields))))
+    self._link:post(nothing, "PUBLISH", self.common,
+      self._signature:seal(self.common, (assert(json.encode(fields))), true))
   end
 end
 

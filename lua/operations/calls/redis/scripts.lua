@@ -134,7 +134,7 @@ if #ended > 0 then
   redis.call("XDEL", KEYS[1], unpack(ended))
 end
 for _, channel in ipairs(channels) do
-  redis.call("PUBLISH", channel, "[" .. table.concat(told[channel], ",") .. "]")
+  redis.call("PUBLISH", channel, table.concat(told[channel], "\n"))
 end
 return answers]])
 

@@ -8,6 +8,7 @@ local json = require("operations.base.json")
 local limits = require("operations.base.limits")
 local queues = require("operations.calls.redis.queue")
 local scripts = require("operations.calls.redis.scripts")
+local signatures = require("operations.calls.redis.signature")
 
 local redis_worker = {}
 
@@ -79,6 +80,12 @@ local function finish(self, job)
   self._outcomes:add(self._shared.keys:queue(job.operation), self._shared.keys:record(job.id), job)
 end
 
+-- The outcome of a job as others read it.
+local function outcome_of(self, job, name, payload, max_message)
+  local text, err = self._shared.presence:encode(name, payload, max_message)
+  return text and self._shared.signature:seal(self._shared.keys:record(job.id), text), err
+end
+
 --- Ends a job with an event of its request. One that is aborted because this process leaves is for others to run.
 ---@param job operations.RedisJob
 ---@param name string
@@ -92,7 +99,7 @@ function Worker:finish(job, name, payload)
   end
   local streams = payload.seq ~= nil
   payload.seq = nil
-  local text, err = self._shared.presence:encode(name, payload, self._shared.max_message)
+  local text, err = outcome_of(self, job, name, payload, self._shared.max_message)
   if not text then
     return nil, err
   elseif job.outcome then
@@ -124,7 +131,7 @@ local function rename(self, job)
 end
 
 local function start(self, job)
-  local payload = #job.text <= self._shared.max_message and json.decode(job.text)
+  local payload = #job.text <= self._shared.max_message + signatures.most and json.decode(job.text)
   -- What callers of ours give is said twice, and was read.
   if (type(payload) ~= "table" or payload.requestId ~= job.id) and rename(self, job) then
     payload = nil
@@ -132,8 +139,11 @@ local function start(self, job)
   if type(payload) ~= "table" then
     return refuse(self, job, "VALIDATION_ERROR", "the request is no JSON object, or too long")
   end
+  if not self._shared.signature:fits(self._shared.keys:queue(job.operation), job.text) then
+    return refuse(self, job, "ACCESS_DENIED", "the request is not signed by the secret that is shared here")
+  end
   job.started = true
-  payload.requestId = job.id
+  payload.requestId, payload.sig = job.id, nil
   if type(payload.ttl) == "number" then -- it waited, by Redis' clock; the deadline is by that of the caller
     local queued = core.now() + self._ahead - tonumber(job.entry:match("^%d+"))
     payload.ttl, payload.deadline = math.max(0, payload.ttl - math.max(0, queued)), nil
@@ -166,7 +176,7 @@ local function bury(self, job)
   rename(self, job)
   local shared = self._shared
   local keys, presence, attempts = shared.keys, shared.presence, shared.attempts
-  local text = assert(presence:encode("call.error", { requestId = job.id, code = "POISON", retryable = false,
+  local text = assert(outcome_of(self, job, "call.error", { requestId = job.id, code = "POISON", retryable = false,
     mayHaveRun = true, message = ("no worker survived it, %d tried"):format(attempts),
     details = { attempts = attempts } }))
   scripts.bury:send(shared.link, nothing, 4, { keys:queue(job.operation), keys:record(job.id),
@@ -244,6 +254,13 @@ function Worker:resume()
     end
   end
   self._queues:resume()
+end
+
+--- What its request, and an abort of that, are signed for.
+---@param id string
+---@return string
+function Worker:place(id)
+  return self._shared.keys:queue(self._jobs[id].operation)
 end
 
 --- Its request was taken back.

@@ -1,0 +1,123 @@
+--- Signs what goes over Redis by a secret that its processes share: HMAC-SHA-256 (RFC 2104) of the place that it is
+--- sent to and its JSON, as its last member, `sig`. Messages on channels are numbered: one that somebody recorded, and
+--- sends again, is not taken twice. Specification: doc/protocol.md, section 9.
+local core = require("operations.core")
+
+local redis_signature = {
+  least = 16, -- bytes of a secret
+  most = 128, -- bytes by which a signed text may be longer
+}
+
+local sha256 = core.sha256
+
+local BLOCK = 64 -- bytes, of SHA-256
+local HEXADECIMAL = ("%02x"):rep(32)
+local FORM = '^,"sig":"(' .. ("%x"):rep(64) .. ')"}$'
+local TAIL = #',"sig":""}' + 64
+
+---@class operations.RedisSignature
+---@field secret boolean  there is one
+local Signature = { secret = true }
+Signature.__index = Signature
+
+-- Lua 5.4 and LuaJIT have no operator in common for this; it is needed once for each key.
+local function xor(a, b)
+  local result = 0
+  for i = 0, 7 do
+    if math.floor(a / 2 ^ i) % 2 ~= math.floor(b / 2 ^ i) % 2 then
+      result = result + 2 ^ i
+    end
+  end
+  return result
+end
+
+local function padded(key, with)
+  return (key:gsub(".", function(byte)
+    return string.char(xor(byte:byte(), with))
+  end))
+end
+
+local function digest(self, place, body)
+  local inner = sha256(self._inner .. place .. "\n" .. body)
+  return HEXADECIMAL:format(sha256(self._outer .. inner):byte(1, 32))
+end
+
+-- Looks at every byte whatever it finds: time must not tell how many were right.
+local function same(one, other)
+  local difference = 0
+  for i = 1, #one do
+    local distance = one:byte(i) - other:byte(i)
+    difference = difference + distance * distance
+  end
+  return difference == 0
+end
+
+--- Signs a JSON object.
+---@param place string  the key or channel that it is for
+---@param text string
+---@param numbered? boolean  for a channel; signed in the order that it is sent in
+---@return string
+function Signature:seal(place, text, numbered)
+  local body = text:sub(1, -2)
+  if numbered then
+    self._number = self._number + 1
+    body = ('%s,"n":%d'):format(body, self._number)
+  end
+  return ('%s,"sig":"%s"}'):format(body, digest(self, place, body))
+end
+
+--- Is a text signed for a place?
+---@param place string
+---@param text string
+---@return boolean
+function Signature:fits(place, text)
+  local given = text:sub(-TAIL):match(FORM)
+  return given ~= nil and same(digest(self, place, text:sub(1, -TAIL - 1)), given:lower())
+end
+
+--- Is a numbered message, whose signature fits, later than what its sender sent so far?
+---@param message table
+---@return boolean
+function Signature:is_new(message)
+  local sender, number, heard = message.from or message.node, message.n, self._heard
+  if type(sender) ~= "string" or type(number) ~= "number" or number <= (heard[sender] or 0) then
+    return false
+  end
+  heard[sender] = number
+  return true
+end
+
+-- Of those that have no secret: everything fits, but for what others sign.
+local Unsigned = { secret = false }
+Unsigned.__index = Unsigned
+
+function Unsigned.seal(_, _, text)
+  return text
+end
+
+function Unsigned.fits()
+  return true
+end
+
+function Unsigned:is_new(message)
+  local signed = message.sig ~= nil
+  self.missing = self.missing or signed
+  return not signed
+end
+
+--- Makes what signs by a secret, or does not without one.
+---@param secret? string
+---@return operations.RedisSignature
+function redis_signature.new(secret)
+  if not secret then
+    return setmetatable({ missing = false }, Unsigned) -- missing: others sign
+  end
+  local key = #secret > BLOCK and sha256(secret) or secret
+  key = key .. ("\0"):rep(BLOCK - #key)
+  return setmetatable({
+    _inner = padded(key, 0x36), _outer = padded(key, 0x5c), _number = 0,
+    _heard = {}, -- the last number of each process that was ever heard: it is not forgotten with the process
+  }, Signature)
+end
+
+return redis_signature
