@@ -204,7 +204,6 @@ local function ended(self)
   return nil, errors.new("ABORTED", ("request %s has ended"):format(self.id))
 end
 
--- Waits until the consumer has room.
 local function await_credit(self)
   while self.credit and self.credit <= 0 and not self.ended do
     local failure = scheduler.try_await(function(wake)
@@ -217,18 +216,31 @@ local function await_credit(self)
   end
 end
 
+local UNCREDITED = 64 -- events between two turns
+
+local function arm_turn(wake)
+  return scheduler.host().timer(0, wake)
+end
+
+-- Waits until the consumer has room. One that gives no credits, and reads as fast as a handler that never waits sends,
+-- would be heard no more: neither its abort nor anybody's call.
+local function await_room(self)
+  if self.credit then
+    return await_credit(self)
+  elseif self.seq % UNCREDITED == UNCREDITED - 1 then
+    return scheduler.try_await(arm_turn)
+  end
+end
+
 local function event(self, envelope)
-  local failure = await_credit(self)
+  local failure = await_room(self)
   if failure ~= nil then
     return nil, errors.from(failure)
   elseif self.ended then
     return ended(self)
   end
-  local payload = { requestId = self.id, output = envelope }
-  if not self.plain then
-    self.seq = self.seq + 1
-    payload.seq = self.seq
-  end
+  self.seq = self.seq + 1
+  local payload = { requestId = self.id, output = envelope, seq = not self.plain and self.seq or nil }
   self.credit = self.credit and self.credit - 1
   return self:send("call.responded", payload)
 end
