@@ -170,6 +170,21 @@ build/npm-mcp/node_modules: | dependencies-bench
 build/npm-conformance/node_modules: | dependencies-bench
 	@$(NPM) --prefix build/npm-conformance $(CONFORMANCE_PACKAGES)
 
+# Peers of the call protocol that others could have written: Node with npm's ws, Python with its standard library.
+PROTOCOL_DATA = $(or $(wildcard build/npm/node_modules),build/npm-protocol/node_modules)
+
+.PHONY: test-protocol
+test-protocol: dependencies-protocol $(PROTOCOL_DATA) ## the call protocol with peers in Node and Python, on both runtimes
+	@for lua in lua5.4 luajit; do $(MAKE) -s --no-print-directory protocol-peers LUA=$$lua || exit 1; done
+
+.PHONY: protocol-peers
+protocol-peers: all
+	@echo "== $(LUA)"
+	@NODE_PATH=$(abspath $(PROTOCOL_DATA)) $(BUSTED) spec/calls/peers/main.lua
+
+build/npm-protocol/node_modules: | dependencies-protocol
+	@$(NPM) --prefix build/npm-protocol ws@8
+
 .PHONY: test-transports
 test-transports: dependencies-test ## calls across processes on both runtimes: their specs, and what takes longer, with figures
 	@for lua in lua5.4 luajit; do $(MAKE) -s --no-print-directory transports-at-length LUA=$$lua || exit 1; done
