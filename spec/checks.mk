@@ -174,13 +174,13 @@ build/npm-conformance/node_modules: | dependencies-bench
 PROTOCOL_DATA = $(or $(wildcard build/npm/node_modules),build/npm-protocol/node_modules)
 
 .PHONY: test-protocol
-test-protocol: dependencies-protocol $(PROTOCOL_DATA) ## the call protocol with peers in Node and Python, on both runtimes
+test-protocol: dependencies-protocol $(PROTOCOL_DATA) ## the call protocol with peers in Node and Python, and its vectors, on both runtimes
 	@for lua in lua5.4 luajit; do $(MAKE) -s --no-print-directory protocol-peers LUA=$$lua || exit 1; done
 
 .PHONY: protocol-peers
 protocol-peers: all
 	@echo "== $(LUA)"
-	@NODE_PATH=$(abspath $(PROTOCOL_DATA)) $(BUSTED) spec/calls/peers/main.lua
+	@NODE_PATH=$(abspath $(PROTOCOL_DATA)) $(BUSTED) spec/calls/protocol_spec.lua spec/calls/peers/main.lua
 
 build/npm-protocol/node_modules: | dependencies-protocol
 	@$(NPM) --prefix build/npm-protocol ws@8
