@@ -278,3 +278,82 @@ for role, connect in pairs(sides) do
     end)
   end
 end
+
+-- Ends a program that does not look at its stdin.
+local function stop(process)
+  os.execute(("kill %d"):format(process.pid))
+  process:wait()
+end
+
+-- The examples: how each is started, and what its operations are called.
+local examples = {
+  { "node", "examples/peer.mjs", "node" },
+  { "python3", "examples/peer.py", "python" },
+}
+
+for _, example in ipairs(examples) do
+  local program, file, namespace = example[1], example[2], example[3]
+
+  local function check(map)
+    assert.equal("hello, Ada", assert(map:call(namespace .. ".greet", { name = "Ada" })).data)
+    local n = 0
+    for envelope in assert(map:subscribe(namespace .. ".count", { to = 1000 })) do
+      n = n + 1
+      if envelope.data ~= n then
+        assert.equal(n, envelope.data)
+      end
+    end
+    assert.equal(1000, n)
+    assert.equal("OPERATION_NOT_FOUND", select(2, map:call(namespace .. ".none")).code)
+    local long = ("x"):rep(100000)
+    assert.equal("hello, " .. long, assert(map:call(namespace .. ".greet", { name = long })).data)
+    assert.equal(0, map:counted().refused)
+  end
+
+  local function with_hub(fn)
+    operations.run(function()
+      local map
+      local hub = assert(operations.transports.websocket_hub({ log = quiet, registry = registry_of({}),
+        on_connection = function(made)
+          map = made
+        end }))
+      fn("ws://127.0.0.1:" .. hub.port, function()
+        return map
+      end)
+      hub:close()
+    end)
+  end
+
+  describe("the example " .. file, function()
+    it("calls an operation, and prints what comes of it", function()
+      with_hub(function(url)
+        for _, words in ipairs({ { "lua.echo", '{"x": [1, 2]}', '{"x":[1,2]}' }, { "lua.fail", "{}",
+          "LUA_FAILED: as asked" } }) do
+          local process, said = start(program, file, url, words[1], words[2])
+          assert.equal("connected", said)
+          assert.equal(words[3], (process:read_line():gsub(": ?([%[%d])", ":%1"):gsub(", (%d)", ",%1")))
+          process:wait()
+        end
+      end)
+    end)
+
+    it("serves who it connects to", function()
+      with_hub(function(url, map)
+        local process = start(program, file, url)
+        check(eventually(map))
+        stop(process)
+      end)
+    end)
+
+    it("serves who connects", function()
+      operations.run(function()
+        local process, port = start(program, file, "listen")
+        local map = operations.call_map(assert(operations.transports.websocket("ws://127.0.0.1:" .. port)),
+          { log = quiet })
+        check(map)
+        map:close()
+        stop(process)
+      end)
+    end)
+  end)
+end
