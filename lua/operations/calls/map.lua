@@ -154,11 +154,14 @@ local function tell(self, id, method, ...)
   return found[method](found, ...)
 end
 
---- Answers a request that arrived. Ends a call; a subscription goes on, and this waits while its window is full.
+--- Answers a request that arrived (`serve`). Ends a call; a subscription (`request.streams`) goes on, and this waits
+--- while its window is full, which only a task may. Raises when it is not an envelope. Specification: doc/protocol.md,
+--- section 3, `call.responded`.
 ---@param request_id string
 ---@param envelope operations.Envelope
 ---@return boolean? ok
----@return operations.Error? err
+---@return operations.Error? err  OPERATION_NOT_FOUND: no such request is being served, any more; VALIDATION_ERROR: the
+---  envelope cannot be sent, and the caller is told so
 function CallMap:respond(request_id, envelope)
   if not core.is_response_envelope(envelope) then
     error(("bad argument #2 to 'respond' (response envelope expected, got %s)"):format(type(envelope)), 2)
@@ -166,23 +169,23 @@ function CallMap:respond(request_id, envelope)
   return tell(self, request_id, "respond", envelope)
 end
 
---- Ends a request that arrived with an error.
+--- Ends a request that arrived (`serve`) with an error. Specification: doc/protocol.md, section 3, `call.error`.
 ---@param request_id string
----@param code string
----@param message string
----@param details? any
+---@param code string  see section 6
+---@param message string  for people
+---@param details? any  what cannot be sent is left out
 ---@return boolean? ok
----@return operations.Error? err
+---@return operations.Error? err  OPERATION_NOT_FOUND: no such request is being served, any more
 function CallMap:emit_error(request_id, code, message, details)
   argument.expect(code, "string", 2, "emit_error")
   argument.expect(message, "string", 3, "emit_error")
   return tell(self, request_id, "fail", errors.new(code, message, details))
 end
 
---- Ends a subscription that arrived.
+--- Ends a subscription that arrived (`serve`). Specification: doc/protocol.md, section 3, `call.completed`.
 ---@param request_id string
 ---@return boolean? ok
----@return operations.Error? err
+---@return operations.Error? err  OPERATION_NOT_FOUND: no such request is being served, any more
 function CallMap:complete(request_id)
   return tell(self, request_id, "complete")
 end
@@ -203,8 +206,9 @@ function CallMap:abort(request_id, reason)
   end
 end
 
---- Hands every request that arrives to `fn`; a call handler does.
----@param fn fun(request: operations.Request)
+--- Hands every request that arrives to `fn`, which answers it by `respond`, `emit_error` and `complete`; a call handler
+--- does so, and replaces what served before.
+---@param fn fun(request: operations.Request)  must not wait: what does is for a task
 ---@param executor? operations.Executor  what runs a call that was made in this program
 ---@param offers? fun(): string[]  the ids of what is served
 ---@param room? fun(wake?: fun()): integer  how many more requests are taken; `wake` is called when there is room again
