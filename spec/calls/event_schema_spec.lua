@@ -25,6 +25,25 @@ describe("the schemas of events", function()
     assert.same(issues, select(2, call_event.check(event)).details)
   end)
 
+  it("have the fields that doc/protocol.md specifies, and no others", function()
+    local file = assert(io.open("doc/protocol.md"))
+    local document = file:read("*a"):match("\n## 3%..-\n## 4%.")
+    file:close()
+    for name, schema in pairs(event_schema.by_type) do
+      local _, last = document:find("\n**`" .. name .. "`**", 1, true)
+      local section, specified = document:sub(last + 1, document:find("\n**`", last, true)), {}
+      for field in section:gmatch("\n| `(%w+)` |") do -- of a table
+        specified[field] = true
+      end
+      if not next(specified) then -- of a sentence
+        for field in section:match("^[^.]*"):gmatch("`(%w+)`") do
+          specified[field] = true
+        end
+      end
+      assert.same(members.names(schema.properties.payload.properties), members.names(specified), name)
+    end
+  end)
+
   it("take every envelope of this library as a response, and other data as none", function()
     local any = assert(operations.schema.compile(event_schema.any))
     for _, envelope in ipairs({ operations.local_envelope(1, "a.b"), operations.local_envelope(nil, "a.b"),
