@@ -65,9 +65,10 @@ end
 --- An event as it goes over a wire.
 ---@param name string
 ---@param payload table
+---@param from? string  the process that sends it, on Redis
 ---@return operations.CallEvent
-function call_event.new(name, payload)
-  return { type = name, id = payload.requestId, payload = payload }
+function call_event.new(name, payload, from)
+  return { type = name, id = payload.requestId, payload = payload, from = from }
 end
 
 --- The `ttl` of a request that is sent now.

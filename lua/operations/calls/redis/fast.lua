@@ -99,8 +99,8 @@ local function nothing() end
 local function publish(self, message)
   local shared = self._shared
   local channel = shared.presence:channel(message.node.id)
-  for i, text in ipairs(message) do -- numbered in the order that they are sent in
-    message[i] = shared.signature:seal(channel, text, true)
+  for i = 1, shared.signature.secret and #message or 0 do -- numbered in the order that they are sent in
+    message[i] = shared.signature:seal(channel, message[i], true)
   end
   shared.link:publish(channel, table.concat(message, "\n"),
     message.requests and self._published or nothing, message)

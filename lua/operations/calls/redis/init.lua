@@ -88,30 +88,29 @@ local function refuse(self)
 end
 
 -- Is it from who knows the secret, for this channel, and not sent before?
-local function is_signed(self, channel, line, message)
-  local signature = self._shared.signature
+local function is_signed(signature, channel, line, message)
   return signature:fits(channel, line) and signature:is_new(message)
 end
 
 local function on_event(self, channel, line, event)
   local payload = type(event.payload) == "table" and event.payload or {}
   local id, caller, worker = payload.requestId, self._caller, self._worker
-  local signature, keys = self._shared.signature, self._shared.keys
+  local signature = self._shared.signature
   if type(event.from) ~= "string" then
     return refuse(self)
-  elseif caller and caller:knows(id) and signature:fits(keys:record(id), line)
+  elseif caller and caller:knows(id) and signature:fits(self._shared.keys:record(id), line)
     and caller:take(event.type, payload, event) then
     return
   elseif worker and event.type == "call.aborted" and worker:knows(id) and signature:fits(worker:place(id), line) then
     return worker:drop(id) and self._receiver.event(event, {})
-  elseif is_signed(self, channel, line, event) then
+  elseif is_signed(signature, channel, line, event) then
     return self._fast:take(event, payload)
   end
   refuse(self)
 end
 
 local function on_news(self, channel, line, news)
-  if is_signed(self, channel, line, news) then
+  if is_signed(self._shared.signature, channel, line, news) then
     self._presence:hear(news)
   elseif self._shared.signature.secret then
     refuse(self)
@@ -133,12 +132,14 @@ end
 local function on_message(self, channel, bytes)
   if #bytes > self._shared.max_message + fasts.slack then
     return refuse(self)
-  elseif not bytes:find("\n", 1, true) then
-    return on_line(self, channel, bytes)
   end
-  for line in bytes:gmatch("[^\n]+") do
-    on_line(self, channel, line)
+  local first, last = 1, bytes:find("\n", 1, true)
+  while last do
+    on_line(self, channel, bytes:sub(first, last - 1))
+    first = last + 1
+    last = bytes:find("\n", first, true)
   end
+  on_line(self, channel, first == 1 and bytes or bytes:sub(first))
 end
 
 -- Queued requests outlive a connection.

@@ -169,9 +169,7 @@ end
 ---@return string? text
 ---@return operations.Error? err  VALIDATION_ERROR
 function Presence:encode(name, payload, max_message)
-  local event = call_event.new(name, payload)
-  event.from = self.id
-  return call_event.encode(event, max_message or math.huge)
+  return call_event.encode(call_event.new(name, payload, self.id), max_message or math.huge)
 end
 
 -- What everybody is to know. What we offer is said when it has changed, or somebody asks.
