@@ -1,7 +1,10 @@
 local eventually = require("spec.support.eventually")
 local five_events = require("spec.support.five_events")
+local json = require("operations.base.json")
 local operations = require("operations")
 local redis = require("spec.support.redis")
+local resp = require("operations.redis")
+local streams = require("operations.net.stream")
 local wire = require("spec.support.wire")
 
 local N = 5000
@@ -418,6 +421,66 @@ describe("a subscription to a peer of five events on Redis", function()
       assert.is_false(ok)
       assert.matches("more than 10000 bytes", tostring(err))
       assert.same({}, peer.strange)
+    end)
+  end)
+end)
+
+describe("a peer of five events that is made of commands of Redis", function()
+  local server = redis.around(setup, teardown)
+
+  -- What comes on its channel goes to `take`; what publishes.
+  local function connect(take)
+    local publisher, subscriber = assert(streams.connect("127.0.0.1", server.port)),
+      assert(streams.connect("127.0.0.1", server.port))
+    local reader, ready = resp.reader(), false
+    publisher:each_chunk(quiet)
+    subscriber:each_chunk(function(bytes)
+      for _, reply in ipairs(bytes and reader:feed(bytes) or {}) do
+        ready = true
+        for line in (reply[1] == "message" and reply[3] or ""):gmatch("[^\n]+") do
+          take(json.decode(line))
+        end
+      end
+    end)
+    subscriber:offer(resp.command("SUBSCRIBE", "ops:node:raw"))
+    eventually(function()
+      return ready
+    end)
+    return function(node, event)
+      publisher:offer(resp.command("PUBLISH", "ops:node:" .. node, (assert(json.encode(event)))))
+    end, { publisher, subscriber }
+  end
+
+  it("gets 5,000 events without numbers, which wait for Redis", function()
+    operations.run(function()
+      local transport = assert(operations.transports.redis(server.url))
+      local map, most, got, ended = call_map(transport), 0, 0, nil
+      local registry = operations.registry()
+      registry:register({ namespace = "a", name = "stream", type = "subscription", handler = function()
+        for i = 1, N do
+          coroutine.yield({ n = i })
+          most = math.max(most, transport._commands._last - transport._commands._first)
+        end
+      end })
+      operations.call_handler(registry, map)
+      local publish, kept = connect(function(event)
+        if event.type == "call.responded" then
+          got = got + 1
+          assert(event.payload.output.data.n == got and event.payload.seq == nil)
+        else
+          ended = event.type
+        end
+      end)
+      publish(transport.id, { type = "call.requested", id = "", from = "raw",
+        payload = { requestId = "r", operationId = "a.stream" } })
+      eventually(function()
+        return ended
+      end)
+      assert.same({ "call.completed", N }, { ended, got })
+      assert.is_true(most < 64, most)
+      map:close()
+      kept[1]:close()
+      kept[2]:close()
     end)
   end)
 end)

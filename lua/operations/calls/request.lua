@@ -222,13 +222,22 @@ local function arm_turn(wake)
   return scheduler.host().timer(0, wake)
 end
 
+-- Lets the others have their turn, and what was sent leave.
+local function pause(self)
+  local transport = self.map._transport
+  if transport.settle then
+    return transport:settle()
+  end
+  return scheduler.try_await(arm_turn)
+end
+
 -- Waits until the consumer has room. One that gives no credits, and reads as fast as a handler that never waits sends,
 -- would be heard no more: neither its abort nor anybody's call.
 local function await_room(self)
   if self.credit then
     return await_credit(self)
   elseif self.seq % UNCREDITED == UNCREDITED - 1 then
-    return scheduler.try_await(arm_turn)
+    return pause(self)
   end
 end
 

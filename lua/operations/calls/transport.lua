@@ -20,6 +20,7 @@ local transports = {}
 ---@field hold? fun(self, holder: table)  receives nothing more until each holder was released; of a transport that can
 ---  have the network hold the other side back
 ---@field release? fun(self, holder: table)  one that does not hold does nothing
+---@field settle? fun(self): operations.Error?  waits until what was sent has left; of a transport whose `send` does not
 ---@field close fun(self)
 ---@field serves? fun(self)  told when the receiver has what it serves
 ---@field offered? fun(self): string[]  the ids of what the other sides serve, where there are many

@@ -210,6 +210,14 @@ function Redis:send(name, payload, peer, named)
   return self._fast:send(name, payload, peer)
 end
 
+--- Waits until Redis has what was sent.
+---@return operations.Error? err
+function Redis:settle()
+  self._fast:flush()
+  local _, err = self._commands:call("PING")
+  return err
+end
+
 --- The ids of all that is served on this Redis, as far as it is known here.
 ---@return string[]
 function Redis:offered()
