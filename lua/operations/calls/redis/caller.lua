@@ -5,6 +5,7 @@ local compat = require("operations.base.compat")
 local core = require("operations.core")
 local json = require("operations.base.json")
 local limits = require("operations.base.limits")
+local refusals = require("operations.calls.redis.refusal")
 local scheduler = require("operations.task.scheduler")
 local scripts = require("operations.calls.redis.scripts")
 
@@ -192,7 +193,7 @@ function answered(self, call, reply, err)
   if call.given_up then
     too_late(self, call, reply, err)
   elseif self._calls[id] ~= call or is_lost(err) then -- it is asked for when the connection is there again
-    if err and err.details.kind == "redis" then -- it was refused: Redis has it only from before
+    if err and refusals.lasts(err) then -- Redis has it only from before
       call.sent = call.again
     end
   elseif err then
