@@ -99,7 +99,7 @@ local parts = {
   oauth = "operations.oauth",
   process = "operations.net.process",
   scanner = "operations.registry.scanner",
-  schemas = "operations.registry.schemas",
+  schemas = "operations.calls.schemas",
   transports = "operations.calls.transport",
   type = "operations.schema.type",
 }

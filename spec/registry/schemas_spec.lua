@@ -4,7 +4,7 @@ local process = require("operations.net.process")
 local server = require("spec.support.server")
 local support = require("spec.support.openapi")
 
-local core, json, schemas = require("operations.core"), operations.json, operations.schemas
+local core, json, schemas = require("operations.core"), operations.json, require("operations.registry.schemas")
 
 local function compiled(name)
   return assert(operations.schema.compile(schemas[name]))
