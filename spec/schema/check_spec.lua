@@ -17,6 +17,17 @@ describe("checking a value", function()
     assert.is_true(valid({ minLength = 2, maxLength = 8 }, "abcdefgh"))
   end)
 
+  it("takes counts that no array, object or string reaches", function()
+    local values = { Items = array({ 1, 2 }), Contains = array({ 1, 2 }), Length = "ab", Properties = { a = 1, b = 2 } }
+    for _, count in ipairs({ 2 ^ 31, 2 ^ 32, 2 ^ 53, 2 ^ 63, 1e38 }) do
+      for name, value in pairs(values) do
+        local contains = name == "Contains" or nil
+        assert.is_false(valid({ ["min" .. name] = count, contains = contains }, value))
+        assert.is_true(valid({ ["max" .. name] = count, contains = contains }, value))
+      end
+    end
+  end)
+
   it("takes one of several consts, each of its type", function()
     for _, keyword in ipairs({ "anyOf", "oneOf" }) do
       local function fits(value, ...)
