@@ -2,7 +2,6 @@
 #include "transfer/http.h"
 
 #include <ctype.h>
-#include <stdlib.h>
 #include <strings.h>
 
 #define MAX_INFORMATIONAL 10
@@ -86,9 +85,15 @@ static bool check_length(http_Transfer *t, const fields_Field *field) {
   return true;
 }
 
+/* Of "HTTP/1.1 200 OK"; 0 where no status is. */
+static int read_status(const char *line, size_t length) {
+  const char *p = memchr(line, ' ', length), *end = line + length;
+  int64_t status = p++ != NULL ? read_length(&p, end) : 0;
+  return status > 0 && status <= 999 ? (int)status : 0;
+}
+
 static bool begin_block(http_Transfer *t, const char *line, size_t length) {
-  const char *space = memchr(line, ' ', length);
-  t->status = space != NULL ? atoi(space + 1) : 0;
+  t->status = read_status(line, length);
   t->head.len = t->head_bytes = 0;
   t->type = t->type_len = 0;
   t->length = -1;
