@@ -3,7 +3,7 @@
 local core = require("operations.core")
 local history = require("spec.calls.chaos.history")
 local operations = require("operations")
-local random = require("spec.schema.fuzz.random")
+local random = require("spec.support.random")
 local transports = require("spec.calls.chaos.transports")
 
 local url, mode, claimed, directory, name = arg[1], arg[2], arg[3], arg[4], arg[5]

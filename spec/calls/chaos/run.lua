@@ -5,7 +5,7 @@ local command = require("spec.support.command")
 local core = require("operations.core")
 local history = require("spec.calls.chaos.history")
 local operations = require("operations")
-local random = require("spec.schema.fuzz.random")
+local random = require("spec.support.random")
 local redis = require("spec.support.redis")
 local report = require("spec.calls.chaos.report")
 

@@ -6,7 +6,7 @@ local operations = require("operations")
 local schema = require("operations.schema")
 local known = require("schema_known")
 local laws = require("schema_laws")
-local random = require("random")
+local random = require("spec.support.random")
 local schema_random = require("schema_random")
 local shrink = require("schema_shrink")
 

@@ -1,7 +1,7 @@
 --- Random schemas of draft 2020-12, and random values that have a fair chance to fit them.
 local json = require("operations.base.json")
 local operations = require("operations")
-local random = require("random")
+local random = require("spec.support.random")
 
 local schema_random = {}
 

@@ -5,6 +5,9 @@ local state = 1
 
 function random.seed(n)
   state = n % 2147483646 + 1
+  for _ = 1, 4 do
+    random.upto(2) -- the first numbers of near seeds are near
+  end
 end
 
 --- An integer from 1 to n.
