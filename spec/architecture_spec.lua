@@ -1,5 +1,6 @@
 local lfs = require("lfs")
 local sources = require("spec.support.sources")
+local specs_of = require("spec.support.specs_of")
 
 -- Only hosts know what runs them; `marked` reads the marks that Neovim puts on data.
 local host_globals = { "ngx", "vim" }
@@ -14,53 +15,6 @@ local lazy = {
   ["lua/operations/cli/sources.lua"] = "what talks to MCP servers is loaded when one is named",
   ["lua/operations/cli/init.lua"] = "a command loads what it needs, so that --help starts fast",
   ["lua/operations/schema/init.lua"] = "metaschemas are loaded when a schema refers to one",
-}
-
--- Which spec covers a file that has none at its own path: that of the file, else that of the nearest folder.
-local covered = {
-  ["lua/operations/base/json.lua"] = "spec/json/json_spec.lua",
-  ["lua/operations/base/limits.lua"] = "spec/net/http/http_spec.lua",
-  ["lua/operations/base/sse.lua"] = "spec/sse/sse_spec.lua",
-  ["lua/operations/base/version.lua"] = "spec/cli/cli_spec.lua",
-  ["lua/operations/calls"] = "spec/calls/map_spec.lua",
-  ["lua/operations/calls/redis"] = "spec/calls/redis_reliable_spec.lua",
-  ["lua/operations/calls/websocket"] = "spec/calls/websocket_spec.lua",
-  ["lua/operations/cli"] = "spec/cli/cli_spec.lua",
-  ["lua/operations/hosts"] = "spec/hosts/plain_spec.lua",
-  ["lua/operations/hosts/openresty"] = "spec/hosts/openresty_spec.lua",
-  ["lua/operations/init.lua"] = "spec/misuse_spec.lua",
-  ["lua/operations/mcp/client"] = "spec/mcp/client/client_spec.lua",
-  ["lua/operations/mcp/protocol"] = "spec/mcp/protocol/message_spec.lua",
-  ["lua/operations/net"] = "spec/net/process_spec.lua",
-  ["lua/operations/net/http"] = "spec/net/http/http_spec.lua",
-  ["lua/operations/oauth"] = "spec/oauth/authorizer_spec.lua",
-  ["lua/operations/openapi"] = "spec/openapi/document_spec.lua",
-  ["lua/operations/registry"] = "spec/registry/registry_spec.lua",
-  ["lua/operations/server"] = "spec/server/exchange_spec.lua",
-  ["lua/operations/schema"] = "spec/schema/type_spec.lua",
-  ["lua/operations/task"] = "spec/task/task_spec.lua",
-  ["src/base/buffer.c"] = "spec/json/json_spec.lua",
-  ["src/base/lines.c"] = "spec/streams/envelopes_spec.lua",
-  ["src/base/sha1.c"] = "spec/calls/websocket_spec.lua",
-  ["src/base/utf8_repair.c"] = "spec/sse/sse_spec.lua",
-  ["src/core/fields_lua.c"] = "spec/http/fields_spec.lua",
-  ["src/core/open.c"] = "spec/value/core_spec.lua",
-  ["src/format"] = "spec/format/format_spec.lua",
-  ["src/http"] = "spec/http/request_spec.lua",
-  ["src/json"] = "spec/json/json_spec.lua",
-  ["src/reactor"] = "spec/reactor/reactor_spec.lua",
-  ["src/regex"] = "spec/regex/regex_spec.lua",
-  ["src/registry"] = "spec/registry/registry_spec.lua",
-  ["src/schema"] = "spec/schema/init_spec.lua",
-  ["src/schema/cast"] = "spec/schema/cast_spec.lua",
-  ["src/schema/check"] = "spec/schema/check_spec.lua",
-  ["src/schema/compile"] = "spec/schema/compile_spec.lua",
-  ["src/schema/issue"] = "spec/schema/issue_spec.lua",
-  ["src/schema/program"] = "spec/schema/compile_spec.lua",
-  ["src/server"] = "spec/server/answer_bytes_spec.lua",
-  ["src/streams"] = "spec/streams/envelopes_spec.lua",
-  ["src/transfer"] = "spec/net/http/http_spec.lua",
-  ["src/value"] = "spec/json/json_spec.lua",
 }
 
 -- The rooms below `root` as the map has them: folder -> set of folders that its files may use.
@@ -163,20 +117,6 @@ local function requires(path)
   return list
 end
 
--- The spec of a source file, or nil: "src/x/y_lua.c" -> "spec/x/y_spec.lua", where that exists.
-local function spec_of(path)
-  local name = path:gsub("^src/(.*)%.c$", "%1"):gsub("^lua/operations/(.*)%.lua$", "%1")
-  for _, own in ipairs({ "spec/" .. name .. "_spec.lua", "spec/" .. name:gsub("_lua$", "") .. "_spec.lua" }) do
-    if lfs.attributes(own) then
-      return own
-    end
-  end
-  while path and not covered[path] do
-    path = path:match("^(.*)/[^/]*$")
-  end
-  return covered[path]
-end
-
 local function includes(path)
   local own, system = {}, {}
   for line in sources.read(path):gmatch("[^\n]+") do
@@ -254,12 +194,12 @@ describe("the architecture", function()
     local wrong = {}
     for _, list in ipairs({ lua_files, sources.list("src", ".c") }) do
       for _, path in ipairs(list) do
-        if not spec_of(path) then
+        if not specs_of.file(path) then
           wrong[#wrong + 1] = path .. " has no spec"
         end
       end
     end
-    for path, spec in pairs(covered) do
+    for path, spec in pairs(specs_of.covered) do
       for _, named in ipairs({ path, spec }) do
         if not lfs.attributes(named) then
           wrong[#wrong + 1] = named .. " does not exist"

@@ -9,9 +9,11 @@ ASAN_PRELOAD = LD_PRELOAD=$$(gcc -print-file-name=libasan.so) ASAN_OPTIONS=detec
 
 .PHONY: asan
 asan: ## run the specs under ASan (leaks too) and UBSan on both runtimes
-	@status=0; for lua in lua5.4 luajit; do \
-	  $(MAKE) --no-print-directory test LUA=$$lua $(ASAN_BUILD) PRELOAD="$(ASAN_PRELOAD)" || status=1; \
-	done; exit $$status
+	@status=0; for lua in lua5.4 luajit; do $(MAKE) --no-print-directory asan-$$lua || status=1; done; exit $$status
+
+# One runtime's part of that: GOAL=all builds only.
+asan-%:
+	@$(MAKE) --no-print-directory $(or $(GOAL),test) LUA=$* $(ASAN_BUILD) PRELOAD="$(ASAN_PRELOAD)"
 
 .PHONY: valgrind
 valgrind: dependencies-valgrind all ## run the specs under valgrind; TESTS=path for some
@@ -50,25 +52,33 @@ FUZZERS = $(sort $(patsubst spec/native/fuzz_%.c,%,$(wildcard spec/native/fuzz_*
 # An empty vector's NULL plus 0 is NULL, here as in C++ and the next C.
 FUZZ_SKIPS = -fno-sanitize=pointer-overflow
 FUZZ_FLAGS = -std=gnu99 -O1 -g -fno-omit-frame-pointer -fno-sanitize-recover=undefined -I/usr/include/lua5.4 -Isrc
-FUZZ_OBJ = $(patsubst $(BUILD)/%,build/fuzz/%,$(sort $(CORE_OBJ) $(call room,http)))
+FUZZ_OBJ = $(patsubst $(BUILD)/%,build/fuzz/%,$(sort $(CORE_OBJ) $(call room,http) $(WEBSOCKET_OBJ) $(REDIS_OBJ) $(TRANSFER_OBJ)))
+FUZZ_LIBRARIES = -llua5.4 -lpcre2-8 -lwslay -lhiredis -lcurl -lm
+# Those in Lua: each makes up its inputs itself.
+LUA_FUZZERS = $(filter-out main mutate,$(patsubst spec/fuzz/%.lua,%,$(wildcard spec/fuzz/*.lua)))
+FUZZ_SEED ?= 1
 
 .PHONY: fuzz
-fuzz: dependencies-fuzz $(FUZZERS:%=fuzz-%) ## run every fuzzer for FUZZ_SECONDS (60) each
+fuzz: dependencies-fuzz $(FUZZERS:%=fuzz-%) $(LUA_FUZZERS:%=fuzz-%) ## run every fuzzer for FUZZ_SECONDS (60) each, or FUZZ_RUNS executions; FUZZ_SEED
 
 .PHONY: $(FUZZERS:%=fuzz-%)
 $(FUZZERS:%=fuzz-%): fuzz-%: build/fuzz/fuzz_%
 	@mkdir -p build/fuzz/corpus/$*
-	@echo "fuzz-$*: $(FUZZ_SECONDS) s"
-	@$< -max_total_time=$(FUZZ_SECONDS) -max_len=4096 -timeout=10 -rss_limit_mb=2048 -verbosity=0 \
+	@echo "fuzz-$*: $(if $(FUZZ_RUNS),$(FUZZ_RUNS) executions,$(FUZZ_SECONDS) s)"
+	@$< -seed=$(FUZZ_SEED) $(if $(FUZZ_RUNS),-runs=$(FUZZ_RUNS),-max_total_time=$(FUZZ_SECONDS)) -max_len=4096 -timeout=10 -rss_limit_mb=2048 -verbosity=0 \
 	  -print_final_stats=1 -artifact_prefix=build/fuzz/$*- build/fuzz/corpus/$* \
 	  $(wildcard spec/native/corpus/$* spec/vectors/$*) >build/fuzz/$*.log 2>&1 || { tail -n 60 build/fuzz/$*.log; exit 1; }
 	@grep -E 'number_of_executed_units|new_units_added' build/fuzz/$*.log
 
-build/fuzz/fuzz_%: spec/native/fuzz_%.c build/fuzz/libcore.a
-	@echo "  clang $@"
-	@clang $(FUZZ_FLAGS) -fsanitize=fuzzer,address,undefined $(FUZZ_SKIPS) -o $@ $< build/fuzz/libcore.a -llua5.4 -lpcre2-8 -lm
+.PHONY: $(LUA_FUZZERS:%=fuzz-%)
+$(LUA_FUZZERS:%=fuzz-%): fuzz-%: all
+	@$(ENVIRONMENT) $(LUA) spec/fuzz/main.lua $* $(FUZZ_SEED) $(if $(FUZZ_RUNS),86400 $(FUZZ_RUNS),$(FUZZ_SECONDS))
 
-build/fuzz/libcore.a: $(FUZZ_OBJ)
+build/fuzz/fuzz_%: spec/native/fuzz_%.c build/fuzz/library.a
+	@echo "  clang $@"
+	@clang $(FUZZ_FLAGS) -fsanitize=fuzzer,address,undefined $(FUZZ_SKIPS) -o $@ $< build/fuzz/library.a $(FUZZ_LIBRARIES)
+
+build/fuzz/library.a: $(FUZZ_OBJ)
 	@rm -f $@
 	@ar rcs $@ $^
 
@@ -78,6 +88,15 @@ build/fuzz/%.o: src/%.c
 	@clang $(FUZZ_FLAGS) -D_GNU_SOURCE -fsanitize=fuzzer-no-link,address,undefined $(FUZZ_SKIPS) -MMD -MP -c -o $@ $<
 
 -include $(FUZZ_OBJ:.o=.d)
+
+MUTANTS ?= 100
+SEED ?= 1
+
+.PHONY: mutate
+mutate: dependencies-test ## change one token at a time, run its specs: which changes do they miss?  MUTANTS, SEED, LANGUAGE=c|lua
+	@for language in $(or $(LANGUAGE),c lua); do \
+	  env -u MAKEFLAGS -u MAKELEVEL $(LUA) spec/mutate/main.lua $(MUTANTS) $(SEED) $$language || exit 1; \
+	done
 
 COVERAGE = build/lua5.4-coverage
 
@@ -104,7 +123,6 @@ build/npm-suite/node_modules/json-schema-test-suite: | dependencies-bench
 	@$(NPM) --prefix build/npm-suite '$(SUITE_SOURCE)'
 
 FUZZ_PAIRS ?= 100000
-FUZZ_SEED ?= 1
 
 # A program in Lua beside ajv, unlike the fuzzers above, which are C.
 .PHONY: fuzz-schema

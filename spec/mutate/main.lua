@@ -1,0 +1,131 @@
+--- `make mutate`: changes one token of src/ or lua/ at a time and runs the specs of the part. Prints the changes that
+--- none of them notices.
+--- Usage: main.lua MUTANTS SEED c|lua. Works in a copy below build/.
+local mutations = require("spec.mutate.mutations")
+local random = require("spec.support.random")
+local sources = require("spec.support.sources")
+local specs_of = require("spec.support.specs_of")
+
+-- A change may have a process signal any other: each run has its own process ids, and ends with all of its processes.
+local ISOLATED = "unshare --pid --fork --kill-child --mount-proc "
+
+local wanted, seed, language = tonumber(arg[1]), tonumber(arg[2]), arg[3]
+
+-- C runs with the sanitizers, which notice what is not freed.
+local languages = {
+  c = {
+    root = "src", build = "make -s asan-lua5.4 GOAL=all", test = 'make -s asan-lua5.4 TESTS="--no-keep-going %s"',
+    last = "make -s oom", -- runs where the specs notice nothing
+  },
+  lua = { root = "lua", build = "make -s all", test = 'ulimit -v 16000000; make -s test TESTS="--no-keep-going %s"' },
+}
+local make = assert(languages[language], "the language is c or lua")
+local PLACE = "build/mutate/" .. language
+local TREE, OUTPUT = PLACE .. "/tree", PLACE .. "/output"
+
+-- Runs a command in the copy. True when it succeeds; its output is in OUTPUT.
+local function run(command, seconds)
+  local line = "cd %s && timeout -k 5 %d %ssh -c '%s' >../output 2>&1 </dev/null"
+  local ok = os.execute(line:format(TREE, seconds, ISOLATED, command))
+  return ok == true or ok == 0
+end
+
+local function write(path, text)
+  local file = assert(io.open(path, "wb"))
+  file:write(text)
+  file:close()
+end
+
+-- Every possible change, in an order that the seed gives.
+local function draw()
+  local list = {}
+  for _, path in ipairs(sources.list(make.root, "." .. language)) do
+    local text = sources.read(path)
+    for _, mutation in ipairs(mutations.all(text, language)) do
+      list[#list + 1] = { path = path, text = text, mutation = mutation }
+    end
+  end
+  random.seed(seed)
+  for i = #list, 2, -1 do
+    local j = random.upto(i)
+    list[i], list[j] = list[j], list[i]
+  end
+  return list
+end
+
+-- What may notice a change, nearest first: commands of the copy.
+local function checks_of(path)
+  local checks, rooms = { make.test:format(specs_of.file(path)) }, specs_of.rooms(path)
+  if #rooms > 0 then
+    checks[2] = make.test:format(table.concat(rooms, " "))
+  end
+  checks[#checks + 1] = make.last
+  return checks
+end
+
+local baseline = {} -- command -> seconds that it takes without a change; false when it fails
+
+local function seconds_of(command)
+  if baseline[command] == nil then
+    local start = os.time()
+    baseline[command] = run(command, 600) and os.time() - start
+    if not baseline[command] then
+      io.write(sources.read(OUTPUT):sub(-2000), "\nfails without a change, is left out: ", command, "\n")
+    end
+  end
+  return baseline[command]
+end
+
+-- Is the change noticed? nil where it cannot be built.
+local function judge(path, changed, original)
+  local checks = checks_of(path)
+  for _, command in ipairs(checks) do
+    seconds_of(command)
+  end
+  write(TREE .. "/" .. path, changed)
+  local noticed
+  if run(make.build, 300) then
+    noticed = false
+    for _, command in ipairs(checks) do
+      local seconds = baseline[command]
+      if seconds and not run(command, 3 * seconds + 20) then
+        noticed = true
+        break
+      end
+    end
+  end
+  write(TREE .. "/" .. path, original)
+  assert(run(make.build, 300), "the tree does not build")
+  return noticed
+end
+
+local function describe(candidate)
+  local mutation, text = candidate.mutation, candidate.text
+  local old = text:sub(mutation.first, mutation.last)
+  return ("%s:%d: %s: `%s` becomes `%s`"):format(candidate.path, mutation.line, mutation.kind, old,
+    mutation.replacement)
+end
+
+assert(os.execute(("rm -rf %s && mkdir -p %s"):format(PLACE, TREE)))
+assert(os.execute("tar -c --exclude=./build --exclude=./.git . | tar -x -C " .. TREE))
+if not run(make.build, 3000) then
+  io.write(sources.read(OUTPUT), "cannot build in ", TREE, " (as root, where unshare makes process ids?)\n")
+  os.exit(2)
+end
+
+local tried, noticed = 0, 0
+for _, candidate in ipairs(draw()) do
+  if tried == wanted then
+    break
+  end
+  local result = judge(candidate.path, mutations.apply(candidate.text, candidate.mutation), candidate.text)
+  if result ~= nil then
+    tried = tried + 1
+    noticed = noticed + (result and 1 or 0)
+  end
+  if result == false then
+    print(describe(candidate))
+    io.flush()
+  end
+end
+print(("%d of %d noticed (%s, seed %d)"):format(noticed, tried, language, seed))

@@ -1,0 +1,45 @@
+local mutations = require("spec.mutate.mutations")
+
+-- The changes to a text, "line kind: text with the change".
+local function changes(text, language)
+  local list = {}
+  for i, mutation in ipairs(mutations.all(text, language)) do
+    list[i] = mutation.line .. " " .. mutation.kind .. ": " .. mutations.apply(text, mutation)
+  end
+  table.sort(list)
+  return list
+end
+
+describe("the mutations of", function()
+  it("a comparison are its opposite and its boundary", function()
+    assert.same({ "1 boundary: x = a <= b", "1 comparison: x = a >= b" }, changes("x = a < b", "lua"))
+    assert.same({ "1 comparison: x = a != b;" }, changes("x = a == b;", "c"))
+    assert.same({ "1 comparison: x = a == b" }, changes("x = a ~= b", "lua"))
+  end)
+
+  it("a condition are its negations", function()
+    assert.same({ "1 negation: if a and  b then", "1 negation: if a or not b then" },
+      changes("if a and not b then", "lua"))
+    assert.same({ "1 negation: if (!a || b)", "1 negation: if (a && b)" }, changes("if (!a && b)", "c"))
+  end)
+
+  it("a constant are one more, and none of what is one or many", function()
+    assert.same({ "1 constant: f(3, x1)" }, changes("f(2, x1)", "lua"))
+    assert.same({ "1 constant: f(0)" }, changes("f(1)", "c"))
+    assert.same({ "1 constant: f(0u)" }, changes("f(4096u)", "c"))
+    assert.same({ "1 constant: f(false)" }, changes("f(true)", "lua"))
+  end)
+
+  it("a statement are none, of a value returned another one", function()
+    assert.same({ "2 dropped statement: do\n  \nend" }, changes("do\n  a.b:c(d)\nend", "lua"))
+    assert.same({ "1 returned value:   return nil" }, changes("  return a, b", "lua"))
+    assert.same({ "1 dropped statement:   if (p) ;" }, changes("  if (p) free(p);", "c"))
+    assert.same({ "1 returned value:   return 0;" }, changes("  return p->n;", "c"))
+  end)
+
+  it("text that is no code are none", function()
+    assert.same({}, changes("-- a < b\n--[[ 1\n2 ]] f('==', \"<\\\" >\", [[ 3 ]])", "lua"))
+    assert.same({}, changes("#define A 1 \\\n  < 2\n/* 1 <\n 2; */ f(\"!\\\\\", '0'); // == 1", "c"))
+    assert.same({}, changes("p->next(q << r);", "c"))
+  end)
+end)

@@ -1,0 +1,93 @@
+--- The specs of a source file: that at the mirrored path, and those of its room.
+local lfs = require("lfs")
+
+local specs_of = {}
+
+--- Which spec covers a file that has none at its own path: that of the file, else that of the nearest folder.
+specs_of.covered = {
+  ["lua/operations/base/json.lua"] = "spec/json/json_spec.lua",
+  ["lua/operations/base/limits.lua"] = "spec/net/http/http_spec.lua",
+  ["lua/operations/base/sse.lua"] = "spec/sse/sse_spec.lua",
+  ["lua/operations/base/version.lua"] = "spec/cli/cli_spec.lua",
+  ["lua/operations/calls"] = "spec/calls/map_spec.lua",
+  ["lua/operations/calls/redis"] = "spec/calls/redis_reliable_spec.lua",
+  ["lua/operations/calls/websocket"] = "spec/calls/websocket_spec.lua",
+  ["lua/operations/cli"] = "spec/cli/cli_spec.lua",
+  ["lua/operations/hosts"] = "spec/hosts/plain_spec.lua",
+  ["lua/operations/hosts/openresty"] = "spec/hosts/openresty_spec.lua",
+  ["lua/operations/init.lua"] = "spec/misuse_spec.lua",
+  ["lua/operations/mcp/client"] = "spec/mcp/client/client_spec.lua",
+  ["lua/operations/mcp/protocol"] = "spec/mcp/protocol/message_spec.lua",
+  ["lua/operations/net"] = "spec/net/process_spec.lua",
+  ["lua/operations/net/http"] = "spec/net/http/http_spec.lua",
+  ["lua/operations/oauth"] = "spec/oauth/authorizer_spec.lua",
+  ["lua/operations/openapi"] = "spec/openapi/document_spec.lua",
+  ["lua/operations/registry"] = "spec/registry/registry_spec.lua",
+  ["lua/operations/schema"] = "spec/schema/type_spec.lua",
+  ["lua/operations/server"] = "spec/server/exchange_spec.lua",
+  ["lua/operations/task"] = "spec/task/task_spec.lua",
+  ["src/base/buffer.c"] = "spec/json/json_spec.lua",
+  ["src/base/lines.c"] = "spec/streams/envelopes_spec.lua",
+  ["src/base/sha1.c"] = "spec/calls/websocket_spec.lua",
+  ["src/base/utf8_repair.c"] = "spec/sse/sse_spec.lua",
+  ["src/core/fields_lua.c"] = "spec/http/fields_spec.lua",
+  ["src/core/open.c"] = "spec/value/core_spec.lua",
+  ["src/format"] = "spec/format/format_spec.lua",
+  ["src/json"] = "spec/json/json_spec.lua",
+  ["src/reactor"] = "spec/reactor/reactor_spec.lua",
+  ["src/reactor/process.c"] = "spec/net/process_spec.lua",
+  ["src/reactor/process_lua.c"] = "spec/net/process_spec.lua",
+  ["src/reactor/spawn.c"] = "spec/net/process_spec.lua",
+  ["src/reactor/stream.c"] = "spec/net/stream_spec.lua",
+  ["src/reactor/stream_lua.c"] = "spec/net/stream_spec.lua",
+  ["src/regex"] = "spec/regex/regex_spec.lua",
+  ["src/registry"] = "spec/registry/registry_spec.lua",
+  ["src/schema"] = "spec/schema/init_spec.lua",
+  ["src/schema/cast"] = "spec/schema/cast_spec.lua",
+  ["src/schema/check"] = "spec/schema/check_spec.lua",
+  ["src/schema/compile"] = "spec/schema/compile_spec.lua",
+  ["src/schema/issue"] = "spec/schema/issue_spec.lua",
+  ["src/schema/program"] = "spec/schema/compile_spec.lua",
+  ["src/http"] = "spec/http/request_spec.lua",
+  ["src/server"] = "spec/server/answer_bytes_spec.lua",
+  ["src/streams"] = "spec/streams/envelopes_spec.lua",
+  ["src/transfer"] = "spec/net/http/http_spec.lua",
+  ["src/value"] = "spec/json/json_spec.lua",
+}
+
+--- The spec of a source file, or nil: "src/x/y_lua.c" -> "spec/x/y_spec.lua", where that exists.
+---@param path string
+---@return string?
+function specs_of.file(path)
+  local name = path:gsub("^src/(.*)%.c$", "%1"):gsub("^lua/operations/(.*)%.lua$", "%1")
+  for _, own in ipairs({ "spec/" .. name .. "_spec.lua", "spec/" .. name:gsub("_lua$", "") .. "_spec.lua" }) do
+    if lfs.attributes(own) then
+      return own
+    end
+  end
+  while path and not specs_of.covered[path] do
+    path = path:match("^(.*)/[^/]*$")
+  end
+  return specs_of.covered[path]
+end
+
+--- The folders of specs of a file's room: that at the mirrored path, and that of its spec; never all of spec/.
+---@param path string
+---@return string[]
+function specs_of.rooms(path)
+  local own = "spec/" .. path:gsub("^src/", ""):gsub("^lua/operations/", ""):gsub("/?[^/]*$", "")
+  while not lfs.attributes(own) do
+    own = own:match("^(.*)/[^/]*$")
+  end
+  local other = assert(specs_of.file(path), path .. " has no spec"):match("^(.*)/[^/]*$")
+  local rooms = {}
+  for _, folder in ipairs({ own, other }) do
+    folder = folder:gsub("/$", "")
+    if folder ~= "spec" and folder ~= rooms[1] then
+      rooms[#rooms + 1] = folder
+    end
+  end
+  return rooms
+end
+
+return specs_of
