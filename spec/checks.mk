@@ -93,9 +93,9 @@ MUTANTS ?= 100
 SEED ?= 1
 
 .PHONY: mutate
-mutate: dependencies-test ## change one token at a time, run its specs: which changes do they miss?  MUTANTS, SEED, LANGUAGE=c|lua
+mutate: dependencies-test ## change one token at a time, run its specs: which changes do they miss?  MUTANTS, SEED, LANGUAGE=c|lua, PART=path
 	@for language in $(or $(LANGUAGE),c lua); do \
-	  env -u MAKEFLAGS -u MAKELEVEL $(LUA) spec/mutate/main.lua $(MUTANTS) $(SEED) $$language || exit 1; \
+	  env -u MAKEFLAGS -u MAKELEVEL $(LUA) spec/mutate/main.lua $(MUTANTS) $(SEED) $$language $(PART) || exit 1; \
 	done
 
 COVERAGE = build/lua5.4-coverage

@@ -1,6 +1,6 @@
 --- `make mutate`: changes one token of src/ or lua/ at a time and runs the specs of the part. Prints the changes that
 --- none of them notices.
---- Usage: main.lua MUTANTS SEED c|lua. Works in a copy below build/.
+--- Usage: main.lua MUTANTS SEED c|lua [PART], PART being the beginning of the paths. Works in a copy below build/.
 local mutations = require("spec.mutate.mutations")
 local random = require("spec.support.random")
 local sources = require("spec.support.sources")
@@ -9,15 +9,18 @@ local specs_of = require("spec.support.specs_of")
 -- A change may have a process signal any other: each run has its own process ids, and ends with all of its processes.
 local ISOLATED = "unshare --pid --fork --kill-child --mount-proc "
 
-local wanted, seed, language = tonumber(arg[1]), tonumber(arg[2]), arg[3]
+local wanted, seed, language, part = tonumber(arg[1]), tonumber(arg[2]), arg[3], arg[4] or ""
 
 -- C runs with the sanitizers, which notice what is not freed.
 local languages = {
   c = {
     root = "src", build = "make -s asan-lua5.4 GOAL=all", test = 'make -s asan-lua5.4 TESTS="--no-keep-going %s"',
-    last = "make -s oom", -- runs where the specs notice nothing
+    last = "make -s oom", -- runs where the specs notice nothing; %s: the rooms
   },
-  lua = { root = "lua", build = "make -s all", test = 'ulimit -v 16000000; make -s test TESTS="--no-keep-going %s"' },
+  lua = {
+    root = "lua", build = "make -s all", test = 'ulimit -v 16000000; make -s test TESTS="--no-keep-going %s"',
+    last = 'make -s test LUA=luajit TESTS="--no-keep-going %s"', -- some lines are LuaJIT's
+  },
 }
 local make = assert(languages[language], "the language is c or lua")
 local PLACE = "build/mutate/" .. language
@@ -41,7 +44,7 @@ local function draw()
   local list = {}
   for _, path in ipairs(sources.list(make.root, "." .. language)) do
     local text = sources.read(path)
-    for _, mutation in ipairs(mutations.all(text, language)) do
+    for _, mutation in ipairs(path:sub(1, #part) == part and mutations.all(text, language) or {}) do
       list[#list + 1] = { path = path, text = text, mutation = mutation }
     end
   end
@@ -59,7 +62,7 @@ local function checks_of(path)
   if #rooms > 0 then
     checks[2] = make.test:format(table.concat(rooms, " "))
   end
-  checks[#checks + 1] = make.last
+  checks[#checks + 1] = make.last:format(#rooms > 0 and table.concat(rooms, " ") or specs_of.file(path))
   return checks
 end
 

@@ -28,6 +28,11 @@ describe("the request of an operation", function()
     assert.equal("/limt", err.details[1].path)
   end)
 
+  it("has no value for a parameter that takes none", function()
+    local never = { name = "p", ["in"] = "query", schema = false, description = "no longer used" }
+    assert.is_false(support.api(support.one({ parameters = { never } })).definitions[1].inputSchema.properties.p)
+  end)
+
   it("refuses a body where none is declared", function()
     local request, err = call({}, { body = {} })
     assert.is_nil(request)
@@ -248,6 +253,20 @@ describe("the body of a request", function()
     local request, err = call({ requestBody = body }, {}, { method = "post" })
     assert.is_nil(request)
     assert.equal("/body", err.details[1].path)
+  end)
+
+  it("of a type that cannot be written is left out where it may be, and the report says so", function()
+    local unknown = content("text/event-stream")
+    local request, _, api = call({ requestBody = unknown }, {}, { method = "post" }, { eager = true })
+    assert.is_nil(request.body)
+    assert.same({ {
+      pointer = "#/paths/~1op/post/requestBody/content", operation = "op",
+      message = "request bodies of type text/event-stream are not supported; the optional body is left out",
+    } }, api.report)
+    unknown.required = true
+    assert.error_matches(function()
+      call({ requestBody = unknown }, {}, { method = "post" }, { eager = false })
+    end, "request bodies of type text/event-stream are not supported", 1, true)
   end)
 
   it("goes with any method that declares one", function()

@@ -194,7 +194,7 @@ describe("a keyword that holds what it must not", function()
   for name, value in pairs({
     required = true, type = "any", enum = "a", pattern = "(", maximum = "3", minLength = -1, multipleOf = 0,
     properties = "x", items = 3, allOf = {}, additionalProperties = "no", uniqueItems = "yes",
-    patternProperties = { ["("] = {} },
+    patternProperties = { ["("] = {} }, dependentRequired = 3, ["not"] = "no", format = 5,
   }) do
     it("is ignored and reported, and the operation can be registered: " .. name, function()
       local definition, report = import({}, { [name] = value, title = "t" })
@@ -204,6 +204,14 @@ describe("a keyword that holds what it must not", function()
       assert.is_truthy(require("operations").registry():register(definition))
     end)
   end
+end)
+
+describe("patterns of properties that are no object", function()
+  it("are ignored and reported", function()
+    local definition, report = import({}, { patternProperties = 5, title = "t" })
+    assert.same({ title = "t" }, definition.inputSchema.properties.body)
+    assert.matches("patternProperties: expected an object", report[1].message, 1, true)
+  end)
 end)
 
 describe("properties of one direction", function()

@@ -3,6 +3,29 @@ local one_operation = require("spec.support.one_operation")
 
 local answer, returning, task_schema = one_operation.answer, one_operation.returning, one_operation.task_schema
 
+describe("a result that does not fit its schema", function()
+  it("is logged with the first thing that is wrong", function()
+    local logged = {}
+    local function warned_of(definition, normalize)
+      local registry = operations.registry({ normalize = normalize, log = function(level, message)
+        logged[#logged + 1] = level .. ": " .. message
+      end })
+      definition.namespace, definition.name, definition.accessControl = "a", "b", {}
+      assert(registry:register(definition))
+      assert(registry:execute("a.b", {}))
+      return table.remove(logged)
+    end
+    local schema = { type = "object", properties = { n = { type = "integer" } } }
+    local function answer_text()
+      return { n = "x" }
+    end
+    assert.matches("a.b: result does not fit its schema: /n: expected integer", warned_of({
+      outputSchema = schema, handler = answer_text }), 1, true)
+    assert.matches("a.b: result does not fit its schema: /n: replaced", warned_of({
+      outputSchema = schema, handler = answer_text }, "force"), 1, true)
+  end)
+end)
+
 describe("a result", function()
   it("is wrapped in a local envelope", function()
     local envelope = answer({ handler = function() return 5 end })

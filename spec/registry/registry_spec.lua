@@ -437,6 +437,24 @@ describe("schemas that are functions", function()
     assert.equal(1, made.watch)
   end)
 
+  it("serve the pages of a query, and fail where its handler does", function()
+    assert(registry:register(definition({ name = "list", type = "query", handler = function(input, context)
+      context.emit("first")
+      if input.fails then
+        return nil, operations.error("GONE", "no more")
+      end
+    end, inputSchema = {}, outputSchema = {} })))
+    local pages = assert(registry:pages("task.list", {}))
+    assert.equal("first", pages:next().data)
+    assert.is_nil(pages:next().data)
+    assert.is_nil(pages:next())
+    pages = assert(registry:pages("task.list", { fails = true }))
+    assert.equal("first", pages:next().data)
+    local page, err = pages:next()
+    assert.is_nil(page)
+    assert.equal("GONE: no more", tostring(err))
+  end)
+
   it("tell their errors to the first failure", function()
     assert(registry:register(definition({
       name = "drop", errorSchemas = counted("errors", { { code = "GONE" } }),

@@ -127,7 +127,10 @@ local function keys_of(build, list, request_body)
 end
 
 local function parameter_schema(build, place, from, plan, used)
-  local schema = from and build.converter:convert(from, "input", used) or {}
+  local schema = {}
+  if from then
+    schema = build.converter:convert(from, "input", used) -- may be false
+  end
   if plan.empty and schema ~= true then
     schema = { anyOf = { schema, { const = "" } } }
   end

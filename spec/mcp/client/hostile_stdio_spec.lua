@@ -174,9 +174,12 @@ describe("a hostile MCP server's list over stdio", function()
     local problems = {}
     for _, problem in ipairs(client.problems) do
       problems[#problems + 1] = problem.name
+      if problem.name == "echo" then
+        assert.equal("the name is taken: this tool cannot be called", problem.message)
+      end
     end
     table.sort(problems)
-    assert.same({ "dangling", "foreign", "nothing", "remote", "schemaless", "tools/list[4]", "tools/list[5]",
+    assert.same({ "dangling", "echo", "foreign", "nothing", "remote", "schemaless", "tools/list[4]", "tools/list[5]",
       "tools/list[6]", "wrong" }, problems)
     local registry = operations.registry({ on_warning = function() end })
     assert(client:register(registry))

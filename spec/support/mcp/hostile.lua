@@ -184,7 +184,7 @@ local lists = {
     '{"name":"foreign","inputSchema":{"$schema":"https://example.com/dialect","type":"object"}}',
     '{"name":"dangling","inputSchema":{"properties":{"a":{"$ref":"#/$defs/none"}}}}',
     '{"name":"remote","inputSchema":{"$ref":"http://127.0.0.1:9/schema.json"}}',
-    '{"name":"wrong","inputSchema":{"type":"objekt"}}', (good:gsub("echo", "last")),
+    '{"name":"wrong","inputSchema":{"type":"objekt"}}', good, (good:gsub("echo", "last")),
   }, ",") .. "]",
   typed = '"tools":[{"name":"nul","inputSchema":{"type":"object"},"outputSchema":{"type":"object",'
     .. '"properties":{"a":{"type":"integer"}},"required":["a"]}}]',

@@ -1,0 +1,47 @@
+local request = require("operations.mcp.protocol.request")
+
+local PREFIX = "io.modelcontextprotocol/"
+
+describe("what a request says of itself", function()
+  local legacy = { modern = false, version = "2025-06-18", client = { name = "c", version = "1" }, capabilities = {} }
+  local modern = {
+    modern = true, version = "2026-07-28", client = { name = "c", version = "1" }, capabilities = { roots = {} },
+    log_level = "info",
+  }
+
+  it("is nothing in the legacy era unless something was asked for", function()
+    local params = { name = "t" }
+    assert.equal(params, request.params(legacy, params, {}))
+    assert.is_nil(request.params(legacy, nil, {}))
+    assert.same({ name = "t", _meta = { progressToken = 7 } }, request.params(legacy, params, {}, 7))
+    assert.same({ _meta = { traceparent = "00-a" } }, request.params(legacy, nil, { traceparent = "00-a" }))
+    assert.same({ _meta = { k = "v" } }, request.params(legacy, nil, { meta = { k = "v" } }))
+    assert.same({ name = "t" }, params)
+  end)
+
+  it("is who asks and what they can in the modern era, beside the _meta that is there", function()
+    local given = { _meta = { own = 1 } }
+    assert.same({ _meta = {
+      own = 1, progressToken = "p",
+      [PREFIX .. "protocolVersion"] = "2026-07-28", [PREFIX .. "clientCapabilities"] = { roots = {} },
+      [PREFIX .. "clientInfo"] = { name = "c", version = "1" }, [PREFIX .. "logLevel"] = "info",
+    } }, request.params(modern, given, {}, "p"))
+    assert.same({ _meta = { own = 1 } }, given)
+    assert.equal("2026-07-28", request.params(modern, nil, {})._meta[PREFIX .. "protocolVersion"])
+  end)
+
+  it("is its revision, its capabilities and its name when it is the first", function()
+    assert.same({ protocolVersion = "2025-06-18", capabilities = {}, clientInfo = legacy.client },
+      request.initialize(legacy, "2025-06-18"))
+  end)
+end)
+
+describe("what a server says about itself", function()
+  it("is found where its revision has it", function()
+    local info = { name = "s", version = "1" }
+    assert.same(info, request.server_of({ serverInfo = info }))
+    assert.same(info, request.server_of({ _meta = { [PREFIX .. "serverInfo"] = info } }))
+    assert.is_nil(request.server_of({ _meta = "none" }))
+    assert.is_nil(request.server_of(nil))
+  end)
+end)
