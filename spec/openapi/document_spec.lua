@@ -30,6 +30,19 @@ local function json_response(schema)
   return { ["200"] = { description = "", content = { ["application/json"] = { schema = schema } } } }
 end
 
+describe("a reference whose way leads through itself", function()
+  it("points at nothing", function()
+    local list, report = from_openapi.document({
+      openapi = "3.1.0", info = { title = "T", version = "1" },
+      paths = { ["/a"] = { get = { operationId = "op", responses = { ["200"] = { ["$ref"] = "#/components/a" } } } },
+        ["/b"] = { get = { operationId = "other", responses = {} } } },
+      components = { ["$ref"] = "#/components/a/b", a = { ["$ref"] = "#/components/x/y" } },
+    }, { base_url = "http://x", eager = true })
+    assert.equal(2, #list)
+    assert.matches('^%$ref "#/components/[ax/y]+" points at nothing$', report[1].message)
+  end)
+end)
+
 describe("a document in a file", function()
   it("is read", function()
     with_files({ ["api.json"] = document({ operationId = "op" }) }, function(directory)

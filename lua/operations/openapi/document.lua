@@ -167,14 +167,15 @@ local function load(self, where)
   return file, message
 end
 
---- Where a JSON Pointer (RFC 6901) leads from the root of a file. What stands behind a `$ref` on the way is found too.
-local function descend(self, file, pointer)
+--- Where a JSON Pointer (RFC 6901) leads from the root of a file. What stands behind a `$ref` on the way is found too;
+--- `depth` says how many others are being followed, whose way leads through this one.
+local function descend(self, file, pointer, depth)
   local place = { node = file.root, file = file, pointer = file.prefix .. "#" }
   for raw in pointer:gmatch("/([^/]*)") do
     local token = json_pointer.unescape(raw)
     local node = json_pointer.child(place.node, token)
     if node == nil then
-      place = self:follow(place)
+      place = self:follow(place, depth + 1)
       node = place and json_pointer.child(place.node, token)
     end
     if node == nil then
@@ -185,7 +186,7 @@ local function descend(self, file, pointer)
   return place
 end
 
-local function find(self, ref, file)
+local function find(self, ref, file, depth)
   local path, fragment = ref:match("^([^#]*)#?(.*)$")
   if path ~= "" then
     local message
@@ -196,7 +197,7 @@ local function find(self, ref, file)
   end
   fragment = url.decode(fragment)
   if fragment == "" or fragment:sub(1, 1) == "/" then
-    return descend(self, file, fragment)
+    return descend(self, file, fragment, depth)
   end
   collect(self)
   local place = file.anchors[fragment]
@@ -206,13 +207,14 @@ end
 --- What one `$ref` points at, not followed further.
 ---@param ref string
 ---@param file operations.openapi.File  the file that holds the reference
+---@param depth? integer  references whose way leads through this one
 ---@return operations.openapi.Place? place
 ---@return string? message
-function Document:lookup(ref, file)
+function Document:lookup(ref, file, depth)
   local place = file._refs[ref]
   if place == nil then
     local message
-    place, message = find(self, ref, file)
+    place, message = find(self, ref, file, depth or 0)
     if not place then
       return nil, ("$ref %q %s"):format(ref, message)
     end
@@ -223,15 +225,16 @@ end
 
 --- Follows a chain of `$ref`s to the node that is meant.
 ---@param place operations.openapi.Place
+---@param depth? integer  references whose way leads through this one
 ---@return operations.openapi.Place? place
 ---@return string? message
-function Document:follow(place)
-  for _ = 1, MAX_CHAIN do
+function Document:follow(place, depth)
+  for _ = 1, (depth or 0) < MAX_CHAIN and MAX_CHAIN or 0 do
     local ref = type(place.node) == "table" and place.node["$ref"]
     if type(ref) ~= "string" then
       return place
     end
-    local next_place, message = self:lookup(ref, place.file)
+    local next_place, message = self:lookup(ref, place.file, depth)
     if not next_place then
       return nil, message
     end
