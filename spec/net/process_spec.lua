@@ -1,3 +1,4 @@
+local command = require("spec.support.command")
 local eventually = require("spec.support.eventually")
 local process = require("operations.net.process")
 local task = require("operations.task")
@@ -119,6 +120,20 @@ describe("process.spawn", function()
     local text = output_of("exec ls /proc/self/fd")
     file:close()
     assert.equal("0\n1\n2\n3\n", text)
+  end)
+
+  it("runs in a program that has no standard descriptors itself", function()
+    for _, closed in ipairs({ "<&-", ">&-", "<&- >&-", "<&- >&- 2>&-" }) do
+      local result = command.run(([[
+        out=$(mktemp); exec 3>$out
+        lua -e 'local child = require("operations.net.process").spawn({ "sh", "-c", "cat; echo error >&2; exit 3" })
+          child:write("one ") child:write("two\n") child:close_stdin()
+          local text, how = child:read_line(), child:wait()
+          local file = io.open("/proc/self/fd/3", "w")
+          file:write(text, " ", how.code, " ", child:stderr()) file:close()' %s
+        cat $out; rm $out]]):format(closed))
+      assert.equal("one two 3 error", result.out, closed .. result.err)
+    end
   end)
 
   it("hands down no blocked or ignored signal", function()

@@ -87,6 +87,7 @@ describe("a pattern", function()
     judge("^[^\\p{Script_Extensions=Cyrillic}]\\p{ASCII}$", { "aa" }, { "яa", "aя" })
     judge("^\\p{Assigned}\\P{Assigned}$", { "a\205\184" }, { "aa" })
     judge("^\\p{Emoji}\\p{ID_Start}\\p{Any}\\p{LC}$", { "🐲aaa" }, { "aaaa" })
+    judge("^\\p{Script=SignWriting}\\p{sc=Old_Italic}$", { "\240\157\160\128\240\144\140\128" }, { "aa" })
   end)
 
   it("repeats as often as it says, beyond what PCRE2 counts to", function()
@@ -155,6 +156,18 @@ describe("a wrong pattern", function()
     ["\\u{110000}"] = "\\u needs four hex digits or {...} at offset 0",
     ["\\p{Nope}"] = "unknown property at offset 0",
     ["\\p{Script=greek}"] = "unknown property at offset 0",
+    ["\\p{Script=GREEK}"] = "unknown property at offset 0",
+    ["\\p{Script=Old_italic}"] = "unknown property at offset 0",
+    ["\\p{Script=Old-Italic}"] = "unknown property at offset 0",
+    ["\\p{Script=G}"] = "unknown property at offset 0",
+    ["\\p{Script=}"] = "unknown property at offset 0",
+    ["\\p{Letter=Greek}"] = "unknown property at offset 0",
+    ["\\p{}"] = "unknown property at offset 0",
+    ["\\p{Alphabeti}"] = "unknown property at offset 0",
+    ["\\p{lphabetic}"] = "unknown property at offset 0",
+    ["\\p{Alphabetic Alpha}"] = "unknown property at offset 0",
+    ["\\p{" .. ("A"):rep(64) .. "}"] = "unknown property at offset 0",
+    ["\\p{Script=" .. "A" .. ("a"):rep(40) .. "}"] = "unknown property at offset 0",
     ["\\pL"] = "\\p needs {...} at offset 0",
     ["\\p{L"] = "\\p{ without } at offset 0",
     ["(a)\\2"] = "no group of this number at offset 3",

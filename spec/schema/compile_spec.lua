@@ -16,6 +16,15 @@ end
 local itself = {}
 itself.a = itself
 
+describe("a keyword", function()
+  it("is its whole name, what is beyond a NUL included", function()
+    for _, name in ipairs({ "type\0", "type\0x", "$ref\0", "\0type", "\0", "" }) do
+      assert.is_true((assert(schema.compile({ [name] = "string" })):check(5)))
+      assert(schema.compile({ [name] = 5 }))
+    end
+  end)
+end)
+
 describe("compiling a schema", function()
   it("reports everything that is wrong with it, by path", function()
     assert.same({
