@@ -456,6 +456,21 @@ Errors:
     assert.matches("^api.op  query  [^\n]*\nGET /a\n\nInput:\n", described.out)
   end)
 
+  it("say how many of their parts are not taken over, or with --verbose which", function()
+    local path = document .. ".parts.json"
+    local function list(parts, options)
+      local file = assert(io.open(path, "w"))
+      file:write('{"openapi":"3.1.0","paths":{' .. parts .. '"/c":{"get":{"operationId":"op"}}}}')
+      file:close()
+      return command.run("operations list --openapi " .. path .. (options or "")).err
+    end
+    assert.matches("parts.json: one part was not taken over %(%-%-verbose tells more%)\n", list('"/a":7,'))
+    assert.matches("parts.json: 2 parts were not taken over %(%-%-verbose tells more%)\n", list('"/a":7,"/b":8,'))
+    assert.matches("parts.json#/paths/~1a: ", list('"/a":7,', " --verbose"))
+    assert.equal("", list(""))
+    os.remove(path)
+  end)
+
   it("that cannot be called are described as such", function()
     local path = document .. ".bad.json"
     local file = assert(io.open(path, "w"))

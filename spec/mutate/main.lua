@@ -129,6 +129,8 @@ for _, candidate in ipairs(draw()) do
   if result == false then
     print(describe(candidate))
     io.flush()
+  elseif result and tried % 10 == 0 then
+    io.stderr:write(("%d of %d so far\n"):format(noticed, tried))
   end
 end
 print(("%d of %d noticed (%s, seed %d)"):format(noticed, tried, language, seed))

@@ -1,6 +1,7 @@
 local json = require("operations.base.json")
 local cjson = require("cjson")
 local core = require("operations.core")
+local errors = require("operations.base.error")
 local eventually = require("spec.support.eventually")
 local http = require("operations.net.http")
 local reactor_loop = require("operations.hosts.reactor")
@@ -482,6 +483,20 @@ describe("http", function()
         end
       end)
       assert.equal(1000, right)
+    end)
+
+    it("fails with the error object that its task is cancelled with", function()
+      local reason, response, err = errors.new("REPLACED", "another one is under way"), nil, nil
+      task.run(function()
+        local child = task.spawn(function()
+          response, err = get("/slow?head=30")
+        end)
+        task.sleep(0.01)
+        child:cancel(reason)
+        child:wait()
+      end)
+      assert.is_nil(response)
+      assert.equal("REPLACED", err.code)
     end)
 
     it("is called off by cancel, and the server sees it", function()
