@@ -21,15 +21,16 @@ valgrind: dependencies-valgrind all ## run the specs under valgrind; TESTS=path 
 	  --suppressions=spec/native/valgrind.supp lua5.4 /usr/bin/busted $(BUSTED_FLAGS) \
 	  --exclude-tags=slow $(or $(TESTS),spec)
 
-OOM = build/lua5.4-asan/oom
+OOM_SCRIPTS = $(sort $(wildcard spec/native/oom/*.lua))
+# $(1) is where the build is: build/lua5.4-asan, ...
+run-oom = LUA_PATH="$(LUA_PATH_BUILT);" LUA_CPATH="$(CURDIR)/$(1)/?.so;" $(1)/oom
 
 .PHONY: oom
 oom: dependencies ## fail the n-th allocation, for every n, in spec/native/oom/*.lua
-	@$(MAKE) --no-print-directory $(OOM) all LUA=lua5.4 $(ASAN_BUILD)
-	@LUA_PATH="$(LUA_PATH_BUILT);" LUA_CPATH="$(CURDIR)/build/lua5.4-asan/?.so;" \
-	  $(OOM) $(or $(TESTS),$(sort $(wildcard spec/native/oom/*.lua)))
+	@$(MAKE) --no-print-directory build/lua5.4-asan/oom all LUA=lua5.4 $(ASAN_BUILD)
+	@$(call run-oom,build/lua5.4-asan) $(or $(TESTS),$(OOM_SCRIPTS))
 
-$(OOM): spec/native/oom.c
+build/%/oom: spec/native/oom.c
 	@mkdir -p $(@D)
 	$(CC) $(CSTD) $(WARN) $(CFLAGS) -I$(LUA_INCDIR) -rdynamic -o $@ $< $(LDFLAGS) -llua5.4 -ldl
 
@@ -99,11 +100,14 @@ mutate: dependencies-test ## change one token at a time, run its specs: which ch
 	done
 
 COVERAGE = build/lua5.4-coverage
+COVERAGE_BUILD = LUA=lua5.4 VARIANT=-coverage CC=gcc CFLAGS="-O0 -g --coverage" LDFLAGS=--coverage
 
 .PHONY: coverage
-coverage: dependencies-test dependencies-coverage ## line and branch coverage of src/ by the specs; fails under 95 % of lines
+coverage: dependencies-test dependencies-coverage ## line and branch coverage of src/ by the specs and make oom; fails under 95 % of lines
 	@mkdir -p $(COVERAGE) && find $(COVERAGE) -name '*.gcda' -delete
-	@$(MAKE) --no-print-directory test LUA=lua5.4 VARIANT=-coverage CC=gcc CFLAGS="-O0 -g --coverage" LDFLAGS=--coverage; \
+	@$(MAKE) --no-print-directory $(COVERAGE)/oom all $(COVERAGE_BUILD)
+	@$(call run-oom,$(COVERAGE)) $(OOM_SCRIPTS) >$(COVERAGE)/oom.log 2>&1 || { tail -n 20 $(COVERAGE)/oom.log; exit 1; }
+	@$(MAKE) --no-print-directory test $(COVERAGE_BUILD); \
 	tests=$$?; report="gcovr --root . --filter src/ --object-directory $(COVERAGE) $(COVERAGE)"; \
 	echo "Branches:"; $$report --branches | tail -n 2; echo "Lines:"; \
 	$$report --fail-under-line 95 && exit $$tests
