@@ -100,12 +100,22 @@ describe("an event", function()
     assert.equal("[DONE]", envelopes[1].data)
   end)
 
-  for name, schema in pairs({ ["says that it is a string"] = { type = "string" }, ["is missing"] = false }) do
+  for name, schema in pairs({
+    ["says that it is a string"] = { type = "string" }, ["is missing"] = false,
+    ["has the string as its one type"] = { type = operations.array({ "string" }) },
+  }) do
     it("is text when its schema " .. name, function()
       local envelopes = collect(stream_of("text/event-stream", schema or nil), reply({ "data: 12\n\n" }))
       assert.equal("12", envelopes[1].data)
     end)
   end
+
+  it("is JSON when its schema has other types as well", function()
+    for _, types in ipairs({ { "string", "integer" }, { "integer" } }) do
+      local responses = stream_of("text/event-stream", { type = operations.array(types) })
+      assert.equal(12, collect(responses, reply({ "data: 12\n\n" }))[1].data)
+    end
+  end)
 
   it("is the JSON that contentSchema describes", function()
     local schema = { type = "string", contentMediaType = "application/json", contentSchema = object }
