@@ -63,6 +63,79 @@ local cases = {
   password = { { "x" }, {} },
 }
 
+-- The edges of ranges of characters, lengths and numbers.
+local edges = {
+  date = {
+    { "2000-02-29", "2024-12-31", "2024-04-30", "2023-02-28" },
+    { "1900-02-29", "2024-00-10", "2024-01-00", "2024-04-31", "2024-01-32", "2024/01-01", "2024-01/01", "202a-01-01" },
+  },
+  time = {
+    { "23:59:59z", "23:59:60-00:00", "00:29:60+00:30", "00:00:00-23:59" },
+    { "08:60:00Z", "08:30:61Z", "08:30:06+00:60", "08:30:60Z", "23:58:60Z", "08-30:06Z", "08:30-06Z", "08:30:06Zz" },
+  },
+  duration = {
+    { "P1Y1M1D", "P1YT1S", "PT1M1S", "P10D" },
+    { "PT1H1M1S2", "P1W2", "P1Y1M1D1", "P1YT", "PT1", "P1H", "PT1D", "P1Y1Y", "p1Y", "P1WT1H", "P1D1M" },
+  },
+  email = {
+    { "a@[iPV6:::1]", "a@[IPv4:x]", "a@[1Pv6:x]", "a@[IPx6:x]", "a@[IPv6x:x]", '"\\~"@b', "a!#$%&'*+-/=?^_`{|}~@b",
+      ("a"):rep(64) .. "@b" },
+    { "a\0@b", '"a\127"@b', '"a\\', '"a\\\n"@b', '""', '"a"b', '"a"@', "a@[a-:x]", "a@[a:]", "a@[a:[]", "a@[a: ]",
+      "a@[a:\127]", "a@[]", "a@[", "a@b-", "a\127@b", "a(@b" },
+  },
+  ["idn-email"] = { { "a@ä-ö.1" }, { "a@ä-", "a@", "a@ä..b", "a@ä_b", "a@.ä" } },
+  ipv6 = { { "ABCD:ef01::", "::1.2.3.4" }, { "::g", "1.2.3.4", "::1.2.3.4:1", "1:2:3:4:5:6:7::8:9", ("1"):rep(46) } },
+  uri = {
+    { "http://[V1F.a]/", "a+b-c.d:", "http://%41@h", "a:~_'", "http://h:/", "A0:", "a:%aF" },
+    { "a_b:", "http://[v.a]/", "http://[v1]/", "http://[v1.a%41]/", "http://[x1.a]/", "http://[v1g]/", "http://h:8a/",
+      "http://ü@h/", "http://a[@h/", "a:%4g", "a:%g4", "a:\0", "a", "+:", "a:?[", "a://h/[" },
+  },
+  iri = {
+    { "a:\194\160", "a:\237\159\191", "a:\239\164\128", "a:\239\183\143", "a:\239\183\176", "a:\239\191\175",
+      "a:\240\144\128\128", "a:\243\161\128\128", "a:?\238\128\128", "a:?\239\163\191", "a:?\244\128\128\128" },
+    { "a:\194\159", "a:\238\128\128", "a:\239\163\191", "a:\239\183\144", "a:\239\191\176", "a:\239\191\190",
+      "a:\240\159\191\190", "a:\243\160\128\128", "a:#\238\128\128", "a:?\243\191\191\190", "a:\195" },
+  },
+  ["uri-template"] = {
+    { "{a:1}", "{a:9999}", "{%4A}", "{|a}", "{a.b.c}", "\238\128\128", "{_}", "~!" },
+    { "{a:12345}", "{a:}", "{a:1x}", "{a*b}", "{a..b}", "{%4}", "{%4g}", "\194\159", "a\127", "{a,,b}", "{ä}",
+      "\"", "|",
+      "a}", "{a", "{+}" },
+  },
+  hostname = { { "Xn--ll-0ea", "xN--ll-0ea", "xn-a", "xna--b", "z9.A0" }, { "a..b", ".a", "a:b", "a/b", "a@b",
+      "a`", "{" } },
+}
+
+describe("the edges of format", function()
+  for name, case in pairs(edges) do
+    local compiled = assert(schema.compile({ format = name }, { formats = true }))
+    for i, texts in ipairs(case) do
+      for _, text in ipairs(texts) do
+        it(("%s: %q %s"):format(name, text, i == 1 and "fits" or "does not"), function()
+          assert.equal(i == 1, (compiled:check(text)))
+        end)
+      end
+    end
+  end
+
+  it("need every character, and each as it is", function()
+    for name, text in pairs({
+      date = "2024-02-29", time = "08:30:06.5+00:20", ["date-time"] = "2024-02-29T23:59:59Z",
+      uuid = "2EB8AA08-aa98-11ea-b4aa-73b441d16380",
+    }) do
+      local compiled = assert(schema.compile({ format = name }, { formats = true }))
+      assert.is_true((compiled:check(text)))
+      for i = 1, #text do
+        assert.is_false((compiled:check(text:sub(1, i - 1))), text:sub(1, i - 1))
+        for _, other in ipairs({ "x", "/", ":", " ", "@", "`", "\195" }) do
+          local changed = text:sub(1, i - 1) .. other .. text:sub(i + 1)
+          assert.equal(changed == text, (compiled:check(changed)), changed)
+        end
+      end
+    end
+  end)
+end)
+
 describe("format", function()
   for name, case in pairs(cases) do
     local compiled = assert(schema.compile({ format = name }, { formats = true }))
