@@ -38,6 +38,17 @@ describe("the protocol of Redis", function()
     end
   end)
 
+  it("refuses an array too long before it takes memory for it", function()
+    for _, bytes in ipairs({ "*1048577\r\n", "*2\r\n:1\r\n*2147483647\r\n" }) do
+      local reader = redis.reader()
+      local replies, message = reader:feed(bytes)
+      assert.is_nil(replies)
+      assert.equal("an array of more than 1048576 elements", message)
+      assert.equal(message, select(2, reader:feed("*0\r\n")))
+    end
+    assert.same({}, redis.reader():feed("*1048576\r\n"))
+  end)
+
   it("writes commands whose arguments may be any bytes", function()
     assert.equal("*3\r\n$3\r\nSET\r\n$3\r\na\r\n\r\n$2\r\n12\r\n", redis.command("SET", "a\r\n", 12))
     assert.has_error(function()

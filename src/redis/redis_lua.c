@@ -6,15 +6,35 @@
 #include "base/sha1.h"
 
 #include <hiredis/hiredis.h>
+#include <stdbool.h>
 #include <stdio.h>
 #include <string.h>
 
 #define READER_NAME "operations.redis"
 
+/* An array takes its memory when its length is read, before its elements. */
+#define MAX_ELEMENTS 1048576
+
+#if HIREDIS_MAJOR >= 1
+typedef size_t Elements;
+#else
+typedef int Elements;
+#endif
+
 typedef struct Reader {
   redisReader *reader; /* NULL when closed */
   void *reply;         /* being turned into Lua values; NULL else */
+  redisReplyObjectFunctions functions; /* hiredis' own, but for arrays */
+  void *(*create_array)(const redisReadTask *task, Elements elements);
+  bool too_long; /* an array was */
 } Reader;
+
+static void *create_array(const redisReadTask *task, Elements elements) {
+  Reader *r = (Reader *)task->privdata;
+  if (elements <= MAX_ELEMENTS) return r->create_array(task, elements);
+  r->too_long = true;
+  return NULL;
+}
 
 static void drop_reply(Reader *r) {
   if (r->reply != NULL) freeReplyObject(r->reply);
@@ -37,6 +57,11 @@ static int reader_create(lua_State *L) {
   lua_setmetatable(L, -2);
   r->reader = redisReaderCreate();
   if (r->reader == NULL) return luaL_error(L, "not enough memory");
+  r->functions = *r->reader->fn;
+  r->create_array = r->functions.createArray;
+  r->functions.createArray = create_array;
+  r->reader->fn = &r->functions;
+  r->reader->privdata = r;
   return 1;
 }
 
@@ -86,7 +111,9 @@ static int reader_feed(lua_State *L) {
   }
   if (r->reader->err == 0) return 1;
   lua_pushnil(L);
-  lua_pushstring(L, r->reader->errstr);
+  if (r->too_long)
+    lua_pushfstring(L, "an array of more than %d elements", MAX_ELEMENTS);
+  else lua_pushstring(L, r->reader->errstr);
   return 2;
 }
 
