@@ -153,7 +153,7 @@ bool schema_uri_decode(buffer_Buffer *out, const char *text, size_t len) {
   size_t i;
   for (i = 0; i < len; i++) {
     char c = text[i];
-    if (c == '%' && i + 2 < len + 0 && hex(text[i + 1]) >= 0 &&
+    if (c == '%' && i + 2 < len && hex(text[i + 1]) >= 0 &&
         hex(text[i + 2]) >= 0) {
       c = (char)(hex(text[i + 1]) * 16 + hex(text[i + 2]));
       i += 2;

@@ -1,0 +1,91 @@
+-- What counts as evaluated, by every keyword that can say so; each case: the schema, what fits, what does not.
+local operations = require("operations")
+local schema = require("operations.schema")
+
+local array = operations.array
+
+local function const(name, value)
+  return { properties = { [name] = { const = value } }, required = { name } }
+end
+
+local properties = {
+  ["properties"] = { { properties = { a = {} } }, { a = 1 }, { b = 1 } },
+  ["patternProperties"] = { { patternProperties = { ["^a"] = {} } }, { ab = 1 }, { ba = 1 } },
+  ["additionalProperties"] = { { allOf = { { additionalProperties = {} } } }, { z = 1 } },
+  ["a reference"] = { { ["$ref"] = "#/$defs/a" }, { a = 1 }, { b = 1 } },
+  ["allOf"] = { { allOf = { { properties = { a = {} } }, { properties = { b = {} } } } }, { a = 1, b = 1 }, { c = 1 } },
+  ["the branch of anyOf that fits"] = { { anyOf = { const("a", 1), const("b", 1) } }, { b = 1 }, { a = 1, b = 2 } },
+  ["the branch of oneOf that fits"] = { { oneOf = { const("a", 1), const("b", 1) } }, { a = 1 }, { a = 1, b = 2 } },
+  ["if"] = { { ["if"] = const("a", 1) }, { a = 1 }, { a = 2 } },
+  ["then"] = { { ["if"] = const("a", 1), ["then"] = { properties = { b = {} } } }, { a = 1, b = 1 }, { b = 1 } },
+  ["else"] = { { ["if"] = const("a", 1), ["else"] = { properties = { b = {} } } }, { b = 1 }, { a = 1, b = 1 } },
+  ["dependentSchemas"] = {
+    { properties = { a = {} }, dependentSchemas = { a = { properties = { b = {} } } } }, { a = 1, b = 1 }, { b = 1 },
+  },
+  ["unevaluatedProperties within"] = { { allOf = { { unevaluatedProperties = true } } }, { z = 1 } },
+  ["nothing under not"] = { { ["not"] = { ["not"] = { properties = { a = {} } } } }, {}, { a = 1 } },
+}
+
+local items = {
+  ["prefixItems"] = { { prefixItems = { {} } }, array({ 1 }), array({ 1, 2 }) },
+  ["items"] = { { allOf = { { items = {} } } }, array({ 1, 2 }) },
+  ["the items that contains matches"] = { { contains = { const = 1 } }, array({ 1, 1 }), array({ 1, 2 }) },
+  ["unevaluatedItems within"] = { { allOf = { { unevaluatedItems = {} } } }, array({ 1 }) },
+  ["the branch of anyOf that fits"] = {
+    { anyOf = { { prefixItems = { { const = 1 } } }, { prefixItems = { {}, { const = 2 } } } } }, array({ 3, 2 }),
+    array({ 1, 3 }),
+  },
+  ["then"] = { { ["if"] = { prefixItems = { { const = 1 } } }, ["then"] = { prefixItems = { {}, {} } } },
+    array({ 1, 2 }), array({ 2, 2 }) },
+}
+
+local function check_cases(cases, keyword)
+  for name, case in pairs(cases) do
+    it("counts: " .. name, function()
+      case[1][keyword] = false
+      case[1]["$defs"] = { a = { properties = { a = {} } } }
+      local compiled = assert(schema.compile(case[1]))
+      assert.is_true((compiled:check(case[2])))
+      if case[3] then
+        local ok, issues = compiled:check(case[3])
+        assert.is_false(ok)
+        assert.is_truthy(issues[1].path)
+      end
+    end)
+  end
+end
+
+describe("an unevaluated property", function()
+  check_cases(properties, "unevaluatedProperties")
+
+  it("is checked by the schema there is for it", function()
+    local compiled = assert(schema.compile({ properties = { a = {} }, unevaluatedProperties = { type = "string" } }))
+    assert.is_true((compiled:check({ a = 1, b = "x" })))
+    local ok, issues = compiled:check({ a = 1, b = 2 })
+    assert.is_false(ok)
+    assert.equal("/b", issues[1].path)
+  end)
+
+  it("is known by the schema that $dynamicRef finds", function()
+    local compiled = assert(schema.compile({
+      ["$id"] = "http://x/tree", ["$dynamicAnchor"] = "node", ["$ref"] = "base", unevaluatedProperties = false,
+      properties = { own = {} },
+      ["$defs"] = { base = { ["$id"] = "base", ["$dynamicAnchor"] = "node",
+        properties = { child = { ["$dynamicRef"] = "#node" } } } },
+    }))
+    assert.is_true((compiled:check({ own = 1, child = { own = 2 } })))
+    assert.is_false((compiled:check({ child = { other = 2 } })))
+  end)
+end)
+
+describe("an unevaluated item", function()
+  check_cases(items, "unevaluatedItems")
+
+  it("is checked by the schema there is for it", function()
+    local compiled = assert(schema.compile({ prefixItems = array({ {} }), unevaluatedItems = { type = "string" } }))
+    assert.is_true((compiled:check(array({ 1, "x" }))))
+    local ok, issues = compiled:check(array({ 1, 2 }))
+    assert.is_false(ok)
+    assert.equal("/1", issues[1].path)
+  end)
+end)
