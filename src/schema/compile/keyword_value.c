@@ -239,6 +239,16 @@ static bool read_number(lua_State *L, const tree_Tree *t,
   return isfinite(number->d);
 }
 
+/* Is it an integer from 0?  One that no integer holds is a count that nothing
+** reaches: the largest. */
+static bool is_count(schema_Number *number) {
+  if (!number->is_integer && number->d >= 18446744073709551616.0) {
+    number->is_integer = true;
+    number->i = integer_of(INT64_MAX);
+  }
+  return number->is_integer && number->d >= 0;
+}
+
 static void read_numeric(lua_State *L, tree_Tree *t, int32_t node,
                          int32_t keyword) {
   uint8_t shape = schema_keywords[id_of(t, keyword)].shape;
@@ -249,7 +259,7 @@ static void read_numeric(lua_State *L, tree_Tree *t, int32_t node,
     return;
   }
   integer_push_text(L, t->core, -1);
-  if (shape == SHAPE_COUNT && (!number.is_integer || number.d < 0))
+  if (shape == SHAPE_COUNT && !is_count(&number))
     tree_issue(L, t, node, id_of(t, keyword),
                "expected a non-negative integer, got %s", lua_tostring(L, -1));
   else if (shape == SHAPE_POSITIVE && !(number.d > 0))
