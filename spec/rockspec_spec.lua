@@ -1,7 +1,7 @@
 local path = "operations-scm-1.rockspec"
 local version = _VERSION:match("%d%.%d")
 
--- As in a user's shell: without the variables of the make that runs the specs (`make asan` gives flags of its own).
+-- As in a user's shell: without the variables of the make that runs the specs (`make asan` has flags of its own).
 local function run(command)
   local pipe = io.popen("exec 2>&1; unset LD_PRELOAD LUA_PATH LUA_CPATH" ..
     " MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES LUA CC CFLAGS LDFLAGS VARIANT; (" .. command .. "\n); echo \"status $?\"")
