@@ -4,7 +4,8 @@ local version = _VERSION:match("%d%.%d")
 -- As in a user's shell: without the variables of the make that runs the specs (`make asan` has flags of its own).
 local function run(command)
   local pipe = io.popen("exec 2>&1; unset LD_PRELOAD LUA_PATH LUA_CPATH" ..
-    " MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES LUA CC CFLAGS LDFLAGS VARIANT; (" .. command .. "\n); echo \"status $?\"")
+    " MAKEFLAGS MFLAGS MAKELEVEL MAKEOVERRIDES LUA CC CFLAGS LDFLAGS VARIANT; (" ..
+    command .. "\n); echo \"status $?\"")
   local output = pipe:read("*a")
   pipe:close()
   local text, status = output:match("^(.*)status (%d+)\n$")
