@@ -20,6 +20,70 @@ describe("compat", function()
     assert.equal(1, calls)
   end)
 
+  describe("what a finalizer leaves for later", function()
+    local function collect(fn)
+      compat.finalizer(function()
+        compat.after_finalizer(fn)
+      end)
+      collectgarbage()
+      collectgarbage()
+    end
+
+    it("may loop over tables, whatever was compiled before", function()
+      local sum = 0
+      local function add(values)
+        for _, value in pairs(values) do
+          sum = sum + value
+        end
+      end
+      local integers = {}
+      for i = 1, 200 do
+        integers["key" .. i] = i
+      end
+      for _ = 1, 20 do
+        add(integers)
+      end
+      sum = 0
+      collect(function()
+        add({ a = 1.5, b = 2 })
+        add({ 3 })
+        add({})
+      end)
+      assert.equal(6.5, sum)
+    end)
+
+    it("is called once, in order, and leaves the program's hook as it was", function()
+      local calls = {}
+      local function hook() end
+      local before, mask, count = debug.gethook()
+      debug.sethook(hook, "", 1000000)
+      collect(function()
+        calls[1] = "first"
+        compat.after_finalizer(function()
+          calls[2] = "second"
+        end)
+      end)
+      assert.equal(hook, (debug.gethook()))
+      debug.sethook(before, mask, count)
+      assert.same({ "first", "second" }, calls)
+    end)
+
+    it("is called when the program ends at once", function()
+      local script = os.tmpname()
+      local file = assert(io.open(script, "w"))
+      file:write([[
+        local compat = require("operations.base.compat")
+        sentinel = compat.finalizer(function() compat.after_finalizer(function() print("called") end) end)
+      ]])
+      file:close()
+      local pipe = assert(io.popen(("%s %s 2>&1"):format(arg[-1] or "lua", script)))
+      local output = pipe:read("*a")
+      pipe:close()
+      os.remove(script)
+      assert.equal("called\n", output)
+    end)
+  end)
+
   it("tells which arguments a function looks at", function()
     assert.is_false(compat.takes(function() end, 1))
     assert.is_true(compat.takes(function(_, _) end, 2))

@@ -47,4 +47,39 @@ function compat.finalizer(fn)
   return setmetatable({}, { __gc = fn })
 end
 
+local left = {} ---@type function[]  by finalizers, for later
+
+local function run_left()
+  while left[1] do
+    table.remove(left, 1)()
+  end
+end
+
+-- A hook (LuaJIT has one for all coroutines) runs what is left at the next instruction. Where the state is closed before
+-- that, the second finalizer does.
+local closing -- luacheck: ignore 231
+local function run_soon()
+  local hook, mask, count = debug.gethook()
+  if hook == "external hook" then
+    return run_left() -- it could not be set again
+  end
+  debug.sethook(function()
+    debug.sethook(hook, mask, count)
+    run_left()
+  end, "", 1)
+  closing = compat.finalizer(run_left)
+end
+
+--- Calls `fn` for a finalizer: at once on Lua 5.4, on LuaJIT as soon as the finalizer has returned. Inside of one, a
+--- compiled loop over `pairs` takes its first exit for ever there: no trace is recorded that would lead on.
+---@type fun(fn: fun())
+compat.after_finalizer = newproxy and function(fn)
+  left[#left + 1] = fn
+  if #left == 1 then
+    run_soon()
+  end
+end or function(fn)
+  fn()
+end
+
 return compat

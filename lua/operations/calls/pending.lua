@@ -4,6 +4,7 @@ local core = require("operations.core")
 local errors = require("operations.base.error")
 local limits = require("operations.base.limits")
 local scheduler = require("operations.task.scheduler")
+local task = require("operations.task")
 local task_loops = require("operations.task.loops")
 local task_wait = require("operations.task.wait")
 
@@ -308,7 +309,9 @@ function call_pending.handle(stream)
   return setmetatable({
     _stream = stream,
     _sentinel = scheduler.finalizer(function()
-      stream:give_up(errors.new("ABORTED", "nobody listens any more"))
+      if not stream.ended then
+        task.begin(stream.give_up, stream, errors.new("ABORTED", "nobody listens any more"))
+      end
     end),
   }, Handle)
 end

@@ -223,7 +223,7 @@ function Task:on_wait(fn)
   self._on_wait = fn
 end
 
---- Runs `fn(...)` as a task of nobody, at once until it waits: what a finalizer does, wherever that was called. Waits
+--- Runs `fn(...)` as a task of nobody for a finalizer, wherever that was called, at once until it waits. Waits
 --- for its end only where nothing else would, at the end of a plain program for one.
 ---@param fn function
 ---@param ... any
@@ -233,14 +233,16 @@ function task.begin(fn, ...)
     return
   end
   local self = new(nil, ...)
-  task_tree.adopt(nil, self)
-  scheduler.begin(self, fn)
-  if scheduler.is_idle() then
-    pcall(wait_for_end, self, true)
-    if self._failure ~= nil then
-      report(self._failure, self._traceback) -- there may be no next tick
+  compat.after_finalizer(function()
+    task_tree.adopt(nil, self)
+    scheduler.begin(self, fn)
+    if scheduler.is_idle() then
+      pcall(wait_for_end, self, true)
+      if self._failure ~= nil then
+        report(self._failure, self._traceback) -- there may be no next tick
+      end
     end
-  end
+  end)
 end
 
 --- Cancels the task and its children: what each waits for is called off and raises an ABORTED error object there, as
