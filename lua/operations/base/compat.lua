@@ -55,8 +55,8 @@ local function run_left()
   end
 end
 
--- A hook (LuaJIT has one for all coroutines) runs what is left at the next instruction. Where the state is closed before
--- that, the second finalizer does.
+-- A hook (LuaJIT has one for all coroutines) runs what is left at the next instruction. Where the state is
+-- closed before that, the second finalizer does.
 local closing -- luacheck: ignore 231
 local function run_soon()
   local hook, mask, count = debug.gethook()

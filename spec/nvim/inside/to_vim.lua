@@ -1,0 +1,56 @@
+-- Run by spec/nvim/init_spec.lua inside Neovim.
+local nvim = require("operations.nvim")
+local operations = require("operations")
+
+describe("operations.nvim.to_vim", function()
+  local text = '{"a":null,"b":{},"c":[],"d":[{},null,[{}]],"e":{"f":{"g":false}}}'
+  local decode = operations.json.decode
+
+  it("keeps nulls, empty objects and empty arrays for vim.json", function()
+    local written = vim.json.encode(nvim.to_vim(decode(text)))
+    assert.same(decode(text), decode(written))
+    assert.equal(operations.json.encode(decode(text), { sort_keys = true }),
+      operations.json.encode(decode(written), { sort_keys = true }))
+  end)
+
+  it("keeps them for functions of Vim and for mpack", function()
+    local value = nvim.to_vim(decode(text))
+    assert.equal(operations.json.encode(decode(text), { sort_keys = true }),
+      operations.json.encode(decode(vim.fn.json_encode(value)), { sort_keys = true }))
+    local copy = vim.mpack.decode(vim.mpack.encode(value))
+    assert.equal(vim.NIL, copy.a)
+    assert.equal("{}", operations.json.encode(copy.b))
+  end)
+
+  it("gives the schemas of operations", function()
+    local schema = operations.type.object({}, { additionalProperties = operations.type.any() })
+    assert.same(decode(operations.json.encode(schema)), decode(vim.json.encode(nvim.to_vim(schema))))
+    assert.matches('"properties": *{}', vim.json.encode(nvim.to_vim(schema)))
+  end)
+
+  it("writes integers that numbers would round as their digits", function()
+    local value = nvim.to_vim(decode('[9007199254740993,-9007199254740993,18446744073709551615,7]'))
+    assert.same({ "9007199254740993", "-9007199254740993", "18446744073709551615", 7 }, value)
+  end)
+
+  it("changes nothing of what it is given, and refuses a table that contains itself", function()
+    local value = decode(text)
+    nvim.to_vim(value)
+    assert.equal(operations.null, value.a)
+    assert.equal(operations.object_mt, getmetatable(value.b))
+    value.e.f.g = value
+    assert.has_error(function()
+      nvim.to_vim(value)
+    end, "operations.nvim.to_vim: a table contains itself")
+    local twice = {}
+    assert.same({ {}, {} }, nvim.to_vim({ twice, twice }))
+  end)
+
+  it("leaves Neovim's own values as they are", function()
+    local empty = vim.empty_dict()
+    assert.equal('{"a":{},"n":null}', (vim.json.encode(nvim.to_vim({ a = empty, n = vim.NIL })):gsub('"n":null,"a":{}',
+      '"a":{},"n":null')))
+    assert.equal(1, nvim.to_vim(1))
+    assert.equal("x", nvim.to_vim("x"))
+  end)
+end)
