@@ -143,6 +143,18 @@ describe("a result", function()
     assert.equal(12, answer(returning({ id = "x", total = "12" }), nil, { on_mismatch = "fail" }).data.total)
   end)
 
+  it("that does not fit as a whole is logged so", function()
+    local logged = {}
+    local registry = operations.registry({ log = function(_, message)
+      logged[#logged + 1] = message
+    end })
+    local definition = one_operation.returning("x")
+    definition.namespace, definition.name = "a", "b"
+    assert(registry:register(definition))
+    assert(registry:execute("a.b"))
+    assert.same({ "a.b: result does not fit its schema: result: expected object, got string" }, logged)
+  end)
+
   it("fails or not as the operation says before the registry", function()
     local definition = returning({ id = "x", total = "many" })
     definition.on_mismatch = "fail"

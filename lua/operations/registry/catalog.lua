@@ -42,7 +42,7 @@ end
 local function first_line(warning)
   local issue = warning.issues[1] or warning.changes[1]
   return ("%s: result does not fit its schema: %s: %s"):format(
-    warning.operationId, issue.path, issue.message or "replaced")
+    warning.operationId, issue.path == "" and "result" or issue.path, issue.message or "replaced")
 end
 
 --- Gives a new object the fields of a catalog.
