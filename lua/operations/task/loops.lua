@@ -26,8 +26,11 @@ end
 ---@param strand operations.Strand
 function task_loops.close(strand)
   local loops, things = strand.loops, {}
+  if not loops then
+    return -- without a loop over nothing: a finalizer of LuaJIT may be here, see compat.after_finalizer
+  end
   strand.loops = nil
-  for thing in pairs(loops or things) do
+  for thing in pairs(loops) do
     things[#things + 1] = thing
   end
   table.sort(things, function(one, other)
