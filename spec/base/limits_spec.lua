@@ -15,6 +15,12 @@ describe("limits", function()
     end
   end)
 
+  it("have the names that they have: another one is refused", function()
+    assert.has_error(function()
+      limits.idle_conections = 5
+    end, "unknown limit 'idle_conections'")
+  end)
+
   it("count the issues of one value, unless max_issues does", function()
     local usual = limits.issues
     finally(function()

@@ -1,6 +1,6 @@
 --- Every limit and default, in one place; sizes are bytes, times milliseconds. Options change most of them for one
 --- call or connection; a field that is set here before anything else is loaded changes it for the whole program.
-return {
+local limits = {
   body = 16 * 1024 * 1024, -- of a message; streams have none
   document = 64 * 1024 * 1024, -- an OpenAPI document that is fetched
   event = 1024 * 1024, -- one event of a stream
@@ -75,3 +75,7 @@ return {
   requests = 1024, -- of a peer, served at once
   issues = 100, -- reported per validation
 }
+
+return setmetatable(limits, { __newindex = function(_, name)
+  error(("unknown limit '%s'"):format(tostring(name)), 2)
+end })
