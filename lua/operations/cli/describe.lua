@@ -1,4 +1,6 @@
 --- `operations describe`: one operation, for people or for programs.
+local identities = require("operations.cli.identity")
+local members = require("operations.base.members")
 local output = require("operations.cli.output")
 local schema_text = require("operations.cli.schema_text")
 local sources = require("operations.cli.sources")
@@ -6,9 +8,9 @@ local sources = require("operations.cli.sources")
 local describe = {
   usage = "operations describe OPERATION [OPTIONS]",
   summary = "Shows what an operation takes, gives and needs.",
-  options = {
+  options = members.joined({
     { name = "--json", help = "the spec as JSON, for programs" },
-  },
+  }, identities.options),
 }
 
 local function access_text(control)
@@ -66,7 +68,11 @@ function describe.run(parsed)
   if #parsed.rest ~= 1 then
     return output.usage("describe: expected one OPERATION, got %d", #parsed.rest)
   end
-  local registry, code = sources.registry(parsed)
+  local identity, message = identities.read(parsed.options)
+  if message then
+    return output.usage("%s", message)
+  end
+  local registry, code = sources.registry(parsed, { identity = identity })
   if not registry then
     return code
   end

@@ -1,8 +1,8 @@
 --- `operations call`: one query or mutation. `operations watch`: the events of a subscription, one line of JSON each,
 --- as they come. Both go from the command line to registry, id, input and context.
 local core = require("operations.core")
+local identities = require("operations.cli.identity")
 local input = require("operations.cli.input")
-local json = require("operations.base.json")
 local members = require("operations.base.members")
 local operations = require("operations")
 local output = require("operations.cli.output")
@@ -12,33 +12,12 @@ local task = require("operations.task")
 local invocation = {}
 
 ---@type operations.cli.Option[]
-local shared_options = {
+local shared_options = members.joined({
   { name = "--envelope", help = "print the whole envelope, not just its data" },
   { name = "--pretty", help = "indent the JSON (the default on a terminal)" },
   { name = "--compact", help = "one line of JSON (the default elsewhere)" },
   { name = "--timeout", value = "SECONDS", help = "give up after so long" },
-  { name = "--scopes", value = "A,B", help = "call with these scopes" },
-  { name = "--identity", value = "JSON", help = "call as {\"id\", \"scopes\", \"resources\"}" },
-}
-
-local function identity_of(options)
-  local identity
-  if options.identity then
-    local err
-    identity, err = json.decode(options.identity)
-    if type(identity) ~= "table" or core.kind(identity) ~= "object" then
-      return nil, "--identity: " .. (err and err.message or "expected a JSON object")
-    end
-  end
-  if options.scopes then
-    identity = identity or { id = "command line" }
-    identity.scopes = operations.array()
-    for scope in options.scopes:gmatch("[^,%s]+") do
-      table.insert(identity.scopes, scope)
-    end
-  end
-  return identity
-end
+}, identities.options)
 
 --- The context that the options ask for, or nil, message.
 local function context_of(options)
@@ -51,7 +30,7 @@ local function context_of(options)
     context.deadline = core.now() + math.ceil(seconds * 1000)
   end
   local message
-  context.identity, message = identity_of(options)
+  context.identity, message = identities.read(options)
   if message then
     return nil, message
   end
@@ -116,7 +95,7 @@ local function read(parsed)
     return nil, output.usage("%s", texts)
   end
   task.deadline(context.deadline) -- it counts for sources too
-  local registry, code = sources.registry(parsed)
+  local registry, code = sources.registry(parsed, { identity = context.identity })
   task.deadline(nil)
   if not registry then
     return nil, code

@@ -1,4 +1,5 @@
 --- `operations list`: what there is.
+local identities = require("operations.cli.identity")
 local members = require("operations.base.members")
 local operations = require("operations")
 local output = require("operations.cli.output")
@@ -7,11 +8,11 @@ local sources = require("operations.cli.sources")
 local list = {
   usage = "operations list [TEXT] [OPTIONS]",
   summary = "Lists operations, or those whose id, title, description or tags contain TEXT.",
-  options = {
+  options = members.joined({
     { name = "--type", value = "TYPE", help = "query, mutation or subscription" },
     { name = "--tag", value = "TAG", help = "only operations with this tag" },
     { name = "--json", help = "an array of specs, for programs" },
-  },
+  }, identities.options),
 }
 
 local function contains(spec, text)
@@ -49,7 +50,11 @@ function list.run(parsed)
   elseif kind and kind ~= "query" and kind ~= "mutation" and kind ~= "subscription" then
     return output.usage("--type: expected query, mutation or subscription, got %q", kind)
   end
-  local registry, code = sources.registry(parsed)
+  local identity, message = identities.read(parsed.options)
+  if message then
+    return output.usage("%s", message)
+  end
+  local registry, code = sources.registry(parsed, { identity = identity })
   if not registry then
     return code
   end

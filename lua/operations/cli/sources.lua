@@ -103,18 +103,18 @@ local function tell_report(source, report, verbose)
 end
 
 --- What the document lacks is told and passed over; an option that is wrong raises in the adapter.
-function load.openapi(source, verbose)
+function load.openapi(source, options)
   local from_openapi = operations.from_openapi
   local is_url = source.place:find("^https?://") ~= nil
   if is_url then
     output.progress("loading " .. source.shown)
   end
-  source.config.eager = verbose or nil
+  source.config.eager = options.verbose or nil
   local ok, definitions, report = pcall(is_url and from_openapi.url or from_openapi.file, source.place, source.config)
   if not ok then
     return nil, definitions
   elseif definitions then
-    tell_report(source, report, verbose)
+    tell_report(source, report, options.verbose)
   end
   return definitions, report
 end
@@ -150,25 +150,25 @@ function sources.logger(verbose)
 end
 
 -- What talks to MCP servers is loaded when one is named.
-function load.mcp(source, verbose)
-  return require("operations.cli.mcp_sources").server(source, sources.logger(verbose), verbose)
+function load.mcp(source, options)
+  return require("operations.cli.mcp_sources").server(source, sources.logger(options.verbose), options.verbose)
 end
 
-load["mcp-config"] = function(source, verbose)
-  return require("operations.cli.mcp_sources").file(source, sources.logger(verbose), verbose)
+load["mcp-config"] = function(source, options)
+  return require("operations.cli.mcp_sources").file(source, sources.logger(options.verbose), options.verbose)
 end
 
 -- What other processes serve is known here by its spec, and called there. Registers what they offer; a list of
 -- definitions, which is empty, or nil and an error.
-local function import(registry, verbose, open, ...)
+local function import(registry, options, open, ...)
   local ok, transport, err = pcall(open, ...)
   if not (ok and transport) then
     return nil, ok and err or transport
   end
-  local map = operations.call_map(transport, { log = sources.logger(verbose) })
+  local map = operations.call_map(transport, { log = sources.logger(options.verbose) })
   cleanup.add(map)
   local ids
-  ids, err = operations.import(registry, map)
+  ids, err = operations.import(registry, map, nil, { identity = options.identity })
   if not ids then
     return nil, err
   end
@@ -176,22 +176,23 @@ local function import(registry, verbose, open, ...)
   return {}
 end
 
-function load.redis(source, verbose, registry, reliable)
-  return import(registry, verbose, operations.transports.redis, source.place,
-    { mode = reliable and "reliable" or "fast" })
+function load.redis(source, options, registry)
+  return import(registry, options, operations.transports.redis, source.place,
+    { mode = options.reliable and "reliable" or "fast" })
 end
 
-function load.websocket(source, verbose, registry)
+function load.websocket(source, options, registry)
   local auth = source.config.auth
-  return import(registry, verbose, operations.transports.websocket, source.place,
+  return import(registry, options, operations.transports.websocket, source.place,
     { token = auth and auth.type == "bearer" and auth.token or nil })
 end
 
+-- `options`: `verbose`, `reliable`, and the `identity` that asks.
 local function register(registry, source, options, exposure)
   if exposure and exposure:any() and source.kind == "openapi" then
     source.config.files = false -- callers elsewhere may not name files of this machine
   end
-  local definitions, err = load[source.kind](source, options.verbose, registry, options.reliable)
+  local definitions, err = load[source.kind](source, options, registry)
   if not definitions then
     if system.interrupted() then
       error(err, 0)
@@ -224,6 +225,7 @@ end
 ---@field but? fun(option: { name: string, value: any }): boolean?  true: it means something else to the command
 ---@field exposure? operations.cli.Exposure  of a command that serves others
 ---@field none? boolean  no source is all right
+---@field identity? operations.Identity  who asks other processes what they serve
 
 --- Makes a registry of everything the command line names, or says why not.
 ---@param parsed operations.cli.Arguments
@@ -244,8 +246,9 @@ function sources.registry(parsed, options)
       "nothing to look in: give --openapi FILE|URL, --lua FILE|DIR, --mcp COMMAND|URL or another source")
   end
   local registry = operations.registry({ on_warning = warn, log = sources.logger(parsed.options.verbose) })
+  local given = { verbose = parsed.options.verbose, reliable = parsed.options.reliable, identity = options.identity }
   for _, source in ipairs(list) do
-    if not register(registry, source, parsed.options, options.exposure) then
+    if not register(registry, source, given, options.exposure) then
       return nil, output.codes.SOURCE
     end
   end
