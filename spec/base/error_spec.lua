@@ -108,3 +108,30 @@ describe("what a handler raised becomes an error object:", function()
     assert.equal("UNKNOWN_ERROR", errors.from(nil).code)
   end)
 end)
+
+describe("an error that leaves a handler", function()
+  it("says no more that nothing ran, and is copied for that", function()
+    local inner = errors.new("BUSY", "no room", { n = 1 })
+    inner.retryable, inner.mayHaveRun, inner.retryAfter = true, false, 5
+    local left = errors.of_handler(inner, function() end)
+    assert.is_true(errors.is_error(left))
+    assert.same({ "BUSY", "no room", { n = 1 }, true, 5 },
+      { left.code, left.message, left.details, left.retryable, left.retryAfter })
+    assert.is_nil(left.mayHaveRun)
+    assert.is_false(inner.mayHaveRun)
+    for _, said in ipairs({ true, "nothing" }) do
+      inner.mayHaveRun = said == true or nil
+      assert.equal(inner, errors.of_handler(inner, function() end))
+    end
+  end)
+
+  it("is left alone where the handler does nothing but pass a call on", function()
+    local inner = errors.new("BUSY", "no room")
+    inner.mayHaveRun = false
+    local relay = errors.relay(function() end)
+    assert.equal(inner, errors.of_handler(inner, relay))
+    assert.equal(inner, errors.of_handler(inner, nil))
+    assert.equal(inner, errors.of_handler(inner, errors.relay(function() end, relay)))
+    assert.not_equal(inner, errors.of_handler(inner, errors.relay(function() end, print)))
+  end)
+end)

@@ -71,6 +71,52 @@ describe("a handler that fails", function()
     end
   end)
 
+  it("that ran is not said to have done nothing: what it called did nothing", function()
+    local busy = operations.error("BUSY", "no room")
+    busy.retryable, busy.mayHaveRun = true, false
+    local registry = operations.registry()
+    for name, handler in pairs({
+      returns = function() return nil, busy end,
+      raises = function() error(busy, 0) end,
+      calls = function(_, context) return context.env.a.returns() end,
+    }) do
+      assert(registry:register({ namespace = "a", name = name, handler = handler }))
+    end
+    assert(registry:register({ namespace = "a", name = "streams", type = "subscription", handler = function()
+      coroutine.yield(1)
+      return nil, busy
+    end }))
+    local stream = assert(registry:subscribe("a.streams"))
+    assert(stream:next())
+    local failures = { select(2, stream:next()) }
+    for _, name in ipairs({ "returns", "raises", "calls" }) do
+      failures[#failures + 1] = select(2, registry:execute("a." .. name))
+    end
+    assert.equal(4, #failures)
+    for _, err in ipairs(failures) do
+      assert.same({ "BUSY", true }, { err.code, err.retryable })
+      assert.is_nil(err.mayHaveRun)
+    end
+    assert.is_false(busy.mayHaveRun)
+  end)
+
+  it("that an adapter made says whether its call ran, with middleware around it, too", function()
+    local api = { openapi = "3.1.0", info = { title = "gone" }, paths = { ["/x"] = { get = { operationId = "get" } } } }
+    local definitions = assert(operations.from_openapi.document(api, { base_url = "http://127.0.0.1:1" }))
+    for _, middleware in ipairs({ {}, { function(handler) return function(...) return handler(...) end end } }) do
+      local registry = operations.registry({ middleware = middleware })
+      assert(registry:register_all(definitions))
+      local _, err = registry:execute("gone.get")
+      assert.same({ "EXECUTION_ERROR", true, false }, { err.code, err.retryable, err.mayHaveRun })
+      assert(registry:register({ namespace = "a", name = "outer", handler = function(_, context)
+        return context.env.gone.get()
+      end }))
+      _, err = registry:execute("a.outer")
+      assert.same({ "EXECUTION_ERROR", true }, { err.code, err.retryable })
+      assert.is_nil(err.mayHaveRun)
+    end
+  end)
+
   it("returning false or null has not failed", function()
     assert.is_false(answer({ handler = function() return false end }).data)
     assert.equal(operations.null, answer({ handler = function() return operations.null end }).data)

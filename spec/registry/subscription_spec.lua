@@ -621,4 +621,21 @@ describe("a call whose handler waits", function()
       assert.equal("ABORTED", err.code)
     end)
   end)
+
+  it("says of one whose time is up whether its handler was started", function()
+    local registry = operations.registry()
+    assert(registry:register({ namespace = "a", name = "b", type = "subscription", handler = function()
+      coroutine.yield(1)
+      operations.sleep(5)
+    end }))
+    for started = 0, 1 do
+      local stream = assert(registry:subscribe("a.b", {}, { timeout = 20 }))
+      if started == 1 then
+        assert(stream:next())
+      end
+      operations.sleep(0.03)
+      local _, err = stream:next()
+      assert.same({ "TIMEOUT", started == 1 }, { err.code, err.mayHaveRun })
+    end
+  end)
 end)

@@ -142,4 +142,33 @@ function errors.from(failure, schemas, traceback)
   return unforeseen(errors.new("UNKNOWN_ERROR", errors.text(failure), { raw = failure }), traceback)
 end
 
+local relays = setmetatable({}, { __mode = "k" })
+
+--- Marks a handler that only passes its call on, as adapters make them: `mayHaveRun` of its errors is that of the call.
+---@generic Handler: function
+---@param handler Handler
+---@param inner? function  what the handler is wrapped around: it counts as a relay only where that is one
+---@return Handler handler
+function errors.relay(handler, inner)
+  relays[handler] = inner == nil or relays[inner] or nil
+  return handler
+end
+
+--- The error as the caller of a handler gets it. A handler that ran may have done something before it failed:
+--- `mayHaveRun = false` was said of what it called, and is left out.
+---@param err operations.Error
+---@param handler? function  nil: there is none here, the call was passed on
+---@return operations.Error err  a copy where something is left out
+function errors.of_handler(err, handler)
+  if err.mayHaveRun ~= false or not handler or relays[handler] then
+    return err
+  end
+  local copy = setmetatable({}, errors.mt)
+  for name, value in next, err do
+    copy[name] = value
+  end
+  copy.mayHaveRun = nil
+  return copy
+end
+
 return errors

@@ -3,6 +3,7 @@
 local config = require("operations.openapi.config")
 local credential = require("operations.openapi.credential")
 local download = require("operations.openapi.download")
+local errors = require("operations.base.error")
 local inputs = require("operations.openapi.inputs")
 local location = require("operations.openapi.location")
 local members = require("operations.base.members")
@@ -192,14 +193,14 @@ local function finish(definition, build, parts, answer, new_handler)
   function definition.errorSchemas()
     return parts().output.errors
   end
-  function definition.handler(input, context)
+  definition.handler = errors.relay(function(input, context)
     if not handler then
       local all = parts()
       local output = all.output[answer]
       handler = new_handler(accepting(all.plan, output.accept, output.json))
     end
     return handler(input, context)
-  end
+  end)
   definition.normalize, definition.on_mismatch = build.config.normalize, build.config.on_mismatch
   local access = build.config.accessControl
   if type(access) == "function" then

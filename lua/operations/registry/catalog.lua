@@ -85,12 +85,15 @@ end
 
 --- Each middleware takes (handler, spec) and returns the handler to use; the first one listed is the outermost.
 local function set_handler(self, operation, handler)
-  local middleware = self._options.middleware
+  local middleware, given = self._options.middleware, handler
   for i = #middleware, 1, -1 do
     handler = middleware[i](handler, operation:spec())
     if type(handler) ~= "function" then
       error(("middleware [%d] has to return a function for %s, not a %s"):format(i, operation:id(), type(handler)), 0)
     end
+  end
+  if handler ~= given then
+    errors.relay(handler, given)
   end
   operation:set_handler(handler, compat.takes(handler, 2))
 end

@@ -74,7 +74,8 @@ local function answer_long(found, options, envelope)
 end
 
 --- Turns what the handler raised or returned as failure into an error object; what nobody foresaw is logged with its
---- traceback, which remote callers never see.
+--- traceback, which remote callers never see. That a call which the handler made did nothing is not said of the
+--- handler.
 ---@param found operations.Operation
 ---@param options operations.RegistryOptions
 ---@param failure any
@@ -93,7 +94,7 @@ function operation.failure(found, options, failure, traceback)
   if issues then
     options.on_warning({ operationId = id, code = err.code, issues = issues })
   end
-  return err
+  return errors.of_handler(err, found:handler())
 end
 
 -- Runs where the handler raised, so that the traceback still exists. It is kept beside what was raised: that is what
@@ -113,12 +114,18 @@ local function take_traceback(raised)
   return traceback
 end
 
-local function with_deadline(found, handler, input, context, deadline)
-  if core.now() >= deadline then
-    local err = errors.new("TIMEOUT", found:id() .. ": deadline passed", { deadline = deadline })
-    err.mayHaveRun = false
-    return false, err
-  end
+--- The error of a call whose time has passed.
+---@param found operations.Operation
+---@param deadline integer  ms since the epoch
+---@param ran boolean  was the handler started?
+---@return operations.Error
+function operation.late(found, deadline, ran)
+  local err = errors.new("TIMEOUT", found:id() .. ": deadline passed", { deadline = deadline })
+  err.mayHaveRun = ran
+  return err
+end
+
+local function with_deadline(handler, input, context, deadline)
   local strand = scheduler.here()
   local outer = strand.deadline
   if not outer or deadline < outer then
@@ -140,8 +147,10 @@ end
 ---@return operations.Error?
 function operation.run(found, options, handler, input, context, deadline)
   local ok, value, failure
-  if deadline then
-    ok, value, failure = with_deadline(found, handler, input, context, deadline)
+  if deadline and core.now() >= deadline then
+    return nil, operation.late(found, deadline, false)
+  elseif deadline then
+    ok, value, failure = with_deadline(handler, input, context, deadline)
   else
     ok, value, failure = xpcall(handler, on_raise, input, context)
   end

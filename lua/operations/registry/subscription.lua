@@ -227,8 +227,8 @@ function Subscription:next()
   elseif state.running then
     error("subscription:next() is already waiting", 2)
   elseif state.deadline and core.now() >= state.deadline then
-    local message = state.operation:id() .. ": deadline passed"
-    return fail(state, errors.new("TIMEOUT", message, { deadline = state.deadline }))
+    finish(state)
+    return nil, operation.late(state.operation, state.deadline, state.strand ~= nil)
   end
   local envelope = take(state.queue)
   if envelope then

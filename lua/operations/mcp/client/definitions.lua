@@ -3,6 +3,7 @@
 --- follows it.
 local config = require("operations.mcp.client.config")
 local core = require("operations.core")
+local errors = require("operations.base.error")
 local json = require("operations.base.json")
 local marked = require("operations.base.marked")
 local members = require("operations.base.members")
@@ -146,9 +147,9 @@ function definitions.of_tools(client, tools, report)
       report(name, "the name is taken: this tool cannot be called")
     elseif config.wants(client._config, tool) then
       taken[name], plans[plan.tool] = true, plan
-      plan.definition.handler = function(input, context)
+      plan.definition.handler = errors.relay(function(input, context)
         return client:_call(client._plans[plan.tool] or plan, input, options_of(context))
-      end
+      end)
       list[#list + 1] = finish(client, plan.definition)
     end
   end
@@ -183,14 +184,14 @@ local offered = {
 }
 
 local function handler_of(client, method, key)
-  return function(input, context)
+  return errors.relay(function(input, context)
     if key then
       local items, err = client:_list(method, key, options_of(context))
       return items and result.of_object({ [key] = items }), err
     end
     local value, err = client:request(method, input, options_of(context))
     return value and result.of_object(value), err
-  end
+  end)
 end
 
 --- The definitions of resources and prompts, where the server has some.
