@@ -83,4 +83,20 @@ describe("input", function()
     end
     assert.equal(1, answer(object, operations.object()).data)
   end)
+
+  it("that is refused surely did not run, and fails again", function()
+    local registry = operations.registry()
+    local function nothing() end
+    assert(registry:register({ namespace = "a", name = "strict", handler = nothing,
+      inputSchema = { type = "object", required = { "x" } } }))
+    assert(registry:register({ namespace = "a", name = "guarded", handler = nothing,
+      accessControl = { requiredScopes = { "s" } } }))
+    assert(registry:register({ namespace = "a", name = "streams", type = "subscription", handler = nothing }))
+    assert(registry:register_spec({ namespace = "a", name = "spec" }))
+    for id, code in pairs({ strict = "VALIDATION_ERROR", guarded = "ACCESS_DENIED", streams = "EXECUTION_ERROR",
+      spec = "OPERATION_NOT_FOUND", nothing = "OPERATION_NOT_FOUND" }) do
+      local _, err = registry:execute("a." .. id)
+      assert.same({ code, false, false }, { err.code, err.retryable, err.mayHaveRun })
+    end
+  end)
 end)

@@ -11,6 +11,17 @@ static void push_array(lua_State *L, int t, const char *key) {
   lua_remove(L, -2);
 }
 
+/* Pushes nil and an error: nothing ran, and the same call fails again. */
+static void push_final(lua_State *L, const char *code, const char *message,
+                       int details) {
+  lua_pushnil(L);
+  core_push_error(L, code, message, details);
+  lua_pushboolean(L, false);
+  lua_setfield(L, -2, "retryable");
+  lua_pushboolean(L, false);
+  lua_setfield(L, -2, "mayHaveRun");
+}
+
 /* Pops the sentence on top; pushes nil and the error that it explains.
 ** details = { operationId, [field] = value on top before }. */
 static void push_refusal(lua_State *L, const char *code, const char *field) {
@@ -20,8 +31,7 @@ static void push_refusal(lua_State *L, const char *code, const char *field) {
   lua_setfield(L, -2, "operationId");
   lua_pushvalue(L, value);
   lua_setfield(L, -2, field);
-  lua_pushnil(L);
-  core_push_error(L, code, lua_tostring(L, message), message + 1);
+  push_final(L, code, lua_tostring(L, message), message + 1);
 }
 
 static void push_denied(lua_State *L, int access, int reason) {
@@ -49,8 +59,7 @@ static void push_wrong_kind(lua_State *L, bool streams) {
 static void push_invalid(lua_State *L) {
   int issues = lua_gettop(L);
   operation_push_summary(L, issues, "input");
-  lua_pushnil(L);
-  core_push_error(L, "VALIDATION_ERROR", lua_tostring(L, -2), issues);
+  push_final(L, "VALIDATION_ERROR", lua_tostring(L, -1), issues);
 }
 
 bool prepare_refuses(lua_State *L, const operation_Operation *op, bool streams,

@@ -181,7 +181,9 @@ end
 ---@param message string  a format, of the id
 ---@return operations.Error
 function catalog.not_found(id, message)
-  return errors.new("OPERATION_NOT_FOUND", message:format(id), { operationId = id })
+  local err = errors.new("OPERATION_NOT_FOUND", message:format(id), { operationId = id })
+  err.retryable, err.mayHaveRun = false, false
+  return err
 end
 
 --- Gives a registered spec its handler, in place of the one it had.
