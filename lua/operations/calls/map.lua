@@ -51,8 +51,18 @@ function call_map.new(transport, options)
   return self
 end
 
+-- The error of a request that was not sent: whatever it is about, nothing ran.
+local function unsent(err)
+  local retryable = err.retryable
+  if err.code == "VALIDATION_ERROR" then
+    retryable = false
+  end
+  return call_event.error({ code = err.code, message = err.message, details = err.details, retryable = retryable,
+    mayHaveRun = false, retryAfter = err.retryAfter })
+end
+
 local function duplicate(id)
-  return errors.new("VALIDATION_ERROR", ("a request %s is pending already"):format(id))
+  return unsent(errors.new("VALIDATION_ERROR", ("a request %s is pending already"):format(id)))
 end
 
 -- Sends the request; what it is pending as has ended already when that fails.
@@ -60,14 +70,15 @@ local function send(self, entry, options)
   local payload = entry.payload
   local id = payload.requestId
   if self._closed then
-    return entry:fail(errors.new("TRANSPORT_LOST", "the call map is closed"))
+    return entry:fail(call_event.error({ code = "TRANSPORT_LOST", message = "the call map is closed",
+      retryable = false, mayHaveRun = false }))
   elseif self._pending[id] then
     return entry:fail(duplicate(id))
   end
   self._pending[id], self._stopped[id] = entry, nil
   local ok, err = self._transport:send("call.requested", payload, nil, options ~= nil and options.requestId ~= nil)
   if not ok and not entry.ended then
-    entry:fail(err)
+    entry:fail(unsent(err))
   end
 end
 

@@ -27,6 +27,15 @@ local function failure(kind, message)
   return errors.new("TRANSPORT_LOST", message, { kind = kind })
 end
 
+local passing = { dns = true, connect = true, timeout = true }
+
+-- The error of a connection that was not made: nothing was sent.
+local function unconnected(kind, message)
+  local err = failure(kind, message)
+  err.retryable, err.mayHaveRun = passing[kind] == true, false
+  return err
+end
+
 local function tell(self, bytes, err)
   local on_chunk = self._on_chunk
   if on_chunk then
@@ -265,7 +274,7 @@ function stream.connect(host, port, options)
   if raised ~= nil then
     return nil, (errors.from(raised))
   elseif event == "error" then
-    return nil, failure(kind, ("%s:%d: %s"):format(host, port, message))
+    return nil, unconnected(kind, ("%s:%d: %s"):format(host, port, message))
   end
   return self
 end

@@ -4,6 +4,7 @@ local base64 = require("operations.base.base64")
 local codec = require("operations.websocket")
 local core = require("operations.core")
 local errors = require("operations.base.error")
+local http_failure = require("operations.net.http.failure")
 local http_server = require("operations.http_server")
 local limits = require("operations.base.limits")
 local scheduler = require("operations.task.scheduler")
@@ -72,6 +73,17 @@ end
 
 local function failure(kind, message)
   return errors.new("TRANSPORT_LOST", message, { kind = kind })
+end
+
+-- The error of an answer that opens no connection: nothing was called over it.
+local function refusal(status, headers, problem)
+  local err = failure("handshake", problem)
+  if status == "401" or status == "403" then
+    err = errors.new("ACCESS_DENIED", problem, { statusCode = tonumber(status) })
+  end
+  http_failure.judge(err, tonumber(status), headers)
+  err.mayHaveRun = false
+  return err
 end
 
 -- The head of an answer that may still be incomplete: its first line, fields by lower-case name, and what follows it.
@@ -165,10 +177,8 @@ function handshake.read_response(opening, bytes)
     return nil, failure("handshake", "the server does not speak HTTP/1.1")
   end
   problem = flaw(opening, status, head.headers)
-  if problem and (status == "401" or status == "403") then
-    return nil, errors.new("ACCESS_DENIED", problem, { statusCode = tonumber(status) })
-  elseif problem then
-    return nil, failure("handshake", problem)
+  if problem then
+    return nil, refusal(status, head.headers, problem)
   end
   return head.rest
 end
