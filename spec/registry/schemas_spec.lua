@@ -1,6 +1,7 @@
 local members = require("operations.base.members")
 local operations = require("operations")
 local process = require("operations.net.process")
+local result = require("operations.mcp.protocol.result")
 local server = require("spec.support.server")
 local support = require("spec.support.openapi")
 
@@ -86,6 +87,25 @@ describe("the schemas of envelopes", function()
       end
     end
     client:close()
+  end)
+
+  it("take what is made of an MCP server's malformed blocks", function()
+    local blocks = { { type = "text", text = 5 }, { type = "image", data = "x", mimeType = 7 }, { type = "audio" },
+      { type = "resource", resource = "x" }, { type = "resource_link", uri = "x", name = {} }, { type = 5 }, {} }
+    local null = operations.null
+    local envelope = fits(assert(result.of_tool({ content = operations.array(blocks), _meta = null },
+      { tool = "t" }, {})))
+    for i, block in ipairs(envelope.meta.content) do
+      assert.equal("text", block.type)
+      assert.is_string(block.text)
+      assert.is_table(block._meta.raw, i)
+    end
+    assert.equal(7, #envelope.meta.content)
+    local image = operations.array({ { type = "image", data = "x", mimeType = null } })
+    envelope = fits(assert(result.of_tool({ content = image }, { tool = "t" }, {})))
+    assert.same({ type = "image", data = "x" }, envelope.meta.content[1])
+    fits(result.of_object({ x = 1, _meta = null }))
+    fits(result.of_object({ x = 1, _meta = 5 }))
   end)
 
   it("take nothing that is no envelope", function()

@@ -72,24 +72,42 @@ function result.problem(method, value)
     { method = method, issues = issues }) or nil
 end
 
--- Types of content that programs know how to read.
-local known = { text = "text", image = "data", audio = "data", resource = "resource", resource_link = "uri" }
+-- Types of content that programs know how to read: what each must have, of which kind, and the text that it may have.
+local known = {
+  text = { "text", "string" }, image = { "data", "string", "mimeType" }, audio = { "data", "string", "mimeType" },
+  resource = { "resource", "object" }, resource_link = { "uri", "string", "name" },
+}
+
+local function is_readable(block)
+  local needs = known[block.type]
+  if not needs or core.kind(block[needs[1]]) ~= needs[2] then
+    return false
+  end
+  local field = needs[3]
+  if field and block[field] == core.null then
+    block[field] = nil -- some servers write null for what they leave out
+  end
+  local value = field and block[field]
+  return value == nil or type(value) == "string"
+end
 
 local function as_text(block)
   return { type = "text", text = assert(json.encode(block, { sort_keys = true })), _meta = { raw = block } }
 end
 
--- The blocks as they came; one that nobody knows is text besides: its JSON.
+-- The blocks as they came; of one that is malformed or that nobody knows, its JSON as text.
 local function blocks_of(content)
   local blocks = core.kind(content) == "array" and content or setmetatable({}, core.array_mt)
   for i = 1, #blocks do
-    local block = blocks[i]
-    local key = known[block.type]
-    if not key or block[key] == nil then
-      blocks[i] = as_text(block)
+    if not is_readable(blocks[i]) then
+      blocks[i] = as_text(blocks[i])
     end
   end
   return blocks
+end
+
+local function meta_of(value)
+  return core.kind(value._meta) == "object" and value._meta or nil
 end
 
 -- The first text, for people.
@@ -146,7 +164,7 @@ end
 ---  tool failed
 function result.of_tool(value, plan, options, modern)
   local blocks, structured, is_error = blocks_of(value.content), value.structuredContent, value.isError == true
-  local meta = value._meta ~= core.null and value._meta or nil
+  local meta = meta_of(value)
   if structured == core.null and not modern then
     structured = nil
   end
@@ -181,7 +199,7 @@ function result.of_object(value, content)
     end
   end
   return core.mcp_envelope(data, { isError = false, content = content or setmetatable({}, core.array_mt),
-    _meta = value._meta })
+    _meta = meta_of(value) })
 end
 
 return result
