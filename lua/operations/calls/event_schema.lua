@@ -23,7 +23,8 @@ local function meta(source, fields)
   return T.object(fields, open)
 end
 
--- Only what tells an envelope from other data: answers of newer peers may have more.
+-- What tells an envelope from other data, as `core.is_response_envelope` does, and no more than that: a refused answer
+-- leaves its caller waiting. `operations.schemas.envelope` says what is in the envelopes that this library makes.
 local envelope = T.object({
   data = T.optional(true),
   meta = T.any_of({
