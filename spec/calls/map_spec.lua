@@ -538,4 +538,24 @@ describe("a call map", function()
     assert.same({ "TRANSPORT_LOST", false, false }, known("a.b"))
     assert.is_true(select(2, call:wait()).mayHaveRun)
   end)
+
+  it("says of a request that was given up, here or there, that it may have run", function()
+    served:serve(function(request)
+      request.streams = request.credit ~= nil
+    end)
+    local failures = { select(2, map:call("a.b", nil, { timeout = 20 })) }
+    local stream = assert(map:subscribe("a.b", nil, { idleTimeout = 20 }))
+    failures[2] = select(2, stream:next())
+    for i, side in ipairs({ map, served }) do
+      local call = task.spawn(function()
+        return map:call("a.b", nil, { requestId = "1" })
+      end)
+      operations.sleep(0.01)
+      side:abort("1")
+      failures[2 + i] = select(2, call:wait())
+    end
+    for i, code in ipairs({ "TIMEOUT", "TIMEOUT", "ABORTED", "ABORTED" }) do
+      assert.same({ code, true }, { failures[i].code, failures[i].mayHaveRun })
+    end
+  end)
 end)

@@ -207,7 +207,7 @@ end
 function CallMap:abort(request_id, reason)
   argument.self(self, CallMap, "call map", "abort")
   argument.optional(reason, "string", 2, "abort")
-  local err = errors.new("ABORTED", reason or "aborted")
+  local err = call_event.error({ code = "ABORTED", message = reason or "aborted", mayHaveRun = true })
   local entry, found = self._pending[request_id], self._requests[request_id]
   if entry then
     entry:give_up(err)

@@ -48,7 +48,8 @@ end
 
 local function timed_out(self)
   local payload = self.payload
-  return errors.new("TIMEOUT", ("%s: deadline passed"):format(payload.operationId), { deadline = payload.deadline })
+  return call_event.error({ code = "TIMEOUT", message = payload.operationId .. ": deadline passed",
+    details = { deadline = payload.deadline }, mayHaveRun = true })
 end
 
 -- It is its own `operations.Wait`.
@@ -292,8 +293,9 @@ local function await_event(self)
   if failure ~= nil then
     if errors.is_error(failure) and failure.code == "TIMEOUT" then
       local expired = deadline and core.now() >= deadline
-      failure = expired and timed_out(self) or idle and errors.new("TIMEOUT",
-        ("%s: no event for %d ms"):format(self.payload.operationId, idle), { idleTimeout = idle }) or failure
+      failure = expired and timed_out(self) or idle and call_event.error({ code = "TIMEOUT", mayHaveRun = true,
+        message = ("%s: no event for %d ms"):format(self.payload.operationId, idle),
+        details = { idleTimeout = idle } }) or failure
     end
     self:give_up(errors.from(failure))
   end

@@ -74,7 +74,8 @@ arrivals["call.error"] = function(self, payload)
 end
 
 arrivals["call.aborted"] = function(self, payload)
-  local err = errors.new("ABORTED", payload.reason or "aborted by the other side")
+  local err = call_event.error({ code = "ABORTED", message = payload.reason or "aborted by the other side",
+    mayHaveRun = true })
   local request = self._requests[payload.requestId]
   if request then
     return request:abort(err)
