@@ -94,7 +94,7 @@ function operation.failure(found, options, failure, traceback)
   if issues then
     options.on_warning({ operationId = id, code = err.code, issues = issues })
   end
-  return errors.of_handler(err, found:handler())
+  return err.mayHaveRun == false and errors.of_handler(err, found:handler()) or err
 end
 
 -- Runs where the handler raised, so that the traceback still exists. It is kept beside what was raised: that is what
