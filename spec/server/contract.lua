@@ -154,6 +154,18 @@ return function(busted, start)
     end)
   end)
 
+  it("counts nobody who has left, whenever that was", function()
+    local leaving = { "-I '%s/count?to=3'", "-I '%s/bytes?pieces=3'", "'%s/bytes?pieces=1000' --limit-rate 1k",
+      "-X POST -H 'Content-Type: application/json' -T - '%s/echo'" }
+    for _, arguments in ipairs(leaving) do
+      inside.shell("(printf '{'; sleep 1) | curl -s -o /dev/null --max-time 0.3 "
+        .. arguments:format(server.url .. "/api/spec"))
+    end
+    eventually(function()
+      return decoded(request("GET", "/state")).running == 1 -- this one
+    end)
+  end)
+
   it("serves others while handlers wait", function()
     local functions = {}
     for i = 1, 20 do

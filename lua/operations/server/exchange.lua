@@ -171,13 +171,30 @@ local function take_last_event_id(route, request, query)
   return found, table.concat(kept, "&")
 end
 
+local function refuse_more(call)
+  local server = call.server
+  if server.draining then
+    return refuse(call, 503, "DRAINING", "the server is about to end", { connection = "close" })
+  elseif server.running >= (server.options.max_requests or limits.requests) then
+    return refuse(call, 503, "BUSY", ("%d requests are under way, no more are accepted"):format(server.running))
+  end
+end
+
 local function serve(call, request, values)
   local route, options = call.route, call.server.options
   local last_event_id, query = take_last_event_id(route, request, call.query)
   local value, err, status = input.read(route, request, query, values, options)
   if err then
     return failed(call, err, status)
-  elseif route.kind == "subscription" then
+  end
+  if not call.counted then
+    local refusal = refuse_more(call)
+    if refusal then
+      return refusal
+    end
+    enter(call)
+  end
+  if route.kind == "subscription" then
     return stream(call, request, value, last_event_id)
   end
   return run(call, request, value)
@@ -204,15 +221,6 @@ local function admit(call, request, place)
   end
 end
 
-local function refuse_more(call)
-  local server = call.server
-  if server.draining then
-    return refuse(call, 503, "DRAINING", "the server is about to end", { connection = "close" })
-  elseif server.running >= (server.options.max_requests or limits.requests) then
-    return refuse(call, 503, "BUSY", ("%d requests are under way, no more are accepted"):format(server.running))
-  end
-end
-
 --- Answers a request that may be looked at.
 ---@param call operations.ServerCall
 ---@param request operations.ServerRequest
@@ -234,7 +242,9 @@ function exchange.answer(call, request)
   if response then
     return response
   end
-  enter(call)
+  if not request.breaks_off then
+    enter(call)
+  end
   local ok, raised = pcall(serve, call, request, values)
   if not call.streams then
     leave(call)

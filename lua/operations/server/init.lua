@@ -30,6 +30,7 @@ local server = {}
 ---@field body? string|fun(): string?, operations.Error?  whole, or what gives the next piece and nil at the end
 ---@field peer? { address: string, port: integer?, tls: boolean? }  `address` is "unix:" for a Unix socket
 ---@field left? fun(fn: fun())  has `fn` called once when the caller leaves before the answer is out
+---@field breaks_off? boolean  its coroutine may end while the body is read (nginx): it is counted when that has come
 ---@field path? string  set by `handle`: of the target, raw
 ---@field token? string  set by `handle`: of "Authorization: Bearer"
 

@@ -81,7 +81,9 @@ end
 
 function lazy.left(self)
   return function(fn)
-    if not rawget(self, "_leaving") then
+    if rawget(self, "_gone") then
+      return fn()
+    elseif not rawget(self, "_leaving") then
       self._leaving = {}
       listen(self)
     end
@@ -128,6 +130,12 @@ local function send_pieces(body, state)
   end
 end
 
+-- Nobody asks for the body any more. What makes it cleans up first: its light thread ends with the request.
+local function drop(response, request)
+  request:_go()
+  while response.body() do end -- luacheck: ignore 542
+end
+
 local function stream(response, request)
   local state = { sent = 0 }
   local heart = response.heartbeat and start_heart(response.heartbeat, state)
@@ -136,7 +144,7 @@ local function stream(response, request)
     ngx.thread.kill(heart)
   end
   if ok == nil then
-    request:_go()
+    drop(response, request)
   end
   return ngx.exit(ok and ngx.OK or ngx.ERROR)
 end
@@ -158,6 +166,9 @@ local function send(response, request)
       ngx.header["content-length"] = #body
     end
     ngx.send_headers()
+    if type(body) == "function" then
+      drop(response, request)
+    end
     return ngx.exit(ngx.OK)
   elseif type(body) == "string" then
     ngx.header["content-length"] = #body
@@ -178,13 +189,16 @@ function http.serve(handle)
   if not headers then
     return ngx.exit(400)
   end
-  local request = setmetatable({ method = ngx.req.get_method(), target = ngx.var.request_uri, headers = headers },
-    Request)
+  local request = setmetatable({ method = ngx.req.get_method(), target = ngx.var.request_uri, headers = headers,
+    breaks_off = true }, Request)
   local ok, response = pcall(handle, request)
   if not ok then
     ngx.log(ngx.ERR, "operations: ", tostring(response))
     response = { status = 500, headers = { ["content-type"] = "application/problem+json" }, body = FAILED }
   elseif rawget(request, "_gone") then
+    if type(response.body) == "function" then
+      drop(response, request)
+    end
     return ngx.exit(499)
   end
   return send(response, request)
