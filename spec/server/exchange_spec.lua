@@ -213,6 +213,32 @@ describe("a request", function()
     end
   end)
 
+  it("learns at a path that several operations share of those that it may know", function()
+    local function at(name, method, access)
+      return { name = name, type = "mutation", _meta = { http = { method = method, path = "/tasks/{id}" } },
+        accessControl = access, handler = silent }
+    end
+    local function definitions()
+      return { at("a", "PUT"), at("get", "PATCH"), at("z", "DELETE", { requiredScopes = { "admin" } }) }
+    end
+    local function filter(spec)
+      return spec.name ~= "z"
+    end
+    for _, options in ipairs({ { filter = filter }, { hide_denied = true } }) do
+      local server = serve(definitions(), options)
+      for _, method in ipairs({ "GET", "DELETE" }) do
+        local answer = send(server, method, "/tasks/1")
+        assert.same({ 405, "OPTIONS, PATCH, PUT" }, { answer.status, answer.headers.allow })
+        assert.equal("OPTIONS, PATCH, PUT expected, got " .. method, answer.json.detail)
+      end
+      local answer = send(server, "OPTIONS", "/tasks/1")
+      assert.same({ 204, "OPTIONS, PATCH, PUT" }, { answer.status, answer.headers.allow })
+      assert.equal(204, send(server, "PUT", "/tasks/1").status)
+    end
+    local open = send(serve(definitions()), "OPTIONS", "/tasks/1")
+    assert.equal("DELETE, OPTIONS, PATCH, PUT", open.headers.allow)
+  end)
+
   it("is denied a resource that only its input names", function()
     local server = serve({ { name = "get", type = "query", inputSchema = T.object({ id = T.string() }),
       accessControl = { resourceType = "task", resourceAction = "read", resourceId = "/id" }, handler = silent } },

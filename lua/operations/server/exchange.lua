@@ -7,6 +7,7 @@ local event_stream = require("operations.server.event_stream")
 local input = require("operations.server.input")
 local limits = require("operations.base.limits")
 local problem = require("operations.server.problem")
+local routes = require("operations.server.route")
 local sink = require("operations.server.sink")
 local target = require("operations.server.target")
 local task = require("operations.task")
@@ -200,19 +201,43 @@ local function serve(call, request, values)
   return run(call, request, value)
 end
 
--- Why this caller gets no further with what is at the path; nil: it does.
-local function admit(call, request, place)
-  local server, route = call.server, place.methods[request.method]
-  local id = route and route.id or place.id
-  local sight = place.public and "yes" or server.registry:visible(id, call.identity, server.options.filter)
-  if sight == "hidden" or sight == "denied" and server.options.hide_denied then
+local function sight_of(call, route)
+  local server = call.server
+  local sight = server.registry:visible(route.id, call.identity, server.options.filter)
+  return sight == "denied" and server.options.hide_denied and "hidden" or sight
+end
+
+-- The methods at a place that this caller may know of, as the header says it; nil: there are none.
+local function allowed(call, place)
+  if place.public then
+    return place.allow
+  end
+  local seen = {}
+  for method, route in pairs(place.methods) do
+    seen[method] = sight_of(call, route) ~= "hidden" and route or nil
+  end
+  return next(seen) and routes.allow(seen)
+end
+
+-- The answer to a method that this caller cannot use at a place.
+local function tell_methods(call, request, place)
+  local allow = allowed(call, place)
+  if not allow then
     return not_found(call)
   elseif request.method == "OPTIONS" then
-    return { status = 204, body = "", headers = { allow = place.allow,
-      ["accept-query"] = place.methods.QUERY and "application/json" or nil } }
-  elseif not route then
-    return refuse(call, 405, "VALIDATION_ERROR", ("%s expected, got %s"):format(place.allow, request.method),
-      { allow = place.allow })
+    return { status = 204, body = "", headers = { allow = allow,
+      ["accept-query"] = allow:find("QUERY", 1, true) and "application/json" or nil } }
+  end
+  return refuse(call, 405, "VALIDATION_ERROR", ("%s expected, got %s"):format(allow, request.method),
+    { allow = allow })
+end
+
+-- Why this caller gets no further with what is at the path; nil: it does.
+local function admit(call, request, place)
+  local route = place.methods[request.method]
+  local sight = route and (place.public and "yes" or sight_of(call, route))
+  if not route or sight == "hidden" then
+    return tell_methods(call, request, place)
   end
   call.route = route
   if sight == "denied" then

@@ -32,7 +32,6 @@ local known = { GET = true, HEAD = true, QUERY = true, POST = true, PUT = true, 
 ---@class operations.Place
 ---@field methods table<string, operations.Route>
 ---@field allow string  as the header says it
----@field id string  of one of its operations
 ---@field public boolean  everybody sees what is there, and may call it
 
 ---@class operations.Routes
@@ -118,7 +117,6 @@ local function lay_out(self, tree, spec)
   end
   local id = spec.namespace .. "." .. spec.name
   place.methods[method or "*"] = { id = id, method = method, segments = #segments, names = names }
-  place.id = id
 end
 
 local function build(self)
@@ -169,9 +167,21 @@ local function is_public(self, methods)
   return true
 end
 
+--- The value of the header Allow.
+---@param methods table<string, operations.Route>
+---@return string
+function route.allow(methods)
+  local names = { "OPTIONS" }
+  for method in pairs(methods) do
+    names[#names + 1] = method
+  end
+  table.sort(names)
+  return table.concat(names, ", ")
+end
+
 -- Makes what a place needs to serve: schemas are read when they are first needed.
 local function finish(self, place)
-  local methods, allow = {}, {}
+  local methods = {}
   for method, entry in pairs(place.methods) do
     local made, flaw = make_route(self, entry)
     if not made then
@@ -186,12 +196,7 @@ local function finish(self, place)
       methods.HEAD = method == "GET" and made or methods.HEAD
     end
   end
-  for method in pairs(methods) do
-    allow[#allow + 1] = method
-  end
-  allow[#allow + 1] = "OPTIONS"
-  table.sort(allow)
-  return { methods = methods, allow = table.concat(allow, ", "), id = place.id, public = is_public(self, methods) }
+  return { methods = methods, allow = route.allow(methods), public = is_public(self, methods) }
 end
 
 -- The place of decoded segments, and the values of its parameters. What is written out goes before parameters.
