@@ -65,6 +65,15 @@ describe("a stream", function()
     assert.equal("TIMEOUT", operations.json.decode(last).error.code)
   end)
 
+  it("tells a failure whatever bytes describe it, and is over then", function()
+    local server = serve(function(_, context)
+      context.emit(1)
+      error(operations.error("BUSY", "no \255"))
+    end)
+    assert.matches('event: problem\ndata: {"code":"BUSY","detail":"no %?"', send(server, "GET", "/task/watch").text)
+    assert.equal(0, server.running)
+  end)
+
   it("ends with a problem at a value that JSON cannot say", function()
     local server = serve(function(_, context)
       context.emit(print)
@@ -97,11 +106,11 @@ describe("a stream", function()
 
   it("keeps the names and ids of events that another server sent, but for the names that end a stream", function()
     local server = serve(function(_, context)
-      for _, name in ipairs({ "price", "end", "problem", "a\nb" }) do
+      for _, name in ipairs({ "price", "end", "problem", "end\0", "\rproblem", "a\nb" }) do
         context.emit(operations.http_envelope(1, { statusCode = 200, headers = {}, event = name, lastEventId = "7" }))
       end
     end)
-    assert.equal("retry: 2000\n\nevent: price\nid: 7\ndata: 1\n\nid: 7\ndata: 1\n\nid: 7\ndata: 1\n\n" ..
+    assert.equal("retry: 2000\n\nevent: price\nid: 7\ndata: 1\n\n" .. ("id: 7\ndata: 1\n\n"):rep(4) ..
       "event: ab\nid: 7\ndata: 1\n\nevent: end\ndata: {}\n\n", send(server, "GET", "/task/watch").text)
   end)
 

@@ -131,6 +131,18 @@ describe("a request", function()
     assert.equal("1", busy.headers["retry-after"])
   end)
 
+  it("is told of a failure whatever bytes describe it", function()
+    local declared = { { code = "NO_TASK", description = "None.", statusCode = 404 } }
+    local answer = send(failing(operations.error("NO_TASK", "no \255 task"), declared), "GET", "/task/fail")
+    assert.same({ 404, "NO_TASK", "no ? task" }, { answer.status, answer.json.code, answer.json.detail })
+    local strange = operations.error("BUSY", "later")
+    strange.retryable, strange.retryAfter = print, 0 / 0
+    answer = send(failing(strange), "GET", "/task/fail")
+    assert.same({ 503, "1", nil }, { answer.status, answer.headers["retry-after"], answer.json.retryable })
+    local stranger = serve({}, { authorize = function() return nil, "\255" end })
+    assert.equal(401, send(stranger, "GET", "/task/fail").status)
+  end)
+
   it("learns nothing of what failed inside", function()
     local answer = send(failing("secret path /etc"), "GET", "/task/fail")
     assert.equal(500, answer.status)

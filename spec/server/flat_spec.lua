@@ -27,6 +27,11 @@ local function issue(schema, ...)
 end
 
 describe("a flat input", function()
+  it("tells the first hundred of many issues", function()
+    local _, issues = compile(T.object({ a = T.optional(T.string()) })):read(("b&"):rep(8000))
+    assert.equal(100, #issues)
+  end)
+
   it("has scalars, enums, and arrays of these", function()
     assert.is_truthy(compile(T.object({ a = T.string(), b = T.array(T.integer()), c = T.enum({ "x", "y" }) })))
     assert.is_truthy(compile({ type = "object" }))

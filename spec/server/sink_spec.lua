@@ -78,6 +78,23 @@ describe("a body of bytes", function()
     end)
   end)
 
+  it("takes one piece after the other, and none behind the end", function()
+    local sink, second
+    local server = serve(function(_, context)
+      sink = context.sink
+      operations.spawn(function()
+        second = { pcall(sink, "b") }
+      end)
+      sink("a")
+    end)
+    in_task(function()
+      assert.equal("a", send(server, "GET", "/file/get").text)
+      assert.matches("still on its way", second[2])
+      local ok, raised = pcall(sink, "c")
+      assert.same({ false, "ABORTED" }, { ok, raised.code })
+    end)
+  end)
+
   it("takes as long as its reader does, once it has begun", function()
     local server = serve(function(_, context)
       context.sink("a")

@@ -43,8 +43,9 @@ local function write_event(envelope)
     return nil, err
   end
   local meta, lines = envelope.meta, ""
-  if type(meta.event) == "string" and meta.event ~= "problem" and meta.event ~= "end" and meta.event ~= "message" then
-    lines = "event: " .. one_line(meta.event) .. "\n"
+  local name = type(meta.event) == "string" and one_line(meta.event) or "message"
+  if name ~= "problem" and name ~= "end" and name ~= "message" then
+    lines = "event: " .. name .. "\n"
   end
   if type(meta.lastEventId) == "string" then
     lines = lines .. "id: " .. one_line(meta.lastEventId) .. "\n"

@@ -3,6 +3,7 @@
 --- is refused; whether the input fits is the business of its schema.
 local core = require("operations.core")
 local json = require("operations.base.json")
+local limits = require("operations.base.limits")
 local members = require("operations.base.members")
 local target = require("operations.server.target")
 
@@ -247,7 +248,7 @@ end
 --- Reads the pairs of a query, or of a path's parameters, as the schema's members.
 ---@param query? string  as forms write it: "a=1&b=2"
 ---@return table? input
----@return operations.Issue[]? issues  all that is wrong
+---@return operations.Issue[]? issues  what is wrong, the first 100
 ---@return string? malformed  a pair that is not percent-encoded UTF-8: nothing else is told then
 function Flat:read(query)
   local input, issues = setmetatable({}, core.object_mt), nil
@@ -260,6 +261,9 @@ function Flat:read(query)
     if flaw then
       issues = issues or {}
       issues[#issues + 1] = flaw
+      if #issues == limits.issues then
+        break
+      end
     end
   end
   if issues then

@@ -70,6 +70,18 @@ local function details_of(err, told, expose)
   end
 end
 
+-- What a handler says may be any bytes; a problem is JSON.
+local function readable(text)
+  text = tostring(text)
+  return json.encode(text) and text or (text:gsub("[\128-\255]", "?"))
+end
+
+local function boolean(value)
+  if type(value) == "boolean" then
+    return value
+  end
+end
+
 --- The problem object of an error.
 ---@param err operations.Error
 ---@param options { route: operations.Route?, expose: boolean?, request_id: string?, status: integer? }
@@ -80,17 +92,17 @@ function problem.of(err, options)
   status = options.status or status
   return {
     type = "about:blank", title = titles[status] or "Error", status = status,
-    detail = (told or options.expose) and err.message or hidden[status] or titles[status],
-    code = err.code, details = details_of(err, told, options.expose), requestId = options.request_id,
-    retryable = err.retryable, mayHaveRun = err.mayHaveRun,
+    detail = (told or options.expose) and readable(err.message) or hidden[status] or titles[status],
+    code = readable(err.code), details = details_of(err, told, options.expose), requestId = options.request_id,
+    retryable = boolean(err.retryable), mayHaveRun = boolean(err.mayHaveRun),
   }, status
 end
 
 -- Seconds, as the header has them.
 local function retry_after(err, status)
   local wait = type(err.retryAfter) == "number" and err.retryAfter
-  if wait then
-    return tostring(math.max(1, math.ceil(wait / 1000)))
+  if wait and wait < math.huge then -- nor is it NaN
+    return ("%d"):format(math.max(1, math.ceil(wait / 1000)))
   end
   return status == 503 and "1" or nil
 end

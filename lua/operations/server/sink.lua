@@ -24,7 +24,11 @@ end
 local function give(slot)
   return function(bytes)
     argument.expect(bytes, "string", 1, "sink")
-    if bytes ~= "" then
+    if slot.ended then
+      error(errors.new("ABORTED", "the operation has returned: its body is over"), 0)
+    elseif slot.piece then
+      error("context.sink: the piece before is still on its way, and the order of pieces is to be certain", 2)
+    elseif bytes ~= "" then
       task.deadline(nil)
       slot.piece = bytes
       wake(slot, "on_piece")
