@@ -56,6 +56,16 @@ describe("a connection of the HTTP server", function()
     end)
   end)
 
+  it("does not read on a body that nobody wants and that comes slowly", function()
+    with(hello, { body_timeout = 100 }, function(server)
+      local client = connect(server.port):send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 60000\r\n\r\n")
+      eventually(function()
+        return client.ended or client:send("a") == nil
+      end)
+      assert.matches("^HTTP/1.1 200 OK\r\n", client.bytes)
+    end)
+  end)
+
   it("gives the handler the request, and who sends it", function()
     local got
     with(function(request)

@@ -1,5 +1,6 @@
 --- Reads the requests of a connection: heads, and bodies while their handlers ask for them.
 local errors = require("operations.base.error")
+local scheduler = require("operations.task.scheduler")
 local waiting = require("operations.server.waiting")
 
 local request_reader = {}
@@ -87,15 +88,16 @@ local function body_reader(self, request)
   end
 end
 
---- Reads what is left of a body that the handler did not want. False when that is too much, or cannot be read.
+--- Reads what is left of a body that the handler did not want. False when that is too much, takes as long as a piece of
+--- a body may, or cannot be read.
 ---@param self operations.HttpConnection
 ---@return boolean
 function request_reader.discard(self)
-  local size = 0
+  local size, stop = 0, scheduler.host().now() + self._options.body_timeout
   repeat
     local piece, err = read_body(self)
     size = size + #(piece or "")
-    if err or size > DISCARDED then
+    if err or size > DISCARDED or scheduler.host().now() > stop then
       return false
     end
   until not piece
