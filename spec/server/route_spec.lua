@@ -59,6 +59,25 @@ describe("the paths of a server", function()
     end
   end)
 
+  it("can be named by a request, or are refused", function()
+    local function definition(name, path)
+      return { name = name, type = "query", _meta = { http = { path = path } } }
+    end
+    for _, path in ipairs({ 5, true, "tasks", "", "/", "//", "/x/", "/x//y", "/x?y", "/x#y", "/x y", "/%zz", "/x\n",
+      "/{id}.json", "/{}", "/{id", "/{id}/{id}" }) do
+      local server, err = operations.to_http(registry_with(definition("a", path)))
+      assert.is_nil(server)
+      assert.matches('^task.a: a path such as "/tasks/{id}" expected, got', err.message)
+    end
+    local registry = registry_with(definition("a", "/b/{id}/%C3%BC"))
+    local server = serve(registry)
+    assert.equal(200, status(server, "GET", "/b/1/ü"))
+    assert(registry:register({ namespace = "task", name = "b", type = "query", _meta = { http = { path = 5 } },
+      handler = silent }))
+    assert(registry:register({ namespace = "task", name = "c", type = "query", handler = function() return 1 end }))
+    assert.equal(200, status(server, "GET", "/task/c"))
+  end)
+
   it("have the methods of their type", function()
     local flat, nested = T.object({ n = T.optional(T.integer()) }), T.object({ o = T.object({}) })
     local server = serve(registry_with({ name = "list", type = "query", inputSchema = flat },

@@ -15,6 +15,12 @@ describe("a request's target", function()
     assert.same({ "*" }, split("*"))
   end)
 
+  it("is named by a template whose parameters are whole segments", function()
+    assert.is_true(target.is_template("/a/{id}/b%20c"))
+    assert.is_false(target.is_template("/a/{id}.json"))
+    assert.is_false(target.is_template(nil))
+  end)
+
   it("decodes segments once and collapses nothing", function()
     assert.same({ "a", "b" }, target.segments("/a/b"))
     assert.same({ "a/b", "%41" }, target.segments("/a%2Fb/%2541"))

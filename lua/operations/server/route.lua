@@ -46,8 +46,13 @@ local function media_of(schema)
   end
 end
 
+-- What `_meta.http` says.
+local function given(spec)
+  return type(spec._meta) == "table" and type(spec._meta.http) == "table" and spec._meta.http or {}
+end
+
 local function segments_of(spec, options)
-  local http = type(spec._meta) == "table" and type(spec._meta.http) == "table" and spec._meta.http or {}
+  local http = given(spec)
   local path, method = http.path, http.method
   if not path and options.paths == "source" and spec._meta and spec._meta.source == "openapi" then
     path, method = spec._meta.path, spec._meta.method
@@ -109,6 +114,12 @@ end
 
 -- Gives an operation its path in the tree, or says what stands in the way.
 local function lay_out(self, tree, spec)
+  local path = given(spec).path
+  if path ~= nil and not target.is_template(path) then
+    return { path = "/_meta/http/path", keyword = "format",
+      message = ("%s.%s: a path such as \"/tasks/{id}\" expected, got %q"):format(spec.namespace, spec.name,
+        tostring(path)) }
+  end
   local segments, names, method = segments_of(spec, self._options)
   local place = grow(tree, segments)
   local flaw = flaw_of(place, spec, segments, names, method, self._options.prefix)

@@ -38,6 +38,25 @@ function target.segments(path)
   return segments
 end
 
+--- Is it a path with parameters as whole segments, "/tasks/{id}", that a request can name?
+---@param path any
+---@return boolean
+function target.is_template(path)
+  if type(path) ~= "string" or not path:find("^/[^%s%c?#]+$") then
+    return false
+  end
+  local names = {}
+  for segment in path:gmatch("/([^/]*)") do
+    local name = segment:match("^{([^{}]+)}$")
+    if segment == "" or not name and (segment:find("[{}]") or not target.decode(segment)) or names[name or 0] then
+      return false
+    elseif name then
+      names[name] = true
+    end
+  end
+  return true
+end
+
 --- Reads a query as forms write them: "+" is a blank, empty pairs are passed over.
 ---@type fun(query: string): string[]?, string?  name, value, name, value, ...; or nil and the pair that is malformed
 target.query = codec.query
