@@ -225,17 +225,29 @@ local function wait_until_idle(self, deadline)
   self._idle = nil
 end
 
+-- What drains beside the server itself: its listeners, and what is mounted and can.
+local function start_draining(self, grace)
+  local tasks = {}
+  for _, mount in ipairs(self._mounts) do
+    if type(mount.handler.drain) == "function" then
+      tasks[#tasks + 1] = task.spawn(mount.handler.drain, mount.handler, grace)
+    end
+  end
+  local mounted_ones = #tasks
+  for _, opened in ipairs(self._listeners) do
+    tasks[#tasks + 1] = task.spawn(opened.drain, opened, grace)
+  end
+  return tasks, mounted_ones
+end
+
 --- Accepts no further requests (503), has the streams end, and waits until the others have ended; what has not after
---- `grace` is cancelled (503). Closes the listeners.
+--- `grace` is cancelled (503). Closes the listeners; what is mounted is drained, too.
 ---@param grace? integer  ms, default: as long as it takes
 ---@return boolean ended  by themselves
 function Server:drain(grace)
   argument.optional(grace, "number", 1, "drain")
   self.draining = true
-  local draining = {}
-  for i, opened in ipairs(self._listeners) do
-    draining[i] = task.spawn(opened.drain, opened, grace)
-  end
+  local draining, mounted_ones = start_draining(self, grace)
   for _, close in pairs(members.copy(self.streams)) do
     close("draining")
   end
@@ -244,8 +256,9 @@ function Server:drain(grace)
   end
   local ended = self.running == 0
   cancel_workers(self)
-  for _, opened in ipairs(draining) do
-    opened:wait()
+  for i, each in ipairs(draining) do
+    local answer = each:wait()
+    ended = ended and (i > mounted_ones or answer ~= false)
   end
   return ended
 end
