@@ -1,5 +1,6 @@
 --- What a server answers over a real connection, whichever host it runs in.
 local eventually = require("spec.support.eventually")
+local http_peer = require("spec.support.http_peer")
 local inside = require("spec.support.inside")
 local operations = require("operations")
 
@@ -51,6 +52,20 @@ return function(busted, start)
     local echoed = json("POST", "/echo", { text = "ü\0", list = operations.array() })
     assert.same({ 200, "application/json", '{"list":[],"text":"ü\\u0000"}' },
       { echoed.status, echoed.headers["content-type"], operations.json.encode(decoded(echoed), { sort_keys = true }) })
+  end)
+
+  it("refuses targets that are no URLs, and absolute ones with a name that is not its own", function()
+    local port = tonumber(server.url:match(":(%d+)"))
+    local function status(target)
+      return operations.run(function()
+        local client = http_peer.connect(port)
+        client:send("GET " .. target .. " HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\n\r\n")
+        return client:rest():match("^HTTP/1.1 (%d+)")
+      end)
+    end
+    assert.equal("400", status("/api/healthz\255"))
+    assert.equal("200", status("http://localhost/api/healthz"))
+    assert.equal("403", status("http://evil.example/api/healthz"))
   end)
 
   it("answers what is wrong by its status, as a problem", function()

@@ -185,11 +185,15 @@ local FAILED = '{"status":500,"title":"Internal Server Error","type":"about:blan
 --- Handles the request that runs here.
 ---@param handle fun(request: operations.ServerRequest): operations.ServerResponse
 function http.serve(handle)
-  local headers = read_headers()
-  if not headers then
+  local headers, target = read_headers(), ngx.var.request_uri
+  if not headers or target:find("[^\33-\126]") then
     return ngx.exit(400)
   end
-  local request = setmetatable({ method = ngx.req.get_method(), target = ngx.var.request_uri, headers = headers,
+  local host = headers.host
+  if host and host:gsub(":%d*$", ""):lower() ~= ngx.var.host then
+    headers.host = ngx.var.host -- that of an absolute target, which counts (RFC 9112, 3.2.2)
+  end
+  local request = setmetatable({ method = ngx.req.get_method(), target = target, headers = headers,
     breaks_off = true }, Request)
   local ok, response = pcall(handle, request)
   if not ok then
