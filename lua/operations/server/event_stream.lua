@@ -105,8 +105,9 @@ function event_stream.response(subscription, media, options)
     return bytes
   end
   local function failed(err)
+    finish() -- whatever becomes of telling it
     local problem = options.problem(err)
-    return finish(problem and form.failure(problem))
+    return problem and form.failure(problem)
   end
   local function body()
     if state == "first" and form.first then
