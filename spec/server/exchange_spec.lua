@@ -259,6 +259,19 @@ describe("a request", function()
     assert.equal(403, send(server, "GET", "/task/get?id=8").status)
   end)
 
+  it("is called off when its caller left before the handler began", function()
+    local cleaned
+    local server = serve({ { name = "wait", type = "query", handler = function()
+      local ok, raised = pcall(operations.sleep, 600)
+      cleaned = not ok and raised.code
+    end } })
+    operations.run(function()
+      server:handle({ method = "GET", target = "/task/wait", headers = {}, left = function(fn) fn("left") end })
+    end)
+    assert.equal("ABORTED", cleaned)
+    assert.equal(0, server.running)
+  end)
+
   it("is refused while too many are under way", function()
     local server
     server = serve({ { name = "slow", type = "query", handler = function()

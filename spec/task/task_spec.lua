@@ -879,6 +879,19 @@ describe("task", function()
       assert.same({ "runs", "waits", "waited" }, told)
     end)
 
+    it("may be cancelled by what is told", function()
+      local raised
+      task.run(function()
+        task.enclose(function(self)
+          self:on_wait(function()
+            self:cancel("over")
+          end)
+          raised = select(2, pcall(task.sleep, 600))
+        end)
+      end)
+      assert.equal("ABORTED: over", tostring(raised))
+    end)
+
     it("ends when its children have ended, and works where there is no task", function()
       local ended = false
       assert.equal("x", task.enclose(function()

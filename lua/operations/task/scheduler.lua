@@ -100,6 +100,9 @@ local function suspend(wait, strand)
   local task = strand.task
   if task and task._on_wait then
     task_wait.prepare(task)
+    if wait.done then -- the task was cancelled by that
+      return
+    end
   end
   if (hosts.chosen or hosts.current()).park then
     return park(wait, strand)
