@@ -66,6 +66,14 @@ describe("a connection of the HTTP server", function()
     end)
   end)
 
+  it("breaks off a body whose piece is no string", function()
+    with(function() return text(pieces({ "a", 5 })) end, {}, function(server, log)
+      local got = connect(server.port):send(GET):rest()
+      assert.matches("\r\n1\r\na\r\n$", got)
+      assert.same({ "the body of an answer failed: a piece of the body: string expected, got number" }, log)
+    end)
+  end)
+
   it("gives the handler the request, and who sends it", function()
     local got
     with(function(request)

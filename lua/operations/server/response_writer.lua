@@ -56,6 +56,8 @@ local function next_piece(self, body)
   waiting.unwatch(self)
   if not ok then
     return nil, piece
+  elseif piece ~= nil and type(piece) ~= "string" then
+    return nil, ("a piece of the body: string expected, got %s"):format(type(piece))
   end
   return piece, err
 end
