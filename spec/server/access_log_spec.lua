@@ -34,6 +34,18 @@ describe("the access log of a server", function()
     assert.same({ "/nothing", 404, "OPERATION_NOT_FOUND" }, { entries[2].path, entries[2].status, entries[2].code })
   end)
 
+  it("costs no answer when it fails", function()
+    local told = {}
+    local registry = operations.registry({ log = silent })
+    assert(registry:register({ namespace = "task", name = "get", type = "query", handler = function() return "x" end }))
+    local failing = assert(operations.to_http(registry, {
+      access_log = function() error("the disk is full") end,
+      log = function(_, message) told[#told + 1] = message end,
+    }))
+    assert.equal(200, http_request.send(failing, "GET", "/task/get").status)
+    assert.matches("access_log failed: .*the disk is full", told[1])
+  end)
+
   it("tells of a stream when it has ended, or its reader left", function()
     local response = server:handle({ method = "GET", target = "/task/watch", headers = {} })
     local bytes = 0

@@ -184,6 +184,9 @@ describe("a request", function()
     assert.equal('Bearer error="invalid_token", error_description="the token is expired"',
       bad.headers["www-authenticate"])
     assert.equal("ada", send(server, "GET", "/task/open", bearer).json.id)
+    local vague = serve({ { name = "open", type = "query", handler = silent } },
+      { authorize = function() return nil, {} end })
+    assert.equal("the credentials are invalid", send(vague, "GET", "/task/open").json.detail)
     assert.equal(204, send(server, "GET", "/task/read", bearer).status)
     local denied = send(server, "POST", "/task/write", bearer)
     assert.equal(403, denied.status)

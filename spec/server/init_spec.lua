@@ -109,6 +109,9 @@ describe("operations.to_http", function()
     assert.equal(403, refused.status)
     assert.matches("option `hosts`", refused.json.detail, 1, true)
     assert.equal(403, send(server, "GET", "/task/x", { origin = "http://evil.example" }).status)
+    local named = assert(operations.to_http(registry_with({ name = "x", handler = silent }),
+      { hosts = { "Api.Example" } }))
+    assert.equal(204, send(named, "GET", "/task/x", { host = "api.example" }).status)
     assert.is_false(asked)
   end)
 

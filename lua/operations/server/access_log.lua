@@ -1,5 +1,6 @@
 --- Tells of every answer once it has ended: one entry a request.
 local core = require("operations.core")
+local errors = require("operations.base.error")
 
 local access_log = {}
 
@@ -17,13 +18,17 @@ local access_log = {}
 ---@field ms integer
 ---@field bytes integer  of the body
 
+-- What the program's log raises costs no answer.
 local function tell(write, call, request, status, bytes)
-  write({
+  local ok, raised = pcall(write, {
     time = call.time, requestId = call.id, traceparent = call.traceparent, method = request.method, path = call.path,
     operation = call.route and call.route.id, identity = call.identity and call.identity.id,
     address = request.peer and request.peer.address, status = status, code = call.code,
     ms = core.now() - call.time, bytes = bytes,
   })
+  if not ok then
+    call.server.options.log("error", "access_log failed: " .. errors.text(raised))
+  end
 end
 
 --- Has an answer told of when it has ended: at once, or when its body has, or its reader left.

@@ -47,7 +47,7 @@ function caller.identify(request, options)
   elseif identity then
     return identity
   elseif reason ~= nil then
-    reason = errors.text(reason)
+    reason = type(reason) == "string" and reason or "the credentials are invalid"
     return denied(401, reason, 'error="invalid_token", error_description=' .. quoted(reason))
   elseif options.anonymous then
     return nil

@@ -192,7 +192,7 @@ end
 function readers.number(text)
   if #text < 16 and text:find("^[1-9]%d*$") then
     return tonumber(text)
-  elseif text:find("^-?%d") then
+  elseif text:find("^-?%d[%d.eE+-]*$") then
     return (json.decode(text)) -- its grammar, and no digit lost
   end
 end

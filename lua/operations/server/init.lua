@@ -272,6 +272,15 @@ function Server:close()
   end
 end
 
+-- Names of hosts have no case.
+local function in_lower_case(names)
+  local lower = {}
+  for i, name in ipairs(names or {}) do
+    lower[i] = tostring(name):lower()
+  end
+  return lower
+end
+
 local function check_prefix(prefix)
   if prefix ~= "" and (not prefix:find("^/[^?#%s]*[^/?#%s]$")) then
     error(("bad option 'prefix' to 'to_http' (a path such as \"/api\" expected, got %q)"):format(prefix), 3)
@@ -290,6 +299,7 @@ function server.new(registry, options)
   local kept = members.merged({ prefix = "", log = log.write, max_body = limits.body,
     max_depth = limits.json_depth }, options)
   check_prefix(kept.prefix)
+  kept.hosts = in_lower_case(kept.hosts)
   local found, err = routes.new(registry, { prefix = kept.prefix, paths = kept.paths, log = kept.log,
     filter = kept.filter })
   if not found then
