@@ -19,9 +19,10 @@ local ID = schemas.longest_id
 --- The JSON Schemas of the events by type, of any event, and of an identity.
 call_event.schemas, call_event.schema, call_event.identity = schemas.by_type, schemas.any, schemas.identity
 
+-- What remains to be checked of an event whose type has led here: its payload, and the id beside it.
 local compiled = {}
 for name, event in pairs(schemas.by_type) do
-  compiled[name] = assert(schema.compile(event))
+  compiled[name] = assert(schema.compile(event.properties.payload))
 end
 
 --- May it be the id of a request?
@@ -36,12 +37,20 @@ local function invalid(message, details)
   return errors.new("VALIDATION_ERROR", message, details)
 end
 
--- What is wrong with `id`, which routers read, beside the requestId, which ends read: they must mean the same.
-local function check_id(event)
-  local id = event.id
-  if id and id ~= "" and id ~= event.payload.requestId then
-    return { { path = "/id", keyword = "const", message = "expected the requestId of the payload, or nothing" } }
+-- `id`, which routers read, and the requestId, which ends read, must mean the same.
+local function wrong_id()
+  return { { path = "/id", keyword = "const", message = "expected the requestId of the payload, or nothing" } }
+end
+
+local function within_payload(issues)
+  for _, issue in ipairs(issues) do
+    issue.path, issue.schemaPath = "/payload" .. issue.path, "/properties/payload" .. issue.schemaPath
   end
+  return issues
+end
+
+local function refused(name, issues)
+  return nil, invalid(("%s: %s: %s"):format(name, issues[1].path, issues[1].message), issues)
 end
 
 --- Checks an event that arrived.
@@ -54,12 +63,14 @@ function call_event.check(event)
   if not known then
     return nil, invalid(("not an event of the call protocol: type %s"):format(tostring(name)))
   end
-  local ok, issues = known:check(event)
-  issues = ok and check_id(event) or issues
-  if not ok or issues then
-    return nil, invalid(("%s: %s: %s"):format(name, issues[1].path, issues[1].message), issues)
+  local payload, id = event.payload, event.id
+  local ok, issues = known:check(payload)
+  if not ok then
+    return refused(name, within_payload(issues))
+  elseif id and id ~= "" and id ~= payload.requestId then
+    return refused(name, wrong_id())
   end
-  return name, event.payload
+  return name, payload
 end
 
 --- An event as it goes over a wire.
