@@ -270,8 +270,8 @@ describe("operations serve, with operations of another server,", function()
   it("relays downloads to curl as they come", within(function()
     local served = serve.start({ "--openapi", directory .. "/api.json", "--namespace", "other", "--expose", "*" })
     local size = 100 * 1024 * 1024
-    local result = command.run(("env -u LD_PRELOAD curl -s -H 'Authorization: Bearer %s' '%s/other/bytes?size=%d' | wc -c"):format(
-      served.token, served.url, size))
+    local download = "env -u LD_PRELOAD curl -s -H 'Authorization: Bearer %s' '%s/other/bytes?size=%d' | wc -c"
+    local result = command.run(download:format(served.token, served.url, size))
     assert.equal(size, tonumber(result.out))
     for line in io.lines(("/proc/%d/status"):format(served.child.pid)) do
       local peak = line:match("^VmHWM:%s*(%d+)")

@@ -120,6 +120,8 @@ describe("context.sink of an imported operation", function()
       end
     end)
     assert.equal(1024 * MIB, received)
-    assert.is_true(most < 32 * MIB, ("memory grew by %d bytes"):format(most))
+    if not os.getenv("ASAN_OPTIONS") then -- the sanitizer keeps what was freed
+      assert.is_true(most < 32 * MIB, ("memory grew by %d bytes"):format(most))
+    end
   end)
 end)
