@@ -6,6 +6,7 @@
 
 #include "base/buffer.h"
 #include "http/request.h"
+#include "http/target.h"
 
 #define MAX_RECORD (1 << 24)
 
@@ -103,6 +104,21 @@ static void run(buffer_Buffer *record, const char *s, size_t length,
   request_free(p);
 }
 
+/* What is decoded is no longer than it was; without "%" it decodes to itself.
+ */
+static void decode(const char *s, size_t length) {
+  char *out = malloc(length + 1), *again = malloc(length + 1);
+  size_t n = target_decode(s, length, true, out);
+  require(n == TARGET_MALFORMED || n <= length);
+  if (n == length && memchr(s, '+', length) == NULL)
+    require(length == 0 || memcmp(s, out, length) == 0);
+  if (n != TARGET_MALFORMED && (n == 0 || memchr(out, '%', n) == NULL))
+    require(target_decode(out, n, false, again) == n);
+  require(target_span(s, length, '&') <= length);
+  free(out);
+  free(again);
+}
+
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size);
 
 int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
@@ -111,6 +127,7 @@ int LLVMFuzzerTestOneInput(const uint8_t *data, size_t size) {
   unsigned seed = (unsigned)size;
   size_t i;
   for (i = 0; i < size; i++) seed = seed * 31 + data[i];
+  decode(s, size);
   run(&whole, s, size, 0, 0);
   run(&pieces, s, size, 1U + seed % 16, seed);
   require(whole.len == pieces.len);
