@@ -15,6 +15,8 @@ local function hello()
   return text("hello")
 end
 
+local WINDOW = require("operations.base.limits").window
+
 local function read_all(body)
   if type(body) == "string" then
     return body
@@ -165,6 +167,28 @@ describe("a connection of the HTTP server", function()
   end)
 
   describe("with a body", function()
+    it("is held back at the window, also when much has come while nobody read", function()
+      local longest, size = 0, 16 * WINDOW
+      with(function(request)
+        operations.sleep(0.05)
+        for piece in request.body do
+          longest = math.max(longest, #piece)
+        end
+        return text("read")
+      end, { max_body = size }, function(server)
+        local client = connect(server.port)
+        operations.spawn(function()
+          client:send(("POST /a HTTP/1.1\r\nHost: localhost\r\nContent-Length: %d\r\n\r\n"):format(size))
+          for _ = 1, 16 do
+            client:send(("x"):rep(WINDOW))
+          end
+        end)
+        client:expect("read$")
+        client:close()
+      end)
+      assert.is_true(longest <= 2 * WINDOW, longest)
+    end)
+
     it("hands it over whole when it came with the head", function()
       local kinds = {}
       with(function(request)

@@ -82,8 +82,8 @@ static bool await_readable(reactor_Relay *relay, int fd, int ms) {
   return poll(polled, 2, ms) > 0 && polled[1].revents == 0;
 }
 
-/* Other users of this machine can connect as well: who knows the token is this
-** process. */
+/* Other users of this machine can connect as well: only this process knows the
+** token. */
 static bool is_own(reactor_Relay *relay, int fd) {
   char said[RELAY_TOKEN];
   size_t len = 0;

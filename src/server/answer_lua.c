@@ -110,7 +110,7 @@ static bool is_ours(const char *name, size_t length, int status, bool sized) {
   }
 }
 
-/* Adds a line with the value on top of the stack; false when it is none. */
+/* Adds a line with the value on top of the stack; false for an invalid one. */
 static bool add_field(lua_State *L, buffer_Buffer *out, const char *name,
                       size_t name_length) {
   size_t length;
@@ -140,7 +140,7 @@ static bool add_values(lua_State *L, buffer_Buffer *out, const char *name,
   return true;
 }
 
-/* The name of a field that is none is left on top of the stack. */
+/* The name of an invalid field is left on top of the stack. */
 static bool add_fields(lua_State *L, buffer_Buffer *out, int status,
                        bool sized) {
   if (lua_isnil(L, HEADERS)) return true;

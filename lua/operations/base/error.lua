@@ -94,7 +94,7 @@ end
 
 local retry_kinds = { retryable = "boolean", mayHaveRun = "boolean", retryAfter = "number" }
 
--- What a table says as an error object, or nil when it is none; its metamethods may raise.
+-- Reads a table as an error object; nil when it is not one. Its metamethods may raise.
 local function coded(failure)
   local err
   if type(failure) ~= "table" then

@@ -1,4 +1,4 @@
---- The events of the call protocol as JSON Schema, as data: for what checks them here, and for who exports them.
+--- The events of the call protocol as JSON Schema, as data: the code checks events by them, programs may export them.
 --- Specification: doc/protocol.md, section 3.
 local members = require("operations.base.members")
 local T = require("operations.schema.type")

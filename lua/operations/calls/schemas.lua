@@ -7,7 +7,7 @@ local members = require("operations.base.members")
 ---@class operations.schemas
 ---@field call_event operations.JsonSchema  any event of the call protocol
 ---@field call_events table<string, operations.JsonSchema>  each of them, by its type ("call.requested", ...)
----@field identity operations.JsonSchema  who calls, as requests carry it
+---@field identity operations.JsonSchema  of the caller, as requests carry it
 return members.merged(envelopes, {
   call_event = events.any, call_events = events.by_type, identity = events.identity,
 })

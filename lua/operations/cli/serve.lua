@@ -21,7 +21,7 @@ local serve = {
     { name = "--host", value = "ADDRESS", help = "numeric address to listen at (127.0.0.1)" },
     { name = "--prefix", value = "/PATH", help = "before all paths" },
     { name = "--token", value = "TOKEN", help = "what callers send: " .. secret.help },
-    { name = "--scopes", value = "A,B", help = "the scopes of who has the token (none)" },
+    { name = "--scopes", value = "A,B", help = "the scopes of the token's holder (none)" },
     { name = "--no-auth", help = "serve everybody, without a token" },
     { name = "--insecure", help = "--no-auth, for other machines, too" },
     { name = "--allow-host", value = "NAME", many = true, help = "a name of this server, besides localhost" },
@@ -44,7 +44,7 @@ local POLL = 0.5 -- seconds between two looks at watched directories
 ---@field grace number  seconds
 ---@field token? string  nil: everybody may call
 ---@field own_token? boolean  it was made here, so that it has to be shown
----@field identity? operations.Identity  of who has the token
+---@field identity? operations.Identity  of the token's holder
 
 -- Fills numbers in; returns a message when one is wrong.
 local function read_numbers(parsed, options)
@@ -175,7 +175,7 @@ local function follow(directories)
   end
 end
 
--- Lets what runs end; who interrupts again ends it at once.
+-- Lets running requests end; a second interrupt ends them at once.
 local function drain(server, grace)
   output.complain("ending%s", server.running == 0 and ""
     or (": what runs (%d) has %g s to end; Ctrl-C again ends at once"):format(server.running, grace))

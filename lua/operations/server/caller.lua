@@ -29,7 +29,7 @@ local function ask(authorize, request, log)
   return ok, identity or nil, reason
 end
 
---- Asks who sends a request. Without `authorize` everybody is anonymous.
+--- Asks `authorize` for the caller's identity. Without it every caller is anonymous.
 ---@param request operations.ServerRequest
 ---@param options { authorize: function?, anonymous: boolean?, log: function }
 ---@return operations.Identity? identity

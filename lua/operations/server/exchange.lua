@@ -1,4 +1,4 @@
---- One request on its way to its answer: who calls, what is called, with which input; then the call itself.
+--- One request on its way to its answer: the caller, the operation, its input; then the call itself.
 local answer = require("operations.server.answer")
 local caller = require("operations.server.caller")
 local contexts = require("operations.server.context")

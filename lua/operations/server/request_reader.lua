@@ -37,7 +37,7 @@ local function piece_here(self)
   return false
 end
 
--- Waits for more of a body; a sender who waits for our word is told to begin.
+-- Waits for more of a body; answers `Expect: 100-continue` first.
 local function wait_for_body(self)
   if self._expects then
     self._expects = false

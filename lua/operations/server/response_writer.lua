@@ -143,7 +143,7 @@ function response_writer.respond(self, response, head_only)
   return send_pieces(self, response, head_only, keep)
 end
 
---- Hands the connection over to who speaks another protocol on it.
+--- Hands the connection over to another protocol.
 ---@param self operations.HttpConnection
 ---@param response operations.ServerResponse
 function response_writer.upgrade(self, response)
@@ -158,7 +158,7 @@ function response_writer.upgrade(self, response)
   if self._ended or not self._stream:offer(bytes, true) then
     self._stream:close()
   end
-  response.upgrade(self._stream, self._bytes:sub(self._from)) -- also of one that is lost: who takes it over is told
+  response.upgrade(self._stream, self._bytes:sub(self._from)) -- a lost one, too: its stream tells
 end
 
 --- Ends the connection behind what is queued, so that the other side reads it (RFC 9112, 9.6).

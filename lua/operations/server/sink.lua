@@ -7,7 +7,7 @@ local task = require("operations.task")
 
 local sink = {}
 
--- A place for one piece between the handler's task and who takes the body.
+-- A place for one piece between the handler's task and the reader of the body.
 local function new_slot()
   return { piece = nil, ended = false, on_piece = nil, on_taken = nil }
 end

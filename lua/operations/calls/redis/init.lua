@@ -87,7 +87,7 @@ local function refuse(self)
   self._receiver.event(false, {}) -- logged and counted
 end
 
--- Is it from who knows the secret, for this channel, and not sent before?
+-- Is it signed with the secret, for this channel, and not a replay?
 local function is_signed(signature, channel, line, message)
   return signature:fits(channel, line) and signature:is_new(message)
 end

@@ -132,8 +132,8 @@ local function accept(self, request, peer)
   end)
 end
 
---- Answers the request that opens a connection: status 101 and who takes it over, or a refusal. This is how a hub is
---- mounted on an HTTP server. May wait.
+--- Answers the request that opens a connection: status 101 and a function that takes it over, or a refusal. A hub is
+--- mounted on an HTTP server by it. May wait.
 ---@param request operations.ServerRequest
 ---@return operations.ServerResponse
 function Hub:handle(request)
