@@ -114,6 +114,9 @@ local function on_news(self, channel, line, news)
     self._presence:hear(news)
   elseif self._shared.signature.secret then
     refuse(self)
+    if news.ask and news.sig == nil then
+      self._presence:show_signature()
+    end
   end
 end
 

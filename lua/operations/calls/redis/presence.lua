@@ -150,7 +150,7 @@ local function nothing() end
 function redis_presence.new(prefix, signature)
   return setmetatable({
     id = core.random_id(), _signature = signature, nodes = new_nodes(), offered = {}, common = prefix .. ":nodes",
-    _prefix = prefix .. ":node:", _list = {}, _text = "", _version = 0, _beats = 0, _seekers = {},
+    _prefix = prefix .. ":node:", _list = {}, _text = "", _version = 0, _beats = 0, _seekers = {}, _shown = 0,
     _link = { connected = false }, _receiver = {}, -- until it begins
   }, Presence)
 end
@@ -200,6 +200,14 @@ function Presence:hello(whole)
   say(self, { version = self._version, offers = (whole or changed) and marked.array(self._list) or nil })
   if changed and self._on_change then
     self._on_change(self.offered)
+  end
+end
+
+--- Somebody asked who did not sign, and will be told nothing: says that there are some here who sign.
+function Presence:show_signature()
+  if core.now() >= self._shown + limits.discovery / 5 then
+    self._shown = core.now()
+    say(self, { version = self._version })
   end
 end
 
