@@ -84,6 +84,15 @@ local edges = {
       "a@[a:\127]", "a@[]", "a@[", "a@b-", "a\127@b", "a(@b" },
   },
   ["idn-email"] = { { "a@ä-ö.1" }, { "a@ä-", "a@", "a@ä..b", "a@ä_b", "a@.ä" } },
+  ["idn-hostname"] = {
+    -- joiners, one script's digits, and names that are right to left
+    { "نامه‌ای", "بِ‌ِب", "l·l·l", "アー・", "ב٠", "ב۱", "ב0", "בּ", "a1.ב", "a-1.ב", "कि.ב", "a．b", "a｡ä", "xn--p1ai", "xn--90a0af9c",
+      "xn--Bcher-KVA", "xn--0-zhc", ("ä"):rep(57), ("a"):rep(61) .. "." .. ("ü."):rep(22) .. ("a"):rep(15) },
+    { "‌ب", "ب‌", "ب‌ِ", "a‌ب", "ب‌a", "·l", "l·", "a·l", "l·a", "ab・", "・", "ב٠۱", "ב٠0", "בa", "٠", "1.ב", "aב", "a٠", "a、b", "a-.ב",
+      "ä.-a", "ä.a-", "ä.a_", "ä.", "xn--1q32g", "xn--4ca904870604b", "xn--q0902716a", "xn--a_b", "xn------zfa",
+      "xn----zfa", "xn----0fa", "xn--ab---ooa", "xn--0-0hc", "xn--a-zhc", "xn--8hb", "xn--90a0af9", "xn--90a0af9c0",
+      "xn--BCHER-ßva", ("ä"):rep(58), ("a"):rep(61) .. "." .. ("ü."):rep(22) .. ("a"):rep(16) },
+  },
   ipv6 = { { "ABCD:ef01::", "::1.2.3.4" }, { "::g", "1.2.3.4", "::1.2.3.4:1", "1:2:3:4:5:6:7::8:9", ("1"):rep(46) } },
   uri = {
     { "http://[V1F.a]/", "a+b-c.d:", "http://%41@h", "a:~_'", "http://h:/", "A0:", "a:%aF" },
@@ -102,8 +111,10 @@ local edges = {
       "\"", "|",
       "a}", "{a", "{+}" },
   },
-  hostname = { { "Xn--ll-0ea", "xN--ll-0ea", "xn-a", "xna--b", "z9.A0" }, { "a..b", ".a", "a:b", "a/b", "a@b",
-      "a`", "{" } },
+  hostname = {
+    { "Xn--ll-0ea", "xN--ll-0ea", "xn-a", "xna--b", "z9.A0", "xn--0-zhc" },
+    { "a..b", ".a", "a:b", "a/b", "a@b", "a`", "{", "xn--0-0hc", "xn--a-zhc", "xn--8hb" },
+  },
 }
 
 describe("the edges of format", function()

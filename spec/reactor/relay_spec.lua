@@ -1,42 +1,30 @@
+local eventually = require("spec.support.eventually")
 local reactor_module = require("operations.reactor")
+local stream = require("operations.net.stream")
+local task = require("operations.task")
 
-local is_jit = rawget(_G, "jit") ~= nil
-local ffi = is_jit and require("ffi")
-
-if is_jit then
-  ffi.cdef([[
-    int socket(int domain, int type, int protocol);
-    int connect(int fd, const void *address, unsigned len);
-    long send(int fd, const void *buffer, size_t len, int flags);
-    long recv(int fd, void *buffer, size_t len, int flags);
-    int shutdown(int fd, int how);
-    int close(int fd);
-    int usleep(unsigned useconds);
-    unsigned short htons(unsigned short port);
-    struct relay_address { unsigned short family, port; unsigned char address[4], zero[8]; };
-  ]])
-end
-
-local MSG_DONTWAIT = 0x40
-
--- Connects as a program's own sockets would, and sends something.
+-- Connects as a program's own sockets would, and sends something. Counts the bytes that come, and knows the end.
 local function connect(port, first)
-  local address = ffi.new("struct relay_address", { family = 2, port = ffi.C.htons(port), address = { 127, 0, 0, 1 } })
-  local fd = ffi.C.socket(2, 1, 0)
-  assert.equal(0, ffi.C.connect(fd, address, ffi.sizeof(address)))
-  assert.equal(#first, tonumber(ffi.C.send(fd, first, #first, 0)))
-  return fd
+  local peer = { stream = assert(stream.connect("127.0.0.1", port)), bytes = 0, seen = 0 }
+  peer.stream:each_chunk(function(bytes)
+    peer.bytes, peer.over = peer.bytes + #(bytes or ""), bytes == nil
+  end)
+  assert(peer.stream:write(first))
+  return peer
 end
 
--- How many bytes are there now?
-local function received(fd)
-  local buffer = ffi.new("char[16]")
-  return math.max(0, tonumber(ffi.C.recv(fd, buffer, 16, MSG_DONTWAIT)))
+-- How many bytes have come since the last time?
+local function received(peer)
+  local count = peer.bytes - peer.seen
+  peer.seen = peer.bytes
+  return count
 end
 
-local function until_received(fd)
-  local buffer = ffi.new("char[16]")
-  return tonumber(ffi.C.recv(fd, buffer, 16, 0))
+local function until_received(peer)
+  eventually(function()
+    return peer.bytes > peer.seen or peer.over
+  end)
+  return received(peer)
 end
 
 local function threads()
@@ -103,19 +91,15 @@ describe("a relay", function()
     assert.equal("relay: Too many open files\n", result.out)
   end)
 
-  if not is_jit then
-    return -- plain Lua cannot connect
-  end
-
   describe("with a connection", function()
-    local fd
+    local peer
 
     before_each(function()
-      fd = connect(port, token)
+      peer = connect(port, token)
     end)
 
     after_each(function()
-      ffi.C.close(fd)
+      peer.stream:close()
     end)
 
     it("leaves every signal to the other threads", function()
@@ -129,33 +113,33 @@ describe("a relay", function()
 
     it("sends one byte when the reactor has work, the next once that was acknowledged", function()
       reactor:flush(true)
-      assert.equal(1, until_received(fd))
-      ffi.C.usleep(20000)
-      assert.equal(0, received(fd))
+      assert.equal(1, until_received(peer))
+      task.sleep(0.02)
+      assert.equal(0, received(peer))
       relay:acknowledge()
-      assert.equal(1, until_received(fd))
+      assert.equal(1, until_received(peer))
       reactor:step(0)
       relay:acknowledge()
     end)
 
     it("sends a byte now and then without work", function()
-      assert.equal(1, until_received(fd))
+      assert.equal(1, until_received(peer))
       relay:acknowledge()
-      assert.equal(1, until_received(fd))
+      assert.equal(1, until_received(peer))
     end)
 
     it("ends its thread when closed, wherever that is", function()
       local before = threads()
       reactor:flush(true)
-      assert.equal(1, until_received(fd)) -- it waits for the acknowledgement
+      assert.equal(1, until_received(peer)) -- it waits for the acknowledgement
       relay:close()
       assert.equal(before - 1, threads())
     end)
 
     it("outlives the reactor and the other end", function()
       reactor:close()
-      ffi.C.shutdown(fd, 2)
-      ffi.C.usleep(300000)
+      peer.stream:close()
+      task.sleep(0.3)
       relay:acknowledge()
       relay:close()
     end)
@@ -168,8 +152,8 @@ describe("a relay", function()
     local own = connect(port, token)
     assert.equal(1, until_received(own))
     assert.equal(0, until_received(silent))
-    for _, fd in ipairs({ wrong, silent, own }) do
-      ffi.C.close(fd)
+    for _, peer in ipairs({ wrong, silent, own }) do
+      peer.stream:close()
     end
   end)
 end)

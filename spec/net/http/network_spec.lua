@@ -33,6 +33,27 @@ describe("in a network of its own", function()
     ]]))
   end)
 
+  it("public_only knows the ranges of both families", function()
+    assert.equal(("refused\n"):rep(19) .. ("tried\n"):rep(11), prints([[
+      local http = require("operations.net.http")
+      local refused = {
+        "0.1.2.3", "10.0.0.1", "100.64.0.1", "100.127.255.255", "127.0.0.2", "169.254.1.1", "172.31.255.255",
+        "192.0.2.1", "192.168.255.255", "198.19.255.255", "224.0.0.1", "255.255.255.255",
+        "[::1]", "[fe80::1]", "[4000::1]", "[2002:a00:1::]", "[2001:1::1]", "[2001:db8::1]", "[::ffff:10.0.0.1]",
+      }
+      local tried = {
+        "1.2.3.5", "11.0.0.1", "100.63.255.255", "100.128.0.1", "172.15.255.255", "172.32.0.1", "223.255.255.255",
+        "[2a00::1]", "[2002:102:305::]", "[2001:200::1]", "[2001:dff::1]",
+      }
+      for _, list in ipairs({ refused, tried }) do
+        for _, host in ipairs(list) do
+          local _, err = http.request({ url = "http://" .. host .. ":9/", public_only = true, timeout = 200 })
+          print(err.message:find("none of the public internet", 1, true) and "refused" or "tried")
+        end
+      end
+    ]]))
+  end)
+
   it("cancelling does not wait for a resolver that is silent, nor does the end of the program", function()
     local began = os.time()
     assert.equal("ABORTED\n", prints([[
