@@ -79,26 +79,30 @@ local function seconds_of(command)
   return baseline[command]
 end
 
--- Is the change noticed? nil where it cannot be built.
-local function judge(path, changed, original)
-  local checks = checks_of(path)
-  for _, command in ipairs(checks) do
-    seconds_of(command)
-  end
+-- Does a command fail because of the change? nil where the change cannot be built.
+local function notices(command, seconds, path, changed, original)
   write(TREE .. "/" .. path, changed)
   local noticed
   if run(make.build, 300) then
-    noticed = false
-    for _, command in ipairs(checks) do
-      local seconds = baseline[command]
-      if seconds and not run(command, 3 * seconds + 20) then
-        noticed = true
+    noticed = not run(command, 3 * seconds + 20)
+  end
+  write(TREE .. "/" .. path, original)
+  assert(run(make.build, 300), "the tree does not build")
+  return noticed
+end
+
+-- Is the change noticed by any of the specs? nil where it cannot be built.
+local function judge(path, changed, original)
+  local noticed
+  for _, command in ipairs(checks_of(path)) do
+    local seconds = seconds_of(command)
+    if seconds then
+      noticed = notices(command, seconds, path, changed, original)
+      if noticed ~= false then
         break
       end
     end
   end
-  write(TREE .. "/" .. path, original)
-  assert(run(make.build, 300), "the tree does not build")
   return noticed
 end
 
