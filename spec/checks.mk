@@ -100,11 +100,14 @@ mutate: dependencies-test ## change one token at a time, run its specs: which ch
 	done
 
 COVERAGE = build/lua5.4-coverage
-COVERAGE_BUILD = LUA=lua5.4 VARIANT=-coverage CC=gcc CFLAGS="-O0 -g --coverage" LDFLAGS=--coverage
+COVERAGE_FLUSH = $(CURDIR)/$(COVERAGE)/flush.o
+COVERAGE_BUILD = LUA=lua5.4 VARIANT=-coverage CC=gcc CFLAGS="-O0 -g --coverage" \
+  LDFLAGS="--coverage -Wl,--wrap=raise,--wrap=_exit $(COVERAGE_FLUSH)"
 
 .PHONY: coverage
 coverage: dependencies-test dependencies-coverage ## line and branch coverage of src/ by the specs and make oom; fails under 95 % of lines
 	@mkdir -p $(COVERAGE) && find $(COVERAGE) -name '*.gcda' -delete
+	@gcc $(CSTD) $(WARN) -fPIC -c -o $(COVERAGE_FLUSH) spec/native/flush.c
 	@$(MAKE) --no-print-directory $(COVERAGE)/oom all $(COVERAGE_BUILD)
 	@$(call run-oom,$(COVERAGE)) $(OOM_SCRIPTS) >$(COVERAGE)/oom.log 2>&1 || { tail -n 20 $(COVERAGE)/oom.log; exit 1; }
 	@$(MAKE) --no-print-directory test $(COVERAGE_BUILD); \
