@@ -65,6 +65,11 @@ local functions = {
   { "all", 1, operations.all },
   { "map", 3, operations.map },
   { "process.spawn", 1, operations.process.spawn },
+  { "process.spawn cwd", 1, function(cwd) return operations.process.spawn({ "true", cwd = cwd }) end },
+  { "process.spawn env", 1, function(value) return operations.process.spawn({ "true", env = { A = value } }) end },
+  { "process.spawn env_allow", 1, function(name)
+    return operations.process.spawn({ "true", env_allow = { name } })
+  end },
   { "process:write", 1, function(...) return _G.assert(operations.process.spawn({ "cat" })):write(...) end },
   { "process:stop", 1, function(...)
     return _G.assert(operations.process.spawn({ "cat" })):stop(...)
@@ -86,7 +91,9 @@ local functions = {
   { "call_map:emit_error", 4, function(...) return operations.call_map():emit_error(...) end },
   { "call_map:complete", 1, function(...) return operations.call_map():complete(...) end },
   { "call_map:abort", 2, function(...) return operations.call_map():abort(...) end },
-  { "scanner.scan", 1, operations.scanner.scan },
+  { "scanner.scan", 2, operations.scanner.scan },
+  { "scanner.files", 2, operations.scanner.files },
+  { "scanner.load", 2, operations.scanner.load },
   { "register", 2, function(...) return fresh():register(...) end },
   { "register_all", 2, function(...) return fresh():register_all(...) end },
   { "register_spec", 2, function(...) return fresh():register_spec(...) end },
@@ -117,6 +124,12 @@ local function is_named(message)
   end
 end
 
+-- Who calls: the line that a message is to name.
+local function caller(fn, ...)
+  local result, err = fn(...)
+  return result, err
+end
+
 --- What is wrong with how a call ended, or nil.
 local function complaint(ok, result, err)
   if ok then
@@ -127,6 +140,8 @@ local function complaint(ok, result, err)
     return "raised a " .. type(result)
   elseif result:match("attempt to") or not is_named(result) then
     return "raised: " .. result
+  elseif not result:find("^spec/misuse_spec%.lua:%d+: ") then
+    return "does not name the caller: " .. result
   end
 end
 
@@ -139,7 +154,7 @@ describe("bad arguments never get the better of", function()
         for _, value in ipairs(bad_values) do
           local arguments = { "a.b", {}, {} }
           arguments[position] = value[2]
-          local problem = complaint(pcall(fn, arguments[1], arguments[2], arguments[3]))
+          local problem = complaint(pcall(caller, fn, arguments[1], arguments[2], arguments[3]))
           if problem then
             problems[#problems + 1] = ("%s as #%d %s"):format(value[1], position, problem)
           end

@@ -28,6 +28,7 @@ describe("the mutations of", function()
     assert.same({ "1 constant: f(0)" }, changes("f(1)", "c"))
     assert.same({ "1 constant: f(0u)" }, changes("f(4096u)", "c"))
     assert.same({ "1 constant: f(false)" }, changes("f(true)", "lua"))
+    assert.same({ "1 constant: lua_createtable(L, 0, 2), f(3)" }, changes("lua_createtable(L, 0, 2), f(2)", "c"))
   end)
 
   it("a statement are none, of a value returned another one", function()

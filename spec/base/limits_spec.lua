@@ -2,7 +2,32 @@ local limits = require("operations.base.limits")
 local schema = require("operations.schema")
 local sources = require("spec.support.sources")
 
+-- Programs rely on them: each change is one that they notice.
+local promised = {
+  body = 16777216, document = 67108864, event = 1048576, request_head = 524288, headers = 65536, json_depth = 512,
+  yaml_nodes = 10000000, redirects = 5, connect_timeout = 10000, first_byte_timeout = 60000, idle_timeout = 60000,
+  keep_alive = 60000, idle_connections = 256, host_connections = 0, http_connections = 0, request_fields = 256,
+  request_target = 16384, head_timeout = 10000, body_timeout = 30000, write_timeout = 60000,
+  connection_requests = 1000, reconnects = 10, reconnect_wait = 300000, window = 262144, send_queue = 1048576,
+  line = 16777216, stderr_lines = 100, close_grace = 2000, term_grace = 2000, mcp_timeout = 60000,
+  mcp_max_timeout = 3600000, mcp_connect_timeout = 60000, mcp_probe_timeout = 5000, mcp_pages = 1000,
+  mcp_rounds = 16, mcp_server_requests = 64, concurrency = 16, unconsumed_events = 64, unconsumed_bytes = 4194304,
+  consumer_timeout = 20000, oauth_document = 1048576, oauth_timeout = 30000, oauth_login = 600000,
+  oauth_margin = 30000, oauth_step_ups = 2, oauth_young = 10000, pages = 10000, call_timeout = 60000,
+  heartbeat = 15000, server_max_timeout = 600000, ping_interval = 15000, handshake_timeout = 10000,
+  reconnect_delay = 50, reconnect_max_delay = 5000, redis_silence = 2000, presence = 2000, redis_patience = 10000,
+  redis_lease = 5000, redis_attempts = 5, redis_queue = 10000, redis_retention = 600000, redis_ages = 1e13,
+  redis_dead = 10000, redis_batch = 64, redis_check = 10000, redis_tidy = 50, redis_forget = 3600000,
+  discovery = 500, connections = 1024, drain = 5000, exit_grace = 5000, requests = 1024, issues = 100,
+}
+
 describe("limits", function()
+  it("are by default what they always were", function()
+    for name, value in pairs(promised) do
+      assert.equal(value, limits[name], name)
+    end
+  end)
+
   it("are each obeyed by some module", function()
     local read = {}
     for _, path in ipairs(sources.list("lua", ".lua")) do

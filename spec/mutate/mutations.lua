@@ -93,6 +93,11 @@ local function other_number(token)
   end
 end
 
+-- How much room a table gets at first: as many other numbers will do.
+local function is_hint(text, at, language)
+  return language == "c" and text:sub(1, at - 1):match("[^\n]*$"):find("lua_createtable%([^)]*$") ~= nil
+end
+
 -- Whole lines that are one statement, each with what may be dropped of it: the captured position to the line's end.
 local statements = {
   c = {
@@ -150,7 +155,7 @@ function mutations.all(text, language)
       end
     end
     local number = other_number(token)
-    if number then
+    if number and not is_hint(text, first, language) then
       add("constant", first, last, number)
     end
   end)

@@ -6,7 +6,6 @@ local specs_of = {}
 --- Which spec covers a file that has none at its own path: that of the file, else that of the nearest folder.
 specs_of.covered = {
   ["lua/operations/base/json.lua"] = "spec/json/json_spec.lua",
-  ["lua/operations/base/limits.lua"] = "spec/net/http/http_spec.lua",
   ["lua/operations/base/sse.lua"] = "spec/sse/sse_spec.lua",
   ["lua/operations/base/version.lua"] = "spec/cli/cli_spec.lua",
   ["lua/operations/calls"] = "spec/calls/map_spec.lua",

@@ -9,9 +9,10 @@ local type = type
 ---@param kind string
 ---@param position integer
 ---@param name string  of the public function
-function argument.expect(value, kind, position, name)
+---@param level? integer  as of `error`, where that is not the caller of who calls this; default 3
+function argument.expect(value, kind, position, name, level)
   if type(value) ~= kind then
-    error(("bad argument #%d to '%s' (%s expected, got %s)"):format(position, name, kind, type(value)), 3)
+    error(("bad argument #%d to '%s' (%s expected, got %s)"):format(position, name, kind, type(value)), level or 3)
   end
 end
 
@@ -31,9 +32,10 @@ end
 ---@param kind string
 ---@param position integer
 ---@param name string
-function argument.optional(value, kind, position, name)
+---@param level? integer
+function argument.optional(value, kind, position, name, level)
   if value ~= nil and type(value) ~= kind then
-    error(("bad argument #%d to '%s' (%s expected, got %s)"):format(position, name, kind, type(value)), 3)
+    error(("bad argument #%d to '%s' (%s expected, got %s)"):format(position, name, kind, type(value)), level or 3)
   end
 end
 

@@ -159,16 +159,20 @@ end
 
 local option_kinds = { list = "function", reader = "function" }
 
-local function start(options, name, take)
-  argument.optional(options, "table", 2, name)
-  argument.options(options or {}, option_kinds, name, 5)
+-- The level is that of `error`, here: at the line of who calls the public function.
+local function start(path, options, name, take, level)
+  argument.expect(path, "string", 1, name, level + 1)
+  argument.optional(options, "table", 2, name, level + 1)
+  argument.options(options or {}, option_kinds, name, level + 1)
+  if path:find("\0", 1, true) then
+    error(("bad argument #1 to '%s' (path with a zero byte)"):format(name), level)
+  end
   return { definitions = {}, problems = {}, seen = {}, reader = options and options.reader, take = take }
 end
 
 -- Has `take(found, path)` called for every file.
 local function walk(directory, options, name, take)
-  argument.expect(directory, "string", 1, name)
-  local found = start(options, name, take)
+  local found = start(directory, options, name, take, 4)
   local ok, reason
   if options and options.list then
     ok, reason = load_listed(found, directory, options.list)
@@ -221,8 +225,7 @@ end
 ---@return table[] definitions
 ---@return operations.ScanProblem[] problems
 function scanner.load(path, options)
-  argument.expect(path, "string", 1, "load")
-  local found = start(options, "load", load_file)
+  local found = start(path, options, "load", load_file, 3)
   load_file(found, path)
   return found.definitions, found.problems
 end

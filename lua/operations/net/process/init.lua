@@ -39,40 +39,41 @@ local kinds = {
   whole_group = "boolean", no_pidfd = "boolean",
 }
 
-local function fail(text, ...)
-  error(("bad argument #1 to 'spawn' (" .. text .. ")"):format(...), 5)
+-- The level is that of `error`, for who calls this: at the program's own line.
+local function fail(level, text, ...)
+  error(("bad argument #1 to 'spawn' (" .. text .. ")"):format(...), level + 1)
 end
 
-local function check_text(value, place)
+local function check_text(value, place, level)
   if type(value) ~= "string" then
-    fail("%s: string expected, got %s", place, type(value))
+    fail(level + 1, "%s: string expected, got %s", place, type(value))
   elseif value:find("\0", 1, true) then
-    fail("%s: contains a NUL", place)
+    fail(level + 1, "%s: contains a NUL", place)
   end
   return value
 end
 
 local function check_kinds(options)
   if type(options) ~= "table" then
-    fail("table expected, got %s", type(options))
+    fail(4, "table expected, got %s", type(options))
   end
   local count = 0
   for name, value in pairs(options) do
     if type(name) == "number" then
       count = count + 1
     elseif not kinds[name] then
-      fail("unknown option '%s'", tostring(name))
+      fail(4, "unknown option '%s'", tostring(name))
     elseif type(value) ~= kinds[name] then
-      fail("%s: %s expected, got %s", name, kinds[name], type(value))
+      fail(4, "%s: %s expected, got %s", name, kinds[name], type(value))
     elseif kinds[name] == "number" and (value ~= value or value < (name == "stderr_lines" and 0 or 1)) then
-      fail("%s: %s is too small", name, tostring(value))
+      fail(4, "%s: %s is too small", name, tostring(value))
     end
   end
   for i = 1, count do -- one that is missing would take those behind it along
-    check_text(options[i], ("[%d]"):format(i))
+    check_text(options[i], ("[%d]"):format(i), 4)
   end
-  if check_text(options[1], "[1]") == "" then
-    fail("[1]: the command is empty")
+  if check_text(options[1], "[1]", 4) == "" then
+    fail(4, "[1]: the command is empty")
   end
 end
 
@@ -80,7 +81,7 @@ end
 local function inherit(env, patterns)
   local names, prefixes = {}, {}
   for i, name in ipairs(patterns) do
-    local prefix = check_text(name, ("env_allow[%d]"):format(i)):match("^(.*)%*$")
+    local prefix = check_text(name, ("env_allow[%d]"):format(i), 5):match("^(.*)%*$")
     if prefix then
       prefixes[#prefixes + 1] = prefix
     end
@@ -103,9 +104,9 @@ local function environment(options)
   inherit(env, options.env_allow or inherited)
   for name, value in pairs(options.env or {}) do
     if type(name) ~= "string" or name == "" or name:find("[=%z]") then
-      fail("env: '%s' is no name of a variable", tostring(name))
+      fail(4, "env: '%s' is no name of a variable", tostring(name))
     end
-    env[name] = check_text(type(value) == "number" and tostring(value) or value, "env." .. name)
+    env[name] = check_text(type(value) == "number" and tostring(value) or value, "env." .. name, 4)
   end
   for name, value in pairs(env) do
     list[#list + 1] = name .. "=" .. value
@@ -138,7 +139,7 @@ local function prepare(options)
     files = candidates(options[1], path),
     arguments = arguments,
     environment = env,
-    cwd = options.cwd and check_text(options.cwd, "cwd"),
+    cwd = options.cwd and check_text(options.cwd, "cwd", 3),
     window = options.window or limits.window,
     max_line = options.max_line or limits.line,
     queue = options.queue or limits.window,
