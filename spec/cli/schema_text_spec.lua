@@ -135,6 +135,15 @@ describe("a schema for people", function()
     assert.matches("\n  o9   object\n  %(deeper objects are left out; %-%-json shows them%)\n$", text)
   end)
 
+  it("names the sixth object within others, and shows none in there", function()
+    local inner = { type = "integer" }
+    for depth = 8, 1, -1 do
+      inner = { type = "object", properties = { ["d" .. depth] = inner } }
+    end
+    local text = describe_schema(inner)
+    assert.matches("\n +d6 +object\n$", text)
+  end)
+
   it("copes with references that lead nowhere", function()
     assert.equal("  Gone\n", describe_schema({ ["$ref"] = "#/$defs/Gone" }))
     assert.equal("  other.json\n", describe_schema({ ["$ref"] = "https://example.com/other.json" }))

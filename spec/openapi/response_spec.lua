@@ -73,6 +73,55 @@ describe("a response", function()
     end)
   end)
 
+  describe("is declared, and asked for, as", function()
+    -- The schema of the result and the field Accept, of responses whose media types (and their schemas) are given.
+    local function declared(statuses)
+      local responses = {}
+      for status, types in pairs(statuses) do
+        local content = {}
+        for name, schema in pairs(types) do
+          content[name] = { schema = schema or nil }
+        end
+        responses[status] = { content = content }
+      end
+      local api = support.api(support.one({ responses = responses }))
+      assert(api.definitions[1].handler({}, {}))
+      return { api.definitions[1].outputSchema, api.requests[1].headers.Accept }
+    end
+
+    local integer, text = { type = "integer" }, { type = "string" }
+    local function bytes(media)
+      return { type = "string", contentMediaType = media }
+    end
+
+    it("the one type that is no JSON, any bytes where there are several or a range", function()
+      assert.same({ bytes("text/csv"), "text/csv" }, declared({ ["200"] = { ["text/csv"] = false } }))
+      assert.same({ bytes("text/csv"), "text/csv" },
+        declared({ ["200"] = { ["text/csv"] = false }, ["201"] = { ["text/csv"] = false } }))
+      assert.same({ bytes("application/octet-stream"), "image/png, text/csv" },
+        declared({ ["200"] = { ["text/csv"] = false, ["image/png"] = false } }))
+      assert.same({ bytes("application/octet-stream"), "image/*" }, declared({ ["200"] = { ["image/*"] = false } }))
+    end)
+
+    it("JSON where there is any, of all successful responses", function()
+      assert.same({ integer, "application/json" },
+        declared({ ["200"] = { ["application/json"] = integer, ["text/csv"] = false } }))
+      assert.same({ { anyOf = { integer, text } }, "application/json" },
+        declared({ ["200"] = { ["application/json"] = integer }, ["2XX"] = { ["application/json"] = text } }))
+      assert.same({ integer, "application/json" },
+        declared({ ["200"] = { ["application/json"] = integer }, ["201"] = { ["application/json"] = integer } }))
+      assert.same({ true, "application/json" },
+        declared({ ["200"] = { ["application/json"] = integer }, ["201"] = { ["application/json"] = false } }))
+    end)
+
+    it("the default where no status is successful, and nothing that is no status", function()
+      local json = { ["application/json"] = integer }
+      assert.same({ integer, "application/json" }, declared({ default = json, ["404"] = { ["text/csv"] = false } }))
+      assert.same({ integer, "application/json" }, declared({ ["200"] = json, default = { ["text/csv"] = false } }))
+      assert.same({ true, "application/json, */*;q=0.8" }, declared({ ["600"] = json, ["6XX"] = json, ["20"] = json }))
+    end)
+  end)
+
   it("keeps false, zero, null and empty strings of JSON", function()
     assert.is_false(call(typed("application/json", "false")).data)
     assert.equal(0, call(typed("application/json", "0")).data)

@@ -35,6 +35,8 @@ describe("a handler that fails", function()
     assert.equal("EXECUTION_ERROR", err.code)
     assert.is_nil(err.message:match("traceback"))
     assert.matches("stack traceback", one_operation.logged[1], 1, true)
+    local _, frames = one_operation.logged[1]:gsub("operation_spec%.lua:%d+: in", "") -- the handler's own is among them
+    assert.is_true(frames >= 1)
   end)
 
   it("with a value that is no text is an UNKNOWN_ERROR that keeps it", function()

@@ -308,6 +308,21 @@ describe("the ceiling of an event", function()
     return result
   end
 
+  it("is an integer from 1 to 2^31 - 1, and no shorter than the id to begin with", function()
+    for _, max in ipairs({ 1, 2147483647 }) do
+      assert.is_truthy(sse.parser(nil, { max_event = max }))
+    end
+    for _, max in ipairs({ 0, 1.5, 2147483648, -1 }) do
+      assert.has_error(function()
+        sse.parser(nil, { max_event = max })
+      end, "bad option 'max_event' to 'sse_parser' (an integer from 1 to 2147483647 expected)")
+    end
+    assert.equal("1234", sse.parser(nil, { max_event = 4, last_event_id = "1234" }):last_event_id())
+    assert.has_error(function()
+      sse.parser(nil, { max_event = 4, last_event_id = "12345" })
+    end, "bad option 'last_event_id' to 'sse_parser' (longer than max_event)")
+  end)
+
   it("is reported with its limit, after the events before it", function()
     local result = too_large("data: 12345678\n\ndata: 123456789\n\ndata: 1\n\n", 8)
     assert.is_nil(result.ok)

@@ -479,6 +479,8 @@ describe("a client of an MCP server", function()
     assert.equal("only text", assert(client:call("unstructured")).data[1].text)
     client:close()
     client = support.connect("legacy", { on_mismatch = "fail" })
+    local block = { type = "text", text = "no schema" }
+    assert.equal("no schema", assert(client:call("speak", { blocks = { block } })).data[1].text)
     local _, err = client:call("unstructured")
     assert.equal("OUTPUT_INVALID", err.code)
     assert.matches("without structuredContent: only text", err.message, 1, true)

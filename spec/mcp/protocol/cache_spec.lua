@@ -21,7 +21,9 @@ describe("a cache of results", function()
   it("keeps what may be kept only", function()
     kept:keep("tools/call", { name = "x" }, { ttlMs = 50 })
     kept:keep("tools/list", nil, { tools = {} })
-    kept:keep("tools/list", nil, { tools = {}, ttlMs = 0 })
+    for _, ttl in ipairs({ 0, -1, 0 / 0, 2 ^ 53, math.huge, "50" }) do
+      kept:keep("tools/list", nil, { tools = {}, ttlMs = ttl })
+    end
     assert.is_nil(kept:find("tools/call", { name = "x" }))
     assert.is_nil(kept:find("tools/list"))
   end)

@@ -54,6 +54,17 @@ describe("a message", function()
     assert.is_nil(message.id_of(1.5))
   end)
 
+  for text, is_noise in pairs({
+    ["[]"] = true, ["7"] = true, ["null"] = true, ["{}"] = true, ['{"level":"info"}'] = true, ['{"id":1}'] = true,
+    ['{"id":1,"method":"x","level":2}'] = true, ['{"method":"x"}'] = true, ['{"result":{}}'] = true,
+    ['{"id":1,"method":"x"}'] = false, ['{"id":1,"result":{}}'] = false, ['{"id":1,"error":{}}'] = false,
+    ['{"id":1,"method":"x","params":{}}'] = false, ['{"jsonrpc":"1.0","level":2}'] = false, ['{"jsonrpc":2}'] = false,
+  }) do
+    it((is_noise and "was not meant by " or "was meant by ") .. text, function()
+      assert.equal(is_noise, message.is_noise((json.decode(text))))
+    end)
+  end
+
   it("is one line", function()
     assert.is_nil(assert(message.request_text(1, "x", { text = "a\nb\r\n" })):find("[\r\n]"))
   end)

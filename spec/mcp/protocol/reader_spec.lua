@@ -94,6 +94,16 @@ describe("a text that is almost JSON", function()
     assert.equal("\\ud800", value.d)
   end)
 
+  it("keeps the escapes around half a character", function()
+    for text, meant in pairs({
+      ["\\n\\ud800"] = "\n\239\191\189", ["\\\\\\ud800"] = "\\\239\191\189", ["\\ud800\\n"] = "\239\191\189\n",
+      ["\\ud800\\ud83d\\ude00"] = "\239\191\189\240\159\152\128", ["\\udc00\\udc00"] = ("\239\191\189"):rep(2),
+      ["\\ud83d\\ude00\\ud800x"] = "\240\159\152\128\239\191\189x",
+    }) do
+      assert.equal(meant, assert(message.decode('["' .. text .. '"]'))[1])
+    end
+  end)
+
   it("is refused as before when that does not help", function()
     local value, err = message.decode('{"a":"\255"')
     assert.is_nil(value)
