@@ -34,6 +34,7 @@ specs_of.covered = {
   ["src/format"] = "spec/format/format_spec.lua",
   ["src/json"] = "spec/json/json_spec.lua",
   ["src/reactor"] = "spec/reactor/reactor_spec.lua",
+  ["src/reactor/listener.c"] = "spec/net/stream_spec.lua",
   ["src/reactor/process.c"] = "spec/net/process_spec.lua",
   ["src/reactor/process_lua.c"] = "spec/net/process_spec.lua",
   ["src/reactor/spawn.c"] = "spec/net/process_spec.lua",
@@ -48,9 +49,13 @@ specs_of.covered = {
   ["src/schema/issue"] = "spec/schema/issue_spec.lua",
   ["src/schema/program"] = "spec/schema/compile_spec.lua",
   ["src/http"] = "spec/http/request_spec.lua",
+  ["src/http/target.c"] = "spec/server/target_spec.lua",
   ["src/server"] = "spec/server/answer_bytes_spec.lua",
   ["src/streams"] = "spec/streams/envelopes_spec.lua",
+  ["src/streams/sse_lua.c"] = "spec/sse/sse_spec.lua",
   ["src/transfer"] = "spec/net/http/http_spec.lua",
+  ["src/transfer/connect.c"] = "spec/net/stream_spec.lua",
+  ["src/transfer/connect_lua.c"] = "spec/net/stream_spec.lua",
   ["src/value"] = "spec/json/json_spec.lua",
 }
 

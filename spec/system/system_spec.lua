@@ -103,6 +103,17 @@ describe("operations.system", function()
     assert.equal("as ever", output_of(("{ %s %s 2>&3 | true; } 3>&1"):format(command.interpreter(), path)))
   end)
 
+  it("raises a signal again that came before it let go of them", function()
+    local result = require("spec.support.command").run([[lua -e '
+      local system = require("operations.system")
+      assert(system.catch_signals() and not system.catch_signals())
+      os.execute("kill -TERM $PPID")
+      system.release_signals()
+      print("not reached")
+    ']])
+    assert.same({ "", 143 }, { result.out, result.code })
+  end)
+
   it("names the argument that is wrong", function()
     assert.error_matches(function() system.make_private_directory("") end, "bad argument #1 to 'make_private")
     assert.error_matches(function() system.write_private("a") end, "bad argument #2 to 'write_private'")

@@ -16,6 +16,15 @@ describe("the core", function()
     end
   end)
 
+  it("makes ids for finalizers that run after its own", function()
+    local result = require("spec.support.command").run([[lua -e '
+      local id
+      setmetatable({}, { __gc = function() print(#id()) end }) -- the first to get it is the last whose turn it is
+      id = require("operations.core").random_id
+    ']])
+    assert.same({ "", result.out == "" and "" or "36\n" }, { result.err, result.out }) -- LuaJIT has none of tables
+  end)
+
   it("shares no random identifiers with a forked child", function()
     local ok, ffi = pcall(require, "ffi")
     if not ok then
