@@ -54,6 +54,8 @@ local version = require("operations.base.version")
 ---@field transports operations.transports
 ---@field type operations.type
 ---@field all fun(functions: function[]): any[]?, operations.Error?
+---@field approvals fun(stored: operations.Approval[]?, changed: fun(list: operations.Approval[])?):
+---  operations.Approvals
 ---@field await fun(arm: fun(wake: fun(...: any)): fun()?): any
 ---@field call_handler fun(from: operations.Registry, to: operations.CallMap, options?: table): operations.CallHandler
 ---@field call_map fun(transport?: operations.Transport, options?: table): operations.CallMap
@@ -107,6 +109,7 @@ local parts = {
 -- Functions of such parts: the module, and the name in there.
 local functions = {
   all = { "operations.task", "all" },
+  approvals = { "operations.offer.approvals", "new" },
   await = { "operations.task", "await" },
   call_handler = { "operations.calls.handler", "new" },
   call_map = { "operations.calls.map", "new" },

@@ -48,6 +48,7 @@ local limits = {
   oauth_step_ups = 2, -- logins for the same further scopes
   oauth_young = 10000, -- a token that is refused at this age will not become better by another login
   pages = 10000, -- of one answer that are followed
+  approvals = 1000, -- of calls that are remembered
   call_timeout = 60000, -- of a call to another process, when nobody says
   heartbeat = 15000, -- silence on an event stream of the HTTP server after which a comment keeps it open
   server_max_timeout = 600000, -- that a caller of the HTTP server may ask for

@@ -1,0 +1,186 @@
+--- The user's say before a call runs, and the memory of what was approved.
+---
+--- A program gives `confirm(call)`, which answers `true` and for what (`"once"`, `"arguments"`: always with these
+--- arguments, `"always"`), or `false` and a reason. What is approved for longer than once is kept in a memory, as plain
+--- data that a program can store. Of arguments it holds the SHA-256 only: they may be secrets.
+local argument = require("operations.base.argument")
+local core = require("operations.core")
+local errors = require("operations.base.error")
+local json = require("operations.base.json")
+local limits = require("operations.base.limits")
+
+local approvals = {}
+
+--- What is asked about.
+---@class operations.ApprovalCall
+---@field operationId string
+---@field input any
+---@field identity? operations.Identity  approvals of one are none of another
+---@field spec? operations.Spec
+---@field name? string  of the tool
+
+---@alias operations.Confirm fun(call: operations.ApprovalCall): boolean, string?
+
+--- One approval, as it is stored.
+---@class operations.Approval
+---@field operationId string
+---@field arguments? string  64 hexadecimal digits; nil: any arguments
+---@field identity? string  id of the identity
+
+---@class operations.Approvals
+local Approvals = {}
+Approvals.__index = Approvals
+
+local HEXADECIMAL = ("%02x"):rep(32)
+
+-- An id holds no control characters, so nothing is equal by accident.
+local function key_of(id, fingerprint, identity)
+  return id .. "\n" .. (fingerprint or "") .. "\n" .. (identity and "=" .. identity or "")
+end
+
+local function identity_of(call)
+  return type(call.identity) == "table" and call.identity.id or nil
+end
+
+-- nil where the input is no JSON: such arguments are asked about each time.
+local function fingerprint_of(input)
+  local text = input == nil and "{}" or json.encode(input, { sort_keys = true })
+  return text and HEXADECIMAL:format(core.sha256(text):byte(1, 32))
+end
+
+local function is_approval(item)
+  return type(item) == "table" and type(item.operationId) == "string"
+    and (item.arguments == nil or type(item.arguments) == "string" and #item.arguments == 64)
+    and (item.identity == nil or type(item.identity) == "string")
+end
+
+-- The oldest go when there are too many: they are asked about again.
+local function add(self, item)
+  local key = key_of(item.operationId, item.arguments, item.identity)
+  if self._keys[key] then
+    return false
+  end
+  self._keys[key] = true
+  table.insert(self._list, item)
+  if #self._list > limits.approvals then
+    local oldest = table.remove(self._list, 1)
+    self._keys[key_of(oldest.operationId, oldest.arguments, oldest.identity)] = nil
+  end
+  return true
+end
+
+--- Makes a memory.
+---@param stored? operations.Approval[]  what `list` gave before; what is no approval is left out
+---@param changed? fun(list: operations.Approval[])  told what to store after each change
+---@return operations.Approvals
+function approvals.new(stored, changed)
+  argument.optional(stored, "table", 1, "approvals")
+  argument.optional(changed, "function", 2, "approvals")
+  local self = setmetatable({ _keys = {}, _list = {}, _changed = changed }, Approvals)
+  for _, item in ipairs(stored or {}) do
+    if is_approval(item) then
+      add(self, { operationId = item.operationId, arguments = item.arguments, identity = item.identity })
+    end
+  end
+  return self
+end
+
+--- What is remembered, oldest first; a copy, ready for JSON.
+---@return operations.Approval[]
+function Approvals:list()
+  local copy = {}
+  for i, item in ipairs(self._list) do
+    copy[i] = { operationId = item.operationId, arguments = item.arguments, identity = item.identity }
+  end
+  return setmetatable(copy, core.array_mt)
+end
+
+local function changed(self)
+  if self._changed then
+    self._changed(self:list())
+  end
+end
+
+--- Was a call like this approved?
+---@param call operations.ApprovalCall
+---@return boolean
+function Approvals:allows(call)
+  local id, identity = call.operationId, identity_of(call)
+  if self._keys[key_of(id, nil, identity)] then
+    return true
+  end
+  local fingerprint = fingerprint_of(call.input)
+  return fingerprint ~= nil and self._keys[key_of(id, fingerprint, identity)] == true
+end
+
+--- Remembers an approval: of the operation, or of the operation with these arguments.
+---@param call operations.ApprovalCall
+---@param scope "arguments"|"always"
+function Approvals:remember(call, scope)
+  if scope ~= "arguments" and scope ~= "always" then
+    error(("bad argument #2 to 'remember' (\"arguments\" or \"always\" expected, got %s)"):format(tostring(scope)), 2)
+  end
+  local fingerprint = scope == "arguments" and fingerprint_of(call.input) or nil
+  if (fingerprint or scope == "always")
+    and add(self, { operationId = call.operationId, arguments = fingerprint, identity = identity_of(call) }) then
+    changed(self)
+  end
+end
+
+--- Forgets what was approved of one operation, for every identity; without an id everything.
+---@param id? string
+function Approvals:forget(id)
+  argument.optional(id, "string", 1, "forget")
+  local kept = {}
+  for _, item in ipairs(self._list) do
+    kept[#kept + 1] = id and item.operationId ~= id and item or nil
+  end
+  if #kept < #self._list then
+    self._keys, self._list = {}, {}
+    for _, item in ipairs(kept) do
+      add(self, item)
+    end
+    changed(self)
+  end
+end
+
+local function refused(reason)
+  local because = type(reason) == "string" and reason ~= "" and ": " .. reason or ""
+  local err = errors.new("ACCESS_DENIED", "the call was not approved" .. because)
+  err.retryable, err.mayHaveRun = false, false
+  return nil, err
+end
+
+local scopes = { once = true, arguments = true, always = true }
+
+--- Asks the memory, then `confirm`, which may wait. Never raises; what is not clearly approved does not run.
+---@param call operations.ApprovalCall
+---@param confirm operations.Confirm
+---@param memory? operations.Approvals
+---@return boolean? approved
+---@return operations.Error? err  ACCESS_DENIED: declined, or `confirm` failed; ABORTED or TIMEOUT: the task that asked
+---  was cancelled
+function approvals.ask(call, confirm, memory)
+  if memory and memory:allows(call) then
+    return true
+  end
+  local ok, answer, scope = pcall(confirm, call)
+  if not ok then
+    local err = errors.from(answer)
+    if err.code == "ABORTED" or err.code == "TIMEOUT" then
+      return nil, err
+    end
+    return refused("`confirm` failed: " .. err.message)
+  elseif answer ~= true then
+    return refused(scope)
+  elseif scope ~= nil and not scopes[scope] then
+    return refused(("`confirm` has to answer true and \"once\", \"arguments\" or \"always\", not %s"):format(
+      errors.text(scope)))
+  end
+  if memory and scope ~= nil and scope ~= "once" then
+    pcall(memory.remember, memory, call, scope) -- it is approved, even if it cannot be stored
+  end
+  return true
+end
+
+return approvals
