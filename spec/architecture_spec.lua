@@ -14,6 +14,7 @@ local lazy = {
   ["lua/operations/calls/transport.lua"] = "each transport is loaded when first named",
   ["lua/operations/cli/sources.lua"] = "what talks to MCP servers is loaded when one is named",
   ["lua/operations/cli/init.lua"] = "a command loads what it needs, so that --help starts fast",
+  ["lua/operations/middleware/init.lua"] = "each middleware is loaded when first named",
   ["lua/operations/schema/init.lua"] = "metaschemas are loaded when a schema refers to one",
 }
 

@@ -47,6 +47,7 @@ local version = require("operations.base.version")
 ---@field from_openapi operations.from_openapi
 ---@field http operations.http
 ---@field json operations.json
+---@field middleware operations.middleware
 ---@field oauth operations.oauth
 ---@field process operations.process
 ---@field scanner operations.scanner
@@ -98,6 +99,7 @@ local parts = {
   from_openapi = "operations.openapi",
   http = "operations.net.http",
   json = "operations.base.json",
+  middleware = "operations.middleware",
   oauth = "operations.oauth",
   process = "operations.net.process",
   scanner = "operations.registry.scanner",

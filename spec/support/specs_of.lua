@@ -17,6 +17,7 @@ specs_of.covered = {
   ["lua/operations/init.lua"] = "spec/misuse_spec.lua",
   ["lua/operations/mcp/client"] = "spec/mcp/client/client_spec.lua",
   ["lua/operations/mcp/protocol"] = "spec/mcp/protocol/message_spec.lua",
+  ["lua/operations/middleware"] = "spec/middleware/plain_spec.lua",
   ["lua/operations/net"] = "spec/net/process_spec.lua",
   ["lua/operations/net/http"] = "spec/net/http/http_spec.lua",
   ["lua/operations/oauth"] = "spec/oauth/authorizer_spec.lua",

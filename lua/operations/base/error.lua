@@ -147,10 +147,11 @@ local relays = setmetatable({}, { __mode = "k" })
 --- Marks a handler that only passes its call on, as adapters make them: `mayHaveRun` of its errors is that of the call.
 ---@generic Handler: function
 ---@param handler Handler
----@param inner? function  what the handler is wrapped around: it counts as a relay only where that is one
+---@param inner? function  what the handler is wrapped around: it counts as a relay only where that is one, or where
+---  it was marked before
 ---@return Handler handler
 function errors.relay(handler, inner)
-  relays[handler] = inner == nil or relays[inner] or nil
+  relays[handler] = relays[handler] or inner == nil or relays[inner] or nil
   return handler
 end
 

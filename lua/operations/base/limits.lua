@@ -74,6 +74,11 @@ local limits = {
   drain = 5000, -- what runs for the spokes of a hub may go on so long when a worker of OpenResty ends
   exit_grace = 5000, -- and so long after that, tasks that belong to no request
   requests = 1024, -- of a peer, served at once
+  middleware_keys = 10000, -- callers, operations or upstreams that one middleware keeps a state of; the oldest leave
+  middleware_queue = 100, -- calls that wait for a place, of each key of `concurrency`
+  cache_bytes = 16 * 1024 * 1024, -- of all answers that one `cache` keeps
+  cache_entry = 1024 * 1024, -- of one of them
+  metrics_series = 10000, -- operations and codes that are counted apart; others count as the code "other"
   issues = 100, -- reported per validation
 }
 

@@ -1,6 +1,7 @@
 --- Processes that share a Redis find each other through it and call what the others serve. In mode `fast` a request
 --- goes to one that serves the operation, at most once. In mode `reliable` it waits in a queue until a worker has ended
 --- it: run at least once, with exactly one outcome. Subscriptions are carried as in mode `fast`.
+local addresses = require("operations.calls.redis.address")
 local argument = require("operations.base.argument")
 local callers = require("operations.calls.redis.caller")
 local core = require("operations.core")
@@ -14,7 +15,6 @@ local presences = require("operations.calls.redis.presence")
 local scheduler = require("operations.task.scheduler")
 local scripts = require("operations.calls.redis.scripts")
 local signatures = require("operations.calls.redis.signature")
-local urls = require("operations.base.url")
 local workers = require("operations.calls.redis.worker")
 
 local redis = {}
@@ -54,34 +54,10 @@ local redis = {}
 local Redis = members.merged(letters)
 Redis.__index = Redis
 
-local option_kinds = {
-  mode = "string", prefix = "string", vouches = "boolean", secret = "string", user = "string", password = "string",
-  lease = "number", attempts = "number", max_queue = "number", max_message = "number", retention = "number",
-  ca_file = "string", cert_file = "string", key_file = "string", key_password = "string", proxy = "string",
-  public_only = "boolean", connect_timeout = "number",
-}
-
-local function address_of(url, options)
-  local parsed, expected = urls.parse(url), nil
-  if not parsed or parsed.scheme ~= "redis" and parsed.scheme ~= "rediss" then
-    expected = "URL of redis or rediss"
-  elseif not parsed.path:find("^/?%d*$") or tonumber(parsed.port or 0) > 65535 then
-    expected = "redis://user:password@host:port/database, with %2F and the like in a password,"
-  end
-  if expected then
-    error(("bad argument #1 to 'redis' (%s expected, got %s)"):format(expected, urls.redact_any(url)), 3)
-  end
-  local user, password = (parsed.userinfo or ""):match("^([^:]*):?(.*)$")
-  local address = { tls = parsed.scheme == "rediss", host = (parsed.host:gsub("^%[(.*)%]$", "%1")),
-    port = tonumber(parsed.port) or 6379, database = tonumber(parsed.path:match("^/(%d+)$")) }
-  address.user = options.user or user ~= "" and urls.decode(user) or nil
-  address.password = options.password or password ~= "" and urls.decode(password) or nil
-  for _, name in ipairs({ "ca_file", "cert_file", "key_file", "key_password", "public_only", "connect_timeout" }) do
-    address[name] = options[name]
-  end
-  address.proxy = options.proxy or ""
-  return address
-end
+local option_kinds = addresses.with({
+  mode = "string", prefix = "string", vouches = "boolean", secret = "string", lease = "number", attempts = "number",
+  max_queue = "number", max_message = "number", retention = "number",
+})
 
 local function refuse(self)
   self._receiver.event(false, {}) -- logged and counted
@@ -276,7 +252,7 @@ function redis.connect(url, options)
   if options.secret and #options.secret < signatures.least then
     error(("bad option 'secret' to 'redis' (%d bytes or more expected)"):format(signatures.least), 2)
   end
-  local address = address_of(url, options)
+  local address = addresses.of(url, options)
   local prefix = options.prefix or "ops"
   local signature = signatures.new(options.secret)
   local keys, presence = scripts.keys(prefix), presences.new(prefix, signature)

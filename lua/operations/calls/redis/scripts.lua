@@ -56,6 +56,13 @@ local function script(text)
   return setmetatable({ text = text, id = resp.script_id(text) }, Script)
 end
 
+--- A script of somebody else.
+---@param text string
+---@return operations.RedisScript
+function redis_scripts.new(text)
+  return script(text)
+end
+
 --- Runs it; `fn(reply)` or `fn(nil, err)` is called with its answer and must not wait.
 ---@param link operations.RedisLink
 ---@param fn fun(reply: any, err: operations.Error?)

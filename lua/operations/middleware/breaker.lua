@@ -1,0 +1,195 @@
+--- A circuit breaker: spares a server that fails, and finds out when it is well again.
+local argument = require("operations.base.argument")
+local keys = require("operations.middleware.key")
+local layer = require("operations.middleware.layer")
+local limits = require("operations.base.limits")
+local lru = require("operations.middleware.lru")
+local scheduler = require("operations.task.scheduler")
+
+local breaker = {}
+
+---@class operations.BreakerOptions
+---@field failures? integer  that open it, default 5
+---@field of? integer  among so many calls that ended last, default 10
+---@field pause? number  ms that it stays open, default 10,000
+---@field probes? integer  calls that are let through at once after that, default 1: so many have to succeed
+---@field counts? fun(err: operations.Error): boolean  is it a failure of the server?
+---@field by? operations.KeyOption  calls that share a breaker, default "namespace"
+---@field on_change? fun(state: "open"|"half-open"|"closed", key: string)
+---@field max_keys? integer  breakers that are kept, default 10,000
+
+local kinds = { failures = "number", of = "number", pause = "number", probes = "number", counts = "function",
+  by = "string or table or function", on_change = "function", max_keys = "number" }
+local defaults = { failures = 5, of = 10, pause = 10000, probes = 1, max_keys = limits.middleware_keys }
+
+local counted = { TIMEOUT = true, UNAVAILABLE = true, TRANSPORT_LOST = true, WORKER_LOST = true,
+  EXECUTION_ERROR = true, UNKNOWN_ERROR = true }
+
+-- What a server is to blame for; not what it says of the call, nor that it has too much to do.
+local function is_failure(err)
+  return counted[err.code] or err.code:find("^HTTP_5") ~= nil
+end
+
+local function read(given)
+  argument.optional(given, "table", 1, "breaker")
+  given = given or {}
+  argument.options(given, kinds, "breaker", 4)
+  local options = { counts = given.counts or is_failure, on_change = given.on_change }
+  for name, default in pairs(defaults) do
+    local value = given[name] or default
+    local whole = name ~= "pause"
+    if value < 1 or whole and value % 1 ~= 0 or value == math.huge or value ~= value then
+      error(("bad option '%s' to 'breaker' (%s from 1 on expected, got %s)"):format(name, whole and "integer" or "ms",
+        tostring(value)), 3)
+    end
+    options[name] = value
+  end
+  if options.failures > options.of then
+    error("bad option 'failures' to 'breaker' (no more than 'of' expected)", 3)
+  end
+  return options
+end
+
+---@class operations.Breaker
+---@field state "closed"|"open"|"half-open"
+---@field outcomes table<integer, boolean>  of the last calls, a ring: did they fail?
+---@field at integer  the newest
+---@field failed integer  among them
+---@field since number  ms since the epoch, when it opened
+---@field probing integer  probes under way
+---@field passed integer  probes that succeeded
+---@field era integer  calls that began before the last change say nothing
+
+local function new_breaker()
+  return { state = "closed", outcomes = {}, at = 0, failed = 0, since = 0, probing = 0, passed = 0, era = 0 }
+end
+
+local function change(circuit, state)
+  circuit.state, circuit.era = state, circuit.era + 1
+  circuit.outcomes, circuit.at, circuit.failed, circuit.probing, circuit.passed = {}, 0, 0, 0, 0
+  circuit.since = scheduler.host().now()
+end
+
+-- Notes an outcome; true where there are too many failures now.
+local function note(circuit, failed, options)
+  local at = circuit.at % options.of + 1
+  if circuit.outcomes[at] then
+    circuit.failed = circuit.failed - 1
+  end
+  circuit.at, circuit.outcomes[at] = at, failed
+  if failed then
+    circuit.failed = circuit.failed + 1
+  end
+  return circuit.failed >= options.failures
+end
+
+local function refusal(id, circuit, options, left)
+  return layer.refusal("UNAVAILABLE", ("%s: its server failed %d of %d calls and is not called"):format(id,
+    options.failures, options.of), { breaker = circuit.state }, math.max(1, math.ceil(left)))
+end
+
+-- May a call go through? The refusal, else nil.
+local function admit(circuit, id, options, tell)
+  if circuit.state == "open" then
+    local left = circuit.since + options.pause - scheduler.host().now()
+    if left > 0 then
+      return refusal(id, circuit, options, left)
+    end
+    change(circuit, "half-open")
+    tell("half-open")
+  end
+  if circuit.state == "half-open" then
+    if circuit.probing + circuit.passed >= options.probes then
+      return refusal(id, circuit, options, 1000)
+    end
+    circuit.probing = circuit.probing + 1
+  end
+end
+
+-- Takes in how a call ended; "neither" is one that says nothing: it was called off.
+local function settle(circuit, verdict, options, tell)
+  if circuit.state == "half-open" then
+    circuit.probing = circuit.probing - 1
+    if verdict == "succeeded" then
+      circuit.passed = circuit.passed + 1
+    end
+    if verdict == "failed" or circuit.passed >= options.probes then
+      change(circuit, verdict == "failed" and "open" or "closed")
+      tell(circuit.state)
+    end
+  elseif verdict ~= "neither" and note(circuit, verdict == "failed", options) then
+    change(circuit, "open")
+    tell("open")
+  end
+end
+
+local function verdict_of(err, options)
+  if not err then
+    return "succeeded"
+  elseif err.code == "ABORTED" then
+    return "neither"
+  end
+  return options.counts(err) and "failed" or "succeeded"
+end
+
+-- The first event of a subscription tells that its server is well.
+local function at_first_event(context, fn)
+  local emit = rawget(context, "emit")
+  if emit then
+    rawset(context, "emit", function(...)
+      rawset(context, "emit", emit)
+      fn()
+      return emit(...)
+    end)
+  end
+end
+
+--- Opens when `failures` of the last `of` calls failed: calls are refused with UNAVAILABLE, `retryAfter` says how long.
+--- After `pause` ms it is half open: `probes` calls go through; when they succeed it closes, when one fails it opens
+--- again. Failures are TIMEOUT, UNAVAILABLE, TRANSPORT_LOST, WORKER_LOST, EXECUTION_ERROR, UNKNOWN_ERROR and HTTP_5xx,
+--- unless `counts` says otherwise; a call that is called off says nothing. A subscription has succeeded at its first
+--- `context.emit`, or when it ends.
+---@param options? operations.BreakerOptions
+---@return operations.Middleware
+function breaker.new(options)
+  local given = read(options)
+  local reader = keys.reader(options and options.by, { "namespace" }, "breaker")
+  local circuits = lru.new(given.max_keys)
+  local function circuit_of(key)
+    local circuit = circuits:get(key)
+    if not circuit then
+      circuit = new_breaker()
+      circuits:put(key, circuit)
+    end
+    return circuit
+  end
+  return layer.new(function(inner, spec)
+    local key_of, id = reader(spec), layer.id(spec)
+    return function(input, context)
+      local key = key_of(context)
+      local circuit = circuit_of(key)
+      local function tell(state)
+        if given.on_change then
+          layer.tell(context, id, given.on_change, state, key)
+        end
+      end
+      local err = admit(circuit, id, given, tell)
+      if err then
+        return nil, err
+      end
+      local era = circuit.era
+      local finish = layer.ending(context, function(failure)
+        if circuit.era == era then
+          settle(circuit, verdict_of(failure, given), given, tell)
+        end
+      end)
+      at_first_event(context, finish)
+      local value
+      value, err = inner(input, context)
+      finish(err)
+      return value, err
+    end
+  end)
+end
+
+return breaker

@@ -1,0 +1,243 @@
+--- Keeps the answers of queries as long as they say themselves, each for the identity that asked.
+local argument = require("operations.base.argument")
+local core = require("operations.core")
+local freshness = require("operations.middleware.freshness")
+local json = require("operations.base.json")
+local layer = require("operations.middleware.layer")
+local limits = require("operations.base.limits")
+local lru = require("operations.middleware.lru")
+local members = require("operations.base.members")
+local scheduler = require("operations.task.scheduler")
+local task_wait = require("operations.task.wait")
+
+local cache = {}
+
+---@class operations.CacheOptions
+---@field ttl? number  ms that an answer is fresh which says nothing itself, and whose spec has no `_meta.ttlMs`;
+---  default 0: it is not kept
+---@field max_bytes? integer  of all answers and their inputs, default 16 MiB
+---@field max_entry? integer  bytes of one, default 1 MiB
+---@field max_entries? integer  default 10,000
+---@field vary? fun(input: any, context: operations.Context): string  what else an answer depends on
+
+local kinds = { ttl = "number", max_bytes = "number", max_entry = "number", max_entries = "number", vary = "function" }
+
+-- An answer as text: who changes what was handed out changes nothing here.
+---@class operations.CacheEntry
+---@field source "http"|"mcp"|"local"|false  of its envelope; false: the bare value
+---@field raw? string  a string
+---@field text? string  other data, as JSON
+---@field meta? string  as JSON
+---@field made number  ms since the epoch
+---@field fresh number  until then
+---@field etag? string
+
+---@class operations.Cache  a middleware
+---@field _kept operations.Lru
+---@field _flights table<string, table>
+---@field _options operations.CacheOptions
+local Cache = {}
+Cache.__index = Cache
+
+local sorted = { sort_keys = true }
+
+-- What an answer is kept under; nil where the input or the identity is no JSON.
+local function key_of(self, id, input, context)
+  local text = json.encode(input, sorted)
+  local identity = context.identity == nil and "null" or json.encode(context.identity, sorted)
+  if not text or not identity then
+    return nil
+  end
+  local vary = self._options.vary
+  local other = vary and tostring(vary(input, context)) or ""
+  return ("%s\n%d %d\n%s%s%s"):format(id, #identity, #other, identity, other, text)
+end
+
+local function write(value)
+  if type(value) == "string" then
+    return value, nil
+  end
+  return nil, json.encode(value)
+end
+
+-- The entry of an answer and its size; nil where it is not kept.
+local function entry_of(self, value, spec, now)
+  local is_envelope = core.is_response_envelope(value)
+  local meta = is_envelope and value.meta or nil
+  local fresh, etag = freshness.of(meta, spec, self._options.ttl, now)
+  local data = value
+  if is_envelope then
+    data = value.data
+  end
+  if not fresh or fresh <= 0 and not etag or data == nil then
+    return nil
+  end
+  local raw, text = write(data)
+  local meta_text = meta and json.encode(meta)
+  if not (raw or text) or meta and not meta_text then
+    return nil
+  end
+  return { source = meta and meta.source or false, raw = raw, text = text, meta = meta_text, made = now,
+    fresh = now + fresh, etag = etag }, #(raw or text) + #(meta_text or "")
+end
+
+-- The answer, made anew.
+local function answer_of(entry, id, now)
+  local data = entry.raw
+  if not data then
+    data = assert(json.decode(entry.text))
+  end
+  if not entry.source then
+    return data
+  end
+  local meta = assert(json.decode(entry.meta))
+  if entry.source == "local" then
+    return core.local_envelope(data, id)
+  elseif entry.source == "mcp" then
+    return core.mcp_envelope(data, meta)
+  end
+  local age = tonumber(meta.headers.age) or 0
+  meta.headers.age = ("%d"):format(age + math.floor((now - entry.made) / 1000))
+  return core.http_envelope(data, meta)
+end
+
+local function put(self, key, entry, size)
+  size = entry and size + #key or 0
+  if entry and size <= self._options.max_entry then
+    self._kept:put(key, entry, size)
+  else
+    self._kept:remove(key)
+  end
+end
+
+local function is_unchanged(value, err)
+  return err and err.code == "HTTP_304" or value ~= nil and core.is_response_envelope(value)
+    and value.meta.source == "http" and value.meta.statusCode == 304
+end
+
+-- The headers of the answer that said that another one still holds.
+local function headers_of(value, err)
+  local found = err and type(err.details) == "table" and err.details.headers or value and value.meta.headers
+  return type(found) == "table" and found or {}
+end
+
+-- The entry still holds: it is as fresh as the answer says that said so (RFC 9111, 4.3.4).
+local function renew(self, key, entry, spec, headers, now)
+  local meta = json.decode(entry.meta)
+  meta.headers.age = nil
+  meta.headers = members.merged(meta.headers, headers)
+  local fresh, etag = freshness.of(meta, spec, self._options.ttl, now)
+  local renewed = members.merged(entry, { meta = assert(json.encode(meta)), made = now, fresh = now + (fresh or 0),
+    etag = etag })
+  put(self, key, fresh and renewed or nil, #(entry.raw or entry.text) + #renewed.meta)
+  return renewed
+end
+
+-- Asks for an answer; what is kept of it.
+local function ask(self, key, spec, inner, input, context)
+  local stale = self._kept:get(key)
+  context.ifNoneMatch = stale and stale.etag
+  local value, err = inner(input, context)
+  context.ifNoneMatch = nil
+  local now = scheduler.host().now()
+  if stale and stale.etag and is_unchanged(value, err) then
+    local entry = renew(self, key, stale, spec, headers_of(value, err), now)
+    return answer_of(entry, layer.id(spec), now), nil, entry
+  elseif err then
+    return nil, err
+  end
+  local entry, size = entry_of(self, value, spec, now)
+  put(self, key, entry, size)
+  return value, nil, entry
+end
+
+local own_end = { ABORTED = true, TIMEOUT = true }
+
+-- Asks for others, too, who want the same meanwhile.
+local function lead(self, key, spec, inner, input, context)
+  local flight = { wakes = {} }
+  self._flights[key] = flight
+  local value, err, entry = ask(self, key, spec, inner, input, context)
+  self._flights[key] = nil
+  flight.entry, flight.err = entry, err
+  flight.given_up = err ~= nil and own_end[err.code] or false
+  task_wait.wake(flight.wakes)
+  return value, err
+end
+
+-- Waits for who asks already: whether that is the answer here, and the answer.
+local function follow(flight, id)
+  local interruption = scheduler.try_await(function(wake)
+    return task_wait.add(flight.wakes, wake)
+  end)
+  if interruption then
+    return true, nil, layer.not_begun(interruption)
+  elseif flight.entry then
+    return true, answer_of(flight.entry, id, scheduler.host().now())
+  elseif flight.err and not flight.given_up then
+    return true, nil, flight.err
+  end
+  return false
+end
+
+local function cached(self, inner, spec)
+  local id = layer.id(spec)
+  return function(input, context)
+    local key = not (rawget(context, "emit") or context.sink) and key_of(self, id, input, context)
+    if not key then
+      return inner(input, context)
+    end
+    while true do
+      local entry, now = self._kept:get(key), scheduler.host().now()
+      if entry and now < entry.fresh then
+        return answer_of(entry, id, now)
+      end
+      local flight = self._flights[key]
+      if not flight then
+        return lead(self, key, spec, inner, input, context)
+      end
+      local settled, value, err = follow(flight, id)
+      if settled then
+        return value, err
+      elseif not flight.given_up then
+        return inner(input, context) -- what cannot be kept cannot be shared
+      end
+    end
+  end
+end
+
+function Cache:__call(handler, spec)
+  return self._wrap(handler, spec)
+end
+
+--- Forgets all answers.
+function Cache:clear()
+  self._kept:clear()
+end
+
+--- Keeps answers of queries: an HTTP answer with status 200 as its Cache-Control or Expires say, others for `ttlMs` of
+--- their MCP result or of their spec's `_meta`, else for `ttl`. One that is not fresh and has an ETag is asked for
+--- again with it: `context.ifNoneMatch`, to which 304 answers that it still holds. Who asks for the same meanwhile
+--- waits for that answer. What one identity got, no other gets. Streams, pages and bodies in pieces are never kept.
+---@param options? operations.CacheOptions
+---@return operations.Cache
+function cache.new(options)
+  argument.optional(options, "table", 1, "cache")
+  argument.options(options or {}, kinds, "cache")
+  local given = members.merged({ ttl = 0, max_bytes = limits.cache_bytes, max_entry = limits.cache_entry,
+    max_entries = limits.middleware_keys }, options)
+  for _, name in ipairs({ "ttl", "max_bytes", "max_entry", "max_entries" }) do
+    local least = name == "max_entries" and 1 or 0
+    if not (given[name] >= least and given[name] < math.huge) then
+      error(("bad option '%s' to 'cache' (%d or more expected, got %s)"):format(name, least, tostring(given[name])), 2)
+    end
+  end
+  local self = setmetatable({ _options = given, _flights = {}, _kept = lru.new(given.max_entries, given.max_bytes) },
+    Cache)
+  self._wrap = layer.new(function(inner, spec)
+    return spec.type == "query" and cached(self, inner, spec) or nil
+  end)
+  return self
+end
+
+return cache

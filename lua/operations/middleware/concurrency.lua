@@ -1,0 +1,141 @@
+--- A bulkhead: so many calls run at once, others wait in a queue, further ones are refused.
+local argument = require("operations.base.argument")
+local keys = require("operations.middleware.key")
+local layer = require("operations.middleware.layer")
+local limits = require("operations.base.limits")
+local scheduler = require("operations.task.scheduler")
+
+local concurrency = {}
+
+---@class operations.ConcurrencyOptions
+---@field limit? integer  calls that run at once, default 16
+---@field queue? integer  calls that wait beyond those, default 100; 0: none
+---@field patience? number  ms that a call waits at most, default: as long as its deadline allows
+---@field by? operations.KeyOption  calls that share the limit, default "operation"
+
+local kinds = { limit = "number", queue = "number", patience = "number", by = "string or table or function" }
+
+---@class operations.Bulkhead
+---@field running integer
+---@field first integer  of `waiting`
+---@field last integer
+---@field count integer  of those that wait
+---@field waiting table<integer, fun(granted: boolean)|nil>
+
+local function new_bulkhead()
+  return { running = 0, first = 1, last = 0, count = 0, waiting = {} }
+end
+
+-- Gives the place to the one that waits longest; true where nobody does.
+local function hand_over(bulkhead)
+  while bulkhead.first <= bulkhead.last do
+    local at = bulkhead.first
+    local wake = bulkhead.waiting[at]
+    bulkhead.waiting[at], bulkhead.first = nil, at + 1
+    if wake then
+      bulkhead.count = bulkhead.count - 1
+      wake(true)
+      return false
+    end
+  end
+  bulkhead.first, bulkhead.last = 1, 0
+  return true
+end
+
+-- Waits for a place: whether it has one, or what interrupted the wait.
+local function queue_up(bulkhead, patience)
+  local stop
+  local failure, granted = scheduler.try_await(function(wake)
+    local at = bulkhead.last + 1
+    bulkhead.last, bulkhead.waiting[at], bulkhead.count = at, wake, bulkhead.count + 1
+    local function leave()
+      bulkhead.waiting[at], bulkhead.count = nil, bulkhead.count - 1
+    end
+    stop = patience and scheduler.host().timer(patience, function()
+      leave()
+      wake(false)
+    end)
+    return leave
+  end)
+  if stop then
+    stop()
+  end
+  return granted, failure
+end
+
+local function busy(id, bulkhead, options)
+  return layer.refusal("BUSY", ("%s: %d calls are under way and %d wait"):format(id, bulkhead.running,
+    bulkhead.count), { limit = options.limit, queue = options.queue }, 1000)
+end
+
+local function expect_count(value, name, least)
+  if value % 1 ~= 0 or value < least then
+    error(("bad option '%s' to 'concurrency' (integer from %d on expected, got %s)"):format(name, least,
+      tostring(value)), 4)
+  end
+  return value
+end
+
+local function read(given)
+  argument.optional(given, "table", 1, "concurrency")
+  given = given or {}
+  argument.options(given, kinds, "concurrency", 4)
+  return { limit = expect_count(given.limit or limits.concurrency, "limit", 1),
+    queue = expect_count(given.queue or limits.middleware_queue, "queue", 0), patience = given.patience }
+end
+
+--- Lets `limit` calls run at once; others wait in their order, and are told BUSY where the queue is full or their
+--- patience ends. A subscription has its place until it ends. A call that is cancelled or whose deadline passes leaves
+--- the queue.
+---@param options? operations.ConcurrencyOptions
+---@return operations.Middleware
+function concurrency.new(options)
+  local given = read(options)
+  local reader = keys.reader(options and options.by, { "operation" }, "concurrency")
+  local bulkheads = {} ---@type table<string, operations.Bulkhead>  only those in use
+  local function leave(key, bulkhead)
+    if hand_over(bulkhead) then
+      bulkhead.running = bulkhead.running - 1
+      if bulkhead.running == 0 then
+        bulkheads[key] = nil
+      end
+    end
+  end
+  local function enter(key, id)
+    local bulkhead = bulkheads[key]
+    if not bulkhead then
+      bulkhead = new_bulkhead()
+      bulkheads[key] = bulkhead
+    elseif bulkhead.running >= given.limit then
+      local granted, failure
+      if bulkhead.count < given.queue then
+        granted, failure = queue_up(bulkhead, given.patience)
+      end
+      if not granted then
+        return nil, failure and layer.not_begun(failure) or busy(id, bulkhead, given)
+      end
+      return bulkhead
+    end
+    bulkhead.running = bulkhead.running + 1
+    return bulkhead
+  end
+  return layer.new(function(inner, spec)
+    local key_of, id = reader(spec), layer.id(spec)
+    return function(input, context)
+      local key = key_of(context)
+      local bulkhead, err = enter(key, id)
+      if not bulkhead then
+        return nil, err
+      end
+      local finish = layer.ending(context, function()
+        leave(key, bulkhead)
+      end)
+      local value
+      value, err = inner(input, context)
+      finish(err)
+      return value, err
+    end
+  end)
+end
+
+return concurrency

@@ -1,0 +1,46 @@
+--- Somebody's say before a call runs.
+local approvals = require("operations.offer.approvals")
+local argument = require("operations.base.argument")
+local layer = require("operations.middleware.layer")
+
+local confirm = {}
+
+---@class operations.ConfirmOptions
+---@field memory? operations.Approvals  what was approved for longer than once: `operations.approvals(stored?,
+---  changed?)`; default: one of this middleware
+---@field queries? boolean  asks about queries and subscriptions, too
+
+local kinds = { memory = "table", queries = "boolean" }
+
+--- Asks before each mutation. `ask(call)` gets `{ operationId, input, identity, spec }`, may wait, and answers `true`
+--- and for what: "once" (default), "arguments" (always with these), "always"; or `false` and a reason. What is not
+--- approved does not run: ACCESS_DENIED. What is approved counts for one identity only.
+---@param ask operations.Confirm
+---@param options? operations.ConfirmOptions
+---@return operations.Middleware
+function confirm.new(ask, options)
+  argument.expect(ask, "function", 1, "confirm")
+  argument.optional(options, "table", 2, "confirm")
+  options = options or {}
+  argument.options(options, kinds, "confirm")
+  if options.memory then
+    argument.object(options.memory, "allows", "memory of approvals", 2, "confirm")
+  end
+  local memory = options.memory or approvals.new()
+  return layer.new(function(inner, spec)
+    if spec.type ~= "mutation" and not options.queries then
+      return nil
+    end
+    local id = layer.id(spec)
+    return function(input, context)
+      local ok, err = approvals.ask({ operationId = id, input = input, identity = context.identity, spec = spec }, ask,
+        memory)
+      if not ok then
+        return nil, err.mayHaveRun == nil and layer.not_begun(err) or err
+      end
+      return inner(input, context)
+    end
+  end)
+end
+
+return confirm

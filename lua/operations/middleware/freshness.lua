@@ -1,0 +1,76 @@
+--- How long an answer may be kept: what it says itself (RFC 9111, as a cache of one identity; `ttlMs` of MCP), what its
+--- operation says, else what the program says.
+local header_field = require("operations.net.http.header_field")
+
+local freshness = {}
+
+-- The directives of Cache-Control, by name; those without a value are true.
+local function directives(text)
+  local found = {}
+  for name, value in text:lower():gmatch("([%w-]+)%s*=?%s*\"?([^,\"]*)") do
+    found[name] = value ~= "" and value or true
+  end
+  return found
+end
+
+local function seconds(value)
+  return type(value) == "string" and value:find("^%d+%s*$") and math.min(tonumber(value), 2 ^ 31) or nil
+end
+
+-- ms that Expires leaves, counted from Date.
+local function until_expiry(headers, now)
+  if not headers.expires then
+    return nil
+  end
+  local expires = header_field.date(headers.expires)
+  local date = headers.date and header_field.date(headers.date) or now
+  return expires and expires - date or 0
+end
+
+local function of_http(headers, now)
+  local control = directives(type(headers["cache-control"]) == "string" and headers["cache-control"] or "")
+  if control["no-store"] or headers.vary == "*" then
+    return nil, true
+  elseif control["no-cache"] then
+    return 0
+  end
+  local age = (seconds(headers.age) or 0) * 1000
+  local max_age = seconds(control["max-age"])
+  if control["max-age"] then
+    return (max_age or 0) * 1000 - age
+  end
+  local left = until_expiry(headers, now)
+  return left and left - age
+end
+
+local function ms(value)
+  return type(value) == "number" and value >= 0 and value < math.huge and value or nil
+end
+
+local function member(value, name)
+  return type(value) == "table" and value[name] or nil
+end
+
+--- How long an answer is fresh.
+---@param meta table?  of its envelope
+---@param spec operations.Spec
+---@param ttl number  ms, where nobody says
+---@param now number  ms since the epoch
+---@return number? ms  0 or less: it has to be asked for again; nil: it must not be kept
+---@return string? etag  by which it can be asked for again
+function freshness.of(meta, spec, ttl, now)
+  local source = member(meta, "source")
+  local headers = source == "http" and member(meta, "headers") or {}
+  if source == "mcp" and meta.isError or source == "http" and meta.statusCode ~= 200 and meta.statusCode ~= 304 then
+    return nil
+  end
+  local own, forbidden = of_http(headers, now)
+  if forbidden then
+    return nil
+  end
+  own = own or ms(member(member(meta, "_meta"), "ttlMs"))
+  local etag = type(headers.etag) == "string" and headers.etag or nil
+  return own or ms(member(spec._meta, "ttlMs")) or ttl, etag
+end
+
+return freshness

@@ -1,0 +1,91 @@
+--- What calls have in common: those of one key share a bucket, a breaker, a bulkhead.
+local layer = require("operations.middleware.layer")
+
+local key = {}
+
+---@alias operations.KeyPart "identity"|"operation"|"namespace"|"address"
+---@alias operations.KeyOption operations.KeyPart|operations.KeyPart[]|
+---fun(context: operations.Context, spec: operations.Spec): string
+
+local function address(context)
+  local metadata = context.metadata
+  local http = type(metadata) == "table" and metadata.http
+  local found = type(http) == "table" and http.address
+  return found and "a" .. tostring(found) or "-"
+end
+
+-- The parts that the call decides.
+local of_call = {
+  address = address,
+  identity = function(context)
+    local identity = context.identity
+    return identity and "i" .. tostring(identity.id) or address(context)
+  end,
+}
+
+-- The parts that are the same for all calls of an operation.
+local of_spec = {
+  operation = layer.id,
+  namespace = function(spec)
+    return spec.namespace
+  end,
+}
+
+local function check(parts, name, level)
+  for _, part in ipairs(parts) do
+    if not of_call[part] and not of_spec[part] then
+      error(("bad option 'by' to '%s' (\"identity\", \"address\", \"operation\" or \"namespace\" expected, "
+        .. "got %q)"):format(name, tostring(part)), level + 1)
+    end
+  end
+end
+
+local function framed(text)
+  return #text .. ":" .. text
+end
+
+local function joined(parts, spec)
+  local fixed, asked = {}, {}
+  for _, part in ipairs(parts) do
+    if of_spec[part] then
+      fixed[#fixed + 1] = framed(of_spec[part](spec))
+    else
+      asked[#asked + 1] = of_call[part]
+    end
+  end
+  local prefix = table.concat(fixed)
+  if #asked == 0 then
+    return function()
+      return prefix
+    end
+  end
+  return function(context)
+    local text = prefix
+    for i = 1, #asked do
+      text = text .. framed(asked[i](context))
+    end
+    return text
+  end
+end
+
+--- Reads an option `by`.
+---@param by operations.KeyOption?
+---@param default operations.KeyPart[]
+---@param name string  of the public function
+---@return fun(spec: operations.Spec): fun(context: operations.Context): string
+function key.reader(by, default, name)
+  if type(by) == "function" then
+    return function(spec)
+      return function(context)
+        return tostring(by(context, spec))
+      end
+    end
+  end
+  local parts = by == nil and default or type(by) == "string" and { by } or by
+  check(parts, name, 3)
+  return function(spec)
+    return joined(parts, spec)
+  end
+end
+
+return key

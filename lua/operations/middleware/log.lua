@@ -1,0 +1,70 @@
+--- One line of JSON for each call.
+local argument = require("operations.base.argument")
+local json = require("operations.base.json")
+local layer = require("operations.middleware.layer")
+local scheduler = require("operations.task.scheduler")
+
+local log = {}
+
+---@class operations.CallLogEntry
+---@field time integer  ms since the epoch, when the call began
+---@field operation string
+---@field type string
+---@field requestId string
+---@field parentRequestId? string
+---@field traceparent? string
+---@field identity? string  its id
+---@field ms integer
+---@field code? string  of the error
+---@field message? string  of the error
+---@field retryable? boolean
+---@field mayHaveRun? boolean
+
+local function to_stderr(line)
+  io.stderr:write(line, "\n")
+end
+
+-- What a caller or a handler says may be any bytes.
+local function readable(text)
+  if text == nil then
+    return nil
+  end
+  text = tostring(text)
+  return json.encode(text) and text or (text:gsub("[\128-\255]", "?"))
+end
+
+local function entry_of(id, spec, context, start, err)
+  local identity = context.identity
+  return {
+    time = start, operation = id, type = spec.type, requestId = readable(context.requestId),
+    parentRequestId = readable(context.parentRequestId), traceparent = readable(context.traceparent),
+    identity = identity and readable(identity.id), ms = scheduler.host().now() - start,
+    code = err and readable(err.code), message = err and readable(err.message),
+    retryable = err and err.retryable, mayHaveRun = err and err.mayHaveRun,
+  }
+end
+
+local sorted = { sort_keys = true }
+
+--- Writes a line about each call when it has ended, a subscription's when that has: a JSON object, its members in the
+--- order of their names. Neither inputs nor results are in it.
+---@param write? fun(line: string)  default: to stderr
+---@return operations.Middleware
+function log.new(write)
+  argument.optional(write, "function", 1, "log")
+  write = write or to_stderr
+  return layer.new(function(inner, spec)
+    local id = layer.id(spec)
+    return function(input, context)
+      local start = scheduler.host().now()
+      local finish = layer.ending(context, function(err)
+        layer.tell(context, id, write, (json.encode(entry_of(id, spec, context, start, err), sorted)))
+      end)
+      local value, err = inner(input, context)
+      finish(err)
+      return value, err
+    end
+  end)
+end
+
+return log

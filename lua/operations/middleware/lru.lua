@@ -1,0 +1,97 @@
+--- A map of limited size: what was used least recently leaves when there is no room.
+local lru = {}
+
+---@class operations.Lru
+---@field count integer  entries
+---@field weight number  of all entries
+---@field _by_key table<string, table>
+---@field _newest table?
+---@field _oldest table?
+local Lru = {}
+Lru.__index = Lru
+
+local function detach(self, entry)
+  local newer, older = entry.newer, entry.older
+  if newer then
+    newer.older = older
+  else
+    self._newest = older
+  end
+  if older then
+    older.newer = newer
+  else
+    self._oldest = newer
+  end
+  entry.newer, entry.older = nil, nil
+end
+
+local function attach(self, entry)
+  local newest = self._newest
+  entry.older = newest
+  if newest then
+    newest.newer = entry
+  else
+    self._oldest = entry
+  end
+  self._newest = entry
+end
+
+--- The value of a key, which counts as used now.
+---@param key string
+---@return any
+function Lru:get(key)
+  local entry = self._by_key[key]
+  if not entry then
+    return nil
+  elseif self._newest ~= entry then
+    detach(self, entry)
+    attach(self, entry)
+  end
+  return entry.value
+end
+
+--- Forgets a key.
+---@param key string
+function Lru:remove(key)
+  local entry = self._by_key[key]
+  if entry then
+    detach(self, entry)
+    self._by_key[key] = nil
+    self.count, self.weight = self.count - 1, self.weight - entry.weight
+  end
+end
+
+--- Keeps a value; others leave where there is no room for it. One that is heavier than all may be is not kept.
+---@param key string
+---@param value any
+---@param weight? number  default 0
+function Lru:put(key, value, weight)
+  weight = weight or 0
+  self:remove(key)
+  if weight > self._max_weight then
+    return
+  end
+  local entry = { key = key, value = value, weight = weight }
+  self._by_key[key] = entry
+  attach(self, entry)
+  self.count, self.weight = self.count + 1, self.weight + weight
+  while self.count > self._max_count or self.weight > self._max_weight do
+    self:remove(self._oldest.key)
+  end
+end
+
+--- Forgets all.
+function Lru:clear()
+  self._by_key, self._newest, self._oldest, self.count, self.weight = {}, nil, nil, 0, 0
+end
+
+---@param max_count integer  entries, at least 1
+---@param max_weight? number  of all entries; default: any
+---@return operations.Lru
+function lru.new(max_count, max_weight)
+  local self = setmetatable({ _max_count = max_count, _max_weight = max_weight or math.huge }, Lru)
+  self:clear()
+  return self
+end
+
+return lru

@@ -1,0 +1,165 @@
+--- Counts and durations of calls, as the text that Prometheus reads (exposition format 0.0.4).
+local argument = require("operations.base.argument")
+local figures = require("operations.middleware.figures")
+local layer = require("operations.middleware.layer")
+local limits = require("operations.base.limits")
+local members = require("operations.base.members")
+local scheduler = require("operations.task.scheduler")
+
+local metrics = {}
+
+---@class operations.MetricsOptions
+---@field buckets? number[]  seconds, rising; default 0.005 to 10
+---@field store? table  a shared dictionary of nginx: figures of all its workers; default: of this process
+---@field public? boolean  `to_http` shows them to who has no credentials, too
+---@field max_series? integer  operations with a code that are counted apart, default 10,000; others count as "other"
+
+local kinds = { buckets = "table", store = "table or userdata", public = "boolean", max_series = "number" }
+local seconds = { 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10 }
+
+---@class operations.Metrics  a middleware
+---@field public boolean
+---@field _buckets number[]  ms
+---@field _figures operations.Figures
+---@field _running table<string, integer>
+---@field _series integer
+---@field _seen table<string, true>
+---@field _max_series integer
+local Metrics = {}
+Metrics.__index = Metrics
+
+local function check_buckets(buckets)
+  for i, bound in ipairs(buckets) do
+    if type(bound) ~= "number" or not (bound > (buckets[i - 1] or 0) and bound < math.huge) then
+      error("bad option 'buckets' to 'metrics' (rising numbers above 0 expected)", 3)
+    end
+  end
+end
+
+-- The code that a call counts under: codes may be any texts, so there is a limit to how many are told apart.
+local function code_of(self, id, code)
+  local series = id .. "\n" .. code
+  if not self._seen[series] then
+    if self._series >= self._max_series then
+      return "other"
+    end
+    self._seen[series], self._series = true, self._series + 1
+  end
+  return code
+end
+
+local function bucket_of(buckets, ms)
+  for i = 1, #buckets do
+    if ms <= buckets[i] then
+      return i
+    end
+  end
+  return #buckets + 1
+end
+
+local function note(self, id, ms, err)
+  local kept = self._figures
+  self._running[id] = self._running[id] - 1
+  kept:add(id, "code " .. code_of(self, id, err and err.code or "OK"), 1)
+  kept:add(id, "bucket " .. bucket_of(self._buckets, ms), 1)
+  kept:add(id, "ms", ms)
+end
+
+function Metrics:__call(handler, spec)
+  return self._wrap(handler, spec)
+end
+
+local escapes = { ["\\"] = "\\\\", ['"'] = '\\"', ["\n"] = "\\n" }
+
+local function quoted(text)
+  return '"' .. text:gsub('[\\"\n]', escapes) .. '"'
+end
+
+local function number(value)
+  return ("%.14g"):format(value)
+end
+
+-- The codes that were counted, in order.
+local function codes_of(fields)
+  local codes = {}
+  for name in pairs(fields) do
+    codes[#codes + 1] = name:match("^code (.*)$")
+  end
+  table.sort(codes)
+  return codes
+end
+
+local function write_durations(self, lines, id, fields)
+  local total, label = 0, "{operation=" .. quoted(id)
+  local name = "operations_call_duration_seconds"
+  for i = 1, #self._buckets + 1 do
+    total = total + (fields["bucket " .. i] or 0)
+    local bound = self._buckets[i] and number(self._buckets[i] / 1000) or "+Inf"
+    lines[#lines + 1] = ("%s_bucket%s,le=\"%s\"} %s"):format(name, label, bound, number(total))
+  end
+  lines[#lines + 1] = ("%s_sum%s} %s"):format(name, label, number((fields.ms or 0) / 1000))
+  lines[#lines + 1] = ("%s_count%s} %s"):format(name, label, number(total))
+end
+
+local function head(lines, name, kind, help)
+  lines[#lines + 1] = ("# HELP %s %s\n# TYPE %s %s"):format(name, help, name, kind)
+end
+
+--- All figures as text: `operations_calls_total` by operation and code ("OK" or that of the error), the histogram
+--- `operations_call_duration_seconds` and the gauge `operations_calls_running` of this process, by operation.
+---@return string
+function Metrics:text()
+  local all, lines = self._figures:all(), {}
+  local ids = members.names(all)
+  head(lines, "operations_calls_total", "counter", "Calls that ended, by operation and error code.")
+  for _, id in ipairs(ids) do
+    for _, code in ipairs(codes_of(all[id])) do
+      lines[#lines + 1] = ("operations_calls_total{operation=%s,code=%s} %s"):format(quoted(id), quoted(code),
+        number(all[id]["code " .. code]))
+    end
+  end
+  head(lines, "operations_call_duration_seconds", "histogram", "Time from the start of a call to its end.")
+  for _, id in ipairs(ids) do
+    write_durations(self, lines, id, all[id])
+  end
+  head(lines, "operations_calls_running", "gauge", "Calls under way in this process.")
+  for _, id in ipairs(members.names(self._running)) do
+    lines[#lines + 1] = ("operations_calls_running{operation=%s} %d"):format(quoted(id), self._running[id])
+  end
+  return table.concat(lines, "\n") .. "\n"
+end
+
+--- Counts calls by operation and code, and how long they take; a subscription counts when it ends. `metrics:text()`
+--- writes the figures; `to_http(registry, { metrics = metrics })` serves them at /metrics.
+---@param options? operations.MetricsOptions
+---@return operations.Metrics
+function metrics.new(options)
+  argument.optional(options, "table", 1, "metrics")
+  options = options or {}
+  argument.options(options, kinds, "metrics")
+  check_buckets(options.buckets or seconds)
+  local bounds = {}
+  for i, bound in ipairs(options.buckets or seconds) do
+    bounds[i] = bound * 1000
+  end
+  local self = setmetatable({ public = options.public or false, _buckets = bounds, _running = {}, _seen = {},
+    _series = 0, _max_series = options.max_series or limits.metrics_series, _figures = figures.new(options.store) },
+    Metrics)
+  self._wrap = layer.new(function(inner, spec)
+    local id = layer.id(spec)
+    self._running[id] = self._running[id] or 0
+    return function(input, context)
+      local start = scheduler.host().now()
+      self._running[id] = self._running[id] + 1
+      local finish = layer.ending(context, function(err)
+        note(self, id, scheduler.host().now() - start, err)
+      end)
+      local value, err = inner(input, context)
+      finish(err)
+      return value, err
+    end
+  end)
+  return self
+end
+
+return metrics

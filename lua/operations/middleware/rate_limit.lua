@@ -1,0 +1,86 @@
+--- So many calls in so much time, of each caller.
+local argument = require("operations.base.argument")
+local buckets = require("operations.middleware.buckets")
+local keys = require("operations.middleware.key")
+local layer = require("operations.middleware.layer")
+local limits = require("operations.base.limits")
+local shared_buckets = require("operations.middleware.shared_buckets")
+
+local rate_limit = {}
+
+---@class operations.RateLimitOptions
+---@field rate number  calls
+---@field per? number  ms, default 1,000
+---@field burst? integer  calls that may come at once, default `rate`: what a caller saves up
+---@field by? operations.KeyOption  calls that share a bucket, default { "identity", "operation" }; a caller without an
+---  identity counts by its address
+---@field name? string  of the policy, told to who is refused; default "default"
+---@field store? operations.Buckets|table  where the buckets are: a shared dictionary of nginx, of all its workers; or
+---  `operations.middleware.redis(url)`, of all processes; default: this process
+---@field max_keys? integer  buckets in this process, default 10,000; those used least recently are full again
+
+--- Where buckets are kept. A bucket is the time at which it will be full again (GCRA).
+---@class operations.Buckets
+---@field take fun(self, key: string, interval: number, burst: integer): boolean, number, number  takes a call out:
+---  was there one; ms until there is one, else until the bucket is full; calls that are left. `interval` is ms a call
+
+local kinds = { rate = "number", per = "number", burst = "number", by = "string or table or function", name = "string",
+  store = "table or userdata", max_keys = "number" }
+
+local function expect(value, least, name, what)
+  if type(value) ~= "number" or not (value >= least and value < math.huge) then
+    error(("bad option '%s' to 'rate_limit' (%s expected, got %s)"):format(name, what, tostring(value)), 4)
+  end
+  return value
+end
+
+local function store_of(given)
+  local store = given.store
+  if not store then
+    return buckets.new(given.max_keys or limits.middleware_keys)
+  elseif type(store.take) == "function" then
+    return store
+  elseif type(store.incr) == "function" then
+    return shared_buckets.new(store)
+  end
+  error("bad option 'store' to 'rate_limit' (a shared dictionary of nginx or middleware.redis(url) expected)", 4)
+end
+
+local function read(given)
+  argument.expect(given, "table", 1, "rate_limit")
+  argument.options(given, kinds, "rate_limit", 4)
+  local rate = expect(given.rate, 0.001, "rate", "calls above 0")
+  local per = expect(given.per or 1000, 1, "per", "ms from 1 on")
+  local burst = expect(given.burst or math.max(1, math.floor(rate)), 1, "burst", "calls from 1 on")
+  return { interval = per / rate, burst = math.floor(burst), store = store_of(given), name = given.name or "default",
+    quota = { name = given.name or "default", quota = math.floor(burst), window = per * math.floor(burst) / rate } }
+end
+
+local function refuse(id, options, wait)
+  local quota = options.quota
+  return layer.refusal("RATE_LIMITED", ("%s: no more than %d calls in %s s"):format(id, quota.quota,
+    ("%.3f"):format(quota.window / 1000):gsub("%.?0+$", "")), { policy = quota.name, quota = quota.quota,
+    window = quota.window, remaining = 0, reset = wait }, wait)
+end
+
+--- A token bucket for each key: `rate` calls `per` ms, up to `burst` at once. A further call is refused with
+--- RATE_LIMITED, which `to_http` answers 429: `retryAfter` and `details.reset` are ms until there is one again.
+---@param options operations.RateLimitOptions
+---@return operations.Middleware
+function rate_limit.new(options)
+  local given = read(options)
+  local reader = keys.reader(options.by, { "identity", "operation" }, "rate_limit")
+  local store, interval, burst = given.store, given.interval, given.burst
+  return layer.new(function(inner, spec)
+    local key_of, id = reader(spec), layer.id(spec)
+    return function(input, context)
+      local taken, wait = store:take(key_of(context), interval, burst)
+      if not taken then
+        return nil, refuse(id, given, math.ceil(wait))
+      end
+      return inner(input, context)
+    end
+  end)
+end
+
+return rate_limit

@@ -1,0 +1,48 @@
+--- Ends calls that take too long.
+local errors = require("operations.base.error")
+local layer = require("operations.middleware.layer")
+local scheduler = require("operations.task.scheduler")
+
+local timeout = {}
+
+local function expired(id, ms, err)
+  local failure = errors.new("TIMEOUT", ("%s: took longer than %d ms"):format(id, ms), { timeout = ms })
+  failure.retryable, failure.mayHaveRun = true, err.mayHaveRun ~= false
+  return failure
+end
+
+--- A call has at most `ms` from here on: what it waits for then raises TIMEOUT, and so does what it calls elsewhere,
+--- which learns of the deadline. An earlier deadline of the caller stays as it is. Inside of `retry` it bounds each
+--- attempt, outside all of them. Subscriptions are left as they are: whoever subscribes gives those a deadline.
+---@param ms integer  at least 1
+---@return operations.Middleware
+function timeout.new(ms)
+  if type(ms) ~= "number" or not (ms >= 1 and ms < math.huge) then
+    error(("bad argument #1 to 'timeout' (ms from 1 on expected, got %s)"):format(tostring(ms)), 2)
+  end
+  return layer.new(function(inner, spec)
+    if spec.type == "subscription" then
+      return nil
+    end
+    local id = layer.id(spec)
+    return function(input, context)
+      local now = scheduler.host().now
+      local deadline = now() + ms
+      local outer = scheduler.deadline_of(scheduler.here())
+      if outer and outer <= deadline then
+        return inner(input, context)
+      end
+      local before, given = scheduler.deadline(deadline), context.deadline
+      context.deadline = given and math.min(given, deadline) or deadline
+      local value, err = inner(input, context)
+      scheduler.deadline(before)
+      context.deadline = given
+      if err and err.code == "TIMEOUT" and now() >= deadline then
+        return nil, expired(id, ms, err)
+      end
+      return value, err
+    end
+  end)
+end
+
+return timeout

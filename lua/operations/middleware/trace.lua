@@ -1,0 +1,108 @@
+--- Spans of calls, handed to a function; trace context comes in and goes on as W3C Trace Context says.
+local argument = require("operations.base.argument")
+local core = require("operations.core")
+local layer = require("operations.middleware.layer")
+local scheduler = require("operations.task.scheduler")
+
+local trace = {}
+
+---@class operations.Span
+---@field name string
+---@field traceId string  32 hexadecimal digits
+---@field spanId string  16 hexadecimal digits
+---@field parentSpanId? string
+---@field tracestate? string  as it came
+---@field start number  ms since the epoch
+---@field finish number  ms since the epoch
+---@field attributes table<string, string>
+---@field error? operations.Error
+
+---@class operations.TraceOptions
+---@field sample? number  share of the traces that begin here which are told, 0 to 1, default 1; those that begin
+---  elsewhere are told when their flags say so
+
+local kinds = { sample = "number" }
+
+-- The parts of a traceparent (version 00, or what a later one has of it); nil where there is none.
+local function parse(text)
+  if type(text) ~= "string" or text:find("%u") then
+    return nil
+  end
+  local version, id, parent, flags, rest = text:match("^(%x%x)%-(%x+)%-(%x+)%-(%x%x)(.*)$")
+  if not version or version == "ff" or #id ~= 32 or #parent ~= 16 or not id:find("[^0]") or not parent:find("[^0]")
+    or rest ~= "" and (version == "00" or rest:sub(1, 1) ~= "-") then
+    return nil
+  end
+  return id, parent, tonumber(flags, 16) % 2 == 1
+end
+
+local function random(digits)
+  local id = core.random_id():gsub("-", "")
+  return id:sub(-digits)
+end
+
+local function member(value, name)
+  return type(value) == "table" and value[name] or nil
+end
+
+-- What is the same for all spans of an operation: names by the semantic conventions of OpenTelemetry.
+local function describe(spec)
+  local id, meta = layer.id(spec), spec._meta
+  local attributes, name = { ["operation.id"] = id, ["operation.type"] = spec.type }, id
+  if member(meta, "source") == "openapi" then
+    attributes["http.request.method"], attributes["url.template"] = meta.method, meta.path
+  elseif member(meta, "source") == "mcp" then
+    local tool = tostring(member(member(meta, "tool"), "name") or spec.name)
+    attributes["mcp.method.name"], attributes["gen_ai.tool.name"] = "tools/call", tool
+    name = "tools/call " .. tool
+  end
+  return name, attributes
+end
+
+local function span_of(name, fixed, context)
+  local id, parent, sampled = parse(context.traceparent)
+  local attributes = {}
+  for key, value in pairs(fixed) do
+    attributes[key] = value
+  end
+  return { name = name, traceId = id or random(32), spanId = random(16), parentSpanId = parent,
+    tracestate = id and member(member(context.metadata, "http"), "tracestate") or nil,
+    start = scheduler.host().now(), attributes = attributes }, sampled
+end
+
+--- Calls `fn(span)` when a call has ended. Inside, `context.traceparent` names the span: calls of other operations,
+--- requests of OpenAPI documents, MCP tools and calls over transports carry it on.
+---@param fn fun(span: operations.Span)  must not wait; hands the span to what sends many at a time
+---@param options? operations.TraceOptions
+---@return operations.Middleware
+function trace.new(fn, options)
+  argument.expect(fn, "function", 1, "trace")
+  argument.optional(options, "table", 2, "trace")
+  argument.options(options or {}, kinds, "trace")
+  local share = options and options.sample or 1
+  if not (share >= 0 and share <= 1) then
+    error(("bad option 'sample' to 'trace' (0 to 1 expected, got %s)"):format(tostring(share)), 2)
+  end
+  return layer.new(function(inner, spec)
+    local name, fixed = describe(spec)
+    return function(input, context)
+      local span, sampled = span_of(name, fixed, context)
+      if sampled == nil then
+        sampled = share == 1 or math.random() < share
+      end
+      context.traceparent = ("00-%s-%s-%s"):format(span.traceId, span.spanId, sampled and "01" or "00")
+      local finish = sampled and layer.ending(context, function(err)
+        span.finish, span.error = scheduler.host().now(), err
+        span.attributes["error.type"] = err and err.code
+        layer.tell(context, layer.id(spec), fn, span)
+      end)
+      local value, err = inner(input, context)
+      if finish then
+        finish(err)
+      end
+      return value, err
+    end
+  end)
+end
+
+return trace

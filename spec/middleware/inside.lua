@@ -1,0 +1,4 @@
+-- Run inside of Neovim and nginx.
+local contract = require("spec.middleware.contract")
+
+contract({ describe = describe, it = it, assert = assert })

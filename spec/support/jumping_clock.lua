@@ -1,0 +1,66 @@
+--- The clock of the host that runs the specs, in the hands of a spec: tasks and their waits are the host's own, time
+--- passes in jumps. When all that can run has run, it jumps to the next timer.
+local hosts = require("operations.hosts")
+
+local jumping_clock = {}
+
+---@class JumpingClock
+---@field now integer  ms since the epoch
+
+--- Takes the place of the host, until `stop`.
+---@return JumpingClock
+function jumping_clock.start()
+  local real = hosts.current()
+  local clock, set, turns = { now = real.now() }, {}, 0
+  local host, ringing = setmetatable({}, { __index = real }), nil
+
+  local function earliest()
+    local found
+    for timer in pairs(set) do
+      if not found or timer.due < found.due or timer.due == found.due and timer.order < found.order then
+        found = timer
+      end
+    end
+    return found
+  end
+
+  -- One timer a turn of the real loop, so that what it wakes runs before the next.
+  local function ring()
+    local timer = earliest()
+    ringing = nil
+    if timer then
+      set[timer] = nil
+      clock.now = math.max(clock.now, timer.due)
+      ringing = real.timer(1, ring)
+      timer.fn()
+    end
+  end
+
+  function host.now()
+    return clock.now
+  end
+
+  function host.timer(ms, fn)
+    turns = turns + 1
+    local timer = { due = clock.now + math.max(ms, 0), order = turns, fn = fn }
+    set[timer] = true
+    ringing = ringing or real.timer(1, ring)
+    return function()
+      set[timer] = nil
+    end
+  end
+
+  --- Time passes without anything happening.
+  function clock.advance(ms)
+    clock.now = clock.now + ms
+  end
+
+  function clock.stop()
+    hosts.use(real)
+  end
+
+  hosts.use(host)
+  return clock
+end
+
+return jumping_clock
