@@ -7,7 +7,7 @@ local function passes(result)
   assert.equal("", tap.failures)
   assert.equal(0, result.code)
   assert.equal(tap.planned, tap.passed)
-  assert.is_true(tap.passed > 50)
+  assert.is_true(tap.passed > 90)
 end
 
 for name, program in pairs({ Neovim = "nvim", OpenResty = "nginx" }) do

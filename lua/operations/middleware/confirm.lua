@@ -36,7 +36,7 @@ function confirm.new(ask, options)
       local ok, err = approvals.ask({ operationId = id, input = input, identity = context.identity, spec = spec }, ask,
         memory)
       if not ok then
-        return nil, err.mayHaveRun == nil and layer.not_begun(err) or err
+        return nil, err.mayHaveRun == false and err or layer.not_begun(err)
       end
       return inner(input, context)
     end

@@ -51,10 +51,9 @@ local function describe(spec)
   local attributes, name = { ["operation.id"] = id, ["operation.type"] = spec.type }, id
   if member(meta, "source") == "openapi" then
     attributes["http.request.method"], attributes["url.template"] = meta.method, meta.path
-  elseif member(meta, "source") == "mcp" then
-    local tool = tostring(member(member(meta, "tool"), "name") or spec.name)
-    attributes["mcp.method.name"], attributes["gen_ai.tool.name"] = "tools/call", tool
-    name = "tools/call " .. tool
+  elseif member(meta, "source") == "mcp" and type(meta.tool) == "string" then
+    attributes["mcp.method.name"], attributes["gen_ai.tool.name"] = "tools/call", meta.tool
+    name = "tools/call " .. meta.tool
   end
   return name, attributes
 end

@@ -47,6 +47,18 @@ local function release(message)
   end
 end
 
+-- The headers that the call itself brings: its trace (W3C Trace Context), and what is known of its answer already.
+local function own_headers(context, address, headers)
+  if type(context) ~= "table" then
+    return headers
+  end
+  local trace, etag = context.traceparent, not address and context.ifNoneMatch or nil
+  if not trace and not etag then
+    return headers
+  end
+  return members.merged({ traceparent = trace, ["If-None-Match"] = etag }, headers)
+end
+
 --- Sends a request. Credentials that the server does not accept and that can be had anew are, once.
 ---@param plan operations.openapi.Plan
 ---@param input table
@@ -57,6 +69,7 @@ end
 ---@return operations.Error? err
 ---@return operations.openapi.Credential[]? credentials  to be kept out of errors; nil when nothing was sent
 function call.exchange(plan, input, context, address, headers)
+  headers = own_headers(context, address, headers)
   for try = 1, 2 do
     local message, credentials = new_message(plan, input, context, address, headers)
     if not message then

@@ -20,6 +20,8 @@ local context = {}
 ---@field attempt? integer  of a call over a reliable transport: above 1, it may have been begun before
 ---@field env table  `context.env.namespace.name(input)` calls another operation, trusted until this call has ended
 ---@field log fun(level: "debug"|"info"|"warn"|"error", message: string, details: any)
+---@field ifNoneMatch? string  set by the middleware `cache`: the ETag of the answer that it holds; an HTTP answer with
+---  status 304 says that this one is still right
 ---@field lastEventId? string  subscriptions: the id of the last event that the reader saw, which it goes on from
 ---@field sink? fun(bytes: string)  where the result is a body (a string schema with `contentMediaType`) and its reader
 ---  takes it in pieces: hands one out, and waits until it was taken

@@ -1,1 +1,90 @@
-return function() end
+local operations = require("operations")
+
+local metrics = operations.middleware.metrics
+
+return function(kit)
+  local it, assert = kit.it, kit.assert
+
+  it("writes counts and durations as Prometheus reads them", function()
+    local kept = metrics({ buckets = { 0.1, 1 } })
+    local call, registry = kit.operation({ kept }, function(input)
+      operations.sleep(input.s)
+      if input.code then
+        return nil, operations.error(input.code, "x")
+      end
+    end)
+    assert(registry:register({ namespace = "spec", name = "idle", handler = function() end }))
+    for _, input in ipairs({ { s = 0.1 }, { s = 0.25 }, { s = 1 }, { s = 2, code = "GONE" } }) do
+      call(input)
+    end
+    assert.equal([[
+# HELP operations_calls_total Calls that ended, by operation and error code.
+# TYPE operations_calls_total counter
+operations_calls_total{operation="spec.call",code="GONE"} 1
+operations_calls_total{operation="spec.call",code="OK"} 3
+# HELP operations_call_duration_seconds Time from the start of a call to its end.
+# TYPE operations_call_duration_seconds histogram
+operations_call_duration_seconds_bucket{operation="spec.call",le="0.1"} 1
+operations_call_duration_seconds_bucket{operation="spec.call",le="1"} 3
+operations_call_duration_seconds_bucket{operation="spec.call",le="+Inf"} 4
+operations_call_duration_seconds_sum{operation="spec.call"} 3.35
+operations_call_duration_seconds_count{operation="spec.call"} 4
+# HELP operations_calls_running Calls under way in this process.
+# TYPE operations_calls_running gauge
+operations_calls_running{operation="spec.call"} 0
+operations_calls_running{operation="spec.idle"} 0
+]], kept:text())
+  end)
+
+  it("counts what runs, subscriptions until they end", function()
+    local kept = metrics()
+    local _, registry = kit.operation({ kept }, { type = "subscription", handler = function(_, context)
+      context.emit(1)
+    end })
+    local stream = assert(registry:subscribe("spec.call"))
+    stream:next()
+    assert.matches('operations_calls_running{operation="spec.call"} 1\n', kept:text(), 1, true)
+    stream:close()
+    assert.matches('operations_calls_running{operation="spec.call"} 0\n', kept:text(), 1, true)
+    assert.matches('operations_calls_total{operation="spec.call",code="ABORTED"} 1\n', kept:text(), 1, true)
+  end)
+
+  it("quotes what stands in labels", function()
+    local kept = metrics()
+    kit.operation({ kept }, kit.answers(operations.error('a"b\\c\nd', "x")).handler)()
+    assert.matches([[code="a\"b\\c\nd"} 1]], kept:text(), 1, true)
+  end)
+
+  it("tells so many codes apart", function()
+    local kept = metrics({ max_series = 2 })
+    local call = kit.operation({ kept }, function(input)
+      return nil, operations.error("E" .. input.i, "x")
+    end)
+    for i = 1, 5 do
+      call({ i = i })
+    end
+    call({ i = 1 })
+    local _, lines = kept:text():gsub("operations_calls_total{", "")
+    assert.equal(3, lines)
+    assert.matches('code="E1"} 2\n', kept:text(), 1, true)
+    assert.matches('code="other"} 3\n', kept:text(), 1, true)
+  end)
+
+  it("has buckets from 5 ms to 10 s", function()
+    local kept = metrics()
+    kit.operation({ kept }, kit.answers(1).handler)()
+    local bounds = {}
+    for bound in kept:text():gmatch('le="([^"]*)"} 1') do
+      bounds[#bounds + 1] = bound
+    end
+    assert.equal("0.005 0.01 0.025 0.05 0.1 0.25 0.5 1 2.5 5 10 +Inf", table.concat(bounds, " "))
+  end)
+
+  it("refuses buckets that do not rise", function()
+    for _, buckets in ipairs({ { 1, 1 }, { 0 }, { 2, 1 }, { "x" }, { math.huge } }) do
+      assert.has_error(function() metrics({ buckets = buckets }) end,
+        "bad option 'buckets' to 'metrics' (rising numbers above 0 expected)")
+    end
+    assert.has_error(function() metrics({ size = 1 }) end, "bad option 'size' to 'metrics' (unknown)")
+  end)
+end
