@@ -42,6 +42,28 @@ describe("over HTTP", function()
     assert.equal("c=k%3Bl", data.headers.cookie)
   end)
 
+  it("the server sees the trace of the call, and by the middleware `cache` what is known already", function()
+    local trace = "00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01"
+    local registry = one({}, { path = "/echo" })
+    local headers = assert(registry:execute("real.op", {}, { traceparent = trace,
+      ifNoneMatch = '"of the middleware only"' })).data.headers
+    assert.same({ trace }, { headers.traceparent, headers["if-none-match"] })
+    local etags = {}
+    local list = assert(operations.from_openapi.document(support.one({}, { path = "/echo", doc = {
+      openapi = "3.1.0", info = { title = "Real" } } }), { base_url = running.url }))
+    local noting = operations.registry({ middleware = { function(handler)
+      return function(input, context)
+        context.ifNoneMatch = '"a"'
+        local envelope = handler(input, context)
+        etags[1] = envelope.data.headers["if-none-match"]
+        return envelope
+      end
+    end } })
+    assert(noting:register_all(list))
+    assert(noting:execute("real.op"))
+    assert.same({ '"a"' }, etags)
+  end)
+
   it("integers of 64 bits go to the server and come back as they are", function()
     local id = { type = "integer" }
     local registry = one({ requestBody = { content = { ["application/json"] = {

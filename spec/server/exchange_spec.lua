@@ -34,6 +34,34 @@ end
 local bearer = { authorization = "Bearer ada" }
 
 describe("a request", function()
+  it("over its rate is answered 429, and told when to come again", function()
+    local limit = operations.middleware.rate_limit({ rate = 2, per = 90000, name = "basic" })
+    local registry = operations.registry({ log = silent, middleware = { limit } })
+    assert(registry:register({ namespace = "task", name = "get", type = "query", handler = function() return 1 end }))
+    local server = assert(operations.to_http(registry, { log = silent }))
+    assert.same({ 200, 200 }, { send(server, "GET", "/task/get").status, send(server, "GET", "/task/get").status })
+    local refused = send(server, "GET", "/task/get")
+    assert.same({ 429, "Too Many Requests", "RATE_LIMITED", "task.get: no more than 2 calls in 90 s", true, false },
+      { refused.status, refused.json.title, refused.json.code, refused.json.detail, refused.json.retryable,
+        refused.json.mayHaveRun })
+    assert.same({ "45", '"basic";q=2;w=90', '"basic";r=0;t=45' }, { refused.headers["retry-after"],
+      refused.headers["ratelimit-policy"], refused.headers.ratelimit })
+  end)
+
+  it("over its rate has no header of a policy that no header can say", function()
+    for _, details in ipairs({ { policy = 'a"b' }, { quota = -1 }, { window = 0 / 0 }, { reset = "x" }, 7 }) do
+      if type(details) == "table" then
+        for name, value in pairs({ policy = "p", quota = 1, window = 1000, remaining = 0, reset = 1000 }) do
+          details[name] = details[name] or value
+        end
+      end
+      local refused = send(failing(operations.error("RATE_LIMITED", "enough", details)), "GET", "/task/fail")
+      assert.equal(429, refused.status)
+      assert.is_nil(refused.headers.ratelimit)
+      assert.is_nil(refused.headers["ratelimit-policy"])
+    end
+  end)
+
   it("is answered by the bare data", function()
     local server = serve({ { name = "echo", handler = function(input) return input end } })
     local answer = send(server, "POST", "/task/echo", nil, { a = { 1, 2 }, b = operations.null })

@@ -101,6 +101,31 @@ describe("operations.to_http", function()
     assert.equal(404, send(without, "GET", "/healthz").status)
   end)
 
+  it("shows figures at /metrics, to callers with credentials unless they are public", function()
+    local metrics = operations.middleware.metrics()
+    local function status(options, token, method)
+      options.metrics, options.prefix = metrics, "/api"
+      local registry = registry_with({ name = "x", handler = silent })
+      return send(assert(operations.to_http(registry, options)), method or "GET", "/api/metrics",
+        token and { authorization = "Bearer " .. token }).status
+    end
+    local function who(request)
+      return request.token == "ada" and { id = "ada", scopes = {} } or nil, request.token and "unknown"
+    end
+    assert.same({ 401, 401, 200, 401 }, { status({ authorize = who }), status({ authorize = who }, "x"),
+      status({ authorize = who }, "ada"), status({ authorize = who, anonymous = true }) })
+    assert.same({ 200, 404 }, { status({}), status({}, nil, "POST") })
+    metrics = operations.middleware.metrics({ public = true })
+    assert.same({ 200, 200 }, { status({ authorize = who }), status({ authorize = who }, "x") })
+    local server = assert(operations.to_http(registry_with({ name = "x", handler = silent }), { metrics = metrics }))
+    local answer = send(server, "GET", "/metrics")
+    assert.equal(metrics:text(), answer.text)
+    assert.equal("text/plain; version=0.0.4; charset=utf-8", answer.headers["content-type"])
+    assert.equal(404, send(assert(operations.to_http(operations.registry())), "GET", "/metrics").status)
+    assert.has_error(function() operations.to_http(operations.registry(), { metrics = {} }) end,
+      "bad argument #2 to 'to_http' (metrics expected, got table)")
+  end)
+
   it("refuses hosts and pages that are not its own, before anything else", function()
     local asked = false
     local server = assert(operations.to_http(registry_with({ name = "x", handler = silent }),

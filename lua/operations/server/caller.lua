@@ -5,9 +5,14 @@ local members = require("operations.base.members")
 
 local caller = {}
 
-local function challenge(parameters)
+--- The header that tells how to say who one is.
+---@param parameters? string
+---@return table headers
+function caller.challenge(parameters)
   return { ["www-authenticate"] = "Bearer" .. (parameters and " " .. parameters or "") }
 end
+
+local challenge = caller.challenge
 
 local function quoted(text)
   return '"' .. text:gsub("[^\32-\126]", "?"):gsub('["\\]', "\\%0") .. '"'

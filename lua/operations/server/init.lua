@@ -10,6 +10,7 @@ local contexts = require("operations.server.context")
 local core = require("operations.core")
 local errors = require("operations.base.error")
 local exchange = require("operations.server.exchange")
+local figures = require("operations.server.figures")
 local guard = require("operations.server.guard")
 local hosts = require("operations.hosts")
 local limits = require("operations.base.limits")
@@ -61,6 +62,8 @@ local server = {}
 ---@field metadata_headers? string[]  request headers that `context.metadata.http.headers` holds
 ---@field health? boolean  false: no /healthz and /readyz
 ---@field ready? fun(): boolean  what /readyz asks
+---@field metrics? { text: fun(self): string, public: boolean? }  what /metrics shows (the middleware `metrics`), to
+---  callers with credentials where there is `authorize`, unless it is public
 ---@field access_log? fun(entry: operations.AccessLogEntry)  one call for each answer, when it has ended
 ---@field log? fun(level: string, message: string, details: any)  default: warnings and errors to stderr
 
@@ -68,7 +71,7 @@ local option_kinds = {
   prefix = "string", authorize = "function or false", anonymous = "boolean", hide_denied = "boolean",
   origins = "table", hosts = "table", filter = "table or function", paths = "string", timeout = "number",
   max_timeout = "number", max_body = "number", max_depth = "number", max_requests = "number", heartbeat = "number",
-  expose_errors = "boolean", metadata_headers = "table", health = "boolean", ready = "function",
+  expose_errors = "boolean", metadata_headers = "table", health = "boolean", ready = "function", metrics = "table",
   access_log = "function", log = "function",
 }
 
@@ -143,6 +146,7 @@ function Server:handle(request)
   local flaw = guard.check(request, options)
   local response = flaw and exchange.refuse(call, 403, "ACCESS_DENIED", flaw)
     or options.health ~= false and call.below and health(self, call.below)
+    or options.metrics and figures.answer(call, request)
     or exchange.answer(call, request)
   response.headers["x-request-id"], response.headers["x-content-type-options"] = call.id, "nosniff"
   if options.access_log then
@@ -296,6 +300,9 @@ function server.new(registry, options)
   argument.object(registry, "visible", "registry", 1, "to_http")
   argument.optional(options, "table", 2, "to_http")
   argument.options(options or {}, option_kinds, "to_http")
+  if options and options.metrics then
+    argument.object(options.metrics, "text", "metrics", 2, "to_http")
+  end
   local kept = members.merged({ prefix = "", log = log.write, max_body = limits.body,
     max_depth = limits.json_depth }, options)
   check_prefix(kept.prefix)

@@ -22,6 +22,7 @@ local statuses = {
   TIMEOUT = { 504, true }, ABORTED = { 499, true }, BUSY = { 503, true }, DRAINING = { 503, true },
   UNAVAILABLE = { 503 }, TRANSPORT_LOST = { 502 }, WORKER_LOST = { 502 }, POISON = { 500 },
   EXECUTION_ERROR = { 500 }, UNKNOWN_ERROR = { 500 }, OUTPUT_INVALID = { 500 }, TOOL_ERROR = { 422, true },
+  RATE_LIMITED = { 429, true },
 }
 
 -- What another server's status is here. Its 401 and 403 speak of our credentials, not of the caller's.
@@ -107,6 +108,24 @@ local function retry_after(err, status)
   return status == 503 and "1" or nil
 end
 
+local function whole(value)
+  return type(value) == "number" and value >= 0 and value < 1e12 and ("%d"):format(math.ceil(value)) or nil
+end
+
+-- What the middleware `rate_limit` says of its policy, as header fields (draft-ietf-httpapi-ratelimit-headers-10):
+-- seconds there, ms here.
+local function rate_limit(err)
+  local details = err.code == "RATE_LIMITED" and type(err.details) == "table" and err.details or {}
+  local name = type(details.policy) == "string" and not details.policy:find("[^%w_. -]") and details.policy
+  local quota, left = whole(details.quota), whole(details.remaining)
+  local window = type(details.window) == "number" and whole(details.window / 1000)
+  local reset = type(details.reset) == "number" and whole(details.reset / 1000)
+  if name and quota and left and window and reset then
+    return { ["ratelimit-policy"] = ('"%s";q=%s;w=%s'):format(name, quota, window),
+      ratelimit = ('"%s";r=%s;t=%s'):format(name, left, reset) }
+  end
+end
+
 --- The answer to a request that failed.
 ---@param err operations.Error
 ---@param options { route: operations.Route?, expose: boolean?, request_id: string?, status: integer?, headers: table? }
@@ -114,7 +133,7 @@ end
 function problem.response(err, options)
   local body, status = problem.of(err, options)
   local headers = members.merged({ ["content-type"] = "application/problem+json", ["cache-control"] = "no-store",
-    ["retry-after"] = retry_after(err, status) }, options.headers)
+    ["retry-after"] = retry_after(err, status) }, rate_limit(err), options.headers)
   return { status = status, headers = headers, body = assert(json.encode(body, { sort_keys = true })) }
 end
 
