@@ -166,7 +166,7 @@ NPM_PACKAGES = node@24 typebox@1 ajv@8 ajv-formats@3 @hyperjump/json-schema@1 ev
 NPM_MODULES = $(CURDIR)/build/npm/node_modules
 PEERS = NODE_PATH=$(NPM_MODULES) PATH="$(NPM_MODULES)/node/bin:$$PATH"
 OPENAPI_DOCUMENT = $(OPENAPI_PACKAGES)/@octokit/openapi/generated/api.github.com.json
-BENCHMARKS = $(wildcard $(addprefix spec/bench/,execute.lua schema.lua json.lua sse.lua http.lua streams.lua hosts.lua openapi.lua openapi_calls.lua calls.lua mcp.lua serve.lua))
+BENCHMARKS = $(wildcard $(addprefix spec/bench/,execute.lua schema.lua json.lua sse.lua http.lua streams.lua hosts.lua openapi.lua openapi_calls.lua calls.lua mcp.lua serve.lua middleware.lua))
 
 .PHONY: bench
 bench: dependencies-bench all build/npm/node_modules $(if $(findstring openapi,$(BENCHMARKS)),$(OPENAPI_PACKAGES)/.openapi) ## compare speed with peers, on $(LUA); BENCHMARKS=file for some
@@ -232,6 +232,11 @@ chaos: dependencies-test all ## workers are killed and Redis is restarted while 
 test-server: dependencies-test all ## the HTTP server on three hosts, then under load
 	@$(MAKE) -s --no-print-directory all LUA=luajit
 	@$(BUSTED) spec/server spec/server/load/load.lua
+
+.PHONY: test-middleware
+test-middleware: dependencies-test all ## middleware on three hosts, then 10,000 calls to a server that fails, stalls and recovers
+	@$(MAKE) -s --no-print-directory all LUA=luajit
+	@$(BUSTED) spec/middleware spec/middleware/fault_long.lua
 
 .PHONY: soak
 soak: dependencies-test all ## 112,000 requests on $(LUA): what stays behind

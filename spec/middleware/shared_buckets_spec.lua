@@ -80,7 +80,7 @@ describe("a shared dictionary", function()
     for key in pairs(shared.values) do
       keys[#keys + 1] = key
     end
-    assert.same({ "operations:rate:3:a.b1:-" }, keys)
+    assert.same({ "operations:rate:3:a.b-" }, keys)
     local seconds = shared.expires[keys[1]]
     assert.is_true(seconds > 3590 and seconds <= 3600, seconds)
   end)

@@ -61,10 +61,10 @@ local function joined(parts, spec)
   end
   return function(context)
     local text = prefix
-    for i = 1, #asked do
+    for i = 1, #asked - 1 do
       text = text .. framed(asked[i](context))
     end
-    return text
+    return text .. asked[#asked](context) -- nothing follows it
   end
 end
 

@@ -67,6 +67,12 @@ end
 ---@param weight? number  default 0
 function Lru:put(key, value, weight)
   weight = weight or 0
+  local known = self._by_key[key]
+  if known and known.weight == weight then
+    known.value = value
+    self:get(key)
+    return
+  end
   self:remove(key)
   if weight > self._max_weight then
     return
