@@ -14,4 +14,5 @@ files["spec/support/app"] = { globals = { "ngx" } }
 files["spec/bench/mcp_http.lua"] = { globals = { "ngx" } }
 files["spec/hosts/inside/openresty.lua"] = { std = "+busted", globals = { "ngx" } }
 files["examples/spec*"] = { std = "+busted" }
+files["examples/gateway"] = { read_globals = { "ngx" } }
 files["examples/server"] = { globals = { "ngx" } }

@@ -84,7 +84,7 @@ describe("examples/spec_http", function()
   end)
 end)
 
-describe("examples/nginx", function()
+describe("examples/nginx and examples/gateway", function()
   local missing = inside.missing("nginx")
   if missing then
     pending(missing)
@@ -94,22 +94,38 @@ describe("examples/nginx", function()
   local definitions = command.directory() .. "/examples/definitions"
   local started = {}
 
+  local function copy(from, to, replace)
+    local source = assert(io.open(from))
+    local text = replace(source:read("*a"))
+    source:close()
+    local file = assert(io.open(to, "w"))
+    file:write(text)
+    file:close()
+  end
+
   -- Starts nginx with an example's configuration at free ports, in a directory of its own.
-  local function start(name, ports)
+  local function start(name, ports, more)
     local directory = os.tmpname()
     os.remove(directory)
     assert(os.execute("mkdir " .. directory))
-    local source = assert(io.open("examples/nginx/" .. name))
-    local text = source:read("*a"):gsub("127%.0%.0%.1:(%d+)", function(port)
-      return "127.0.0.1:" .. ports[port]
-    end):gsub("/srv/api/definitions", definitions)
-    source:close()
-    local file = assert(io.open(directory .. "/nginx.conf", "w"))
-    file:write("user root;\n", text)
-    file:close()
+    local function placed(text)
+      return (text:gsub("127%.0%.0%.1:(%d+)", function(port)
+        return "127.0.0.1:" .. ports[port]
+      end):gsub("/srv/api/definitions", definitions):gsub("/srv/gateway", directory))
+    end
+    for _, file in ipairs({ "examples/gateway/gateway.lua", "examples/gateway/otlp.lua",
+      "examples/tasks.openapi.json" }) do
+      copy(file, directory .. "/" .. file:match("[^/]*$"), placed)
+    end
+    copy("examples/" .. name, directory .. "/nginx.conf", function(text)
+      return "user root;\n" .. placed(text)
+    end)
     local root = command.directory()
     local env = { PATH = os.getenv("PATH") .. ":/usr/sbin", API_TOKEN = "secret",
       LUA_CPATH = root .. "/build/luajit/?.so;;", LUA_PATH = ("%s/lua/?.lua;%s/lua/?/init.lua;;"):format(root, root) }
+    for variable, value in pairs(more or {}) do
+      env[variable] = value
+    end
     local child = assert(operations.process.spawn({ "nginx", "-p", directory, "-c", "nginx.conf", "-g", "daemon off;",
       env = env }))
     started[#started + 1] = { child = child, directory = directory }
@@ -134,7 +150,7 @@ describe("examples/nginx", function()
 
   it("serves operations inside of nginx", function()
     operations.run(function()
-      local url = start("nginx.conf", { ["8080"] = test_server.free_port() }) .. "/demo/greet?name=Ada"
+      local url = start("nginx/nginx.conf", { ["8080"] = test_server.free_port() }) .. "/demo/greet?name=Ada"
       assert.equal(401, get(url).status)
       local headers = { Authorization = "Bearer secret" }
       assert.equal('"Hello, Ada!"', get(url, headers).body)
@@ -150,7 +166,7 @@ describe("examples/nginx", function()
       local port = tostring(test_server.free_port())
       local served = command.start("lua/operations/cli/main.lua", "serve", "--lua", definitions, "--port", port,
         "--allow-host", "api.example", "--token", "secret")
-      local url = start("proxy.conf", { ["8080"] = test_server.free_port(), ["8081"] = port })
+      local url = start("nginx/proxy.conf", { ["8080"] = test_server.free_port(), ["8081"] = port })
       local headers = { Authorization = "Bearer secret", Host = "api.example" }
       assert.equal('"Hello, Ada!"', get(url .. "/demo/greet?name=Ada", headers).body)
       local events = get(url .. "/demo/countdown?from=1&pause=0", headers).body
@@ -158,6 +174,78 @@ describe("examples/nginx", function()
       headers.Host = "other.example"
       assert.equal(403, get(url .. "/demo/greet?name=Ada", headers).status)
       served:stop()
+    end)
+  end)
+
+  -- The tasks API and a collector of traces, which a spec can break; what they saw.
+  local function upstream()
+    local seen = { lists = 0, gets = 0, spans = {}, traces = {} }
+    local registry = operations.registry({ log = function() end })
+    assert(registry:register_all({
+      { namespace = "up", name = "list", type = "query", _meta = { http = { method = "GET", path = "/tasks" } },
+        handler = function(_, context)
+          seen.lists = seen.lists + 1
+          seen.traces[#seen.traces + 1] = context.traceparent:match("^00%-(%x+)")
+          return operations.http_envelope(operations.array(), { statusCode = 200,
+            headers = { ["cache-control"] = "max-age=60" } })
+        end },
+      { namespace = "up", name = "get", type = "query", _meta = { http = { method = "GET", path = "/tasks/{id}" } },
+        inputSchema = operations.type.object({ id = operations.type.string() }), handler = function()
+          seen.gets = seen.gets + 1
+          return nil, operations.error("TRANSPORT_LOST", "broken")
+        end },
+      { namespace = "up", name = "traces", type = "mutation",
+        _meta = { http = { method = "POST", path = "/v1/traces" } }, handler = function(input)
+          local resource = input.resourceSpans[1]
+          for _, span in ipairs(resource.scopeSpans[1].spans) do
+            seen.spans[#seen.spans + 1] = span
+          end
+          return {}
+        end },
+    }))
+    seen.server = assert(operations.to_http(registry, { log = function() end }))
+    seen.url = "http://127.0.0.1:" .. assert(seen.server:listen({ port = 0 })).port
+    return seen
+  end
+
+  it("is a gateway: limits, keeps, counts and traces calls, and spares a server that fails", function()
+    operations.run(function()
+      local up = upstream()
+      local url = start("gateway/nginx.conf", { ["8080"] = test_server.free_port() },
+        { UPSTREAM_URL = up.url, OTLP_URL = up.url })
+      local headers = { Authorization = "Bearer secret" }
+      assert.equal(401, get(url .. "/tasks").status)
+      for _ = 1, 6 do
+        assert.equal("[]", get(url .. "/tasks", headers).body)
+      end
+      assert.is_true(up.lists >= 1 and up.lists <= 2, up.lists) -- one for each worker
+      local statuses, list = {}, {}
+      for i = 1, 200 do
+        list[i] = i
+      end
+      assert(operations.map(list, function()
+        local answer = assert(operations.http.request({ url = url .. "/tasks/1", headers = headers }))
+        statuses[answer.status] = answer
+        return true
+      end))
+      assert.equal('"default";q=20;w=1', statuses[429].headers["ratelimit-policy"])
+      assert.is_string(statuses[429].headers["retry-after"])
+      assert.is_string(statuses[503].headers["retry-after"])
+      assert.is_true(up.gets <= 2 * (5 + 32), up.gets) -- five open it; calls that are under way end
+      assert.equal(401, get(url .. "/metrics").status)
+      local text = get(url .. "/metrics", headers).body
+      assert.matches('operations_calls_total{operation="tasks.list",code="OK"} 6\n', text, 1, true)
+      assert.matches('operations_calls_total{operation="tasks.get",code="RATE_LIMITED"} %d', text)
+      assert.matches('operations_calls_total{operation="tasks.get",code="UNAVAILABLE"} %d', text)
+      local span = eventually(function()
+        for _, each in ipairs(up.spans) do
+          if each.traceId == up.traces[1] then
+            return each
+          end
+        end
+      end)
+      assert.same({ "tasks.list", 16, "000000" }, { span.name, #span.spanId, span.endTimeUnixNano:sub(-6) })
+      up.server:close()
     end)
   end)
 end)
