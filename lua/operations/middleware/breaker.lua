@@ -89,14 +89,13 @@ local function refusal(id, circuit, options, left)
 end
 
 -- May a call go through? The refusal, else nil.
-local function admit(circuit, id, options, tell)
+local function admit(circuit, id, options)
   if circuit.state == "open" then
     local left = circuit.since + options.pause - scheduler.host().now()
     if left > 0 then
       return refusal(id, circuit, options, left)
     end
     change(circuit, "half-open")
-    tell("half-open")
   end
   if circuit.state == "half-open" then
     if circuit.probing + circuit.passed >= options.probes then
@@ -107,7 +106,7 @@ local function admit(circuit, id, options, tell)
 end
 
 -- Takes in how a call ended; "neither" is one that says nothing: it was called off.
-local function settle(circuit, verdict, options, tell)
+local function settle(circuit, verdict, options)
   if circuit.state == "half-open" then
     circuit.probing = circuit.probing - 1
     if verdict == "succeeded" then
@@ -115,11 +114,9 @@ local function settle(circuit, verdict, options, tell)
     end
     if verdict == "failed" or circuit.passed >= options.probes then
       change(circuit, verdict == "failed" and "open" or "closed")
-      tell(circuit.state)
     end
   elseif verdict ~= "neither" and note(circuit, verdict == "failed", options) then
     change(circuit, "open")
-    tell("open")
   end
 end
 
@@ -130,18 +127,6 @@ local function verdict_of(err, options)
     return "neither"
   end
   return options.counts(err) and "failed" or "succeeded"
-end
-
--- The first event of a subscription tells that its server is well.
-local function at_first_event(context, fn)
-  local emit = rawget(context, "emit")
-  if emit then
-    rawset(context, "emit", function(...)
-      rawset(context, "emit", emit)
-      fn()
-      return emit(...)
-    end)
-  end
 end
 
 --- Opens when `failures` of the last `of` calls failed: calls are refused with UNAVAILABLE, `retryAfter` says how long.
@@ -165,29 +150,29 @@ function breaker.new(options)
   end
   return layer.new(function(inner, spec)
     local key_of, id = reader(spec), layer.id(spec)
+    local function tell(context, key, circuit, before)
+      if given.on_change and circuit.state ~= before then
+        layer.tell(context, id, given.on_change, circuit.state, key)
+      end
+    end
+    local function over(err, context, key, era)
+      local circuit = circuit_of(key)
+      local before = circuit.state
+      if circuit.era == era then
+        settle(circuit, verdict_of(err, given), given)
+        tell(context, key, circuit, before)
+      end
+    end
     return function(input, context)
       local key = key_of(context)
       local circuit = circuit_of(key)
-      local function tell(state)
-        if given.on_change then
-          layer.tell(context, id, given.on_change, state, key)
-        end
-      end
-      local err = admit(circuit, id, given, tell)
+      local before = circuit.state
+      local err = admit(circuit, id, given)
+      tell(context, key, circuit, before)
       if err then
         return nil, err
       end
-      local era = circuit.era
-      local finish = layer.ending(context, function(failure)
-        if circuit.era == era then
-          settle(circuit, verdict_of(failure, given), given, tell)
-        end
-      end)
-      at_first_event(context, finish)
-      local value
-      value, err = inner(input, context)
-      finish(err)
-      return value, err
+      return layer.follow(inner, input, context, true, over, context, key, circuit.era)
     end
   end)
 end

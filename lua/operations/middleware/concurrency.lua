@@ -93,7 +93,7 @@ function concurrency.new(options)
   local given = read(options)
   local reader = keys.reader(options and options.by, { "operation" }, "concurrency")
   local bulkheads = {} ---@type table<string, operations.Bulkhead>  only those in use
-  local function leave(key, bulkhead)
+  local function leave(_, key, bulkhead)
     if hand_over(bulkhead) then
       bulkhead.running = bulkhead.running - 1
       if bulkhead.running == 0 then
@@ -127,13 +127,7 @@ function concurrency.new(options)
       if not bulkhead then
         return nil, err
       end
-      local finish = layer.ending(context, function()
-        leave(key, bulkhead)
-      end)
-      local value
-      value, err = inner(input, context)
-      finish(err)
-      return value, err
+      return layer.follow(inner, input, context, false, leave, key, bulkhead)
     end
   end)
 end

@@ -92,27 +92,54 @@ local function closed()
   return errors.new("ABORTED", "the subscription was closed")
 end
 
---- What is to be called with the failure of a call, or nil, when it has ended. Subscriptions also end when they are
---- closed: `fn` is told ABORTED then. It is called once.
----@param context operations.Context
----@param fn fun(err: operations.Error?)
----@return fun(err: operations.Error?)
-function layer.ending(context, fn)
-  local defer = rawget(context, "defer")
-  if not defer then
-    return fn
-  end
-  local over = false
+local function at_first_event(context, fn)
+  local emit = rawget(context, "emit")
+  rawset(context, "emit", function(...)
+    rawset(context, "emit", emit)
+    fn()
+    return emit(...)
+  end)
+end
+
+-- The same of a subscription, which also ends when it is closed; and at its first event, where that is enough.
+local function follow_stream(inner, input, context, early, over, a, b, c)
+  local ended = false
   local function finish(err)
-    if not over then
-      over = true
-      fn(err)
+    if not ended then
+      ended = true
+      over(err, a, b, c)
     end
   end
-  defer(function()
+  context.defer(function()
     finish(closed())
   end)
-  return finish
+  if early then
+    at_first_event(context, finish)
+  end
+  local value, err = inner(input, context)
+  finish(err)
+  return value, err
+end
+
+--- Calls the handler inside, and `over(err, a, b, c)` once when the call has ended; of a subscription that was closed
+--- `err` is ABORTED.
+---@param inner fun(input: any, context: operations.Context): any, operations.Error?
+---@param input any
+---@param context operations.Context
+---@param early boolean  a subscription counts as ended, without an error, at its first `context.emit`
+---@param over fun(err: operations.Error?, a: any, b: any, c: any)
+---@param a any
+---@param b any
+---@param c any
+---@return any value
+---@return operations.Error? err
+function layer.follow(inner, input, context, early, over, a, b, c)
+  if rawget(context, "defer") then
+    return follow_stream(inner, input, context, early, over, a, b, c)
+  end
+  local value, err = inner(input, context)
+  over(err, a, b, c)
+  return value, err
 end
 
 --- Calls what the program gave: what that raises is logged and costs no call.

@@ -55,14 +55,11 @@ function log.new(write)
   write = write or to_stderr
   return layer.new(function(inner, spec)
     local id = layer.id(spec)
+    local function over(err, context, start)
+      layer.tell(context, id, write, (json.encode(entry_of(id, spec, context, start, err), sorted)))
+    end
     return function(input, context)
-      local start = scheduler.host().now()
-      local finish = layer.ending(context, function(err)
-        layer.tell(context, id, write, (json.encode(entry_of(id, spec, context, start, err), sorted)))
-      end)
-      local value, err = inner(input, context)
-      finish(err)
-      return value, err
+      return layer.follow(inner, input, context, false, over, context, scheduler.host().now())
     end
   end)
 end

@@ -23,7 +23,8 @@ local seconds = { 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10 }
 ---@field _figures operations.Figures
 ---@field _running table<string, integer>
 ---@field _series integer
----@field _seen table<string, true>
+---@field _seen table<string, table<string, string>>  by operation and code
+---@field _names string[]  of the buckets
 ---@field _max_series integer
 local Metrics = {}
 Metrics.__index = Metrics
@@ -36,16 +37,16 @@ local function check_buckets(buckets)
   end
 end
 
--- The code that a call counts under: codes may be any texts, so there is a limit to how many are told apart.
-local function code_of(self, id, code)
-  local series = id .. "\n" .. code
-  if not self._seen[series] then
+-- What a call counts under: codes may be any texts, so there is a limit to how many are told apart.
+local function name_of(self, id, code)
+  local seen = self._seen[id]
+  if not seen[code] then
     if self._series >= self._max_series then
-      return "other"
+      return "code other"
     end
-    self._seen[series], self._series = true, self._series + 1
+    seen[code], self._series = "code " .. code, self._series + 1
   end
-  return code
+  return seen[code]
 end
 
 local function bucket_of(buckets, ms)
@@ -57,11 +58,11 @@ local function bucket_of(buckets, ms)
   return #buckets + 1
 end
 
-local function note(self, id, ms, err)
-  local kept = self._figures
+local function note(err, self, id, start)
+  local kept, ms = self._figures, scheduler.host().now() - start
   self._running[id] = self._running[id] - 1
-  kept:add(id, "code " .. code_of(self, id, err and err.code or "OK"), 1)
-  kept:add(id, "bucket " .. bucket_of(self._buckets, ms), 1)
+  kept:add(id, name_of(self, id, err and err.code or "OK"), 1)
+  kept:add(id, self._names[bucket_of(self._buckets, ms)], 1)
   kept:add(id, "ms", ms)
 end
 
@@ -93,7 +94,7 @@ local function write_durations(self, lines, id, fields)
   local total, label = 0, "{operation=" .. quoted(id)
   local name = "operations_call_duration_seconds"
   for i = 1, #self._buckets + 1 do
-    total = total + (fields["bucket " .. i] or 0)
+    total = total + (fields[self._names[i]] or 0)
     local bound = self._buckets[i] and number(self._buckets[i] / 1000) or "+Inf"
     lines[#lines + 1] = ("%s_bucket%s,le=\"%s\"} %s"):format(name, label, bound, number(total))
   end
@@ -138,25 +139,19 @@ function metrics.new(options)
   options = options or {}
   argument.options(options, kinds, "metrics")
   check_buckets(options.buckets or seconds)
-  local bounds = {}
+  local bounds, names = {}, { "bucket 1" }
   for i, bound in ipairs(options.buckets or seconds) do
-    bounds[i] = bound * 1000
+    bounds[i], names[i + 1] = bound * 1000, "bucket " .. i + 1
   end
-  local self = setmetatable({ public = options.public or false, _buckets = bounds, _running = {}, _seen = {},
-    _series = 0, _max_series = options.max_series or limits.metrics_series, _figures = figures.new(options.store) },
-    Metrics)
+  local self = setmetatable({ public = options.public or false, _buckets = bounds, _names = names, _running = {},
+    _seen = {}, _series = 0, _max_series = options.max_series or limits.metrics_series,
+    _figures = figures.new(options.store) }, Metrics)
   self._wrap = layer.new(function(inner, spec)
     local id = layer.id(spec)
-    self._running[id] = self._running[id] or 0
+    self._running[id], self._seen[id] = self._running[id] or 0, self._seen[id] or {}
     return function(input, context)
-      local start = scheduler.host().now()
       self._running[id] = self._running[id] + 1
-      local finish = layer.ending(context, function(err)
-        note(self, id, scheduler.host().now() - start, err)
-      end)
-      local value, err = inner(input, context)
-      finish(err)
-      return value, err
+      return layer.follow(inner, input, context, false, note, self, id, scheduler.host().now())
     end
   end)
   return self

@@ -28,14 +28,16 @@ function timeout.new(ms)
     return function(input, context)
       local now = scheduler.host().now
       local deadline = now() + ms
-      local outer = scheduler.deadline_of(scheduler.here())
+      local strand = scheduler.here()
+      local outer = scheduler.deadline_of(strand)
       if outer and outer <= deadline then
         return inner(input, context)
       end
-      local before, given = scheduler.deadline(deadline), context.deadline
+      local before, given = strand.deadline, context.deadline
+      strand.deadline = deadline
       context.deadline = given and math.min(given, deadline) or deadline
       local value, err = inner(input, context)
-      scheduler.deadline(before)
+      strand.deadline = before
       context.deadline = given
       if err and err.code == "TIMEOUT" and now() >= deadline then
         return nil, expired(id, ms, err)

@@ -84,22 +84,21 @@ function trace.new(fn, options)
   end
   return layer.new(function(inner, spec)
     local name, fixed = describe(spec)
+    local function over(err, context, span)
+      span.finish, span.error = scheduler.host().now(), err
+      span.attributes["error.type"] = err and err.code
+      layer.tell(context, layer.id(spec), fn, span)
+    end
     return function(input, context)
       local span, sampled = span_of(name, fixed, context)
       if sampled == nil then
         sampled = share == 1 or math.random() < share
       end
       context.traceparent = ("00-%s-%s-%s"):format(span.traceId, span.spanId, sampled and "01" or "00")
-      local finish = sampled and layer.ending(context, function(err)
-        span.finish, span.error = scheduler.host().now(), err
-        span.attributes["error.type"] = err and err.code
-        layer.tell(context, layer.id(spec), fn, span)
-      end)
-      local value, err = inner(input, context)
-      if finish then
-        finish(err)
+      if not sampled then
+        return inner(input, context)
       end
-      return value, err
+      return layer.follow(inner, input, context, false, over, context, span)
     end
   end)
 end
