@@ -120,13 +120,13 @@ local function settle(circuit, verdict, options)
   end
 end
 
-local function verdict_of(err, options)
+local function verdict_of(err, options, context, id)
   if not err then
     return "succeeded"
   elseif err.code == "ABORTED" then
     return "neither"
   end
-  return options.counts(err) and "failed" or "succeeded"
+  return layer.tell(context, id, options.counts, err) and "failed" or "succeeded"
 end
 
 --- Opens when `failures` of the last `of` calls failed: calls are refused with UNAVAILABLE, `retryAfter` says how long.
@@ -159,7 +159,7 @@ function breaker.new(options)
       local circuit = circuit_of(key)
       local before = circuit.state
       if circuit.era == era then
-        settle(circuit, verdict_of(err, given), given)
+        settle(circuit, verdict_of(err, given, context, id), given)
         tell(context, key, circuit, before)
       end
     end
@@ -174,7 +174,7 @@ function breaker.new(options)
       end
       return layer.follow(inner, input, context, true, over, context, key, circuit.era)
     end
-  end)
+  end, type(options and options.by) == "function")
 end
 
 return breaker

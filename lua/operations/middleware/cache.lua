@@ -96,8 +96,10 @@ local function answer_of(entry, id, now)
   elseif entry.source == "mcp" then
     return core.mcp_envelope(data, meta)
   end
-  local age = tonumber(meta.headers.age) or 0
-  meta.headers.age = ("%d"):format(age + math.floor((now - entry.made) / 1000))
+  if type(meta.headers) == "table" then
+    local age = tonumber(meta.headers.age) or 0
+    meta.headers.age = ("%d"):format(age + math.floor((now - entry.made) / 1000))
+  end
   return core.http_envelope(data, meta)
 end
 
@@ -157,11 +159,14 @@ local own_end = { ABORTED = true, TIMEOUT = true }
 local function lead(self, key, spec, inner, input, context)
   local flight = { wakes = {} }
   self._flights[key] = flight
-  local value, err, entry = ask(self, key, spec, inner, input, context)
+  local ok, value, err, entry = pcall(ask, self, key, spec, inner, input, context)
   self._flights[key] = nil
   flight.entry, flight.err = entry, err
-  flight.given_up = err ~= nil and own_end[err.code] or false
+  flight.given_up = not ok or err ~= nil and own_end[err.code] or false
   task_wait.wake(flight.wakes)
+  if not ok then
+    error(value, 0)
+  end
   return value, err
 end
 
@@ -236,7 +241,7 @@ function cache.new(options)
     Cache)
   self._wrap = layer.new(function(inner, spec)
     return spec.type == "query" and cached(self, inner, spec) or nil
-  end)
+  end, given.vary ~= nil)
   return self
 end
 

@@ -129,7 +129,7 @@ function concurrency.new(options)
       end
       return layer.follow(inner, input, context, false, leave, key, bulkhead)
     end
-  end)
+  end, type(options and options.by) == "function")
 end
 
 return concurrency

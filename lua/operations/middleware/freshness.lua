@@ -19,11 +19,11 @@ end
 
 -- ms that Expires leaves, counted from Date.
 local function until_expiry(headers, now)
-  if not headers.expires then
+  if type(headers.expires) ~= "string" then
     return nil
   end
   local expires = header_field.date(headers.expires)
-  local date = headers.date and header_field.date(headers.date) or now
+  local date = type(headers.date) == "string" and header_field.date(headers.date) or now
   return expires and expires - date or 0
 end
 
@@ -60,7 +60,7 @@ end
 ---@return string? etag  by which it can be asked for again
 function freshness.of(meta, spec, ttl, now)
   local source = member(meta, "source")
-  local headers = source == "http" and member(meta, "headers") or {}
+  local headers = source == "http" and type(meta.headers) == "table" and meta.headers or {}
   if source == "mcp" and meta.isError or source == "http" and meta.statusCode ~= 200 and meta.statusCode ~= 304 then
     return nil
   end

@@ -47,14 +47,15 @@ end
 --- as well; or nil, where it leaves the operation as it is.
 ---@param build fun(inner: fun(input: any, context: operations.Context): any, operations.Error?, spec: operations.Spec):
 ---  function?
+---@param raises? boolean  it calls what the program gave, which may raise
 ---@return operations.Middleware
-function layer.new(build)
+function layer.new(build, raises)
   return function(handler, spec)
     local made = build(layer.settle(handler, spec), spec)
     if not made then
       return handler
     end
-    settled[made] = true
+    settled[made] = not raises or nil
     return errors.relay(made)
   end
 end
@@ -147,11 +148,13 @@ end
 ---@param id string  of the operation
 ---@param fn function
 ---@param ... any
+---@return any result
 function layer.tell(context, id, fn, ...)
-  local ok, raised = pcall(fn, ...)
-  if not ok then
-    pcall(context.log, "error", ("%s: middleware: %s"):format(id, errors.text(raised)))
+  local ok, result = pcall(fn, ...)
+  if ok then
+    return result
   end
+  pcall(context.log, "error", ("%s: middleware: %s"):format(id, errors.text(result)))
 end
 
 return layer

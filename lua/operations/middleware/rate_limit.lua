@@ -80,7 +80,7 @@ function rate_limit.new(options)
       end
       return inner(input, context)
     end
-  end)
+  end, type(options.by) == "function" or options.store ~= nil)
 end
 
 return rate_limit

@@ -178,6 +178,13 @@ return function(kit)
     assert.same({ "error: spec.call: middleware: oops" }, kit.log)
   end)
 
+  it("takes what `counts` raises for no failure, and logs it", function()
+    local one = server({ failures = 1, of = 1, counts = function() error("oops", 0) end })
+    one.broken = true
+    assert.equal("xx", one.many(2))
+    assert.same({ "error: spec.call: middleware: oops", "error: spec.call: middleware: oops" }, kit.log)
+  end)
+
   it("refuses options that make no sense", function()
     assert.has_error(function() breaker({ failures = 6, of = 5 }) end,
       "bad option 'failures' to 'breaker' (no more than 'of' expected)")

@@ -73,6 +73,19 @@ return function(kit)
     assert.equal(1, lasts({}, 203))
   end)
 
+  it("takes whatever a handler says of its answer", function()
+    for _, headers in ipairs({ { expires = 7, date = {}, age = {}, ["cache-control"] = 1, etag = 5, vary = {} }, "x",
+      false }) do
+      local calls = 0
+      local call = kit.operation({ cache({ ttl = 1000 }) }, function()
+        calls = calls + 1
+        return operations.http_envelope({ n = 1 }, { statusCode = 200, headers = headers or nil })
+      end)
+      assert.same({ { n = 1 }, { n = 1 } }, { (call()), (call()) })
+      assert.equal(1, calls)
+    end
+  end)
+
   it("goes by ttlMs of the spec, and keeps nothing where nobody says", function()
     local one = served({ ttl = 1000 }, nil, { _meta = { ttlMs = 5000 } })
     one.get()

@@ -79,6 +79,23 @@ return function(kit)
     assert.is_false(select(2, call()).mayHaveRun)
   end)
 
+  it("lets nothing of the program's own break what is around it", function()
+    local function oops() error("oops", 0) end
+    for name, inside in pairs({ by = middleware.rate_limit({ rate = 1, by = oops }),
+      limit = middleware.concurrency({ by = oops }), breaker = middleware.breaker({ by = oops }),
+      vary = middleware.cache({ ttl = 1, vary = oops }), store = middleware.rate_limit({ rate = 1,
+        store = { take = oops } }) }) do
+      local metrics = middleware.metrics()
+      local call = kit.operation({ metrics, middleware.concurrency({ limit = 1, queue = 0 }), inside },
+        kit.answers(1).handler)
+      for _ = 1, 2 do
+        local _, err = call()
+        assert.same({ "EXECUTION_ERROR", "oops" }, { err.code, err.message }, name)
+      end
+      assert.matches('operations_calls_running{operation="spec.call"} 0\n', metrics:text(), 1, true)
+    end
+  end)
+
   it("is put around the operations of a filter", function()
     local seen = {}
     local function noting(handler, spec)
@@ -124,6 +141,7 @@ return function(kit)
       "bad argument #2 to 'only' (middleware expected at [1], got number)")
     assert.has_error(function() middleware.only({ tags = "x" }, {}) end, "bad option 'tags' to 'only' (unknown)")
     assert.has_error(function() middleware.only(1, {}) end, "bad argument #1 to 'only' (table expected, got number)")
+    assert.has_error(function() middleware.only({}, 1) end, "bad argument #2 to 'only' (table expected, got number)")
     assert.has_no_error(function() middleware.only({}, { middleware.cache() }) end)
     assert.is_nil(middleware.nonsense)
   end)
