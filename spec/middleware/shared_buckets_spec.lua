@@ -85,6 +85,16 @@ describe("a shared dictionary", function()
     assert.is_true(seconds > 3590 and seconds <= 3600, seconds)
   end)
 
+  it("is asked for its lock once where it has no memory", function()
+    local shared, asked = dictionary(), 0
+    function shared.add()
+      asked = asked + 1
+      return false, "no memory"
+    end
+    assert.equal("..!", calls(shared, 3))
+    assert.equal(3, asked)
+  end)
+
   it("is used although a worker died with the lock", function()
     assert.equal("..!", calls(dictionary(true), 3))
   end)

@@ -15,8 +15,9 @@ Buckets.__index = Buckets
 
 local function lock(dictionary, name)
   for _ = 1, TRIES do
-    if dictionary:add(name, true, LEASE) then
-      return
+    local ok, why = dictionary:add(name, true, LEASE)
+    if ok or why ~= "exists" then
+      return -- where the dictionary has no memory, waiting is of no use
     end
   end
 end
