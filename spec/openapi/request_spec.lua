@@ -14,6 +14,23 @@ local function content(media)
   return { content = { [media] = { schema = {} } } }
 end
 
+describe("a parameter of style deepObject", function()
+  -- The query that a value makes.
+  local function query(value)
+    local api = support.api(support.one({ parameters = { { name = "p", ["in"] = "query", style = "deepObject" } } }))
+    assert(api.definitions[1].handler({ p = value }, {}))
+    return api.requests[1].url:match("%?(.*)$")
+  end
+
+  it("names the members of an object", function()
+    assert.equal("p%5Ba%5D=1&p%5Bb%5D=x", query({ a = 1, b = "x" }))
+  end)
+
+  it("is its text where the value is none", function()
+    assert.same({ "p=x", "p=7", "p=1.5", "p=true" }, { query("x"), query(7), query(1.5), query(true) })
+  end)
+end)
+
 describe("the request of an operation", function()
   it("goes to the server's URL and the path, by the method", function()
     local request = call({}, {}, { path = "/a/b", method = "delete" })

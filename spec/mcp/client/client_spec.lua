@@ -46,6 +46,25 @@ describe("a client of an MCP server", function()
       result("ask_user", { message = "Who?", requestedSchema = form }))
   end)
 
+  it("passes on that a user declines, gives up, or accepts without a word", function()
+    local given
+    client = support.connect("legacy", { elicitation = function()
+      return given
+    end })
+    local function answer()
+      local params = { message = "?", requestedSchema = { type = "object" } }
+      return assert(client:call("ask_user", { params = params })).data.result
+    end
+    for _, action in ipairs({ "decline", "cancel" }) do
+      given = { action = action }
+      assert.same({ action = action }, answer())
+      given = { action = action, content = { age = "old" } }
+      assert.same({ action = action }, answer())
+    end
+    given = { action = "accept" }
+    assert.same({ action = "accept", content = {} }, answer())
+  end)
+
   it("refuses what it has no function for, and what its function raises", function()
     client = support.connect("legacy", { sampling = function()
       error("no model here")

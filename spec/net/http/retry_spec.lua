@@ -42,6 +42,13 @@ describe("a retry", function()
     assert.equal(3, count)
   end)
 
+  it("knows the methods that are idempotent, those of RFC 9110 and QUERY", function()
+    for method, times in pairs({ GET = 2, OPTIONS = 2, PUT = 2, DELETE = 2, QUERY = 2, POST = 1, PATCH = 1, X = 1 }) do
+      assert.equal(times, select(2, flaky("fail=1", { method = method, retry = quick })), method)
+      assert.equal(2, select(2, flaky("fail=1", { method = method, retry = quick, idempotent = true })), method)
+    end
+  end)
+
   it("ends after three attempts, or as many as are asked for", function()
     local response, count = flaky("fail=9", { retry = quick })
     assert.equal(503, response.status)
