@@ -41,6 +41,13 @@ function name.of_schema(pointer)
   return (last:gsub("~[01]", "_"):gsub("[^A-Za-z0-9._-]+", "_"))
 end
 
+--- The operationId of an id, fit to be part of a URL, and the name of a component: what else is in it becomes "_".
+---@param id string
+---@return string
+function name.of_component(id)
+  return (id:gsub("[^A-Za-z0-9._-]+", "_"))
+end
+
 --- Makes a function that gives out each name once: the second "list" is "list_2".
 ---@return fun(wanted: string): string, boolean  the name, and whether it had to be changed
 function name.counter()

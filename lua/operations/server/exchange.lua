@@ -2,6 +2,7 @@
 local answer = require("operations.server.answer")
 local caller = require("operations.server.caller")
 local contexts = require("operations.server.context")
+local document = require("operations.server.document")
 local errors = require("operations.base.error")
 local event_stream = require("operations.server.event_stream")
 local input = require("operations.server.input")
@@ -246,6 +247,19 @@ local function admit(call, request, place)
   end
 end
 
+-- The document, to somebody who was let in.
+local function describe(call, request)
+  local method = request.method
+  if method == "OPTIONS" then
+    return { status = 204, headers = { allow = "GET, HEAD, OPTIONS" }, body = "" }
+  elseif method ~= "GET" and method ~= "HEAD" then
+    return refuse(call, 405, "VALIDATION_ERROR", ("GET, HEAD, OPTIONS expected, got %s"):format(method),
+      { allow = "GET, HEAD, OPTIONS" })
+  end
+  return document.answer(call.server, request, call.query, call.identity)
+    or refuse(call, 422, "VALIDATION_ERROR", "the query: version=3.1 or version=3.2 expected")
+end
+
 --- Answers a request that may be looked at.
 ---@param call operations.ServerCall
 ---@param request operations.ServerRequest
@@ -256,6 +270,9 @@ function exchange.answer(call, request)
     return failed(call, err, status, headers)
   end
   call.identity = identity
+  if call.below == "/openapi.json" and call.server.options.openapi ~= false then
+    return describe(call, request)
+  end
   local place, values
   if call.below then
     place, values = call.server.routes:find(call.below)

@@ -8,6 +8,7 @@ local access_log = require("operations.server.access_log")
 local argument = require("operations.base.argument")
 local contexts = require("operations.server.context")
 local core = require("operations.core")
+local document = require("operations.server.document")
 local errors = require("operations.base.error")
 local exchange = require("operations.server.exchange")
 local figures = require("operations.server.figures")
@@ -60,6 +61,7 @@ local server = {}
 ---@field heartbeat? integer  ms of silence on an event stream after which a comment goes out, default 15,000
 ---@field expose_errors? boolean  problems tell the messages of unexpected errors: for development
 ---@field metadata_headers? string[]  request headers that `context.metadata.http.headers` holds
+---@field openapi? { info: table?, servers: table[]? }|false  what /openapi.json says of the API; false: there is none
 ---@field health? boolean  false: no /healthz and /readyz
 ---@field ready? fun(): boolean  what /readyz asks
 ---@field metrics? { text: fun(self): string, public: boolean? }  what /metrics shows (the middleware `metrics`), to
@@ -71,7 +73,8 @@ local option_kinds = {
   prefix = "string", authorize = "function or false", anonymous = "boolean", hide_denied = "boolean",
   origins = "table", hosts = "table", filter = "table or function", paths = "string", timeout = "number",
   max_timeout = "number", max_body = "number", max_depth = "number", max_requests = "number", heartbeat = "number",
-  expose_errors = "boolean", metadata_headers = "table", health = "boolean", ready = "function", metrics = "table",
+  expose_errors = "boolean", metadata_headers = "table", health = "boolean", openapi = "table or false",
+  ready = "function", metrics = "table",
   access_log = "function", log = "function",
 }
 
@@ -153,6 +156,19 @@ function Server:handle(request)
     access_log.follow(options.access_log, call, request, response)
   end
   return response
+end
+
+--- The operations as an OpenAPI document, as GET /openapi.json gives it: a table for `json.encode` with `sort_keys`.
+--- Equal registries give equal documents.
+---@param version? "3.1"|"3.2"  default "3.1"
+---@param caller? { identity: operations.Identity? }  what this caller may call; default: everything that is served
+---@return table
+function Server:openapi(version, caller)
+  if version ~= nil and version ~= "3.1" and version ~= "3.2" then
+    error(("bad argument #1 to 'openapi' (\"3.1\" or \"3.2\" expected, got %s)"):format(tostring(version)), 2)
+  end
+  argument.optional(caller, "table", 2, "openapi")
+  return document.of(self, version or "3.1", caller)
 end
 
 --- Serves another handler below a path, on the same listeners: another server, a WebSocket hub.

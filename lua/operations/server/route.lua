@@ -2,6 +2,7 @@
 --- the registry: what is registered or taken out later is served, or not, from the next request on.
 local errors = require("operations.base.error")
 local flat = require("operations.server.flat")
+local members = require("operations.base.members")
 local target = require("operations.server.target")
 local url = require("operations.base.url")
 
@@ -267,6 +268,57 @@ function Routes:find(path)
     end
   end
   return place, values
+end
+
+-- Every place below a node, with the segments that lead there: 0 for a parameter.
+local function each_place(node, path, visit)
+  for key, child in pairs(node) do
+    if key == 1 then
+      visit(child, path)
+    else
+      each_place(child, members.joined(path, { key }), visit)
+    end
+  end
+end
+
+-- Which methods lead to which operation at a place that is finished.
+local function methods_by_id(finished)
+  local found = {}
+  for method, made in pairs(finished.methods) do
+    found[made.id] = found[made.id] or { route = made, methods = {} }
+    found[made.id].methods[method] = true
+  end
+  return found
+end
+
+--- An operation as it is served.
+---@class operations.Served
+---@field route operations.Route
+---@field path string  below the prefix: "/tasks/{id}"
+---@field path_names string[]  names of its parameters
+---@field methods table<string, true>
+
+--- Everything that has a path, in no certain order.
+---@return operations.Served[]
+function Routes:all()
+  if self._revision ~= self._registry:revision() then
+    refresh(self)
+  end
+  local list = {}
+  each_place(self._tree, {}, function(node, path)
+    local place = self._made[node] or finish(self, node)
+    self._made[node] = place
+    for _, found in pairs(place and methods_by_id(place) or {}) do
+      local names, segments = {}, {}
+      for at, segment in ipairs(path) do
+        names[#names + 1] = found.route.names[at]
+        segments[at] = segment ~= 0 and segment
+      end
+      list[#list + 1] = { route = found.route, methods = found.methods, path_names = names,
+        path = path_text(segments, found.route.names) }
+    end
+  end)
+  return list
 end
 
 ---@class operations.RouteOptions

@@ -1,0 +1,275 @@
+--- `components/schemas` of a document: what the operations' schemas have in their `$defs`, once where it is the same
+--- for several, and the schemas rewritten to refer to it there.
+---
+--- First every schema is added, then names are given: the name that a definition has in its `$defs`, and
+--- `<operationId>.<name>` where operations mean different things by it.
+local core = require("operations.core")
+local json = require("operations.base.json")
+local json_pointer = require("operations.base.json_pointer")
+local naming = require("operations.openapi.name")
+local url = require("operations.base.url")
+local walk = require("operations.openapi.out.walk")
+
+local components = {}
+
+local DIALECT = "https://json-schema.org/draft/2020-12/schema"
+-- Begins the `$id` of schemas that cannot be taken apart.
+components.resource = "urn:x-operation:"
+
+---@class operations.openapi.Components
+---@field records table<table, table>  by schema
+---@field wanted table<string, { keys: string[], [string]: table }>  by name: what is called so
+local Components = {}
+Components.__index = Components
+
+--- What a reference within a schema names: the name of a definition ("#" for the schema itself), and the pointer
+--- behind it.
+---@param ref string
+---@return string? name
+---@return string? rest
+local function target_of(ref)
+  local name, rest = ref:match("^#/%$defs/([^/]*)(.*)$")
+  if name then
+    return json_pointer.unescape(url.decode(name) or name), rest
+  elseif ref == "#" or ref:find("^#/") then
+    return "#", ref:sub(2)
+  end
+end
+
+-- Does it name itself, or speak another dialect? Then it stays in one piece.
+local function is_resource(schema)
+  local found = false
+  walk.each(schema, function(inner)
+    local ref, dialect = inner["$ref"], inner["$schema"]
+    found = found or inner["$id"] ~= nil or inner["$anchor"] ~= nil or inner["$dynamicRef"] ~= nil
+      or inner["$dynamicAnchor"] ~= nil or inner["$recursiveRef"] ~= nil or inner.id ~= nil
+      or dialect ~= nil and tostring(dialect):gsub("#$", "") ~= DIALECT
+      or type(ref) == "string" and not target_of(ref)
+  end)
+  return found
+end
+
+-- The definitions that a schema refers to itself.
+local function uses_of(schema, but)
+  local uses = {}
+  walk.each(schema, function(inner)
+    local name = type(inner["$ref"]) == "string" and target_of(inner["$ref"])
+    uses[name or 1] = true
+  end, but)
+  uses[1] = nil
+  return uses
+end
+
+local function without_definitions(schema)
+  local copy = {}
+  for key, value in pairs(schema) do
+    copy[key] = key ~= "$defs" and value or nil
+  end
+  return copy
+end
+
+-- A definition of a record, with the digest of its text.
+local function node_of(record, name)
+  local node = record.nodes[name]
+  if not node then
+    local schema = record.schema
+    if name == "#" then
+      schema = without_definitions(schema)
+    else
+      schema = type(schema["$defs"]) == "table" and schema["$defs"][name]
+    end
+    if schema == nil then
+      return nil
+    end
+    node = { schema = schema, uses = uses_of(schema), digest = core.sha256(json.encode(schema, { sort_keys = true })
+      or tostring(schema)) }
+    record.nodes[name] = node
+  end
+  return node
+end
+
+-- The names of all that a definition needs, itself among them.
+local function reach(record, start)
+  local seen, stack, names = { [start] = true }, { start }, {}
+  while #stack > 0 do
+    local name = table.remove(stack)
+    local node = node_of(record, name)
+    if node then
+      names[#names + 1] = name
+      for used in pairs(node.uses) do
+        if not seen[used] then
+          seen[used] = true
+          stack[#stack + 1] = used
+        end
+      end
+    end
+  end
+  table.sort(names)
+  return names
+end
+
+-- What tells a definition from others of its name: its text and that of all it needs.
+local function key_of(record, name)
+  local parts = {}
+  for i, needed in ipairs(reach(record, name)) do
+    parts[i] = needed .. "\0" .. record.nodes[needed].digest
+  end
+  return core.sha256(name .. "\0" .. table.concat(parts, "\0"))
+end
+
+local function want(self, record, name)
+  local wanted = naming.of_component(name == "#" and record.operation .. "." .. record.label or name)
+  local key = key_of(record, name)
+  local entry = self.wanted[wanted]
+  if not entry then
+    entry = { keys = {} }
+    self.wanted[wanted] = entry
+  end
+  if not entry[key] then
+    entry[key] = { record = record, name = name }
+    entry.keys[#entry.keys + 1] = key
+  end
+  record.keys[name] = entry[key]
+end
+
+--- Makes room for the schemas of a document.
+---@return operations.openapi.Components
+function components.new()
+  return setmetatable({ records = {}, wanted = { Problem = { keys = { "" }, [""] = {} } } }, Components)
+end
+
+--- Adds the schema of an operation.
+---@param schema any
+---@param operation string  its operationId
+---@param label string  what the schema is for: "input", "output", a code
+function Components:add(schema, operation, label)
+  if type(schema) ~= "table" or self.records[schema] then
+    return
+  end
+  local record = { schema = schema, operation = operation, label = label, nodes = {}, keys = {} }
+  self.records[schema] = record
+  if is_resource(schema) then
+    record.is_resource = true
+    return
+  end
+  local uses, names = uses_of(schema, "$defs"), {}
+  for name in pairs(uses) do
+    for _, needed in ipairs(reach(record, name)) do
+      names[needed] = true
+    end
+  end
+  record.is_recursive = names["#"] or false
+  local list = {}
+  for name in pairs(names) do
+    list[#list + 1] = name
+  end
+  table.sort(list)
+  for _, name in ipairs(list) do
+    want(self, record, name)
+  end
+end
+
+-- Gives each definition its name.
+local function give_names(self)
+  local list, taken = {}, naming.counter()
+  for wanted in pairs(self.wanted) do
+    list[#list + 1] = wanted
+  end
+  table.sort(list)
+  for _, wanted in ipairs(list) do -- first those that keep their name
+    local entry = self.wanted[wanted]
+    if #entry.keys == 1 or wanted == "Problem" then
+      entry[entry.keys[1]].given = taken(wanted)
+    end
+  end
+  for _, wanted in ipairs(list) do
+    local entry = self.wanted[wanted]
+    for _, key in ipairs(entry.keys) do
+      local definition = entry[key]
+      definition.given = definition.given or taken(definition.record.operation .. "." .. wanted)
+    end
+  end
+  self.named = true
+end
+
+local function rewrite(record, schema)
+  return walk.copy(schema, function(copy)
+    local ref = copy["$ref"]
+    copy["$defs"] = nil
+    if type(ref) == "string" then
+      local name, rest = target_of(ref)
+      local definition = record.keys[name]
+      copy["$ref"] = definition and "#/components/schemas/" .. definition.given .. rest or ref
+    end
+    copy["$schema"] = nil
+  end)
+end
+
+-- Checkers want an object where a schema stands for itself.
+local function as_object(schema)
+  if type(schema) ~= "table" then
+    schema = schema == false and { ["not"] = setmetatable({}, core.object_mt) } or {}
+  end
+  return next(schema) == nil and setmetatable(schema, core.object_mt) or schema
+end
+
+--- The schema as the document has it: its references lead to the document's components.
+---@param schema any  that was added
+---@return table
+function Components:schema(schema)
+  local record = type(schema) == "table" and self.records[schema]
+  if not self.named then
+    give_names(self)
+  end
+  if not record then
+    return as_object(schema)
+  elseif record.is_resource then
+    local copy = walk.copy(schema, function() end)
+    copy["$id"] = copy["$id"] or components.resource .. record.operation .. ":" .. record.label
+    return copy
+  elseif record.is_recursive then
+    return { ["$ref"] = "#/components/schemas/" .. record.keys["#"].given }
+  end
+  return as_object(rewrite(record, schema))
+end
+
+--- A schema inside one that was added.
+---@param whole table
+---@param part any
+---@return table
+function Components:part(whole, part)
+  if not self.named then
+    give_names(self)
+  end
+  local record = self.records[whole]
+  return as_object(record and rewrite(record, part) or part)
+end
+
+--- Can the schema be taken apart? Not where it names itself, or parts of itself by their place.
+---@param schema table  that was added
+---@return boolean
+function Components:is_plain(schema)
+  local record = self.records[schema]
+  return not record.is_resource and not record.is_recursive
+end
+
+--- All definitions, by name.
+---@return table<string, table>
+function Components:all()
+  local all = {}
+  if not self.named then
+    give_names(self)
+  end
+  for _, entry in pairs(self.wanted) do
+    for _, key in ipairs(entry.keys) do
+      local definition = entry[key]
+      if definition.record then
+        local node = node_of(definition.record, definition.name)
+        all[definition.given] = as_object(rewrite(definition.record, node.schema))
+      end
+    end
+  end
+  return all
+end
+
+return components

@@ -1,0 +1,145 @@
+--- Operations as an OpenAPI document (3.1, 3.2), from which `from_openapi` makes the same operations again.
+---
+--- What OpenAPI cannot say is in `x-operation` of each operation; it holds no schema, and calls go without it.
+local components = require("operations.openapi.out.components")
+local core = require("operations.core")
+local members = require("operations.base.members")
+local naming = require("operations.openapi.name")
+local request = require("operations.openapi.out.request")
+local responses = require("operations.openapi.out.responses")
+
+local out = {}
+
+--- An operation as it is served.
+---@class operations.openapi.Entry
+---@field spec operations.Spec  with its schemas
+---@field path string  below the server's URL: "/tasks/{id}"
+---@field path_names string[]  names of its parameters
+---@field methods table<string, any>  that lead to it, in upper case
+---@field flat boolean  can a query string carry its input?
+---@field media? string  the input is a body of this media type
+---@field output_media? string  and so is the output
+---@field status_of fun(declared: operations.ErrorSchema): integer  of an error
+
+---@class operations.openapi.OutOptions
+---@field version "3.1"|"3.2"
+---@field info? table  title, version, description, license, ...: an Info Object
+---@field servers? table[]  Server Objects; default: where the document comes from
+---@field prefix string  of the paths, which the default server has
+---@field authorized? boolean  callers have credentials
+---@field anonymous? boolean  and may do without where nothing is required
+
+local versions = { ["3.1"] = "3.1.1", ["3.2"] = "3.2.0" }
+
+local function present(text)
+  return type(text) == "string" and text ~= "" and text or nil
+end
+
+-- What is not said by default.
+local function access_of(access)
+  for _, value in pairs(type(access) == "table" and access or {}) do
+    if type(value) ~= "table" or value[1] ~= nil then
+      return access
+    end
+  end
+end
+
+-- What `from_openapi` needs to know beside the rest.
+local function extension(spec, taken, codes)
+  local meta = type(spec._meta) == "table" and spec._meta or {}
+  local own = spec.tags and #spec.tags == 1 and spec.tags[1] == spec.namespace
+  return {
+    id = spec.namespace .. "." .. spec.name, namespace = spec.namespace, name = spec.name, version = spec.version,
+    type = spec.type, input = taken.input, open = taken.open, accessControl = access_of(spec.accessControl),
+    errors = codes, tags = own and spec.tags or nil,
+    destructive = meta.destructive == true or nil, idempotent = meta.idempotent == true or nil,
+  }
+end
+
+local function security_of(spec, options)
+  if not options.authorized or options.anonymous and not access_of(spec.accessControl) then
+    return setmetatable({}, core.array_mt)
+  end
+  return { { bearer = setmetatable({}, core.array_mt) } }
+end
+
+-- The Operation Object of an entry, and its method.
+local function operation_of(all, entry, options)
+  local spec = entry.spec
+  local taken = request.of(all, entry, options.version)
+  local answers, codes = responses.of(all, entry, options.version)
+  local id = spec.namespace .. "." .. spec.name
+  local summary = present(spec.title) or id
+  return {
+    operationId = entry.operation, summary = summary, description = present(spec.description) or summary,
+    tags = spec.tags and spec.tags[1] and spec.tags or { spec.namespace },
+    deprecated = type(spec._meta) == "table" and spec._meta.deprecated == true or nil,
+    parameters = taken.parameters, requestBody = taken.body, responses = answers,
+    security = security_of(spec, options), ["x-operation"] = extension(spec, taken, codes),
+  }, taken.method
+end
+
+-- Sorted, so that equal registries give equal documents, with their operationIds.
+local function prepared(entries)
+  local list, next_name = members.copy(entries), naming.counter()
+  table.sort(list, function(a, b)
+    return a.spec.namespace .. "." .. a.spec.name < b.spec.namespace .. "." .. b.spec.name
+  end)
+  for _, entry in ipairs(list) do
+    entry.operation = next_name(naming.of_component(entry.spec.namespace .. "." .. entry.spec.name))
+  end
+  return list
+end
+
+local function gather(list)
+  local all = components.new()
+  for _, entry in ipairs(list) do
+    all:add(entry.spec.inputSchema, entry.operation, "input")
+    all:add(entry.spec.outputSchema, entry.operation, "output")
+    for _, declared in ipairs(type(entry.spec.errorSchemas) == "table" and entry.spec.errorSchemas or {}) do
+      all:add(declared.schema, entry.operation, declared.code)
+    end
+  end
+  return all
+end
+
+local function tags_of(paths)
+  local names, tags = {}, {}
+  for _, item in pairs(paths) do
+    for _, operation in pairs(item) do
+      for _, tag in ipairs(operation.tags) do
+        names[tag] = true
+      end
+    end
+  end
+  for i, name in ipairs(members.names(names)) do
+    tags[i] = { name = name }
+  end
+  return tags
+end
+
+--- Makes the document.
+---@param entries operations.openapi.Entry[]
+---@param options operations.openapi.OutOptions
+---@return table document  to be encoded with `sort_keys`
+function out.document(entries, options)
+  local list, paths = prepared(entries), setmetatable({}, core.object_mt)
+  local all = gather(list)
+  for _, entry in ipairs(list) do
+    local operation, method = operation_of(all, entry, options)
+    paths[entry.path] = paths[entry.path] or {}
+    paths[entry.path][method] = operation
+  end
+  local schemas = all:all()
+  schemas.Problem = responses.problem
+  return {
+    openapi = versions[options.version], jsonSchemaDialect = "https://json-schema.org/draft/2020-12/schema",
+    info = members.merged({ title = "Operations", version = "1.0.0" }, options.info),
+    servers = options.servers or { { url = options.prefix == "" and "/" or options.prefix } },
+    tags = setmetatable(tags_of(paths), core.array_mt), paths = paths,
+    components = { schemas = schemas, responses = responses.shared, securitySchemes = options.authorized and {
+      bearer = { type = "http", scheme = "bearer" } } or nil },
+  }
+end
+
+return out

@@ -1,0 +1,125 @@
+--- What an operation takes: by which method, and which of its input is in the path, in the query, in the body.
+local members = require("operations.base.members")
+local property_order = require("operations.base.property_order")
+
+local request = {}
+
+-- What an input schema may say, besides annotations, for parameters to say the same.
+local spoken = members.set({ "type", "properties", "required", "additionalProperties", "$defs", "$schema", "title",
+  "description", "examples", "$comment", "deprecated", "readOnly", "writeOnly" })
+
+local function accepts_anything(schema)
+  return schema == nil or schema == true or type(schema) == "table" and next(schema) == nil
+end
+
+-- Is it an object of members each of which stands for itself?
+local function is_plain(all, schema)
+  if type(schema) ~= "table" or schema.type ~= "object" or not all:is_plain(schema)
+    or type(schema.additionalProperties) == "table" and next(schema.additionalProperties) ~= nil then
+    return false
+  end
+  for keyword in pairs(schema) do
+    if not spoken[keyword] then
+      return false
+    end
+  end
+  for _, name in ipairs(schema.required or {}) do
+    if not schema.properties or schema.properties[name] == nil then
+      return false
+    end
+  end
+  return true
+end
+
+-- Members that the query of a stream cannot have: the server reads it itself.
+local function is_reserved(entry)
+  local properties = type(entry.spec.inputSchema) == "table" and entry.spec.inputSchema.properties
+  return entry.spec.type == "subscription" and properties and properties.lastEventId ~= nil
+end
+
+-- The method that the document shows, of those that lead to the operation.
+local function method_of(entry, version, fits)
+  local methods = entry.methods
+  if methods.GET and entry.flat and (fits or not methods.POST) then
+    return "get"
+  elseif version == "3.2" and methods.QUERY then
+    return "query"
+  end
+  for _, method in ipairs({ "POST", "PUT", "PATCH", "DELETE", "GET", "QUERY" }) do
+    if methods[method] then
+      return method:lower()
+    end
+  end
+end
+
+local function parameter(all, schema, name, where)
+  local property = type(schema.properties) == "table" and schema.properties[name]
+  local made = { name = name, ["in"] = where, schema = all:part(schema, property == nil and true or property),
+    required = (where == "path" or members.contains(schema.required, name)) or nil }
+  if type(property) == "table" then
+    made.description = type(property.description) == "string" and property.description or nil
+    made.deprecated = property.deprecated == true or nil
+  end
+  return made
+end
+
+-- The schema without the members that are in the path.
+local function without(schema, names)
+  local copy = members.copy(schema)
+  copy.properties = property_order.carry(members.copy(schema.properties or {}), schema.properties or {})
+  copy.required = {}
+  for name in pairs(names) do
+    copy.properties[name] = nil
+  end
+  for _, name in ipairs(schema.required or {}) do
+    copy.required[#copy.required + 1] = not names[name] and name or nil
+  end
+  copy.required = copy.required[1] and copy.required or nil
+  return copy
+end
+
+local function body_of(all, entry, plain, in_path)
+  local schema = entry.spec.inputSchema
+  local shown = all:schema(schema)
+  if plain and next(in_path) then
+    shown = without(shown, in_path)
+  end
+  return { required = (not accepts_anything(schema) or nil),
+    content = { [entry.media or "application/json"] = { schema = shown } } }
+end
+
+-- Parameters for the members of the input, those of the path first.
+local function parameters_of(all, entry, in_path, by_query)
+  local schema, list = entry.spec.inputSchema, {}
+  local owner = type(schema) == "table" and all:is_plain(schema) and schema or {}
+  for _, name in ipairs(entry.path_names) do
+    list[#list + 1] = parameter(all, owner, name, "path")
+  end
+  for _, name in ipairs(by_query and property_order.names(owner.properties or {}) or {}) do
+    list[#list + 1] = not in_path[name] and parameter(all, owner, name, "query") or nil
+  end
+  return list
+end
+
+--- What a request has to have.
+---@param all operations.openapi.Components
+---@param entry operations.openapi.Entry
+---@param version "3.1"|"3.2"
+---@return { method: string, parameters: table[]?, body: table?, input: "body"|"parameters", open: true? }
+function request.of(all, entry, version)
+  local schema, in_path = entry.spec.inputSchema, members.set(entry.path_names)
+  local plain, nothing = is_plain(all, schema), accepts_anything(schema)
+  local method = method_of(entry, version, (plain or nothing) and not is_reserved(entry))
+  local by_query = method == "get" or method == "delete" and entry.flat
+  local list = parameters_of(all, entry, in_path, by_query)
+  local made = { method = method, parameters = list[1] and list or nil, input = "body", open = nil }
+  if not by_query then
+    made.body = body_of(all, entry, plain, in_path)
+  elseif not nothing then
+    made.input = "parameters"
+    made.open = schema.additionalProperties ~= false or nil
+  end
+  return made
+end
+
+return request

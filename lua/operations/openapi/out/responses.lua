@@ -1,0 +1,141 @@
+--- The responses of an operation: its data, its stream, and problems (RFC 9457) by status.
+local core = require("operations.core")
+
+local responses = {}
+
+local PROBLEM = "application/problem+json"
+
+--- The problem object, as `components/schemas/Problem`.
+responses.problem = {
+  type = "object", title = "Problem", description = "Why a request failed (RFC 9457). Programs go by `code`.",
+  required = { "type", "title", "status", "code" },
+  properties = {
+    type = { type = "string" }, title = { type = "string" }, status = { type = "integer" },
+    detail = { type = "string", description = "For people." },
+    code = { type = "string", description = "What happened, for programs." },
+    details = setmetatable({}, core.object_mt),
+    requestId = { type = "string" }, retryable = { type = "boolean" }, mayHaveRun = { type = "boolean" },
+  },
+}
+
+local function problem_ref()
+  return { ["$ref"] = "#/components/schemas/Problem" }
+end
+
+--- What every operation may answer, as `components/responses`.
+responses.shared = {
+  Refused = { description = "The request is refused.", content = { [PROBLEM] = { schema = problem_ref() } } },
+  Failed = { description = "The operation failed.", content = { [PROBLEM] = { schema = problem_ref() } } },
+}
+
+-- Describes one code beside what all problems have. The details of other servers' failures are not told.
+local function branch(components, entry)
+  local properties = { code = entry.pattern and { pattern = entry.pattern } or { const = entry.code } }
+  if entry.schema ~= nil and entry.schema ~= true then
+    properties.details = components:schema(entry.schema)
+  end
+  return { ["$ref"] = "#/components/schemas/Problem", properties = properties,
+    description = entry.description ~= "" and entry.description or nil }
+end
+
+-- Any other code than these.
+local function others(entries)
+  local any = {}
+  for i, entry in ipairs(entries) do
+    any[i] = entry.pattern and { pattern = entry.pattern } or { const = entry.code }
+  end
+  return { ["$ref"] = "#/components/schemas/Problem", properties = { code = { ["not"] = { anyOf = any } } } }
+end
+
+local function description_of(entries)
+  local texts = {}
+  for _, entry in ipairs(entries) do
+    texts[#texts + 1] = entry.description ~= "" and entry.description or nil
+  end
+  return texts[1] and table.concat(texts, " ") or "The operation failed."
+end
+
+-- The declared errors by status ("default" for families of codes), each list in the order of declaration.
+local function by_status(spec, status_of)
+  local found = {}
+  for _, entry in ipairs(type(spec.errorSchemas) == "table" and spec.errorSchemas or {}) do
+    local status = entry.pattern and "default" or tostring(status_of(entry))
+    found[status] = found[status] or {}
+    table.insert(found[status], entry)
+  end
+  return found
+end
+
+-- Adds the problems to a map of responses; returns the codes by status.
+local function add_problems(all, components, entry)
+  local codes
+  all["4XX"] = { ["$ref"] = "#/components/responses/Refused" }
+  all.default = { ["$ref"] = "#/components/responses/Failed" }
+  for status, entries in pairs(by_status(entry.spec, entry.status_of)) do
+    local branches = {}
+    codes = codes or {}
+    codes[status] = setmetatable({}, core.array_mt)
+    for i, declared in ipairs(entries) do
+      branches[i], codes[status][i] = branch(components, declared), declared.code
+    end
+    branches[#branches + 1] = others(entries)
+    all[status] = { description = description_of(entries), content = { [PROBLEM] = {
+      schema = { [status == "default" and "anyOf" or "oneOf"] = branches } } } }
+  end
+  return codes
+end
+
+-- An event of a stream: its data is JSON, of the schema of the operation.
+local function event_of(schema)
+  return {
+    type = "object", required = { "data" },
+    properties = {
+      id = { type = "string" }, event = { type = "string" }, retry = { type = "integer" },
+      data = { type = "string", contentMediaType = "application/json", contentSchema = schema },
+    },
+  }
+end
+
+-- Before 3.2 nothing describes the items of a stream.
+local function stream_of(schema, version)
+  if version == "3.2" then
+    return { ["text/event-stream"] = { itemSchema = event_of(schema) },
+      ["application/x-ndjson"] = { itemSchema = schema } }
+  end
+  return { ["text/event-stream"] = { schema = { type = "string" }, ["x-itemSchema"] = event_of(schema) },
+    ["application/x-ndjson"] = { schema = { type = "string" }, ["x-itemSchema"] = schema } }
+end
+
+local function accepts_anything(schema)
+  return schema == nil or schema == true or type(schema) == "table" and next(schema) == nil
+end
+
+-- What comes back when all goes well.
+local function add_success(all, components, entry, version)
+  local spec = entry.spec
+  if spec.type == "subscription" then
+    all["200"] = { description = "What happens, as it happens.",
+      content = stream_of(components:schema(spec.outputSchema), version) }
+    return
+  end
+  all["200"] = { description = "The result.",
+    content = { [entry.output_media or "application/json"] = { schema = components:schema(spec.outputSchema) } } }
+  if accepts_anything(spec.outputSchema) then
+    all["204"] = { description = "There is no result." }
+  end
+end
+
+--- The responses of an operation, and the codes of its errors by status.
+---@param components operations.openapi.Components
+---@param entry operations.openapi.Entry
+---@param version "3.1"|"3.2"
+---@return table<string, table>
+---@return table<string, string[]>? codes
+function responses.of(components, entry, version)
+  local all = {}
+  add_success(all, components, entry, version)
+  local codes = add_problems(all, components, entry)
+  return all, codes
+end
+
+return responses

@@ -1,0 +1,73 @@
+--- The schemas inside a schema (JSON Schema 2020-12, and what drafts 4 to 7 called otherwise): each keyword that holds
+--- some, and how.
+local core = require("operations.core")
+
+local walk = {}
+
+local holds = {}
+
+for _, key in ipairs({ "additionalProperties", "additionalItems", "contains", "propertyNames", "contentSchema",
+  "unevaluatedItems", "unevaluatedProperties", "not", "if", "then", "else" }) do
+  holds[key] = "one"
+end
+for _, key in ipairs({ "allOf", "anyOf", "oneOf", "prefixItems", "properties", "patternProperties",
+  "dependentSchemas", "$defs", "definitions", "dependencies" }) do
+  holds[key] = "many"
+end
+
+local function held(key, value)
+  if key == "items" then
+    return core.kind(value) == "array" and "many" or "one"
+  end
+  return holds[key]
+end
+
+--- Calls `visit` for a schema and every schema inside it; booleans are passed over.
+---@param schema any
+---@param visit fun(schema: table)
+---@param but? string  a keyword of the outermost schema that is not gone into
+function walk.each(schema, visit, but)
+  if type(schema) ~= "table" then
+    return
+  end
+  visit(schema)
+  for key, value in pairs(schema) do
+    local how = key ~= but and type(value) == "table" and held(key, value)
+    if how == "one" then
+      walk.each(value, visit)
+    elseif how == "many" then
+      for _, inner in pairs(value) do
+        walk.each(inner, visit)
+      end
+    end
+  end
+end
+
+--- A copy of a schema in which every schema inside was replaced. Marks are kept.
+---@param schema any
+---@param change fun(copy: table)  may change the members of the copy
+---@return any
+function walk.copy(schema, change)
+  if type(schema) ~= "table" then
+    return schema
+  end
+  local copy = {}
+  for key, value in pairs(schema) do
+    local how = type(value) == "table" and held(key, value)
+    if how == "one" then
+      value = walk.copy(value, change)
+    elseif how == "many" then
+      local inner = setmetatable({}, getmetatable(value))
+      for name, each in pairs(value) do
+        inner[name] = walk.copy(each, change)
+      end
+      core.property_order[inner] = core.property_order[value]
+      value = inner
+    end
+    copy[key] = value
+  end
+  change(copy)
+  return setmetatable(copy, getmetatable(schema))
+end
+
+return walk

@@ -1,0 +1,126 @@
+--- The server as an OpenAPI document: what a caller may see, kept for the next one who sees the same.
+local core = require("operations.core")
+local json = require("operations.base.json")
+local members = require("operations.base.members")
+local out = require("operations.openapi.out")
+local problem = require("operations.server.problem")
+
+local document = {}
+
+-- The text of what different callers see; more than so many different views are made anew each time.
+local MAX_KEPT = 16
+
+local function entry_of(served)
+  local route = served.route
+  return { spec = route.spec, path = served.path, path_names = served.path_names, methods = served.methods,
+    flat = route.flat ~= nil, media = route.media, output_media = route.output_media,
+    status_of = function(declared)
+      return (problem.status({ code = declared.code }, route))
+    end }
+end
+
+-- What a caller sees; nil: everything that is served, whoever may call it.
+local function is_seen(server, id, caller)
+  local sight = server.registry:visible(id, caller and caller.identity, server.options.filter)
+  return sight == "yes" or sight == "denied" and not caller
+end
+
+local function seen_by(server, caller)
+  local seen, ids = {}, {}
+  for _, served in ipairs(server.routes:all()) do
+    if is_seen(server, served.route.id, caller) then
+      seen[#seen + 1], ids[#ids + 1] = served, served.route.id
+    end
+  end
+  table.sort(ids)
+  return seen, core.sha256(table.concat(ids, "\n"))
+end
+
+local function make(server, version, seen)
+  local options, entries = server.options, {}
+  local given = options.openapi or {}
+  for i, served in ipairs(seen) do
+    entries[i] = entry_of(served)
+  end
+  return out.document(entries, { version = version, info = given.info, servers = given.servers,
+    prefix = options.prefix, authorized = options.authorize and true or false, anonymous = options.anonymous })
+end
+
+--- The document as a table.
+---@param server operations.Server
+---@param version "3.1"|"3.2"
+---@param caller? { identity: operations.Identity? }  nil: everything that is served
+---@return table
+function document.of(server, version, caller)
+  return make(server, version, (seen_by(server, caller)))
+end
+
+-- Texts are kept for one state of the registry.
+local function kept_of(server)
+  local revision, kept = server.registry:revision(), server._documents
+  if not kept or kept.revision ~= revision then
+    kept = { revision = revision, count = 0, texts = {} }
+    server._documents = kept
+  end
+  return kept
+end
+
+local function text_of(server, version, caller)
+  local kept, seen, key = kept_of(server), seen_by(server, caller)
+  key = version .. key
+  local found = kept.texts[key]
+  if not found then
+    local text = assert(json.encode(make(server, version, seen), { sort_keys = true, max_depth = 2000 }))
+    local digest = core.sha256(text):gsub(".", function(byte)
+      return ("%02x"):format(byte:byte())
+    end)
+    found = { text = text, tag = '"' .. digest .. '"' }
+    if kept.count < MAX_KEPT then
+      kept.count, kept.texts[key] = kept.count + 1, found
+    end
+  end
+  return found
+end
+
+-- RFC 9110, 13.1.2: a list of tags, compared weakly, or "*".
+local function matches(field, tag)
+  for given in (field or ""):gmatch('[^,%s]+') do
+    if given == "*" or given:gsub("^W/", "") == tag then
+      return true
+    end
+  end
+  return false
+end
+
+local versions = members.set({ "3.1", "3.2" })
+
+-- The version that the query names; nil: it names another one.
+local function version_of(query)
+  if query == nil or query == "" then
+    return "3.1"
+  end
+  local version = query:match("^version=([^&]*)$")
+  return versions[version] and version or nil
+end
+
+--- The answer to a request for the document by somebody who was let in; nil: the query is wrong.
+---@param server operations.Server
+---@param request operations.ServerRequest
+---@param query? string
+---@param identity? operations.Identity
+---@return operations.ServerResponse?
+function document.answer(server, request, query, identity)
+  local version = version_of(query)
+  if not version then
+    return nil
+  end
+  local found = text_of(server, version, { identity = identity })
+  local headers = { ["content-type"] = "application/json", ["cache-control"] = "private, no-cache",
+    etag = found.tag, vary = server.options.authorize and "Authorization" or nil }
+  if matches(request.headers["if-none-match"], found.tag) then
+    return { status = 304, headers = headers, body = "" }
+  end
+  return { status = 200, headers = headers, body = found.text }
+end
+
+return document
