@@ -44,6 +44,8 @@ local config = {}
 ---@field on_mismatch? "warn"|"fail"  of results that do not fit; default: the registry's
 ---@field include? string[]|fun(info: table): boolean  operationIds, names or tags
 ---@field exclude? string[]|fun(info: table): boolean
+---@field trust_extension? boolean  the document is one's own (`server:openapi`): what `x-operation` says of access
+---  holds, and the operations are exposed
 ---@field remote_refs? boolean  fetch what `$ref`s name by URL; default false
 ---@field eager? boolean  make every schema at once, so that the report is complete from the start
 ---@field next_page? fun(envelope: operations.Envelope, input: table): string|table?  of `registry:pages`: URL or input
@@ -57,7 +59,7 @@ local kinds = {
   accessControl = "table or function", include = "table or function", exclude = "table or function",
   eager = "boolean", remote_refs = "boolean", http = "table", idle_timeout = "number", retry = "boolean or table",
   reconnect = "boolean or table", done = "string", jar = "table", ca_file = "string", proxy = "string or false",
-  encoded_slashes = "boolean", normalize = "string", on_mismatch = "string",
+  encoded_slashes = "boolean", trust_extension = "boolean", normalize = "string", on_mismatch = "string",
 }
 
 local modes, mismatches = members.set({ "cast", "force", "off" }), members.set({ "warn", "fail" })
@@ -131,7 +133,7 @@ end
 ---@return boolean
 function config.may_send_files(options)
   if options.files == nil then
-    return options.accessControl == nil
+    return options.accessControl == nil and not options.trust_extension
   end
   return options.files
 end

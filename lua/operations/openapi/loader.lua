@@ -10,6 +10,7 @@ local operation = require("operations.openapi.operation")
 local schema = require("operations.openapi.schema")
 local security = require("operations.openapi.security")
 local swagger = require("operations.openapi.swagger")
+local verbatim = require("operations.openapi.verbatim")
 
 local loader = {}
 
@@ -159,6 +160,7 @@ local function new_shared(source, options, report)
     namespace = options.namespace or name.namespace(info.title),
     version = type(info.version) == "string" and info.version ~= "" and info.version or nil,
     next_name = name.counter(), schemes = schemes_of(source), error_details = {}, stream_names = {},
+    schemas = verbatim.reader(root),
   }
 end
 

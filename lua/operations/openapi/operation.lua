@@ -4,11 +4,13 @@ local config = require("operations.openapi.config")
 local credential = require("operations.openapi.credential")
 local download = require("operations.openapi.download")
 local errors = require("operations.base.error")
+local extension = require("operations.openapi.extension")
 local inputs = require("operations.openapi.inputs")
 local location = require("operations.openapi.location")
 local members = require("operations.base.members")
 local name = require("operations.openapi.name")
 local outputs = require("operations.openapi.outputs")
+local own = require("operations.openapi.own")
 local pages = require("operations.openapi.pages")
 local request = require("operations.openapi.request")
 local security = require("operations.openapi.security")
@@ -49,13 +51,15 @@ local function meta_of(build, info, node)
   }
 end
 
-local function new_definition(build, info, node, wanted, kind)
-  local given, changed = build.next_name(wanted)
+local function new_definition(build, info, node, wanted, kind, namespace)
+  namespace = namespace or build.namespace
+  local given, changed = build.next_name(namespace .. "." .. wanted)
+  given = given:sub(#namespace + 2)
   if changed then
     build.report(build.pointer, ("the name %q is taken; this operation is called %q"):format(wanted, given))
   end
   return {
-    namespace = build.namespace, name = given, version = build.version, type = kind,
+    namespace = namespace, name = given, version = build.version, type = kind,
     title = text(node.summary), tags = #info.tags > 0 and info.tags or nil,
     description = text(node.description) or text(node.summary) or info.method .. " " .. info.path,
     _meta = meta_of(build, info, node),
@@ -149,7 +153,19 @@ local function read(shared, item, place, info)
   build.converter = shared.converter:reporting(build.report)
   build.segments, build.template_names, build.query = location.read_path(info.path)
   local input, output = inputs.read(build, item, place, info.method), outputs.read(build, place)
-  return { input = input, output = output, plan = new_plan(build, item, place, info, input, output) }
+  local plan = new_plan(build, item, place, info, input, output)
+  return { input = input, output = output, plan = plan, handler = function(make)
+    return make(plan)
+  end }
+end
+
+-- The same of an operation of a document of ours: its schemas as they were, its transport by what is there without.
+local function read_own(shared, item, place, info)
+  local x = extension.of(place.node)
+  return own.read(place, x, shared.schemas, { method = info.method, path = info.path, plan = function(bare, method)
+    return read(shared, item, { node = bare, file = place.file, pointer = place.pointer },
+      { method = method, path = info.path, operationId = info.operationId, name = info.name }).plan
+  end })
 end
 
 --- What is to be reported of an error that reading a place raised.
@@ -162,12 +178,12 @@ function operation.flaw(raised, place)
 end
 
 --- Calls `read` once, when first asked. What makes the operation impossible is reported, and raised every time.
-local function on_need(shared, item, place, method, path)
+local function on_need(shared, item, place, method, path, reader)
   local parts, message
   return function()
     if place then
       local info = operation.describe(method, path, place.node) -- not kept: it would be most of an idle operation
-      local ok, result = pcall(read, shared, item, place, info)
+      local ok, result = pcall(reader or read, shared, item, place, info)
       if ok then
         parts = result
       else
@@ -197,17 +213,35 @@ local function finish(definition, build, parts, answer, new_handler)
     if not handler then
       local all = parts()
       local output = all.output[answer]
-      handler = new_handler(accepting(all.plan, output.accept, output.json))
+      handler = all.handler(function(plan)
+        return new_handler(accepting(plan, output.accept, output.json))
+      end)
     end
     return handler(input, context)
   end)
   definition.normalize, definition.on_mismatch = build.config.normalize, build.config.on_mismatch
   local access = build.config.accessControl
   if type(access) == "function" then
-    access = access(definition)
+    definition.accessControl = access(definition)
+  elseif access then
+    definition.accessControl = access
   end
-  definition.accessControl = access
   return definition
+end
+
+-- The definition of an operation that the document itself says all of; none where that is not so.
+local function build_own(shared, item, place, info)
+  local x, issues = extension.of(place.node)
+  if not x then
+    return issues and shared.report(place.pointer .. "/x-operation" .. issues[1].path, issues[1].message, info.name)
+  end
+  local build, options = new_build(shared, place, info), shared.config
+  local definition = new_definition(build, info, place.node, x.name, x.type, options.namespace or x.namespace)
+  extension.describe(definition, x, place.node, options.trust_extension == true)
+  local parts = on_need(shared, item, place, info.method, info.path, read_own)
+  local is_stream = x.type == "subscription"
+  return finish(definition, build, parts, is_stream and "stream" or "value",
+    is_stream and stream.handler or download.handler)
 end
 
 --- Builds the definitions of one operation. Schemas and requests are made when they are needed.
@@ -217,6 +251,10 @@ end
 ---@param info table  from `describe`
 ---@return operations.Definition[]
 function operation.build(shared, item, place, info)
+  local whole = place.node["x-operation"] ~= nil and build_own(shared, item, place, info)
+  if whole then
+    return { whole }
+  end
   local build = new_build(shared, place, info)
   local has_value, has_stream = outputs.kinds(build, place)
   local parts, list = on_need(shared, item, place, info.method, info.path), {}

@@ -129,10 +129,11 @@ local function event_place(build, place)
   return properties and build.source:child(properties, "data")
 end
 
---- What describes one item of a stream: `itemSchema`, else `schema`. From 3.2 on `schema` is that of all items, as an
---- array; before it is understood as that of one.
+--- What describes one item of a stream: `itemSchema` (`x-itemSchema` before 3.2), else `schema`. From 3.2 on `schema`
+--- is that of all items, as an array; before it is understood as that of one.
 local function item_place(build, entry)
   local item = schema_place(build, entry.content, entry.name, "itemSchema")
+    or schema_place(build, entry.content, entry.name, "x-itemSchema")
   local place = item or schema_place(build, entry.content, entry.name, "schema")
   local target = not item and place and build.source:follow(place)
   if target and build.sequential and type(target.node) == "table" and target.node.type == "array" then

@@ -4,6 +4,7 @@ local backoff = require("operations.base.backoff")
 local call = require("operations.openapi.call")
 local core = require("operations.core")
 local credential = require("operations.openapi.credential")
+local errors = require("operations.base.error")
 local limits = require("operations.base.limits")
 local media = require("operations.openapi.media")
 local members = require("operations.base.members")
@@ -22,6 +23,8 @@ local stream = {}
 ---@field id? string  the last event id, committed
 ---@field wait? integer  ms until a reconnection, as the server wants it
 ---@field told? boolean  something came
+---@field over? boolean  the event that ends the stream came
+---@field failure? operations.Error  that it told of
 
 -- As much of a body as comes: what it is about was said by the head.
 local function rest(connection)
@@ -51,11 +54,35 @@ local function refuse(connection)
   return false, response.unreadable(whole, ("expected a stream, got content type %s"):format(content_type))
 end
 
+-- Takes the event that ends a stream out of the queue, where the plan knows it.
+local function take_ending(connection, queue)
+  local last = 1
+  while queue[last + 1] do
+    last = last + 1
+  end
+  if last > 1 then
+    connection.over, connection.failure = connection.plan.ending(queue[last])
+    queue[last] = not connection.over and queue[last]
+  end
+end
+
 -- Tells what waits in the queue.
 local function emit(connection, queue)
+  if connection.plan.ending then
+    take_ending(connection, queue)
+  end
   if queue[2] then
     connection.told = true
     subscription.emit_queue(connection.context, queue)
+  end
+end
+
+-- The failure of a stream that ends without the event that ends it.
+local function broken_off(connection)
+  if connection.plan.ending and not connection.over then
+    local err = errors.new("TRANSPORT_LOST", "the stream broke off")
+    err.retryable, err.mayHaveRun = true, true
+    return err
   end
 end
 
@@ -80,12 +107,14 @@ local function read_body(connection, kind)
         items:finish()
         emit(connection, queue)
       end
-      return false, size
+      return connection.over or false, size or connection.failure or broken_off(connection)
     end
     local more, problem = items:feed(bytes, size)
     connection.id, connection.wait = items:last_event_id(), items:retry() or connection.wait
     emit(connection, queue)
-    if not more then
+    if connection.over then
+      return true, connection.failure
+    elseif not more then
       return not problem, problem
     end
   end
@@ -208,7 +237,7 @@ end
 function stream.handler(plan)
   prepare(plan)
   return function(input, context)
-    local connection = { plan = plan, context = context }
+    local connection = { plan = plan, context = context, id = plan.ending and context.lastEventId or nil }
     if context.defer then
       context.defer(function()
         if connection.source then

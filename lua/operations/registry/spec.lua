@@ -257,4 +257,7 @@ function spec.make(operation)
   return false, flaw
 end
 
+--- What a spec has to look like, as JSON Schema.
+spec.shape = shape
+
 return spec

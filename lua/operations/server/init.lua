@@ -74,8 +74,7 @@ local option_kinds = {
   origins = "table", hosts = "table", filter = "table or function", paths = "string", timeout = "number",
   max_timeout = "number", max_body = "number", max_depth = "number", max_requests = "number", heartbeat = "number",
   expose_errors = "boolean", metadata_headers = "table", health = "boolean", openapi = "table or false",
-  ready = "function", metrics = "table",
-  access_log = "function", log = "function",
+  ready = "function", metrics = "table", access_log = "function", log = "function",
 }
 
 ---@class operations.Server

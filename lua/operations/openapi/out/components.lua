@@ -8,13 +8,12 @@ local json = require("operations.base.json")
 local json_pointer = require("operations.base.json_pointer")
 local naming = require("operations.openapi.name")
 local url = require("operations.base.url")
-local walk = require("operations.openapi.out.walk")
+local verbatim = require("operations.openapi.verbatim")
+local walk = require("operations.openapi.walk")
 
 local components = {}
 
 local DIALECT = "https://json-schema.org/draft/2020-12/schema"
--- Begins the `$id` of schemas that cannot be taken apart.
-components.resource = "urn:x-operation:"
 
 ---@class operations.openapi.Components
 ---@field records table<table, table>  by schema
@@ -225,7 +224,7 @@ function Components:schema(schema)
     return as_object(schema)
   elseif record.is_resource then
     local copy = walk.copy(schema, function() end)
-    copy["$id"] = copy["$id"] or components.resource .. record.operation .. ":" .. record.label
+    copy["$id"] = copy["$id"] or verbatim.resource .. record.operation .. ":" .. record.label
     return copy
   elseif record.is_recursive then
     return { ["$ref"] = "#/components/schemas/" .. record.keys["#"].given }

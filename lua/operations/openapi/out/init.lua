@@ -35,13 +35,19 @@ local function present(text)
   return type(text) == "string" and text ~= "" and text or nil
 end
 
--- What is not said by default.
+-- A list, also where it is empty.
+local function list_of(items)
+  return items and setmetatable(members.joined(items), core.array_mt)
+end
+
+-- Who may call; nil: everybody.
 local function access_of(access)
-  for _, value in pairs(type(access) == "table" and access or {}) do
-    if type(value) ~= "table" or value[1] ~= nil then
-      return access
-    end
+  if type(access) ~= "table" or access.resourceType == nil and #(access.requiredScopes or {}) == 0
+    and #(access.requiredScopesAny or {}) == 0 then
+    return nil
   end
+  return members.merged(access, { requiredScopes = list_of(access.requiredScopes or {}),
+    requiredScopesAny = list_of(access.requiredScopesAny) })
 end
 
 -- What `from_openapi` needs to know beside the rest.

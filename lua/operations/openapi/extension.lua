@@ -1,0 +1,77 @@
+--- `x-operation`: what a document of ours (openapi/out) says of an operation that OpenAPI cannot say. It gives the
+--- operation the shape that it has where it is served; whom it is open to is decided here, by the configuration.
+local schemas = require("operations.schema")
+local specs = require("operations.registry.spec")
+local own = require("operations.openapi.own")
+
+local extension = {}
+
+local shape = specs.shape.properties
+local codes = { type = "array", items = { type = "string", minLength = 1 } }
+local compiled
+
+-- What it must look like to be believed.
+local function is_valid(value)
+  compiled = compiled or assert(schemas.compile({
+    type = "object", required = { "namespace", "name", "type", "input" },
+    properties = {
+      namespace = shape.namespace, name = shape.name, version = shape.version, type = shape.type,
+      input = { enum = { "body", "parameters" } }, open = { type = "boolean" }, tags = shape.tags,
+      accessControl = shape.accessControl, errors = { type = "object", additionalProperties = codes },
+      destructive = { type = "boolean" }, idempotent = { type = "boolean" },
+    },
+  }))
+  return compiled:check(value)
+end
+
+--- What a document says of an operation itself.
+---@param node table  the Operation Object
+---@return operations.openapi.Extension?
+---@return operations.Issue[]? issues  why what is there does not count
+function extension.of(node)
+  local value = node["x-operation"]
+  if value == nil then
+    return nil
+  end
+  local ok, issues = is_valid(value)
+  return ok and value or nil, issues
+end
+
+---@class operations.openapi.Extension
+---@field namespace string
+---@field name string
+---@field version? string
+---@field type "query"|"mutation"|"subscription"
+---@field input "body"|"parameters"
+---@field open? boolean  members that no parameter names are accepted
+---@field tags? string[]  where those of the operation could be its namespace
+---@field accessControl? operations.AccessControl
+---@field errors? table<string, string[]>  codes by status
+---@field destructive? boolean
+---@field idempotent? boolean
+
+--- Fills in what the extension knows better.
+---@param definition table
+---@param x operations.openapi.Extension
+---@param node table  the Operation Object
+---@param trusted boolean
+function extension.describe(definition, x, node, trusted)
+  local meta, id = definition._meta, x.namespace .. "." .. x.name
+  definition.version, definition.type = x.version, x.type
+  definition.title = node.summary ~= id and definition.title or nil
+  definition.description = definition.description ~= node.summary and definition.description or nil
+  local tags = definition.tags
+  if not x.tags and tags and #tags == 1 and tags[1] == x.namespace then
+    definition.tags = nil
+  end
+  definition.accessControl = x.accessControl
+  meta.destructive, meta.idempotent = x.destructive, x.idempotent
+  meta.exposed = meta.exposed or trusted
+  local path = trusted and meta.path ~= own.path(x) and meta.path or nil
+  local usual = meta.method == "POST" and x.type == "mutation" or meta.method == "GET" or meta.method == "QUERY"
+  if path or not usual then
+    meta.http = { path = path, method = meta.method }
+  end
+end
+
+return extension

@@ -1,0 +1,225 @@
+--- Calls of an operation of a document of ours (openapi/out): its input is the whole input, its failures are the
+--- problems' codes, its streams end as the server says.
+local core = require("operations.core")
+local errors = require("operations.base.error")
+local json = require("operations.base.json")
+local members = require("operations.base.members")
+local own_schemas = require("operations.openapi.own_schemas")
+local url = require("operations.base.url")
+
+local own = {}
+
+local media_of = own_schemas.media
+
+-- Parameters without what is said of their values: these are read by the schemas of the operation.
+local function bare_parameters(list, location)
+  local bare = {}
+  for _, node in ipairs(list) do
+    if not location or node["in"] == location then
+      bare[#bare + 1] = { name = node.name, ["in"] = node["in"], required = node.required,
+        schema = setmetatable({}, core.object_mt) }
+    end
+  end
+  return bare
+end
+
+local function bare_content(media)
+  return { [media] = setmetatable({}, core.object_mt) }
+end
+
+-- The operation with its transport and without its schemas: as the document shows it, or with a body where a query
+-- string might not carry the input.
+local function bare_of(node, x, with_body)
+  local parameters = type(node.parameters) == "table" and node.parameters or {}
+  local success = type(node.responses) == "table" and type(node.responses["200"]) == "table" and node.responses["200"]
+  return {
+    parameters = bare_parameters(parameters, with_body and "path" or nil),
+    requestBody = with_body and { content = bare_content(media_of(node.requestBody)) } or nil,
+    responses = { ["200"] = { description = "", content = bare_content(
+      x.type == "subscription" and "text/event-stream" or media_of(success)) } },
+    security = node.security, servers = node.servers,
+  }
+end
+
+local simple = { string = "string", boolean = "boolean", number = "number", integer = "number" }
+
+-- Will the server read the text of this value as the same value? Its schema has to say so.
+local function is_textual(value, schema)
+  if type(schema) ~= "table" or type(schema.type) ~= "string" then
+    return false
+  elseif schema.type == "array" then
+    if core.kind(value) ~= "array" or value[1] == nil then
+      return false
+    end
+    for _, item in ipairs(value) do
+      if type(schema.items) ~= "table" or schema.items.type == "array" or not is_textual(item, schema.items) then
+        return false
+      end
+    end
+    return true
+  end
+  return simple[schema.type] == type(value)
+end
+
+-- More is sent as a body: servers and proxies limit the length of a URL.
+local MAX_QUERY = 2048
+
+-- Can the query string carry this input?
+local function fits_query(input, schema)
+  if core.kind(input) ~= "object" then
+    return false
+  end
+  local properties = type(schema) == "table" and schema.properties or {}
+  for name, value in pairs(input) do
+    if not is_textual(value, properties[name]) then
+      return false
+    end
+  end
+  return #(json.encode(input) or "") <= MAX_QUERY
+end
+
+-- The input as parameters of the path and a body.
+local function with_body(input, in_path)
+  if not in_path[1] or core.kind(input) ~= "object" then
+    return { body = input }
+  end
+  local shaped, rest = {}, members.copy(input)
+  for _, node in ipairs(in_path) do
+    shaped[node.name], rest[node.name] = input[node.name], nil
+  end
+  shaped.body = next(rest) ~= nil and rest or setmetatable(rest, core.object_mt)
+  return shaped
+end
+
+local function boolean(value)
+  if type(value) == "boolean" then
+    return value
+  end
+end
+
+-- The error object of a problem. What it does not say of trying again is not known.
+local function error_of(problem, retry_after)
+  local message = type(problem.detail) == "string" and problem.detail or tostring(problem.title or problem.code)
+  local err = errors.new(problem.code, message, problem.details)
+  err.retryable, err.mayHaveRun, err.retryAfter = boolean(problem.retryable), boolean(problem.mayHaveRun), retry_after
+  return err
+end
+
+-- Refusals of our own credentials are nothing that the operation says.
+local ours = { [401] = true, [403] = true, [407] = true }
+
+--- The error of the operation that an answer tells of; other failures stay what they are.
+---@param err operations.Error
+---@param x operations.openapi.Extension
+---@return operations.Error
+local function failure(err, x)
+  local details = type(err.details) == "table" and err.code:find("^HTTP_") and err.details or {}
+  local problem, status = details.body, details.statusCode
+  if type(problem) ~= "table" or type(problem.code) ~= "string"
+    or ours[status] and not members.contains(x.errors and x.errors[tostring(status)], problem.code) then
+    return err
+  end
+  return error_of(problem, err.retryAfter)
+end
+
+-- Does this event end a stream, and how?
+local function ending(envelope)
+  local event, problem = envelope.meta.event, envelope.data
+  if event == "problem" and type(problem) == "table" and type(problem.code) == "string" then
+    return true, error_of(problem)
+  end
+  return event == "end"
+end
+
+-- Strings that are bodies as they are, whatever their media type.
+local function is_bytes(schema)
+  return type(schema) == "table" and schema.type == "string" and schema.contentMediaType ~= nil
+    and schema.contentEncoding == nil
+end
+
+local by_query = { GET = true, HEAD = true, DELETE = true }
+
+-- How the operation is called: by its query string, by a body, or by whichever carries the input.
+local function plans_of(place, x, input_schema, read)
+  local node, plans = place.node, {}
+  local method, path = read.method, read.path
+  if by_query[method] and node.requestBody == nil then
+    plans.query = read.plan(bare_of(node, x, false), method)
+    method = path == own.path(x) and x.type ~= "mutation" and "POST" or nil
+  end
+  if method then
+    plans.body = read.plan(bare_of(node, x, true), method)
+    local kind = plans.body.body.types[1]
+    kind.kind = is_bytes(input_schema) and "bytes" or kind.kind
+    plans.body.input_schema = { properties = { body = input_schema },
+      ["$defs"] = type(input_schema) == "table" and input_schema["$defs"] or nil }
+  end
+  return plans
+end
+
+-- A body of no bytes is the empty string where bodies are strings.
+local function mend(envelope, output_schema)
+  if envelope and envelope.data == nil and envelope.meta.statusCode ~= 204 and is_bytes(output_schema) then
+    envelope.data = ""
+  end
+  return envelope
+end
+
+-- The handler of an operation, out of those of its plans.
+local function handler_of(plans, place, x, input_schema, output_schema)
+  local in_path = bare_parameters(type(place.node.parameters) == "table" and place.node.parameters or {}, "path")
+  return function(make)
+    local query, body = plans.query and make(plans.query), plans.body and make(plans.body)
+    return function(input, context)
+      local envelope, err
+      if query and (not body or fits_query(input, input_schema)) then
+        envelope, err = query(input, context)
+      else
+        envelope, err = body(with_body(input, in_path), context)
+      end
+      return mend(envelope, output_schema), err and failure(err, x)
+    end
+  end
+end
+
+local function needed(schema, place, what)
+  if schema == nil then
+    error({ pointer = place.pointer, message = ("x-operation: the schema of the %s is not the document's own")
+      :format(what) }, 0)
+  end
+  return schema
+end
+
+--- The path that a server gives an operation that asks for no other one.
+---@param x operations.openapi.Extension
+---@return string
+function own.path(x)
+  return "/" .. url.encode(x.namespace) .. "/" .. url.encode(x.name)
+end
+
+---@class operations.openapi.OwnReader
+---@field method string
+---@field path string
+---@field plan fun(node: table, method: string): operations.openapi.Plan  of an Operation Object
+
+--- Reads everything that a call needs.
+---@param place operations.openapi.Place  the operation
+---@param x operations.openapi.Extension
+---@param schemas operations.openapi.Verbatim
+---@param read operations.openapi.OwnReader
+---@return table parts  { input, output, handler }
+function own.read(place, x, schemas, read)
+  local node = place.node
+  local input = needed(own_schemas.input(schemas, node, x), place, "input")
+  local output = needed(own_schemas.output(schemas, node, x), place, "output")
+  local plans = plans_of(place, x, input, read)
+  local answer = { accept = x.type == "subscription" and "text/event-stream" or media_of(node.responses["200"]),
+    schema = output, json = x.type == "subscription" or nil }
+  for _, plan in pairs(plans) do
+    plan.ending = x.type == "subscription" and ending or nil
+  end
+  return { input = { schema = input }, output = { value = answer, stream = answer,
+    errors = own_schemas.errors(schemas, node, x) }, handler = handler_of(plans, place, x, input, output) }
+end
+
+return own

@@ -1,0 +1,125 @@
+--- The schemas of an operation of a document of ours (openapi/out), put together again from its parameters, bodies and
+--- problems.
+local members = require("operations.base.members")
+local property_order = require("operations.base.property_order")
+
+local own_schemas = {}
+
+--- The media type of a body or a response.
+---@param body any  a Request Body or Response Object
+---@return string
+function own_schemas.media(body)
+  return type(body) == "table" and type(body.content) == "table" and members.names(body.content)[1]
+    or "application/json"
+end
+
+local media_of = own_schemas.media
+
+-- An object schema of parameters; nil when one of them refers to something elsewhere.
+local function schema_of_parameters(reader, list, x)
+  local properties, names, required = {}, {}, {}
+  for _, node in ipairs(list) do
+    names[#names + 1] = node.name
+    properties[node.name] = node.schema == nil and true or node.schema
+    required[#required + 1] = node.required == true and node.name or nil
+  end
+  property_order.set(properties, names)
+  local schema = { type = "object", properties = properties, required = required[1] and required or nil }
+  if not x.open then
+    schema.additionalProperties = false
+  end
+  return reader:schema(schema)
+end
+
+-- An object schema with the members that the path carries.
+local function with_path(schema, list)
+  local names, properties = {}, {}
+  for _, node in ipairs(list) do
+    if node["in"] == "path" then
+      names[#names + 1], properties[node.name] = node.name, node.schema
+    end
+  end
+  if not names[1] or type(schema) ~= "table" or schema.type ~= "object" then
+    return schema
+  end
+  local copy, others = members.copy(schema), schema.properties or {}
+  copy.properties = members.merged(properties, others)
+  property_order.set(copy.properties, members.joined(names, property_order.names(others)))
+  copy.required = members.joined(names, schema.required or {})
+  return copy
+end
+
+--- The schema of the input; nil when it refers to something that is no component.
+---@param reader operations.openapi.Verbatim
+---@param node table
+---@param x operations.openapi.Extension
+---@return any?
+function own_schemas.input(reader, node, x)
+  local parameters = type(node.parameters) == "table" and node.parameters or {}
+  if x.input == "parameters" then
+    return schema_of_parameters(reader, parameters, x)
+  elseif type(node.requestBody) ~= "table" then
+    return true
+  end
+  local content = type(node.requestBody.content) == "table" and node.requestBody.content or {}
+  local media = content[media_of(node.requestBody)]
+  return reader:schema(with_path(type(media) == "table" and media.schema or true, parameters))
+end
+
+--- The schema of the data, or of one event.
+---@param reader operations.openapi.Verbatim
+---@param node table
+---@param x operations.openapi.Extension
+---@return any?
+function own_schemas.output(reader, node, x)
+  local success = type(node.responses) == "table" and node.responses["200"]
+  local content = type(success) == "table" and type(success.content) == "table" and success.content or {}
+  if x.type == "subscription" then
+    local lines = content["application/x-ndjson"]
+    local schema = type(lines) == "table" and (lines.itemSchema or lines["x-itemSchema"])
+    return reader:schema(schema == nil and true or schema)
+  end
+  local media = content[media_of(success)]
+  return reader:schema(type(media) == "table" and media.schema or true)
+end
+
+-- The branch of each code in the schema of a response.
+local function branches_of(node, status)
+  local response = type(node.responses) == "table" and node.responses[status]
+  local content = type(response) == "table" and type(response.content) == "table" and response.content or {}
+  local media = content["application/problem+json"]
+  local schema = type(media) == "table" and type(media.schema) == "table" and media.schema or {}
+  local branches = schema.oneOf or schema.anyOf
+  return type(branches) == "table" and branches or {}
+end
+
+local function error_schema(reader, branch, code, status)
+  local properties = type(branch) == "table" and type(branch.properties) == "table" and branch.properties or {}
+  local pattern = type(properties.code) == "table" and properties.code.pattern
+  local schema = reader:schema(properties.details == nil and true or properties.details)
+  local number = not pattern and not code:find("^HTTP_%d%d%d$") and tonumber(status)
+  return {
+    code = code, pattern = type(pattern) == "string" and pattern or nil,
+    description = type(branch) == "table" and type(branch.description) == "string" and branch.description or "",
+    schema = schema == nil and true or schema,
+    statusCode = number and number ~= 422 and number or nil,
+  }
+end
+
+--- The errors that the operation declares.
+---@param reader operations.openapi.Verbatim
+---@param node table
+---@param x operations.openapi.Extension
+---@return operations.ErrorSchema[]?
+function own_schemas.errors(reader, node, x)
+  local list = {}
+  for _, status in ipairs(members.names(x.errors or {})) do
+    local branches = branches_of(node, status)
+    for i, code in ipairs(x.errors[status]) do
+      list[#list + 1] = error_schema(reader, branches[i], code, status)
+    end
+  end
+  return list[1] and list or nil
+end
+
+return own_schemas
