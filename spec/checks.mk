@@ -237,6 +237,19 @@ test-server: dependencies-test all ## the HTTP server on three hosts, then under
 test-middleware: dependencies-test all ## middleware on three hosts, then 10,000 calls to a server that fails, stalls and recovers
 	@$(MAKE) -s --no-print-directory all LUA=luajit
 	@$(BUSTED) spec/middleware spec/middleware/fault_long.lua
+# What checks documents: linters, a validator, and Prism between a client and the server.
+DOCS_DATA = $(CACHE)/docs/node_modules
+DOCS_NPM = node@24 @redocly/cli@2 @stoplight/spectral-cli@6 @readme/openapi-parser@9
+
+.PHONY: test-docs
+test-docs: dependencies-test all $(DOCS_DATA)/.installed $(OPENAPI_PACKAGES)/.openapi $(MCP_DATA) ## the documents of registries: checkers from npm, Prism before the server, registries that they give back
+	@OPENAPI_PACKAGES=$(OPENAPI_PACKAGES) DOCS_PACKAGES=$(DOCS_DATA) MCP_SERVERS=$(abspath $(MCP_DATA)) \
+	  PATH="$(DOCS_DATA)/node/bin:$$PATH" $(BUSTED) spec/openapi/out spec/openapi/out/docs/main.lua
+
+$(DOCS_DATA)/.installed: | dependencies-bench
+	@mkdir -p $(CACHE)/docs
+	@$(NPM) --prefix $(CACHE)/docs $(DOCS_NPM)
+	@touch $@
 
 .PHONY: soak
 soak: dependencies-test all ## 112,000 requests on $(LUA): what stays behind

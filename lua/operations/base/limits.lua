@@ -3,6 +3,8 @@
 local limits = {
   body = 16 * 1024 * 1024, -- of a message; streams have none
   document = 64 * 1024 * 1024, -- an OpenAPI document that is fetched
+  document_depth = 1000, -- nested arrays and objects of one that is written
+  documents = 16, -- kept ones of callers who see different operations
   event = 1024 * 1024, -- one event of a stream
   request_head = 512 * 1024, -- the parameters of a call to an HTTP API; libcurl's URL and headers end at 1 MiB
   headers = 64 * 1024, -- the header block of an answer

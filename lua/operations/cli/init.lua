@@ -17,6 +17,7 @@ local commands = {
   { "call", "call a query or mutation", "invocation" },
   { "watch", "follow a subscription", "invocation" },
   { "serve", "serve operations as an HTTP API" },
+  { "export", "print the OpenAPI document of operations" },
   { "worker", "serve operations to other processes" },
 }
 

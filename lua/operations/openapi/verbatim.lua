@@ -35,14 +35,15 @@ end
 local function rewrite(schema, uses)
   local ok = true
   local copy = walk.copy(schema, function(inner)
-    local ref = inner["$ref"]
-    local name, rest = target_of(type(ref) == "string" and ref or "")
-    if name then
+    walk.references(inner, function(ref)
+      local name, rest = target_of(ref)
+      if not name then
+        ok = false
+        return ref
+      end
       uses[name] = true
-      inner["$ref"] = "#/$defs/" .. json_pointer.escape(name) .. rest
-    elseif ref ~= nil then
-      ok = false
-    end
+      return "#/$defs/" .. json_pointer.escape(name) .. rest
+    end)
   end)
   return ok and copy
 end

@@ -1,6 +1,7 @@
 --- The schemas inside a schema (JSON Schema 2020-12, and what drafts 4 to 7 called otherwise): each keyword that holds
 --- some, and how.
 local core = require("operations.core")
+local members = require("operations.base.members")
 
 local walk = {}
 
@@ -45,7 +46,7 @@ end
 
 --- A copy of a schema in which every schema inside was replaced. Marks are kept.
 ---@param schema any
----@param change fun(copy: table)  may change the members of the copy
+---@param change fun(copy: table, original: table)  may change the members of the copy
 ---@return any
 function walk.copy(schema, change)
   if type(schema) ~= "table" then
@@ -66,8 +67,25 @@ function walk.copy(schema, change)
     end
     copy[key] = value
   end
-  change(copy)
+  change(copy, schema)
   return setmetatable(copy, getmetatable(schema))
+end
+
+--- Replaces the references of a schema, not of those inside it: `$ref`, and what a discriminator maps to.
+---@param copy table  changed here
+---@param change fun(ref: string): string
+function walk.references(copy, change)
+  local ref, discriminator = copy["$ref"], copy.discriminator
+  if type(ref) == "string" then
+    copy["$ref"] = change(ref)
+  end
+  if type(discriminator) == "table" and type(discriminator.mapping) == "table" then
+    local mapping = {}
+    for name, value in pairs(discriminator.mapping) do
+      mapping[name] = type(value) == "string" and change(value) or value
+    end
+    copy.discriminator = members.merged(discriminator, { mapping = mapping })
+  end
 end
 
 return walk

@@ -1,14 +1,12 @@
 --- The server as an OpenAPI document: what a caller may see, kept for the next one who sees the same.
 local core = require("operations.core")
 local json = require("operations.base.json")
+local limits = require("operations.base.limits")
 local members = require("operations.base.members")
 local out = require("operations.openapi.out")
 local problem = require("operations.server.problem")
 
 local document = {}
-
--- The text of what different callers see; more than so many different views are made anew each time.
-local MAX_KEPT = 16
 
 local function entry_of(served)
   local route = served.route
@@ -70,12 +68,13 @@ local function text_of(server, version, caller)
   key = version .. key
   local found = kept.texts[key]
   if not found then
-    local text = assert(json.encode(make(server, version, seen), { sort_keys = true, max_depth = 2000 }))
+    local text = assert(json.encode(make(server, version, seen),
+      { sort_keys = true, max_depth = limits.document_depth }))
     local digest = core.sha256(text):gsub(".", function(byte)
       return ("%02x"):format(byte:byte())
     end)
     found = { text = text, tag = '"' .. digest .. '"' }
-    if kept.count < MAX_KEPT then
+    if kept.count < limits.documents then
       kept.count, kept.texts[key] = kept.count + 1, found
     end
   end

@@ -7,6 +7,7 @@ local core = require("operations.core")
 local json = require("operations.base.json")
 local json_pointer = require("operations.base.json_pointer")
 local naming = require("operations.openapi.name")
+local schemas = require("operations.schema")
 local url = require("operations.base.url")
 local verbatim = require("operations.openapi.verbatim")
 local walk = require("operations.openapi.walk")
@@ -35,25 +36,46 @@ local function target_of(ref)
   end
 end
 
--- Does it name itself, or speak another dialect? Then it stays in one piece.
+-- Keywords by which a schema names itself.
+local naming_keywords = { "$id", "id", "$anchor", "$dynamicRef", "$dynamicAnchor", "$recursiveRef", "$recursiveAnchor" }
+-- Drafts that mean the same by most keywords, and what they mean otherwise.
+local relatives = { ["http://json-schema.org/draft-06/schema"] = true,
+  ["http://json-schema.org/draft-07/schema"] = true,
+  ["https://json-schema.org/draft/2019-09/schema"] = true }
+local changed_keywords = { "definitions", "dependencies", "additionalItems", "$ref" }
+
+local function has_any(schema, keywords)
+  for _, keyword in ipairs(keywords) do
+    if schema[keyword] ~= nil then
+      return true
+    end
+  end
+  return false
+end
+
+-- Does it name itself, or mean by a keyword what 2020-12 does not? Then it stays in one piece.
 local function is_resource(schema)
-  local found = false
+  local dialect = tostring(schema["$schema"] or DIALECT):gsub("#$", "")
+  local is_relative, found = relatives[dialect] or false, false
   walk.each(schema, function(inner)
-    local ref, dialect = inner["$ref"], inner["$schema"]
-    found = found or inner["$id"] ~= nil or inner["$anchor"] ~= nil or inner["$dynamicRef"] ~= nil
-      or inner["$dynamicAnchor"] ~= nil or inner["$recursiveRef"] ~= nil or inner.id ~= nil
-      or dialect ~= nil and tostring(dialect):gsub("#$", "") ~= DIALECT
-      or type(ref) == "string" and not target_of(ref)
+    local ref = inner["$ref"]
+    found = found or has_any(inner, naming_keywords) or type(ref) == "string" and not target_of(ref)
+      or inner ~= schema and inner["$schema"] ~= nil
+      or is_relative and (has_any(inner, changed_keywords) or core.kind(inner.items) == "array")
   end)
-  return found
+  return found or dialect ~= DIALECT and not is_relative
 end
 
 -- The definitions that a schema refers to itself.
 local function uses_of(schema, but)
   local uses = {}
   walk.each(schema, function(inner)
-    local name = type(inner["$ref"]) == "string" and target_of(inner["$ref"])
-    uses[name or 1] = true
+    if inner["$ref"] or inner.discriminator then
+      walk.references({ ["$ref"] = inner["$ref"], discriminator = inner.discriminator }, function(ref)
+        uses[target_of(ref) or 1] = true
+        return ref
+      end)
+    end
   end, but)
   uses[1] = nil
   return uses
@@ -191,16 +213,42 @@ local function give_names(self)
   self.named = true
 end
 
+-- Does a schema accept what it gives as an example? One that it does not accept misleads readers, and one that is a
+-- reference leads nowhere.
+local function accepts(record, schema, value)
+  if type(value) == "table" and value["$ref"] ~= nil then
+    return false
+  end
+  local alone = next(uses_of(schema)) == nil and schema
+    or { allOf = { schema }, ["$defs"] = record.schema["$defs"] }
+  local compiled = schemas.compile(alone, { formats = true })
+  return compiled ~= nil and compiled:check(value)
+end
+
+local function with_examples(record, copy, original)
+  if original.example ~= nil and not accepts(record, original, original.example) then
+    copy.example = nil
+  end
+  if core.kind(original.examples) == "array" then
+    local kept = {}
+    for _, value in ipairs(original.examples) do
+      kept[#kept + 1] = accepts(record, original, value) and value or nil
+    end
+    copy.examples = kept[1] ~= nil and kept or nil
+  end
+end
+
 local function rewrite(record, schema)
-  return walk.copy(schema, function(copy)
-    local ref = copy["$ref"]
-    copy["$defs"] = nil
-    if type(ref) == "string" then
+  return walk.copy(schema, function(copy, original)
+    copy["$defs"], copy["$schema"] = nil, nil
+    walk.references(copy, function(ref)
       local name, rest = target_of(ref)
       local definition = record.keys[name]
-      copy["$ref"] = definition and "#/components/schemas/" .. definition.given .. rest or ref
+      return definition and "#/components/schemas/" .. definition.given .. rest or ref
+    end)
+    if original.example ~= nil or original.examples ~= nil then
+      with_examples(record, copy, original)
     end
-    copy["$schema"] = nil
   end)
 end
 

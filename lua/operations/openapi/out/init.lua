@@ -119,7 +119,7 @@ local function tags_of(paths)
     end
   end
   for i, name in ipairs(members.names(names)) do
-    tags[i] = { name = name }
+    tags[i] = { name = name, description = ("Operations of %s."):format(name) }
   end
   return tags
 end

@@ -18,33 +18,31 @@ responses.problem = {
   },
 }
 
-local function problem_ref()
-  return { ["$ref"] = "#/components/schemas/Problem" }
-end
+local reference = { ["$ref"] = "#/components/schemas/Problem" }
 
 --- What every operation may answer, as `components/responses`.
 responses.shared = {
-  Refused = { description = "The request is refused.", content = { [PROBLEM] = { schema = problem_ref() } } },
-  Failed = { description = "The operation failed.", content = { [PROBLEM] = { schema = problem_ref() } } },
+  Refused = { description = "The request is refused.", content = { [PROBLEM] = { schema = reference } } },
+  Failed = { description = "The operation failed.", content = { [PROBLEM] = { schema = reference } } },
 }
 
--- Describes one code beside what all problems have. The details of other servers' failures are not told.
+-- One code, with its details, beside what all problems have.
 local function branch(components, entry)
   local properties = { code = entry.pattern and { pattern = entry.pattern } or { const = entry.code } }
   if entry.schema ~= nil and entry.schema ~= true then
     properties.details = components:schema(entry.schema)
   end
-  return { ["$ref"] = "#/components/schemas/Problem", properties = properties,
-    description = entry.description ~= "" and entry.description or nil }
+  return { description = entry.description ~= "" and entry.description or nil, required = { "code" },
+    properties = properties }
 end
 
 -- Any other code than these.
 local function others(entries)
-  local any = {}
+  local codes = {}
   for i, entry in ipairs(entries) do
-    any[i] = entry.pattern and { pattern = entry.pattern } or { const = entry.code }
+    codes[i] = entry.pattern and { pattern = entry.pattern } or { const = entry.code }
   end
-  return { ["$ref"] = "#/components/schemas/Problem", properties = { code = { ["not"] = { anyOf = any } } } }
+  return { required = { "code" }, properties = { code = { ["not"] = codes[2] and { anyOf = codes } or codes[1] } } }
 end
 
 local function description_of(entries)
@@ -79,8 +77,8 @@ local function add_problems(all, components, entry)
       branches[i], codes[status][i] = branch(components, declared), declared.code
     end
     branches[#branches + 1] = others(entries)
-    all[status] = { description = description_of(entries), content = { [PROBLEM] = {
-      schema = { [status == "default" and "anyOf" or "oneOf"] = branches } } } }
+    all[status] = { description = description_of(entries), content = { [PROBLEM] = { schema = {
+      ["$ref"] = "#/components/schemas/Problem", [status == "default" and "anyOf" or "oneOf"] = branches } } } }
   end
   return codes
 end

@@ -1,0 +1,81 @@
+-- The real program.
+local command = require("spec.support.command")
+local json = require("operations.base.json")
+local operations = require("operations")
+
+local definitions = [[
+  local operations = require("operations")
+  local T = operations.type
+  return {
+    { namespace = "t", name = "echo", type = "query", inputSchema = T.object({ text = T.string() }),
+      handler = function(input) return input end },
+    { namespace = "t", name = "secret", accessControl = { requiredScopes = { "a" } }, handler = function() end },
+    { namespace = "t", name = "own", _meta = { exposed = false }, handler = function() end },
+  }
+]]
+
+describe("operations export", function()
+  local path = os.tmpname()
+
+  setup(function()
+    local file = assert(io.open(path, "w"))
+    file:write(definitions)
+    file:close()
+  end)
+
+  teardown(function()
+    os.remove(path)
+  end)
+
+  local function export(words)
+    return command.run(("operations export --lua %s %s"):format(path, words or ""))
+  end
+
+  it("prints the document of what would be served", function()
+    local result = export()
+    assert.equal(0, result.code, result.err)
+    local document = assert(json.decode(result.out))
+    assert.equal("3.1.1", document.openapi)
+    assert.same({ title = "Operations", version = "1.0.0" }, document.info)
+    assert.same({ { url = "/" } }, document.servers)
+    assert.is_table(document.paths["/t/echo"].get)
+    assert.is_table(document.paths["/t/secret"].post)
+    assert.is_nil(document.paths["/t/own"])
+    assert.equal(result.out, export().out)
+    assert.is_truthy(result.err:find("serving 2 of 3 operations", 1, true), result.err)
+  end)
+
+  it("takes version, title and servers", function()
+    local document = assert(json.decode(export("--version 3.2 --title Mine --api-version 7 --server https://a.example"
+      .. " --server https://b.example").out))
+    assert.equal("3.2.0", document.openapi)
+    assert.same({ title = "Mine", version = "7" }, document.info)
+    assert.same({ { url = "https://a.example" }, { url = "https://b.example" } }, document.servers)
+    assert.same({ { url = "/api" } }, json.decode(export("--prefix /api").out).servers)
+  end)
+
+  it("opens imported operations by --expose, and what it prints can be a source", function()
+    local exported = os.tmpname()
+    local file = assert(io.open(exported, "w"))
+    file:write(export().out)
+    file:close()
+    local back = command.run("operations export --openapi " .. exported .. " --base-url http://localhost")
+    assert.same({}, json.decode(back.out).paths)
+    back = command.run("operations export --openapi " .. exported .. " --base-url http://localhost"
+      .. " --expose '*.echo'")
+    os.remove(exported)
+    local operation = json.decode(back.out).paths["/t/echo"].get
+    assert.equal("t.echo", operation["x-operation"].id)
+    assert.is_true(operations.json.encode(operation.parameters):find('"text"', 1, true) ~= nil)
+  end)
+
+  it("says what is wrong with the command line", function()
+    for words, message in pairs({ ["--version 3.0"] = '--version: expected 3.1 or 3.2, got "3.0"',
+      ["more"] = 'export: expected options only, got "more"',
+      ["--prefix api"] = '--prefix: expected a path such as /api, got "api"' }) do
+      local result = export(words)
+      assert.equal(2, result.code)
+      assert.equal("operations: " .. message .. "\n", result.err)
+    end
+  end)
+end)
