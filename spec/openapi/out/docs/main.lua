@@ -114,7 +114,7 @@ describe("documents", function()
   end)
 
   it("of the tools of an MCP server have no error for the checkers, and give the tools back", function()
-    local client = assert(operations.from_mcp.connect("everything", { command = { "node",
+    local client = assert(operations.from_mcp.connect("everything", { command = "node", args = {
       servers .. "/@modelcontextprotocol/server-everything/dist/index.js", "stdio" }, accessControl = open,
       log = function() end }))
     local registry = operations.registry()
@@ -180,8 +180,8 @@ local function request_of(path, method, operation, value)
     headers["Content-Type"] = media
     body = media == "application/json" and json.encode(value) or tostring(value)
   end
-  return { method = method:upper(), url = path .. (query[1] and "?" .. table.concat(query, "&") or ""), headers = headers,
-    body = body, timeout = 20000 }
+  return { method = method:upper(), url = path .. (query[1] and "?" .. table.concat(query, "&") or ""),
+    headers = headers, body = body, timeout = 20000 }
 end
 
 describe("prism", function()
