@@ -210,10 +210,11 @@ end
 ---@return table parts  { input, output, handler }
 function own.read(place, x, schemas, read)
   local node = place.node
+  local responses = type(node.responses) == "table" and node.responses or {}
   local input = needed(own_schemas.input(schemas, node, x), place, "input")
   local output = needed(own_schemas.output(schemas, node, x), place, "output")
   local plans = plans_of(place, x, input, read)
-  local answer = { accept = x.type == "subscription" and "text/event-stream" or media_of(node.responses["200"]),
+  local answer = { accept = x.type == "subscription" and "text/event-stream" or media_of(responses["200"]),
     schema = output, json = x.type == "subscription" or nil }
   for _, plan in pairs(plans) do
     plan.ending = x.type == "subscription" and ending or nil

@@ -306,8 +306,14 @@ function Routes:all()
   end
   local list = {}
   each_place(self._tree, {}, function(node, path)
-    local place = self._made[node] or finish(self, node)
-    self._made[node] = place
+    local place, flaw = self._made[node], nil
+    if not place then
+      place, flaw = finish(self, node)
+      self._made[node] = place
+    end
+    if flaw then
+      self._options.log("warn", "not in the document: " .. flaw.message)
+    end
     for _, found in pairs(place and methods_by_id(place) or {}) do
       local names, segments = {}, {}
       for at, segment in ipairs(path) do

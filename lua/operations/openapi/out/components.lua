@@ -18,7 +18,7 @@ local DIALECT = "https://json-schema.org/draft/2020-12/schema"
 
 ---@class operations.openapi.Components
 ---@field records table<table, table>  by schema
----@field wanted table<string, { keys: string[], [string]: table }>  by name: what is called so
+---@field wanted table<string, { keys: string[], by_key: table<string, table> }>  by name: what is called so
 local Components = {}
 Components.__index = Components
 
@@ -143,20 +143,20 @@ local function want(self, record, name)
   local key = key_of(record, name)
   local entry = self.wanted[wanted]
   if not entry then
-    entry = { keys = {} }
+    entry = { keys = {}, by_key = {} }
     self.wanted[wanted] = entry
   end
-  if not entry[key] then
-    entry[key] = { record = record, name = name }
+  if not entry.by_key[key] then
+    entry.by_key[key] = { record = record, name = name, given = nil }
     entry.keys[#entry.keys + 1] = key
   end
-  record.keys[name] = entry[key]
+  record.keys[name] = entry.by_key[key]
 end
 
 --- Makes room for the schemas of a document.
 ---@return operations.openapi.Components
 function components.new()
-  return setmetatable({ records = {}, wanted = { Problem = { keys = { "" }, [""] = {} } } }, Components)
+  return setmetatable({ records = {}, wanted = { Problem = { keys = { "" }, by_key = { [""] = {} } } } }, Components)
 end
 
 --- Adds the schema of an operation.
@@ -200,13 +200,13 @@ local function give_names(self)
   for _, wanted in ipairs(list) do -- first those that keep their name
     local entry = self.wanted[wanted]
     if #entry.keys == 1 or wanted == "Problem" then
-      entry[entry.keys[1]].given = taken(wanted)
+      entry.by_key[entry.keys[1]].given = taken(wanted)
     end
   end
   for _, wanted in ipairs(list) do
     local entry = self.wanted[wanted]
     for _, key in ipairs(entry.keys) do
-      local definition = entry[key]
+      local definition = entry.by_key[key]
       definition.given = definition.given or taken(definition.record.operation .. "." .. wanted)
     end
   end
@@ -309,7 +309,7 @@ function Components:all()
   end
   for _, entry in pairs(self.wanted) do
     for _, key in ipairs(entry.keys) do
-      local definition = entry[key]
+      local definition = entry.by_key[key]
       if definition.record then
         local node = node_of(definition.record, definition.name)
         all[definition.given] = as_object(rewrite(definition.record, node.schema))
