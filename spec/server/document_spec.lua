@@ -185,6 +185,19 @@ describe("x-operation in a foreign document", function()
     assert.equal('the name "a" is taken; this operation is called "a_2"', report[1].message)
   end)
 
+  it("costs its operation, and no other, where the rest is broken", function()
+    for message, broken in pairs({ ["its parameters are none"] = { parameters = { { name = "x" } } },
+      ["its body cannot be sent"] = { requestBody = { content = { ["text/event-stream"] = {} } } } }) do
+      local doc = document(x)
+      for key, value in pairs(broken) do
+        doc.paths["/a"].post[key] = value
+      end
+      local definitions, report = operations.from_openapi.document(doc, { eager = true })
+      assert.same({}, definitions)
+      assert.equal("x-operation: " .. message, report[#report].message)
+    end
+  end)
+
   it("does not make schemas of what is elsewhere", function()
     local doc = document(x)
     doc.paths["/a"].post.requestBody = { content = { ["application/json"] = { schema = { ["$ref"] = "other.json" } } } }

@@ -30,7 +30,7 @@ end
 -- The operation with its transport and without its schemas: as the document shows it, or with a body where a query
 -- string might not carry the input.
 local function bare_of(node, x, with_body)
-  local parameters = type(node.parameters) == "table" and node.parameters or {}
+  local parameters = own_schemas.parameters(node)
   local success = type(node.responses) == "table" and type(node.responses["200"]) == "table" and node.responses["200"]
   return {
     parameters = bare_parameters(parameters, with_body and "path" or nil),
@@ -139,6 +139,17 @@ end
 
 local by_query = { GET = true, HEAD = true, DELETE = true }
 
+local function refuse(place, message)
+  error({ pointer = place.pointer, message = "x-operation: " .. message }, 0)
+end
+
+local function needed(schema, place, what)
+  if schema == nil then
+    refuse(place, ("the schema of the %s is not the document's own"):format(what))
+  end
+  return schema
+end
+
 -- How the operation is called: by its query string, by a body, or by whichever carries the input.
 local function plans_of(place, x, input_schema, read)
   local node, plans = place.node, {}
@@ -149,6 +160,9 @@ local function plans_of(place, x, input_schema, read)
   end
   if method then
     plans.body = read.plan(bare_of(node, x, true), method)
+    if not plans.body.body then
+      refuse(place, "its body cannot be sent")
+    end
     local kind = plans.body.body.types[1]
     kind.kind = is_bytes(input_schema) and "bytes" or kind.kind
     plans.body.input_schema = { properties = { body = input_schema },
@@ -167,7 +181,7 @@ end
 
 -- The handler of an operation, out of those of its plans.
 local function handler_of(plans, place, x, input_schema, output_schema)
-  local in_path = bare_parameters(type(place.node.parameters) == "table" and place.node.parameters or {}, "path")
+  local in_path = bare_parameters(own_schemas.parameters(place.node), "path")
   return function(make)
     local query, body = plans.query and make(plans.query), plans.body and make(plans.body)
     return function(input, context)
@@ -180,14 +194,6 @@ local function handler_of(plans, place, x, input_schema, output_schema)
       return mend(envelope, output_schema), err and failure(err, x)
     end
   end
-end
-
-local function needed(schema, place, what)
-  if schema == nil then
-    error({ pointer = place.pointer, message = ("x-operation: the schema of the %s is not the document's own")
-      :format(what) }, 0)
-  end
-  return schema
 end
 
 --- The path that a server gives an operation that asks for no other one.
@@ -211,6 +217,9 @@ end
 function own.read(place, x, schemas, read)
   local node = place.node
   local responses = type(node.responses) == "table" and node.responses or {}
+  if not select(2, own_schemas.parameters(node)) then
+    refuse(place, "its parameters are none")
+  end
   local input = needed(own_schemas.input(schemas, node, x), place, "input")
   local output = needed(own_schemas.output(schemas, node, x), place, "output")
   local plans = plans_of(place, x, input, read)

@@ -15,6 +15,20 @@ end
 
 local media_of = own_schemas.media
 
+--- The parameters of an operation.
+---@param node table  the Operation Object
+---@return table[]
+---@return boolean ok  all of them are Parameter Objects
+function own_schemas.parameters(node)
+  local list = type(node.parameters) == "table" and node.parameters or {}
+  for _, parameter in ipairs(list) do
+    if type(parameter) ~= "table" or type(parameter.name) ~= "string" or type(parameter["in"]) ~= "string" then
+      return {}, false
+    end
+  end
+  return list, true
+end
+
 -- An object schema of parameters; nil when one of them refers to something elsewhere.
 local function schema_of_parameters(reader, list, x)
   local properties, names, required = {}, {}, {}
@@ -55,7 +69,7 @@ end
 ---@param x operations.openapi.Extension
 ---@return any?
 function own_schemas.input(reader, node, x)
-  local parameters = type(node.parameters) == "table" and node.parameters or {}
+  local parameters = own_schemas.parameters(node)
   if x.input == "parameters" then
     return schema_of_parameters(reader, parameters, x)
   elseif type(node.requestBody) ~= "table" then
