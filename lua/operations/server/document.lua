@@ -1,4 +1,5 @@
 --- The server as an OpenAPI document: what a caller may see, kept for the next one who sees the same.
+local callers = require("operations.server.caller")
 local core = require("operations.core")
 local json = require("operations.base.json")
 local limits = require("operations.base.limits")
@@ -8,37 +9,47 @@ local problem = require("operations.server.problem")
 
 local document = {}
 
-local function entry_of(served)
+local function entry_of(served, denied)
   local route = served.route
-  return { spec = route.spec, path = served.path, path_names = served.path_names, methods = served.methods,
-    flat = route.flat ~= nil, media = route.media, output_media = route.output_media,
+  return { spec = route.spec, denied = denied, path = served.path, path_names = served.path_names,
+    methods = served.methods, flat = route.flat ~= nil, media = route.media, output_media = route.output_media,
     status_of = function(declared)
       return (problem.status({ code = declared.code }, route))
     end }
 end
 
--- What a caller sees; nil: everything that is served, whoever may call it.
-local function is_seen(server, id, caller)
-  local sight = server.registry:visible(id, caller and caller.identity, server.options.filter)
-  return sight == "yes" or sight == "denied" and not caller
+-- Is an operation in the document of a caller (nil: in that of everybody)? Where it is among what this caller may not
+-- call, the reason comes with it.
+local function is_seen(server, spec, caller)
+  local sight = server.registry:visible(spec.namespace .. "." .. spec.name, caller and caller.identity,
+    server.options.filter)
+  if sight ~= "denied" or not caller then
+    return sight ~= "hidden"
+  elseif not caller.denied or server.options.hide_denied then
+    return false
+  end
+  local _, refusal = callers.deny(spec, caller.identity)
+  return true, refusal.message
 end
 
 local function seen_by(server, caller)
-  local seen, ids = {}, {}
+  local seen, denied, ids = {}, {}, {}
   for _, served in ipairs(server.routes:all()) do
-    if is_seen(server, served.route.id, caller) then
-      seen[#seen + 1], ids[#ids + 1] = served, served.route.id
+    local is, reason = is_seen(server, served.route.spec, caller)
+    if is then
+      seen[#seen + 1] = served
+      denied[#seen], ids[#seen] = reason, served.route.id .. " " .. (reason or "")
     end
   end
   table.sort(ids)
-  return seen, core.sha256(table.concat(ids, "\n"))
+  return seen, denied, core.sha256(table.concat(ids, "\n"))
 end
 
-local function make(server, version, seen)
+local function make(server, version, seen, denied)
   local options, entries = server.options, {}
   local given = options.openapi or {}
   for i, served in ipairs(seen) do
-    entries[i] = entry_of(served)
+    entries[i] = entry_of(served, denied[i])
   end
   return out.document(entries, { version = version, info = given.info, servers = given.servers,
     prefix = options.prefix, authorized = options.authorize and true or false, anonymous = options.anonymous })
@@ -47,10 +58,10 @@ end
 --- The document as a table.
 ---@param server operations.Server
 ---@param version "3.1"|"3.2"
----@param caller? { identity: operations.Identity? }  nil: everything that is served
+---@param caller? { identity: operations.Identity?, denied: boolean? }  nil: everything that is served
 ---@return table
 function document.of(server, version, caller)
-  return make(server, version, (seen_by(server, caller)))
+  return make(server, version, seen_by(server, caller))
 end
 
 -- Texts are kept for one state of the registry.
@@ -64,11 +75,11 @@ local function kept_of(server)
 end
 
 local function text_of(server, version, caller)
-  local kept, seen, key = kept_of(server), seen_by(server, caller)
+  local kept, seen, denied, key = kept_of(server), seen_by(server, caller)
   key = version .. key
   local found = kept.texts[key]
   if not found then
-    local text = assert(json.encode(make(server, version, seen),
+    local text = assert(json.encode(make(server, version, seen, denied),
       { sort_keys = true, max_depth = limits.document_depth }))
     local digest = core.sha256(text):gsub(".", function(byte)
       return ("%02x"):format(byte:byte())
@@ -93,13 +104,20 @@ end
 
 local versions = members.set({ "3.1", "3.2" })
 
--- The version that the query names; nil: it names another one.
-local function version_of(query)
-  if query == nil or query == "" then
-    return "3.1"
+-- What the query says: the version, and whether the caller wants to see what it may not call, too; nil: it is wrong.
+local function read_query(query)
+  local version, denied = "3.1", false
+  for pair in (query or ""):gmatch("[^&]+") do
+    local named = pair:match("^version=(.*)$")
+    if versions[named or ""] then
+      version = named
+    elseif pair == "denied=true" then
+      denied = true
+    else
+      return nil
+    end
   end
-  local version = query:match("^version=([^&]*)$")
-  return versions[version] and version or nil
+  return version, denied
 end
 
 --- The answer to a request for the document by somebody who was let in; nil: the query is wrong.
@@ -109,11 +127,11 @@ end
 ---@param identity? operations.Identity
 ---@return operations.ServerResponse?
 function document.answer(server, request, query, identity)
-  local version = version_of(query)
+  local version, denied = read_query(query)
   if not version then
     return nil
   end
-  local found = text_of(server, version, { identity = identity })
+  local found = text_of(server, version, { identity = identity, denied = denied })
   local headers = { ["content-type"] = "application/json", ["cache-control"] = "private, no-cache",
     etag = found.tag, vary = server.options.authorize and "Authorization" or nil }
   if matches(request.headers["if-none-match"], found.tag) then

@@ -257,7 +257,7 @@ local function describe(call, request)
       { allow = "GET, HEAD, OPTIONS" })
   end
   return document.answer(call.server, request, call.query, call.identity)
-    or refuse(call, 422, "VALIDATION_ERROR", "the query: version=3.1 or version=3.2 expected")
+    or refuse(call, 422, "VALIDATION_ERROR", "the query: version=3.1, version=3.2 or denied=true expected")
 end
 
 --- Answers a request that may be looked at.

@@ -13,6 +13,7 @@ local out = {}
 --- An operation as it is served.
 ---@class operations.openapi.Entry
 ---@field spec operations.Spec  with its schemas
+---@field denied? string  why the caller for whom the document is may not call it
 ---@field path string  below the server's URL: "/tasks/{id}"
 ---@field path_names string[]  names of its parameters
 ---@field methods table<string, any>  that lead to it, in upper case
@@ -51,14 +52,15 @@ local function access_of(access)
 end
 
 -- What `from_openapi` needs to know beside the rest.
-local function extension(spec, taken, codes)
+local function extension(entry, taken, codes)
+  local spec = entry.spec
   local meta = type(spec._meta) == "table" and spec._meta or {}
   local own = spec.tags and #spec.tags == 1 and spec.tags[1] == spec.namespace
   return {
     id = spec.namespace .. "." .. spec.name, namespace = spec.namespace, name = spec.name, version = spec.version,
     type = spec.type, input = taken.input, open = taken.open, accessControl = access_of(spec.accessControl),
     errors = codes, tags = own and spec.tags or nil,
-    destructive = meta.destructive == true or nil, idempotent = meta.idempotent == true or nil,
+    denied = entry.denied, destructive = meta.destructive == true or nil, idempotent = meta.idempotent == true or nil,
   }
 end
 
@@ -81,7 +83,7 @@ local function operation_of(all, entry, options)
     tags = spec.tags and spec.tags[1] and spec.tags or { spec.namespace },
     deprecated = type(spec._meta) == "table" and spec._meta.deprecated == true or nil,
     parameters = taken.parameters, requestBody = taken.body, responses = answers,
-    security = security_of(spec, options), ["x-operation"] = extension(spec, taken, codes),
+    security = security_of(spec, options), ["x-operation"] = extension(entry, taken, codes),
   }, taken.method
 end
 
