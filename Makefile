@@ -91,7 +91,7 @@ $(BUILD)/lua/%.lua: lua/%.lua
 
 $(BUILD)/bin/operations: Makefile $(COMPILED)
 	@mkdir -p $(@D)
-	@$(call program,$(COMPILED_PATH),$(LUA_CPATH_BUILT),$(CURDIR)/$(BUILD)/lua) >$@
+	@$(call program,$(COMPILED_PATH)$(LUA_PATH_BUILT),$(LUA_CPATH_BUILT),$(CURDIR)/$(BUILD)/lua) >$@
 	@chmod +x $@
 
 $(BUILD)/%.o: src/%.c
@@ -165,7 +165,7 @@ INST_COMPILED = $(INST_LIBDIR)/operations/compiled
 install-modules: modules # what require finds; LuaRocks installs the program itself
 	@install -d "$(DESTDIR)$(INST_LIBDIR)/operations"
 	install -m 755 $(MODULES)/*.so "$(DESTDIR)$(INST_LIBDIR)/operations"
-	@cd lua && find . -name '*.lua' -exec install -D -m 644 {} "$(call absolute,$(DESTDIR)$(INST_LUADIR))/{}" ';'
+	@cd lua && find . -type f -exec install -D -m 644 {} "$(call absolute,$(DESTDIR)$(INST_LUADIR))/{}" ';'
 
 .PHONY: install
 install: all install-modules ## install for $(LUA) under PREFIX, DESTDIR in front of it

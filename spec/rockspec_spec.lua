@@ -38,7 +38,8 @@ describe("the rockspec", function()
              registry:register({ namespace = "say", name = "hello", handler = function(input)
                return "hello " .. input.name
              end })
-             io.write(assert(registry:execute("say.hello", { name = "world" })).data, "\n")'
+             io.write(assert(registry:execute("say.hello", { name = "world" })).data, "\n")
+             assert(operations.to_http(registry, { docs = true }))'
       tree/bin/operations --help >help; test -s help]]):format(
       tree, tree, path, tree, tree, version, path,
       jit and "LUA_INCDIR=/usr/include/luajit-2.1" or "", -- luacheck: ignore 113

@@ -94,6 +94,22 @@ return function(busted, start)
     assert.equal("GET, HEAD, OPTIONS, POST, QUERY", request("OPTIONS", "/add").headers.allow)
   end)
 
+  it("finds the files of its page, and sends each once", function()
+    local page = request("GET", "/../docs/page.js")
+    assert.equal(404, page.status)
+    page = assert(http.request({ url = server.url .. "/api/docs/page.js" }))
+    assert.equal(200, page.status)
+    assert.equal("text/javascript; charset=utf-8", page.headers["content-type"])
+    assert.matches("script-src 'self'", page.headers["content-security-policy"], 1, true)
+    local again = assert(http.request({ url = server.url .. "/api/docs/page.js", headers = {
+      ["If-None-Match"] = page.headers.etag } }))
+    assert.equal(304, again.status)
+    assert.equal("", again.body or "")
+    local head = curl("-I " .. server.url .. "/api/docs"):lower()
+    assert.matches("^http/1.1 200", head)
+    assert.matches("etag: \"%x+\"", head)
+  end)
+
   it("matches the path as it was sent", function()
     for _, path in ipairs({ "/api/spec/../spec/add", "/api//spec/add", "/api/./spec/add", "/api/spec%2Fadd" }) do
       local status = curl(("-o /dev/null -w '%%{http_code}' --path-as-is '%s%s?a=1&b=1'"):format(server.url, path))

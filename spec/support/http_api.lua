@@ -80,8 +80,8 @@ function http_api.new(options)
     definition.namespace = "spec"
     assert(registry:register(definition))
   end
-  local given = { prefix = "/api", authorize = authorize, anonymous = true, max_body = 4 * 1024 * 1024, heartbeat = 100,
-    log = function() end }
+  local given = { prefix = "/api", authorize = authorize, anonymous = true, docs = true,
+    max_body = 4 * 1024 * 1024, heartbeat = 100, log = function() end }
   for name, value in pairs(options or {}) do
     given[name] = value
   end

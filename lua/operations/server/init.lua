@@ -18,6 +18,7 @@ local limits = require("operations.base.limits")
 local listener = require("operations.server.listener")
 local log = require("operations.task.log")
 local members = require("operations.base.members")
+local pages = require("operations.server.page")
 local routes = require("operations.server.route")
 local target = require("operations.server.target")
 local task = require("operations.task")
@@ -61,6 +62,8 @@ local server = {}
 ---@field heartbeat? integer  ms of silence on an event stream after which a comment goes out, default 15,000
 ---@field expose_errors? boolean  problems tell the messages of unexpected errors: for development
 ---@field metadata_headers? string[]  request headers that `context.metadata.http.headers` holds
+---@field docs? boolean|{ directory: string }  true: a page at /docs where people call the operations; a directory: the
+---  Swagger UI (swagger-ui-dist) or Scalar (@scalar/api-reference) that npm installed there. Default: no page
 ---@field openapi? { info: table?, servers: table[]? }|false  what /openapi.json says of the API; false: there is none
 ---@field health? boolean  false: no /healthz and /readyz
 ---@field ready? fun(): boolean  what /readyz asks
@@ -74,7 +77,7 @@ local option_kinds = {
   origins = "table", hosts = "table", filter = "table or function", paths = "string", timeout = "number",
   max_timeout = "number", max_body = "number", max_depth = "number", max_requests = "number", heartbeat = "number",
   expose_errors = "boolean", metadata_headers = "table", health = "boolean", openapi = "table or false",
-  ready = "function", metrics = "table", access_log = "function", log = "function",
+  ready = "function", metrics = "table", access_log = "function", log = "function", docs = "boolean or table",
 }
 
 ---@class operations.Server
@@ -149,6 +152,7 @@ function Server:handle(request)
   local response = flaw and exchange.refuse(call, 403, "ACCESS_DENIED", flaw)
     or options.health ~= false and call.below and health(self, call.below)
     or options.metrics and figures.answer(call, request)
+    or self._page and call.below and self._page:answer(request, call.below)
     or exchange.answer(call, request)
   response.headers["x-request-id"], response.headers["x-content-type-options"] = call.id, "nosniff"
   if options.access_log then
@@ -310,7 +314,8 @@ end
 ---@param registry operations.Registry
 ---@param options? operations.HttpOptions
 ---@return operations.Server?
----@return operations.Error? err  VALIDATION_ERROR: paths that are reserved or given twice
+---@return operations.Error? err  VALIDATION_ERROR: paths that are reserved or given twice, no page in
+---  `docs.directory`; UNAVAILABLE: the page's own files are not installed
 function server.new(registry, options)
   argument.object(registry, "visible", "registry", 1, "to_http")
   argument.optional(options, "table", 2, "to_http")
@@ -321,14 +326,22 @@ function server.new(registry, options)
   local kept = members.merged({ prefix = "", log = log.write, max_body = limits.body,
     max_depth = limits.json_depth }, options)
   check_prefix(kept.prefix)
+  pages.check(kept.docs)
   kept.hosts = in_lower_case(kept.hosts)
   local found, err = routes.new(registry, { prefix = kept.prefix, paths = kept.paths, log = kept.log,
     filter = kept.filter })
   if not found then
     return nil, err
   end
+  local page
+  if kept.docs then
+    page, err = pages.new(kept.docs)
+    if not page then
+      return nil, err
+    end
+  end
   return setmetatable({ running = 0, draining = false, registry = registry, options = kept, routes = found,
-    workers = {}, streams = {}, _mounts = {}, _listeners = {} }, Server)
+    workers = {}, streams = {}, _page = page, _mounts = {}, _listeners = {} }, Server)
 end
 
 return server

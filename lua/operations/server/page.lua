@@ -1,0 +1,190 @@
+--- The page at `/docs`, on which people read and call the operations: our own, or a component that is installed here.
+--- Its files are for everybody and hold nothing of the registry, whose document the page asks for. They are read once,
+--- and only those that are listed here are served.
+local core = require("operations.core")
+local errors = require("operations.base.error")
+
+local page = {}
+
+---@class operations.PageFile
+---@field body string
+---@field headers table<string, string>
+
+---@class operations.Page
+---@field files table<string, operations.PageFile>  by path below the server's prefix: "/docs", "/docs/page.js"
+local Page = {}
+Page.__index = Page
+
+local types = { html = "text/html; charset=utf-8", js = "text/javascript; charset=utf-8",
+  css = "text/css; charset=utf-8", png = "image/png" }
+
+local STRICT = "default-src 'none'; script-src 'self'; style-src 'self'; connect-src 'self'; img-src data:; "
+  .. "base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
+
+local HTML = [[
+<!DOCTYPE html>
+<html lang="en">
+<meta charset="utf-8">
+<meta name="viewport" content="width=device-width, initial-scale=1">
+<title>API</title>
+%s
+]]
+
+-- What can stand in for our page: how it is told, its files, the page around it, the script that starts it, and what it
+-- has to be allowed beyond ours.
+local components = {
+  { files = { "swagger-ui-bundle.js", "swagger-ui.css", "favicon-32x32.png" }, folders = { "" },
+    html = [[<link rel="icon" href="docs/favicon-32x32.png"><link rel="stylesheet" href="docs/swagger-ui.css">
+<div id="page"></div>
+<script src="docs/swagger-ui-bundle.js"></script><script src="docs/init.js"></script>]],
+    script = 'SwaggerUIBundle({ url: "openapi.json", dom_id: "#page" })\n',
+    policy = STRICT:gsub("img%-src", "img-src 'self'") },
+  { files = { "standalone.js" }, folders = { "", "dist/browser/" },
+    html = [[<div id="page"></div>
+<script src="docs/standalone.js"></script><script src="docs/init.js"></script>]],
+    script = 'Scalar.createApiReference("#page", { url: "openapi.json", withDefaultFonts: false, telemetry: false })\n',
+    policy = STRICT:gsub("style%-src 'self'", "style-src 'self' 'unsafe-inline'") },
+}
+
+local own = { "index.html", "page.css", "page.js", "view.js", "form.js", "call.js", "dom.js" }
+
+local function read(path)
+  local file = io.open(path, "rb")
+  local bytes = file and file:read("*a") -- nil of a directory
+  if file then
+    file:close()
+  end
+  return bytes
+end
+
+-- A strong entity tag (RFC 9110, 8.8.3).
+local function tag_of(bytes)
+  return '"' .. core.sha256(bytes):sub(1, 16):gsub(".", function(byte)
+    return ("%02x"):format(byte:byte())
+  end) .. '"'
+end
+
+local function file(name, body, policy)
+  return { body = body, headers = {
+    ["content-type"] = types[name:match("%w+$")], ["cache-control"] = "no-cache", etag = tag_of(body),
+    ["content-security-policy"] = policy, ["referrer-policy"] = "no-referrer",
+  } }
+end
+
+-- Where this module's files are. They are found as modules are: by `package.path`, which Neovim keeps up to date with
+-- its runtime path and nginx sets from its configuration.
+local function own_folder()
+  for place in package.path:gmatch("([^;]*)%?%.lua") do
+    local folder = place .. "operations/server/page/"
+    if read(folder .. own[1]) then
+      return folder
+    end
+  end
+end
+
+local function own_files()
+  local folder = own_folder()
+  local files = {}
+  for _, name in ipairs(own) do
+    local body = folder and read(folder .. name)
+    if not body then
+      return nil, errors.new("UNAVAILABLE", ("the page's file operations/server/page/%s is not where package.path "
+        .. "leads; install it beside the Lua files"):format(name))
+    end
+    files[name == "index.html" and "/docs" or "/docs/" .. name] = file(name, body, STRICT)
+  end
+  return files
+end
+
+-- The files of a component, when the folder holds all of them.
+local function component_files(component, folder)
+  local files = {}
+  for _, name in ipairs(component.files) do
+    local body = read(folder .. name)
+    if not body then
+      return nil
+    end
+    files["/docs/" .. name] = file(name, body, component.policy)
+  end
+  files["/docs"] = file("index.html", HTML:format(component.html), component.policy)
+  files["/docs/init.js"] = file("init.js", component.script, component.policy)
+  return files
+end
+
+local function installed_files(directory)
+  for _, component in ipairs(components) do
+    for _, folder in ipairs(component.folders) do
+      local files = component_files(component, directory .. "/" .. folder)
+      if files then
+        return files
+      end
+    end
+  end
+  local flaw = { path = "/docs/directory", keyword = "contains", message = ("docs.directory: neither swagger-ui-dist "
+    .. "nor @scalar/api-reference is in %s"):format(directory) }
+  return nil, errors.new("VALIDATION_ERROR", flaw.message, { flaw })
+end
+
+-- Does a field If-None-Match name the tag (RFC 9110, 13.1.2)?
+local function is_known(field, tag)
+  for known in (field or ""):gmatch("[^,%s]+") do
+    if known == "*" or known:gsub("^W/", "") == tag then
+      return true
+    end
+  end
+  return false
+end
+
+--- Answers a request for one of the page's files.
+---@param request operations.ServerRequest
+---@param path string  below the server's prefix, raw
+---@return operations.ServerResponse?  nil: it is for no file of the page
+function Page:answer(request, path)
+  local found, method = self.files[path], request.method
+  if not found then
+    return nil
+  elseif method ~= "GET" and method ~= "HEAD" then
+    return { status = method == "OPTIONS" and 204 or 405, headers = { allow = "GET, HEAD, OPTIONS" }, body = "" }
+  end
+  local headers = {}
+  for name, value in pairs(found.headers) do
+    headers[name] = value
+  end
+  if is_known(request.headers["if-none-match"], headers.etag) then
+    return { status = 304, headers = headers, body = "" }
+  end
+  return { status = 200, headers = headers, body = found.body }
+end
+
+--- Raises when the option `docs` of `to_http` is none.
+---@param docs any
+function page.check(docs)
+  if type(docs) ~= "table" then
+    return
+  elseif type(docs.directory) ~= "string" then
+    error(("bad option 'docs.directory' to 'to_http' (string expected, got %s)"):format(type(docs.directory)), 3)
+  end
+  for key in pairs(docs) do
+    if key ~= "directory" then
+      error(("bad option 'docs.%s' to 'to_http' (unknown)"):format(tostring(key)), 3)
+    end
+  end
+end
+
+--- Reads the files of a page.
+---@param docs true|{ directory: string }  our own, or that of a directory from npm: swagger-ui-dist or
+---  @scalar/api-reference
+---@return operations.Page?
+---@return operations.Error? err  VALIDATION_ERROR: nothing known is in the directory; UNAVAILABLE: our own files are
+---  not installed
+function page.new(docs)
+  local files, err
+  if docs == true then
+    files, err = own_files()
+  else
+    files, err = installed_files(docs.directory)
+  end
+  return files and setmetatable({ files = files }, Page), err
+end
+
+return page
