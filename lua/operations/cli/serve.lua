@@ -22,6 +22,7 @@ local serve = {
     { name = "--prefix", value = "/PATH", help = "before all paths" },
     { name = "--token", value = "TOKEN", help = "what callers send: " .. secret.help },
     { name = "--scopes", value = "A,B", help = "the scopes of the token's holder (none)" },
+    { name = "--docs", help = "a page at /docs to read and call the operations; prints where it is" },
     { name = "--no-auth", help = "serve everybody, without a token" },
     { name = "--insecure", help = "--no-auth, for other machines, too" },
     { name = "--allow-host", value = "NAME", many = true, help = "a name of this server, besides localhost" },
@@ -43,6 +44,7 @@ local POLL = 0.5 -- seconds between two looks at watched directories
 ---@field max_body? integer
 ---@field grace number  seconds
 ---@field token? string  nil: everybody may call
+---@field docs? true  there is a page
 ---@field own_token? boolean  it was made here, so that it has to be shown
 ---@field identity? operations.Identity  of the token's holder
 
@@ -98,7 +100,7 @@ end
 -- Reads the options, or says what is wrong.
 local function read(parsed)
   local host, prefix = parsed.options.host or "127.0.0.1", parsed.options.prefix
-  local options = { host = host == "localhost" and "127.0.0.1" or host }
+  local options = { host = host == "localhost" and "127.0.0.1" or host, docs = parsed.options.docs }
   local message = read_numbers(parsed, options) or read_access(parsed, options)
   if not options.host:find("^%d+%.%d+%.%d+%.%d+$") and not options.host:find("^%x*:[%x:.]*$") then
     message = ("--host: a numeric address expected, such as 0.0.0.0 or ::1, got %q"):format(host)
@@ -159,6 +161,10 @@ local function announce(options, listener, prefix)
   output.text(("http://%s:%d%s\n"):format(host, listener.port, prefix or ""))
   if options.own_token then
     output.text(("Authorization: Bearer %s\n"):format(options.token))
+  end
+  if options.docs then -- the page takes the token and erases it from the address
+    output.text(("http://%s:%d%s/docs%s\n"):format(host, listener.port, prefix or "",
+      options.own_token and "#token=" .. options.token or ""))
   end
   if options.token and not is_loopback(options.host) then
     output.complain("tokens and data go to %s unencrypted: put a proxy with TLS in front, or use a trusted network",
@@ -225,11 +231,11 @@ function serve.run(parsed)
   local server, err = operations.to_http(registry, {
     prefix = parsed.options.prefix, authorize = authorizer(options) or false,
     hosts = parsed.options["allow-host"], origins = parsed.options["allow-origin"],
-    max_requests = options.max_requests, max_body = options.max_body,
+    max_requests = options.max_requests, max_body = options.max_body, docs = options.docs,
     access_log = output.record, log = sources.logger(parsed.options.verbose),
   })
   if not server then
-    return refuse(err.details)
+    return err.details and refuse(err.details) or output.fail(err)
   end
   local listener
   listener, err = server:listen({ host = options.host, port = options.port })
