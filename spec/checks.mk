@@ -250,6 +250,21 @@ $(DOCS_DATA)/.installed: | dependencies-bench
 	@mkdir -p $(CACHE)/docs
 	@$(NPM) --prefix $(CACHE)/docs $(DOCS_NPM)
 	@touch $@
+# The page in a real browser. Chromium is not everywhere. The program is copied: it finds packages beside itself.
+PAGE_DATA = build/npm-page/node_modules
+LARGE_DOCUMENT = $(wildcard $(OPENAPI_DOCUMENT))
+test-docs: test-page
+.PHONY: test-page
+test-page: dependencies-docs all ## the page at /docs in Chromium: forms, calls, streams, accessibility, sizes and times; PICTURES=directory
+	@chromium=$$(command -v chromium || command -v chromium-browser); \
+	test -n "$$chromium" || { echo "test-page: skipped, as there is no Chromium here"; exit 0; }; \
+	$(MAKE) -s --no-print-directory $(PAGE_DATA) && cp spec/server/page/browser.mjs build/npm-page && \
+	$(ENVIRONMENT) node build/npm-page/browser.mjs $$chromium $(LUA) "$(LARGE_DOCUMENT)" $(PICTURES)
+.PHONY: pictures
+pictures: ## the pictures of doc/, from the page in Chromium
+	@$(MAKE) -s --no-print-directory test-page PICTURES=doc LARGE_DOCUMENT=
+build/npm-page/node_modules: | dependencies-docs
+	@$(NPM) --prefix build/npm-page playwright-core@1 axe-core@4
 
 .PHONY: soak
 soak: dependencies-test all ## 112,000 requests on $(LUA): what stays behind
