@@ -264,7 +264,7 @@ test-page: dependencies-docs all ## the page at /docs in Chromium: forms, calls,
 pictures: ## the pictures of doc/, from the page in Chromium
 	@$(MAKE) -s --no-print-directory test-page PICTURES=doc LARGE_DOCUMENT=
 build/npm-page/node_modules: | dependencies-docs
-	@$(NPM) --prefix build/npm-page playwright-core@1 axe-core@4
+	@$(NPM) --prefix build/npm-page playwright-core@1 axe-core@4 swagger-ui-dist@5
 
 .PHONY: soak
 soak: dependencies-test all ## 112,000 requests on $(LUA): what stays behind

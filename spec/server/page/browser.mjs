@@ -4,7 +4,7 @@ import { spawn } from "node:child_process";
 import { mkdtempSync, readFileSync, readdirSync, rmSync, statSync } from "node:fs";
 import { createRequire } from "node:module";
 import { tmpdir } from "node:os";
-import { join } from "node:path";
+import { dirname, join } from "node:path";
 import { chromium } from "playwright-core";
 
 const [, , program, lua, largeDocument, pictures] = process.argv;
@@ -293,6 +293,13 @@ async function looks() {
   await page.emulateMedia({ colorScheme: "light" });
 }
 
+async function installed() {
+  const directory = dirname(createRequire(import.meta.url).resolve("swagger-ui-dist/package.json"));
+  await page.goto(await serve("installed", directory) + "/docs");
+  await page.locator("[data-path='/task/create']").waitFor();
+  check("serves the Swagger UI of a directory", true);
+}
+
 // Others may be at work on this machine: what counts is the time of the browser's main thread, as for the rest of this
 // library; what a clock says is printed beside it.
 async function many() {
@@ -333,6 +340,7 @@ try {
   await calls();
   await streams();
   await looks();
+  await installed();
   if (largeDocument) await many();
   else console.log("skip 1,223 operations: GitHub's document is not there");
   check("asks no other host for anything", outside.length === 0, outside.join(" "));
