@@ -254,6 +254,7 @@ $(DOCS_DATA)/.installed: | dependencies-bench
 PAGE_DATA = build/npm-page/node_modules
 LARGE_DOCUMENT = $(wildcard $(OPENAPI_DOCUMENT))
 test-docs: test-page
+
 .PHONY: test-page
 test-page: dependencies-docs all ## the page at /docs in Chromium: forms, calls, streams, accessibility, sizes and times; PICTURES=directory
 	@chromium=$$(command -v chromium || command -v chromium-browser); \
