@@ -101,7 +101,7 @@ mutate: dependencies-test ## change one token at a time, run its specs: which ch
 
 COVERAGE = build/lua5.4-coverage
 COVERAGE_FLUSH = $(CURDIR)/$(COVERAGE)/flush.o
-COVERAGE_BUILD = LUA=lua5.4 VARIANT=-coverage CC=gcc CFLAGS="-O0 -g --coverage" \
+COVERAGE_BUILD = LUA=lua5.4 VARIANT=-coverage CC=gcc CFLAGS="-O0 -g --coverage -include $(CURDIR)/spec/native/coverage.h" \
   LDFLAGS="--coverage -Wl,--wrap=raise,--wrap=_exit $(COVERAGE_FLUSH)"
 
 .PHONY: coverage

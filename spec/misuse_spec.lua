@@ -165,3 +165,42 @@ describe("bad arguments never get the better of", function()
     end)
   end
 end)
+
+-- What the library itself gives its modules in C is checked there, too: the boundaries on both sides.
+describe("modules in C", function()
+  local core = require("operations.core")
+  local http_server = require("operations.http_server")
+  local reactor = require("operations.reactor")
+  local websocket = require("operations.websocket")
+
+  local function parser()
+    return http_server.parser(65536, 256, 16384, 1000)
+  end
+  local head = "GET / HTTP/1.1\r\nHost: a\r\n\r\n"
+  for what, calls in pairs({
+    ["the ceiling of an event"] = { core.sse_parser, { 1, 2147483647 }, { 0, 2147483648 } },
+    ["what is a schema"] = { core.schema_compile, { true, {} }, { 5, "x" } },
+    ["the options of a schema"] = { function(given) return core.schema_compile({}, given) end, { {} }, { 5, true } },
+    ["a limit of a request"] = { function(n) return http_server.parser(n, 1, 1, 1) end, { 1 }, { 0 } },
+    ["where a request begins"] = { function(from) return parser():read(head, from) end, { 1, #head + 1 },
+      { 0, #head + 2 } },
+    ["a status"] = { function(status)
+      return http_server.answer(status, {}, "", "now", "close", false)
+    end, { 200, 999 }, { 99, 1000 } },
+    ["the ceiling of a message"] = { function(max) return websocket.codec(true, max) end, { 1, 1e14 }, { 0, 1e15 } },
+    ["the code of an end"] = { function(code) return websocket.codec(true, 9):close(code) end, { 1000, 4999 },
+      { 999, 5000 } },
+    ["how long a step waits"] = { function(ms) return reactor.new():step(ms) end, { 0 }, { 0 / 0 } },
+  }) do
+    it("name " .. what, function()
+      for _, value in ipairs(calls[2]) do
+        assert.is_true(pcall(calls[1], value), tostring(value))
+      end
+      for _, value in ipairs(calls[3]) do
+        local ok, raised = pcall(calls[1], value)
+        assert.is_false(ok, tostring(value))
+        assert.matches("bad argument #%d to '[%w_.?]+'", raised)
+      end
+    end)
+  end
+end)
