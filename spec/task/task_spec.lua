@@ -818,12 +818,12 @@ describe("task", function()
     it("runs a function as a task in the caller's coroutine", function()
       task.run(function()
         local outer, co = task.current(), coroutine.running()
-        assert.same({ 1, 2 }, { task.enclose(function(inner, ...)
+        assert.same({ 1, 2 }, { task.enclose(function(inner, one, other)
           assert.equal(inner, task.current())
           assert.not_equal(outer, inner)
           assert.equal(co, coroutine.running())
           task.sleep(0)
-          return ...
+          return one, other
         end, 1, 2) })
         assert.equal(outer, task.current())
       end)
@@ -868,9 +868,10 @@ describe("task", function()
     it("is told before it first waits", function()
       local told = {}
       task.enclose(function(self)
-        self:on_wait(function()
-          told[#told + 1] = "waits"
-        end)
+        self:on_wait(function(subject, waiting)
+          assert.equal(self, waiting)
+          told[#told + 1] = subject
+        end, "waits")
         told[#told + 1] = "runs"
         task.sleep(0)
         told[#told + 1] = "waited"

@@ -17,6 +17,7 @@ local exchange = {}
 
 ---@class operations.ServerCall
 ---@field server operations.Server
+---@field request operations.ServerRequest
 ---@field id string  of the request
 ---@field path string  raw, without the query
 ---@field below? string  the path below the server's prefix; nil: it is elsewhere
@@ -75,10 +76,11 @@ local function leave(call)
 end
 
 -- What runs for a call is cancelled when its caller leaves, or when the server has no more time for it.
-local function watch(call, request, worker)
+local function watch(call, worker)
   call.server.workers[call] = worker
-  if request.left then
-    request.left(function()
+  local left = call.request.left
+  if left then
+    left(function()
       if not call.over then
         worker:cancel(errors.new("ABORTED", "the caller left"))
       end
@@ -101,10 +103,8 @@ local function conclude(call, envelope, err)
   return failed(call, err, call.server.draining and err.code == "ABORTED" and 503 or nil)
 end
 
-local function execute(worker, call, request, value, context)
-  worker:on_wait(function()
-    watch(call, request, worker)
-  end)
+local function execute(worker, call, value, context)
+  worker:on_wait(watch, call)
   return call.server.registry:execute(call.route.id, value, context)
 end
 
@@ -114,7 +114,7 @@ local function run(call, request, value)
   context.timeout = contexts.timeout(request.headers, server.options)
   if call.route.output_media then
     local response, envelope, err = sink.run(server.registry, call.route, value, context, function(worker)
-      watch(call, request, worker)
+      watch(call, worker)
     end, function()
       call.over, server.workers[call] = true, nil
       leave(call)
@@ -122,7 +122,7 @@ local function run(call, request, value)
     call.streams = response ~= nil
     return response or conclude(call, envelope, err)
   end
-  return conclude(call, task.enclose(execute, call, request, value, context))
+  return conclude(call, task.enclose(execute, call, value, context))
 end
 
 local function stream(call, request, value, last_event_id)

@@ -145,7 +145,7 @@ function Server:handle(request)
   end
   local options = self.options
   request.path, request.token = path, contexts.bearer(headers)
-  local call = { server = self, id = contexts.request_id(headers), path = path, below = below(path, options.prefix),
+  local call = { server = self, request = request, id = contexts.request_id(headers), path = path, below = below(path, options.prefix),
     query = query, traceparent = contexts.traceparent(headers), time = options.access_log and core.now(), route = nil,
     identity = nil, code = nil, over = nil, streams = nil, counted = nil }
   local flaw = guard.check(request, options)

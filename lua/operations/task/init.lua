@@ -218,9 +218,10 @@ function Task:wait()
 end
 
 --- Has `fn` called before the task first waits: what concerns waiting tasks only costs the others nothing.
----@param fn fun()
-function Task:on_wait(fn)
-  self._on_wait = fn
+---@param fn fun(subject: any, self: operations.Task)
+---@param subject any
+function Task:on_wait(fn, subject)
+  self._on_wait, self._subject = fn, subject
 end
 
 --- Runs `fn(...)` as a task of nobody for a finalizer, wherever that was called, at once until it waits. Waits
@@ -294,35 +295,38 @@ function task.run(fn, ...)
 end
 
 -- What `enclose` returns; most functions succeed and leave no children.
-local function returned(self, outer, ok, ...)
+local function returned(self, outer, ok, value, err)
   self._strand.task = outer
   if ok and not self._eldest and not self._wakes then
     self._ended = true
     task_tree.disown(self)
-    return ...
+    return value, err
   end
-  self:_returned(ok, ...)
+  self:_returned(ok, value, err)
   failures.forget(self) -- whoever called `enclose` gets it
   wait_for_end(self, true)
   if self._failure ~= nil then
     return nil, (errors.from(self._failure, nil, self._traceback))
   end
-  return compat.unpack(self._results, 1, self._results.n)
+  return value, err
 end
 
---- Runs `fn(...)` as a task of its own in the coroutine that calls this: what is cancelled then is the task, not what
---- called it. Returns when it and its children have ended.
----@param fn fun(task: operations.Task, ...)
----@param ... any
----@return any ...  as `task:wait`
-function task.enclose(fn, ...)
+--- Runs `fn` as a task of its own in the coroutine that calls this: what is cancelled then is the task, not what called
+--- it. Returns when it and its children have ended. LuaJIT compiles no varargs: so many arguments and results are all.
+---@param fn fun(task: operations.Task, a: any, b: any, c: any): any, any
+---@param a? any
+---@param b? any
+---@param c? any
+---@return any value  what `fn` returned, or nil and an error object when it raised
+---@return any err
+function task.enclose(fn, a, b, c)
   local strand = scheduler.here()
   local outer, self = strand.task, setmetatable({ -- room for what most of them need
-    _strand = strand, _parent = nil, _depth = nil, _aborted = nil, _wait = nil, _on_wait = nil, _ended = nil,
+    _strand = strand, _parent = nil, _depth = nil, _aborted = nil, _on_wait = nil, _subject = nil, _ended = nil,
   }, Task)
   task_tree.adopt(outer, self, true)
   strand.task = self
-  return returned(self, outer, pcall(fn, self, ...))
+  return returned(self, outer, pcall(fn, self, a, b, c))
 end
 
 --- Waits for what this library knows nothing of: a callback of the editor, of an event loop or of another library.

@@ -18,9 +18,9 @@ local wait = {}
 --- Calls what a task wants called before it first waits.
 ---@param task operations.Task
 function wait.prepare(task)
-  local fn = task._on_wait
-  task._on_wait = nil
-  fn()
+  local fn, subject = task._on_wait, task._subject
+  task._on_wait, task._subject = nil, nil
+  fn(subject, task)
 end
 
 --- Set by the scheduler: puts a task into the run queue.
