@@ -46,6 +46,30 @@ describe("the bytes of an answer", function()
     assert.same({ nil, 1 }, { answer(200, { "a" }, "", "x") })
   end)
 
+  it("hold every byte but control characters, wherever it is in a value", function()
+    for length = 1, 17 do
+      for at = 1, length do
+        for _, byte in ipairs({ 0, 8, 9, 10, 31, 32, 33, 126, 127, 128, 159, 255 }) do
+          local value = ("a"):rep(at - 1) .. string.char(byte) .. ("\200"):rep(length - at)
+          local bytes, field = answer(204, { ["X-A"] = value }, nil, "x")
+          if byte == 127 or byte < 32 and byte ~= 9 then
+            assert.same({ nil, "X-A" }, { bytes, field })
+          else
+            assert.equal("HTTP/1.1 204 No Content\r\nX-A: " .. value .. "\r\nDate: x\r\n\r\n", bytes)
+          end
+        end
+      end
+    end
+  end)
+
+  it("hold a field whose name has letters at the ends of the alphabet, and tells others", function()
+    assert.matches("\r\nAZ%-az09: 1\r\n", (answer(200, { ["AZ-az09"] = 1 }, "", "x")))
+    for _, name in ipairs({ "@", "[", "{", "\127" }) do
+      assert.same({ nil, name }, { answer(200, { [name] = "a" }, "", "x") })
+    end
+    assert.matches("\r\n`_~: a\r\n", (answer(200, { ["`_~"] = "a" }, "", "x")))
+  end)
+
   it("refuse misuse", function()
     assert.has_error(function() answer("OK", nil, "", "x") end)
     assert.has_error(function() answer(99, nil, "", "x") end)

@@ -6,6 +6,7 @@
 #include "server/server.h"
 
 #include <stdbool.h>
+#include <stdint.h>
 #include <strings.h>
 
 #define ANSWER_NAME "operations.http_server.answer"
@@ -82,7 +83,7 @@ static bool is_name(const char *s, size_t length) {
   size_t i;
   for (i = 0; i < length; i++) {
     unsigned char c = (unsigned char)s[i];
-    bool plain = (c >= 'a' && c <= 'z') || (c >= 'A' && c <= 'Z') || c == '-';
+    bool plain = (unsigned char)((c | 0x20) - 'a') < 26 || c == '-';
     if (plain) continue;
     if (c <= ' ' || c >= 0x7F || strchr("\"(),/:;<=>?@[\\]{}", c) != NULL)
       return false;
@@ -90,9 +91,21 @@ static bool is_name(const char *s, size_t length) {
   return length > 0;
 }
 
+/* The high bit of each byte of `w` below `n`, up to the first at least. */
+#define EACH(byte) (UINT64_C(0x0101010101010101) * (byte))
+#define BELOW(w, n) (((w)-EACH(n)) & ~(w)&EACH(0x80))
+
+/* Has one of these eight bytes to be looked at: a control character? */
+static bool is_suspect(const char *s) {
+  uint64_t w;
+  memcpy(&w, s, sizeof(w));
+  return (BELOW(w, 0x20) | BELOW(w ^ EACH(0x7F), 1)) != 0;
+}
+
 static bool is_value(const char *s, size_t length) {
-  size_t i;
-  for (i = 0; i < length; i++) {
+  size_t i = 0;
+  while (length - i >= 8 && !is_suspect(s + i)) i += 8;
+  for (; i < length; i++) {
     unsigned char c = (unsigned char)s[i];
     if ((c < ' ' && c != '\t') || c == 0x7F) return false;
   }
@@ -110,18 +123,23 @@ static bool is_ours(const char *name, size_t length, int status, bool sized) {
   }
 }
 
-/* Adds a line with the value on top of the stack; false for an invalid one. */
+/* Adds a line with the value on top of the stack, a string or a number; false
+** for an invalid one. */
 static bool add_field(lua_State *L, buffer_Buffer *out, const char *name,
                       size_t name_length) {
   size_t length;
-  const char *value;
-  if (!lua_isstring(L, -1)) return false; /* nor a number */
-  value = lua_tolstring(L, -1, &length);
-  if (!is_value(value, length)) return false;
-  add(L, out, name, name_length);
-  add(L, out, ": ", 2);
-  add(L, out, value, length);
-  add(L, out, "\r\n", 2);
+  const char *value = lua_tolstring(L, -1, &length);
+  char *at;
+  if (value == NULL || !is_value(value, length)) return false;
+  if (!buffer_reserve(out, name_length + length + 4))
+    luaL_error(L, "not enough memory");
+  at = out->data + out->len;
+  memcpy(at, name, name_length);
+  at += name_length;
+  memcpy(at, ": ", 2);
+  memcpy(at + 2, value, length);
+  memcpy(at + 2 + length, "\r\n", 2);
+  out->len += name_length + length + 4;
   return true;
 }
 

@@ -145,9 +145,10 @@ function Server:handle(request)
   end
   local options = self.options
   request.path, request.token = path, contexts.bearer(headers)
-  local call = { server = self, request = request, id = contexts.request_id(headers), path = path, below = below(path, options.prefix),
-    query = query, traceparent = contexts.traceparent(headers), time = options.access_log and core.now(), route = nil,
-    identity = nil, code = nil, over = nil, streams = nil, counted = nil }
+  local call = { server = self, request = request, id = contexts.request_id(headers), path = path,
+    below = below(path, options.prefix), query = query, traceparent = contexts.traceparent(headers),
+    time = options.access_log and core.now(), route = nil, identity = nil, code = nil, over = nil, streams = nil,
+    counted = nil }
   local flaw = guard.check(request, options)
   local response = flaw and exchange.refuse(call, 403, "ACCESS_DENIED", flaw)
     or options.health ~= false and call.below and health(self, call.below)
