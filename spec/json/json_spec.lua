@@ -342,6 +342,34 @@ describe("a JSON decoder", function()
   end)
 end)
 
+describe("decoding a line of JSON", function()
+  it("gives what is on it, and where the next one begins", function()
+    local text = '{"a":1}\n\n[2]'
+    assert.same({ 9, { a = 1 } }, { core.json_line(text, 1) })
+    assert.equal(10, (core.json_line(text, 9)))
+    local following, value = core.json_line(text, 10)
+    assert.same({ nil, { 2 } }, { following, value })
+    assert.same({ 3, 1 }, { core.json_line("1\n", 1) })
+    assert.same({ 5, 3 }, { core.json_line("123\n4", 3) })
+  end)
+
+  it("tells what is wrong with it, and goes on", function()
+    for text, following in pairs({ ["{\n}"] = 3, ["\n1"] = 2, ['"a\nb"'] = 4 }) do
+      local found, value, err = core.json_line(text, 1)
+      assert.same({ following, nil, "VALIDATION_ERROR" }, { found, value, err.code })
+    end
+    local found, value, err = core.json_line("1\n", 3)
+    assert.same({ nil, nil, 1 }, { found, value, err.details.line })
+  end)
+
+  it("refuses what is no place in a text", function()
+    for _, place in ipairs({ 0, 3, -1, 0 / 0 }) do
+      assert.error_matches(function() core.json_line("1", place) end, "not a place in the text")
+    end
+    assert.error_matches(function() core.json_line({}, 1) end, "string expected")
+  end)
+end)
+
 describe("encoding JSON", function()
   it("keeps empty arrays, empty objects and null apart", function()
     assert.equal("[]", encodes(setmetatable({}, json.array_mt)))

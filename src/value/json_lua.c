@@ -198,6 +198,30 @@ static int json_decode(lua_State *L) {
   return decode(L, text, len, &options) ? 1 : 2;
 }
 
+/* core.json_line(text, from) -> next, value | next, nil, err: of a text with a
+** JSON text on each line, the one that begins at the byte `from`.  next: where
+** the line behind it begins; nil: there is none. */
+static int json_line(lua_State *L) {
+  size_t len, from;
+  const char *text = luaL_checklstring(L, 1, &len), *end;
+  lua_Number at = luaL_checknumber(L, 2);
+  json_Texts texts;
+  int count;
+  luaL_argcheck(L, at >= 1 && at <= (lua_Number)len + 1, 2,
+                "not a place in the text");
+  from = (size_t)at - 1;
+  end = (const char *)memchr(text + from, '\n', len - from);
+  lua_settop(L, 2);
+  if (end != NULL) lua_pushinteger(L, (lua_Integer)(end - text) + 2);
+  else lua_pushnil(L);
+  json_texts_open(L, &texts);
+  len = end != NULL ? (size_t)(end - text) : len;
+  count = json_texts_push(&texts, text + from, len - from) ? 1 : 2;
+  lua_pushvalue(L, 3);
+  lua_insert(L, -1 - count);
+  return count + 1;
+}
+
 /* --- decoding lines ------------------------------------------------------ */
 
 /* Upvalue of what json_lines returns, beside the core state. */
@@ -431,9 +455,13 @@ static int json_members(lua_State *L) {
 
 void json_open(lua_State *L) {
   static const luaL_Reg functions[] = {
-      {"json_decode", json_decode}, {"json_decoder", json_decoder},
-      {"json_encode", json_encode}, {"json_members", json_members},
-      {"json_lines", json_lines},   {NULL, NULL},
+      {"json_decode", json_decode},
+      {"json_decoder", json_decoder},
+      {"json_line", json_line},
+      {"json_encode", json_encode},
+      {"json_members", json_members},
+      {"json_lines", json_lines},
+      {NULL, NULL},
   };
   static const luaL_Reg decoder_methods[] = {
       {"feed", decoder_feed},

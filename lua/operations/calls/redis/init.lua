@@ -6,7 +6,6 @@ local argument = require("operations.base.argument")
 local callers = require("operations.calls.redis.caller")
 local core = require("operations.core")
 local fasts = require("operations.calls.redis.fast")
-local json = require("operations.base.json")
 local letters = require("operations.calls.redis.letters")
 local limits = require("operations.base.limits")
 local link = require("operations.calls.redis.link")
@@ -96,8 +95,7 @@ local function on_news(self, channel, line, news)
   end
 end
 
-local function on_line(self, channel, line)
-  local message = json.decode(line)
+local function on_line(self, channel, line, message)
   if type(message) ~= "table" then
     refuse(self)
   elseif channel == self._presence.common then
@@ -112,13 +110,12 @@ local function on_message(self, channel, bytes)
   if #bytes > self._shared.max_message + fasts.slack then
     return refuse(self)
   end
-  local first, last = 1, bytes:find("\n", 1, true)
-  while last do
-    on_line(self, channel, bytes:sub(first, last - 1))
-    first = last + 1
-    last = bytes:find("\n", first, true)
-  end
-  on_line(self, channel, first == 1 and bytes or bytes:sub(first))
+  local secret, following = self._shared.signature.secret, 1
+  repeat
+    local from, message = following
+    following, message = core.json_line(bytes, from)
+    on_line(self, channel, secret and bytes:sub(from, following and following - 2), message)
+  until not following
 end
 
 -- Queued requests outlive a connection.
