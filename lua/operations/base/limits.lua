@@ -81,6 +81,9 @@ local limits = {
   cache_bytes = 16 * 1024 * 1024, -- of all answers that one `cache` keeps
   cache_entry = 1024 * 1024, -- of one of them
   metrics_series = 10000, -- operations and codes that are counted apart; others count as the code "other"
+  search_query = 1024, -- of a search for operations; what is longer is cut
+  search_words = 32, -- of it that count
+  search_hits = 10, -- that a search gives, when nobody says
   issues = 100, -- reported per validation
 }
 

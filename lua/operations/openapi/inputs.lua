@@ -156,6 +156,26 @@ local function gather(build, item, operation)
   return list
 end
 
+--- The names of what an operation takes, as far as they are known without reading it: for a search.
+---@param source operations.openapi.Document
+---@param item operations.openapi.Place
+---@param operation operations.openapi.Place
+---@return string[]
+function inputs.names(source, item, operation)
+  local names = {}
+  for _, owner in ipairs({ item, operation }) do
+    local array = owner.node.parameters
+    for _, node in ipairs(type(array) == "table" and array or {}) do
+      local place = type(node) == "table" and node["$ref"] and source:follow({ node = node, file = owner.file })
+      node = place and place.node or node
+      local name = type(node) == "table" and node.name
+      names[#names + 1] = type(name) == "string" and name or nil
+    end
+  end
+  names[#names + 1] = operation.node.requestBody ~= nil and "body" or nil
+  return names
+end
+
 --- Reads parameters and body of an operation.
 ---@param build table  the operation being built: source, converter, report, file, pointer, template_names
 ---@param item operations.openapi.Place

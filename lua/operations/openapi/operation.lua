@@ -14,6 +14,7 @@ local own = require("operations.openapi.own")
 local pages = require("operations.openapi.pages")
 local request = require("operations.openapi.request")
 local security = require("operations.openapi.security")
+local spec = require("operations.registry.spec")
 local stream = require("operations.openapi.stream")
 
 local operation = {}
@@ -177,11 +178,14 @@ function operation.flaw(raised, place)
     or { pointer = place.pointer, message = "cannot be read: " .. tostring(raised) }
 end
 
---- Calls `read` once, when first asked. What makes the operation impossible is reported, and raised every time.
+--- Calls `read` once, when first asked. What makes the operation impossible is reported, and raised every time. Of
+--- what was not read yet it tells the names alone.
 local function on_need(shared, item, place, method, path, reader)
   local parts, message
-  return function()
-    if place then
+  return function(names)
+    if names then
+      return place and inputs.names(shared.source, item, place) or {}
+    elseif place then
       local info = operation.describe(method, path, place.node) -- not kept: it would be most of an idle operation
       local ok, result = pcall(reader or read, shared, item, place, info)
       if ok then
@@ -203,6 +207,7 @@ local function finish(definition, build, parts, answer, new_handler)
   function definition.inputSchema()
     return parts().input.schema
   end
+  spec.tell_parameters(definition.inputSchema, parts)
   function definition.outputSchema()
     return parts().output[answer].schema
   end

@@ -76,10 +76,29 @@ function lookup:type_of(id)
   return operations:type_of(id)
 end
 
---- A number that changes with every registration and removal: what was made of the specs is out of date then.
+--- A number that grows with every registration and removal, here and in what is mounted: what was made of the specs is
+--- out of date then.
 ---@return number
 function lookup:revision()
-  return operations_of(self, "revision"):revision()
+  local revision = operations_of(self, "revision"):revision()
+  for _, mount in ipairs(self._mounts or {}) do
+    revision = revision + 1 + mount.registry:revision()
+  end
+  return revision
+end
+
+--- The names of an operation's parameters (the properties of its inputSchema) in any order, for a search. No schema is
+--- made for them: of one that is made on first need there are the names that its source tells before.
+---@param id string
+---@return string[]? names  nil when there is no such operation
+function lookup:parameters(id)
+  local operation = operations_of(self, "parameters"):find(id)
+  argument.expect(id, "string", 1, "parameters")
+  if operation then
+    return specs.parameters(operation:field("inputSchema"))
+  end
+  local other, there = mounts.find(self, id)
+  return other and other:parameters(there)
 end
 
 ---@param id string

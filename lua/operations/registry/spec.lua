@@ -215,6 +215,30 @@ function spec.check(definition)
   return { spec = fields, handler = handler, compiled = next(functions) == nil and compiled or nil }
 end
 
+-- Of schemas that are functions still: what tells their properties' names.
+local parameters_of = setmetatable({}, { __mode = "k" })
+
+--- Says how the names of the properties of a schema are found before it is made.
+---@param make fun(): table|boolean  the schema's function
+---@param names fun(names: true): string[]
+function spec.tell_parameters(make, names)
+  parameters_of[make] = names
+end
+
+--- The names of the properties of a schema.
+---@param schema any  JSON Schema, or the function that makes it
+---@return string[]
+function spec.parameters(schema)
+  if parameters_of[schema] then
+    return parameters_of[schema](true)
+  end
+  local names = {}
+  for property in pairs(type(schema) == "table" and type(schema.properties) == "table" and schema.properties or {}) do
+    names[#names + 1] = property
+  end
+  return names
+end
+
 --- Calls the functions in turn, up to one that raises.
 local function call_functions(fields)
   for _, field in ipairs(schema_fields) do
