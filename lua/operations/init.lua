@@ -68,6 +68,7 @@ local version = require("operations.base.version")
 ---@field sleep fun(seconds: number)
 ---@field spawn fun(fn: function, ...: any): operations.Task
 ---@field sse_parser fun(on_event?: function, options?: operations.SseOptions): operations.SseParser
+---@field to_mcp fun(of: operations.Registry, options?: operations.McpOptions): operations.McpServer
 ---@field to_http fun(of: operations.Registry, options?: operations.HttpOptions): operations.Server?, operations.Error?
 ---@field use_host fun(host: string|operations.Host)
 local operations = {
@@ -123,6 +124,7 @@ local functions = {
   spawn = { "operations.task", "spawn" },
   sse_parser = { "operations.base.sse", "parser" },
   to_http = { "operations.server", "new" },
+  to_mcp = { "operations.mcp.server", "new" },
   use_host = { "operations.task", "use_host" },
 }
 

@@ -4,11 +4,10 @@
 #include <poll.h>
 #include <signal.h>
 #include <sys/epoll.h>
-#include <sys/syscall.h>
-#include <sys/uio.h>
 #include <sys/wait.h>
-#include <time.h>
 #include <unistd.h>
+
+#include "reactor/pipe.h"
 
 #define CHUNK 65536   /* what a pipe holds */
 #define GATHERED 1024 /* bytes that are sent without waiting for more */
@@ -16,10 +15,6 @@
 #define KEPT_CAPACITY CHUNK /* of an empty queue */
 #define POLL_MS 20.0        /* for the end of a process without a pidfd */
 #define LAST_WAIT_MS 1000   /* for killed processes, when all is closed */
-
-#ifndef RWF_NOSIGNAL
-#define RWF_NOSIGNAL 0x100 /* Linux 6.18 */
-#endif
 
 /* Queues */
 
@@ -158,49 +153,6 @@ void process_end(process_Process *p, int number) {
 
 /* stdin */
 
-/* As write, while SIGPIPE does not get out. */
-static ssize_t write_masked(int fd, const char *bytes, size_t length) {
-  static const struct timespec at_once = {0, 0};
-  sigset_t pipe_signal, before, waiting;
-  ssize_t n;
-  int error;
-  sigemptyset(&pipe_signal);
-  sigaddset(&pipe_signal, SIGPIPE);
-  (void)pthread_sigmask(SIG_BLOCK, &pipe_signal, &before);
-  sigemptyset(&waiting); /* only what was blocked before can wait already */
-  if (sigismember(&before, SIGPIPE)) (void)sigpending(&waiting);
-  do n = write(fd, bytes, length);
-  while (n < 0 && errno == EINTR);
-  error = errno;
-  if (n < 0 && error == EPIPE && !sigismember(&waiting, SIGPIPE)) {
-    while (sigtimedwait(&pipe_signal, NULL, &at_once) < 0 && errno == EINTR) {
-    }
-  }
-  (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
-  errno = error;
-  return n;
-}
-
-/* As write, without SIGPIPE, where the kernel can.  Not every C library has a
-** function for it (musl 1.2.4 and older); -1 stands for no offset. */
-static ssize_t write_unsignalled(int fd, struct iovec *piece) {
-  return (ssize_t)syscall(SYS_pwritev2, fd, piece, 1L, -1L, -1L, RWF_NOSIGNAL);
-}
-
-/* As write, for a pipe that may have no reader: the kernel keeps SIGPIPE to
-** itself, or we do, with three calls in place of one. */
-static ssize_t write_quietly(process_Process *p) {
-  const char *bytes = p->input.bytes.data + p->input.start;
-  struct iovec piece = {(void *)bytes, unread(&p->input)};
-  ssize_t n = 0;
-  if (!p->masks) {
-    do n = write_unsignalled(p->child.in, &piece);
-    while (n < 0 && errno == EINTR);
-    p->masks = n < 0 && errno != EAGAIN && errno != EPIPE;
-  }
-  return p->masks ? write_masked(p->child.in, bytes, piece.iov_len) : n;
-}
-
 static void finish_input(process_Process *p) {
   drop(p->op.reactor, &p->child.in);
   queue_free(&p->input);
@@ -221,7 +173,8 @@ static void flush(process_Process *p) {
   bool had = p->child.in >= 0;
   ssize_t n = 0;
   while (unread(&p->input) > 0 && n >= 0) {
-    n = write_quietly(p);
+    n = pipe_write(p->child.in, p->input.bytes.data + p->input.start,
+                   unread(&p->input), &p->masks);
     if (n > 0) queue_take(&p->input, (size_t)n);
   }
   if (n < 0 && errno != EAGAIN) finish_input(p);

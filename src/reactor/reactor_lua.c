@@ -214,7 +214,8 @@ static int handle_owner(lua_State *L) {
 
 static const luaL_Reg reactor_methods[] = {
     {"process", reactor_lua_process},   {"listen", reactor_lua_listen},
-    {"accept", reactor_lua_accept},     {"timer", reactor_lua_timer},
+    {"accept", reactor_lua_accept},     {"stdin", reactor_lua_stdin},
+    {"stdout", reactor_lua_stdout},     {"timer", reactor_lua_timer},
     {"relay", reactor_lua_relay},       {"fd", reactor_lua_fd},
     {"step", reactor_lua_step},         {"flush", reactor_lua_flush},
     {"due", reactor_lua_due},           {"next", reactor_lua_next},

@@ -1,9 +1,11 @@
 /*
-** stream_lua.c - reactor:listen, reactor:accept and what the handles of
+** stream_lua.c - reactor:listen, reactor:accept, reactor:stdin, reactor:stdout
+** and what the handles of
 ** streams say and do, whoever connected them.
 */
 #include "reactor/listener.h"
 #include "reactor/reactor_lua.h"
+#include "reactor/stdio.h"
 
 #include <arpa/inet.h>
 #include <errno.h>
@@ -83,6 +85,34 @@ int reactor_lua_accept(lua_State *L) {
   lua_getfield(L, 2, "listener");
   l = to_listener(L, -1);
   if (!listener_accept(l, s, window, queue)) return push_failure(L, errno);
+  lua_settop(L, 4);
+  return 1;
+}
+
+/* reactor:stdin(options, owner?) -> handle | nil, message
+** options: window.  The program's own, from then on nobody else's. */
+int reactor_lua_stdin(lua_State *L) {
+  reactor_Reactor *r = reactor_check(L);
+  stdio_Stream *s;
+  luaL_checktype(L, 2, LUA_TTABLE);
+  lua_settop(L, 3);
+  s = (stdio_Stream *)reactor_new_handle(L, sizeof(*s), &stream_face);
+  s->stream.window = reactor_size_option(L, "window");
+  if (!stdio_take_input(r, s)) return push_failure(L, errno);
+  lua_settop(L, 4);
+  return 1;
+}
+
+/* reactor:stdout(options, owner?) -> handle | nil, message
+** options: queue.  What others write to stdout goes to stderr from then on. */
+int reactor_lua_stdout(lua_State *L) {
+  reactor_Reactor *r = reactor_check(L);
+  stdio_Stream *s;
+  luaL_checktype(L, 2, LUA_TTABLE);
+  lua_settop(L, 3);
+  s = (stdio_Stream *)reactor_new_handle(L, sizeof(*s), &stream_face);
+  s->stream.queue = reactor_size_option(L, "queue");
+  if (!stdio_take_output(r, s)) return push_failure(L, errno);
   lua_settop(L, 4);
   return 1;
 }

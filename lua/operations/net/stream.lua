@@ -297,6 +297,24 @@ function stream.take_over(on_stream)
   end)
 end
 
+--- Takes over the program's own stdin or stdout: nothing else reads or writes it from then on. What others, children
+--- too, write to stdout goes to stderr.
+---@param which "stdin"|"stdout"
+---@return operations.Stream?
+---@return operations.Error? err
+function stream.of_program(which)
+  local self = setmetatable({}, Stream)
+  local handle, message = scheduler.host().start(which, { window = limits.window, queue = limits.send_queue },
+    function(...)
+      return on_event(self, ...)
+    end)
+  if not handle then
+    return nil, failure("open", ("%s: %s"):format(which, message))
+  end
+  self._handle = handle
+  return self
+end
+
 ---@class operations.Listener
 ---@field port integer  0: of a Unix socket
 local Listener = {}

@@ -1,5 +1,6 @@
 --- The context of one call: who calls, how long it may take, what it belongs to.
 local core = require("operations.core")
+local errors = require("operations.base.error")
 local scheduler = require("operations.task.scheduler")
 
 local context = {}
@@ -27,6 +28,13 @@ local context = {}
 ---  takes it in pieces: hands one out, and waits until it was taken
 ---@field emit? fun(value: any, options?: { id: string })  subscriptions: one event, as `coroutine.yield(value)`; its
 ---  id is `meta.lastEventId` of the envelope
+---@field progress fun(done: number, total?: number, message?: string)  how far the call is; nothing where nobody asked
+---@field elicit fun(message: string, schema?: table, key?: string): "accept"|"decline"|"cancel", table?  asks the user
+---  whose program calls, by a form; "decline" where nobody can be asked. `key`: of the question, see `ask`
+---@field sample fun(request: table, key?: string): table?, operations.Error?  asks the model of the caller
+---@field roots fun(key?: string): table[]?, operations.Error?  the folders that the caller works in
+---@field ask fun(requests: table<string, { method: string, params: table? }>): table<string, table>,
+---  table<string, operations.Error>  several of these at once: the answers by key, and why there is none
 ---@field _running boolean  who runs the handler sets it to false when the call has ended: what it kept loses trust
 ---@field defer? fun(fn: fun())  subscriptions: runs once when the subscription ends, last one first
 local Context = {}
@@ -57,6 +65,11 @@ local kinds = {
   log = "function",
   lastEventId = "string",
   sink = "function",
+  progress = "function",
+  elicit = "function",
+  sample = "function",
+  roots = "function",
+  ask = "function",
 }
 
 local function expect(value, key, level)
@@ -68,7 +81,8 @@ local function expect(value, key, level)
 end
 
 -- What a nested call takes over from the one around it.
-local inherited = { identity = true, deadline = true, metadata = true, traceparent = true }
+local inherited = { identity = true, deadline = true, metadata = true, traceparent = true, elicit = true, sample = true,
+  roots = true, ask = true }
 
 -- What is made when nobody gave it and somebody asks.
 local made = {}
@@ -88,6 +102,44 @@ end
 
 function made.log(self)
   return rawget(self, "_registry")._options.log
+end
+
+-- Where the caller cannot show or answer anything.
+
+local function nothing() end
+
+local function unanswered()
+  local err = errors.new("CAPABILITY_MISSING", "the caller cannot be asked")
+  err.retryable = false
+  return nil, err
+end
+
+function made.progress()
+  return nothing
+end
+
+function made.elicit()
+  return function()
+    return "decline"
+  end
+end
+
+function made.sample()
+  return unanswered
+end
+
+function made.roots()
+  return unanswered
+end
+
+function made.ask()
+  return function(requests)
+    local failures = {}
+    for key in pairs(requests) do
+      failures[key] = select(2, unanswered())
+    end
+    return {}, failures
+  end
 end
 
 --- Most handlers read few fields, so a field is looked up when it is first read.

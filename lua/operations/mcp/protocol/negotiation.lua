@@ -31,6 +31,19 @@ local function is_modern(name)
   return name >= MODERN
 end
 
+--- The newest revision of each era.
+negotiation.modern, negotiation.legacy = MODERN, LEGACY
+
+--- All that we speak, the newest first.
+---@return string[]
+function negotiation.all()
+  return members.joined(known)
+end
+
+--- Is this revision of the modern era?
+---@type fun(name: string): boolean
+negotiation.is_modern = is_modern
+
 --- The newest revision that is in a peer's list and known here.
 ---@param list any  of names
 ---@param modern? boolean  of that era only

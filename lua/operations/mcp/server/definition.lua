@@ -1,0 +1,61 @@
+--- Operations as MCP's tools: what `tools/list` says of each.
+local core = require("operations.core")
+local marks = require("operations.base.marked")
+local members = require("operations.base.members")
+
+local definition = {}
+
+-- The input of a tool is an object, whatever its schema says besides.
+local function input_schema(schema)
+  if type(schema) ~= "table" or next(schema) == nil then
+    return { type = "object", properties = marks.object() }
+  elseif schema.type == "object" then
+    return schema
+  end
+  return members.merged(schema, { type = "object" })
+end
+
+--- Does the tool's result have a shape that clients of this era can be told?
+---@param schema any
+---@param modern boolean
+---@return boolean
+function definition.tells_output(schema, modern)
+  return type(schema) == "table" and next(schema) ~= nil and (modern or schema.type == "object")
+end
+
+local function boolean(value)
+  if type(value) == "boolean" then
+    return value
+  end
+end
+
+-- Hints: of queries that nothing changes, of mutations what their specs say.
+local function annotations(spec, meta)
+  local given = type(meta.annotations) == "table" and meta.annotations or {}
+  if spec.type == "query" then
+    return members.merged({ readOnlyHint = true }, given)
+  end
+  return members.merged({ readOnlyHint = false, destructiveHint = boolean(meta.destructive),
+    idempotentHint = boolean(meta.idempotent) }, given)
+end
+
+local function list_of(value)
+  return core.kind(value) == "array" and value[1] ~= nil and value or nil
+end
+
+--- The definition of a tool.
+---@param spec operations.Spec  whole
+---@param name string
+---@param modern boolean
+---@return table  `Tool`
+function definition.of(spec, name, modern)
+  local meta = type(spec._meta) == "table" and spec._meta or {}
+  return {
+    name = name, title = type(meta.title) == "string" and meta.title or spec.title, description = spec.description,
+    inputSchema = input_schema(spec.inputSchema),
+    outputSchema = definition.tells_output(spec.outputSchema, modern) and spec.outputSchema or nil,
+    annotations = annotations(spec, meta), icons = list_of(meta.icons),
+  }
+end
+
+return definition

@@ -1,0 +1,151 @@
+--- One request of a client: which era it is of, whether it may be answered, the method that answers it, and the message
+--- that goes back. No I/O: whoever carries the messages hands them in and gets the answer.
+local errors = require("operations.base.error")
+local features = require("operations.mcp.server.features")
+local members = require("operations.base.members")
+local message = require("operations.mcp.protocol.message")
+local negotiation = require("operations.mcp.protocol.negotiation")
+local core = require("operations.core")
+
+local dispatch = {}
+
+local PREFIX = "io.modelcontextprotocol/"
+local codes = message.codes
+
+---@class operations.mcp.ServerCall
+---@field server operations.McpServer
+---@field peer operations.mcp.Peer
+---@field id operations.mcp.Id
+---@field method string
+---@field params table
+---@field meta table  `_meta` of the params
+---@field modern boolean  revision 2026-07-28 or newer
+---@field version? string
+---@field capabilities table  the client's
+---@field log_level? string
+---@field identity? operations.Identity
+---@field send fun(value: operations.mcp.Message)  notifications, and requests of the legacy era, that belong to it
+---@field http? operations.ServerRequest
+---@field over? boolean  nothing more may be sent for it
+---@field cancelled? boolean  no answer is wanted
+---@field worker? operations.Task
+local Call = {}
+Call.__index = Call
+
+--- Calls off what runs.
+---@param reason string|operations.Error
+function Call:cancel(reason)
+  if not self.over then
+    self.cancelled = true
+    if self.worker then
+      self.worker:cancel(errors.is_error(reason) and reason or errors.new("ABORTED", reason))
+    end
+  end
+end
+
+local function meta_of(params)
+  return type(params) == "table" and core.kind(params._meta) == "object" and params._meta or {}
+end
+
+--- Does a message say that it is of the modern era?
+---@param value operations.mcp.Message
+---@param header? string  MCP-Protocol-Version
+---@return boolean
+function dispatch.is_modern(value, header)
+  return meta_of(value.params)[PREFIX .. "protocolVersion"] ~= nil or value.method == "server/discover"
+    or header ~= nil and negotiation.is_modern(header)
+end
+
+--- A request that came.
+---@param peer operations.mcp.Peer
+---@param value operations.mcp.Message
+---@param send fun(value: operations.mcp.Message)
+---@param http? operations.ServerRequest
+---@return operations.mcp.ServerCall
+function dispatch.call(peer, value, send, http)
+  local meta = meta_of(value.params)
+  local modern = dispatch.is_modern(value, http and http.headers["mcp-protocol-version"])
+  return setmetatable({
+    server = peer.server, peer = peer, id = value.id, method = value.method, params = value.params or {}, meta = meta,
+    modern = modern, send = send, http = http, identity = peer.identity,
+    version = modern and meta[PREFIX .. "protocolVersion"] or peer.version,
+    capabilities = modern and meta[PREFIX .. "clientCapabilities"] or peer.capabilities,
+    log_level = modern and meta[PREFIX .. "logLevel"] or peer.log_level,
+  }, Call)
+end
+
+local function invalid(text)
+  return { code = codes.INVALID_PARAMS, message = text, status = 400 }
+end
+
+-- What a request of the modern era has to say of itself.
+local function modern_flaw(call)
+  local version = call.version
+  if type(version) ~= "string" then
+    return invalid(("_meta: %sprotocolVersion: string expected"):format(PREFIX))
+  elseif not negotiation.is_known(version) or not negotiation.is_modern(version) then
+    return { code = codes.UNSUPPORTED_VERSION, message = ("revision %s of MCP is not supported"):format(version),
+      data = { supported = negotiation.all(), requested = version }, status = 400 }
+  elseif core.kind(call.capabilities) ~= "object" then
+    return invalid(("_meta: %sclientCapabilities: object expected"):format(PREFIX))
+  end
+end
+
+-- Why a request gets no further; nil: it does.
+local function flaw_of(call, method)
+  local flaw = call.modern and modern_flaw(call)
+  if flaw then
+    return flaw
+  elseif not method or method.era == (call.modern and "legacy" or "modern") then
+    return { code = codes.METHOD_NOT_FOUND, message = ("method not found: %s"):format(call.method),
+      status = call.modern and 404 or nil }
+  elseif not call.modern and not call.peer.version and not method.early then
+    return { code = codes.INVALID_REQUEST, message = "initialize comes first" }
+  end
+end
+
+-- What results of the modern era say beside what their method does.
+local function finish(call, method, result)
+  if not call.modern then
+    return result
+  end
+  local options = call.server.options
+  result.resultType = result.resultType or "complete"
+  result._meta = members.merged({ [PREFIX .. "serverInfo"] = call.server.info }, result._meta)
+  if method.cached and result.resultType == "complete" then
+    result.ttlMs = result.ttlMs or options.ttl
+    result.cacheScope = result.cacheScope or (options.authorize and "private" or "public")
+  end
+  return result
+end
+
+local function traced(raised)
+  return errors.is_error(raised) and raised or debug.traceback(errors.text(raised), 2)
+end
+
+--- Answers a request. May wait.
+---@param call operations.mcp.ServerCall
+---@return operations.mcp.Message answer
+---@return operations.mcp.Failure? failure  what it says, when it is one
+function dispatch.answer(call)
+  local method = features.methods[call.method]
+  local failure, result = flaw_of(call, method), nil
+  if not failure then
+    local ok
+    ok, result, failure = xpcall(method.run, traced, call)
+    if not ok then
+      local raised = result
+      result, failure = nil, { code = codes.INTERNAL_ERROR, message = "Internal error" }
+      if not call.cancelled then
+        call.server.options.log("error", call.method .. ": " .. tostring(raised))
+      end
+    end
+  end
+  call.over = true
+  if result then
+    return message.result(call.id, finish(call, method, result))
+  end
+  return message.failure(call.id, failure.code, failure.message, failure.data), failure
+end
+
+return dispatch

@@ -1,0 +1,53 @@
+--- What the server can do, feature by feature: the methods of each, by name, and what it says of itself when a client
+--- asks for the server's capabilities. A feature is one file.
+local lifecycle = require("operations.mcp.server.lifecycle")
+local tools = require("operations.mcp.server.tools")
+
+local features = { methods = {} }
+
+--- A method that clients may call.
+---@class operations.mcp.Method
+---@field run fun(call: operations.mcp.ServerCall): table?, operations.mcp.Failure?  the result, or why there is none
+---@field era? "legacy"|"modern"  nil: it is one of both
+---@field named_by? string  the member of its params that the header Mcp-Name repeats (revision 2026-07-28)
+---@field asks? boolean  the client may be asked for input before there is a result (revision 2026-07-28)
+---@field cached? boolean  its result says how long it may be kept (revision 2026-07-28)
+---@field early? boolean  may be called before `initialize`
+
+---@class operations.mcp.Failure
+---@field code integer  of JSON-RPC
+---@field message string
+---@field data? any
+---@field status? integer  of HTTP
+---@field headers? table<string, string>
+
+---@class operations.mcp.Feature
+---@field methods table<string, operations.mcp.Method>
+---@field capabilities? fun(server: operations.McpServer, call: operations.mcp.ServerCall): table<string, table>
+
+---@type operations.mcp.Feature[]
+local list = { lifecycle, tools }
+
+for _, feature in ipairs(list) do
+  for name, method in pairs(feature.methods) do
+    features.methods[name] = method
+  end
+end
+
+--- What the server can do for who calls.
+---@param server operations.McpServer
+---@param call operations.mcp.ServerCall
+---@return table<string, table>
+function features.capabilities(server, call)
+  local all = {}
+  for _, feature in ipairs(list) do
+    for name, capability in pairs(feature.capabilities and feature.capabilities(server, call) or {}) do
+      all[name] = capability
+    end
+  end
+  return all
+end
+
+lifecycle.capabilities_of = features.capabilities
+
+return features

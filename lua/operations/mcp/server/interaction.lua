@@ -1,0 +1,126 @@
+--- What a handler may tell and ask the client while it runs: progress, messages for its log, input of its user or its
+--- model. In the legacy era a question is a request to the client, and the handler waits for the answer. In the modern
+--- era (revision 2026-07-28) it is the result of the round: the client calls again with the answers, and the handler
+--- runs again from its beginning; questions that were answered return at once.
+local errors = require("operations.base.error")
+local lifecycle = require("operations.mcp.server.lifecycle")
+local marks = require("operations.base.marked")
+local message = require("operations.mcp.protocol.message")
+local question = require("operations.mcp.server.question")
+local state = require("operations.mcp.server.state")
+
+local interaction = {}
+
+local levels = { debug = "debug", info = "info", warn = "warning", error = "error" }
+
+local function notify(call, method, params)
+  if not call.over and not call.cancelled then
+    call.send(message.notification(method, params))
+  end
+end
+
+-- `context.progress`; nil: the client did not ask for it.
+local function progress_of(call)
+  local token, last = call.meta.progressToken, nil
+  if type(token) ~= "string" and type(token) ~= "number" then
+    return nil
+  end
+  return function(done, total, text)
+    if type(done) ~= "number" or done ~= done or last and done <= last then
+      return
+    end
+    last = done
+    notify(call, "notifications/progress", { progressToken = token, progress = done, total = total, message = text })
+  end
+end
+
+-- Is the client to be told of messages of this level? In the modern era only when it asked.
+local function wants(call, level)
+  local least = lifecycle.severity(call.log_level) or not call.modern and 1
+  return least and lifecycle.severity(level) >= least
+end
+
+-- `context.log`.
+local function log_of(call)
+  local write = call.server.options.log
+  return function(level, text, details)
+    write(level, text, details)
+    local name = levels[level]
+    if name and wants(call, name) then
+      local data = details ~= nil and { message = text, details = details } or text
+      notify(call, "notifications/message", { level = name, logger = call.params.name,
+        data = message.encode(data) and data or text })
+    end
+  end
+end
+
+local function legacy_asks(call)
+  return function(request)
+    local result, failure = call.peer:request(request.method, request.params, call.send)
+    if result then
+      return result
+    elseif errors.is_error(failure) then
+      return nil, failure
+    end
+    return nil, errors.new("EXECUTION_ERROR", ("%s: %s"):format(request.method, failure.message), failure)
+  end
+end
+
+-- Answers of earlier rounds and of this one, by key; and what is asked for in this round.
+local function modern_asks(call)
+  local round = call.round
+  return function(request)
+    local given = round.answers[request.key]
+    if given ~= nil and question.accepts(request, given) then
+      round.used[request.key] = given
+      return given
+    end
+    round.asked[request.key] = { method = request.method, params = request.params }
+    return nil
+  end
+end
+
+-- The context of a call: its functions are made when a handler reads them.
+local function context_of(call)
+  local server = call.server
+  local context = { identity = call.identity, timeout = server.options.timeout, traceparent = call.meta.traceparent,
+    metadata = { mcp = { method = call.method, version = call.version, client = call.client, _meta = call.meta } } }
+  if type(context.traceparent) ~= "string" then
+    context.traceparent = nil
+  end
+  context.progress, context.log = progress_of(call), log_of(call)
+  return question.add(context, call.capabilities, call.modern and modern_asks(call) or legacy_asks(call))
+end
+
+-- The result of a round that is not the last.
+local function input_required(call)
+  local round = call.round
+  return { resultType = "input_required", inputRequests = marks.object(round.asked),
+    requestState = state.seal(call, round) }
+end
+
+--- Runs what may ask the client for input.
+---@param call operations.mcp.ServerCall
+---@param fn fun(context: table): table?, operations.mcp.Failure?  makes the result of the method
+---@return table? result
+---@return operations.mcp.Failure? failure
+function interaction.run(call, fn)
+  if call.modern then
+    local round, failure = state.open(call)
+    if not round then
+      return nil, failure
+    end
+    call.round = round
+  end
+  local result, failure = fn(context_of(call))
+  if call.round and next(call.round.asked) ~= nil then
+    return input_required(call)
+  elseif call.round and call.round.missing then
+    return nil, { code = message.codes.MISSING_CAPABILITY, status = 400,
+      message = "the client did not declare what the operation needs",
+      data = { requiredCapabilities = call.round.missing } }
+  end
+  return result, failure
+end
+
+return interaction

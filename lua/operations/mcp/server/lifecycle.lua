@@ -1,0 +1,68 @@
+--- How client and server come to know each other: `initialize` and `ping` of the legacy era, `server/discover` of the
+--- modern one, the level of the log.
+local marks = require("operations.base.marked")
+local message = require("operations.mcp.protocol.message")
+local negotiation = require("operations.mcp.protocol.negotiation")
+
+local lifecycle = { methods = {} }
+
+--- Set by `features`, which knows all of them.
+---@type fun(server: operations.McpServer, call: operations.mcp.ServerCall): table
+lifecycle.capabilities_of = nil
+
+local INVALID_PARAMS = message.codes.INVALID_PARAMS
+
+lifecycle.methods["initialize"] = { era = "legacy", early = true, run = function(call)
+  local params, peer, server = call.params, call.peer, call.server
+  if peer.version then
+    return nil, { code = message.codes.INVALID_REQUEST, message = "initialize: this session is initialized already" }
+  elseif type(params.protocolVersion) ~= "string" then
+    return nil, { code = INVALID_PARAMS, message = "initialize: protocolVersion: string expected" }
+  end
+  peer.version = negotiation.common({ params.protocolVersion }, false) or negotiation.legacy
+  peer.capabilities = type(params.capabilities) == "table" and params.capabilities or {}
+  peer.client = type(params.clientInfo) == "table" and params.clientInfo or nil
+  call.version, call.capabilities = peer.version, peer.capabilities
+  return {
+    protocolVersion = peer.version, capabilities = marks.object(lifecycle.capabilities_of(server, call)),
+    serverInfo = server.info, instructions = server.options.instructions,
+  }
+end }
+
+lifecycle.methods["ping"] = { era = "legacy", early = true, run = function()
+  return marks.object()
+end }
+
+lifecycle.methods["server/discover"] = { era = "modern", cached = true, run = function(call)
+  return {
+    supportedVersions = marks.array(negotiation.all()),
+    capabilities = marks.object(lifecycle.capabilities_of(call.server, call)),
+    instructions = call.server.options.instructions,
+  }
+end }
+
+-- RFC 5424, from the least to the most severe.
+local levels = { debug = 1, info = 2, notice = 3, warning = 4, error = 5, critical = 6, alert = 7, emergency = 8 }
+
+--- How severe a level of the log is; nil: there is no such level.
+---@param name any
+---@return integer?
+function lifecycle.severity(name)
+  return levels[name]
+end
+
+lifecycle.methods["logging/setLevel"] = { era = "legacy", run = function(call)
+  if not levels[call.params.level] then
+    return nil, { code = INVALID_PARAMS, message = "logging/setLevel: level: one of debug, info, notice, warning, "
+      .. "error, critical, alert, emergency expected" }
+  end
+  call.peer.log_level = call.params.level
+  return marks.object()
+end }
+
+--- Messages of handlers reach the client.
+function lifecycle.capabilities()
+  return { logging = marks.object() }
+end
+
+return lifecycle

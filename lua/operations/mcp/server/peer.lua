@@ -1,0 +1,94 @@
+--- What the server knows of one client: a process at the other end of stdio, or a session of the legacy era over HTTP.
+--- Requests of both sides are under way at once; each side counts its own.
+local errors = require("operations.base.error")
+local limits = require("operations.base.limits")
+local message = require("operations.mcp.protocol.message")
+local task = require("operations.task")
+
+local peer = {}
+
+---@class operations.mcp.Peer
+---@field server operations.McpServer
+---@field identity? operations.Identity
+---@field version? string  agreed on by `initialize`; nil until then
+---@field capabilities table  the client's, of the legacy era
+---@field client? table  its `clientInfo`
+---@field log_level? string  below which it wants no messages of handlers
+---@field running table<operations.mcp.Id, operations.mcp.ServerCall>  its requests
+---@field send fun(value: operations.mcp.Message)  what belongs to no request
+---@field _asked table<integer, fun(answer: operations.mcp.Message)>  our requests that wait for an answer
+local Peer = {}
+Peer.__index = Peer
+
+--- A client that has said nothing yet.
+---@param server operations.McpServer
+---@param send fun(value: operations.mcp.Message)
+---@param identity? operations.Identity
+---@return operations.mcp.Peer
+function peer.new(server, send, identity)
+  return setmetatable({ server = server, send = send, identity = identity, capabilities = {}, running = {},
+    _asked = {}, _last = 0, _waiting = 0 }, Peer)
+end
+
+--- Sends a request to the client and waits for its answer (legacy era).
+---@param method string
+---@param params table
+---@param send fun(value: operations.mcp.Message)  where it belongs
+---@return table? result
+---@return { code: integer, message: string, data: any }|operations.Error|nil failure  BUSY: too many wait
+function Peer:request(method, params, send)
+  if self._waiting >= limits.mcp_server_requests then
+    return nil, errors.new("BUSY", ("%d requests wait for the client"):format(self._waiting))
+  end
+  local id = self._last + 1
+  self._last, self._waiting = id, self._waiting + 1
+  local ok, answer = pcall(task.await, function(wake)
+    self._asked[id] = wake
+    send({ jsonrpc = "2.0", id = id, method = method, params = params })
+    return function()
+      send(message.notification("notifications/cancelled", { requestId = id, reason = "the call has ended" }))
+    end
+  end)
+  self._asked[id], self._waiting = nil, self._waiting - 1
+  if not ok then
+    error(answer, 0)
+  end
+  return answer.result, answer.error
+end
+
+--- Takes what may answer a request of ours.
+---@param value operations.mcp.Message
+---@return boolean
+function Peer:answered(value)
+  local wake = self._asked[message.id_of(value.id)]
+  if wake then
+    wake(value)
+  end
+  return wake ~= nil
+end
+
+--- Takes a notification.
+---@param value operations.mcp.Message
+function Peer:notified(value)
+  local params = value.params or {}
+  if value.method == "notifications/cancelled" then
+    local call = self.running[params.requestId]
+    if call then
+      call:cancel(type(params.reason) == "string" and params.reason or "the client cancelled the request")
+    end
+  end
+end
+
+--- Cancels all that runs for the client.
+---@param reason string
+function Peer:cancel_all(reason)
+  local running = {}
+  for _, call in pairs(self.running) do
+    running[#running + 1] = call
+  end
+  for _, call in ipairs(running) do
+    call:cancel(reason)
+  end
+end
+
+return peer

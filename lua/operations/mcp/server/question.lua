@@ -1,0 +1,133 @@
+--- What handlers ask the client for, as functions of their context: `elicit`, `sample`, `roots`, and `ask` for several
+--- at once. Who carries the questions is elsewhere; without anybody who can, `elicit` answers "decline".
+local argument = require("operations.base.argument")
+local core = require("operations.core")
+local errors = require("operations.base.error")
+local marks = require("operations.base.marked")
+local members = require("operations.base.members")
+local schema = require("operations.schema")
+
+local question = {}
+
+---@class operations.mcp.Question
+---@field key string  by which its answer is known
+---@field method string
+---@field params table
+
+local needs = { ["elicitation/create"] = "elicitation", ["sampling/createMessage"] = "sampling",
+  ["roots/list"] = "roots" }
+
+local actions = { accept = true, decline = true, cancel = true }
+
+local function elicitation_fits(params, given)
+  if not actions[given.action] then
+    return false
+  elseif given.action ~= "accept" or params.requestedSchema == nil then
+    return true
+  end
+  local compiled = schema.compile(params.requestedSchema)
+  return core.kind(given.content) == "object" and (not compiled or compiled:check(given.content))
+end
+
+--- Is this an answer to the question?
+---@param asked operations.mcp.Question
+---@param given any
+---@return boolean
+function question.accepts(asked, given)
+  if core.kind(given) ~= "object" then
+    return false
+  elseif asked.method == "elicitation/create" then
+    return elicitation_fits(asked.params, given)
+  elseif asked.method == "sampling/createMessage" then
+    return type(given.role) == "string" and type(given.content) == "table"
+  end
+  return core.kind(given.roots) == "array"
+end
+
+-- The error of a question that the client cannot be asked.
+local function incapable(method)
+  local name = needs[method]
+  local err = errors.new("CAPABILITY_MISSING", ("the client did not declare the capability '%s'"):format(name),
+    { requiredCapabilities = { [name] = marks.object() } })
+  err.retryable = false
+  return err
+end
+
+local function declares(capabilities, method)
+  return core.kind(capabilities[needs[method]]) == "object"
+end
+
+-- A question as a handler wrote it.
+local function checked(key, given)
+  if type(given) ~= "table" or not needs[given.method] then
+    error(("bad argument #1 to 'ask' (%s: { method = \"elicitation/create\", \"sampling/createMessage\" or "
+      .. "\"roots/list\", params } expected)"):format(tostring(key)), 3)
+  end
+  return { key = tostring(key), method = given.method, params = given.params or marks.object() }
+end
+
+local function waiting()
+  return errors.new("INPUT_REQUIRED", "the client is asked for input; the operation runs again with the answer")
+end
+
+--- Adds the functions to the context of a call.
+---@param context table
+---@param capabilities table  the client's
+---@param put fun(asked: operations.mcp.Question): table?, operations.Error?  the answer; nil: it comes in another round
+---@return table context
+function question.add(context, capabilities, put)
+  local count = {}
+  local function key_of(kind)
+    count[kind] = (count[kind] or 0) + 1
+    return ("%s_%d"):format(kind, count[kind])
+  end
+  local function ask_one(asked)
+    if not declares(capabilities, asked.method) then
+      return nil, incapable(asked.method)
+    end
+    local answer, err = put(asked)
+    if not answer and not err then
+      error(waiting(), 0)
+    end
+    return answer, err
+  end
+  function context.ask(requests)
+    argument.expect(requests, "table", 1, "ask")
+    local answers, failures, waits = {}, {}, false
+    for _, key in ipairs(members.names(requests)) do
+      local asked = checked(key, requests[key])
+      if not declares(capabilities, asked.method) then
+        failures[key] = incapable(asked.method)
+      else
+        answers[key], failures[key] = put(asked)
+        waits = waits or not answers[key] and not failures[key]
+      end
+    end
+    if waits then
+      error(waiting(), 0)
+    end
+    return answers, failures
+  end
+  function context.elicit(text, requested, key)
+    argument.expect(text, "string", 1, "elicit")
+    argument.optional(requested, "table", 2, "elicit")
+    key = key or key_of("elicit")
+    local answer = ask_one({ key = key, method = "elicitation/create", params = { message = text,
+      requestedSchema = requested or { type = "object", properties = marks.object() } } })
+    if not answer or not actions[answer.action] then
+      return "decline"
+    end
+    return answer.action, answer.action == "accept" and answer.content or nil
+  end
+  function context.sample(request, key)
+    argument.expect(request, "table", 1, "sample")
+    return ask_one({ key = key or key_of("sample"), method = "sampling/createMessage", params = request })
+  end
+  function context.roots(key)
+    local answer, err = ask_one({ key = key or key_of("roots"), method = "roots/list", params = marks.object() })
+    return answer and answer.roots, err
+  end
+  return context
+end
+
+return question

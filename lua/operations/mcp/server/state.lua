@@ -1,0 +1,119 @@
+--- What is known of a call between its rounds (revision 2026-07-28): the answers so far travel with the client, as
+--- `requestState`, signed by HMAC-SHA-256 (RFC 2104) so that only what this server wrote counts, and bound to the
+--- caller, the method, its params and a time.
+local base64 = require("operations.base.base64")
+local core = require("operations.core")
+local json = require("operations.base.json")
+local members = require("operations.base.members")
+local message = require("operations.mcp.protocol.message")
+
+local state = {}
+
+---@class operations.mcp.Round
+---@field answers table<string, table>  of earlier rounds and of this one, by key
+---@field used table<string, table>  those that the handler read
+---@field asked table<string, table>  what it asks for now
+---@field missing? table  capabilities that it needs and the client lacks
+
+local BLOCK = 64 -- bytes, of SHA-256
+local sorted = { sort_keys = true }
+
+-- Lua 5.4 and LuaJIT have no operator in common for this.
+local function xor(a, b)
+  local result = 0
+  for i = 0, 7 do
+    if math.floor(a / 2 ^ i) % 2 ~= math.floor(b / 2 ^ i) % 2 then
+      result = result + 2 ^ i
+    end
+  end
+  return result
+end
+
+local function padded(key, with)
+  return (key:gsub(".", function(byte)
+    return string.char(xor(byte:byte(), with))
+  end))
+end
+
+--- The function that signs with a secret.
+---@param secret string
+---@return fun(text: string): string
+function state.signer(secret)
+  local key = #secret > BLOCK and core.sha256(secret) or secret
+  key = key .. ("\0"):rep(BLOCK - #key)
+  local inner, outer = padded(key, 0x36), padded(key, 0x5c)
+  return function(text)
+    return core.sha256(outer .. core.sha256(inner .. text))
+  end
+end
+
+-- What a state is good for: this call, by this caller.
+local function place_of(call)
+  local params = {}
+  for name, value in pairs(call.params) do
+    if name ~= "_meta" and name ~= "inputResponses" and name ~= "requestState" then
+      params[name] = value
+    end
+  end
+  local identity = call.identity and tostring(call.identity.id) or ""
+  return core.sha256(call.method .. "\0" .. identity .. "\0" .. assert(json.encode(params, sorted)))
+end
+
+-- Looks at every byte whatever it finds: time must not tell how many were right.
+local function same(one, other)
+  local difference = #one - #other
+  difference = difference * difference
+  for i = 1, math.min(#one, #other) do
+    local distance = one:byte(i) - other:byte(i)
+    difference = difference + distance * distance
+  end
+  return difference == 0
+end
+
+--- The state behind a round.
+---@param call operations.mcp.ServerCall
+---@param round operations.mcp.Round
+---@return string
+function state.seal(call, round)
+  local expires = core.now() + call.server.options.state_ttl
+  local body = assert(json.encode({ answers = round.used, expires = expires }, sorted))
+  return base64.encode_url(call.server.sign(place_of(call) .. body)) .. "." .. base64.encode_url(body)
+end
+
+local function opened(call, text)
+  local signature, body = nil, nil
+  if type(text) == "string" then
+    signature, body = text:match("^([%w_-]+)%.([%w_-]+)$")
+  end
+  signature, body = signature and base64.decode_url(signature), body and base64.decode_url(body)
+  if not signature or not body or not same(signature, call.server.sign(place_of(call) .. body)) then
+    return nil, "requestState: not of this server, or of another call"
+  end
+  local value = json.decode(body)
+  if value.expires < core.now() then
+    return nil, "requestState: it has expired"
+  end
+  return value.answers
+end
+
+--- The round that a request begins.
+---@param call operations.mcp.ServerCall
+---@return operations.mcp.Round?
+---@return operations.mcp.Failure? failure  the state is not one that it was given
+function state.open(call)
+  local params, answers = call.params, {}
+  if message.present(params.requestState) ~= nil then
+    local problem
+    answers, problem = opened(call, params.requestState)
+    if not answers then
+      return nil, { code = message.codes.INVALID_PARAMS, message = problem }
+    end
+  end
+  local given = message.present(params.inputResponses)
+  if given ~= nil and core.kind(given) ~= "object" then
+    return nil, { code = message.codes.INVALID_PARAMS, message = "inputResponses: object expected" }
+  end
+  return { answers = members.merged(given, answers), used = {}, asked = {} }
+end
+
+return state

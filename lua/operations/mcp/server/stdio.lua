@@ -1,0 +1,162 @@
+--- MCP over the program's own stdin and stdout: one message a line. Requests run side by side; the end of stdin ends
+--- what runs.
+local core = require("operations.core")
+local dispatch = require("operations.mcp.server.dispatch")
+local limits = require("operations.base.limits")
+local message = require("operations.mcp.protocol.message")
+local peers = require("operations.mcp.server.peer")
+local reader = require("operations.mcp.protocol.reader")
+local streams = require("operations.net.stream")
+local task = require("operations.task")
+
+local stdio = {}
+
+local codes = message.codes
+
+---@class operations.mcp.StdioLink
+---@field server operations.McpServer
+---@field peer operations.mcp.Peer
+---@field output operations.Stream
+---@field queue table  messages that came and were not looked at yet
+local Link = {}
+Link.__index = Link
+
+function Link:send(value)
+  local text, err = message.encode(value)
+  if not text and value.id ~= nil then
+    text, err = message.encode(message.failure(value.id, codes.INTERNAL_ERROR,
+      "the result is not JSON: " .. err.message))
+  end
+  if text then
+    self.output:offer(text .. "\n", true)
+  else
+    self.server.options.log("error", "a message is not JSON: " .. err.message)
+  end
+end
+
+local function run(self, call)
+  call.worker = task.current()
+  local answer = dispatch.answer(call)
+  if not call.cancelled then
+    self:send(answer)
+    pcall(self.output.flush, self.output) -- who reads slowly has its calls count as under way
+  end
+  self.peer.running[call.id], self.count = nil, self.count - 1
+  if self.count == 0 and self.on_idle then
+    self.on_idle()
+  end
+end
+
+local function take_request(self, value)
+  local id, peer = value.id, self.peer
+  if peer.running[id] then
+    return self:send(message.failure(id, codes.INVALID_REQUEST, "a request with this id is under way"))
+  elseif self.count >= self.server.options.max_requests then
+    return self:send(message.failure(id, codes.INTERNAL_ERROR,
+      ("%d requests are under way, no more are accepted"):format(self.count), { code = "BUSY", retryable = true }))
+  end
+  local call = dispatch.call(peer, value, function(sent)
+    self:send(sent)
+  end)
+  peer.running[id], self.count = call, self.count + 1
+  call.worker = task.detach(run, self, call)
+end
+
+local function take(self, value)
+  local kind, problem = message.kind(value)
+  if kind == "request" then
+    take_request(self, value)
+  elseif kind == "notification" then
+    self.peer:notified(value)
+  elseif kind == "answer" then
+    self.peer:answered(value)
+  else
+    self:send(message.failure(message.id_of(type(value) == "table" and value.id or nil), codes.INVALID_REQUEST,
+      "Invalid Request: " .. problem))
+  end
+end
+
+-- Takes what a line says: one message, or where the revision has it so, a batch.
+local function take_line(self, value, err)
+  if err then
+    return self:send(message.failure(nil, -32700, "Parse error: " .. err.message))
+  elseif type(value) == "table" and value.jsonrpc == nil and value[1] ~= nil and self.peer.version ~= "2025-03-26" then
+    return self:send(message.failure(nil, codes.INVALID_REQUEST, "Invalid Request: batches are not supported"))
+  end
+  message.each(value, function(_, item)
+    take(self, item)
+  end)
+end
+
+local function read(self, input)
+  local ended
+  local feed = reader.lines(self.server.options.max_body, take_line, function(_, first, last, size)
+    self:send(message.failure(reader.id(first, last), codes.INVALID_REQUEST,
+      ("a message of %d bytes is too long"):format(size)))
+  end, self)
+  task.await(function(wake)
+    self.stop = wake
+    input:each_chunk(function(bytes)
+      feed(bytes)
+      ended = ended or bytes == nil
+      if ended then
+        wake()
+      end
+    end)
+  end)
+end
+
+-- What runs is cancelled, and has some time to clean up.
+local function finish(self)
+  self.peer:cancel_all("the client has gone")
+  if self.count > 0 then
+    local outer = task.deadline(core.now() + limits.close_grace)
+    pcall(task.await, function(wake)
+      self.on_idle = wake
+    end)
+    task.deadline(outer)
+  end
+end
+
+local function serve(self, input)
+  read(self, input)
+  finish(self)
+end
+
+--- Serves the client at the other end of stdin and stdout until it ends stdin, or the server is closed.
+---@param server operations.McpServer
+---@return boolean? ok
+---@return operations.Error? err
+function stdio.serve(server)
+  local input, err = streams.of_program("stdin")
+  local output
+  if input then
+    output, err = streams.of_program("stdout")
+  end
+  if not output then
+    return nil, err
+  end
+  local self = setmetatable({ server = server, output = output, count = 0 }, Link)
+  self.peer = peers.new(server, function(value)
+    self:send(value)
+  end, server.options.identity)
+  server.links[self] = true
+  local ok, raised = pcall(task.run, serve, self, input)
+  server.links[self] = nil
+  pcall(output.flush, output)
+  input:close()
+  output:close()
+  if not ok then
+    error(raised, 0)
+  end
+  return true
+end
+
+--- Ends it: what runs is cancelled.
+function Link:close()
+  if self.stop then
+    self.stop()
+  end
+end
+
+return stdio

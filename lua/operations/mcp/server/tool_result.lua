@@ -1,0 +1,97 @@
+--- Envelopes and errors as results of tools (`CallToolResult`): the data as `structuredContent` with a text beside it;
+--- failures as results that a model can act upon.
+local core = require("operations.core")
+local json = require("operations.base.json")
+local marks = require("operations.base.marked")
+local members = require("operations.base.members")
+
+local tool_result = {}
+
+local function text_block(text)
+  return { type = "text", text = text }
+end
+
+-- What a handler says may be any bytes; a message is JSON.
+local function readable(text)
+  return json.encode(text) and text or (text:gsub("[\128-\255]", "?"))
+end
+
+-- May the data be `structuredContent`? Until 2025-11-25 that is an object.
+local function is_structured(data, modern)
+  return data ~= nil and (modern or core.kind(data) == "object")
+end
+
+-- Data as a result.
+local function of_data(data, modern)
+  if data == nil then
+    return { content = marks.array() }
+  elseif type(data) == "string" then
+    return { content = marks.array({ text_block(readable(data)) }), structuredContent = modern and data or nil }
+  end
+  local text, err = json.encode(data)
+  if not text then
+    return nil, err
+  end
+  return { content = marks.array({ text_block(text) }),
+    structuredContent = is_structured(data, modern) and data or nil }
+end
+
+-- An envelope of a tool of another server, or one that a handler made: its content goes on as it is.
+local function of_mcp(envelope)
+  local meta = envelope.meta
+  return { content = meta.content or marks.array(), structuredContent = meta.structuredContent,
+    isError = meta.isError or nil, _meta = meta._meta }
+end
+
+--- The result of a call that gave an envelope.
+---@param envelope operations.Envelope
+---@param modern boolean  revision 2026-07-28 or newer
+---@return table? result
+---@return operations.Error? err  EXECUTION_ERROR: the data is not JSON
+function tool_result.of(envelope, modern)
+  local meta = envelope.meta
+  if meta.source == "mcp" and (meta.content and meta.content[1] ~= nil or meta.structuredContent ~= nil) then
+    return of_mcp(envelope)
+  end
+  local result, err = of_data(envelope.data, modern)
+  if result and meta.source == "mcp" then
+    result.isError, result._meta = meta.isError or nil, meta._meta
+  end
+  return result, err
+end
+
+local MAX_ISSUES = 20
+
+-- What does not fit, one line for each.
+local function lines_of(issues)
+  local lines = {}
+  for i, issue in ipairs(issues) do
+    if i > MAX_ISSUES then
+      lines[i] = ("and %d more"):format(#issues - MAX_ISSUES)
+      break
+    end
+    lines[i] = ("- %s: %s"):format(issue.path == "" and "(input)" or tostring(issue.path), tostring(issue.message))
+  end
+  return table.concat(lines, "\n")
+end
+
+--- The result of a call that failed: what a model needs to do better.
+---@param err operations.Error
+---@param told boolean  may the caller learn the message?
+---@return table result
+function tool_result.of_error(err, told)
+  local text
+  if err.code == "VALIDATION_ERROR" and type(err.details) == "table" and err.details[1] then
+    text = "The input does not fit the tool's inputSchema:\n" .. lines_of(err.details)
+  else
+    text = told and ("%s: %s"):format(err.code, err.message) or "the operation failed"
+  end
+  local details = told and err.details ~= nil and json.encode(err.details) and err.details or nil
+  return {
+    content = marks.array({ text_block(readable(text)) }), isError = true,
+    _meta = { ["operations/error"] = members.merged({ code = readable(err.code), details = details,
+      retryable = err.retryable, mayHaveRun = err.mayHaveRun }) },
+  }
+end
+
+return tool_result

@@ -1,0 +1,95 @@
+local operations = require("operations")
+local pipe = require("spec.support.mcp_server.pipe")
+
+describe("an MCP server over stdio", function()
+  local server
+
+  before_each(function()
+    server = pipe.start()
+  end)
+
+  after_each(function()
+    server.child:abort()
+  end)
+
+  it("agrees on the revision that the client asks for, else on its own latest", function()
+    for _, case in ipairs({ { "2025-11-25", "2025-11-25" }, { "2024-11-05", "2024-11-05" },
+      { "1999-01-01", "2025-11-25" }, { "2026-07-28", "2025-11-25" } }) do
+      local other = pipe.start()
+      local result = other:initialize(case[1]).result
+      assert.equal(case[2], result.protocolVersion)
+      assert.same({ name = "spec", version = "1.2.3" }, result.serverInfo)
+      assert.equal("Be kind", result.instructions)
+      assert.same({ listChanged = true }, result.capabilities.tools)
+      other.child:abort()
+    end
+  end)
+
+  it("is asked nothing before initialize, and stays alive", function()
+    local refused = server:request("tools/list")
+    assert.equal(-32600, refused.error.code)
+    assert.same({}, server:request("ping").result)
+    assert.equal("2025-11-25", server:initialize().result.protocolVersion)
+    assert.equal(-32600, server:initialize().error.code)
+  end)
+
+  it("speaks the modern era without a handshake", function()
+    local found = server:request("server/discover", { _meta = pipe.modern }).result
+    assert.equal("2026-07-28", found.supportedVersions[1])
+    assert.equal("complete", found.resultType)
+    assert.equal("spec", found._meta["io.modelcontextprotocol/serverInfo"].name)
+    local result = server:call("demo_add", { a = 1, b = 2 }, pipe.modern).result
+    assert.same({ sum = 3 }, result.structuredContent)
+    assert.equal("complete", result.resultType)
+    assert.equal(-32601, server:request("ping", { _meta = pipe.modern }).error.code)
+  end)
+
+  it("lists what may be called, in the order of registration", function()
+    server:initialize()
+    local names = {}
+    for i, tool in ipairs(server:request("tools/list").result.tools) do
+      names[i] = tool.name
+      assert.equal("object", tool.inputSchema.type)
+    end
+    assert.same({ "demo_add", "demo_value", "demo_noise", "demo_fail", "demo_count", "demo_wait", "demo_greet" }, names)
+  end)
+
+  it("keeps what is printed away from its messages", function()
+    server:initialize()
+    assert.same({ read = true }, server:call("demo_noise").result.structuredContent)
+    server.child:close_stdin()
+    assert.equal(0, server.child:wait().code)
+    local noise = server.child:stderr()
+    for _, line in ipairs({ "printed", "written", "spoken by a child", "over" }) do
+      assert.truthy(noise:find(line, 1, true), line)
+    end
+    assert.is_nil(server:receive())
+  end)
+
+  it("runs calls side by side and hears of those that are cancelled", function()
+    server:initialize()
+    local file = os.tmpname()
+    server:send({ id = "slow", method = "tools/call", params = { name = "demo_wait", arguments = { file = file } } })
+    assert.same({ sum = 3 }, server:call("demo_add", { a = 1, b = 2 }).result.structuredContent)
+    server:send({ method = "notifications/cancelled", params = { requestId = "slow", reason = "enough" } })
+    assert.same({}, server:request("ping").result)
+    local handle = io.open(file)
+    assert.equal("ABORTED: enough", handle:read("*a"))
+    handle:close()
+    os.remove(file)
+  end)
+
+  it("ends what runs when stdin ends", function()
+    server:initialize()
+    local file = os.tmpname()
+    server:send({ id = "slow", method = "tools/call", params = { name = "demo_wait", arguments = { file = file } } })
+    server:request("ping")
+    server.child:close_stdin()
+    local task = operations.spawn(server.child.wait, server.child)
+    assert.equal(0, task:wait().code)
+    local handle = io.open(file)
+    assert.equal("ABORTED: the client has gone", handle:read("*a"))
+    handle:close()
+    os.remove(file)
+  end)
+end)

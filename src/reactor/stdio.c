@@ -1,0 +1,86 @@
+#include "reactor/stdio.h"
+
+#include <errno.h>
+#include <fcntl.h>
+#include <stdio.h>
+#include <sys/socket.h>
+#include <sys/stat.h>
+#include <unistd.h>
+
+#include "reactor/pipe.h"
+
+#define FIRST 3 /* descriptors below are those that everybody knows */
+
+static stdio_Stream *of(stream_Stream *s) {
+  return (stdio_Stream *)s;
+}
+
+static ssize_t receive(stream_Stream *s, char *bytes, size_t room) {
+  if (of(s)->is_socket) return recv(s->fd, bytes, room, MSG_DONTWAIT);
+  return read(s->fd, bytes, room);
+}
+
+static ssize_t transmit(stream_Stream *s, const char *bytes, size_t length) {
+  if (of(s)->is_socket)
+    return send(s->fd, bytes, length, MSG_DONTWAIT | MSG_NOSIGNAL);
+  return pipe_write(s->fd, bytes, length, &of(s)->masks);
+}
+
+static void close_layer(stream_Stream *s) {
+  reactor_closing(s->op.reactor, of(s)->fd);
+  close(of(s)->fd);
+}
+
+static const stream_Layer layer = {receive, transmit, close_layer};
+
+/* A descriptor of our own that does not block.  O_NONBLOCK belongs to what was
+** opened, which others hold too: a pipe or a terminal is opened once more, a
+** socket is asked not to wait each time, a file never does. */
+static int private_copy(int fd, int mode, bool *is_socket) {
+  char name[64];
+  struct stat found;
+  int copy;
+  if (fstat(fd, &found) != 0) return -1;
+  *is_socket = S_ISSOCK(found.st_mode);
+  if (S_ISFIFO(found.st_mode) || S_ISCHR(found.st_mode)) {
+    (void)snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
+    copy = open(name, mode | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+    if (copy >= FIRST) return copy;
+    if (copy >= 0) close(copy);
+    (void)fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);
+  }
+  return fcntl(fd, F_DUPFD_CLOEXEC, FIRST);
+}
+
+static bool begin(reactor_Reactor *r, stdio_Stream *s, int fd) {
+  if (!reactor_opened(r, fd)) {
+    close(fd);
+    errno = ENOMEM;
+    return false;
+  }
+  s->fd = fd;
+  s->stream.layer = &layer;
+  reactor_start(r, &s->stream.op);
+  stream_begin(&s->stream, fd);
+  return true;
+}
+
+bool stdio_take_input(reactor_Reactor *r, stdio_Stream *s) {
+  int fd = private_copy(STDIN_FILENO, O_RDONLY, &s->is_socket);
+  int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  s->stream.fd = -1;
+  if (nothing >= 0) {
+    if (fd >= 0) (void)dup2(nothing, STDIN_FILENO);
+    if (nothing != STDIN_FILENO) close(nothing);
+  }
+  return fd >= 0 && begin(r, s, fd);
+}
+
+bool stdio_take_output(reactor_Reactor *r, stdio_Stream *s) {
+  int fd = private_copy(STDOUT_FILENO, O_WRONLY, &s->is_socket);
+  s->stream.fd = -1;
+  if (fd < 0) return false;
+  (void)dup2(STDERR_FILENO, STDOUT_FILENO);
+  s->stream.over = true; /* nothing comes */
+  return begin(r, s, fd);
+}
