@@ -65,6 +65,23 @@ end
 
 local operations_of = lookup.operations_of
 
+-- Tells those who follow.
+local function changed(self)
+  for _, listener in ipairs(self._listeners or {}) do
+    listener()
+  end
+end
+catalog._changed = changed
+
+--- Has a function called whenever operations were registered or removed, here or in what is mounted. It must not wait.
+---@param fn fun()
+function catalog:on_change(fn)
+  operations_of(self, "on_change")
+  argument.expect(fn, "function", 1, "on_change")
+  self._listeners = self._listeners or {}
+  table.insert(self._listeners, fn)
+end
+
 local function duplicate(id)
   return errors.new("VALIDATION_ERROR", ("%s is registered already; pass { replace = true } to replace it"):format(id),
     { { path = "/name", keyword = "unique", message = "is registered already" } })
@@ -122,6 +139,7 @@ function catalog:register(definition, options)
     return nil, id
   end
   operations:put(made_of(self, result))
+  changed(self)
   return id
 end
 
@@ -158,6 +176,7 @@ function catalog:register_all(definitions, options)
   for _, operation in ipairs(results) do
     operations:put(operation)
   end
+  changed(self)
   return ids
 end
 
@@ -209,7 +228,11 @@ end
 function catalog:unregister(id)
   local operations = operations_of(self, "unregister")
   argument.expect(id, "string", 1, "unregister")
-  return operations:remove(id)
+  local removed = operations:remove(id)
+  if removed then
+    changed(self)
+  end
+  return removed
 end
 
 return catalog

@@ -64,7 +64,14 @@ function Registry:mount(other, options)
   argument.object(other, "routes_to", "registry", 1, "mount")
   argument.expect(options, "table", 2, "mount")
   argument.options(options, mount_options, "mount")
-  return mounts.add(self, other, options.prefix)
+  local ok, err = mounts.add(self, other, options.prefix)
+  if ok then
+    other:on_change(function()
+      self:_changed()
+    end)
+    self:_changed()
+  end
+  return ok, err
 end
 
 local execute

@@ -19,7 +19,14 @@ local pipe = {
 --- Starts the server.
 ---@param ... string  options, "max_body=1000"
 function pipe.start(...)
-  local options = { interpreter, "spec/support/mcp_server/stdio.lua", ... }
+  return pipe.run("stdio", ...)
+end
+
+--- Starts another program of this folder.
+---@param program string
+---@param ... string  its arguments
+function pipe.run(program, ...)
+  local options = { interpreter, ("spec/support/mcp_server/%s.lua"):format(program), ... }
   options.env, options.env_allow, options.stderr_lines = command.environment(), { "PATH", "HOME" }, 1000
   local child = assert(process.spawn(options))
   return setmetatable({ child = child, last = 0 }, Pipe)

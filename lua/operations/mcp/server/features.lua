@@ -1,6 +1,9 @@
 --- What the server can do, feature by feature: the methods of each, by name, and what it says of itself when a client
 --- asks for the server's capabilities. A feature is one file.
+local changes = require("operations.mcp.server.changes")
 local lifecycle = require("operations.mcp.server.lifecycle")
+local prompts = require("operations.mcp.server.prompts")
+local resources = require("operations.mcp.server.resources")
 local tools = require("operations.mcp.server.tools")
 
 local features = { methods = {} }
@@ -26,7 +29,7 @@ local features = { methods = {} }
 ---@field capabilities? fun(server: operations.McpServer, call: operations.mcp.ServerCall): table<string, table>
 
 ---@type operations.mcp.Feature[]
-local list = { lifecycle, tools }
+local list = { lifecycle, tools, resources, prompts, changes }
 
 for _, feature in ipairs(list) do
   for name, method in pairs(feature.methods) do

@@ -5,9 +5,11 @@
 --- |----------------------------------------------|----------------------------------------------------------------|
 --- | dispatch, features, peer                     | one request; all methods; what is known of one client          |
 --- | lifecycle, tools, ...                        | one feature each: its methods and its capability               |
---- | definition, tool_result                      | operations as tools, envelopes as results                      |
+--- | definition, tool_result, many                | operations as tools, envelopes as results; thousands of them   |
+--- | additions, content, queries, upstream        | resources and prompts: who gives them                          |
 --- | interaction, question, state                 | what handlers tell and ask while they run                      |
 --- | stdio, http, session                         | how messages come and go                                       |
+local additions = require("operations.mcp.server.additions")
 local argument = require("operations.base.argument")
 local core = require("operations.core")
 local limits = require("operations.base.limits")
@@ -23,6 +25,13 @@ local mcp_server = {}
 ---@field name? string  of the server, for clients; default "operations"
 ---@field version? string
 ---@field title? string
+---@field search? "auto"|boolean  tools are searched instead of listed: where the caller sees more than 64 ("auto", the
+---  default), always, never
+---@field pinned? string[]  ids of operations that are listed all the same; or `_meta.tool = { pinned = true }`
+---@field schema_bytes? integer  of all outputSchemas of a list of tools; above, they are left out; default 64 KiB
+---@field resources? true|operations.Filter|fun(spec: operations.Spec, identity: operations.Identity?): boolean  queries
+---  that are resources, too
+---@field clients? operations.mcp.Client[]  of servers whose resources and prompts are offered
 ---@field instructions? string  for the model: what the server is good for
 ---@field authorize? fun(request: operations.ServerRequest): operations.Identity?, string?  as of to_http
 ---@field anonymous? boolean  as of to_http
@@ -45,7 +54,9 @@ local option_kinds = {
   name = "string", version = "string", title = "string", instructions = "string", authorize = "function or false",
   anonymous = "boolean", hide_denied = "boolean", identity = "table", origins = "table", hosts = "table",
   filter = "table or function", timeout = "number", max_body = "number", max_requests = "number",
-  expose_errors = "boolean", ttl = "number", state_secret = "string", state_ttl = "number", log = "function",
+  search = "string or boolean", pinned = "table", schema_bytes = "number", resources = "boolean or table or function",
+  clients = "table", expose_errors = "boolean", ttl = "number", state_secret = "string", state_ttl = "number",
+  log = "function",
 }
 
 ---@class operations.McpServer
@@ -57,6 +68,10 @@ local option_kinds = {
 local McpServer = {}
 McpServer.__index = McpServer
 
+for name, method in pairs(additions.methods) do
+  McpServer[name] = method
+end
+
 --- Serves the client at the other end of the program's own stdin and stdout, until it ends stdin or the server is
 --- closed. stdout belongs to MCP from then on: what others write there, `print` and children too, goes to stderr.
 ---@return boolean? ok
@@ -67,6 +82,7 @@ end
 
 --- Ends all at once.
 function McpServer:close()
+  self.changes:close()
   for link in pairs(members.copy(self.links)) do
     link:close()
   end
@@ -82,11 +98,13 @@ function mcp_server.new(registry, options)
   argument.options(options or {}, option_kinds, "to_mcp")
   local kept = members.merged({ log = log.write, max_body = limits.body, max_requests = limits.requests, ttl = 0,
     timeout = limits.server_max_timeout, state_ttl = 3600000 }, options)
-  return setmetatable({
+  local self = setmetatable({
     registry = registry, options = kept, links = {},
     info = { name = kept.name or "operations", version = kept.version or version, title = kept.title },
     sign = state.signer(kept.state_secret or core.random_id() .. core.random_id()),
   }, McpServer)
+  additions.init(self)
+  return self
 end
 
 return mcp_server

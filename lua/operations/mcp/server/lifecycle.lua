@@ -23,6 +23,7 @@ lifecycle.methods["initialize"] = { era = "legacy", early = true, run = function
   peer.capabilities = type(params.capabilities) == "table" and params.capabilities or {}
   peer.client = type(params.clientInfo) == "table" and params.clientInfo or nil
   call.version, call.capabilities = peer.version, peer.capabilities
+  server.changes:join(peer)
   return {
     protocolVersion = peer.version, capabilities = marks.object(lifecycle.capabilities_of(server, call)),
     serverInfo = server.info, instructions = server.options.instructions,

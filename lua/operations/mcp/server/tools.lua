@@ -4,7 +4,9 @@ local caller = require("operations.server.caller")
 local core = require("operations.core")
 local definition = require("operations.mcp.server.definition")
 local interaction = require("operations.mcp.server.interaction")
-local marks = require("operations.base.marked")
+local limits = require("operations.base.limits")
+local listing = require("operations.mcp.server.listing")
+local many = require("operations.mcp.server.many")
 local message = require("operations.mcp.protocol.message")
 local names = require("operations.offer.names")
 local problem = require("operations.server.problem")
@@ -24,7 +26,9 @@ local function offer_of(server)
         specs[#specs + 1] = spec
       end
     end
-    local named, flaws = names.assign(specs)
+    local search = server.options.search
+    local searched = search ~= false and (search == true or #specs > limits.mcp_tools)
+    local named, flaws = names.assign(specs, searched and many.reserved or nil)
     for _, flaw in ipairs(flaws) do
       server.options.log("warn", flaw.message)
     end
@@ -39,24 +43,40 @@ local function sight_of(call, id)
   return sight == "denied" and options.hide_denied and "hidden" or sight
 end
 
---- The tools that a caller sees.
+-- What a caller sees: specs without schemas, and whether they are too many to be listed.
+local function seen_by(call)
+  local offer, seen = offer_of(call.server), {}
+  for _, bare in ipairs(offer.specs) do
+    local id = bare.namespace .. "." .. bare.name
+    if offer.names.of_id[id] and sight_of(call, id) == "yes" then
+      seen[#seen + 1] = bare
+    end
+  end
+  return seen, many.applies(call.server.options, #seen)
+end
+
+local function name_of(call, bare)
+  return offer_of(call.server).names.of_id[bare.namespace .. "." .. bare.name]
+end
+
+--- The tools that are listed for a caller.
 ---@param call operations.mcp.ServerCall
 ---@return table[]
 function tools.listed(call)
-  local offer, list = offer_of(call.server), marks.array()
-  for _, bare in ipairs(offer.specs) do
-    local id = bare.namespace .. "." .. bare.name
-    local name = offer.names.of_id[id]
-    local spec = name and sight_of(call, id) == "yes" and call.server.registry:get_spec(id)
+  local server, list = call.server, {}
+  local seen, searched = seen_by(call)
+  for _, bare in ipairs(seen) do
+    local wanted = not searched or many.is_pinned(server.options, bare)
+    local spec = wanted and server.registry:get_spec(bare.namespace .. "." .. bare.name)
     if spec then
-      list[#list + 1] = definition.of(spec, name, call.modern)
+      list[#list + 1] = definition.of(spec, name_of(call, bare), call.modern)
     end
   end
-  return list
+  return many.trim(server.options, searched and many.add(list) or list)
 end
 
 tools.methods["tools/list"] = { cached = true, run = function(call)
-  return { tools = tools.listed(call) }
+  return listing.paged(call, tools.listed(call), "tools")
 end }
 
 local function unknown(name)
@@ -92,15 +112,9 @@ local function result_of(call, id, envelope, err)
   return result or failed(call, id, err)
 end
 
-tools.methods["tools/call"] = { named_by = "name", asks = true, run = function(call)
-  local params = call.params
-  local input = params.arguments
-  if type(params.name) ~= "string" then
-    return nil, { code = INVALID_PARAMS, message = "tools/call: name: string expected" }
-  elseif input ~= nil and core.kind(input) ~= "object" then
-    return nil, { code = INVALID_PARAMS, message = "tools/call: arguments: object expected" }
-  end
-  local id, failure = find(call, params.name)
+-- Calls a tool by its name.
+local function invoke(call, name, input)
+  local id, failure = find(call, name)
   if not id then
     return nil, failure
   end
@@ -108,6 +122,27 @@ tools.methods["tools/call"] = { named_by = "name", asks = true, run = function(c
     local envelope, err = call.server.registry:execute(id, input, context)
     return result_of(call, id, envelope, err)
   end)
+end
+
+local function definition_of(call, name)
+  local id = find(call, name)
+  local spec = id and call.server.registry:get_spec(id)
+  return spec and definition.of(spec, name, call.modern)
+end
+
+local searched = { name_of = name_of, definition_of = definition_of, invoke = invoke }
+
+tools.methods["tools/call"] = { named_by = "name", asks = true, run = function(call)
+  local params = call.params
+  local name, input = params.name, params.arguments
+  if type(name) ~= "string" then
+    return nil, { code = INVALID_PARAMS, message = "tools/call: name: string expected" }
+  elseif input ~= nil and core.kind(input) ~= "object" then
+    return nil, { code = INVALID_PARAMS, message = "tools/call: arguments: object expected" }
+  elseif many.reserved[name] and select(2, seen_by(call)) then
+    return many.run(call, name, input or {}, searched)
+  end
+  return invoke(call, name, input)
 end }
 
 --- Tools come and go with the registry's operations.

@@ -1,0 +1,94 @@
+--- What several providers have, as one list in pages, and who of them answers for a name or URI: the first.
+local marks = require("operations.base.marked")
+local message = require("operations.mcp.protocol.message")
+
+local listing = {}
+
+-- Items of one page.
+local PAGE = 1000
+
+--- All items that the providers have; of equal keys the first one.
+---@param call operations.mcp.ServerCall
+---@param method string  of `operations.mcp.Provider`
+---@param key string  the member by which items are known
+---@return table[]
+function listing.all(call, method, key)
+  local list, seen = {}, {}
+  for _, provider in ipairs(call.server.providers) do
+    for _, item in ipairs(provider[method] and provider[method](provider, call) or {}) do
+      if not seen[item[key]] then
+        seen[item[key]], list[#list + 1] = true, item
+      end
+    end
+  end
+  return list
+end
+
+-- Where a page begins; nil: no such cursor.
+local function start_of(cursor, size)
+  if cursor == nil then
+    return 1
+  end
+  local start = type(cursor) == "string" and cursor:find("^%d+$") and #cursor < 10 and tonumber(cursor)
+  return start and start > 1 and start <= size and start or nil
+end
+
+--- A page of a list, as its method gives it.
+---@param call operations.mcp.ServerCall
+---@param list table[]
+---@param member string  of the result
+---@return table?
+---@return operations.mcp.Failure?
+function listing.paged(call, list, member)
+  local start = start_of(message.present(call.params.cursor), #list)
+  if not start then
+    return nil, { code = message.codes.INVALID_PARAMS, message = call.method .. ": there is no such cursor" }
+  end
+  local page = marks.array()
+  for i = start, math.min(start + PAGE - 1, #list) do
+    page[#page + 1] = list[i]
+  end
+  return { [member] = page, nextCursor = start + PAGE <= #list and tostring(start + PAGE) or nil }
+end
+
+--- A page of what all providers have.
+---@param call operations.mcp.ServerCall
+---@param method string
+---@param key string
+---@param member string
+---@return table?
+---@return operations.mcp.Failure?
+function listing.page(call, method, key, member)
+  return listing.paged(call, listing.all(call, method, key), member)
+end
+
+--- The answer of the first provider that has one.
+---@param call operations.mcp.ServerCall
+---@param method string
+---@return table?
+---@return operations.mcp.Failure?
+function listing.first(call, method, ...)
+  for _, provider in ipairs(call.server.providers) do
+    if provider[method] then
+      local result, failure = provider[method](provider, call, ...)
+      if result or failure then
+        return result, failure
+      end
+    end
+  end
+end
+
+--- Can a provider do this?
+---@param server operations.McpServer
+---@param kind "resources"|"prompts"
+---@return boolean
+function listing.has(server, kind)
+  for _, provider in ipairs(server.providers) do
+    if provider:has(kind) then
+      return true
+    end
+  end
+  return false
+end
+
+return listing

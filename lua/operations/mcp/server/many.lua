@@ -1,0 +1,150 @@
+--- Many tools: a model is shown those that are pinned, and three by which it finds, reads and calls the others.
+local core = require("operations.core")
+local json = require("operations.base.json")
+local limits = require("operations.base.limits")
+local marks = require("operations.base.marked")
+local members = require("operations.base.members")
+local search = require("operations.offer.search")
+
+local many = {}
+
+local text, name_schema = { type = "string" }, { type = "string", description = "Name of the operation" }
+
+local read_only = { readOnlyHint = true, openWorldHint = false }
+
+-- The three tools, in the order in which they are used.
+local definitions = {
+  { name = "search_operations", title = "Search operations", annotations = read_only,
+    description = "Finds operations by words. Search before you conclude that something cannot be done; then read the "
+      .. "input of one with describe_operation and call it with call_operation.",
+    inputSchema = { type = "object", required = { "query" }, properties = {
+      query = { type = "string", description = "What the operation is about, in a few words" },
+      limit = { type = "integer", minimum = 1, maximum = 100, description = "How many at most" } } },
+    outputSchema = { type = "object", required = { "operations" }, properties = { operations = { type = "array",
+      items = { type = "object", required = { "name" }, properties = { name = text, title = text,
+        description = text } } } } } },
+  { name = "describe_operation", title = "Describe an operation", annotations = read_only,
+    description = "Tells what an operation does and the JSON Schema of its input.",
+    inputSchema = { type = "object", required = { "name" }, properties = { name = name_schema } } },
+  { name = "call_operation", title = "Call an operation",
+    description = "Calls an operation that search_operations found.",
+    inputSchema = { type = "object", required = { "name" }, properties = { name = name_schema,
+      arguments = { type = "object", description = "Its input, as describe_operation tells it" } } } },
+}
+
+--- Names that no operation can have.
+---@type table<string, true>
+many.reserved = members.set({ "search_operations", "describe_operation", "call_operation" })
+
+--- Are so many tools to be searched rather than listed?
+---@param options operations.McpOptions
+---@param count integer  of the tools that the caller sees
+---@return boolean
+function many.applies(options, count)
+  if options.search ~= nil and options.search ~= "auto" then
+    return options.search
+  end
+  return count > limits.mcp_tools
+end
+
+--- Is an operation listed wherever tools are searched?
+---@param options operations.McpOptions
+---@param spec operations.Spec  without schemas
+---@return boolean
+function many.is_pinned(options, spec)
+  local tool = type(spec._meta) == "table" and spec._meta.tool
+  if type(tool) == "table" and tool.pinned == true then
+    return true
+  end
+  return members.contains(options.pinned, spec.namespace .. "." .. spec.name)
+end
+
+--- Adds the three tools to a list.
+---@param list table[]
+---@return table[]
+function many.add(list)
+  for _, definition in ipairs(definitions) do
+    list[#list + 1] = members.copy(definition)
+  end
+  return list
+end
+
+--- Leaves the schemas of results out of a list where they are long: what models read of them is paid for by every call.
+---@param options operations.McpOptions
+---@param list table[]
+---@return table[]
+function many.trim(options, list)
+  local budget, size = options.schema_bytes or limits.mcp_schema_bytes, 0
+  for _, definition in ipairs(list) do
+    if definition.outputSchema then
+      size = size + #(json.encode(definition.outputSchema) or "")
+    end
+    if size > budget then
+      break
+    end
+  end
+  for _, definition in ipairs(size > budget and list or {}) do
+    definition.outputSchema = nil
+  end
+  return list
+end
+
+local function result_of(data)
+  return { content = marks.array({ { type = "text", text = assert(json.encode(data, { sort_keys = true })) } }),
+    structuredContent = data }
+end
+
+local function refused(text_of_it)
+  return { content = marks.array({ { type = "text", text = text_of_it } }), isError = true }
+end
+
+local function find(call, input, tools)
+  local server = call.server
+  local limit = core.kind(input.limit) == "integer" and math.min(math.max(input.limit, 1), 100) or limits.search_hits
+  if type(input.query) ~= "string" then
+    return refused("search_operations: query: string expected")
+  end
+  server._search = server._search or search.new(server.registry, { filter = server.options.filter })
+  local found = marks.array()
+  local hits = server._search:find(input.query, { identity = call.identity, limit = limit, accept = function(spec)
+    return tools.name_of(call, spec) ~= nil
+  end })
+  for i, hit in ipairs(hits) do
+    found[i] = { name = tools.name_of(call, hit.spec), title = hit.spec.title, description = hit.spec.description }
+  end
+  return result_of({ operations = found })
+end
+
+local function describe(call, input, tools)
+  local definition = type(input.name) == "string" and tools.definition_of(call, input.name)
+  if not definition then
+    return refused(("there is no operation %q: search_operations finds those that there are"):format(
+      tostring(input.name)))
+  end
+  definition.outputSchema = nil
+  return result_of(definition)
+end
+
+local function call_named(call, input, tools)
+  if type(input.name) ~= "string" then
+    return refused("call_operation: name: string expected")
+  elseif input.arguments ~= nil and core.kind(input.arguments) ~= "object" then
+    return refused("call_operation: arguments: object expected")
+  end
+  return tools.invoke(call, input.name, input.arguments)
+end
+
+local runs = { search_operations = find, describe_operation = describe, call_operation = call_named }
+
+--- Runs one of the three.
+---@param call operations.mcp.ServerCall
+---@param name string
+---@param input table
+---@param tools { name_of: function, definition_of: function, invoke: function }
+---@return table? result
+---@return operations.mcp.Failure?
+function many.run(call, name, input, tools)
+  return runs[name](call, input, tools)
+end
+
+return many

@@ -1,0 +1,111 @@
+--- URI templates (RFC 6570) of resources: which URIs fit one, and what its variables are there. Simple expressions
+--- `{id}` stand for a part between slashes, `{+path}` for anything, `{?a,b}` at the end for a query string.
+local url = require("operations.base.url")
+
+local template = {}
+
+---@class operations.mcp.Template
+---@field variables string[]  in order
+---@field _pattern string  of Lua
+---@field _captures string[]  the variables of its captures
+---@field _query? table<string, true>
+
+-- What Lua's patterns give a meaning.
+local function literal(text)
+  return (text:gsub("[%^%$%(%)%%%.%[%]%*%+%-%?]", "%%%0"))
+end
+
+local function names_in(list)
+  local names = {}
+  for name in list:gmatch("[^,]+") do
+    if not name:find("^[%w_.]+$") then
+      return nil
+    end
+    names[#names + 1] = name
+  end
+  return names[1] and names or nil
+end
+
+-- One expression, as pattern.
+local function take_expression(self, expression, is_last)
+  local operator, list = expression:match("^([+?]?)(.*)$")
+  local names = names_in(list)
+  if not names or operator ~= "?" and names[2] or operator == "?" and not is_last then
+    return nil
+  end
+  for _, name in ipairs(names) do
+    self.variables[#self.variables + 1] = name
+  end
+  if operator == "?" then
+    self._query = {}
+    for _, name in ipairs(names) do
+      self._query[name] = true
+    end
+    return ""
+  end
+  self._captures[#self._captures + 1] = names[1]
+  return operator == "+" and "(.+)" or "([^/?#]+)"
+end
+
+--- Compiles a template.
+---@param text string
+---@return operations.mcp.Template?
+---@return string? problem
+function template.compile(text)
+  local self, pattern, at = { variables = {}, _captures = {}, _query = nil }, {}, 1
+  while at <= #text do
+    local before, expression, stop = text:match("^([^{}]*){([^{}]*)}()", at)
+    if not before then
+      before = text:match("^[^{}]+", at)
+      if not before or at + #before <= #text then
+        return nil, ("%q: a brace without its other one"):format(text)
+      end
+      pattern[#pattern + 1] = literal(before)
+      break
+    end
+    local piece = take_expression(self, expression, stop > #text)
+    if not piece then
+      return nil, ("%q: an expression such as {id}, {+path} or, at the end, {?page,size} expected, got {%s}"):format(
+        text, expression)
+    end
+    pattern[#pattern + 1], at = literal(before) .. piece, stop
+  end
+  if #self._captures > 30 then -- Lua's patterns have 32
+    return nil, ("%q has too many expressions"):format(text)
+  end
+  self._pattern = "^" .. table.concat(pattern) .. "$"
+  return setmetatable(self, { __index = template })
+end
+
+local function read_query(self, query, found)
+  for pair in query:gmatch("[^&]+") do
+    local name, value = pair:match("^([^=]*)=?(.*)$")
+    name = url.decode(name)
+    if not self._query[name] or found[name] then
+      return nil
+    end
+    found[name] = url.decode((value:gsub("%+", " ")))
+  end
+  return found
+end
+
+--- The variables of a URI that fits; nil when it does not.
+---@param uri string
+---@return table<string, string>?
+function template:match(uri)
+  local path, query = uri, nil
+  if self._query and uri:find("?", 1, true) then
+    path, query = uri:match("^([^?]*)%?(.*)$")
+  end
+  local values = { path:match(self._pattern) }
+  if values[1] == nil then
+    return nil
+  end
+  local found = {}
+  for i, name in ipairs(self._captures) do
+    found[name] = url.decode(values[i])
+  end
+  return query and read_query(self, query, found) or not query and found or nil
+end
+
+return template

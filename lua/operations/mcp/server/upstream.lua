@@ -1,0 +1,177 @@
+--- Resources and prompts of MCP servers behind this one. URIs stay what they are, for results of tools name them; the
+--- names of prompts, and of resources, get that of the client in front. No credential of a caller goes on.
+local argument = require("operations.base.argument")
+local core = require("operations.core")
+local limits = require("operations.base.limits")
+local members = require("operations.base.members")
+local message = require("operations.mcp.protocol.message")
+
+local upstream = {}
+
+---@class operations.mcp.Upstream : operations.mcp.Provider
+---@field client operations.mcp.Client
+---@field prefix string
+local Upstream = {}
+Upstream.__index = Upstream
+
+--- Offers what a client's server has.
+---@param server operations.McpServer
+---@param client operations.mcp.Client
+function upstream.add(server, client)
+  argument.object(client, "request", "MCP client", 1, "offer")
+  local self = setmetatable({ client = client, prefix = client.name:gsub("[^%w_-]", "_") .. "_", _server = server,
+    _log = server.options.log }, Upstream)
+  table.insert(server.providers, self)
+  client:on_notification(function(method, params)
+    local kind = method:match("^notifications/(%a+)/list_changed$")
+    if kind == "resources" or kind == "prompts" then
+      server.changes:changed(kind)
+    elseif method == "notifications/resources/updated" and type(params.uri) == "string" then
+      server.changes:updated(params.uri)
+    end
+  end)
+end
+
+function Upstream:has(kind)
+  return self.client:has(kind)
+end
+
+-- What the client's request is told of the call.
+local function options_of(context)
+  return context and { on_progress = context.progress and function(report)
+    context.progress(report.progress, report.total, report.message)
+  end, traceparent = context.traceparent }
+end
+
+-- The items of a list; none where the server has none, or does not answer.
+local function list(self, capability, method, key)
+  local items, cursor, seen = {}, nil, {}
+  if self.client.state ~= "ready" or not self.client:has(capability) then
+    return items
+  end
+  for _ = 1, limits.mcp_pages do
+    local page, err = self.client:request(method, { cursor = cursor })
+    if not page then
+      self._log("warn", ("%s: %s: %s"):format(self.client.name, method, tostring(err)))
+      return items
+    end
+    for _, item in ipairs(core.kind(page[key]) == "array" and page[key] or {}) do
+      items[#items + 1] = core.kind(item) == "object" and item or nil
+    end
+    cursor = message.present(page.nextCursor)
+    if cursor == nil or seen[cursor] then
+      break
+    end
+    seen[cursor] = true
+  end
+  return items
+end
+
+local function prefixed(self, items)
+  for i, item in ipairs(items) do
+    items[i] = members.merged(item, { name = self.prefix .. tostring(item.name) })
+  end
+  return items
+end
+
+function Upstream:resources()
+  return prefixed(self, list(self, "resources", "resources/list", "resources"))
+end
+
+function Upstream:templates()
+  return prefixed(self, list(self, "resources", "resources/templates/list", "resourceTemplates"))
+end
+
+function Upstream:prompts()
+  return prefixed(self, list(self, "prompts", "prompts/list", "prompts"))
+end
+
+-- What the protocol, and each server for itself, adds to results.
+local hop = { resultType = true, ttlMs = true, cacheScope = true }
+
+local function passed_on(value)
+  local copy = members.copy(value)
+  for key in pairs(hop) do
+    copy[key] = nil
+  end
+  return copy
+end
+
+local missing = { [-32002] = true, [-32602] = true }
+
+-- A failure of the server behind, as it told it.
+local function failure_of(err)
+  local details = type(err.details) == "table" and err.details or {}
+  if details.rpcCode then
+    return { code = details.rpcCode, message = (err.message:gsub("^[%w/]+: ", "", 1)), data = details.data }
+  end
+  return { code = message.codes.INTERNAL_ERROR, message = "a server behind this one failed" }
+end
+
+function Upstream:read(_, uri)
+  if not self.client:has("resources") then
+    return nil
+  end
+  local value, err = self.client:request("resources/read", { uri = uri })
+  if value then
+    return passed_on(value)
+  end
+  local failure = failure_of(err)
+  if missing[failure.code] then
+    return nil -- another one may have it
+  end
+  return nil, failure
+end
+
+-- The server's own name of a prompt.
+local function own_name(self, name)
+  return name:sub(1, #self.prefix) == self.prefix and name:sub(#self.prefix + 1) or nil
+end
+
+function Upstream:get(_, name, given)
+  local own = self.client:has("prompts") and own_name(self, name)
+  if not own then
+    return nil
+  end
+  local value, err = self.client:request("prompts/get", { name = own, arguments = given }, options_of())
+  if value then
+    return passed_on(value)
+  end
+  return nil, failure_of(err)
+end
+
+function Upstream:complete(_, params)
+  local ref = params.ref
+  if not self.client:has("completions") then
+    return nil
+  elseif ref.type == "ref/prompt" then
+    local own = own_name(self, ref.name)
+    ref = own and { type = "ref/prompt", name = own }
+  end
+  if not ref then
+    return nil
+  end
+  local value, err = self.client:request("completion/complete", { ref = ref, argument = params.argument,
+    context = params.context })
+  if value then
+    return passed_on(value)
+  end
+  return nil, ref.type == "ref/prompt" and failure_of(err) or nil
+end
+
+-- Clients are told through `on_notification`.
+local function nothing() end
+
+function Upstream:watch(uri)
+  if self.client:has("resources") then
+    self.client:subscribe(uri, nothing)
+  end
+end
+
+function Upstream:unwatch(uri)
+  if self.client:has("resources") then
+    self.client:unsubscribe(uri)
+  end
+end
+
+return upstream
