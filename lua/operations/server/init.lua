@@ -20,9 +20,9 @@ local log = require("operations.task.log")
 local members = require("operations.base.members")
 local pages = require("operations.server.page")
 local routes = require("operations.server.route")
+local serving = require("operations.server.serving")
 local target = require("operations.server.target")
 local task = require("operations.task")
-local url = require("operations.base.url")
 
 local server = {}
 
@@ -207,11 +207,6 @@ function Server:serve_request()
   end)
 end
 
-local function is_local(options)
-  local host = options.host or "127.0.0.1"
-  return options.path ~= nil or url.is_loopback(host:find(":", 1, true) and "[" .. host .. "]" or host)
-end
-
 --- Listens for HTTP/1.1, on plain Lua and in Neovim. It goes on until it is closed, whoever holds it; a plain program
 --- has to wait for something meanwhile. Without `authorize` it listens on loopback addresses and Unix sockets only,
 --- unless the option is `false`.
@@ -221,9 +216,8 @@ end
 function Server:listen(options)
   argument.optional(options, "table", 1, "listen")
   local given = members.merged({ max_body = self.options.max_body, log = self.options.log }, options)
-  if self.options.authorize == nil and not is_local(given) then
-    return nil, errors.new("ACCESS_DENIED", ("whoever reaches %s could call everything: give to_http `authorize`, or "
-      .. "`authorize = false` if that is meant"):format(given.host))
+  if self.options.authorize == nil and not serving.is_local(given) then
+    return nil, serving.strangers("to_http", given.host)
   end
   local opened, err = listener.listen(given, function(request)
     return self:handle(request)
@@ -296,15 +290,6 @@ function Server:close()
   end
 end
 
--- Names of hosts have no case.
-local function in_lower_case(names)
-  local lower = {}
-  for i, name in ipairs(names or {}) do
-    lower[i] = tostring(name):lower()
-  end
-  return lower
-end
-
 local function check_prefix(prefix)
   if prefix ~= "" and (not prefix:find("^/[^?#%s]*[^/?#%s]$")) then
     error(("bad option 'prefix' to 'to_http' (a path such as \"/api\" expected, got %q)"):format(prefix), 3)
@@ -329,6 +314,7 @@ function server.new(registry, options)
   check_prefix(kept.prefix)
   pages.check(kept.docs)
   kept.hosts = in_lower_case(kept.hosts)
+  kept.hosts = serving.in_lower_case(kept.hosts)
   local found, err = routes.new(registry, { prefix = kept.prefix, paths = kept.paths, log = kept.log,
     filter = kept.filter })
   if not found then

@@ -2,6 +2,7 @@
 --- that goes back. No I/O: whoever carries the messages hands them in and gets the answer.
 local errors = require("operations.base.error")
 local features = require("operations.mcp.server.features")
+local headers = require("operations.mcp.server.headers")
 local members = require("operations.base.members")
 local message = require("operations.mcp.protocol.message")
 local negotiation = require("operations.mcp.protocol.negotiation")
@@ -93,7 +94,7 @@ end
 
 -- Why a request gets no further; nil: it does.
 local function flaw_of(call, method)
-  local flaw = call.modern and modern_flaw(call)
+  local flaw = call.modern and (modern_flaw(call) or call.http and headers.flaw(call, method))
   if flaw then
     return flaw
   elseif not method or method.era == (call.modern and "legacy" or "modern") then

@@ -12,11 +12,18 @@
 local additions = require("operations.mcp.server.additions")
 local argument = require("operations.base.argument")
 local core = require("operations.core")
+local hosts = require("operations.hosts")
+local http = require("operations.mcp.server.http")
 local limits = require("operations.base.limits")
+local listener = require("operations.server.listener")
 local log = require("operations.task.log")
 local members = require("operations.base.members")
+local serving = require("operations.server.serving")
+local sessions = require("operations.mcp.server.session")
 local state = require("operations.mcp.server.state")
 local stdio = require("operations.mcp.server.stdio")
+local target = require("operations.server.target")
+local task = require("operations.task")
 local version = require("operations.base.version")
 
 local mcp_server = {}
@@ -48,15 +55,18 @@ local mcp_server = {}
 ---@field state_secret? string  signs what clients keep between the rounds of a call; default: random, so that no other
 ---  process, and not this one after a restart, knows it
 ---@field state_ttl? integer  ms until such a state expires, default 3,600,000
+---@field heartbeat? integer  ms of silence on an event stream after which a comment goes out, default 15,000
+---@field max_sessions? integer  of the legacy era over HTTP, default 1,024; beyond them the one idle for longest ends
+---@field session_ttl? integer  ms after which one that is idle ends, default 3,600,000
 ---@field log? fun(level: string, message: string, details: any)  default: warnings and errors to stderr
 
 local option_kinds = {
   name = "string", version = "string", title = "string", instructions = "string", authorize = "function or false",
   anonymous = "boolean", hide_denied = "boolean", identity = "table", origins = "table", hosts = "table",
   filter = "table or function", timeout = "number", max_body = "number", max_requests = "number",
-  search = "string or boolean", pinned = "table", schema_bytes = "number", resources = "boolean or table or function",
-  clients = "table", expose_errors = "boolean", ttl = "number", state_secret = "string", state_ttl = "number",
-  log = "function",
+  expose_errors = "boolean", ttl = "number", state_secret = "string", state_ttl = "number", heartbeat = "number",
+  max_sessions = "number", session_ttl = "number", search = "string or boolean", pinned = "table",
+  schema_bytes = "number", resources = "boolean or table or function", clients = "table", log = "function",
 }
 
 ---@class operations.McpServer
@@ -64,6 +74,10 @@ local option_kinds = {
 ---@field options operations.McpOptions
 ---@field info table  `Implementation`
 ---@field sign fun(text: string): string
+---@field sessions operations.mcp.Sessions
+---@field running integer  requests under way over HTTP
+---@field calls table<operations.mcp.ServerCall, true>  those
+---@field draining boolean
 ---@field links table<operations.mcp.StdioLink, true>
 local McpServer = {}
 McpServer.__index = McpServer
@@ -80,9 +94,101 @@ function McpServer:stdio()
   return stdio.serve(self)
 end
 
+--- Answers one HTTP request, of either era. May wait.
+---@param request operations.ServerRequest
+---@return operations.ServerResponse
+function McpServer:handle(request)
+  return http.handle(self, request)
+end
+
+local function not_found()
+  return { status = 404, headers = { ["content-type"] = "text/plain" }, body = "MCP is at /mcp\n" }
+end
+
+--- Listens for HTTP/1.1, on plain Lua and in Neovim; MCP is at `/mcp`. Without `authorize` it listens on loopback
+--- addresses and Unix sockets only, unless the option is `false`.
+---@param options? operations.ListenOptions
+---@return operations.ServerListener?
+---@return operations.Error? err  TRANSPORT_LOST (the port is taken), ACCESS_DENIED (strangers without `authorize`)
+function McpServer:listen(options)
+  argument.optional(options, "table", 1, "listen")
+  local given = members.merged({ max_body = self.options.max_body, log = self.options.log }, options)
+  local is_local = serving.is_local(given)
+  if self.options.authorize == nil and not is_local then
+    return nil, serving.strangers("to_mcp", given.host)
+  end
+  self.options.local_pages = is_local
+  local opened, err = listener.listen(given, function(request)
+    return target.split(request.target) == "/mcp" and self:handle(request) or not_found()
+  end)
+  if opened then
+    self._listeners[#self._listeners + 1] = opened
+  end
+  return opened, err
+end
+
+--- Answers the request that nginx runs, in a `content_by_lua` of a location; raises elsewhere than in OpenResty.
+function McpServer:serve_request()
+  local host = hosts.current()
+  if not host.serve_http then
+    error("serve_request answers requests of OpenResty; elsewhere use server:listen", 2)
+  elseif not self._exits then
+    self._exits = true
+    host.on_exit(function()
+      self:drain(limits.drain)
+    end)
+  end
+  return host.serve_http(function(request)
+    return self:handle(request)
+  end)
+end
+
+-- Waits until nothing runs, up to `ms`.
+local function wait_until_idle(self, ms)
+  local outer = task.deadline(ms and core.now() + ms)
+  pcall(task.await, function(wake)
+    self.on_idle = wake
+  end)
+  task.deadline(outer)
+  self.on_idle = nil
+end
+
+local function cancel_all(self)
+  for call in pairs(members.copy(self.calls)) do
+    call:cancel("the server ends")
+  end
+  for _, session in pairs(members.copy(self.sessions.all)) do
+    self.sessions:remove(session, "the server ends")
+  end
+end
+
+--- Accepts no further requests, and waits until those under way have ended; what has not after `grace` is cancelled.
+--- Then sessions end, and the listeners are closed.
+---@param grace? integer  ms, default: as long as it takes
+---@return boolean ended  by themselves
+function McpServer:drain(grace)
+  argument.optional(grace, "number", 1, "drain")
+  self.draining = true
+  self.changes:close()
+  if self.running > 0 then
+    wait_until_idle(self, grace)
+  end
+  local ended = self.running == 0
+  cancel_all(self)
+  for _, opened in ipairs(self._listeners) do
+    opened:drain(grace)
+  end
+  return ended
+end
+
 --- Ends all at once.
 function McpServer:close()
+  self.draining = true
   self.changes:close()
+  cancel_all(self)
+  for _, opened in ipairs(self._listeners) do
+    opened:close()
+  end
   for link in pairs(members.copy(self.links)) do
     link:close()
   end
@@ -97,12 +203,15 @@ function mcp_server.new(registry, options)
   argument.optional(options, "table", 2, "to_mcp")
   argument.options(options or {}, option_kinds, "to_mcp")
   local kept = members.merged({ log = log.write, max_body = limits.body, max_requests = limits.requests, ttl = 0,
-    timeout = limits.server_max_timeout, state_ttl = 3600000 }, options)
+    heartbeat = limits.heartbeat, max_sessions = limits.mcp_sessions, session_ttl = limits.mcp_session,
+    timeout = limits.server_max_timeout, state_ttl = limits.mcp_state }, options)
+  kept.hosts = serving.in_lower_case(kept.hosts)
   local self = setmetatable({
-    registry = registry, options = kept, links = {},
+    registry = registry, options = kept, links = {}, running = 0, calls = {}, draining = false, _listeners = {},
     info = { name = kept.name or "operations", version = kept.version or version, title = kept.title },
     sign = state.signer(kept.state_secret or core.random_id() .. core.random_id()),
   }, McpServer)
+  self.sessions = sessions.none(self)
   additions.init(self)
   return self
 end

@@ -88,7 +88,7 @@ local function context_of(call)
   if type(context.traceparent) ~= "string" then
     context.traceparent = nil
   end
-  context.progress, context.log = progress_of(call), log_of(call)
+  context.progress, context.log, context.hang_up = progress_of(call), log_of(call), call.hang_up
   return question.add(context, call.capabilities, call.modern and modern_asks(call) or legacy_asks(call))
 end
 

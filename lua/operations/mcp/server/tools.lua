@@ -3,6 +3,7 @@
 local caller = require("operations.server.caller")
 local core = require("operations.core")
 local definition = require("operations.mcp.server.definition")
+local headers = require("operations.mcp.server.headers")
 local interaction = require("operations.mcp.server.interaction")
 local limits = require("operations.base.limits")
 local listing = require("operations.mcp.server.listing")
@@ -90,9 +91,9 @@ local function find(call, name)
   if not id or sight == "hidden" then
     return unknown(name)
   elseif sight == "denied" then
-    local _, err, status, headers = caller.deny(call.server.registry:get_spec(id), call.identity)
+    local _, err, status, fields = caller.deny(call.server.registry:get_spec(id), call.identity)
     return nil, { code = message.codes.INVALID_REQUEST, message = err.message, data = err.details, status = status,
-      headers = headers }
+      headers = fields }
   end
   return id
 end
@@ -116,6 +117,11 @@ end
 local function invoke(call, name, input)
   local id, failure = find(call, name)
   if not id then
+    return nil, failure
+  end
+  failure = call.modern and call.http
+    and headers.params_flaw(call.http.headers, call.server.registry:get_spec(id).inputSchema, input)
+  if failure then
     return nil, failure
   end
   return interaction.run(call, function(context)

@@ -1,0 +1,405 @@
+--- Streamable HTTP: requests at one path, of both eras. A request is answered by JSON, or by an event stream once there
+--- is something to tell before the answer.
+local caller = require("operations.server.caller")
+local channels = require("operations.mcp.server.channel")
+local contexts = require("operations.server.context")
+local core = require("operations.core")
+local dispatch = require("operations.mcp.server.dispatch")
+local guard = require("operations.server.guard")
+local input = require("operations.server.input")
+local message = require("operations.mcp.protocol.message")
+local negotiation = require("operations.mcp.protocol.negotiation")
+local peers = require("operations.mcp.server.peer")
+local sessions = require("operations.mcp.server.session")
+local task = require("operations.task")
+
+local http = {}
+
+local codes = message.codes
+
+local function json_response(status, value, more)
+  local headers = { ["content-type"] = "application/json", ["cache-control"] = "no-store" }
+  for name, field in pairs(more or {}) do
+    headers[name] = field
+  end
+  local text, err = message.encode(value)
+  if not text then
+    text = assert(message.encode(message.failure(value.id, codes.INTERNAL_ERROR,
+      "the result is not JSON: " .. err.message)))
+  end
+  return { status = status, headers = headers, body = text }
+end
+
+local function refuse(status, text, code, id, more)
+  return json_response(status, message.failure(id, code or codes.INVALID_REQUEST, text), more)
+end
+
+local function empty(status, more)
+  return { status = status, headers = more or {}, body = "" }
+end
+
+local EVENTS = { ["content-type"] = "text/event-stream", ["cache-control"] = "no-store, no-transform",
+  ["x-accel-buffering"] = "no" }
+
+local function stream_response(server, body, more)
+  local headers = {}
+  for name, field in pairs(EVENTS) do
+    headers[name] = field
+  end
+  for name, field in pairs(more or {}) do
+    headers[name] = field
+  end
+  return { status = 200, headers = headers, body = body,
+    heartbeat = { after = server.options.heartbeat, bytes = ":\n\n" } }
+end
+
+-- Is a media type among those that a client accepts?
+local function accepts(accept, media)
+  local major = media:match("^[^/]+")
+  for entry in (accept or ""):gmatch("[^,]+") do
+    local name = entry:match("^%s*([^;%s]+)")
+    name = name and name:lower()
+    if name == media or name == "*/*" or name == major .. "/*" then
+      return true
+    end
+  end
+  return false
+end
+
+--- One POST on its way to its answer.
+---@class operations.mcp.Exchange
+---@field server operations.McpServer
+---@field call operations.mcp.ServerCall
+---@field session? operations.mcp.ServerSession
+---@field channel? operations.mcp.Channel  once there is something to tell before the answer
+---@field answer? operations.mcp.Message
+---@field failure? operations.mcp.Failure
+
+-- Where the request is answered by events; made when the first one is to be sent.
+local function channel_of(exchange)
+  local channel, session = exchange.channel, exchange.session
+  if not channel then
+    channel = session and session:stream() or channels.new()
+    exchange.channel = channel
+    if session and session.peer.version >= "2025-11-25" then
+      channel:prime()
+    end
+    if exchange.wake then
+      exchange.wake()
+    end
+  end
+  return channel
+end
+
+local function send(exchange, value)
+  local text = message.encode(value)
+  if text then
+    channel_of(exchange):put(text, value.id == nil)
+  end
+end
+
+local function leave(exchange)
+  local server, call = exchange.server, exchange.call
+  server.running = server.running - 1
+  server.calls[call] = nil
+  if exchange.session then
+    exchange.session.peer.running[call.id] = nil
+    exchange.session.used = core.now()
+  end
+  if server.running == 0 and server.on_idle then
+    server.on_idle()
+  end
+end
+
+local function run(exchange)
+  exchange.call.worker = task.current()
+  exchange.answer, exchange.failure = dispatch.answer(exchange.call)
+  leave(exchange)
+  local channel = exchange.channel
+  if channel then
+    if not exchange.call.cancelled then
+      local text, err = message.encode(exchange.answer)
+      channel:put(text or message.encode(message.failure(exchange.call.id, codes.INTERNAL_ERROR,
+        "the result is not JSON: " .. err.message)))
+    end
+    if exchange.session then
+      exchange.session:finish(channel)
+    else
+      channel:close()
+    end
+  elseif exchange.wake then
+    exchange.wake()
+  end
+end
+
+local function status_of(exchange)
+  local failure = exchange.failure
+  return failure and failure.status or 200, failure and failure.headers
+end
+
+-- What goes out first: the answer, or the beginning of a stream.
+local function response_of(exchange, more)
+  local channel = exchange.channel
+  if channel then
+    local body, reader = channel:body(0)
+    exchange.reader = reader
+    return stream_response(exchange.server, body, more)
+  elseif exchange.call.cancelled then
+    return empty(exchange.session and 202 or 499, more)
+  end
+  local status, headers = status_of(exchange)
+  if headers then
+    for name, field in pairs(more or {}) do
+      headers[name] = field
+    end
+  end
+  return json_response(status, exchange.answer, headers or more)
+end
+
+-- The caller is gone: in the modern era that calls the request off.
+local function watch(exchange, request)
+  if not request.left then
+    return
+  end
+  request.left(function()
+    if not exchange.session then
+      exchange.call:cancel("the client has left")
+    elseif exchange.reader then
+      exchange.reader.gone = true
+      if exchange.channel.reader == exchange.reader then
+        exchange.channel:hang_up()
+      end
+    end
+  end)
+end
+
+-- Runs a request in a task of its own, and waits for what goes out first.
+local function begin(server, request, value, peer, session)
+  local exchange = { server = server, session = session }
+  local call = dispatch.call(peer, value, function(sent)
+    send(exchange, sent)
+  end, request)
+  call.hang_up = session and session.peer.version and session.peer.version >= "2025-11-25" and function(retry)
+    channel_of(exchange):prime(retry)
+    task.sleep(0)
+    exchange.channel:hang_up()
+  end or nil
+  exchange.call = call
+  server.running, server.calls[call] = server.running + 1, true
+  if session then
+    session.peer.running[call.id] = call
+  end
+  watch(exchange, request)
+  call.worker = task.detach(run, exchange)
+  if not exchange.answer and not exchange.channel then
+    task.await(function(wake)
+      exchange.wake = wake
+    end)
+    exchange.wake = nil
+  end
+  return exchange
+end
+
+local function busy(server, id)
+  if server.draining then
+    return json_response(503, message.failure(id, codes.INTERNAL_ERROR, "the server is about to end",
+      { code = "DRAINING" }), { connection = "close" })
+  elseif server.running >= server.options.max_requests then
+    return json_response(503, message.failure(id, codes.INTERNAL_ERROR,
+      ("%d requests are under way, no more are accepted"):format(server.running), { code = "BUSY" }),
+      { ["retry-after"] = "1" })
+  end
+end
+
+local function modern(server, request, value, kind, identity)
+  if kind ~= "request" then
+    return empty(202)
+  end
+  return busy(server, value.id)
+    or response_of(begin(server, request, value, peers.new(server, function() end, identity)))
+end
+
+local function initialize(server, request, value, identity)
+  local session = server.sessions:open(sessions.credential(request, identity), identity)
+  if not session then
+    return refuse(503, "there are too many sessions", codes.INTERNAL_ERROR, value.id, { ["retry-after"] = "1" })
+  end
+  local exchange = begin(server, request, value, session.peer, session)
+  if exchange.failure then
+    server.sessions:remove(session, "initialize failed")
+    return response_of(exchange)
+  end
+  return response_of(exchange, { ["mcp-session-id"] = session.id })
+end
+
+-- The session that a request of the legacy era names; nil and a refusal.
+local function session_of(server, request, identity, id)
+  local named = request.headers["mcp-session-id"]
+  local version = request.headers["mcp-protocol-version"]
+  if not named then
+    return nil, refuse(400, "Mcp-Session-Id is missing; initialize gives one", nil, id)
+  elseif version and not negotiation.is_known(version) then
+    return nil, refuse(400, ("MCP-Protocol-Version: %s is not supported"):format(version), nil, id)
+  end
+  local session = server.sessions:find(named, sessions.credential(request, identity))
+  if not session then
+    return nil, refuse(404, "there is no such session; initialize opens a new one", -32001, id)
+  end
+  session.peer.identity = identity
+  return session
+end
+
+local function legacy_one(server, request, value, kind, session)
+  if kind == "notification" then
+    session.peer:notified(value)
+    return empty(202)
+  elseif kind == "answer" then
+    session.peer:answered(value)
+    return empty(202)
+  elseif session.peer.running[value.id] then
+    return refuse(400, "a request with this id is under way", nil, value.id)
+  end
+  return busy(server, value.id) or response_of(begin(server, request, value, session.peer, session))
+end
+
+-- A batch (revision 2025-03-26): answered by an array, when everything is.
+local function legacy_batch(server, request, values, session)
+  local texts = {}
+  for i = 1, #values do
+    local kind, problem = message.kind(values[i])
+    local answer
+    if not kind then
+      answer = message.failure(nil, codes.INVALID_REQUEST, "Invalid Request: " .. problem)
+    elseif kind == "request" then
+      local call = dispatch.call(session.peer, values[i], function(sent)
+        session:tell(sent)
+      end, request)
+      call.worker = task.current()
+      answer = dispatch.answer(call)
+    else
+      legacy_one(server, request, values[i], kind, session)
+    end
+    texts[#texts + 1] = answer and assert(message.encode(answer)) or nil
+  end
+  if #texts == 0 then
+    return empty(202)
+  end
+  return { status = 200, headers = { ["content-type"] = "application/json", ["cache-control"] = "no-store" },
+    body = "[" .. table.concat(texts, ",") .. "]" }
+end
+
+local function legacy(server, request, value, kind, identity)
+  if kind == "request" and value.method == "initialize" then
+    return busy(server, value.id) or initialize(server, request, value, identity)
+  end
+  local session, refusal = session_of(server, request, identity, kind == "request" and value.id or nil)
+  if not session then
+    return refusal
+  elseif kind == "batch" then
+    if session.peer.version ~= "2025-03-26" then
+      return refuse(400, "Invalid Request: batches are not supported")
+    end
+    return busy(server) or legacy_batch(server, request, value, session)
+  end
+  return legacy_one(server, request, value, kind, session)
+end
+
+local function post(server, request, identity)
+  local media = (request.headers["content-type"] or ""):match("^%s*([^;%s]*)"):lower()
+  if media ~= "application/json" then
+    return refuse(415, "application/json expected")
+  elseif not accepts(request.headers.accept, "application/json")
+    or not accepts(request.headers.accept, "text/event-stream") then
+    return refuse(406, "Accept has to list application/json and text/event-stream")
+  end
+  local body, err, status = input.body(request, server.options.max_body)
+  if not body then
+    return refuse(status or 400, err.message)
+  end
+  local value, flaw = message.decode(body)
+  if flaw then
+    return refuse(400, "Parse error: " .. flaw.message, -32700)
+  end
+  local kind, problem = message.kind(value)
+  if core.kind(value) == "array" and value[1] ~= nil then
+    kind = "batch"
+  elseif not kind then
+    return refuse(400, "Invalid Request: " .. problem, nil, message.id_of(type(value) == "table" and value.id or nil))
+  end
+  if kind ~= "batch" and kind ~= "answer" and dispatch.is_modern(value, request.headers["mcp-protocol-version"]) then
+    return modern(server, request, value, kind, identity)
+  end
+  return legacy(server, request, value, kind, identity)
+end
+
+-- Opens the stream of news, or goes on with one that broke.
+local function get(server, request, identity)
+  if not accepts(request.headers.accept, "text/event-stream") then
+    return refuse(406, "Accept has to list text/event-stream")
+  end
+  local session, refusal = session_of(server, request, identity)
+  if not session then
+    return refusal
+  end
+  local last, at, stream = request.headers["last-event-id"], 0, nil
+  if last then
+    stream, at = session:find(last)
+    if not stream then
+      return refuse(400, "Last-Event-ID: there is no such event any more")
+    end
+  else
+    stream = session:stream()
+    if session.general then
+      session:finish(session.general)
+    end
+    session.general = stream
+    if session.peer.version >= "2025-11-25" then
+      stream:prime()
+    end
+  end
+  local body, reader = stream:body(at)
+  if request.left then
+    request.left(function()
+      if stream.reader == reader then
+        stream:hang_up()
+      end
+      reader.gone = true
+    end)
+  end
+  return stream_response(server, body)
+end
+
+local function delete(server, request, identity)
+  local session, refusal = session_of(server, request, identity)
+  if not session then
+    return refusal
+  end
+  server.sessions:remove(session, "the client has ended the session")
+  return empty(204)
+end
+
+local methods = { POST = post, GET = get, DELETE = delete }
+
+--- Answers one HTTP request. May wait.
+---@param server operations.McpServer
+---@param request operations.ServerRequest
+---@return operations.ServerResponse
+function http.handle(server, request)
+  local options = server.options
+  local flaw = guard.check(request, options)
+  if flaw then
+    return refuse(403, flaw)
+  end
+  request.token = contexts.bearer(request.headers)
+  local method = methods[request.method]
+  if not method then
+    return refuse(405, "POST, GET or DELETE expected", nil, nil, { allow = "DELETE, GET, POST" })
+  end
+  local identity, err, status, headers = caller.identify(request, options)
+  if err then
+    return refuse(status, err.message, nil, nil, headers)
+  end
+  return method(server, request, identity)
+end
+
+return http

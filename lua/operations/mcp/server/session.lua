@@ -1,0 +1,164 @@
+--- Sessions of the legacy era over HTTP: a client that has said who it is, the streams it is answered on, and the
+--- credential that it came with. They are few, and end when they were idle for long.
+local channels = require("operations.mcp.server.channel")
+local core = require("operations.core")
+local message = require("operations.mcp.protocol.message")
+local peers = require("operations.mcp.server.peer")
+
+local session = {}
+
+local KEPT = 16 -- streams that are over, for who did not get their end
+
+---@class operations.mcp.ServerSession
+---@field id string
+---@field peer operations.mcp.Peer
+---@field credential string  digest of what it came with
+---@field used integer  ms since the epoch
+---@field general? operations.mcp.Channel  the newest that was opened by GET
+---@field _streams table<string, operations.mcp.Channel>
+local Session = {}
+Session.__index = Session
+
+---@class operations.mcp.Sessions
+---@field count integer
+---@field all table<string, operations.mcp.ServerSession>
+local Sessions = {}
+Sessions.__index = Sessions
+
+--- None yet.
+---@param server operations.McpServer
+---@return operations.mcp.Sessions
+function session.none(server)
+  return setmetatable({ server = server, count = 0, all = {} }, Sessions)
+end
+
+--- What a caller came with, without keeping it.
+---@param request operations.ServerRequest
+---@param identity? operations.Identity
+---@return string
+function session.credential(request, identity)
+  local given = request.headers.authorization or ""
+  return core.sha256((identity and "1" .. tostring(identity.id) or "0") .. "\0" .. (identity and "" or given))
+end
+
+--- Is something under way for it?
+---@return boolean
+function Session:is_busy()
+  if next(self.peer.running) ~= nil then
+    return true
+  end
+  for _, stream in pairs(self._streams) do
+    if stream.reader and not stream.over then
+      return true
+    end
+  end
+  return false
+end
+
+-- Ends those that were idle for too long; the one that was for the longest when they are too many.
+local function make_room(self, now)
+  local options, oldest = self.server.options, nil
+  for _, each in pairs(self.all) do
+    if not each:is_busy() then
+      if now - each.used > options.session_ttl then
+        self:remove(each, "the session has expired")
+      elseif not oldest or each.used < oldest.used then
+        oldest = each
+      end
+    end
+  end
+  if self.count >= options.max_sessions and oldest then
+    self:remove(oldest, "another client needs the room")
+  end
+  return self.count < options.max_sessions
+end
+
+--- Opens a session.
+---@param credential string
+---@param identity? operations.Identity
+---@return operations.mcp.ServerSession?  nil: there are too many, and all are busy
+function Sessions:open(credential, identity)
+  local now = core.now()
+  if not make_room(self, now) then
+    return nil
+  end
+  local made = setmetatable({ id = core.random_id(), credential = credential, used = now, _streams = {}, _over = {},
+    _last = 0 }, Session)
+  made.peer = peers.new(self.server, function(value)
+    made:tell(value)
+  end, identity)
+  self.all[made.id], self.count = made, self.count + 1
+  return made
+end
+
+--- The session of an id, for who has its credential.
+---@param id string
+---@param credential string
+---@return operations.mcp.ServerSession?
+function Sessions:find(id, credential)
+  local found, now = self.all[id], core.now()
+  if not found or found.credential ~= credential then
+    return nil
+  elseif now - found.used > self.server.options.session_ttl and not found:is_busy() then
+    self:remove(found, "the session has expired")
+    return nil
+  end
+  found.used = now
+  return found
+end
+
+--- Ends a session: what runs for it is cancelled.
+---@param found operations.mcp.ServerSession
+---@param reason string
+function Sessions:remove(found, reason)
+  if self.all[found.id] then
+    self.all[found.id], self.count = nil, self.count - 1
+    found.peer:cancel_all(reason)
+    for _, stream in pairs(found._streams) do
+      stream:close()
+    end
+  end
+end
+
+--- A stream of its own for a request, or for news.
+---@return operations.mcp.Channel
+function Session:stream()
+  self._last = self._last + 1
+  local name = tostring(self._last)
+  self._streams[name] = channels.new(name)
+  return self._streams[name]
+end
+
+--- A stream will have no more events; its client may not have got the last ones yet.
+---@param stream operations.mcp.Channel
+function Session:finish(stream)
+  stream:close()
+  table.insert(self._over, stream.name)
+  if #self._over > KEPT then
+    self._streams[table.remove(self._over, 1)] = nil
+  end
+end
+
+--- The stream of a Last-Event-ID.
+---@param id string
+---@return operations.mcp.Channel? stream
+---@return integer? at
+function Session:find(id)
+  local name, at = id:match("^(%d+)_(%d+)$")
+  local stream = name and #at < 15 and self._streams[name]
+  at = tonumber(at)
+  if stream and stream:has(at) then
+    return stream, at
+  end
+end
+
+--- Tells the client what belongs to no request, on one stream.
+---@param value operations.mcp.Message
+function Session:tell(value)
+  local text = message.encode(value)
+  if self.general and text then
+    self.general:put(text, true)
+  end
+end
+
+return session

@@ -1,0 +1,35 @@
+--- What servers share, whatever they serve over HTTP: where strangers reach them, names of hosts.
+local errors = require("operations.base.error")
+local url = require("operations.base.url")
+
+local serving = {}
+
+--- Is a listener with these options reached from this machine only?
+---@param options operations.ListenOptions
+---@return boolean
+function serving.is_local(options)
+  local host = options.host or "127.0.0.1"
+  return options.path ~= nil or url.is_loopback(host:find(":", 1, true) and "[" .. host .. "]" or host)
+end
+
+--- The error of a server that strangers would reach.
+---@param name string  of the function that made the server
+---@param host string
+---@return operations.Error
+function serving.strangers(name, host)
+  return errors.new("ACCESS_DENIED", ("whoever reaches %s could call everything: give %s `authorize`, or "
+    .. "`authorize = false` if that is meant"):format(host, name))
+end
+
+--- Names of hosts have no case.
+---@param names? any[]
+---@return string[]
+function serving.in_lower_case(names)
+  local lower = {}
+  for i, name in ipairs(names or {}) do
+    lower[i] = tostring(name):lower()
+  end
+  return lower
+end
+
+return serving
