@@ -35,8 +35,8 @@ local context = {}
 ---@field roots fun(key?: string): table[]?, operations.Error?  the folders that the caller works in
 ---@field ask fun(requests: table<string, { method: string, params: table? }>): table<string, table>,
 ---  table<string, operations.Error>  several of these at once: the answers by key, and why there is none
----@field hang_up fun(retry?: integer)  ends the connection that waits for the answer; the caller comes back for it after
----  `retry` ms. Nothing where the caller cannot
+---@field hang_up fun(retry?: integer)  ends the connection that waits for the answer; the caller comes back for it
+---  after `retry` ms. Nothing where it cannot
 ---@field _running boolean  who runs the handler sets it to false when the call has ended: what it kept loses trust
 ---@field defer? fun(fn: fun())  subscriptions: runs once when the subscription ends, last one first
 local Context = {}

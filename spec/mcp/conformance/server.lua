@@ -166,7 +166,7 @@ tool("test_trigger_tool_change", "Changes the tools", function()
 end)
 
 tool("test_trigger_prompt_change", "Changes the prompts", function()
-  fixture.server:prompt_list_changed()
+  fixture.server:list_changed("prompts")
   return said("changed")
 end)
 

@@ -66,13 +66,17 @@ end
 function dispatch.call(peer, value, send, http)
   local meta = meta_of(value.params)
   local modern = dispatch.is_modern(value, http and http.headers["mcp-protocol-version"])
-  return setmetatable({
+  local call = setmetatable({
     server = peer.server, peer = peer, id = value.id, method = value.method, params = value.params or {}, meta = meta,
     modern = modern, send = send, http = http, identity = peer.identity,
-    version = modern and meta[PREFIX .. "protocolVersion"] or peer.version,
-    capabilities = modern and meta[PREFIX .. "clientCapabilities"] or peer.capabilities,
-    log_level = modern and meta[PREFIX .. "logLevel"] or peer.log_level,
+    version = peer.version,
+    capabilities = peer.capabilities, log_level = peer.log_level,
   }, Call)
+  if modern then
+    call.version, call.capabilities = meta[PREFIX .. "protocolVersion"], meta[PREFIX .. "clientCapabilities"]
+    call.log_level = meta[PREFIX .. "logLevel"]
+  end
+  return call
 end
 
 local function invalid(text)
@@ -80,10 +84,14 @@ local function invalid(text)
 end
 
 -- What a request of the modern era has to say of itself.
-local function modern_flaw(call)
+local function modern_flaw(call, method)
   local version = call.version
   if type(version) ~= "string" then
     return invalid(("_meta: %sprotocolVersion: string expected"):format(PREFIX))
+  end
+  local flaw = call.http and headers.flaw(call, method)
+  if flaw then
+    return flaw
   elseif not negotiation.is_known(version) or not negotiation.is_modern(version) then
     return { code = codes.UNSUPPORTED_VERSION, message = ("revision %s of MCP is not supported"):format(version),
       data = { supported = negotiation.all(), requested = version }, status = 400 }
@@ -94,7 +102,7 @@ end
 
 -- Why a request gets no further; nil: it does.
 local function flaw_of(call, method)
-  local flaw = call.modern and (modern_flaw(call) or call.http and headers.flaw(call, method))
+  local flaw = call.modern and modern_flaw(call, method)
   if flaw then
     return flaw
   elseif not method or method.era == (call.modern and "legacy" or "modern") then

@@ -341,7 +341,8 @@ local function get(server, request, identity)
   if not session then
     return refusal
   end
-  local last, at, stream = request.headers["last-event-id"], 0, nil
+  local last, at = request.headers["last-event-id"], 0
+  local stream
   if last then
     stream, at = session:find(last)
     if not stream then

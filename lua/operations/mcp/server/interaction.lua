@@ -115,10 +115,6 @@ function interaction.run(call, fn)
   local result, failure = fn(context_of(call))
   if call.round and next(call.round.asked) ~= nil then
     return input_required(call)
-  elseif call.round and call.round.missing then
-    return nil, { code = message.codes.MISSING_CAPABILITY, status = 400,
-      message = "the client did not declare what the operation needs",
-      data = { requiredCapabilities = call.round.missing } }
   end
   return result, failure
 end

@@ -13,7 +13,6 @@ local state = {}
 ---@field answers table<string, table>  of earlier rounds and of this one, by key
 ---@field used table<string, table>  those that the handler read
 ---@field asked table<string, table>  what it asks for now
----@field missing? table  capabilities that it needs and the client lacks
 
 local BLOCK = 64 -- bytes, of SHA-256
 local sorted = { sort_keys = true }

@@ -100,6 +100,9 @@ end
 
 local function failed(call, id, err)
   local server = call.server
+  if err.code == "CAPABILITY_MISSING" and call.modern then
+    return nil, { code = message.codes.MISSING_CAPABILITY, message = err.message, data = err.details, status = 400 }
+  end
   local spec = server.registry:get_spec(id)
   local _, told = problem.status(err, spec and { id = id, spec = spec })
   return tool_result.of_error(err, told or server.options.expose_errors == true)
@@ -110,7 +113,10 @@ local function result_of(call, id, envelope, err)
   if envelope then
     result, err = tool_result.of(envelope, call.modern)
   end
-  return result or failed(call, id, err)
+  if result then
+    return result
+  end
+  return failed(call, id, err)
 end
 
 -- Calls a tool by its name.
