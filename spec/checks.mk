@@ -176,10 +176,16 @@ bench: dependencies-bench all build/npm/node_modules $(if $(findstring openapi,$
 CONFORMANCE_PACKAGES = node@24 @modelcontextprotocol/conformance@0.2.0-alpha.12
 CONFORMANCE_DATA = $(or $(CONFORMANCE),build/npm-conformance)/node_modules
 
-.PHONY: conformance
-conformance: dependencies-test all $(CONFORMANCE_DATA) ## the official MCP conformance suite, client, on $(LUA); HOST=nvim|nginx
-	@$(ENVIRONMENT) HOST=$(HOST) $(LUA) spec/mcp/conformance/run.lua $(CONFORMANCE_DATA)/node/bin/node \
-	  $(CONFORMANCE_DATA)/@modelcontextprotocol/conformance/dist/index.js $(REVISION)
+CONFORMANCE_SUITE = $(CONFORMANCE_DATA)/node/bin/node $(CONFORMANCE_DATA)/@modelcontextprotocol/conformance/dist/index.js
+
+.PHONY: conformance conformance-client conformance-server
+conformance: conformance-client conformance-server ## the official MCP conformance suite, client and server, on $(LUA); HOST=nvim|nginx
+
+conformance-client: dependencies-test all $(CONFORMANCE_DATA)
+	@$(ENVIRONMENT) HOST=$(HOST) $(LUA) spec/mcp/conformance/run.lua $(CONFORMANCE_SUITE) $(REVISION)
+
+conformance-server: dependencies-test all $(CONFORMANCE_DATA)
+	@$(ENVIRONMENT) HOST=$(HOST) $(LUA) spec/mcp/conformance/run_server.lua $(CONFORMANCE_SUITE) $(REVISION)
 
 # Servers that others wrote.
 MCP_PACKAGES = $(addprefix @modelcontextprotocol/,server-everything@2026.8.31 server-filesystem@2026.8.31 server-memory@2026.8.31 server@2.4.0)

@@ -166,7 +166,7 @@ tool("test_trigger_tool_change", "Changes the tools", function()
 end)
 
 tool("test_trigger_prompt_change", "Changes the prompts", function()
-  fixture.server:list_changed("prompts")
+  fixture.server:changed("prompts")
   return said("changed")
 end)
 
@@ -225,7 +225,48 @@ tool("test_input_required_result_tampered_state", "Keeps a state that nobody els
   return said("%s", action)
 end)
 
-fixture.server = assert(operations.to_mcp(fixture.registry, { name = "conformance", version = "1.0.0",
-  ttl = 1000 }))
+local server = operations.to_mcp(fixture.registry, { name = "conformance", version = "1.0.0", ttl = 1000 })
+fixture.server = server
+
+server:resource({ uri = "test://static-text", name = "Static text", description = "A text", mimeType = "text/plain",
+  read = function()
+    return "This is the content of the static text resource."
+  end })
+server:resource({ uri = "test://static-binary", name = "Static image", description = "An image", mimeType = "image/png",
+  read = function()
+    return { bytes = operations.base64.decode(PNG), mimeType = "image/png" }
+  end })
+server:resource({ uri = "test://watched-resource", name = "Watched", description = "Changes", mimeType = "text/plain",
+  read = function()
+    return "watched"
+  end })
+server:resource({ uriTemplate = "test://template/{id}/data", name = "Template", description = "Data of an id",
+  mimeType = "application/json", read = function(input)
+    return { id = input.id, templateTest = true }
+  end })
+
+server:prompt({ name = "test_simple_prompt", description = "Simple", get = function()
+  return "This is a simple prompt for testing."
+end })
+server:prompt({ name = "test_prompt_with_arguments", description = "With arguments", arguments = { "arg1", "arg2" },
+  get = function(input)
+    return ("Prompt with arguments: arg1='%s', arg2='%s'"):format(input.arg1, input.arg2)
+  end })
+server:prompt({ name = "test_prompt_with_embedded_resource", description = "With a resource",
+  arguments = { "resourceUri" }, get = function(input)
+    return {
+      { role = "user", content = { type = "resource", resource = { uri = input.resourceUri, mimeType = "text/plain",
+        text = "Embedded resource content for testing." } } },
+      { role = "user", content = "Please process the embedded resource above." },
+    }
+  end })
+server:prompt({ name = "test_prompt_with_image", description = "With an image", get = function()
+  return { { role = "user", content = image }, { role = "user", content = "Please analyze the image above." } }
+end })
+server:prompt({ name = "test_input_required_result_prompt", description = "Asks the user", get = function(_, context)
+  local action, content = context.elicit("What is the context?", object({ context = text }, { "context" }),
+    "user_context")
+  return "Context: " .. (content and content.context or action)
+end })
 
 return fixture

@@ -113,6 +113,7 @@ end
 function Sessions:remove(found, reason)
   if self.all[found.id] then
     self.all[found.id], self.count = nil, self.count - 1
+    self.server.changes:leave(found.peer)
     found.peer:cancel_all(reason)
     for _, stream in pairs(found._streams) do
       stream:close()
