@@ -27,9 +27,9 @@ function Link:send(value)
     text, err = message.encode(message.failure(value.id, codes.INTERNAL_ERROR,
       "the result is not JSON: " .. err.message))
   end
-  if text then
+  if text and (value.id ~= nil or self.output:unsent() < limits.send_queue) then
     self.output:offer(text .. "\n", true)
-  else
+  elseif not text then
     self.server.options.log("error", "a message is not JSON: " .. err.message)
   end
 end
@@ -39,7 +39,6 @@ local function run(self, call)
   local answer = dispatch.answer(call)
   if not call.cancelled then
     self:send(answer)
-    pcall(self.output.flush, self.output) -- who reads slowly has its calls count as under way
   end
   self.peer.running[call.id], self.count = nil, self.count - 1
   if self.count == 0 and self.on_idle then
@@ -88,21 +87,28 @@ local function take_line(self, value, err)
   end)
 end
 
+local function go_on(self, input, take_bytes)
+  pcall(self.output.flush, self.output)
+  input:each_chunk(take_bytes)
+end
+
 local function read(self, input)
-  local ended
   local feed = reader.lines(self.server.options.max_body, take_line, function(_, first, last, size)
     self:send(message.failure(reader.id(first, last), codes.INVALID_REQUEST,
       ("a message of %d bytes is too long"):format(size)))
   end, self)
   task.await(function(wake)
     self.stop = wake
-    input:each_chunk(function(bytes)
+    local function take_bytes(bytes)
       feed(bytes)
-      ended = ended or bytes == nil
-      if ended then
+      if bytes == nil then
         wake()
+      elseif self.output:unsent() >= limits.send_queue then
+        input:pause() -- a client that does not read is not read either
+        task.detach(go_on, self, input, take_bytes)
       end
-    end)
+    end
+    input:each_chunk(take_bytes)
   end)
 end
 
@@ -143,7 +149,9 @@ function stdio.serve(server)
   server.links[self] = true
   local ok, raised = pcall(task.run, serve, self, input)
   server.links[self] = nil
-  pcall(output.flush, output)
+  local outer = task.deadline(core.now() + limits.close_grace)
+  output:flush()
+  task.deadline(outer)
   input:close()
   output:close()
   if not ok then
