@@ -69,7 +69,6 @@ local version = require("operations.base.version")
 ---@field spawn fun(fn: function, ...: any): operations.Task
 ---@field sse_parser fun(on_event?: function, options?: operations.SseOptions): operations.SseParser
 ---@field to_mcp fun(of: operations.Registry, options?: operations.McpOptions): operations.McpServer
----@field to_http fun(of: operations.Registry, options?: operations.HttpOptions): operations.Server?, operations.Error?
 ---@field use_host fun(host: string|operations.Host)
 local operations = {
   _VERSION = "operations " .. version,
@@ -123,10 +122,20 @@ local functions = {
   sleep = { "operations.task", "sleep" },
   spawn = { "operations.task", "spawn" },
   sse_parser = { "operations.base.sse", "parser" },
-  to_http = { "operations.server", "new" },
   to_mcp = { "operations.mcp.server", "new" },
   use_host = { "operations.task", "use_host" },
 }
+
+--- Makes the HTTP API of a registry; `mcp` in the options offers it to MCP clients, too, at `/mcp`.
+---@param of operations.Registry
+---@param options? operations.HttpOptions
+---@return operations.Server?
+---@return operations.Error? err  VALIDATION_ERROR: paths that are reserved or given twice
+function operations.to_http(of, options)
+  local has_mcp = type(options) == "table" and options.mcp ~= nil
+  local place = has_mcp and { "operations.mcp.server", "to_http" } or { "operations.server", "new" }
+  return require(place[1])[place[2]](of, options)
+end
 
 return setmetatable(operations, {
   __index = function(self, name)

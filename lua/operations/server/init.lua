@@ -65,6 +65,8 @@ local server = {}
 ---@field docs? boolean|{ directory: string }  true: a page at /docs where people call the operations; a directory: the
 ---  Swagger UI (swagger-ui-dist) or Scalar (@scalar/api-reference) that npm installed there. Default: no page
 ---@field openapi? { info: table?, servers: table[]? }|false  what /openapi.json says of the API; false: there is none
+---@field mcp? boolean|operations.McpServer  true: the registry is a server of MCP at /mcp, too, with the options that
+---  both have; or a server that `to_mcp` made
 ---@field health? boolean  false: no /healthz and /readyz
 ---@field ready? fun(): boolean  what /readyz asks
 ---@field metrics? { text: fun(self): string, public: boolean? }  what /metrics shows (the middleware `metrics`), to

@@ -10,8 +10,10 @@ local host = os.getenv("HOST") or ""
 -- Starts the server; its URL, and what stops it.
 local function start()
   if host == "nginx" then
-    local nginx = require("spec.support.server").start({ mcp = true })
-    return nginx.url .. "/mcp", nginx.stop
+    local nginx = require("spec.support.server").start({ app = true, workers = tonumber(os.getenv("WORKERS")) or 4 })
+    return nginx.url .. "/mcp", function()
+      nginx:stop()
+    end
   end
   local script, environment = "spec/mcp/conformance/serve.lua", command.environment()
   local arguments = { command.interpreter(), script }

@@ -14,6 +14,7 @@ local argument = require("operations.base.argument")
 local core = require("operations.core")
 local hosts = require("operations.hosts")
 local http = require("operations.mcp.server.http")
+local http_server = require("operations.server")
 local limits = require("operations.base.limits")
 local listener = require("operations.server.listener")
 local log = require("operations.task.log")
@@ -214,6 +215,35 @@ function mcp_server.new(registry, options)
   self.sessions = sessions.none(self)
   additions.init(self)
   return self
+end
+
+-- Options that say the same of both servers.
+local shared = { "authorize", "anonymous", "hide_denied", "origins", "hosts", "filter", "max_body", "expose_errors",
+  "heartbeat", "log" }
+
+--- Makes the HTTP API of a registry, with a server of MCP at `/mcp` of the same listeners.
+---@param registry operations.Registry
+---@param options operations.HttpOptions  with `mcp`: true or a server
+---@return operations.Server?
+---@return operations.Error? err  as of to_http
+function mcp_server.to_http(registry, options)
+  local given, rest = options.mcp, members.copy(options)
+  rest.mcp = nil
+  if type(given) ~= "boolean" and getmetatable(given) ~= McpServer then
+    error(("bad option 'mcp' to 'to_http' (boolean or a server of to_mcp expected, got %s)"):format(type(given)), 2)
+  end
+  local server, err = http_server.new(registry, rest)
+  if not server or not given then
+    return server, err
+  elseif given == true then
+    local ours = {}
+    for _, name in ipairs(shared) do
+      ours[name] = options[name]
+    end
+    given = mcp_server.new(registry, ours)
+  end
+  server:mount("/mcp", given)
+  return server
 end
 
 return mcp_server
