@@ -191,6 +191,10 @@ conformance-server: dependencies-test all $(CONFORMANCE_DATA)
 MCP_PACKAGES = $(addprefix @modelcontextprotocol/,server-everything@2026.8.31 server-filesystem@2026.8.31 server-memory@2026.8.31 server@2.4.0)
 MCP_DATA = $(or $(MCP_SERVERS),build/npm-mcp)/node_modules
 
+.PHONY: test-mcp-server
+test-mcp-server: dependencies-test all ## the MCP server: its specs on both runtimes, bad clients too
+	@for lua in lua5.4 luajit; do $(MAKE) -s --no-print-directory test TESTS=spec/mcp/server LUA=$$lua || exit 1; done
+
 .PHONY: test-mcp
 test-mcp: dependencies-test all $(MCP_DATA) ## the MCP client: its specs, and every tool of servers from npm; MCP_SERVERS=directory
 	@MCP_SERVERS=$(abspath $(MCP_DATA)) $(BUSTED) spec/mcp spec/mcp/suite/servers.lua

@@ -1,10 +1,10 @@
 --- Streamable HTTP: requests at one path, of both eras. A request is answered by JSON, or by an event stream once there
 --- is something to tell before the answer.
 local caller = require("operations.server.caller")
-local channels = require("operations.mcp.server.channel")
 local contexts = require("operations.server.context")
 local core = require("operations.core")
 local dispatch = require("operations.mcp.server.dispatch")
+local exchange = require("operations.mcp.server.exchange")
 local guard = require("operations.server.guard")
 local input = require("operations.server.input")
 local message = require("operations.mcp.protocol.message")
@@ -16,42 +16,7 @@ local task = require("operations.task")
 local http = {}
 
 local codes = message.codes
-
-local function json_response(status, value, more)
-  local headers = { ["content-type"] = "application/json", ["cache-control"] = "no-store" }
-  for name, field in pairs(more or {}) do
-    headers[name] = field
-  end
-  local text, err = message.encode(value)
-  if not text then
-    text = assert(message.encode(message.failure(value.id, codes.INTERNAL_ERROR,
-      "the result is not JSON: " .. err.message)))
-  end
-  return { status = status, headers = headers, body = text }
-end
-
-local function refuse(status, text, code, id, more)
-  return json_response(status, message.failure(id, code or codes.INVALID_REQUEST, text), more)
-end
-
-local function empty(status, more)
-  return { status = status, headers = more or {}, body = "" }
-end
-
-local EVENTS = { ["content-type"] = "text/event-stream", ["cache-control"] = "no-store, no-transform",
-  ["x-accel-buffering"] = "no" }
-
-local function stream_response(server, body, more)
-  local headers = {}
-  for name, field in pairs(EVENTS) do
-    headers[name] = field
-  end
-  for name, field in pairs(more or {}) do
-    headers[name] = field
-  end
-  return { status = 200, headers = headers, body = body,
-    heartbeat = { after = server.options.heartbeat, bytes = ":\n\n" } }
-end
+local json_response, refuse, empty = exchange.json_response, exchange.refuse, exchange.empty
 
 -- Is a media type among those that a client accepts?
 local function accepts(accept, media)
@@ -64,140 +29,6 @@ local function accepts(accept, media)
     end
   end
   return false
-end
-
---- One POST on its way to its answer.
----@class operations.mcp.Exchange
----@field server operations.McpServer
----@field call operations.mcp.ServerCall
----@field session? operations.mcp.ServerSession
----@field channel? operations.mcp.Channel  once there is something to tell before the answer
----@field answer? operations.mcp.Message
----@field failure? operations.mcp.Failure
-
--- Where the request is answered by events; made when the first one is to be sent.
-local function channel_of(exchange)
-  local channel, session = exchange.channel, exchange.session
-  if not channel then
-    channel = session and session:stream() or channels.new()
-    exchange.channel = channel
-    if session and session.peer.version >= "2025-11-25" then
-      channel:prime()
-    end
-    if exchange.wake then
-      exchange.wake()
-    end
-  end
-  return channel
-end
-
-local function send(exchange, value)
-  local text = message.encode(value)
-  if text then
-    channel_of(exchange):put(text, value.id == nil)
-  end
-end
-
-local function leave(exchange)
-  local server, call = exchange.server, exchange.call
-  server.running = server.running - 1
-  server.calls[call] = nil
-  if exchange.session then
-    exchange.session.peer.running[call.id] = nil
-    exchange.session.used = core.now()
-  end
-  if server.running == 0 and server.on_idle then
-    server.on_idle()
-  end
-end
-
-local function run(exchange)
-  exchange.call.worker = task.current()
-  exchange.answer, exchange.failure = dispatch.answer(exchange.call)
-  leave(exchange)
-  local channel = exchange.channel
-  if channel then
-    if not exchange.call.cancelled then
-      local text, err = message.encode(exchange.answer)
-      channel:put(text or message.encode(message.failure(exchange.call.id, codes.INTERNAL_ERROR,
-        "the result is not JSON: " .. err.message)))
-    end
-    if exchange.session then
-      exchange.session:finish(channel)
-    else
-      channel:close()
-    end
-  elseif exchange.wake then
-    exchange.wake()
-  end
-end
-
-local function status_of(exchange)
-  local failure = exchange.failure
-  return failure and failure.status or 200, failure and failure.headers
-end
-
--- What goes out first: the answer, or the beginning of a stream.
-local function response_of(exchange, more)
-  local channel = exchange.channel
-  if channel then
-    local body, reader = channel:body(0)
-    exchange.reader = reader
-    return stream_response(exchange.server, body, more)
-  elseif exchange.call.cancelled then
-    return empty(exchange.session and 202 or 499, more)
-  end
-  local status, headers = status_of(exchange)
-  if headers then
-    for name, field in pairs(more or {}) do
-      headers[name] = field
-    end
-  end
-  return json_response(status, exchange.answer, headers or more)
-end
-
--- The caller is gone: in the modern era that calls the request off.
-local function watch(exchange, request)
-  if not request.left then
-    return
-  end
-  request.left(function()
-    if not exchange.session then
-      exchange.call:cancel("the client has left")
-    elseif exchange.reader then
-      exchange.reader.gone = true
-      if exchange.channel.reader == exchange.reader then
-        exchange.channel:hang_up()
-      end
-    end
-  end)
-end
-
--- Runs a request in a task of its own, and waits for what goes out first.
-local function begin(server, request, value, peer, session)
-  local exchange = { server = server, session = session }
-  local call = dispatch.call(peer, value, function(sent)
-    send(exchange, sent)
-  end, request)
-  call.hang_up = session and session.peer.version and session.peer.version >= "2025-11-25" and function(retry)
-    channel_of(exchange):prime(retry)
-    task.sleep(0)
-    exchange.channel:hang_up()
-  end or nil
-  exchange.call = call
-  server.running, server.calls[call] = server.running + 1, true
-  if session then
-    session.peer.running[call.id] = call
-  end
-  watch(exchange, request)
-  call.worker = task.detach(run, exchange)
-  if not exchange.answer and not exchange.channel then
-    task.await(function(wake)
-      exchange.wake = wake
-    end)
-    exchange.wake = nil
-  end
-  return exchange
 end
 
 local function busy(server, id)
@@ -216,7 +47,7 @@ local function modern(server, request, value, kind, identity)
     return empty(202)
   end
   return busy(server, value.id)
-    or response_of(begin(server, request, value, peers.new(server, function() end, identity)))
+    or exchange.response(exchange.begin(server, request, value, peers.new(server, function() end, identity)))
 end
 
 local function initialize(server, request, value, identity)
@@ -224,12 +55,12 @@ local function initialize(server, request, value, identity)
   if not session then
     return refuse(503, "there are too many sessions", codes.INTERNAL_ERROR, value.id, { ["retry-after"] = "1" })
   end
-  local exchange = begin(server, request, value, session.peer, session)
-  if exchange.failure then
+  local begun = exchange.begin(server, request, value, session.peer, session)
+  if begun.failure then
     server.sessions:remove(session, "initialize failed")
-    return response_of(exchange)
+    return exchange.response(begun)
   end
-  return response_of(exchange, { ["mcp-session-id"] = session.id })
+  return exchange.response(begun, { ["mcp-session-id"] = session.id })
 end
 
 -- The session that a request of the legacy era names; nil and a refusal.
@@ -259,7 +90,7 @@ local function legacy_one(server, request, value, kind, session)
   elseif session.peer.running[value.id] then
     return refuse(400, "a request with this id is under way", nil, value.id)
   end
-  return busy(server, value.id) or response_of(begin(server, request, value, session.peer, session))
+  return busy(server, value.id) or exchange.response(exchange.begin(server, request, value, session.peer, session))
 end
 
 -- A batch (revision 2025-03-26): answered by an array, when everything is.
@@ -367,7 +198,7 @@ local function get(server, request, identity)
       reader.gone = true
     end)
   end
-  return stream_response(server, body)
+  return exchange.stream_response(server, body)
 end
 
 local function delete(server, request, identity)

@@ -8,7 +8,7 @@
 --- | definition, tool_result, many                | operations as tools, envelopes as results; thousands of them   |
 --- | additions, content, queries, upstream        | resources and prompts: who gives them                          |
 --- | interaction, question, state                 | what handlers tell and ask while they run                      |
---- | stdio, http, session                         | how messages come and go                                       |
+--- | stdio, http, exchange, session, channel      | how messages come and go                                       |
 local additions = require("operations.mcp.server.additions")
 local argument = require("operations.base.argument")
 local core = require("operations.core")

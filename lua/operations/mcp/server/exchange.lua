@@ -1,0 +1,205 @@
+--- One message that was posted, on its way to its answer: JSON, or an event stream once there is something to tell
+--- before.
+local channels = require("operations.mcp.server.channel")
+local core = require("operations.core")
+local dispatch = require("operations.mcp.server.dispatch")
+local message = require("operations.mcp.protocol.message")
+local task = require("operations.task")
+
+local exchange = {}
+
+local codes = message.codes
+
+--- A message as the answer.
+---@param status integer
+---@param value operations.mcp.Message
+---@param more? table  headers
+---@return operations.ServerResponse
+function exchange.json_response(status, value, more)
+  local headers = { ["content-type"] = "application/json", ["cache-control"] = "no-store" }
+  for name, field in pairs(more or {}) do
+    headers[name] = field
+  end
+  local text, err = message.encode(value)
+  if not text then
+    text = assert(message.encode(message.failure(value.id, codes.INTERNAL_ERROR,
+      "the result is not JSON: " .. err.message)))
+  end
+  return { status = status, headers = headers, body = text }
+end
+
+--- A request that gets no further.
+---@return operations.ServerResponse
+function exchange.refuse(status, text, code, id, more)
+  return exchange.json_response(status, message.failure(id, code or codes.INVALID_REQUEST, text), more)
+end
+
+--- An answer without a body.
+---@return operations.ServerResponse
+function exchange.empty(status, more)
+  return { status = status, headers = more or {}, body = "" }
+end
+
+local EVENTS = { ["content-type"] = "text/event-stream", ["cache-control"] = "no-store, no-transform",
+  ["x-accel-buffering"] = "no" }
+
+--- An event stream.
+---@param server operations.McpServer
+---@param body fun(): string?
+---@return operations.ServerResponse
+function exchange.stream_response(server, body, more)
+  local headers = {}
+  for name, field in pairs(EVENTS) do
+    headers[name] = field
+  end
+  for name, field in pairs(more or {}) do
+    headers[name] = field
+  end
+  return { status = 200, headers = headers, body = body,
+    heartbeat = { after = server.options.heartbeat, bytes = ":\n\n" } }
+end
+
+--- One POST on its way to its answer.
+---@class operations.mcp.Exchange
+---@field server operations.McpServer
+---@field call operations.mcp.ServerCall
+---@field session? operations.mcp.ServerSession
+---@field channel? operations.mcp.Channel  once there is something to tell before the answer
+---@field answer? operations.mcp.Message
+---@field failure? operations.mcp.Failure
+
+-- Where the request is answered by events; made when the first one is to be sent.
+local function channel_of(self)
+  local channel, session = self.channel, self.session
+  if not channel then
+    channel = session and session:stream() or channels.new()
+    self.channel = channel
+    if session and session.peer.version >= "2025-11-25" then
+      channel:prime()
+    end
+    if self.wake then
+      self.wake()
+    end
+  end
+  return channel
+end
+
+local function send(self, value)
+  local text = message.encode(value)
+  if text then
+    channel_of(self):put(text, value.id == nil)
+  end
+end
+
+local function leave(self)
+  local server, call = self.server, self.call
+  server.running = server.running - 1
+  server.calls[call] = nil
+  if self.session then
+    self.session.peer.running[call.id] = nil
+    self.session.used = core.now()
+  end
+  if server.running == 0 and server.on_idle then
+    server.on_idle()
+  end
+end
+
+local function run(self)
+  self.call.worker = task.current()
+  self.answer, self.failure = dispatch.answer(self.call)
+  leave(self)
+  local channel = self.channel
+  if channel then
+    if not self.call.cancelled then
+      local text, err = message.encode(self.answer)
+      channel:put(text or message.encode(message.failure(self.call.id, codes.INTERNAL_ERROR,
+        "the result is not JSON: " .. err.message)))
+    end
+    if self.session then
+      self.session:finish(channel)
+    else
+      channel:close()
+    end
+  elseif self.wake then
+    self.wake()
+  end
+end
+
+local function status_of(self)
+  local failure = self.failure
+  return failure and failure.status or 200, failure and failure.headers
+end
+
+--- What goes out first: the answer, or the beginning of a stream.
+---@param self operations.mcp.Exchange
+---@param more? table  headers
+---@return operations.ServerResponse
+function exchange.response(self, more)
+  local channel = self.channel
+  if channel then
+    local body, reader = channel:body(0)
+    self.reader = reader
+    return exchange.stream_response(self.server, body, more)
+  elseif self.call.cancelled then
+    return exchange.empty(self.session and 202 or 499, more)
+  end
+  local status, headers = status_of(self)
+  if headers then
+    for name, field in pairs(more or {}) do
+      headers[name] = field
+    end
+  end
+  return exchange.json_response(status, self.answer, headers or more)
+end
+
+-- The caller is gone: in the modern era that calls the request off.
+local function watch(self, request)
+  if not request.left then
+    return
+  end
+  request.left(function()
+    if not self.session then
+      self.call:cancel("the client has left")
+    elseif self.reader then
+      self.reader.gone = true
+      if self.channel.reader == self.reader then
+        self.channel:hang_up()
+      end
+    end
+  end)
+end
+
+--- Runs a request in a task of its own, and waits for what goes out first.
+---@param server operations.McpServer
+---@param request operations.ServerRequest
+---@param value operations.mcp.Message
+---@param peer operations.mcp.Peer
+---@param session? operations.mcp.ServerSession
+---@return operations.mcp.Exchange
+function exchange.begin(server, request, value, peer, session)
+  local self = { server = server, session = session }
+  local call = dispatch.call(peer, value, function(sent)
+    send(self, sent)
+  end, request)
+  call.hang_up = session and session.peer.version and session.peer.version >= "2025-11-25" and function(retry)
+    channel_of(self):prime(retry)
+    task.sleep(0)
+    self.channel:hang_up()
+  end or nil
+  self.call = call
+  server.running, server.calls[call] = server.running + 1, true
+  if session then
+    session.peer.running[call.id] = call
+  end
+  watch(self, request)
+  call.worker = task.detach(run, self)
+  if not self.answer and not self.channel then
+    task.await(function(wake)
+      self.wake = wake
+    end)
+    self.wake = nil
+  end
+  return self
+end
+
+return exchange

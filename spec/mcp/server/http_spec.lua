@@ -1,0 +1,349 @@
+local http_request = require("spec.support.http_request")
+local operations = require("operations")
+local registry = require("spec.support.mcp_server.registry")
+
+local BOTH = "application/json, text/event-stream"
+local PREFIX = "io.modelcontextprotocol/"
+
+describe("an MCP server over HTTP", function()
+  local server
+
+  before_each(function()
+    server = operations.to_mcp(registry, { max_body = 100000, max_sessions = 3, log = function() end })
+  end)
+
+  after_each(function()
+    server:close()
+  end)
+
+  -- Posts a message; the answer, events as a list under `events`.
+  local function post(body, headers, to)
+    local given = { accept = BOTH, ["content-type"] = "application/json" }
+    for name, value in pairs(headers or {}) do
+      given[name] = value or nil
+    end
+    if type(body) == "table" and body.jsonrpc == nil and body[1] == nil then
+      body.jsonrpc = "2.0"
+    end
+    local answer = http_request.send(to or server, "POST", "/mcp", given, body)
+    answer.events = {}
+    for data in answer.text:gmatch("data: ([^\n]+)") do
+      answer.events[#answer.events + 1] = operations.json.decode(data)
+    end
+    return answer
+  end
+
+  local function initialize(version, headers, to)
+    local answer = post({ id = 1, method = "initialize", params = { protocolVersion = version or "2025-11-25",
+      capabilities = { elicitation = {} }, clientInfo = { name = "spec", version = "1" } } }, headers, to)
+    return answer.headers["mcp-session-id"], answer
+  end
+
+  local function modern(method, params, headers)
+    params = params or {}
+    params._meta = params._meta or { [PREFIX .. "protocolVersion"] = "2026-07-28",
+      [PREFIX .. "clientCapabilities"] = operations.object() }
+    local given = { ["mcp-protocol-version"] = "2026-07-28", ["mcp-method"] = method, ["mcp-name"] = params.name }
+    for name, value in pairs(headers or {}) do
+      given[name] = value
+    end
+    return post({ id = 5, method = method, params = params }, given)
+  end
+
+  local function error_of(answer)
+    return { answer.status, answer.json.error.code }
+  end
+
+  it("refuses pages and hosts that are not ours, before the body is read", function()
+    local function body()
+      error("it was read")
+    end
+    for _, headers in ipairs({ { host = "evil.example" }, { origin = "http://evil.example" }, { origin = "null" },
+      { host = "evil.example", origin = "http://evil.example" }, { ["sec-fetch-site"] = "cross-site" } }) do
+      assert.equal(403, post(body, headers).status)
+    end
+    for _, host in ipairs({ "localhost:1", "127.0.0.1:8080", "[::1]:3" }) do
+      assert.equal(200, select(2, initialize(nil, { host = host, origin = "http://" .. host })).status)
+    end
+  end)
+
+  it("takes JSON only, from clients that take both forms of answers", function()
+    local ping = { id = 1, method = "ping" }
+    assert.same({ 415, -32600 }, error_of(post(ping, { ["content-type"] = "text/plain" })))
+    assert.same({ 415, -32600 }, error_of(post(ping, { ["content-type"] = "" })))
+    for _, accept in ipairs({ "application/json", "text/event-stream", "text/html", "" }) do
+      assert.same({ 406, -32600 }, error_of(post(ping, { accept = accept })))
+    end
+    assert.equal(200, select(2, initialize(nil, { accept = "*/*",
+      ["content-type"] = "Application/JSON; charset=utf-8" })).status)
+    assert.equal(413, post(("x"):rep(100001)).status)
+    assert.equal("DELETE, GET, POST", http_request.send(server, "PUT", "/mcp").headers.allow)
+  end)
+
+  it("refuses what is no message", function()
+    assert.same({ 400, -32700 }, error_of(post("garbage")))
+    assert.same({ 400, -32700 }, error_of(post("")))
+    for _, text in ipairs({ "1", "{}", "[]", '{"jsonrpc":"2.0","id":{},"method":"ping"}' }) do
+      assert.same({ 400, -32600 }, error_of(post(text)))
+    end
+  end)
+
+  it("keeps sessions, which end by DELETE", function()
+    local session, answer = initialize()
+    assert.truthy(session:find("^[\33-\126]+$"))
+    assert.equal("2025-11-25", answer.json.result.protocolVersion)
+    local headers = { ["mcp-session-id"] = session, ["mcp-protocol-version"] = "2025-11-25" }
+    local accepted = post({ method = "notifications/initialized" }, headers)
+    assert.same({ 202, "" }, { accepted.status, accepted.text })
+    assert.same({ sum = 3 }, post({ id = 2, method = "tools/call",
+      params = { name = "demo_add", arguments = { a = 1, b = 2 } } }, headers).json.result.structuredContent)
+    assert.same({ 400, -32600 }, error_of(post({ id = 2, method = "ping" })))
+    assert.same({ 404, -32001 }, error_of(post({ id = 2, method = "ping" }, { ["mcp-session-id"] = "nope" })))
+    assert.same({ 400, -32600 }, error_of(post({ id = 2, method = "ping" },
+      { ["mcp-session-id"] = session, ["mcp-protocol-version"] = "1999-01-01" })))
+    assert.equal(204, http_request.send(server, "DELETE", "/mcp", headers).status)
+    assert.equal(404, http_request.send(server, "DELETE", "/mcp", headers).status)
+    assert.equal(404, post({ id = 2, method = "ping" }, headers).status)
+  end)
+
+  it("keeps few sessions: the one that was idle for longest ends", function()
+    local first = initialize()
+    operations.sleep(0.003)
+    local second = initialize()
+    initialize()
+    initialize()
+    assert.equal(404, post({ id = 2, method = "ping" }, { ["mcp-session-id"] = first }).status)
+    assert.equal(200, post({ id = 2, method = "ping" }, { ["mcp-session-id"] = second }).status)
+  end)
+
+  it("binds a session to the credential that it began with", function()
+    local guarded = operations.to_mcp(registry, { authorize = function(request)
+      if request.token == "bad" then
+        return nil, "expired"
+      end
+      return request.token and { id = request.token, scopes = request.token == "ada" and { "admin" } or {} } or nil
+    end })
+    local _, refused = initialize(nil, nil, guarded)
+    assert.same({ 401, "Bearer" }, { refused.status, refused.headers["www-authenticate"] })
+    _, refused = initialize(nil, { authorization = "Bearer bad" }, guarded)
+    assert.truthy(refused.headers["www-authenticate"]:find("invalid_token", 1, true))
+    local session = initialize(nil, { authorization = "Bearer ada" }, guarded)
+    local call = { id = 2, method = "tools/call", params = { name = "demo_secret" } }
+    assert.equal(42, post(call, { authorization = "Bearer ada", ["mcp-session-id"] = session }, guarded)
+      .json.result.structuredContent.secret)
+    assert.equal(404, post(call, { authorization = "Bearer bob", ["mcp-session-id"] = session }, guarded).status)
+    local other = initialize(nil, { authorization = "Bearer bob" }, guarded)
+    local denied = post(call, { authorization = "Bearer bob", ["mcp-session-id"] = other }, guarded)
+    assert.equal(403, denied.status)
+    assert.truthy(denied.headers["www-authenticate"]:find('scope="admin"', 1, true))
+    local function names(who, id)
+      return post({ id = 3, method = "tools/list" }, { authorization = "Bearer " .. who, ["mcp-session-id"] = id },
+        guarded).text:find("demo_secret", 1, true) ~= nil
+    end
+    assert.is_true(names("ada", session))
+    assert.is_false(names("bob", other))
+  end)
+
+  it("answers by events when there is something to tell before", function()
+    local session = initialize()
+    local params = { name = "demo_count", _meta = { progressToken = 0 } }
+    local answer = post({ id = 2, method = "tools/call", params = params }, { ["mcp-session-id"] = session })
+    assert.equal("text/event-stream", answer.headers["content-type"])
+    assert.equal("no", answer.headers["x-accel-buffering"])
+    local seen = {}
+    for i, event in ipairs(answer.events) do
+      seen[i] = event.method or event.id
+      if event.method == "notifications/progress" then
+        assert.same({ i, 0 }, { event.params.progress, event.params.progressToken })
+      end
+    end
+    assert.same({ "notifications/progress", "notifications/progress", "notifications/progress",
+      "notifications/message", 2 }, seen)
+    assert.truthy(answer.text:find("^id: 1_1\nretry: %d+\ndata: \n\n"))
+  end)
+
+  it("goes on behind the last event that a client saw, of its own streams", function()
+    local session = initialize()
+    local headers = { ["mcp-session-id"] = session, accept = "text/event-stream" }
+    post({ id = 2, method = "tools/call", params = { name = "demo_count", _meta = { progressToken = "" } } }, headers)
+    headers["mcp-session-id"], headers.accept = session, BOTH
+    local whole = post({ id = 3, method = "tools/call",
+      params = { name = "demo_count", _meta = { progressToken = "" } } }, headers)
+    local name, last = whole.text:match("id: (%d+)_(%d+)\ndata: [^\n]+\n\n$")
+    headers["last-event-id"] = ("%s_%d"):format(name, last - 1)
+    local again = http_request.send(server, "GET", "/mcp", headers)
+    assert.same({ 200, 1 }, { again.status, select(2, again.text:gsub("data: ", "")) })
+    assert.truthy(again.text:find('"id":3', 1, true))
+    for _, id in ipairs({ "99_1", name .. "_99", "garbage", "", name .. "_" .. ("9"):rep(30) }) do
+      headers["last-event-id"] = id
+      assert.equal(400, http_request.send(server, "GET", "/mcp", headers).status)
+    end
+    headers["mcp-session-id"], headers["last-event-id"] = initialize(), ("%s_%d"):format(name, last - 1)
+    assert.equal(400, http_request.send(server, "GET", "/mcp", headers).status)
+  end)
+
+  it("takes batches of revision 2025-03-26", function()
+    local batch = { { jsonrpc = "2.0", id = "a", method = "ping" }, { jsonrpc = "2.0", method = "notifications/x" },
+      { jsonrpc = "2.0", id = "b", method = "nope" }, 7 }
+    local answer = post(batch, { ["mcp-session-id"] = initialize("2025-03-26") })
+    assert.same({ "a", "b" }, { answer.json[1].id, answer.json[2].id })
+    assert.same({ -32601, -32600 }, { answer.json[2].error.code, answer.json[3].error.code })
+    assert.same({ 400, -32600 }, error_of(post(batch, { ["mcp-session-id"] = initialize() })))
+  end)
+
+  it("asks the client, whose answer comes by another request", function()
+    local session = initialize()
+    local headers = { ["mcp-session-id"] = session, accept = BOTH, ["content-type"] = "application/json",
+      host = "localhost" }
+    local response = server:handle({ method = "POST", target = "/mcp", headers = headers,
+      body = '{"jsonrpc":"2.0","id":2,"method":"tools/call","params":{"name":"demo_greet"}}' })
+    local text = response.body()
+    local asked = operations.json.decode(text:match("data: ({[^\n]+)"))
+    assert.equal("elicitation/create", asked.method)
+    local accepted = { action = "accept", content = { name = "Ada" } }
+    assert.equal(202, post({ id = asked.id, result = accepted }, headers).status)
+    local answer = operations.json.decode(response.body():match("data: ([^\n]+)"))
+    assert.same({ action = "accept", name = "Ada" }, answer.result.structuredContent)
+    assert.is_nil(response.body())
+  end)
+
+  it("goes on when a legacy client leaves, and stops when a modern one does", function()
+    local function leave(body, headers)
+      local gone
+      local given = { accept = BOTH, ["content-type"] = "application/json", host = "localhost" }
+      for name, value in pairs(headers) do
+        given[name] = value
+      end
+      local waiting = operations.spawn(function()
+        return server:handle({ method = "POST", target = "/mcp", headers = given, body = operations.json.encode(body),
+          left = function(fn)
+            gone = fn
+          end })
+      end)
+      operations.sleep(0.02)
+      gone()
+      return waiting
+    end
+    local file = os.tmpname()
+    local params = { name = "demo_wait", arguments = { seconds = 0.1, file = file } }
+    local function said()
+      local handle = io.open(file)
+      local text = handle:read("*a")
+      handle:close()
+      return text
+    end
+    leave({ jsonrpc = "2.0", id = 2, method = "tools/call", params = params }, { ["mcp-session-id"] = initialize() })
+      :wait()
+    assert.equal("slept", said())
+    params._meta = { [PREFIX .. "protocolVersion"] = "2026-07-28",
+      [PREFIX .. "clientCapabilities"] = operations.object() }
+    leave({ jsonrpc = "2.0", id = 2, method = "tools/call", params = params },
+      { ["mcp-protocol-version"] = "2026-07-28", ["mcp-method"] = "tools/call", ["mcp-name"] = "demo_wait" }):wait()
+    assert.equal("ABORTED: the client has left", said())
+    os.remove(file)
+  end)
+
+  it("checks what a modern request says of itself", function()
+    local meta = { [PREFIX .. "protocolVersion"] = "2026-07-28" }
+    assert.same({ 400, -32602 }, error_of(modern("tools/list", { _meta = meta })))
+    assert.same({ 400, -32602 }, error_of(modern("tools/list", { _meta = operations.object() })))
+    meta = { [PREFIX .. "protocolVersion"] = "2027-01-01", [PREFIX .. "clientCapabilities"] = operations.object() }
+    local refused = modern("tools/list", { _meta = meta }, { ["mcp-protocol-version"] = "2027-01-01" })
+    assert.same({ 400, -32022 }, error_of(refused))
+    assert.same({ "2026-07-28", "2025-11-25", "2025-06-18", "2025-03-26", "2024-11-05" },
+      refused.json.error.data.supported)
+    assert.same({ 404, -32601 }, error_of(modern("ping")))
+    assert.same({ 404, -32601 }, error_of(modern("initialize")))
+    assert.equal(5, refused.json.id)
+  end)
+
+  it("compares the headers of a modern request with its body", function()
+    local params = { name = "demo_add", arguments = { a = 1, b = 2 } }
+    assert.equal(3, modern("tools/call", params).json.result.structuredContent.sum)
+    for _, headers in ipairs({ { ["mcp-protocol-version"] = "2025-11-25" }, { ["mcp-method"] = "tools/list" },
+      { ["mcp-method"] = "Tools/Call" }, { ["mcp-name"] = "demo_fail" }, { ["mcp-name"] = "=?base64?!!?=" } }) do
+      assert.same({ 400, -32020 }, error_of(modern("tools/call", params, headers)))
+    end
+    for _, headers in ipairs({ { ["mcp-method"] = " tools/call " }, { ["mcp-name"] = "=?base64?ZGVtb19hZGQ=?=" } }) do
+      assert.equal(200, modern("tools/call", params, headers).status)
+    end
+  end)
+
+  it("tells failures of tools as results, failures of the protocol as errors", function()
+    local function call(kind)
+      return modern("tools/call", { name = "demo_fail", arguments = { kind = kind } }).json.result
+    end
+    assert.same({ true, "the operation failed" }, { call("raise").isError, call("raise").content[1].text })
+    assert.same({ true, "NOT_THERE: no such thing" }, { call("told").isError, call("told").content[1].text })
+    assert.is_true(call("nan").isError)
+    local bad = modern("tools/call", { name = "demo_add", arguments = { a = "x" } }).json.result
+    assert.is_true(bad.isError)
+    assert.truthy(bad.content[1].text:find("/a: expected number, got string", 1, true))
+    assert.truthy(bad.content[1].text:find("/b: required", 1, true))
+    for _, name in ipairs({ "nope", "demo_inner", "demo_ticks", "" }) do
+      assert.same({ 200, -32602 }, error_of(modern("tools/call", { name = name })))
+    end
+    assert.equal(-32602, modern("tools/call", { name = 7 }, { ["mcp-name"] = "7" }).json.error.code)
+    assert.equal(-32602, modern("tools/call", { name = "demo_add", arguments = { 1 } }).json.error.code)
+  end)
+
+  it("asks in rounds, and believes no state but its own", function()
+    local meta = { [PREFIX .. "protocolVersion"] = "2026-07-28",
+      [PREFIX .. "clientCapabilities"] = { elicitation = operations.object() } }
+    local function round(responses, state, name)
+      return modern("tools/call", { name = name or "demo_greet", _meta = meta, inputResponses = responses,
+        requestState = state }).json
+    end
+    local first = round().result
+    assert.equal("input_required", first.resultType)
+    assert.equal("elicitation/create", first.inputRequests.elicit_1.method)
+    local ada = { elicit_1 = { action = "accept", content = { name = "Ada" } }, other = { action = "accept" } }
+    assert.same({ action = "accept", name = "Ada" }, round(ada, first.requestState).result.structuredContent)
+    for _, wrong in ipairs({ { elicit_1 = 7 }, { elicit_1 = { action = "nope" } }, { other = ada.elicit_1 },
+      { elicit_1 = { action = "accept", content = { name = 7 } } } }) do
+      assert.equal("input_required", round(wrong, first.requestState).result.resultType)
+    end
+    for _, state in ipairs({ "garbage", first.requestState .. "A", "A" .. first.requestState, 7,
+      (first.requestState:gsub("%..*$", ".e30")) }) do
+      assert.equal(-32602, round(ada, state).error.code)
+    end
+    assert.equal(-32602, round(ada, first.requestState, "demo_count").error.code)
+    assert.equal(-32602, round(7, first.requestState).error.code)
+    meta[PREFIX .. "clientCapabilities"] = operations.object()
+    assert.same({ action = "decline" }, round().result.structuredContent)
+  end)
+
+  it("tells a modern client's log only what it asked for", function()
+    local function call(level)
+      return modern("tools/call", { name = "demo_count", arguments = { n = 0, level = "info" }, _meta = {
+        [PREFIX .. "protocolVersion"] = "2026-07-28", [PREFIX .. "clientCapabilities"] = operations.object(),
+        [PREFIX .. "logLevel"] = level } }).text:find("notifications/message", 1, true) ~= nil
+    end
+    assert.same({ false, true, true, false }, { call(nil), call("debug"), call("info"), call("warning") })
+  end)
+
+  it("is at /mcp of an HTTP API", function()
+    local api = assert(operations.to_http(registry, { mcp = true }))
+    assert.truthy(initialize(nil, nil, api))
+    assert.equal(3, http_request.send(api, "POST", "/demo/add", {}, { a = 1, b = 2 }).json.sum)
+    assert.equal(403, select(2, initialize(nil, { origin = "http://evil.example" }, api)).status)
+    assert.truthy(initialize(nil, nil, assert(operations.to_http(registry, { mcp = server }))))
+    assert.equal(404, post({ id = 1, method = "ping" }, nil,
+      assert(operations.to_http(registry, { mcp = false }))).status)
+    assert.has_error(function()
+      operations.to_http(registry, { mcp = 7 })
+    end, "bad option 'mcp' to 'to_http' (boolean or a server of to_mcp expected, got number)")
+    api:close()
+  end)
+
+  it("accepts no more once it is drained, and ends what listens", function()
+    local listening = operations.spawn(modern, "subscriptions/listen",
+      { notifications = { toolsListChanged = true } })
+    operations.sleep(0.02)
+    assert.is_true(server:drain(1000))
+    local answer = listening:wait()
+    assert.equal("notifications/subscriptions/acknowledged", answer.events[1].method)
+    assert.equal("complete", answer.events[#answer.events].result.resultType)
+    assert.equal(503, modern("tools/list").status)
+  end)
+end)
