@@ -32,6 +32,7 @@ local hosts = {}
 ---handlers of HTTP requests: hands the connection of the running one to `fn`, and returns when it was cancelled
 ---@field serve_http? fun(handle: fun(request: operations.ServerRequest): operations.ServerResponse)  where programs are
 ---handlers of HTTP requests: answers the running one by what `handle` makes of it
+---@field workers? fun(): integer  with `serve_http`: how many processes do
 
 local required = { "now", "timer" }
 

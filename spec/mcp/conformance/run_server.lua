@@ -10,7 +10,8 @@ local host = os.getenv("HOST") or ""
 -- Starts the server; its URL, and what stops it.
 local function start()
   if host == "nginx" then
-    local nginx = require("spec.support.server").start({ app = true, workers = tonumber(os.getenv("WORKERS")) or 4 })
+    local nginx = require("spec.support.server").start({ app = true, workers = tonumber(os.getenv("WORKERS")) or 4,
+      init = 'require("spec.mcp.conformance.server")' })
     return nginx.url .. "/mcp", function()
       nginx:stop()
     end

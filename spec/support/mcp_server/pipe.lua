@@ -22,14 +22,19 @@ function pipe.start(...)
   return pipe.run("stdio", ...)
 end
 
+--- The client of a server that runs.
+---@param child operations.Process
+function pipe.over(child)
+  return setmetatable({ child = child, last = 0 }, Pipe)
+end
+
 --- Starts another program of this folder.
 ---@param program string
 ---@param ... string  its arguments
 function pipe.run(program, ...)
   local options = { interpreter, ("spec/support/mcp_server/%s.lua"):format(program), ... }
   options.env, options.env_allow, options.stderr_lines = command.environment(), { "PATH", "HOME" }, 1000
-  local child = assert(process.spawn(options))
-  return setmetatable({ child = child, last = 0 }, Pipe)
+  return pipe.over(assert(process.spawn(options)))
 end
 
 --- Sends a text.

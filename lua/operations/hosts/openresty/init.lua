@@ -36,6 +36,12 @@ local openresty = {
   on_exit = worker.on_exit, serve_http = http.serve,
 }
 
+--- How many processes serve.
+---@return integer
+function openresty.workers()
+  return ngx.worker.count()
+end
+
 local function take_semaphore()
   local semaphore = table.remove(free)
   return semaphore or assert(semaphores.new(0))

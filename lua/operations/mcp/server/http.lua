@@ -217,13 +217,20 @@ local methods = { POST = post, GET = get, DELETE = delete }
 ---@param request operations.ServerRequest
 ---@return operations.ServerResponse
 function http.handle(server, request)
-  local options = server.options
-  local flaw = guard.check(request, options)
+  local flaw = guard.check(request, server.options)
   if flaw then
     return refuse(403, flaw)
   end
+  return server.workers and server.workers:forward(request) or http.answer(server, request)
+end
+
+--- Answers a request that may be looked at.
+---@param server operations.McpServer
+---@param request operations.ServerRequest
+---@return operations.ServerResponse
+function http.answer(server, request)
   request.token = contexts.bearer(request.headers)
-  local method = methods[request.method]
+  local options, method = server.options, methods[request.method]
   if not method then
     return refuse(405, "POST, GET or DELETE expected", nil, nil, { allow = "DELETE, GET, POST" })
   end

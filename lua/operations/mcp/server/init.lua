@@ -26,6 +26,7 @@ local stdio = require("operations.mcp.server.stdio")
 local target = require("operations.server.target")
 local task = require("operations.task")
 local version = require("operations.base.version")
+local workers = require("operations.mcp.server.workers")
 
 local mcp_server = {}
 
@@ -78,6 +79,7 @@ local option_kinds = {
 ---@field sessions operations.mcp.Sessions
 ---@field running integer  requests under way over HTTP
 ---@field calls table<operations.mcp.ServerCall, true>  those
+---@field workers? operations.mcp.Workers  where several serve one address
 ---@field draining boolean
 ---@field links table<operations.mcp.StdioLink, true>
 local McpServer = {}
@@ -128,7 +130,8 @@ function McpServer:listen(options)
   return opened, err
 end
 
---- Answers the request that nginx runs, in a `content_by_lua` of a location; raises elsewhere than in OpenResty.
+--- Answers the request that nginx runs, in a `content_by_lua` of a location. Several workers have to share
+--- `state_secret`: given as an option, or made by `to_mcp` in `init_by_lua`. Raises elsewhere than in OpenResty.
 function McpServer:serve_request()
   local host = hosts.current()
   if not host.serve_http then
@@ -138,6 +141,14 @@ function McpServer:serve_request()
     host.on_exit(function()
       self:drain(limits.drain)
     end)
+    if host.workers() > 1 then
+      self.workers = workers.new(self, function(request)
+        return http.answer(self, request)
+      end)
+      self.sessions.new_id = function()
+        return self.workers:id()
+      end
+    end
   end
   return host.serve_http(function(request)
     return self:handle(request)

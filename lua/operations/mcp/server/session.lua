@@ -21,6 +21,7 @@ Session.__index = Session
 
 ---@class operations.mcp.Sessions
 ---@field count integer
+---@field new_id fun(): string
 ---@field all table<string, operations.mcp.ServerSession>
 local Sessions = {}
 Sessions.__index = Sessions
@@ -29,7 +30,7 @@ Sessions.__index = Sessions
 ---@param server operations.McpServer
 ---@return operations.mcp.Sessions
 function session.none(server)
-  return setmetatable({ server = server, count = 0, all = {} }, Sessions)
+  return setmetatable({ server = server, count = 0, all = {}, new_id = core.random_id }, Sessions)
 end
 
 --- What a caller came with, without keeping it.
@@ -82,7 +83,7 @@ function Sessions:open(credential, identity)
   if not make_room(self, now) then
     return nil
   end
-  local made = setmetatable({ id = core.random_id(), credential = credential, used = now, _streams = {}, _over = {},
+  local made = setmetatable({ id = self.new_id(), credential = credential, used = now, _streams = {}, _over = {},
     _last = 0 }, Session)
   made.peer = peers.new(self.server, function(value)
     made:tell(value)

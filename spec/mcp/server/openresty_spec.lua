@@ -1,0 +1,66 @@
+local inside = require("spec.support.inside")
+local operations = require("operations")
+local test_server = require("spec.support.server")
+
+describe("an MCP server in several workers of OpenResty", function()
+  local missing = inside.missing("nginx")
+  if missing then
+    pending(missing)
+    return
+  end
+
+  local nginx
+
+  setup(function()
+    nginx = test_server.start({ app = true, workers = 4, init = 'require("spec.mcp.conformance.server")' })
+  end)
+
+  teardown(function()
+    nginx:stop()
+  end)
+
+  -- Each request comes over a connection of its own, so that any worker may take it.
+  local function send(method, session, body)
+    local answer = assert(operations.http.request({ url = nginx.url .. "/mcp", method = method,
+      body = body and operations.json.encode(body), headers = { ["mcp-session-id"] = session, connection = "close",
+        ["content-type"] = "application/json", accept = "application/json, text/event-stream" } }))
+    return answer.status, answer
+  end
+
+  local function initialize()
+    local _, answer = send("POST", nil, { jsonrpc = "2.0", id = 1, method = "initialize", params = {
+      protocolVersion = "2025-11-25", capabilities = {}, clientInfo = { name = "spec", version = "1" } } })
+    return answer.headers["mcp-session-id"]
+  end
+
+  local ping = { jsonrpc = "2.0", id = 2, method = "ping" }
+
+  it("finds the worker that has a session", function()
+    local ports = {}
+    for _ = 1, 12 do
+      local session = initialize()
+      ports[session:match("^%d+")] = true
+      for _ = 1, 4 do
+        assert.equal(200, (send("POST", session, ping)))
+      end
+      local status, answer = send("POST", session, { jsonrpc = "2.0", id = 3, method = "tools/call",
+        params = { name = "test_tool_with_progress", _meta = { progressToken = "x" } } })
+      assert.equal(200, status)
+      assert.equal(3, select(2, answer.body:gsub("notifications/progress", "")))
+      assert.equal(204, (send("DELETE", session)))
+      assert.equal(404, (send("POST", session, ping)))
+    end
+    assert.truthy(next(ports))
+  end)
+
+  it("hands nothing on by an id that it did not make, and takes nothing that was not handed on", function()
+    local port, random, seal = initialize():match("^(%d+)%.([^.]+)%.(.+)$")
+    for _, id in ipairs({ ("%d.%s.%s"):format(port + 1, random, seal), port .. ".x." .. seal, port, "1.1.1" }) do
+      assert.equal(404, (send("POST", id, ping)))
+    end
+    local answer = assert(operations.http.request({ url = ("http://127.0.0.1:%d/mcp"):format(port), method = "POST",
+      body = operations.json.encode(ping), headers = { ["mcp-session-id"] = ("%d.%s.%s"):format(port, random, seal),
+        ["content-type"] = "application/json", accept = "application/json, text/event-stream" } }))
+    assert.equal(403, answer.status)
+  end)
+end)
