@@ -315,7 +315,6 @@ function server.new(registry, options)
     max_depth = limits.json_depth }, options)
   check_prefix(kept.prefix)
   pages.check(kept.docs)
-  kept.hosts = in_lower_case(kept.hosts)
   kept.hosts = serving.in_lower_case(kept.hosts)
   local found, err = routes.new(registry, { prefix = kept.prefix, paths = kept.paths, log = kept.log,
     filter = kept.filter })
