@@ -16,8 +16,9 @@ local commands = {
   { "describe", "what an operation takes, gives and needs" },
   { "call", "call a query or mutation", "invocation" },
   { "watch", "follow a subscription", "invocation" },
-  { "serve", "serve operations as an HTTP API" },
+  { "serve", "serve operations as an HTTP API, and as an MCP server" },
   { "export", "print the OpenAPI document of operations" },
+  { "mcp", "be an MCP server on stdin and stdout", "mcp_server" },
   { "worker", "serve operations to other processes" },
 }
 

@@ -4,6 +4,7 @@ local cleanup = require("operations.cli.cleanup")
 local from_mcp = require("operations.mcp.client")
 local login = require("operations.cli.login")
 local output = require("operations.cli.output")
+local task = require("operations.task")
 local url = require("operations.base.url")
 
 local mcp_sources = {}
@@ -156,6 +157,75 @@ function mcp_sources.server(source, log, verbose)
   end
   cleanup.add(client)
   return client.operations
+end
+
+-- What a proxy adds to the configuration of a server: its tools are for who calls, as far as they are asked for.
+local function offered(config, include)
+  config.accessControl = { requiredScopes = {} }
+  config.include = include and function(tool)
+    return include({ namespace = config.namespace, name = tool.name })
+  end
+  return config
+end
+
+---@class operations.cli.ProxyOptions
+---@field log fun(level: string, message: string)
+---@field verbose boolean
+---@field include? fun(definition: table): boolean  which tools are taken
+---@field on_client fun(client: operations.mcp.Client)  told of each server that is there
+
+local function connect_behind(source, registry, options)
+  local config, name = config_of(source, options.log, options.verbose)
+  if not config then
+    return output.complain("%s", name)
+  end
+  config.namespace = name
+  local ok, client, err = pcall(from_mcp.connect, name, offered(config, options.include))
+  if not ok or not client then
+    output.complain("cannot load %s", source.shown)
+    return output.failure(ok and err or client)
+  end
+  cleanup.add(client)
+  local ids
+  ids, err = client:register(registry)
+  if not ids then
+    return output.failure(err)
+  end
+  options.on_client(client)
+end
+
+--- Connects to one server, or to those that a file lists, while the program goes on: their tools come to the registry
+--- once they are there, and follow their lists. What fails is told.
+---@param source { kind: string, place: string, shown: string, config: table }
+---@param registry operations.Registry
+---@param options operations.cli.ProxyOptions
+---@return boolean ok  false: the file cannot be read, which was told
+function mcp_sources.behind(source, registry, options)
+  if source.kind == "mcp" then
+    task.detach(connect_behind, source, registry, options)
+    return true
+  end
+  local config = offered(common(options.log, options.verbose), options.include)
+  config.auth, config.wait = login.options(), false
+  local servers, err = from_mcp.load(source.place, config)
+  if not servers then
+    output.complain("cannot load %s", source.place)
+    output.failure(err)
+    return false
+  end
+  cleanup.add(servers)
+  local known = {}
+  servers:on_state(function(name, state, reason)
+    local client = servers.clients[name]
+    if client and not known[client] and state == "connected" then
+      known[client] = true
+      options.on_client(client)
+    elseif state == "closed" and reason then
+      output.complain("%s: %s", name, tostring(reason))
+    end
+  end)
+  servers:register(registry)
+  return true
 end
 
 --- The operations of the servers that a file lists; what fails is told and passed over, unless all do.

@@ -19,6 +19,7 @@ local serve = {
   options = {
     { name = "--port", value = "N", help = "where to listen (8080); 0: any free port" },
     { name = "--host", value = "ADDRESS", help = "numeric address to listen at (127.0.0.1)" },
+    { name = "--mcp-server", help = "be an MCP server, too, at /mcp" },
     { name = "--prefix", value = "/PATH", help = "before all paths" },
     { name = "--token", value = "TOKEN", help = "what callers send: " .. secret.help },
     { name = "--scopes", value = "A,B", help = "the scopes of the token's holder (none)" },
@@ -155,6 +156,15 @@ local function collect(parsed, exposure)
   return registry, list
 end
 
+-- The same operations as tools, below the prefix at /mcp.
+local function mount_mcp(server, registry, parsed, options)
+  local given, prefix = parsed.options, parsed.options.prefix or ""
+  server:mount(prefix .. "/mcp", operations.to_mcp(registry, {
+    authorize = authorizer(options) or false, hosts = given["allow-host"], origins = given["allow-origin"],
+    max_requests = options.max_requests, max_body = options.max_body, log = sources.logger(given.verbose),
+  }))
+end
+
 -- Says where the server is, and how it is called.
 local function announce(options, listener, prefix)
   local host = options.host:find(":", 1, true) and "[" .. options.host .. "]" or options.host
@@ -236,6 +246,9 @@ function serve.run(parsed)
   })
   if not server then
     return err.details and refuse(err.details) or output.fail(err)
+  end
+  if parsed.options["mcp-server"] then
+    mount_mcp(server, registry, parsed, options)
   end
   local listener
   listener, err = server:listen({ host = options.host, port = options.port })

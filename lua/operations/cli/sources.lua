@@ -189,6 +189,9 @@ end
 
 -- `options`: `verbose`, `reliable`, and the `identity` that asks.
 local function register(registry, source, options, exposure)
+  if options.behind and (source.kind == "mcp" or source.kind == "mcp-config") then
+    return options.behind(source, registry)
+  end
   if exposure and exposure:any() and source.kind == "openapi" then
     source.config.files = false -- callers elsewhere may not name files of this machine
   end
@@ -206,8 +209,12 @@ local function register(registry, source, options, exposure)
     if exposure then
       exposure:open(definition)
     end
-    local id, reason = registry:register(definition)
-    if not id then
+    local wanted = not options.include or options.include(definition)
+    local id, reason = wanted, nil
+    if wanted then
+      id, reason = registry:register(definition)
+    end
+    if wanted and not id then
       output.complain("%s:", source.shown)
       output.failure(reason)
       return false
@@ -224,6 +231,8 @@ end
 ---@class operations.cli.SourceOptions
 ---@field but? fun(option: { name: string, value: any }): boolean?  true: it means something else to the command
 ---@field exposure? operations.cli.Exposure  of a command that serves others
+---@field include? fun(definition: table): boolean  which operations are taken
+---@field behind? fun(source: table, registry: operations.Registry): boolean  takes MCP servers, whose tools come later
 ---@field none? boolean  no source is all right
 ---@field identity? operations.Identity  who asks other processes what they serve
 
@@ -246,7 +255,8 @@ function sources.registry(parsed, options)
       "nothing to look in: give --openapi FILE|URL, --lua FILE|DIR, --mcp COMMAND|URL or another source")
   end
   local registry = operations.registry({ on_warning = warn, log = sources.logger(parsed.options.verbose) })
-  local given = { verbose = parsed.options.verbose, reliable = parsed.options.reliable, identity = options.identity }
+  local given = { verbose = parsed.options.verbose, reliable = parsed.options.reliable, identity = options.identity,
+    include = options.include, behind = options.behind }
   for _, source in ipairs(list) do
     if not register(registry, source, given, options.exposure) then
       return nil, output.codes.SOURCE

@@ -29,6 +29,7 @@ local context = {}
 ---@field emit? fun(value: any, options?: { id: string })  subscriptions: one event, as `coroutine.yield(value)`; its
 ---  id is `meta.lastEventId` of the envelope
 ---@field progress fun(done: number, total?: number, message?: string)  how far the call is; nothing where nobody asked
+---@field progress_wanted? boolean  does anybody hear it?
 ---@field elicit fun(message: string, schema?: table, key?: string): "accept"|"decline"|"cancel", table?  asks the user
 ---  whose program calls, by a form; "decline" where nobody can be asked. `key`: of the question, see `ask`
 ---@field sample fun(request: table, key?: string): table?, operations.Error?  asks the model of the caller
@@ -68,6 +69,7 @@ local kinds = {
   lastEventId = "string",
   sink = "function",
   progress = "function",
+  progress_wanted = "boolean",
   elicit = "function",
   sample = "function",
   roots = "function",

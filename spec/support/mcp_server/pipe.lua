@@ -32,7 +32,19 @@ end
 ---@param program string
 ---@param ... string  its arguments
 function pipe.run(program, ...)
-  local options = { interpreter, ("spec/support/mcp_server/%s.lua"):format(program), ... }
+  return pipe.spawn(interpreter, ("spec/support/mcp_server/%s.lua"):format(program), ...)
+end
+
+--- Starts the command line program.
+---@param ... string  its arguments
+function pipe.operations(...)
+  return pipe.spawn(interpreter, "lua/operations/cli/main.lua", ...)
+end
+
+--- Starts any program.
+---@param ... string  it and its arguments
+function pipe.spawn(...)
+  local options = { ... }
   options.env, options.env_allow, options.stderr_lines = command.environment(), { "PATH", "HOME" }, 1000
   return pipe.over(assert(process.spawn(options)))
 end

@@ -88,6 +88,11 @@ end
 local function options_of(context)
   local traceparent, metadata = context and context.traceparent, context and context.metadata
   local on_progress = metadata and metadata.on_progress
+  if not on_progress and context and context.progress_wanted then
+    function on_progress(report)
+      context.progress(report.progress, report.total, report.message)
+    end
+  end
   return (traceparent or on_progress) and { traceparent = traceparent, on_progress = on_progress } or nil
 end
 

@@ -126,9 +126,20 @@ local function new(source, common, options, open)
   return self, found
 end
 
+-- Connects to the servers while the program goes on; `on_state` tells of each.
+local function start_behind(self)
+  for _, entry in ipairs(self._entries) do
+    if not entries.is_disabled(entry) then
+      task.detach(function()
+        self:enable(entry.name)
+      end)
+    end
+  end
+end
+
 --- Connects to all servers of a file or table, several at the same time.
 ---@param source string|table  a path; or `{ mcpServers = { name = { command =, args =, env =, url =, ... } } }`
----@param common operations.mcp.Config  for all of them, and `workspace`
+---@param common operations.mcp.Config  for all of them, and `workspace`; `wait = false`: returns before they are there
 ---@param open function
 ---@return operations.mcp.Servers?
 ---@return operations.Error? err  the file cannot be read, or lists no servers
@@ -141,12 +152,16 @@ function servers.load(source, common, open)
     end
     source = value
   end
-  local options = { workspace = common.workspace }
+  local options, waits = { workspace = common.workspace }, common.wait ~= false
   common = members.merged(common)
-  common.workspace = nil
+  common.workspace, common.wait = nil, nil
   local self, found = new(source, common, options, open)
   if not self then
     return nil, errors.new("VALIDATION_ERROR", (path and path .. ": " or "") .. found, { location = path })
+  end
+  if not waits then
+    start_behind(self)
+    return self
   end
   local ok, err = task_map.map(self._entries, function(entry)
     if not entries.is_disabled(entry) then
@@ -213,14 +228,15 @@ end
 
 local function first_start(self, entry)
   local client, err = start(self, entry)
-  self:_tell(entry.name, self:state(entry.name))
   if not client then
+    self:_tell(entry.name, self:state(entry.name))
     return nil, err
   end
   for _, registry in ipairs(self._registries) do
     local ids, problem = client:register(registry)
     err = err or not ids and problem or nil
   end
+  self:_tell(entry.name, self:state(entry.name))
   return not err or nil, err
 end
 

@@ -91,19 +91,64 @@ local function is_readable(block)
   return value == nil or type(value) == "string"
 end
 
+-- Which `_meta` are ours, not a server's: the block that each stands for.
+local raws = setmetatable({}, { __mode = "k" })
+
 local function as_text(block)
-  return { type = "text", text = assert(json.encode(block, { sort_keys = true })), _meta = { raw = block } }
+  local meta = { raw = block }
+  raws[meta] = block
+  return { type = "text", text = assert(json.encode(block, { sort_keys = true })), _meta = meta }
 end
 
--- The blocks as they came; of one that is malformed or that nobody knows, its JSON as text.
+-- The blocks as they came; of one that is malformed or that nobody knows, its JSON as text. Whether there were any.
 local function blocks_of(content)
   local blocks = core.kind(content) == "array" and content or setmetatable({}, core.array_mt)
+  local changed = blocks ~= content
   for i = 1, #blocks do
     if not is_readable(blocks[i]) then
-      blocks[i] = as_text(blocks[i])
+      blocks[i], changed = as_text(blocks[i]), true
     end
   end
-  return blocks
+  return blocks, changed
+end
+
+-- Results that an envelope does not hold all of, by their blocks in the envelope.
+local originals = setmetatable({}, { __mode = "k" })
+
+-- Members of a result that an envelope has, or that are of one hop only.
+local held = { content = true, structuredContent = true, _meta = true, isError = true, resultType = true, ttlMs = true,
+  cacheScope = true }
+
+-- Keeps what an envelope does not hold.
+local function keep_original(value, blocks, changed)
+  local more = value.isError == false
+  for key in pairs(value) do
+    more = more or not held[key]
+  end
+  if not more and not changed then
+    return
+  end
+  local copy, content = {}, nil
+  for key, member in pairs(value) do
+    copy[key] = member
+  end
+  if value.content ~= nil then
+    content = setmetatable({}, core.array_mt)
+    for i = 1, #blocks do
+      local meta = blocks[i]._meta
+      content[i] = type(meta) == "table" and raws[meta] or blocks[i]
+    end
+  end
+  copy.content, copy.resultType, copy.ttlMs, copy.cacheScope = content, nil, nil, nil
+  originals[blocks] = copy
+end
+
+--- The result that an envelope was made of, where that had what the envelope has not: members and blocks that nobody
+--- knows. For who passes it on.
+---@param envelope operations.Envelope
+---@return table?  not to be changed
+function result.original(envelope)
+  return originals[envelope.meta.content]
 end
 
 local function meta_of(value)
@@ -163,7 +208,9 @@ end
 ---@return operations.Error? err  OUTPUT_INVALID: there is no structuredContent; EXECUTION_ERROR of kind "tool": the
 ---  tool failed
 function result.of_tool(value, plan, options, modern)
-  local blocks, structured, is_error = blocks_of(value.content), value.structuredContent, value.isError == true
+  local blocks, changed = blocks_of(value.content)
+  local structured, is_error = value.structuredContent, value.isError == true
+  keep_original(value, blocks, changed)
   local meta = meta_of(value)
   if structured == core.null and not modern then
     structured = nil

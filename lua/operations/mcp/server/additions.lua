@@ -13,7 +13,7 @@ local additions = {}
 ---@param server operations.McpServer
 function additions.init(server)
   server.changes, server.content = changes.new(server), content.new(server)
-  server.providers = { server.content }
+  server.providers, server.relayed = { server.content }, {}
   if server.options.resources then
     server.providers[2] = queries.new(server, server.options.resources)
   end

@@ -32,6 +32,9 @@ end
 -- Hints: of queries that nothing changes, of mutations what their specs say.
 local function annotations(spec, meta)
   local given = type(meta.annotations) == "table" and meta.annotations or {}
+  if meta.source == "mcp" and meta.tool then
+    return meta.annotations -- what its server says of it, and no more
+  end
   if spec.type == "query" then
     return members.merged({ readOnlyHint = true }, given)
   end
@@ -50,8 +53,10 @@ end
 ---@return table  `Tool`
 function definition.of(spec, name, modern)
   local meta = type(spec._meta) == "table" and spec._meta or {}
+  local imported = meta.source == "mcp" and meta.tool ~= nil
   return {
-    name = name, title = type(meta.title) == "string" and meta.title or spec.title, description = spec.description,
+    name = name, title = type(meta.title) == "string" and meta.title or not imported and spec.title or nil,
+    _meta = imported and meta._meta or nil, description = spec.description,
     inputSchema = input_schema(spec.inputSchema),
     outputSchema = definition.tells_output(spec.outputSchema, modern) and spec.outputSchema or nil,
     annotations = annotations(spec, meta), icons = list_of(meta.icons),

@@ -19,6 +19,7 @@ local limits = require("operations.base.limits")
 local listener = require("operations.server.listener")
 local log = require("operations.task.log")
 local members = require("operations.base.members")
+local metadata = require("operations.mcp.server.metadata")
 local serving = require("operations.server.serving")
 local sessions = require("operations.mcp.server.session")
 local state = require("operations.mcp.server.state")
@@ -40,6 +41,8 @@ local mcp_server = {}
 ---@field schema_bytes? integer  of all outputSchemas of a list of tools; above, they are left out; default 64 KiB
 ---@field resources? true|operations.Filter|fun(spec: operations.Spec, identity: operations.Identity?): boolean  queries
 ---  that are resources, too
+---@field oauth? operations.McpResourceMetadata  who gives tokens for the server, for clients that ask (RFC 9728);
+---  `authorize` judges them
 ---@field clients? operations.mcp.Client[]  of servers whose resources and prompts are offered
 ---@field instructions? string  for the model: what the server is good for
 ---@field authorize? fun(request: operations.ServerRequest): operations.Identity?, string?  as of to_http
@@ -68,7 +71,8 @@ local option_kinds = {
   filter = "table or function", timeout = "number", max_body = "number", max_requests = "number",
   expose_errors = "boolean", ttl = "number", state_secret = "string", state_ttl = "number", heartbeat = "number",
   max_sessions = "number", session_ttl = "number", search = "string or boolean", pinned = "table",
-  schema_bytes = "number", resources = "boolean or table or function", clients = "table", log = "function",
+  schema_bytes = "number", resources = "boolean or table or function", clients = "table", oauth = "table",
+  log = "function",
 }
 
 ---@class operations.McpServer
@@ -101,7 +105,8 @@ end
 ---@param request operations.ServerRequest
 ---@return operations.ServerResponse
 function McpServer:handle(request)
-  return http.handle(self, request)
+  local oauth = self.options.oauth
+  return metadata.answer(oauth, request) or metadata.challenge(oauth, http.handle(self, request))
 end
 
 local function not_found()
@@ -122,7 +127,8 @@ function McpServer:listen(options)
   end
   self.options.local_pages = is_local
   local opened, err = listener.listen(given, function(request)
-    return target.split(request.target) == "/mcp" and self:handle(request) or not_found()
+    local path = target.split(request.target)
+    return (path == "/mcp" or path:find("^/%.well%-known/")) and self:handle(request) or not_found()
   end)
   if opened then
     self._listeners[#self._listeners + 1] = opened
@@ -217,6 +223,9 @@ function mcp_server.new(registry, options)
   local kept = members.merged({ log = log.write, max_body = limits.body, max_requests = limits.requests, ttl = 0,
     heartbeat = limits.heartbeat, max_sessions = limits.mcp_sessions, session_ttl = limits.mcp_session,
     timeout = limits.server_max_timeout, state_ttl = limits.mcp_state }, options)
+  if kept.oauth then
+    metadata.check(kept.oauth)
+  end
   kept.hosts = serving.in_lower_case(kept.hosts)
   local self = setmetatable({
     registry = registry, options = kept, links = {}, running = 0, calls = {}, draining = false, _listeners = {},

@@ -89,6 +89,7 @@ local function context_of(call)
     context.traceparent = nil
   end
   context.progress, context.log, context.hang_up = progress_of(call), log_of(call), call.hang_up
+  context.progress_wanted = context.progress ~= nil
   return question.add(context, call.capabilities, call.modern and modern_asks(call) or legacy_asks(call))
 end
 

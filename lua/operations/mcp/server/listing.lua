@@ -78,11 +78,14 @@ function listing.first(call, method, ...)
   end
 end
 
---- Can a provider do this?
+--- Can a provider do this? Where there are clients of other servers, or will be, it counts as possible.
 ---@param server operations.McpServer
 ---@param kind "resources"|"prompts"
 ---@return boolean
 function listing.has(server, kind)
+  if server.options.clients then
+    return true
+  end
   for _, provider in ipairs(server.providers) do
     if provider:has(kind) then
       return true

@@ -4,6 +4,7 @@ local core = require("operations.core")
 local json = require("operations.base.json")
 local marks = require("operations.base.marked")
 local members = require("operations.base.members")
+local results = require("operations.mcp.protocol.result")
 
 local tool_result = {}
 
@@ -39,6 +40,10 @@ end
 -- An envelope of a tool of another server, or one that a handler made: its content goes on as it is.
 local function of_mcp(envelope)
   local meta = envelope.meta
+  local original = results.original(envelope)
+  if original then
+    return members.merged(original)
+  end
   return { content = meta.content or marks.array(), structuredContent = meta.structuredContent,
     isError = meta.isError or nil, _meta = meta._meta }
 end

@@ -23,7 +23,9 @@ local function offer_of(server)
   if server._offer_revision ~= revision then
     local specs = {}
     for _, spec in ipairs(server.registry:specs({ schemas = false })) do
-      if spec.type ~= "subscription" then
+      local meta = type(spec._meta) == "table" and spec._meta or {}
+      local relayed = meta.method and server.relayed[meta.server] -- its resources and prompts are offered as such
+      if spec.type ~= "subscription" and not relayed then
         specs[#specs + 1] = spec
       end
     end
@@ -119,13 +121,13 @@ local function result_of(call, id, envelope, err)
   return failed(call, id, err)
 end
 
--- Calls a tool by its name.
-local function invoke(call, name, input)
+-- Calls a tool by its name. The headers of a request that calls it directly repeat some of its input.
+local function invoke(call, name, input, is_direct)
   local id, failure = find(call, name)
   if not id then
     return nil, failure
   end
-  failure = call.modern and call.http
+  failure = is_direct and call.modern and call.http
     and headers.params_flaw(call.http.headers, call.server.registry:get_spec(id).inputSchema, input)
   if failure then
     return nil, failure
@@ -154,7 +156,7 @@ tools.methods["tools/call"] = { named_by = "name", asks = true, run = function(c
   elseif many.reserved[name] and select(2, seen_by(call)) then
     return many.run(call, name, input or {}, searched)
   end
-  return invoke(call, name, input)
+  return invoke(call, name, input, true)
 end }
 
 --- Tools come and go with the registry's operations.

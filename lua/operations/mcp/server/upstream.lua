@@ -22,6 +22,7 @@ function upstream.add(server, client)
   local self = setmetatable({ client = client, prefix = client.name:gsub("[^%w_-]", "_") .. "_", _server = server,
     _log = server.options.log }, Upstream)
   table.insert(server.providers, self)
+  server.relayed[client.name], server._offer_revision = true, nil
   client:on_notification(function(method, params)
     local kind = method:match("^notifications/(%a+)/list_changed$")
     if kind == "resources" or kind == "prompts" then
@@ -46,7 +47,7 @@ end
 -- The items of a list; none where the server has none, or does not answer.
 local function list(self, capability, method, key)
   local items, cursor, seen = {}, nil, {}
-  if self.client.state ~= "ready" or not self.client:has(capability) then
+  if self.client.state ~= "connected" or not self.client:has(capability) then
     return items
   end
   for _ = 1, limits.mcp_pages do

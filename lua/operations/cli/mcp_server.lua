@@ -1,0 +1,94 @@
+--- `operations mcp`: operations as tools of an MCP server on stdin and stdout, for assistants that start it.
+local identity = require("operations.cli.identity")
+local mcp_sources = require("operations.cli.mcp_sources")
+local operations = require("operations")
+local output = require("operations.cli.output")
+local sources = require("operations.cli.sources")
+
+local mcp_server = {}
+
+local searches = { auto = "auto", always = true, never = false }
+
+mcp_server.mcp = {
+  usage = "operations mcp SOURCES [OPTIONS]",
+  summary = "Is an MCP server on stdin and stdout, whose tools are the operations of its sources, until stdin ends.\n"
+    .. "Programs that use MCP servers start it: operations mcp --openapi github.json --include 'issues.*'\n"
+    .. "With --mcp and --mcp-config it stands before other MCP servers, as one. stderr has what goes wrong.",
+  options = {
+    { name = "--include", value = "PATTERN", many = true, help = "only these, by id, name or operationId: 'issues.*'" },
+    { name = "--search", value = "auto|always|never", help = "search tools instead of listing them (above 64)" },
+    { name = "--resources", help = "queries are resources, too" },
+    { name = "--name", value = "NAME", help = "of the server (operations)" },
+    identity.options[1], identity.options[2],
+  },
+}
+
+-- Does a pattern, in which `*` stands for any characters, name a definition? By its id, its name, or what its document
+-- or server calls it, "/" being as good as ".".
+local function filter_of(patterns)
+  local compiled = {}
+  for i, text in ipairs(patterns or {}) do
+    compiled[i] = "^" .. text:gsub("[^%w]", "%%%0"):gsub("%%%*", ".*") .. "$"
+  end
+  return patterns and function(definition)
+    local meta = definition._meta or {}
+    local name = tostring(definition.name)
+    local own = tostring(meta.operationId or meta.tool or name):gsub("/", ".")
+    for _, pattern in ipairs(compiled) do
+      if name:find(pattern) or own:find(pattern) or (tostring(definition.namespace) .. "." .. name):find(pattern) then
+        return true
+      end
+    end
+    return false
+  end
+end
+mcp_server.filter_of = filter_of
+
+-- Who starts the server is who calls: what was named is offered, without files of this machine being sent.
+local exposure = {}
+
+function exposure.any()
+  return true
+end
+
+function exposure.open(_, definition)
+  definition._meta = definition._meta or {}
+  if definition._meta.source then
+    definition._meta.exposed = true
+  end
+end
+
+---@param parsed operations.cli.Arguments
+---@return integer code
+function mcp_server.mcp.run(parsed)
+  local given = parsed.options
+  local who, message = identity.read(given)
+  local search = searches[given.search or "auto"]
+  if message or parsed.rest[1] then
+    return output.usage("mcp: %s", message or ("expected options only, got %q"):format(parsed.rest[1]))
+  elseif search == nil then
+    return output.usage("mcp: --search: expected auto, always or never, got %q", given.search)
+  end
+  local log, server, early = sources.logger(given.verbose), nil, {}
+  local include = filter_of(given.include)
+  local registry, code = sources.registry(parsed, { exposure = exposure, include = include, identity = who,
+    behind = function(source, registry)
+      return mcp_sources.behind(source, registry, { log = log, verbose = given.verbose, include = include,
+        on_client = function(client)
+          if server then
+            server:offer(client)
+          else
+            early[#early + 1] = client
+          end
+        end })
+    end })
+  if not registry then
+    return code
+  end
+  server = operations.to_mcp(registry, { name = given.name, identity = who, search = search, log = log,
+    resources = given.resources, clients = (given.mcp or given["mcp-config"]) and early or nil })
+  local ok, err = server:stdio()
+  return ok and output.codes.OK or output.fail(err)
+end
+
+return mcp_server

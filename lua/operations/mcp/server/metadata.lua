@@ -1,0 +1,73 @@
+--- What a client needs to get a token for the server (RFC 9728): who gives them, as a document at
+--- `/.well-known/oauth-protected-resource{path}`, and in the challenges of refusals.
+local json = require("operations.base.json")
+local marks = require("operations.base.marked")
+local members = require("operations.base.members")
+local target = require("operations.server.target")
+local url = require("operations.base.url")
+
+local metadata = {}
+
+local WELL_KNOWN = "/.well-known/oauth-protected-resource"
+
+---@class operations.McpResourceMetadata
+---@field resource string  the URL of the server, as clients know it: "https://tools.example/mcp"
+---@field authorization_servers string[]  their issuers
+---@field scopes_supported? string[]
+---@field resource_name? string
+---@field resource_documentation? string
+
+--- Checks the option: misuse raises.
+---@param given operations.McpResourceMetadata
+function metadata.check(given)
+  local parsed = type(given.resource) == "string" and url.parse(given.resource)
+  if not parsed or not given.resource:find("^https?://") then
+    error("bad option 'oauth' to 'to_mcp' (resource: an http or https URL expected)", 4)
+  elseif type(given.authorization_servers) ~= "table" or type(given.authorization_servers[1]) ~= "string" then
+    error("bad option 'oauth' to 'to_mcp' (authorization_servers: a list of URLs expected)", 4)
+  end
+end
+
+-- Origin and path of the resource.
+local function parts_of(given)
+  return given.resource:match("^(https?://[^/?#]+)([^?#]*)")
+end
+
+--- The document, when a request is for it. Everybody may read it.
+---@param given? operations.McpResourceMetadata
+---@param request operations.ServerRequest
+---@return operations.ServerResponse?
+function metadata.answer(given, request)
+  local path = given and target.split(request.target)
+  if not given or path:sub(1, #WELL_KNOWN) ~= WELL_KNOWN then
+    return nil
+  end
+  local _, own = parts_of(given)
+  if path ~= WELL_KNOWN and path ~= WELL_KNOWN .. own then
+    return nil
+  elseif request.method ~= "GET" and request.method ~= "HEAD" then
+    return { status = 405, headers = { allow = "GET, HEAD" }, body = "" }
+  end
+  local document = { resource = given.resource, authorization_servers = given.authorization_servers,
+    scopes_supported = given.scopes_supported and marks.array(members.joined(given.scopes_supported)),
+    resource_name = given.resource_name, resource_documentation = given.resource_documentation,
+    bearer_methods_supported = { "header" } }
+  return { status = 200, headers = { ["content-type"] = "application/json", ["cache-control"] = "max-age=3600",
+    ["access-control-allow-origin"] = "*" }, body = assert(json.encode(document)) }
+end
+
+--- Adds to the challenge of a refusal where the document is.
+---@param given? operations.McpResourceMetadata
+---@param response operations.ServerResponse
+---@return operations.ServerResponse
+function metadata.challenge(given, response)
+  local challenge = given and response.headers["www-authenticate"]
+  if challenge then
+    local origin, path = parts_of(given)
+    response.headers["www-authenticate"] = ('%s%s resource_metadata="%s%s%s"'):format(challenge,
+      challenge:find(" ", 1, true) and "," or "", origin, WELL_KNOWN, path)
+  end
+  return response
+end
+
+return metadata

@@ -1,0 +1,153 @@
+local command = require("spec.support.command")
+local json = require("operations.base.json")
+local pipe = require("spec.support.mcp_server.pipe")
+
+local function written(text)
+  local path = os.tmpname()
+  local file = assert(io.open(path, "w"))
+  file:write(text)
+  file:close()
+  return path
+end
+
+local function tool_names(server)
+  local names = {}
+  for i, tool in ipairs(server:request("tools/list").result.tools) do
+    names[i] = tool.name
+  end
+  return names
+end
+
+-- The next notification of a list that changed: until the tools are there.
+local function wait_for(server, method)
+  local message = server:receive()
+  while message.method ~= method do
+    message = server:receive()
+  end
+end
+
+describe("operations mcp", function()
+  local server
+  local paths = {}
+
+  local function path_of(text)
+    paths[#paths + 1] = written(text)
+    return paths[#paths]
+  end
+
+  local definitions = [[return {
+    { namespace = "sums", name = "add", type = "query", handler = function(input)
+      print("aloud")
+      return { sum = input.a + input.b }
+    end },
+    { namespace = "sums", name = "none", handler = function() return {} end },
+    { namespace = "other", name = "secret", handler = function() return {} end,
+      accessControl = { requiredScopes = { "admin" } } } }]]
+
+  after_each(function()
+    if server then
+      server.child:abort()
+    end
+    for _, path in ipairs(paths) do
+      os.remove(path)
+    end
+    server, paths = nil, {}
+  end)
+
+  it("offers Lua functions, of those that were asked for", function()
+    local path = path_of(definitions)
+    server = pipe.operations("mcp", "--lua", path, "--name", "mine")
+    local begun = server:initialize().result
+    assert.equal("mine", begun.serverInfo.name)
+    assert.is_nil(begun.capabilities.resources)
+    assert.same({ "sums_add", "sums_none" }, tool_names(server))
+    assert.same({ sum = 3 }, server:call("sums_add", { a = 1, b = 2 }).result.structuredContent)
+    server.child:abort()
+    server = pipe.operations("mcp", "--lua", path, "--include", "sums.a*", "--include", "secret", "--scopes", "admin",
+      "--resources")
+    assert.is_table(server:initialize().result.capabilities.resources)
+    assert.same({ "sums_add", "other_secret" }, tool_names(server))
+    assert.equal("operation:sums.add", server:request("resources/list").result.resources[1].uri)
+  end)
+
+  it("offers an OpenAPI document, by the names that it uses", function()
+    local path = path_of(json.encode({ openapi = "3.1.0", info = { title = "Shop", version = "1" },
+      servers = { { url = "http://127.0.0.1:1" } }, paths = {
+        ["/a"] = { get = { operationId = "issues/list" }, post = { operationId = "issues/create" } },
+        ["/b"] = { get = { operationId = "pulls/list" } } } }))
+    server = pipe.operations("mcp", "--openapi", path, "--namespace", "shop", "--include", "issues.*")
+    server:initialize()
+    assert.same({ "shop_issues_list", "shop_issues_create" }, tool_names(server))
+  end)
+
+  it("searches tools where that is asked for", function()
+    server = pipe.operations("mcp", "--lua", path_of(definitions), "--search", "always")
+    server:initialize()
+    assert.same({ "search_operations", "describe_operation", "call_operation" }, tool_names(server))
+  end)
+
+  it("says what is wrong, and ends with stdin", function()
+    local path = path_of(definitions)
+    assert.equal(2, command.run("operations mcp").code)
+    local result = command.run("operations mcp --lua " .. path .. " --search often")
+    assert.equal(2, result.code)
+    assert.matches("%-%-search: expected auto, always or never, got \"often\"", result.err)
+    assert.equal(2, command.run("operations mcp --lua " .. path .. " more").code)
+    assert.equal(12, command.run("operations mcp --mcp-config /nonexistent/mcp.json").code)
+    result = command.run("sleep 0.5 | operations mcp --lua " .. path)
+    assert.same({ out = "", err = "", code = 0 }, result)
+  end)
+
+  describe("before other servers", function()
+    local config
+
+    before_each(function()
+      local env = command.environment()
+      config = path_of(json.encode({ mcpServers = {
+        odd = { command = command.interpreter(), args = { "spec/support/mcp_server/odd.lua" }, env = env },
+        mute = { command = "sleep", args = { "30" } },
+        broken = { command = "/nonexistent/program" } } }))
+      server = pipe.operations("mcp", "--mcp-config", config, "--lua", path_of(definitions))
+    end)
+
+    it("answers at once with what is there, and tells of what comes", function()
+      local capabilities = server:initialize().result.capabilities
+      assert.same({ listChanged = true, subscribe = true }, capabilities.resources)
+      assert.same({ listChanged = true }, capabilities.prompts)
+      assert.equal("sums_add", tool_names(server)[1])
+      wait_for(server, "notifications/resources/list_changed")
+      assert.same({ "sums_add", "sums_none", "odd_odd" }, tool_names(server))
+    end)
+
+    it("passes tools, results, progress, resources and prompts on as they are", function()
+      server:initialize()
+      wait_for(server, "notifications/resources/list_changed")
+      local tool = server:request("tools/list").result.tools[3]
+      assert.same({ name = "odd_odd", title = "Odd", description = "Odd", inputSchema = { type = "object" },
+        _meta = { own = 1 }, annotations = { openWorldHint = true } }, tool)
+      assert.same(json.decode('{"content":[{"type":"hologram","depth":3},{"type":"text"},{"type":"text","text":"x",'
+        .. '"_meta":{"a":[]}}],"isError":false,"_meta":{"trace":null},"future":{"n":1}}'),
+        server:call("odd_odd", { kind = "blocks" }).result)
+      assert.same(json.decode('{"content":[{"type":"text","text":"no"}],"isError":true,'
+        .. '"structuredContent":{"why":[]}}'), server:call("odd_odd", { kind = "failed" }).result)
+      assert.same({ content = { { type = "text", text = "plain" } } },
+        server:call("odd_odd", { kind = "plain" }).result)
+      server:send({ id = "p", method = "tools/call", params = { name = "odd_odd", arguments = { kind = "plain" },
+        _meta = { progressToken = "mine" } } })
+      assert.same({ progressToken = "mine", progress = 1, total = 2, message = "half" }, server:receive().params)
+      assert.equal("p", server:receive().id)
+      assert.same({ { uri = "odd://a", name = "odd_a", future = 1 } },
+        server:request("resources/list").result.resources)
+      assert.same({ { uriTemplate = "odd://{x}", name = "odd_t" } },
+        server:request("resources/templates/list").result.resourceTemplates)
+      assert.same(json.decode('{"contents":[{"uri":"odd://a","text":"a","future":[]}],"future":2}'),
+        server:request("resources/read", { uri = "odd://a" }).result)
+      assert.equal(-32002, server:request("resources/read", { uri = "odd://none" }).error.code)
+      assert.same({ { name = "odd_p", arguments = { { name = "x" } } } }, server:request("prompts/list").result.prompts)
+      assert.equal(3, server:request("prompts/get", { name = "odd_p" }).result.future)
+      assert.equal(-32602, server:request("prompts/get", { name = "p" }).error.code)
+      server:send({ id = "s", method = "resources/subscribe", params = { uri = "odd://a" } })
+      wait_for(server, "notifications/resources/updated")
+    end)
+  end)
+end)
