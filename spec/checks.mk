@@ -197,7 +197,7 @@ test-mcp-server: dependencies-test all ## the MCP server: its specs on both runt
 
 .PHONY: test-mcp
 test-mcp: dependencies-test all $(MCP_DATA) ## the MCP client: its specs, and every tool of servers from npm; MCP_SERVERS=directory
-	@MCP_SERVERS=$(abspath $(MCP_DATA)) $(BUSTED) spec/mcp spec/mcp/suite/servers.lua
+	@MCP_SERVERS=$(abspath $(MCP_DATA)) $(BUSTED) spec/mcp spec/mcp/suite/servers.lua spec/mcp/suite/proxy.lua spec/mcp/suite/clients.lua
 
 build/npm-mcp/node_modules: | dependencies-bench
 	@$(NPM) --prefix build/npm-mcp $(MCP_PACKAGES)

@@ -1,4 +1,5 @@
---- An MCP server with resources and prompts over stdio, as a program: `lua content.lua [option=value]...`.
+--- An MCP server with resources and prompts, as a program: `lua content.lua [option=value]...`. Over stdio, or with
+--- `port` over HTTP: its URL is printed then.
 local operations = require("operations")
 
 local registry = operations.registry()
@@ -13,8 +14,8 @@ for _, given in ipairs(arg or {}) do
   end
 end
 options.pinned = options.pinned and { options.pinned } or nil
-local extra = options.extra or 0
-options.extra = nil
+local extra, port = options.extra or 0, options.port
+options.extra, options.port = nil, nil
 
 local server = operations.to_mcp(registry, options)
 
@@ -104,4 +105,11 @@ add("make", "update", "mutation", { handler = function(input)
   return {}
 end })
 
-assert(server:stdio())
+if port then
+  local listener = assert(server:listen({ port = port }))
+  io.write(("http://127.0.0.1:%d/mcp\n"):format(listener.port))
+  io.flush()
+  operations.sleep(60)
+else
+  assert(server:stdio())
+end
