@@ -69,6 +69,7 @@ local version = require("operations.base.version")
 ---@field spawn fun(fn: function, ...: any): operations.Task
 ---@field sse_parser fun(on_event?: function, options?: operations.SseOptions): operations.SseParser
 ---@field to_mcp fun(of: operations.Registry, options?: operations.McpOptions): operations.McpServer
+---@field to_tools fun(of: operations.Registry, options: operations.ToolsOptions): operations.Tools?, operations.Error?
 ---@field use_host fun(host: string|operations.Host)
 local operations = {
   _VERSION = "operations " .. version,
@@ -123,6 +124,7 @@ local functions = {
   spawn = { "operations.task", "spawn" },
   sse_parser = { "operations.base.sse", "parser" },
   to_mcp = { "operations.mcp.server", "new" },
+  to_tools = { "operations.tools", "new" },
   use_host = { "operations.task", "use_host" },
 }
 

@@ -26,6 +26,7 @@ specs_of.covered = {
   ["lua/operations/registry"] = "spec/registry/registry_spec.lua",
   ["lua/operations/schema"] = "spec/schema/type_spec.lua",
   ["lua/operations/server"] = "spec/server/exchange_spec.lua",
+  ["lua/operations/tools"] = "spec/tools/tools_spec.lua",
   ["lua/operations/task"] = "spec/task/task_spec.lua",
   ["src/base/buffer.c"] = "spec/json/json_spec.lua",
   ["src/base/lines.c"] = "spec/streams/envelopes_spec.lua",

@@ -1,0 +1,106 @@
+--- The calls in a model's answer, read: which operation each means, with which input, or why it cannot be made.
+local core = require("operations.core")
+local errors = require("operations.base.error")
+local json = require("operations.base.json")
+local parameters = require("operations.tools.parameters")
+
+local call = {}
+
+--- One call that a model asks for.
+---@class operations.ToolCall
+---@field id? string  as the vendor gave it
+---@field name? string  of the tool
+---@field operationId? string
+---@field input any
+---@field error? operations.Error  why it cannot be made
+
+local MAX_NAME = 200 -- bytes of a name that a message repeats
+
+local function shown(name)
+  return type(name) == "string" and ("%q"):format(name:sub(1, MAX_NAME):gsub("%c", "?")) or "without a name"
+end
+
+--- What becomes of the name of a tool that there is not.
+---@param name any
+---@return operations.Error
+function call.unknown(name)
+  local err = errors.new("OPERATION_NOT_FOUND", ("there is no tool %s"):format(shown(name)))
+  err.retryable, err.mayHaveRun = false, false
+  return err
+end
+
+local function invalid(message, issues)
+  local err = errors.new("VALIDATION_ERROR", message, issues)
+  err.mayHaveRun = false
+  return err
+end
+
+-- The arguments as an object; OpenAI sends them as a text.
+local function arguments_of(raw)
+  local value = raw
+  if type(raw) == "string" then
+    local err
+    value, err = json.decode(raw:find("%S") and raw or "{}")
+    if value == nil then
+      return nil, invalid("the arguments are not JSON: " .. err.message)
+    end
+  elseif raw == nil or raw == core.null then
+    value = {}
+  end
+  if type(value) == "table" and next(value) == nil then
+    value = setmetatable({}, core.object_mt)
+  end
+  if core.kind(value) ~= "object" then
+    return nil, invalid(("the arguments have to be a JSON object, not %s"):format(tostring(core.kind(value))))
+  end
+  return value
+end
+
+---@param tools operations.Tools
+---@param raw { id: any, name: any, arguments: any, may_lack_id: boolean? }
+---@param seen table<string, true>  ids of the calls before it
+---@return operations.ToolCall
+local function read(tools, raw, seen)
+  local id, name = raw.id, raw.name
+  local made = { id = type(id) == "string" and id or nil, name = type(name) == "string" and name or nil }
+  if made.id and seen[made.id] then
+    made.error = invalid(("the id %s is that of a call before: this one is not made"):format(shown(made.id)))
+    return made
+  elseif not made.id and not raw.may_lack_id then
+    made.error = invalid("the call has no id")
+    return made
+  end
+  seen[made.id or seen] = true
+  local arguments
+  arguments, made.error = arguments_of(raw.arguments)
+  local target = made.name and tools:_target(made.name, arguments)
+  if not target then
+    made.error = call.unknown(raw.name)
+    return made
+  end
+  made.operationId, made.spec, made.own = target.id, target.spec, target.own
+  if made.error then
+    return made
+  elseif target.error then
+    made.error = target.error
+    return made
+  end
+  local issues
+  made.input, issues = parameters.input(target.parameters, target.arguments)
+  made.error = issues[1] and invalid("the arguments do not fit", issues) or nil
+  return made
+end
+
+--- Reads the calls of an answer. Never raises.
+---@param tools operations.Tools
+---@param response any
+---@return operations.ToolCall[]
+function call.all(tools, response)
+  local list, seen = {}, {}
+  for i, raw in ipairs(type(response) == "table" and tools._format.calls(response) or {}) do
+    list[i] = read(tools, raw, seen)
+  end
+  return list
+end
+
+return call

@@ -1,0 +1,124 @@
+--- The tools that stand for many: search, describe and call, beside those that are pinned.
+local core = require("operations.core")
+local json = require("operations.base.json")
+local members = require("operations.base.members")
+local parameters = require("operations.tools.parameters")
+local search = require("operations.offer.search")
+
+local searching = {}
+
+local function object(properties, required)
+  return { type = "object", properties = properties, required = setmetatable(required, core.array_mt),
+    additionalProperties = false }
+end
+
+local name_of_tool = { type = "string", description = "The name of a tool, as search_operations gives it" }
+
+local specs = {
+  search_operations = {
+    description = "Finds further tools by words. Gives their names and descriptions, best first.",
+    inputSchema = object({ query = { type = "string", description = "Words" },
+      limit = { type = "integer", minimum = 1, maximum = 50, default = 5 } }, { "query" }),
+  },
+  describe_operation = {
+    description = "Gives the JSON Schema of a tool's arguments.",
+    inputSchema = object({ name = name_of_tool }, { "name" }),
+  },
+  call_operation = {
+    description = "Calls a tool that search_operations found.",
+    inputSchema = object({ name = name_of_tool, arguments = { type = "object",
+      description = "The arguments, as describe_operation says" } }, { "name", "arguments" }),
+  },
+}
+
+--- Names that no operation can have beside these.
+searching.names = { search_operations = true, describe_operation = true, call_operation = true }
+
+local order = { "search_operations", "describe_operation", "call_operation" }
+
+local functions = {}
+
+local function text_of(value)
+  return assert(json.encode(value, { sort_keys = true }))
+end
+
+function functions.search_operations(self, input)
+  local limit = type(input.limit) == "number" and math.max(1, math.min(50, math.floor(input.limit))) or 5
+  local hits = self._search:find(tostring(input.query or ""), { identity = self._options.identity, limit = limit,
+    accept = function(spec)
+      return self:name_of(spec.namespace .. "." .. spec.name) ~= nil
+    end })
+  local list = setmetatable({}, core.array_mt)
+  for i, hit in ipairs(hits) do
+    list[i] = { name = self:name_of(hit.id), description = hit.spec.description or hit.spec.title }
+  end
+  return text_of(list)
+end
+
+function functions.describe_operation(self, input)
+  local id = self:id_of(input.name)
+  local tool = id and self:_tool(id)
+  if not tool then
+    return ("there is no tool %q"):format(tostring(input.name))
+  end
+  -- Without strict mode: `arguments` of call_operation are what the original schema says.
+  return text_of({ name = input.name, description = tool.description, parameters = tool.original })
+end
+
+--- The tools themselves.
+---@param self operations.Tools
+---@return table<string, operations.Tool>
+---@return string[] order
+function searching.tools(self)
+  local made = {}
+  for name, spec in pairs(specs) do
+    made[name] = { name = name, description = spec.description,
+      parameters = parameters.of(spec.inputSchema, self._options.format, self._options.strict) }
+  end
+  return made, order
+end
+
+--- What a call of one of these means.
+---@param self operations.Tools
+---@param name string
+---@param tool operations.Tool
+---@param arguments table
+---@return table target  as of Tools:_target
+function searching.target(self, name, tool, arguments)
+  if functions[name] then
+    return { own = function(input)
+      return functions[name](self, type(input) == "table" and input or {})
+    end, parameters = tool.parameters, arguments = arguments }
+  end
+  local given = (parameters.input(tool.parameters, arguments or {}))
+  local id = type(given.name) == "string" and self:id_of(given.name)
+  local inner = id and self:_tool(id)
+  if not inner then
+    return nil
+  end
+  local value = given.arguments
+  if type(value) == "string" then
+    value = json.decode(value)
+  end
+  return { id = id, spec = inner.spec, parameters = { wrapped = false },
+    arguments = value == nil and setmetatable({}, core.object_mt) or value }
+end
+
+--- Makes the search behind them.
+---@param registry operations.Registry
+---@param filter any
+---@return operations.Search
+function searching.index(registry, filter)
+  return search.new(registry, { filter = filter })
+end
+
+--- Is the operation one of those that are offered beside the search?
+---@param spec operations.Spec
+---@param pinned? string[]
+---@return boolean
+function searching.is_pinned(spec, pinned)
+  local tool = type(spec._meta) == "table" and spec._meta.tool
+  return type(tool) == "table" and tool.pinned == true or members.contains(pinned, spec.namespace .. "." .. spec.name)
+end
+
+return searching

@@ -1,0 +1,352 @@
+--- From a JSON Schema to what the strict mode of a vendor takes, and the plan by which a value in that form becomes one
+--- of the original schema again (restore.lua). What the subset cannot say goes into descriptions; a value that it
+--- cannot describe at all travels as JSON text.
+---
+--- A plan is nil where both forms of a value are the same, else one of
+---   { kind = "text" }
+---   { kind = "object", members = { [offered name] = { key =, plan =, drop =, box =, rest = } } }
+---   { kind = "array", items = plan }
+---   { kind = "union", branches = { { type =, names =, constants =, plan =, schema = } } }
+---   { kind = "ref", definition = { plan = } }
+local core = require("operations.core")
+local members = require("operations.base.members")
+local literal = require("operations.tools.literal")
+local merge = require("operations.tools.merge")
+local offered_schema = require("operations.tools.offered_schema")
+local phrase = require("operations.tools.phrase")
+local property_order = require("operations.base.property_order")
+local union = require("operations.tools.union")
+
+local subset = {}
+
+--- What the strict mode of a vendor has.
+---@class operations.ToolSubset
+---@field all_required boolean  optional properties are nullable ones
+---@field references boolean  `$defs` and `$ref`; else they are written out
+---@field recursion boolean
+---@field max_depth integer  of objects in objects
+---@field typed_enum boolean  `type` beside `enum` and `const`
+---@field type_lists boolean  `type` may be a list
+---@field nullable boolean  OpenAPI 3.0: `nullable`, types in capitals, `enum` of strings only, `anyOf` alone
+---@field closed boolean  objects have `additionalProperties: false`
+---@field keywords table<string, table<string, true>>  by type, what may stay
+---@field formats table<string, true>
+---@field key_pattern? string  of names of properties
+---@field keeps? fun(keyword: string, value: any): boolean
+
+local scalar = members.set({ "string", "number", "integer", "boolean", "null" })
+
+local node -- (state, schema, depth) -> offered, plan
+
+-- References.
+
+local function refer(self, name)
+  self.used[name] = true
+  return { ["$ref"] = "#/$defs/" .. name:gsub("~", "~0"):gsub("/", "~1") }
+end
+
+local function definition_of(self, name, depth)
+  local made = self.made[name]
+  if not made then
+    made = { busy = true }
+    self.made[name] = made
+    made.offered, made.plan = node(self, self.definitions[name], math.max(depth, 2))
+    made.busy, made.text = false, offered_schema.is_text(made.plan) or nil
+    -- What was made meanwhile took it for no text.
+    self.again = self.again or made.text and made.assumed and not self.texts[name]
+    self.texts[name] = made.text or self.texts[name]
+  end
+  return made
+end
+
+local function reference(self, schema, name, depth)
+  if self.texts[name] or self.caps.max_depth < depth then
+    return offered_schema.as_text(self, self.definitions[name])
+  end
+  local known = self.made[name]
+  if known and known.busy then
+    if not self.caps.recursion then
+      return offered_schema.as_text(self, schema)
+    end
+    known.assumed = true
+    return refer(self, name), { kind = "ref", definition = known }
+  elseif not self.caps.references then
+    self.made[name] = { busy = true }
+    local offered, plan = node(self, self.definitions[name], depth)
+    self.made[name] = nil
+    return offered, plan
+  end
+  local made = definition_of(self, name, depth)
+  if made.text then
+    return offered_schema.as_text(self, self.definitions[name])
+  end
+  return refer(self, name), made.plan and { kind = "ref", definition = made } or nil
+end
+
+local function plain(self, schema, kind)
+  local caps, offered = self.caps, {}
+  for key in pairs(caps.keywords[kind] or {}) do
+    local value = schema[key]
+    if value ~= nil and (key ~= "format" or caps.formats[value]) and (not caps.keeps or caps.keeps(key, value)) then
+      offered[key] = value
+    end
+  end
+  offered.description = phrase.of(schema, offered)
+  offered.type = caps.nullable and kind:upper() or kind
+  offered.title = not caps.nullable and type(schema.title) == "string" and schema.title or nil
+  return offered
+end
+
+local function list(self, schema, depth)
+  if schema.prefixItems ~= nil or core.kind(schema.items) == "array" and #schema.items > 0 then
+    return offered_schema.as_text(self, schema)
+  end
+  local items, plan = node(self, schema.items == nil and true or schema.items, depth)
+  local offered = plain(self, schema, "array")
+  offered.items = items
+  return offered, plan and { kind = "array", items = plan }
+end
+
+-- The name under which a property is offered.
+local function offered_name(self, key, taken)
+  local pattern = self.caps.key_pattern
+  local name = key
+  if pattern and (#key > 64 or not key:find(pattern)) then
+    name = ("p_" .. key:gsub("[^A-Za-z0-9_]", "_")):sub(1, 60)
+  end
+  local plain_name, n = name, 1
+  while taken[name] do
+    n = n + 1
+    name = plain_name .. "_" .. n
+  end
+  taken[name] = true
+  return name
+end
+
+-- One property: what is offered, and its member of the plan, nil where nothing has to be done.
+local function property(self, key, schema, name, required, depth)
+  local offered, plan = node(self, schema, depth)
+  local member = { key = key, plan = plan }
+  if not required and self.caps.all_required then
+    if not offered_schema.is_text(plan) and offered_schema.takes_null(self, schema, 0) then
+      member.box = true
+      offered = offered_schema.with_null(self, { type = "object", properties = { value = offered },
+        required = offered_schema.array({ "value" }), additionalProperties = false, description = "null: left out" })
+    else
+      member.drop = true
+      offered = offered_schema.with_null(self, offered)
+    end
+  end
+  return offered, (plan or name ~= key or member.drop or member.box) and member or nil
+end
+
+local function is_open(schema)
+  local more = schema.additionalProperties
+  return more ~= nil and more ~= false
+    or type(schema.patternProperties) == "table" and next(schema.patternProperties) ~= nil
+end
+
+-- The names of the properties: those that are declared, then those that are only required.
+local function names_of(schema)
+  local properties = type(schema.properties) == "table" and schema.properties or {}
+  local names = property_order.names(properties)
+  for _, key in ipairs(type(schema.required) == "table" and schema.required or {}) do
+    if properties[key] == nil and not members.contains(names, key) then
+      names[#names + 1] = key
+    end
+  end
+  return names, properties
+end
+
+-- The member that holds, as JSON text, properties that are not declared.
+local function add_rest(self, offered, plan, taken, schema)
+  local name = offered_name(self, "additional_properties", taken)
+  local text = { type = self.caps.nullable and "STRING" or "string", description = phrase.of_text({ type = "object",
+    description = "Further members.", additionalProperties = schema.additionalProperties,
+    patternProperties = schema.patternProperties }) }
+  offered.properties[name] = self.caps.all_required and offered_schema.with_null(self, text) or text
+  plan.members[name] = { rest = true, drop = true }
+  return name
+end
+
+local function object(self, schema, depth, is_root)
+  local names, properties = names_of(schema)
+  if depth > self.caps.max_depth or not is_root and #names == 0 and schema.additionalProperties ~= false then
+    return offered_schema.as_text(self, schema)
+  end
+  local required = members.set(type(schema.required) == "table" and schema.required or {})
+  local offered = plain(self, schema, "object")
+  offered.properties, offered.required = setmetatable({}, core.object_mt), offered_schema.array({})
+  local plan, taken, order, changes = { kind = "object", members = {}, exact = self.caps.all_required }, {}, {}, false
+  for _, key in ipairs(names) do
+    local name = offered_name(self, key, taken)
+    local value = properties[key]
+    value = value == nil and true or value
+    order[#order + 1] = name
+    offered.properties[name], plan.members[name] = property(self, key, value, name, required[key], depth + 1)
+    changes = changes or plan.members[name] ~= nil
+    plan.members[name] = plan.members[name] or { key = key }
+    if required[key] or self.caps.all_required then
+      table.insert(offered.required, name)
+    end
+  end
+  if is_open(schema) then
+    order[#order + 1], changes = add_rest(self, offered, plan, taken, schema), true
+    if self.caps.all_required then
+      table.insert(offered.required, order[#order])
+    end
+  end
+  property_order.set(offered.properties, order)
+  offered.required = (offered.required[1] or self.caps.all_required) and offered.required or nil
+  if self.caps.closed then
+    offered.additionalProperties = false
+  end
+  return offered, changes and plan or nil
+end
+
+local makers = { object = object, array = list }
+
+local function single(self, schema, kind, depth)
+  if makers[kind] then
+    return makers[kind](self, schema, depth)
+  elseif kind == "null" and self.caps.nullable then
+    return { type = "NULL" }
+  end
+  return plain(self, schema, kind)
+end
+
+local for_type = {
+  string = { "pattern", "minLength", "maxLength", "format", "contentEncoding", "contentMediaType" },
+  number = { "minimum", "maximum", "exclusiveMinimum", "exclusiveMaximum", "multipleOf", "format" },
+  array = { "items", "prefixItems", "minItems", "maxItems", "uniqueItems", "contains", "minContains", "maxContains" },
+  object = { "properties", "required", "additionalProperties", "patternProperties", "minProperties", "maxProperties" },
+}
+for_type.integer = for_type.number
+
+-- A list of types as branches of one type each, with the keywords of that type.
+local function by_type(self, schema, depth)
+  local sources, own = {}, { description = schema.description, default = schema.default, title = schema.title }
+  for _, kind in ipairs(schema.type) do
+    local branch = { type = kind }
+    for _, key in ipairs(for_type[kind] or {}) do
+      branch[key] = schema[key]
+    end
+    sources[#sources + 1] = branch
+  end
+  return union.of(self, own, sources, depth)
+end
+
+-- A list of types all of which are scalars, where that can be said.
+local function scalars(self, schema)
+  local offered = { type = offered_schema.array({}), title = schema.title }
+  for _, kind in ipairs(schema.type) do
+    if not scalar[kind] then
+      return nil
+    end
+    table.insert(offered.type, kind)
+    for key in pairs(self.caps.keywords[kind] or {}) do
+      local value = schema[key]
+      offered[key] = value ~= nil and (key ~= "format" or self.caps.formats[value]) and value or offered[key]
+    end
+  end
+  offered.description = phrase.of(schema, offered)
+  return offered
+end
+
+-- Do all branches say what type they are of?
+local function are_typed(branches)
+  for _, branch in ipairs(branches) do
+    if type(branch) ~= "table" or not (branch.type or branch["$ref"] or branch.enum or branch.const ~= nil
+      or branch.anyOf or branch.oneOf or branch.allOf or branch.properties) then
+      return false
+    end
+  end
+  return #branches > 0
+end
+
+local function compound(self, schema, depth)
+  local branches = schema.anyOf or schema.oneOf
+  if type(branches) == "table" and not schema.properties and are_typed(branches) then
+    return union.of(self, schema, branches, depth)
+  elseif type(schema.type) == "table" then
+    if #schema.type == 1 then
+      return single(self, schema, schema.type[1], depth)
+    end
+    local offered = self.caps.type_lists and scalars(self, schema)
+    if offered then
+      return offered
+    end
+    return by_type(self, schema, depth)
+  end
+  local kind = schema.type or schema.properties and "object" or schema.items and "array"
+  if type(kind) ~= "string" then
+    return offered_schema.as_text(self, schema)
+  end
+  return single(self, schema, kind, depth)
+end
+
+function node(self, schema, depth)
+  if type(schema) ~= "table" or depth > 64 then
+    return offered_schema.as_text(self, schema)
+  end
+  local name = merge.name_of(schema["$ref"])
+  if name and self.definitions[name] ~= nil then
+    local alone = true
+    for key in pairs(schema) do
+      alone = alone and (key == "$ref" or merge.is_annotation(key))
+    end
+    if alone then
+      local offered, plan = reference(self, schema, name, depth)
+      if offered["$ref"] and type(schema.description) == "string" then
+        offered = { anyOf = offered_schema.array({ offered }), description = schema.description }
+      end
+      return offered, plan
+    end
+  end
+  if schema["$ref"] ~= nil or schema.allOf ~= nil then
+    self.merging = self.merging + 1
+    local whole = self.merging < 64 and merge.one(schema, self.definitions)
+    local offered, plan
+    if whole then
+      offered, plan = node(self, whole, depth + 1)
+    else
+      offered, plan = offered_schema.as_text(self, schema)
+    end
+    self.merging = self.merging - 1
+    return offered, plan
+  elseif schema.const ~= nil or type(schema.enum) == "table" then
+    return literal.of(self, schema)
+  end
+  return compound(self, schema, depth)
+end
+
+-- The definitions that are referred to, by those that are kept, too.
+local function definitions(self)
+  local kept
+  for name in pairs(self.used) do
+    kept = kept or {}
+    kept[name] = self.made[name].offered
+  end
+  return kept
+end
+
+--- Makes the strict form of the schema of an object.
+---@param root table  an object without `$ref` and `allOf` at its top
+---@param given table<string, any>  definitions by name
+---@param caps operations.ToolSubset
+---@return table offered
+---@return table? plan
+function subset.of(root, given, caps)
+  local texts = {}
+  while true do -- once more for each definition that turns out to be text: they are finite
+    local self = { caps = caps, definitions = given, made = {}, used = {}, texts = texts,
+      merging = 0, again = false, node = node }
+    local offered, plan = object(self, root, 1, true)
+    if not self.again then
+      offered["$defs"] = definitions(self)
+      return offered, plan
+    end
+  end
+end
+
+return subset

@@ -1,0 +1,141 @@
+--- Unions in a subset. A value must tell which branch it was made by, where that matters for the way back: else the
+--- union travels as JSON text.
+local members = require("operations.base.members")
+local merge = require("operations.tools.merge")
+local offered_schema = require("operations.tools.offered_schema")
+local phrase = require("operations.tools.phrase")
+
+local union = {}
+
+local scalar = members.set({ "string", "number", "integer", "boolean", "null" })
+
+-- What values of an offered schema look like: the types, and for an object its members.
+local function shape_of(self, offered, depth)
+  local name = merge.name_of(offered["$ref"])
+  if name then
+    local made = self.made[name]
+    return made.offered and depth < 8 and shape_of(self, made.offered, depth + 1) or { type = "object" }
+  end
+  local kind = offered.type
+  if offered.enum or offered.const ~= nil then
+    kind = "scalar"
+  elseif type(kind) == "string" then
+    kind = kind:lower()
+    kind = scalar[kind] and "scalar" or kind
+  else
+    kind = offered.anyOf and "union" or "scalar"
+  end
+  local shape = { type = kind }
+  if kind == "object" then
+    shape.names, shape.constants = {}, {}
+    for key, property in pairs(offered.properties) do
+      shape.names[key] = true
+      local only = property.const
+      if only == nil and type(property.enum) == "table" and #property.enum == 1 then
+        only = property.enum[1]
+      end
+      shape.constants[key] = only
+    end
+  end
+  return shape
+end
+
+local function are_apart(self, a, b)
+  if a.type ~= b.type or a.type == "scalar" then
+    return true
+  elseif a.type ~= "object" or not a.names or not b.names then
+    return false
+  end
+  for key, value in pairs(a.constants) do
+    if b.constants[key] ~= nil and b.constants[key] ~= value then
+      return true
+    end
+  end
+  if not self.caps.all_required then
+    return false
+  end
+  for key in pairs(members.merged(a.names, b.names)) do
+    if not a.names[key] or not b.names[key] then
+      return true
+    end
+  end
+  return false
+end
+
+-- Can the branch that a value was made by be told from the value? Where no plan changes anything it does not matter.
+local function is_clear(self, branches)
+  for i, one in ipairs(branches) do
+    for j = i + 1, #branches do
+      if (one.plan or branches[j].plan) and not are_apart(self, one, branches[j]) then
+        return false
+      end
+    end
+  end
+  return true
+end
+
+local function any_plan(branches)
+  for _, branch in ipairs(branches) do
+    if branch.plan then
+      return true
+    end
+  end
+  return false
+end
+
+-- The description of a union goes to its first branch where a union can have none.
+local function finish_union(self, schema, list, nullable)
+  if #list == 1 then
+    local only = list[1]
+    local description = phrase.of(schema, { anyOf = true, oneOf = true })
+    if description and not only["$ref"] then
+      only = members.merged(only, { description = only.description and description .. " " .. only.description
+        or description })
+    end
+    return nullable and offered_schema.with_null(self, only) or only
+  end
+  local offered = { description = phrase.of(schema, { anyOf = true, oneOf = true }) }
+  offered.anyOf = offered_schema.array(list)
+  if self.caps.nullable and offered.description then
+    list[1] = members.merged(list[1], {
+      description = list[1].description and offered.description .. " " .. list[1].description or offered.description })
+    offered.description = nil
+  end
+  return nullable and offered_schema.with_null(self, offered) or offered
+end
+
+--- Offers a union of schemas.
+---@param self table  the state of subset.lua
+---@param schema table  what is around them: its description is used
+---@param sources table[]
+---@param depth integer
+---@return table offered
+---@return table? plan
+function union.of(self, schema, sources, depth)
+  local list, branches, nullable = {}, {}, false
+  for _, source in ipairs(sources) do
+    local offered, plan = self.node(self, source, depth)
+    if offered_schema.is_text(plan) then
+      return offered_schema.as_text(self, schema)
+    end
+    local inner = plan and plan.kind == "union" and plan.branches
+    for _, one in ipairs(offered.anyOf or { offered }) do -- a union in a union becomes part of it
+      if offered_schema.is_null(one) then
+        nullable = true
+      else
+        list[#list + 1] = one
+        branches[#branches + 1] = inner and table.remove(inner, 1)
+          or members.merged(shape_of(self, one, 0), { plan = plan, schema = source })
+      end
+    end
+  end
+  if #list == 0 then
+    return { type = self.caps.nullable and "STRING" or "null", nullable = self.caps.nullable or nil }
+  elseif not is_clear(self, branches) then
+    return offered_schema.as_text(self, schema)
+  end
+  local plan = any_plan(branches) and { kind = "union", branches = branches, definitions = self.definitions } or nil
+  return finish_union(self, schema, list, nullable), plan
+end
+
+return union

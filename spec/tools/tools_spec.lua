@@ -1,0 +1,484 @@
+local answers = require("spec.support.answers")
+local operations = require("operations")
+
+local json = operations.json
+
+local function registry_of(definitions)
+  local registry = operations.registry({ on_warning = function() end })
+  assert(registry:register_all(definitions))
+  return registry
+end
+
+local title = { type = "object", required = { "title" }, properties = { title = { type = "string", minLength = 1 },
+  due = { type = "string" } }, additionalProperties = false }
+
+local function sample(more)
+  local added = {}
+  local definitions = {
+    { namespace = "tasks", name = "add", description = "Adds a task", inputSchema = title, handler = function(input)
+      added[#added + 1] = input
+      return { id = #added, title = input.title, due = input.due }
+    end },
+    { namespace = "tasks", name = "list", type = "query", handler = function()
+      return added
+    end },
+    { namespace = "tasks", name = "fail", type = "query",
+      errorSchemas = { { code = "GONE", description = "It is gone", schema = { type = "object" } } },
+      handler = function()
+        return nil, operations.error("GONE", "no such task", { id = 7 })
+      end },
+    { namespace = "tasks", name = "secret", type = "query", accessControl = { requiredScopes = { "root" } },
+      handler = function()
+        return "hidden"
+      end },
+    { namespace = "tasks", name = "inner", _meta = { exposed = false }, handler = function() end },
+    { namespace = "tasks", name = "watch", type = "subscription", handler = function(_, context)
+      for i = 1, 100 do
+        context.emit(i)
+      end
+    end },
+  }
+  for _, definition in ipairs(more or {}) do
+    definitions[#definitions + 1] = definition
+  end
+  return registry_of(definitions), added
+end
+
+local function to_tools(registry, format, options)
+  local given = { format = format }
+  for key, value in pairs(options or {}) do
+    given[key] = value
+  end
+  return assert(operations.to_tools(registry, given))
+end
+
+-- What the model is told, whichever the format: the text and whether it is an error.
+local function told(format, messages, i)
+  if format == "openai" then
+    local message = messages[1 + i]
+    return message.content, nil, message.tool_call_id
+  elseif format == "openai-responses" then
+    local message = messages[#messages - (messages.count - i)]
+    return message.output, nil, message.call_id
+  elseif format == "anthropic" then
+    local block = messages[2].content[i]
+    return block.content, block.is_error == true, block.tool_use_id
+  end
+  local response = messages[2].parts[i].functionResponse
+  return response.response, response.response.error ~= nil, response.id
+end
+
+local function names_in(definitions)
+  local names = {}
+  for i, tool in ipairs(definitions[1] and definitions[1].functionDeclarations or definitions) do
+    names[i] = (tool["function"] or tool).name
+  end
+  return names
+end
+
+for _, format in ipairs(answers.formats) do
+  describe("tools for " .. format, function()
+    local function run(tools, calls, context)
+      local messages, results = tools:run(answers.calling(format, calls), context)
+      messages.count = #results
+      return messages, results
+    end
+
+    it("are what may be seen and called", function()
+      local registry = sample()
+      local tools = to_tools(registry, format)
+      assert.same({ "tasks_add", "tasks_list", "tasks_fail" }, names_in(tools.definitions))
+      assert.equal("tasks.add", tools:id_of("tasks_add"))
+      assert.equal("tasks_add", tools:name_of("tasks.add"))
+      for _, name in ipairs({ "tasks_secret", "tasks_inner", "tasks_watch", "nothing" }) do
+        assert.is_nil(tools:id_of(name))
+      end
+      assert.is_nil(tools:name_of("tasks.secret"))
+      local identity = { id = "ann", scopes = { "root" } }
+      assert.same({ "tasks_add", "tasks_list", "tasks_fail", "tasks_secret" },
+        names_in(to_tools(registry, format, { identity = identity }).definitions))
+      assert.same({ "tasks_list", "tasks_fail" },
+        names_in(to_tools(registry, format, { filter = { type = "query" } }).definitions))
+    end)
+
+    it("follow the registry", function()
+      local registry = sample()
+      local tools = to_tools(registry, format)
+      assert.equal(3, #names_in(tools.definitions))
+      assert.equal(tools.definitions, tools.definitions)
+      assert(registry:register({ namespace = "x", name = "y", handler = function() end }))
+      assert.same("x_y", names_in(tools.definitions)[4])
+      assert.equal("x.y", tools:id_of("x_y"))
+    end)
+
+    for _, strict in ipairs({ true, false }) do
+      it("run the calls of an answer, in order" .. (strict and ", strictly" or ""), function()
+        local registry, added = sample()
+        local tools = to_tools(registry, format, { strict = strict })
+        local arguments = { title = "one", due = strict and format:find("openai") and operations.null or nil }
+        local calls = { { id = "a", name = "tasks_add", arguments = arguments },
+          { id = "b", name = "tasks_add", arguments = { title = "two", due = "today" } },
+          { id = "c", name = "tasks_list", arguments = operations.object({}) } }
+        local messages, results = run(tools, calls)
+        assert.equal(3, #results)
+        assert.same({ { title = "one" }, { title = "two", due = "today" } }, added)
+        assert.same({ id = 1, title = "one" }, results[1].envelope.data)
+        for i, id in ipairs({ "a", "b", "c" }) do
+          assert.is_true(results[i].ok)
+          assert.equal(id, results[i].id)
+          assert.equal(id, (select(3, told(format, messages, i))))
+        end
+        local text = told(format, messages, 2)
+        local expected = { id = 2, title = "two", due = "today" }
+        assert.same(format == "gemini" and { output = expected } or expected,
+          type(text) == "string" and json.decode(text) or text)
+      end)
+    end
+
+    it("answer every bad call, and raise nothing", function()
+      local registry, added = sample()
+      local tools = to_tools(registry, format)
+      local long = ("x"):rep(100000) .. "\n"
+      local calls = {
+        { id = "1", name = "nothing", arguments = {} },
+        { id = "2", name = long, arguments = {} },
+        { id = "3", name = "tasks_add", arguments = { title = 1 } },
+        { id = "4", name = "tasks_add", arguments = { title = "" } },
+        { id = "5", name = "tasks_inner", arguments = {} },
+        { id = "6", name = "tasks_secret", arguments = {} },
+        { id = "7", name = "tasks_add", arguments = { title = "ok" } },
+        { id = "7", name = "tasks_add", arguments = { title = "twice" } },
+        { id = "8", name = "tasks_fail", arguments = operations.object({}) },
+        { id = "9", name = "tasks_add", arguments = operations.array({ 1 }) },
+      }
+      local messages, results = run(tools, calls)
+      local codes = {}
+      for i, result in ipairs(results) do
+        codes[i] = result.error and result.error.code or "ok"
+        local _, is_error = told(format, messages, i)
+        if is_error ~= nil then
+          assert.equal(codes[i] ~= "ok", is_error)
+        end
+      end
+      assert.same({ "OPERATION_NOT_FOUND", "OPERATION_NOT_FOUND", "VALIDATION_ERROR", "VALIDATION_ERROR",
+        "OPERATION_NOT_FOUND", "OPERATION_NOT_FOUND", "ok", "VALIDATION_ERROR", "GONE", "VALIDATION_ERROR" }, codes)
+      assert.equal(1, #added)
+      assert.equal('OPERATION_NOT_FOUND: there is no tool "nothing"', results[1].content.text)
+      assert.is_true(#results[2].content.text < 300)
+      assert.equal("VALIDATION_ERROR: the arguments do not fit; correct them and call again:\n"
+        .. "- /title: expected string, got integer", results[3].content.text)
+      assert.equal('VALIDATION_ERROR: the id "7" is that of a call before: this one is not made',
+        results[8].content.text)
+      assert.equal('GONE: no such task\n{"id":7}', results[9].content.text)
+    end)
+
+    it("answer a thousand calls at once, some at a time", function()
+      local running, most = 0, 0
+      local registry = registry_of({ { namespace = "a", name = "wait", type = "query", handler = function(input)
+        running = running + 1
+        most = math.max(most, running)
+        operations.sleep(0)
+        running = running - 1
+        return input.n
+      end } })
+      local tools = to_tools(registry, format, { parallel = 7 })
+      local calls = {}
+      for i = 1, 1000 do
+        calls[i] = { id = "c" .. i, name = "a_wait", arguments = { n = i } }
+      end
+      local _, results = operations.run(run, tools, calls)
+      assert.equal(1000, #results)
+      for i, result in ipairs(results) do
+        assert.equal(i, result.envelope.data)
+      end
+      assert.equal(7, most)
+    end)
+
+    it("answer what a cancelled run leaves with ABORTED", function()
+      local registry = registry_of({ { namespace = "a", name = "wait", type = "query", handler = function(input)
+        operations.sleep(input.n == 1 and 0 or 60)
+        return input.n
+      end } })
+      local tools, kept = to_tools(registry, format, { parallel = 2 }), nil
+      operations.run(function()
+        local task = operations.spawn(function()
+          local calls = {}
+          for i = 1, 5 do
+            calls[i] = { id = "c" .. i, name = "a_wait", arguments = { n = i } }
+          end
+          kept = { run(tools, calls) }
+        end)
+        operations.sleep(0.05)
+        task:cancel("enough")
+        pcall(task.wait, task)
+      end)
+      local codes = {}
+      for i, result in ipairs(kept[2]) do
+        codes[i] = result.error and result.error.code or "ok"
+      end
+      assert.same({ "ok", "ABORTED", "ABORTED", "ABORTED", "ABORTED" }, codes)
+      local _, results = run(tools, { { id = "1", name = "a_wait", arguments = { n = 1 } } },
+        { cancelled = function() return true end })
+      assert.equal("ABORTED: the call was not made: the run was cancelled", results[1].content.text)
+    end)
+
+    it("ask before everything but queries, and remember", function()
+      local registry, added = sample()
+      local asked, answer, scope = {}, true, "arguments"
+      local tools = to_tools(registry, format, { approvals = operations.approvals(), confirm = function(call)
+        asked[#asked + 1] = call
+        return answer, scope
+      end })
+      local function add(text)
+        return run(tools, { { id = "1", name = "tasks_list", arguments = operations.object({}) },
+          { id = "2", name = "tasks_add", arguments = { title = text } } }, { identity = { id = "ann", scopes = {} } })
+      end
+      add("a")
+      assert.equal(1, #asked)
+      assert.equal("tasks.add", asked[1].operationId)
+      assert.same({ title = "a" }, asked[1].input)
+      assert.equal("ann", asked[1].identity.id)
+      add("a")
+      assert.equal(1, #asked)
+      answer, scope = false, "too many"
+      local messages, results = add("b")
+      assert.equal(2, #asked)
+      assert.equal(2, #added)
+      assert.equal("ACCESS_DENIED: the call was not approved: too many", results[2].content.text)
+      assert.is_true(results[1].ok)
+      assert.is_not_nil(told(format, messages, 2))
+    end)
+
+    it("read a streamed answer, however it is cut", function()
+      local tools = to_tools(sample(), format)
+      local calls = { { id = "a", name = "tasks_add", arguments = { title = "g\195\188n", due = "now" } },
+        { id = "b", name = "tasks_list", arguments = operations.object({}) } }
+      local whole = answers.calling(format, calls)
+      local stream = table.concat(answers.events(format, whole))
+      for _, size in ipairs({ 1, 7, #stream }) do
+        local pieces = {}
+        for from = 1, #stream, size do
+          pieces[#pieces + 1] = stream:sub(from, from + size - 1)
+        end
+        local response = assert(tools:stream(pieces))
+        local read = tools:calls(response)
+        assert.same({ title = "g\195\188n", due = "now" }, read[1].input)
+        assert.equal("a", read[1].id)
+        assert.equal("tasks.list", read[2].operationId)
+        assert.equal(2, #read)
+        assert.same((to_tools(sample(), format):run(whole)), (to_tools(sample(), format):run(response)))
+      end
+    end)
+
+    it("tell of a stream's events, and of one that ends early", function()
+      local tools = to_tools(sample(), format)
+      local events = answers.events(format, answers.saying(format, "Hello, world"))
+      local count = 0
+      local response = assert(tools:stream(events, function()
+        count = count + 1
+      end))
+      assert.equal(#events, count)
+      local messages, results = tools:run(response)
+      assert.same({}, results)
+      assert.matches("Hello, world", json.encode(messages))
+      table.remove(events)
+      events[#events] = format == "openai" and events[#events] or nil
+      if format == "openai" then
+        table.remove(events)
+      end
+      local early, err = tools:stream(events)
+      assert.is_nil(early)
+      assert.equal("TRANSPORT_LOST: the model's stream ended before the answer was whole", tostring(err))
+    end)
+
+    it("fail with a stream that fails", function()
+      local tools = to_tools(sample(), format)
+      local response, err = tools:stream({
+        'event: error\ndata: {"type":"error","error":{"message":"overloaded"}}\n\n' })
+      assert.is_nil(response)
+      assert.equal("TRANSPORT_LOST: the model's stream failed: overloaded", tostring(err))
+      response, err = tools:stream(function()
+        return nil, operations.error("UNAVAILABLE", "gone")
+      end)
+      assert.is_nil(response)
+      assert.equal("UNAVAILABLE: gone", tostring(err))
+      response, err = tools:stream(function()
+        error("boom", 0)
+      end)
+      assert.is_nil(response)
+      assert.equal("EXECUTION_ERROR: boom", tostring(err))
+    end)
+
+    it("make nothing of answers that are none", function()
+      local tools = to_tools(sample(), format)
+      for _, response in ipairs({ 1, "x", {}, { choices = 1 }, { choices = { 1 } }, { output = { 1, {} } },
+        { content = "x" }, { content = { 1 } }, { candidates = { {} } }, { choices = { { message = {
+          tool_calls = { 1 } } } } } }) do
+        local messages, results = tools:run(response)
+        assert.equal("table", type(messages))
+        assert.equal("table", type(results))
+      end
+      assert.same({}, tools:calls(nil))
+    end)
+
+    it("show images where the vendor takes them", function()
+      local png = "\137PNG"
+      local schema = { type = "object", properties = { name = { type = "string" },
+        image = { type = "string", contentMediaType = "image/png" } } }
+      local registry = registry_of({ { namespace = "a", name = "draw", type = "query", outputSchema = schema,
+        normalize = "off", handler = function()
+          return { name = "x", image = png }
+        end } })
+      local tools = to_tools(registry, format)
+      local messages, results = run(tools, { { id = "1", name = "a_draw", arguments = operations.object({}) } })
+      assert.same({ name = "x", image = "[image image/png, 6 B]" }, json.decode(results[1].content.text))
+      local data = operations.base64.encode(png)
+      if format == "openai" then
+        assert.equal("string", type(messages[2].content))
+      elseif format == "openai-responses" then
+        assert.same({ type = "input_image", detail = "auto", image_url = "data:image/png;base64," .. data },
+          messages[3].output[2])
+      elseif format == "anthropic" then
+        assert.same({ type = "image", source = { type = "base64", media_type = "image/png", data = data } },
+          messages[2].content[1].content[2])
+      else
+        assert.same({ { inlineData = { mimeType = "image/png", data = data } } },
+          messages[2].parts[1].functionResponse.parts)
+      end
+    end)
+
+    it("cut results that are too long", function()
+      local registry = registry_of({ { namespace = "a", name = "b", type = "query", handler = function()
+        return ("\195\188"):rep(100)
+      end } })
+      local tools = to_tools(registry, format, { max_result = 50 })
+      local _, results = run(tools, { { id = "1", name = "a_b", arguments = operations.object({}) } })
+      assert.equal('"' .. ("\195\188"):rep(24) .. "\n[cut: 49 of 202 bytes]", results[1].content.text)
+    end)
+
+    it("find, describe and call many by three", function()
+      local registry, added = sample()
+      local tools = to_tools(registry, format, { search = true, strict = true, pinned = { "tasks.list" } })
+      assert.same({ "tasks_list", "search_operations", "describe_operation", "call_operation" },
+        names_in(tools.definitions))
+      local _, results = run(tools, {
+        { id = "1", name = "search_operations", arguments = { query = "add a task" } },
+        { id = "2", name = "describe_operation", arguments = { name = "tasks_add" } },
+        { id = "3", name = "call_operation", arguments = { name = "tasks_add", arguments = '{"title":"x"}' } },
+        { id = "4", name = "call_operation", arguments = { name = "tasks_inner", arguments = "{}" } },
+        { id = "5", name = "call_operation", arguments = { name = "tasks_add", arguments = { title = "" } } },
+        { id = "6", name = "search_operations", arguments = { query = "secret inner watch" } } })
+      assert.equal("tasks_add", json.decode(results[1].content.text)[1].name)
+      assert.same(title.required, json.decode(results[2].content.text).parameters.required)
+      assert.same({ { title = "x" } }, added)
+      assert.equal("OPERATION_NOT_FOUND", results[4].error.code)
+      assert.equal("VALIDATION_ERROR", results[5].error.code)
+      assert.equal("[]", results[6].content.text)
+    end)
+
+    it("give the first events of subscriptions, where they are tools", function()
+      local tools = to_tools(sample(), format, { subscriptions = 3 })
+      local _, results = run(tools, { { id = "1", name = "tasks_watch", arguments = operations.object({}) } })
+      assert.equal("[1,2,3]", results[1].content.text)
+    end)
+  end)
+end
+
+describe("tools", function()
+  it("report broken JSON of arguments that are texts", function()
+    for _, format in ipairs({ "openai", "openai-responses" }) do
+      local tools = to_tools(sample(), format)
+      local calls = tools:calls(answers.calling(format, { { id = "1", name = "tasks_add", arguments = '{"title": ' },
+        { id = "2", name = "tasks_list", arguments = "" }, { id = "3", name = "tasks_list", arguments = "7" } }))
+      assert.equal("VALIDATION_ERROR", calls[1].error.code)
+      assert.matches("^the arguments are not JSON: ", calls[1].error.message)
+      assert.equal("tasks.add", calls[1].operationId)
+      assert.is_nil(calls[2].error)
+      assert.matches("JSON object", calls[3].error.message)
+    end
+  end)
+
+  it("keep what Anthropic streams as broken JSON from running", function()
+    local tools = to_tools(sample(), "anthropic")
+    local events = answers.events("anthropic", answers.calling("anthropic", { { id = "1", name = "tasks_add",
+      arguments = '{"title": "x' } }))
+    local messages, results = tools:run(assert(tools:stream(events)))
+    assert.equal("VALIDATION_ERROR", results[1].error.code)
+    assert.equal("{}", json.encode(messages[1].content[2].input))
+    assert.is_nil(json.encode(messages):find("_broken"))
+  end)
+
+  it("keep Gemini's content as it is, and answer by name where there is no id", function()
+    local tools = to_tools(sample(), "gemini")
+    local answer = answers.calling("gemini", { { name = "tasks_list", arguments = operations.object({}) } })
+    local messages = tools:run(answer)
+    assert.equal(answer.candidates[1].content, messages[1])
+    assert.equal("tasks_list", messages[2].parts[1].functionResponse.name)
+    assert.is_nil(messages[2].parts[1].functionResponse.id)
+  end)
+
+  it("keep the items of a response, reasoning too", function()
+    local answer = answers.calling("openai-responses", { { id = "1", name = "tasks_list", arguments = "{}" } })
+    local messages = to_tools(sample(), "openai-responses"):run(answer)
+    assert.equal("reasoning", messages[1].type)
+    assert.equal("function_call", messages[2].type)
+    assert.equal("function_call_output", messages[3].type)
+  end)
+
+  it("do not make a call that the schema of its tool refuses", function()
+    local ran = false
+    local registry = registry_of({ { namespace = "a", name = "b", inputSchema = { type = "array",
+      items = { type = "integer" } }, handler = function(input)
+        ran = input
+        return #input
+      end } })
+    local tools = to_tools(registry, "openai", { strict = true })
+    local _, results = tools:run(answers.calling("openai", {
+      { id = "1", name = "a_b", arguments = { input = { "x" } } },
+      { id = "2", name = "a_b", arguments = { input = { 1, 2 } } } }))
+    assert.matches("/0: expected integer", results[1].content.text)
+    assert.same({ 1, 2 }, ran)
+    assert.equal("2", results[2].content.text)
+  end)
+
+  it("have the names that specs ask for; collisions are told when they are made", function()
+    local registry = registry_of({ { namespace = "a", name = "b", _meta = { tool = { name = "find" } },
+      handler = function() end } })
+    assert.same({ "find" }, names_in(to_tools(registry, "openai").definitions))
+    assert(registry:register({ namespace = "a", name = "c", _meta = { tool = { name = "find" } },
+      handler = function() end }))
+    local tools, err = operations.to_tools(registry, { format = "openai" })
+    assert.is_nil(tools)
+    assert.equal('VALIDATION_ERROR: a.b: another tool has the name "find"', tostring(err))
+  end)
+
+  it("take content of MCP servers as it is meant", function()
+    local registry = registry_of({ { namespace = "m", name = "x", type = "query", handler = function()
+      return operations.mcp_envelope(nil, { isError = true, content = { { type = "text", text = "no" },
+        { type = "image", mimeType = "image/png", data = "AAAA" }, { type = "audio", mimeType = "audio/wav",
+          data = ("A"):rep(4096) }, { type = "resource_link", name = "log", uri = "file:///log" } } })
+    end } })
+    local messages, results = to_tools(registry, "anthropic"):run(answers.calling("anthropic", { { id = "1",
+      name = "m_x", arguments = operations.object({}) } }))
+    assert.equal("no\n[image image/png, 3 B]\n[audio audio/wav, 3 KB]\n[log](file:///log)", results[1].content.text)
+    assert.is_false(results[1].ok)
+    assert.is_true(messages[2].content[1].is_error)
+    assert.equal("image/png", messages[2].content[1].content[2].source.media_type)
+  end)
+
+  it("say what they were misused with", function()
+    local registry = sample()
+    assert.error_matches(function()
+      operations.to_tools(registry, { format = "x" })
+    end, "bad option 'format' to 'to_tools' %(.*got x%)")
+    assert.error_matches(function()
+      operations.to_tools(registry, { format = "openai", parallel = 0 })
+    end, "bad option 'parallel' to 'to_tools' %(an integer from 1 expected%)")
+    assert.error_matches(function()
+      operations.to_tools(registry, { format = "openai", more = 1 })
+    end, "bad option 'more' to 'to_tools' %(unknown%)")
+    assert.error_matches(function()
+      operations.to_tools({}, { format = "openai" })
+    end, "bad argument #1 to 'to_tools' %(registry expected, got table%)")
+  end)
+end)
