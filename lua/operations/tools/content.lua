@@ -144,7 +144,7 @@ function content.of(envelope, schema, options)
     and tostring(schema.contentMediaType):find("^text/") then
     return finished(self, data, data, options)
   end
-  local text, err = json.encode(data)
+  local text, err = json.encode(data, { sort_keys = true })
   if not text then
     self.failed = true
     return finished(self, "OUTPUT_INVALID: the result is not JSON: " .. err.message, nil, options)

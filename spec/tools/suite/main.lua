@@ -119,7 +119,8 @@ end
 local function conversation(format)
   local registry = registry_of({
     { namespace = "a", name = "data", type = "query", handler = function() return { x = { 1 } } end },
-    { namespace = "a", name = "bytes", type = "query", outputSchema = { type = "string", contentMediaType = "image/png" },
+    { namespace = "a", name = "bytes", type = "query",
+      outputSchema = { type = "string", contentMediaType = "image/png" },
       handler = function() return "\137PNG" end },
   })
   local tools = assert(operations.to_tools(registry, { format = format }))
@@ -167,7 +168,8 @@ local function check(source)
         told = transformed(vendors[format], path)
       end
       add_typed(source, format, strict, tools.definitions)
-      print(("%-18s %-17s %-7s %5d definitions  %s"):format(source.name, format, strict and "strict" or "", count, told))
+      print(("%-18s %-17s %-7s %5d definitions  %s"):format(source.name, format, strict and "strict" or "", count,
+        told))
     end
   end
   if client then
