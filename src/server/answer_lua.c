@@ -136,9 +136,12 @@ static bool add_field(lua_State *L, buffer_Buffer *out, const char *name,
   at = out->data + out->len;
   memcpy(at, name, name_length);
   at += name_length;
-  memcpy(at, ": ", 2);
-  memcpy(at + 2, value, length);
-  memcpy(at + 2 + length, "\r\n", 2);
+  *at++ = ':';
+  *at++ = ' ';
+  memcpy(at, value, length);
+  at += length;
+  *at++ = '\r';
+  *at = '\n';
   out->len += name_length + length + 4;
   return true;
 }
