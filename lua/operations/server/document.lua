@@ -106,10 +106,10 @@ local versions = members.set({ "3.1", "3.2" })
 
 -- What the query says: the version, and whether the caller wants to see what it may not call, too; nil: it is wrong.
 local function read_query(query)
-  local version, denied = "3.1", false
+  local version, denied
   for pair in (query or ""):gmatch("[^&]+") do
     local named = pair:match("^version=(.*)$")
-    if versions[named or ""] then
+    if versions[named or ""] and not version then
       version = named
     elseif pair == "denied=true" then
       denied = true
@@ -117,7 +117,7 @@ local function read_query(query)
       return nil
     end
   end
-  return version, denied
+  return version or "3.1", denied
 end
 
 --- The answer to a request for the document by somebody who was let in; nil: the query is wrong.
