@@ -234,7 +234,8 @@ describe("operations serve", function()
     for _, name in ipairs({ "--port", "--token", "--no-auth", "--expose", "--watch", "--prefix", "--insecure" }) do
       assert.matches("\n  " .. name, text, 1, true)
     end
-    assert.matches("\n  serve +serve operations as an HTTP API, and as an MCP server\n", command.run("operations help").out)
+    local commands = command.run("operations help").out
+    assert.matches("\n  serve +serve operations as an HTTP API, and as an MCP server\n", commands)
   end)
 end)
 

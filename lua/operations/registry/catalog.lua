@@ -6,6 +6,7 @@ local core = require("operations.core")
 local errors = require("operations.base.error")
 local log = require("operations.task.log")
 local lookup = require("operations.registry.lookup")
+local members = require("operations.base.members")
 local specs = require("operations.registry.spec")
 
 ---@class operations.Catalog : operations.Lookup
@@ -75,11 +76,21 @@ catalog._changed = changed
 
 --- Has a function called whenever operations were registered or removed, here or in what is mounted. It must not wait.
 ---@param fn fun()
-function catalog:on_change(fn)
-  operations_of(self, "on_change")
-  argument.expect(fn, "function", 1, "on_change")
-  self._listeners = self._listeners or {}
-  table.insert(self._listeners, fn)
+---@return fun() stop
+function catalog:on_revision(fn)
+  operations_of(self, "on_revision")
+  argument.expect(fn, "function", 1, "on_revision")
+  local function listener() -- of this call, even where the function is given twice
+    fn()
+  end
+  self._listeners = members.joined(self._listeners or {}, { listener }) -- never changed: it may be gone through
+  return function()
+    local others = {}
+    for _, each in ipairs(self._listeners) do
+      others[#others + 1] = each ~= listener and each or nil
+    end
+    self._listeners = others
+  end
 end
 
 local function duplicate(id)

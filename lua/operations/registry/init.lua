@@ -66,7 +66,7 @@ function Registry:mount(other, options)
   argument.options(options, mount_options, "mount")
   local ok, err = mounts.add(self, other, options.prefix)
   if ok then
-    other:on_change(function()
+    other:on_revision(function()
       self:_changed()
     end)
     self:_changed()

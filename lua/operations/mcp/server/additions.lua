@@ -20,7 +20,7 @@ function additions.init(server)
   for _, client in ipairs(server.options.clients or {}) do
     upstream.add(server, client)
   end
-  server.registry:on_change(function()
+  server.changes.unfollow = server.registry:on_revision(function()
     server.changes:changed("tools")
     if server.options.resources then
       server.changes:changed("resources")

@@ -21,6 +21,7 @@ local PAUSE = 0.01
 ---@class operations.mcp.Changes
 ---@field _peers table<operations.mcp.Peer, true>  of the legacy era
 ---@field _listeners table<table, true>  { call, notifications, stop }, of the modern era
+---@field unfollow fun()  ends that the registry tells of its changes
 local Changes = {}
 Changes.__index = Changes
 
@@ -125,6 +126,7 @@ end
 
 --- Ends what clients listen to.
 function Changes:close()
+  self.unfollow()
   for listener in pairs(self._listeners) do
     listener.stop()
   end
