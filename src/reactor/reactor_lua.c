@@ -94,11 +94,12 @@ static int reactor_lua_flush(lua_State *L) {
 }
 
 /* reactor:hold() -> boolean: what streams send is gathered, small pieces in one
-** write, until release, step or flush; is anything in flight? */
+** write, until release, step or flush; is anything in flight, or not told yet?
+*/
 static int reactor_lua_hold(lua_State *L) {
   reactor_Reactor *r = to_reactor(L);
   reactor_hold(r);
-  lua_pushboolean(L, r->active_count > 0);
+  lua_pushboolean(L, r->active_count > 0 || r->ready_first != NULL);
   return 1;
 }
 
