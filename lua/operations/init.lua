@@ -128,7 +128,7 @@ local functions = {
   use_host = { "operations.task", "use_host" },
 }
 
---- Makes the HTTP API of a registry; `mcp` in the options offers it to MCP clients, too, at `/mcp`.
+--- Makes the HTTP API of a registry; `mcp` in the options offers it to MCP clients, too, at `/mcp` below the prefix.
 ---@param of operations.Registry
 ---@param options? operations.HttpOptions
 ---@return operations.Server?

@@ -32,8 +32,17 @@ describe("the guard of a server", function()
   end)
 
   it("lets pages of this machine use what says so", function()
-    assert.is_nil(check({ host = "localhost:80", origin = "http://localhost:6274" }, { local_pages = true }))
-    assert.is_truthy(check({ host = "localhost:80", origin = "http://localhost.evil" }, { local_pages = true }))
+    local function of(origin, is_local, options, site)
+      return guard.check({ headers = { host = "localhost:80", origin = origin, ["sec-fetch-site"] = site },
+        is_local = is_local }, options or { local_pages = true })
+    end
+    assert.is_nil(of("http://localhost:6274", true))
+    assert.is_nil(of("http://localhost:6274", true, nil, "same-site"))
+    assert.is_truthy(of("http://localhost:6274", false))
+    assert.is_truthy(of("http://localhost:6274", true, {}))
+    for _, origin in ipairs({ "http://localhost.evil", "http://evil.example", "null", "file://" }) do
+      assert.matches("the option `origins`", of(origin, true), 1, true)
+    end
   end)
 
   it("refuses what a browser sends for a page elsewhere without an Origin", function()

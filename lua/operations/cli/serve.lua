@@ -156,15 +156,6 @@ local function collect(parsed, exposure)
   return registry, list
 end
 
--- The same operations as tools, below the prefix at /mcp.
-local function mount_mcp(server, registry, parsed, options)
-  local given, prefix = parsed.options, parsed.options.prefix or ""
-  server:mount(prefix .. "/mcp", operations.to_mcp(registry, {
-    authorize = authorizer(options) or false, hosts = given["allow-host"], origins = given["allow-origin"],
-    max_requests = options.max_requests, max_body = options.max_body, log = sources.logger(given.verbose),
-  }))
-end
-
 -- Says where the server is, and how it is called.
 local function announce(options, listener, prefix)
   local host = options.host:find(":", 1, true) and "[" .. options.host .. "]" or options.host
@@ -242,13 +233,10 @@ function serve.run(parsed)
     prefix = parsed.options.prefix, authorize = authorizer(options) or false,
     hosts = parsed.options["allow-host"], origins = parsed.options["allow-origin"],
     max_requests = options.max_requests, max_body = options.max_body, docs = options.docs,
-    access_log = output.record, log = sources.logger(parsed.options.verbose),
+    mcp = parsed.options["mcp-server"], access_log = output.record, log = sources.logger(parsed.options.verbose),
   })
   if not server then
     return err.details and refuse(err.details) or output.fail(err)
-  end
-  if parsed.options["mcp-server"] then
-    mount_mcp(server, registry, parsed, options)
   end
   local listener
   listener, err = server:listen({ host = options.host, port = options.port })

@@ -41,10 +41,14 @@ local function host_flaw(request, options)
   end
 end
 
+local function is_local_page(origin, request, options)
+  return options.local_pages and request.is_local and name_of(authority_of(origin) or "") == "localhost"
+end
+
 --- Decides whether a request may be looked at.
 ---@param request operations.ServerRequest
 ---@param options { hosts: string[]?, origins: string[]?, local_pages: boolean?, known_host: string? }  `local_pages`:
----  those of this machine, on any port; `known_host` is set here
+---  those of this machine, on any port, may use listeners that only it reaches; `known_host` is set here
 ---@return string? flaw  nil: it may
 function guard.check(request, options)
   local headers = request.headers
@@ -52,10 +56,9 @@ function guard.check(request, options)
     return nil -- as the request before
   end
   local origin, site = headers.origin, headers["sec-fetch-site"]
-  if origin and members.contains(options.origins, origin) then
+  if origin and (members.contains(options.origins, origin) or is_local_page(origin, request, options)) then
     return host_flaw(request, options)
-  elseif origin and not same_host(origin, headers.host)
-    and not (options.local_pages and name_of(authority_of(origin) or "") == "localhost") then
+  elseif origin and not same_host(origin, headers.host) then
     return ("pages of %s may not use this server; the option `origins` lists those that may"):format(origin)
   elseif site and site ~= "same-origin" and site ~= "none" then
     return ("requests of a page elsewhere (Sec-Fetch-Site: %s) are refused; the option `origins` lists those that " ..

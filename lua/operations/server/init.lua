@@ -31,6 +31,7 @@ local server = {}
 ---@field headers table<string, string>  by lower-case name, repeated ones joined by ", "
 ---@field body? string|fun(): string?, operations.Error?  whole, or what gives the next piece and nil at the end
 ---@field peer? { address: string, port: integer?, tls: boolean? }  `address` is "unix:" for a Unix socket
+---@field is_local? boolean  it came to a listener that only this machine reaches
 ---@field left? fun(fn: fun())  has `fn` called once when the caller leaves before the answer is out
 ---@field breaks_off? boolean  its coroutine may end while the body is read (nginx): it is counted when that has come
 ---@field path? string  set by `handle`: of the target, raw
@@ -217,10 +218,12 @@ end
 function Server:listen(options)
   argument.optional(options, "table", 1, "listen")
   local given = members.merged({ max_body = self.options.max_body, log = self.options.log }, options)
-  if self.options.authorize == nil and not serving.is_local(given) then
+  local is_local = serving.is_local(given)
+  if self.options.authorize == nil and not is_local then
     return nil, serving.strangers("to_http", given.host)
   end
   local opened, err = listener.listen(given, function(request)
+    request.is_local = is_local
     return self:handle(request)
   end)
   if opened then
@@ -282,10 +285,15 @@ function Server:drain(grace)
   return ended
 end
 
---- Ends all at once: listeners, connections and what runs for them.
+--- Ends all at once: listeners, connections, what runs for them, and what is mounted.
 function Server:close()
   self.draining = true
   cancel_workers(self)
+  for _, mount in ipairs(self._mounts) do
+    if type(mount.handler.close) == "function" then
+      mount.handler:close()
+    end
+  end
   for _, opened in ipairs(self._listeners) do
     opened:close()
   end

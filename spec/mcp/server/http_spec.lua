@@ -334,6 +334,38 @@ describe("an MCP server over HTTP", function()
       operations.to_http(registry, { mcp = 7 })
     end, "bad option 'mcp' to 'to_http' (boolean or a server of to_mcp expected, got number)")
     api:close()
+    assert.equal(503, select(2, initialize(nil, nil, api)).status) -- with what is mounted
+  end)
+
+  it("is below the prefix of an HTTP API, which tells who gives tokens for it", function()
+    local ours = operations.to_mcp(registry, { oauth = { resource = "https://x.example/api/mcp",
+      authorization_servers = { "https://as.example" } } })
+    local api = assert(operations.to_http(registry, { prefix = "/api", mcp = ours }))
+    local list = { jsonrpc = "2.0", id = 1, method = "ping" }
+    assert.equal(404, http_request.send(api, "POST", "/mcp", {}, list).status)
+    assert.equal(415, http_request.send(api, "POST", "/api/mcp", { ["content-type"] = "text/plain" }, "x").status)
+    local found = http_request.send(api, "GET", "/.well-known/oauth-protected-resource/api/mcp")
+    assert.equal("https://x.example/api/mcp", found.json.resource)
+    api:close()
+  end)
+
+  it("serves pages of this machine on its loopback listeners, alone or mounted; the HTTP API does not", function()
+    local api = assert(operations.to_http(registry, { mcp = true }))
+    for _, served in ipairs({ server, api }) do
+      local listener = assert(served:listen({ port = 0 }))
+      local function status(path, origin)
+        return assert(operations.http.request({ method = "POST", body = '{"jsonrpc":"2.0","method":"x"}',
+          url = ("http://127.0.0.1:%d%s"):format(listener.port, path),
+          headers = { Origin = origin, ["Content-Type"] = "application/json", Accept = BOTH } })).status
+      end
+      assert.equal(400, status("/mcp", "http://localhost:6274")) -- it lacks a session
+      assert.equal(403, status("/mcp", "http://evil.example:6274"))
+      if served == api then
+        assert.equal(403, status("/demo/add", "http://localhost:6274"))
+      end
+      served:close()
+    end
+    assert.equal(403, select(2, initialize(nil, { origin = "http://localhost:6274" })).status) -- whose listener?
   end)
 
   it("accepts no more once it is drained, and ends what listens", function()

@@ -125,9 +125,9 @@ function McpServer:listen(options)
   if self.options.authorize == nil and not is_local then
     return nil, serving.strangers("to_mcp", given.host)
   end
-  self.options.local_pages = is_local
   local opened, err = listener.listen(given, function(request)
     local path = target.split(request.target)
+    request.is_local = is_local
     return (path == "/mcp" or path:find("^/%.well%-known/")) and self:handle(request) or not_found()
   end)
   if opened then
@@ -222,7 +222,7 @@ function mcp_server.new(registry, options)
   argument.options(options or {}, option_kinds, "to_mcp")
   local kept = members.merged({ log = log.write, max_body = limits.body, max_requests = limits.requests, ttl = 0,
     heartbeat = limits.heartbeat, max_sessions = limits.mcp_sessions, session_ttl = limits.mcp_session,
-    timeout = limits.server_max_timeout, state_ttl = limits.mcp_state }, options)
+    timeout = limits.server_max_timeout, state_ttl = limits.mcp_state, local_pages = true }, options)
   if kept.oauth then
     metadata.check(kept.oauth)
   end
@@ -238,10 +238,10 @@ function mcp_server.new(registry, options)
 end
 
 -- Options that say the same of both servers.
-local shared = { "authorize", "anonymous", "hide_denied", "origins", "hosts", "filter", "max_body", "expose_errors",
-  "heartbeat", "log" }
+local shared = { "authorize", "anonymous", "hide_denied", "origins", "hosts", "filter", "max_body", "max_requests",
+  "expose_errors", "heartbeat", "log" }
 
---- Makes the HTTP API of a registry, with a server of MCP at `/mcp` of the same listeners.
+--- Makes the HTTP API of a registry, with a server of MCP at `/mcp` below its prefix, on the same listeners.
 ---@param registry operations.Registry
 ---@param options operations.HttpOptions  with `mcp`: true or a server
 ---@return operations.Server?
@@ -262,7 +262,10 @@ function mcp_server.to_http(registry, options)
     end
     given = mcp_server.new(registry, ours)
   end
-  server:mount("/mcp", given)
+  server:mount(server.options.prefix .. "/mcp", given)
+  if given.options.oauth then
+    server:mount("/.well-known/oauth-protected-resource", given)
+  end
   return server
 end
 
