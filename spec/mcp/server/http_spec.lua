@@ -322,6 +322,15 @@ describe("an MCP server over HTTP", function()
     assert.same({ false, true, true, false }, { call(nil), call("debug"), call("info"), call("warning") })
   end)
 
+  it("refuses numbers below zero", function()
+    for _, name in ipairs({ "schema_bytes", "ttl", "timeout", "max_sessions", "state_ttl" }) do
+      assert.has_error(function()
+        operations.to_mcp(registry, { [name] = -1 })
+      end, ("bad option '%s' to 'to_mcp' (0 or more expected, got -1)"):format(name))
+      operations.to_mcp(registry, { [name] = 0 })
+    end
+  end)
+
   it("is at /mcp of an HTTP API", function()
     local api = assert(operations.to_http(registry, { mcp = true }))
     assert.truthy(initialize(nil, nil, api))

@@ -1,16 +1,13 @@
 --- Signs what goes over Redis by a secret that its processes share: HMAC-SHA-256 (RFC 2104) of the place that it is
 --- sent to and its JSON, as its last member, `sig`. Messages on channels are numbered: one that somebody recorded, and
 --- sends again, is not taken twice. Specification: doc/protocol.md, section 9.
-local core = require("operations.core")
+local hmac = require("operations.base.hmac")
 
 local redis_signature = {
   least = 16, -- bytes of a secret
   most = 128, -- bytes by which a signed text may be longer
 }
 
-local sha256 = core.sha256
-
-local BLOCK = 64 -- bytes, of SHA-256
 local HEXADECIMAL = ("%02x"):rep(32)
 local FORM = '^,"sig":"(' .. ("%x"):rep(64) .. ')"}$'
 local TAIL = #',"sig":""}' + 64
@@ -20,36 +17,8 @@ local TAIL = #',"sig":""}' + 64
 local Signature = { secret = true }
 Signature.__index = Signature
 
--- Lua 5.4 and LuaJIT have no operator in common for this; it is needed once for each key.
-local function xor(a, b)
-  local result = 0
-  for i = 0, 7 do
-    if math.floor(a / 2 ^ i) % 2 ~= math.floor(b / 2 ^ i) % 2 then
-      result = result + 2 ^ i
-    end
-  end
-  return result
-end
-
-local function padded(key, with)
-  return (key:gsub(".", function(byte)
-    return string.char(xor(byte:byte(), with))
-  end))
-end
-
 local function digest(self, place, body)
-  local inner = sha256(self._inner .. place .. "\n" .. body)
-  return HEXADECIMAL:format(sha256(self._outer .. inner):byte(1, 32))
-end
-
--- Looks at every byte whatever it finds: time must not tell how many were right.
-local function same(one, other)
-  local difference = 0
-  for i = 1, #one do
-    local distance = one:byte(i) - other:byte(i)
-    difference = difference + distance * distance
-  end
-  return difference == 0
+  return HEXADECIMAL:format(self._sign(place .. "\n" .. body):byte(1, 32))
 end
 
 --- Signs a JSON object.
@@ -72,7 +41,7 @@ end
 ---@return boolean
 function Signature:fits(place, text)
   local given = text:sub(-TAIL):match(FORM)
-  return given ~= nil and same(digest(self, place, text:sub(1, -TAIL - 1)), given:lower())
+  return given ~= nil and hmac.same(digest(self, place, text:sub(1, -TAIL - 1)), given:lower())
 end
 
 --- Is a numbered message, whose signature fits, later than what its sender sent so far?
@@ -112,10 +81,8 @@ function redis_signature.new(secret)
   if not secret then
     return setmetatable({ missing = false }, Unsigned) -- missing: others sign
   end
-  local key = #secret > BLOCK and sha256(secret) or secret
-  key = key .. ("\0"):rep(BLOCK - #key)
   return setmetatable({
-    _inner = padded(key, 0x36), _outer = padded(key, 0x5c), _number = 0,
+    _sign = hmac.signer(secret), _number = 0,
     _heard = {}, -- the last number of each process that was ever heard: it is not forgotten with the process
   }, Signature)
 end

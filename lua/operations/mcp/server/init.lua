@@ -12,6 +12,7 @@
 local additions = require("operations.mcp.server.additions")
 local argument = require("operations.base.argument")
 local core = require("operations.core")
+local hmac = require("operations.base.hmac")
 local hosts = require("operations.hosts")
 local http = require("operations.mcp.server.http")
 local http_server = require("operations.server")
@@ -22,7 +23,6 @@ local members = require("operations.base.members")
 local metadata = require("operations.mcp.server.metadata")
 local serving = require("operations.server.serving")
 local sessions = require("operations.mcp.server.session")
-local state = require("operations.mcp.server.state")
 local stdio = require("operations.mcp.server.stdio")
 local target = require("operations.server.target")
 local task = require("operations.task")
@@ -223,6 +223,11 @@ function mcp_server.new(registry, options)
   local kept = members.merged({ log = log.write, max_body = limits.body, max_requests = limits.requests, ttl = 0,
     heartbeat = limits.heartbeat, max_sessions = limits.mcp_sessions, session_ttl = limits.mcp_session,
     timeout = limits.server_max_timeout, state_ttl = limits.mcp_state, local_pages = true }, options)
+  for name, kind in pairs(option_kinds) do
+    if kind == "number" and kept[name] and kept[name] < 0 then
+      error(("bad option '%s' to 'to_mcp' (0 or more expected, got %s)"):format(name, kept[name]), 2)
+    end
+  end
   if kept.oauth then
     metadata.check(kept.oauth)
   end
@@ -230,7 +235,7 @@ function mcp_server.new(registry, options)
   local self = setmetatable({
     registry = registry, options = kept, links = {}, running = 0, calls = {}, draining = false, _listeners = {},
     info = { name = kept.name or "operations", version = kept.version or version, title = kept.title },
-    sign = state.signer(kept.state_secret or core.random_id() .. core.random_id()),
+    sign = hmac.signer(kept.state_secret or core.random_id() .. core.random_id()),
   }, McpServer)
   self.sessions = sessions.none(self)
   additions.init(self)

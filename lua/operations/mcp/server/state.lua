@@ -3,6 +3,7 @@
 --- caller, the method, its params and a time.
 local base64 = require("operations.base.base64")
 local core = require("operations.core")
+local hmac = require("operations.base.hmac")
 local json = require("operations.base.json")
 local members = require("operations.base.members")
 local message = require("operations.mcp.protocol.message")
@@ -14,37 +15,7 @@ local state = {}
 ---@field used table<string, table>  those that the handler read
 ---@field asked table<string, table>  what it asks for now
 
-local BLOCK = 64 -- bytes, of SHA-256
 local sorted = { sort_keys = true }
-
--- Lua 5.4 and LuaJIT have no operator in common for this.
-local function xor(a, b)
-  local result = 0
-  for i = 0, 7 do
-    if math.floor(a / 2 ^ i) % 2 ~= math.floor(b / 2 ^ i) % 2 then
-      result = result + 2 ^ i
-    end
-  end
-  return result
-end
-
-local function padded(key, with)
-  return (key:gsub(".", function(byte)
-    return string.char(xor(byte:byte(), with))
-  end))
-end
-
---- The function that signs with a secret.
----@param secret string
----@return fun(text: string): string
-function state.signer(secret)
-  local key = #secret > BLOCK and core.sha256(secret) or secret
-  key = key .. ("\0"):rep(BLOCK - #key)
-  local inner, outer = padded(key, 0x36), padded(key, 0x5c)
-  return function(text)
-    return core.sha256(outer .. core.sha256(inner .. text))
-  end
-end
 
 -- What a state is good for: this call, by this caller.
 local function place_of(call)
@@ -56,17 +27,6 @@ local function place_of(call)
   end
   local identity = call.identity and tostring(call.identity.id) or ""
   return core.sha256(call.method .. "\0" .. identity .. "\0" .. assert(json.encode(params, sorted)))
-end
-
--- Looks at every byte whatever it finds: time must not tell how many were right.
-local function same(one, other)
-  local difference = #one - #other
-  difference = difference * difference
-  for i = 1, math.min(#one, #other) do
-    local distance = one:byte(i) - other:byte(i)
-    difference = difference + distance * distance
-  end
-  return difference == 0
 end
 
 --- The state behind a round.
@@ -85,7 +45,7 @@ local function opened(call, text)
     signature, body = text:match("^([%w_-]+)%.([%w_-]+)$")
   end
   signature, body = signature and base64.decode_url(signature), body and base64.decode_url(body)
-  if not signature or not body or not same(signature, call.server.sign(place_of(call) .. body)) then
+  if not signature or not body or not hmac.same(signature, call.server.sign(place_of(call) .. body)) then
     return nil, "requestState: not of this server, or of another call"
   end
   local value = json.decode(body)
