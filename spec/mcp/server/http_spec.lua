@@ -322,6 +322,20 @@ describe("an MCP server over HTTP", function()
     assert.same({ false, true, true, false }, { call(nil), call("debug"), call("info"), call("warning") })
   end)
 
+  it("runs the requests of a batch side by side, and hears of those that are cancelled", function()
+    local id = initialize("2025-03-26")
+    local given = { ["mcp-session-id"] = id }
+    local batch = operations.spawn(post, { { jsonrpc = "2.0", id = "a", method = "tools/call", params = {
+      name = "demo_wait", arguments = operations.object() } },
+      { jsonrpc = "2.0", id = "b", method = "ping" } }, given)
+    operations.sleep(0.02)
+    assert.equal(1, server.running) -- ping is over
+    assert.equal(202, post({ method = "notifications/cancelled", params = { requestId = "a" } }, given).status)
+    local answer = batch:wait()
+    assert.same({ "b", 1 }, { answer.json[1].id, #answer.json })
+    assert.equal(0, server.running)
+  end)
+
   it("refuses numbers below zero", function()
     for _, name in ipairs({ "schema_bytes", "ttl", "timeout", "max_sessions", "state_ttl" }) do
       assert.has_error(function()

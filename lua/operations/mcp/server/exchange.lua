@@ -91,6 +91,14 @@ local function send(self, value)
   end
 end
 
+local function enter(self)
+  local server, call = self.server, self.call
+  server.running, server.calls[call] = server.running + 1, true
+  if self.session then
+    self.session.peer.running[call.id] = call
+  end
+end
+
 local function leave(self)
   local server, call = self.server, self.call
   server.running = server.running - 1
@@ -187,10 +195,7 @@ function exchange.begin(server, request, value, peer, session)
     self.channel:hang_up()
   end or nil
   self.call = call
-  server.running, server.calls[call] = server.running + 1, true
-  if session then
-    session.peer.running[call.id] = call
-  end
+  enter(self)
   watch(self, request)
   call.worker = task.detach(run, self)
   if not self.answer and not self.channel then
@@ -200,6 +205,18 @@ function exchange.begin(server, request, value, peer, session)
     self.wake = nil
   end
   return self
+end
+
+--- Runs a request of a batch in the task that calls this; what it tells goes to the stream of news.
+---@return operations.mcp.Message? answer  nil: it was cancelled
+function exchange.of_batch(server, request, value, session)
+  local self = { server = server, session = session }
+  self.call = dispatch.call(session.peer, value, function(sent)
+    session:tell(sent)
+  end, request)
+  enter(self)
+  run(self)
+  return not self.call.cancelled and self.answer or nil
 end
 
 return exchange

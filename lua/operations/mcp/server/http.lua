@@ -93,24 +93,32 @@ local function legacy_one(server, request, value, kind, session)
   return busy(server, value.id) or exchange.response(exchange.begin(server, request, value, session.peer, session))
 end
 
+local function run_of_batch(server, request, value, session)
+  if session.peer.running[value.id] then
+    return message.failure(value.id, codes.INVALID_REQUEST, "a request with this id is under way")
+  elseif server.running >= server.options.max_requests then
+    return message.failure(value.id, codes.INTERNAL_ERROR,
+      ("%d requests are under way, no more are accepted"):format(server.running), { code = "BUSY" })
+  end
+  return exchange.of_batch(server, request, value, session)
+end
+
 -- A batch (revision 2025-03-26): answered by an array, when everything is.
 local function legacy_batch(server, request, values, session)
-  local texts = {}
+  local answers, tasks, texts = {}, {}, {}
   for i = 1, #values do
     local kind, problem = message.kind(values[i])
-    local answer
     if not kind then
-      answer = message.failure(nil, codes.INVALID_REQUEST, "Invalid Request: " .. problem)
+      answers[i] = message.failure(nil, codes.INVALID_REQUEST, "Invalid Request: " .. problem)
     elseif kind == "request" then
-      local call = dispatch.call(session.peer, values[i], function(sent)
-        session:tell(sent)
-      end, request)
-      call.worker = task.current()
-      answer = dispatch.answer(call)
+      tasks[i] = task.spawn(run_of_batch, server, request, values[i], session)
     else
       legacy_one(server, request, values[i], kind, session)
     end
-    texts[#texts + 1] = answer and assert(message.encode(answer)) or nil
+  end
+  for i = 1, #values do
+    local answer = answers[i] or tasks[i] and tasks[i]:wait()
+    texts[#texts + 1] = answer and exchange.json_response(200, answer).body
   end
   if #texts == 0 then
     return empty(202)
