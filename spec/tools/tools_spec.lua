@@ -376,6 +376,30 @@ for _, format in ipairs(answers.formats) do
       assert.equal("[]", results[6].content.text)
     end)
 
+    it("answer what does not fit the three", function()
+      for _, strict in ipairs({ false, true }) do
+        local registry = registry_of({ { namespace = "a", name = "b", handler = function()
+          error("not to be called")
+        end } })
+        local tools = to_tools(registry, format, { search = true, strict = strict })
+        local function answer_to(name, arguments)
+          local _, results = run(tools, { { id = "1", name = name, arguments = operations.object(arguments) } })
+          assert.is_false(results[1].ok)
+          return results[1].error.code .. " " .. results[1].content.text:match("[^\n]*$")
+        end
+        assert.matches("VALIDATION_ERROR .*/name: required", answer_to("describe_operation", {}))
+        assert.matches("VALIDATION_ERROR .*/name: expected string", answer_to("describe_operation", { name = 7 }))
+        assert.matches('OPERATION_NOT_FOUND .*there is no tool "x"', answer_to("describe_operation", { name = "x" }))
+        assert.matches("VALIDATION_ERROR .*/query: required", answer_to("search_operations", {}))
+        assert.matches("VALIDATION_ERROR .*/limit: .*at most 50",
+          answer_to("search_operations", { query = "x", limit = 51 }))
+        assert.matches("VALIDATION_ERROR .*/name: required", answer_to("call_operation", {}))
+        assert.matches('OPERATION_NOT_FOUND .*there is no tool "x"', answer_to("call_operation", { name = "x" }))
+        assert.matches("VALIDATION_ERROR .*JSON", answer_to("call_operation", { name = "a_b", arguments = '{"n":' }))
+        assert.matches("VALIDATION_ERROR .*object", answer_to("call_operation", { name = "a_b", arguments = "7" }))
+      end
+    end)
+
     it("give the first events of subscriptions, where they are tools", function()
       local tools = to_tools(sample(), format, { subscriptions = 3 })
       local _, results = run(tools, { { id = "1", name = "tasks_watch", arguments = operations.object({}) } })

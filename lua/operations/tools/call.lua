@@ -29,14 +29,23 @@ function call.unknown(name)
   return err
 end
 
-local function invalid(message, issues)
+--- What becomes of arguments that do not fit.
+---@param message string
+---@param issues? table[]
+---@return operations.Error
+function call.invalid(message, issues)
   local err = errors.new("VALIDATION_ERROR", message, issues)
   err.mayHaveRun = false
   return err
 end
 
--- The arguments as an object; OpenAI sends them as a text.
-local function arguments_of(raw)
+local invalid = call.invalid
+
+--- The arguments as an object; OpenAI sends them as a text.
+---@param raw any
+---@return table?
+---@return operations.Error? err  VALIDATION_ERROR
+function call.arguments(raw)
   local value = raw
   if type(raw) == "string" then
     local err
@@ -72,7 +81,7 @@ local function read(tools, raw, seen)
   end
   seen[made.id or seen] = true
   local arguments
-  arguments, made.error = arguments_of(raw.arguments)
+  arguments, made.error = call.arguments(raw.arguments)
   local target = made.name and tools:_target(made.name, arguments)
   if not target then
     made.error = call.unknown(raw.name)

@@ -1,8 +1,10 @@
 --- The tools that stand for many: search, describe and call, beside those that are pinned.
+local call = require("operations.tools.call")
 local core = require("operations.core")
 local json = require("operations.base.json")
 local members = require("operations.base.members")
 local parameters = require("operations.tools.parameters")
+local schemas = require("operations.schema")
 local search = require("operations.offer.search")
 
 local searching = {}
@@ -36,15 +38,14 @@ searching.names = { search_operations = true, describe_operation = true, call_op
 
 local order = { "search_operations", "describe_operation", "call_operation" }
 
-local functions = {}
+local functions, compiled = {}, {}
 
 local function text_of(value)
   return assert(json.encode(value, { sort_keys = true }))
 end
 
 function functions.search_operations(self, input)
-  local limit = type(input.limit) == "number" and math.max(1, math.min(50, math.floor(input.limit))) or 5
-  local hits = self._search:find(tostring(input.query or ""), { identity = self._options.identity, limit = limit,
+  local hits = self._search:find(input.query, { identity = self._options.identity, limit = input.limit or 5,
     accept = function(spec)
       return self:name_of(spec.namespace .. "." .. spec.name) ~= nil
     end })
@@ -56,11 +57,7 @@ function functions.search_operations(self, input)
 end
 
 function functions.describe_operation(self, input)
-  local id = self:id_of(input.name)
-  local tool = id and self:_tool(id)
-  if not tool then
-    return ("there is no tool %q"):format(tostring(input.name))
-  end
+  local tool = self:_tool(self:id_of(input.name))
   -- Without strict mode: `arguments` of call_operation are what the original schema says.
   return text_of({ name = input.name, description = tool.description, parameters = tool.original })
 end
@@ -78,30 +75,53 @@ function searching.tools(self)
   return made, order
 end
 
+-- The arguments of one of these, or what does not fit. `arguments` of call_operation may be left out, or a text.
+local function given_to(name, tool, arguments)
+  local given, issues = parameters.input(tool.parameters, arguments)
+  if issues[1] then
+    return nil, call.invalid("the arguments do not fit", issues)
+  elseif name == "call_operation" then
+    local value = given.arguments == nil and setmetatable({}, core.object_mt) or given.arguments
+    local err
+    if type(value) == "string" then
+      value, err = call.arguments(value)
+    end
+    given = members.merged(given, { arguments = value })
+    if err then
+      return nil, err
+    end
+  end
+  compiled[name] = compiled[name] or assert(schemas.compile(specs[name].inputSchema))
+  local ok, flaws = compiled[name]:check(given)
+  if not ok then
+    return nil, call.invalid("the arguments do not fit", flaws)
+  end
+  return given
+end
+
 --- What a call of one of these means.
 ---@param self operations.Tools
 ---@param name string
 ---@param tool operations.Tool
----@param arguments table
----@return table target  as of Tools:_target
+---@param arguments? table  nil: they could not be read
+---@return table target  as of Tools:_target; or with `error`
 function searching.target(self, name, tool, arguments)
-  if functions[name] then
+  if not arguments then
+    return { parameters = tool.parameters }
+  end
+  local given, err = given_to(name, tool, arguments)
+  if not given then
+    return { error = err }
+  end
+  local id = given.name and self:id_of(given.name)
+  if given.name and not id then
+    return { error = call.unknown(given.name) }
+  elseif functions[name] then
     return { own = function(input)
-      return functions[name](self, type(input) == "table" and input or {})
-    end, parameters = tool.parameters, arguments = arguments }
+      return functions[name](self, input)
+    end, parameters = { wrapped = false }, arguments = given }
   end
-  local given = (parameters.input(tool.parameters, arguments or {}))
-  local id = type(given.name) == "string" and self:id_of(given.name)
-  local inner = id and self:_tool(id)
-  if not inner then
-    return nil
-  end
-  local value = given.arguments
-  if type(value) == "string" then
-    value = json.decode(value)
-  end
-  return { id = id, spec = inner.spec, parameters = { wrapped = false },
-    arguments = value == nil and setmetatable({}, core.object_mt) or value }
+  return { id = id, spec = self:_tool(id).spec, parameters = { wrapped = false }, arguments = given.arguments }
 end
 
 --- Makes the search behind them.
