@@ -100,3 +100,53 @@ describe("input", function()
     end
   end)
 end)
+
+describe("admit", function()
+  local function registry_with(fields)
+    local registry = operations.registry()
+    fields.namespace, fields.name = "a", "b"
+    assert(registry:register(fields))
+    return registry
+  end
+  local schema = { type = "object", properties = { n = { type = "integer", default = 3 } } }
+
+  it("gives the input that the handler would get, and calls nothing", function()
+    for _, type in ipairs({ "query", "mutation", "subscription" }) do
+      local registry = registry_with({ type = type, handler = error, inputSchema = function()
+        return schema
+      end })
+      assert.same({ true, { n = 3 } }, { registry:admit("a.b") })
+      local ok, err = registry:admit("a.b", { n = "x" })
+      assert.is_false(ok)
+      assert.equal("VALIDATION_ERROR", err.code)
+    end
+  end)
+
+  it("asks access control, and tells what is not there", function()
+    local registry = registry_with({ handler = error, accessControl = { requiredScopes = { "w" } } })
+    local ok, err = registry:admit("a.b", {}, { identity = { id = "ann", scopes = {} } })
+    assert.same({ false, "ACCESS_DENIED" }, { ok, err.code })
+    assert.is_true((registry:admit("a.b", {}, { identity = { id = "ann", scopes = { "w" } } })))
+    ok, err = registry:admit("a.c")
+    assert.same({ false, "OPERATION_NOT_FOUND" }, { ok, err.code })
+    registry = registry_with({ handler = error, outputSchema = function()
+      return { type = "none" }
+    end })
+    ok, err = registry:admit("a.b")
+    assert.same({ false, "EXECUTION_ERROR" }, { ok, err.code })
+  end)
+
+  it("goes where the call goes", function()
+    local outer = operations.registry()
+    assert(outer:mount(registry_with({ handler = error, inputSchema = schema }), { prefix = "x" }))
+    assert.same({ true, { n = 3 } }, { outer:admit("x.a.b") })
+    assert.is_false((outer:admit("x.a.b", { n = "x" })))
+    local routed = operations.registry()
+    assert(routed:register_spec({ namespace = "a", name = "b", inputSchema = schema }))
+    assert.equal("OPERATION_NOT_FOUND", select(2, routed:admit("a.b")).code)
+    routed:route({ call = error, subscribe = error })
+    assert.same({ true, { n = 3 } }, { routed:admit("a.b") })
+    assert.is_false((routed:admit("a.b", { n = "x" })))
+    assert.same({ true, { n = "x" } }, { routed:admit("a.far", { n = "x" }) })
+  end)
+end)

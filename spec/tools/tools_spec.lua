@@ -249,6 +249,27 @@ for _, format in ipairs(answers.formats) do
       assert.is_not_nil(told(format, messages, 2))
     end)
 
+    it("ask about what will run: not about what the schema refuses, defaults filled in", function()
+      local asked, ran = {}, nil
+      local registry = registry_of({ { namespace = "a", name = "b", inputSchema = { type = "object",
+        properties = { n = { type = "integer" }, unit = { type = "string", default = "s" } }, required = { "n" } },
+        handler = function(input)
+          ran = input
+        end } })
+      local tools = to_tools(registry, format, { confirm = function(call)
+        asked[#asked + 1] = call.input
+        return true
+      end })
+      local _, results = run(tools, { { id = "1", name = "a_b", arguments = { n = "x" } },
+        { id = "2", name = "a_b", arguments = { n = 1 } } })
+      assert.equal("VALIDATION_ERROR", results[1].error.code)
+      assert.same({ { n = 1, unit = "s" } }, asked)
+      assert.same({ n = 1, unit = "s" }, ran)
+      _, results = run(tools, { { id = "1", name = "a_b", arguments = { n = 1 } } }, { deadline = "soon" })
+      assert.is_false(results[1].ok)
+      assert.equal(1, #asked)
+    end)
+
     it("read a streamed answer, however it is cut", function()
       local tools = to_tools(sample(), format)
       local calls = { { id = "a", name = "tasks_add", arguments = { title = "g\195\188n", due = "now" } },

@@ -57,8 +57,14 @@ local function finished_here(self, found, call_map, method, input, call, options
   return operation.answer(found, self._options, envelope)
 end
 
--- The input of an operation that is known here, validated and ready to be sent; access is the other side's business.
-local function admit(operations, found, method, input)
+--- The input of an operation that is known here, validated and ready to be sent; access is the other side's business.
+---@param operations table
+---@param found operations.Operation
+---@param method "execute"|"subscribe"
+---@param input any
+---@return boolean ok
+---@return any input  or the error
+function elsewhere.admit(operations, found, method, input)
   local id, streams = found:id(), method == "subscribe"
   local ok, admitted, unmade = operations:admit(id, input, streams)
   if unmade then
@@ -77,7 +83,7 @@ end
 local function route(self, found, method, id, input, given)
   local _, deadline = context.read(given)
   if found then
-    local ok, admitted = admit(self._operations, found, method, input)
+    local ok, admitted = elsewhere.admit(self._operations, found, method, input)
     if not ok then
       return nil, admitted
     end

@@ -74,6 +74,46 @@ function Registry:mount(other, options)
   return ok, err
 end
 
+-- Of what has a handler here; its schemas may have to be made first.
+local function admit_here(self, method, id, input, identity)
+  local handler, admitted, unmade = self._operations[method](self._operations, id, input, identity)
+  if not handler and unmade then
+    local ok, flaw = specs.make(unmade)
+    if not ok then
+      return false, flaw
+    end
+    handler, admitted = self._operations[method](self._operations, id, input, identity)
+  end
+  return handler ~= nil, admitted
+end
+
+--- What a call would hand to the handler: access control, defaults and validation, but nothing is called. For those who
+--- ask somebody first.
+---@param id string
+---@param input? any
+---@param given? operations.Context|table
+---@return boolean ok
+---@return any input  or the error: OPERATION_NOT_FOUND, ACCESS_DENIED, VALIDATION_ERROR
+function Registry:admit(id, input, given)
+  local operations = operations_of(self, "admit")
+  argument.expect(id, "string", 1, "admit")
+  local found, identity = operations:find(id), context.read(given)
+  local streams = found and operations:type_of(id) == "subscription"
+  if found and found:handler() then
+    return admit_here(self, streams and "prepare_stream" or "prepare", id, input, identity)
+  elseif found and self._call_map then
+    local ok, admitted = elsewhere.admit(operations, found, streams and "subscribe" or "execute", input)
+    return ok or false, admitted
+  end
+  local other, there = mounts.find(self, id)
+  if other and not found then
+    return other:admit(there, input, given)
+  elseif self._call_map then
+    return true, input -- whether it fits is known there
+  end
+  return false, select(2, elsewhere.not_here(self, id))
+end
+
 local execute
 
 -- What `prepare` gave no handler for: it was refused, has schemas to be made first, or is called elsewhere.

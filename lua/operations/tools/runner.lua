@@ -100,14 +100,19 @@ local function failed(self, call, err)
   return result_of(call, content.of_error(err, self._options), nil, err)
 end
 
--- Asks about one call, where it has to be asked about.
-local function approve(self, call, identity)
+-- Asks about one call, where it has to be asked about: about what will run, so not about what the schema refuses.
+local function approve(self, call, context)
   local options = self._options
   if not options.confirm or call.own or self._registry:type_of(call.operationId) == "query" then
     return true
   end
-  return approvals.ask({ operationId = call.operationId, input = call.input, identity = identity, spec = call.spec,
-    name = call.name, id = call.id }, options.confirm, options.approvals)
+  local ok, fits, admitted = pcall(self._registry.admit, self._registry, call.operationId, call.input, context)
+  if not ok or not fits then
+    return nil, ok and admitted or (errors.from(fits))
+  end
+  call.input = admitted
+  return approvals.ask({ operationId = call.operationId, input = admitted, identity = context.identity,
+    spec = call.spec, name = call.name, id = call.id }, options.confirm, options.approvals)
 end
 
 -- One question after the other, in the order of the calls: a user has one pair of eyes.
@@ -118,7 +123,7 @@ local function ask(self, calls, results, context)
     if not err and is_cancelled(context) then
       err = aborted()
     elseif not err then
-      local _, refused = approve(self, call, context.identity)
+      local _, refused = approve(self, call, context)
       err = refused
     end
     if err then
