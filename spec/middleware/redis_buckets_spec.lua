@@ -99,3 +99,22 @@ describe("buckets in Redis", function()
       "bad option 'lease' to 'redis' (unknown)")
   end)
 end)
+
+describe("middleware.redis", function()
+  it("names the package to install where its C module was not built", function()
+    local result = require("spec.support.command").run("lua -", [[
+      local middleware = require("operations").middleware
+      package.cpath = ""
+      for _ = 1, 2 do
+        local ok, message = pcall(function()
+          local make = middleware.redis
+          return make
+        end)
+        print(ok, (message:gsub(":\n.*", "")))
+      end
+    ]])
+    local line = "false\tstdin:5: middleware.redis needs hiredis: install it (Debian: libhiredis-dev) and build this "
+      .. "library again\n"
+    assert.equal(line:rep(2), result.out)
+  end)
+end)

@@ -81,6 +81,14 @@ end
 
 return setmetatable(middleware, {
   __index = function(self, name)
+    local built, why = true, nil
+    if name == "redis" then -- its C module is built only where the headers of hiredis are
+      built, why = pcall(require, "operations.redis")
+    end
+    if not built then
+      error("middleware.redis needs hiredis: install it (Debian: libhiredis-dev) and build this library again:\n"
+        .. why, 2)
+    end
     local part = parts[name] and require(parts[name]).new
     rawset(self, name, part)
     return part
