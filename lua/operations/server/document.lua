@@ -1,6 +1,7 @@
 --- The server as an OpenAPI document: what a caller may see, kept for the next one who sees the same.
 local callers = require("operations.server.caller")
 local core = require("operations.core")
+local entity_tag = require("operations.server.entity_tag")
 local json = require("operations.base.json")
 local limits = require("operations.base.limits")
 local members = require("operations.base.members")
@@ -81,25 +82,12 @@ local function text_of(server, version, caller)
   if not found then
     local text = assert(json.encode(make(server, version, seen, denied),
       { sort_keys = true, max_depth = limits.document_depth }))
-    local digest = core.sha256(text):gsub(".", function(byte)
-      return ("%02x"):format(byte:byte())
-    end)
-    found = { text = text, tag = '"' .. digest .. '"' }
+    found = { text = text, tag = entity_tag.of(text) }
     if kept.count < limits.documents then
       kept.count, kept.texts[key] = kept.count + 1, found
     end
   end
   return found
-end
-
--- RFC 9110, 13.1.2: a list of tags, compared weakly, or "*".
-local function matches(field, tag)
-  for given in (field or ""):gmatch('[^,%s]+') do
-    if given == "*" or given:gsub("^W/", "") == tag then
-      return true
-    end
-  end
-  return false
 end
 
 local versions = members.set({ "3.1", "3.2" })
@@ -109,15 +97,15 @@ local function read_query(query)
   local version, denied
   for pair in (query or ""):gmatch("[^&]+") do
     local named = pair:match("^version=(.*)$")
-    if versions[named or ""] and not version then
+    if not version and versions[named or ""] then
       version = named
-    elseif pair == "denied=true" then
+    elseif pair == "denied=true" and not denied then
       denied = true
     else
       return nil
     end
   end
-  return version or "3.1", denied
+  return version or "3.1", denied or false
 end
 
 --- The answer to a request for the document by somebody who was let in; nil: the query is wrong.
@@ -134,7 +122,7 @@ function document.answer(server, request, query, identity)
   local found = text_of(server, version, { identity = identity, denied = denied })
   local headers = { ["content-type"] = "application/json", ["cache-control"] = "private, no-cache",
     etag = found.tag, vary = server.options.authorize and "Authorization" or nil }
-  if matches(request.headers["if-none-match"], found.tag) then
+  if entity_tag.matches(request.headers["if-none-match"], found.tag) then
     return { status = 304, headers = headers, body = "" }
   end
   return { status = 200, headers = headers, body = found.text }

@@ -1,7 +1,7 @@
 --- The page at `/docs`, on which people read and call the operations: our own, or a component that is installed here.
 --- Its files are for everybody and hold nothing of the registry, whose document the page asks for. They are read once,
 --- and only those that are listed here are served.
-local core = require("operations.core")
+local entity_tag = require("operations.server.entity_tag")
 local errors = require("operations.base.error")
 
 local page = {}
@@ -57,16 +57,9 @@ local function read(path)
   return bytes
 end
 
--- A strong entity tag (RFC 9110, 8.8.3).
-local function tag_of(bytes)
-  return '"' .. core.sha256(bytes):sub(1, 16):gsub(".", function(byte)
-    return ("%02x"):format(byte:byte())
-  end) .. '"'
-end
-
 local function file(name, body, policy)
   return { body = body, headers = {
-    ["content-type"] = types[name:match("%w+$")], ["cache-control"] = "no-cache", etag = tag_of(body),
+    ["content-type"] = types[name:match("%w+$")], ["cache-control"] = "no-cache", etag = entity_tag.of(body),
     ["content-security-policy"] = policy, ["referrer-policy"] = "no-referrer",
   } }
 end
@@ -125,16 +118,6 @@ local function installed_files(directory)
   return nil, errors.new("VALIDATION_ERROR", flaw.message, { flaw })
 end
 
--- Does a field If-None-Match name the tag (RFC 9110, 13.1.2)?
-local function is_known(field, tag)
-  for known in (field or ""):gmatch("[^,%s]+") do
-    if known == "*" or known:gsub("^W/", "") == tag then
-      return true
-    end
-  end
-  return false
-end
-
 --- Answers a request for one of the page's files.
 ---@param request operations.ServerRequest
 ---@param path string  below the server's prefix, raw
@@ -150,7 +133,7 @@ function Page:answer(request, path)
   for name, value in pairs(found.headers) do
     headers[name] = value
   end
-  if is_known(request.headers["if-none-match"], headers.etag) then
+  if entity_tag.matches(request.headers["if-none-match"], headers.etag) then
     return { status = 304, headers = headers, body = "" }
   end
   return { status = 200, headers = headers, body = found.body }
