@@ -54,6 +54,25 @@ describe("the guard of a server", function()
       { origins = { "https://app.example" } }))
   end)
 
+  it("lets links of other pages lead to what is for everybody, and only links", function()
+    local function follow(mode, method, public, more)
+      local headers = { host = "localhost", ["sec-fetch-site"] = "cross-site", ["sec-fetch-mode"] = mode }
+      for name, value in pairs(more or {}) do
+        headers[name] = value
+      end
+      return guard.check({ method = method, headers = headers }, {}, public)
+    end
+    assert.is_nil(follow("navigate", "GET", true))
+    assert.is_nil(follow("navigate", "HEAD", true))
+    assert.is_truthy(follow("navigate", "GET", false))
+    assert.is_truthy(follow("navigate", "GET"))
+    assert.is_truthy(follow("navigate", "POST", true))
+    assert.is_truthy(follow("no-cors", "GET", true))
+    assert.is_truthy(follow(nil, "GET", true))
+    assert.is_truthy(follow("navigate", "GET", true, { origin = "http://evil.example" }))
+    assert.is_truthy(follow("navigate", "GET", true, { host = "evil.example" }))
+  end)
+
   it("checks the host of listed origins too", function()
     assert.is_truthy(check({ host = "evil.example", origin = "https://app.example" },
       { origins = { "https://app.example" } }))

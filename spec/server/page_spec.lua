@@ -92,6 +92,16 @@ describe("the page of a server", function()
     assert.equal(200, ask(server, "/openapi.json", { authorization = "Bearer t" }).status)
   end)
 
+  it("can be reached by a link of a page elsewhere, the document and the operations cannot", function()
+    local server, link = serve(), { ["sec-fetch-site"] = "cross-site", ["sec-fetch-mode"] = "navigate" }
+    assert.equal(200, ask(server, "/docs", link).status)
+    assert.equal(200, ask(server, "/docs/page.js", link).status)
+    for _, target in ipairs({ "/openapi.json", "/a/b", "/docs/none.js", "/healthz" }) do
+      assert.equal(403, ask(server, target, link).status, target)
+    end
+    assert.equal(403, ask(serve({}), "/docs", link).status)
+  end)
+
   it("obeys the guard as everything does", function()
     assert.equal(403, ask(serve(), "/docs", { host = "evil.example" }).status)
     assert.equal(403, ask(serve(), "/docs/page.js", { ["sec-fetch-site"] = "cross-site" }).status)

@@ -45,12 +45,19 @@ local function is_local_page(origin, request, options)
   return options.local_pages and request.is_local and name_of(authority_of(origin) or "") == "localhost"
 end
 
+-- Does a visitor follow a link here? That only shows something: the page that has the link cannot read it.
+local function is_visit(request)
+  local method = request.method
+  return request.headers["sec-fetch-mode"] == "navigate" and (method == "GET" or method == "HEAD")
+end
+
 --- Decides whether a request may be looked at.
 ---@param request operations.ServerRequest
 ---@param options { hosts: string[]?, origins: string[]?, local_pages: boolean?, known_host: string? }  `local_pages`:
 ---  those of this machine, on any port, may use listeners that only it reaches; `known_host` is set here
+---@param public? boolean  it is for a file that is for everybody: links of other pages may lead to it
 ---@return string? flaw  nil: it may
-function guard.check(request, options)
+function guard.check(request, options, public)
   local headers = request.headers
   if headers.host == options.known_host and not headers.origin and not headers["sec-fetch-site"] then
     return nil -- as the request before
@@ -60,7 +67,7 @@ function guard.check(request, options)
     return host_flaw(request, options)
   elseif origin and not same_host(origin, headers.host) then
     return ("pages of %s may not use this server; the option `origins` lists those that may"):format(origin)
-  elseif site and site ~= "same-origin" and site ~= "none" then
+  elseif site and site ~= "same-origin" and site ~= "none" and not (public and is_visit(request)) then
     return ("requests of a page elsewhere (Sec-Fetch-Site: %s) are refused; the option `origins` lists those that " ..
       "may send them"):format(site)
   end

@@ -151,7 +151,7 @@ function Server:handle(request)
     below = below(path, options.prefix), query = query, traceparent = contexts.traceparent(headers),
     time = options.access_log and core.now(), route = nil, identity = nil, code = nil, over = nil, streams = nil,
     counted = nil }
-  local flaw = guard.check(request, options)
+  local flaw = guard.check(request, options, self._page and self._page.files[call.below] ~= nil)
   local response = flaw and exchange.refuse(call, 403, "ACCESS_DENIED", flaw)
     or options.health ~= false and call.below and health(self, call.below)
     or options.metrics and figures.answer(call, request)
