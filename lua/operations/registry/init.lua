@@ -24,7 +24,7 @@ Registry.__index = Registry
 ---@param options? operations.RegistryOptions
 ---@return operations.Registry
 function registry.new(options)
-  local self = setmetatable({}, Registry)
+  local self = setmetatable({ _call_map = false, _mounts = false }, Registry) -- false: each call asks for them
   self:init(options)
   return self
 end
@@ -37,13 +37,16 @@ function Registry:route(call_map)
     argument.object(call_map, "call", "call map", 1, "route")
     argument.object(call_map, "subscribe", "call map", 1, "route")
   end
-  self._call_map = call_map
+  self._call_map = call_map or false
 end
 
 --- Are calls of operations without a handler sent to this call map?
 ---@param call_map operations.CallMap
 ---@return boolean
 function Registry:routes_to(call_map)
+  if not self._mounts then
+    return self._call_map == call_map
+  end
   return self._call_map == call_map or mounts.any(self, function(other)
     return other:routes_to(call_map)
   end)

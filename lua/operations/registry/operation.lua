@@ -29,13 +29,13 @@ local operation = {}
 ---@class operations.Ahead
 ---@field step fun(self): boolean  works for some milliseconds; is there more to do?
 
--- Envelopes whose data may take long to cast.
-local long = setmetatable({}, { __mode = "k" })
+-- Envelopes whose data may take long to cast, and whether there has been one: most programs never have one to look for.
+local long, any_long = setmetatable({}, { __mode = "k" }), false
 
 --- Has the host's loop turn while this result of a handler is cast, which takes long.
 ---@param envelope operations.Envelope
 function operation.takes_long(envelope)
-  long[envelope] = true
+  long[envelope], any_long = true, true
 end
 
 --- Detects, wraps, normalizes and validates what the handler gave; reports what did not fit.
@@ -158,7 +158,7 @@ function operation.run(found, options, handler, input, context, deadline)
     context._running = false
   end
   if ok and (value ~= nil or failure == nil) then
-    if long[value] then
+    if any_long and long[value] then
       return answer_long(found, options, value)
     elseif value == nil and context and rawget(context, "sink") then
       value = core.local_envelope(nil, found:id()) -- the sink has the data
