@@ -187,20 +187,28 @@ conformance-client: dependencies-test all $(CONFORMANCE_DATA)
 conformance-server: dependencies-test all $(CONFORMANCE_DATA)
 	@$(ENVIRONMENT) HOST=$(HOST) $(LUA) spec/mcp/conformance/run_server.lua $(CONFORMANCE_SUITE) $(REVISION)
 
-# Servers that others wrote.
-MCP_PACKAGES = $(addprefix @modelcontextprotocol/,server-everything@2026.8.31 server-filesystem@2026.8.31 server-memory@2026.8.31 server@2.4.0)
+# Servers and clients that others wrote, and the Node that the Inspector needs.
+MCP_PACKAGES = node@24 $(addprefix @modelcontextprotocol/,server-everything@2026.8.31 server-filesystem@2026.8.31 server-memory@2026.8.31 server@2.4.0 client@2.4.0 sdk@1.32.2 inspector@2.12.0)
 MCP_DATA = $(or $(MCP_SERVERS),build/npm-mcp)/node_modules
+MCP_DATE = 2026-11
+MCP_SERVER_SUITE = spec/mcp/suite/clients.lua spec/mcp/suite/proxy.lua
 
 .PHONY: test-mcp-server
-test-mcp-server: dependencies-test all ## the MCP server: its specs on both runtimes, bad clients too
-	@for lua in lua5.4 luajit; do $(MAKE) -s --no-print-directory test TESTS=spec/mcp/server LUA=$$lua || exit 1; done
+test-mcp-server: dependencies-test all $(MCP_DATA)/.$(MCP_DATE) ## the MCP server: its specs, clients and servers from npm, on both runtimes
+	@for lua in lua5.4 luajit; do $(MAKE) -s --no-print-directory mcp-server-specs LUA=$$lua || exit 1; done
+
+.PHONY: mcp-server-specs
+mcp-server-specs: all
+	@MCP_SERVERS=$(abspath $(MCP_DATA)) $(BUSTED) spec/mcp/server $(MCP_SERVER_SUITE)
 
 .PHONY: test-mcp
-test-mcp: dependencies-test all $(MCP_DATA) ## the MCP client: its specs, and every tool of servers from npm; MCP_SERVERS=directory
-	@MCP_SERVERS=$(abspath $(MCP_DATA)) $(BUSTED) spec/mcp spec/mcp/suite/servers.lua spec/mcp/suite/proxy.lua spec/mcp/suite/clients.lua
+test-mcp: dependencies-test all $(MCP_DATA)/.$(MCP_DATE) ## the MCP client: its specs, and every tool of servers from npm; MCP_SERVERS=directory
+	@MCP_SERVERS=$(abspath $(MCP_DATA)) $(BUSTED) spec/mcp spec/mcp/suite/servers.lua $(MCP_SERVER_SUITE)
 
-build/npm-mcp/node_modules: | dependencies-bench
-	@$(NPM) --prefix build/npm-mcp $(MCP_PACKAGES)
+# A file of this name says that these packages are there.
+$(MCP_DATA)/.$(MCP_DATE): | dependencies-bench
+	@$(NPM) --prefix $(MCP_DATA)/.. $(MCP_PACKAGES)
+	@touch $@
 
 build/npm-conformance/node_modules: | dependencies-bench
 	@$(NPM) --prefix build/npm-conformance $(CONFORMANCE_PACKAGES)
