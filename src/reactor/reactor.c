@@ -3,6 +3,7 @@
 #include "base/fork_page.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <limits.h>
 #include <string.h>
 #include <sys/epoll.h>
@@ -17,13 +18,23 @@
 /* What epoll remembers of the timerfd. */
 #define TIMER_TAG UINT64_MAX
 
+/* Where the program was started without stdin or stdout, their numbers are
+** free, and stay so. */
+static int create_epoll(void) {
+  int fd = epoll_create1(EPOLL_CLOEXEC), moved;
+  if (fd < 0 || fd > STDERR_FILENO) return fd;
+  moved = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
+  close(fd);
+  return moved;
+}
+
 bool reactor_init(reactor_Reactor *r, ops_Alloc alloc) {
   memset(r, 0, sizeof(*r));
   r->alloc = alloc;
   r->pid = getpid();
   r->timerfd = -1;
   r->armed = REACTOR_NEVER;
-  r->epoll = epoll_create1(EPOLL_CLOEXEC);
+  r->epoll = create_epoll();
   if (r->epoll < 0) return false;
   r->mine = (char *)fork_page_new();
   if (r->mine != NULL) *r->mine = 1;

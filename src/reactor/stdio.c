@@ -41,6 +41,10 @@ static int private_copy(int fd, int mode, bool *is_socket) {
   struct stat found;
   int copy;
   if (fstat(fd, &found) != 0) return -1;
+  if (mode == O_WRONLY && (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDONLY) {
+    errno = EBADF; /* stdout was closed, and something else has its number */
+    return -1;
+  }
   *is_socket = S_ISSOCK(found.st_mode);
   if (S_ISFIFO(found.st_mode) || S_ISCHR(found.st_mode)) {
     (void)snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
@@ -66,8 +70,9 @@ static bool begin(reactor_Reactor *r, stdio_Stream *s, int fd) {
 }
 
 bool stdio_take_input(reactor_Reactor *r, stdio_Stream *s) {
-  int fd = private_copy(STDIN_FILENO, O_RDONLY, &s->is_socket);
+  /* Where stdin is closed, this takes its number: nothing to read. */
   int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
+  int fd = private_copy(STDIN_FILENO, O_RDONLY, &s->is_socket);
   s->stream.fd = -1;
   if (nothing >= 0) {
     if (fd >= 0) (void)dup2(nothing, STDIN_FILENO);

@@ -1,3 +1,4 @@
+local command = require("spec.support.command")
 local operations = require("operations")
 local pipe = require("spec.support.mcp_server.pipe")
 
@@ -91,5 +92,23 @@ describe("an MCP server over stdio", function()
     assert.equal("ABORTED: the client has gone", handle:read("*a"))
     handle:close()
     os.remove(file)
+  end)
+
+  it("fails when it was started without stdout", function()
+    local result = command.run([[
+      printf '{"jsonrpc":"2.0","id":1,"method":"ping"}\n' | lua spec/support/mcp_server/stdio.lua >&-]])
+    assert.truthy(result.err:find("TRANSPORT_LOST: stdout", 1, true), result.err)
+    assert.not_equal(0, result.code)
+  end)
+
+  it("ends with an error when the client reads no more", function()
+    local result = command.run([[
+      ask() { printf '{"jsonrpc":"2.0","id":1,"method":"ping"}\n'; }
+      serve() { lua spec/support/mcp_server/stdio.lua; echo "code $?" >&2; }
+      { ask; sleep 0.3; ask; sleep 0.3; ask; } | serve | head -n 1
+    ]])
+    assert.truthy(result.out:find('"result"', 1, true))
+    assert.truthy(result.err:find("TRANSPORT_LOST: stdout", 1, true), result.err)
+    assert.truthy(result.err:find("code [1-9]"), result.err)
   end)
 end)

@@ -2,7 +2,7 @@
 local json = require("operations.base.json")
 
 local tool = { name = "odd", inputSchema = { type = "object" }, title = "Odd", description = "Odd", _meta = { own = 1 },
-  annotations = { openWorldHint = true } }
+  annotations = { openWorldHint = true }, future = { level = 2 } }
 
 -- As text: nothing here goes through the library.
 local results = {

@@ -49,6 +49,22 @@ local function problem_of(value)
   end
 end
 
+-- Members of a tool that the spec has in a place of its own.
+local known = members.set({ "name", "title", "description", "inputSchema", "outputSchema", "annotations", "icons",
+  "execution", "_meta" })
+
+-- What a tool says that no revision knows; nil: nothing.
+local function unknown_of(value)
+  local unknown
+  for name, member in pairs(value) do
+    if not known[name] then
+      unknown = unknown or {}
+      unknown[name] = member
+    end
+  end
+  return unknown
+end
+
 -- The spec of a tool's operation. A schema that cannot be used is left out and told: any input is then sent, any
 -- output is taken.
 local function spec_of(namespace, value, report)
@@ -61,7 +77,7 @@ local function spec_of(namespace, value, report)
     description = text_or_nil(value.description) or text_or_nil(value.title) or value.name,
     _meta = {
       source = "mcp", tool = value.name, title = value.title, annotations = value.annotations, icons = value.icons,
-      execution = value.execution, _meta = value._meta,
+      execution = value.execution, _meta = value._meta, unknown = unknown_of(value),
     },
   }
   for _, key in ipairs({ "inputSchema", "outputSchema" }) do

@@ -54,13 +54,13 @@ end
 function definition.of(spec, name, modern)
   local meta = type(spec._meta) == "table" and spec._meta or {}
   local imported = meta.source == "mcp" and meta.tool ~= nil
-  return {
+  return members.merged(imported and meta.unknown or nil, {
     name = name, title = type(meta.title) == "string" and meta.title or not imported and spec.title or nil,
     _meta = imported and meta._meta or nil, description = spec.description,
     inputSchema = input_schema(spec.inputSchema),
     outputSchema = definition.tells_output(spec.outputSchema, modern) and spec.outputSchema or nil,
     annotations = annotations(spec, meta), icons = list_of(meta.icons),
-  }
+  })
 end
 
 return definition

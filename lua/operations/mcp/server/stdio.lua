@@ -2,6 +2,7 @@
 --- what runs.
 local core = require("operations.core")
 local dispatch = require("operations.mcp.server.dispatch")
+local errors = require("operations.base.error")
 local limits = require("operations.base.limits")
 local message = require("operations.mcp.protocol.message")
 local peers = require("operations.mcp.server.peer")
@@ -132,7 +133,7 @@ end
 --- Serves the client at the other end of stdin and stdout until it ends stdin, or the server is closed.
 ---@param server operations.McpServer
 ---@return boolean? ok
----@return operations.Error? err
+---@return operations.Error? err  TRANSPORT_LOST: stdin or stdout is closed, or the client reads no more
 function stdio.serve(server)
   local input, err = streams.of_program("stdin")
   local output
@@ -147,17 +148,22 @@ function stdio.serve(server)
     self:send(value)
   end, server.options.identity)
   server.links[self] = true
+  output:each_chunk(function(_, problem)
+    if problem then
+      self:close() -- nobody can be answered
+    end
+  end)
   local ok, raised = pcall(task.run, serve, self, input)
   server.links[self] = nil
   local outer = task.deadline(core.now() + limits.close_grace)
-  output:flush()
+  local sent, problem = output:flush()
   task.deadline(outer)
   input:close()
   output:close()
   if not ok then
     error(raised, 0)
   end
-  return true
+  return sent, problem and errors.new(problem.code, "stdout: " .. problem.message, problem.details)
 end
 
 --- Ends it: what runs is cancelled.
