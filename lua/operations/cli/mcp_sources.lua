@@ -2,6 +2,7 @@
 local base64 = require("operations.base.base64")
 local cleanup = require("operations.cli.cleanup")
 local from_mcp = require("operations.mcp.client")
+local limits = require("operations.base.limits")
 local login = require("operations.cli.login")
 local output = require("operations.cli.output")
 local task = require("operations.task")
@@ -159,8 +160,10 @@ function mcp_sources.server(source, log, verbose)
   return client.operations
 end
 
--- What a proxy adds to the configuration of a server: its tools are for who calls, as far as they are asked for.
+-- What a proxy adds to the configuration of a server: its tools are for who calls, as far as they are asked for, and
+-- what it asks is for them. People may take long.
 local function offered(config, include)
+  config.questions, config.timeout = "caller", limits.server_max_timeout
   config.accessControl = { requiredScopes = {} }
   config.include = include and function(tool)
     return include({ namespace = config.namespace, name = tool.name })

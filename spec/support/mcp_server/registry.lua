@@ -50,8 +50,9 @@ add("count", "mutation", { handler = function(input, context)
   return { n = input.n or 3 }
 end })
 
--- Waits until it is cancelled, and says so in the file that it is given.
-add("wait", "mutation", { handler = function(input)
+-- Reports that it began, waits until it is cancelled, and says so in the file that it is given.
+add("wait", "mutation", { handler = function(input, context)
+  context.progress(0)
   local ok, raised = pcall(operations.sleep, input.seconds or 30)
   if input.file then
     local file = assert(io.open(input.file, "w"))

@@ -83,7 +83,7 @@ function client.connect(name, config, open, renew)
   local self = setmetatable({
     name = name, operations = {}, problems = {}, state = "closed", _config = config, _open = open, _renew = renew,
     _plans = {}, _listed = {}, _listeners = {}, _watched = {}, _followers = {}, _observers = {}, _registries = {},
-    _disabled = members.set(config.disabled_tools or {}), _cache = cache.new(now),
+    _askers = {}, _disabled = members.set(config.disabled_tools or {}), _cache = cache.new(now),
     _restarting = single_flight.new(),
   }, Client)
   local returned, ok, err = pcall(self._begin, self)

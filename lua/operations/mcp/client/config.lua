@@ -38,6 +38,7 @@ local config = {}
 ---@field roots? (string|table)[]|fun(): table[]  directories that the server may look at, as URIs
 ---@field sampling? fun(params: table, context: table): table?, any
 ---@field elicitation? fun(params: table, context: table): table?, any|{ form?: function, url?: function }
+---@field questions? "caller"  elicitation and sampling without a function above are handed on to who calls the tool
 ---@field on_progress? fun(progress: table, call: { tool: string })
 ---@field on_log? fun(entry: { level: string, logger: string?, data: any })
 ---@field log_level? string
@@ -61,8 +62,8 @@ local kinds = {
   proxy = "string or false", stream = "boolean", era = "string", version = "string", verdict = "string",
   timeout = "number", max_timeout = "number", connect_timeout = "number", probe_timeout = "number",
   max_message = "number", client = "table", capabilities = "table", roots = "table or function", sampling = "function",
-  elicitation = "function or table", on_progress = "function", on_log = "function", log_level = "string",
-  log = "function", namespace = "string", accessControl = "table or function", include = "table or function",
+  elicitation = "function or table", questions = "string", on_progress = "function", on_log = "function",
+  log_level = "string", log = "function", namespace = "string", accessControl = "table or function", include = "table or function",
   exclude = "table or function", disabled_tools = "table", text = "string", is_error = "string",
   normalize = "string", on_mismatch = "string", retry = "boolean", http = "table",
 }
@@ -71,6 +72,7 @@ local choices = {
   era = { auto = true, modern = true, legacy = true }, text = { json = true }, is_error = { data = true, fail = true },
   normalize = { cast = true, force = true, off = true }, on_mismatch = { warn = true, fail = true },
   verdict = { modern = true, legacy = true, events = true },
+  questions = { caller = true },
 }
 
 -- Raises at the caller of `from_mcp.connect`.
@@ -155,7 +157,8 @@ local functions = {
 ---@param self operations.mcp.Config  checked
 ---@return operations.mcp.ConnectionConfig
 function config.of_connection(self)
-  local copy = members.merged(self, { has_answers = (self.roots or self.sampling or self.elicitation) ~= nil })
+  local has_answers = (self.roots or self.sampling or self.elicitation or self.questions) ~= nil
+  local copy = members.merged(self, { has_answers = has_answers })
   for _, key in ipairs(functions) do
     copy[key] = nil
   end

@@ -8,6 +8,7 @@ local json = require("operations.base.json")
 local marked = require("operations.base.marked")
 local members = require("operations.base.members")
 local outgoing = require("operations.mcp.client.outgoing")
+local questions = require("operations.mcp.client.questions")
 local result = require("operations.mcp.protocol.result")
 local schema = require("operations.schema")
 
@@ -100,8 +101,8 @@ end
 
 -- Definitions
 
--- What a call's context says of its request; nil: nothing.
-local function options_of(context)
+-- What a call's context says of its request, and who may be asked; nil: nothing.
+local function options_of(context, asker)
   local traceparent, metadata = context and context.traceparent, context and context.metadata
   local on_progress = metadata and metadata.on_progress
   if not on_progress and context and context.progress_wanted then
@@ -109,7 +110,8 @@ local function options_of(context)
       context.progress(report.progress, report.total, report.message)
     end
   end
-  return (traceparent or on_progress) and { traceparent = traceparent, on_progress = on_progress } or nil
+  return (traceparent or on_progress or asker)
+    and { traceparent = traceparent, on_progress = on_progress, asker = asker } or nil
 end
 
 --- How a tool is called: what `client:_call` takes.
@@ -169,7 +171,9 @@ function definitions.of_tools(client, tools, report)
     elseif config.wants(client._config, tool) then
       taken[name], plans[plan.tool] = true, plan
       plan.definition.handler = errors.relay(function(input, context)
-        return client:_call(client._plans[plan.tool] or plan, input, options_of(context))
+        return questions.during(client, context, function(asker)
+          return client:_call(client._plans[plan.tool] or plan, input, options_of(context, asker))
+        end)
       end)
       list[#list + 1] = finish(client, plan.definition)
     end

@@ -7,6 +7,7 @@ local limits = require("operations.base.limits")
 local marks = require("operations.base.marked")
 local members = require("operations.base.members")
 local message = require("operations.mcp.protocol.message")
+local questions = require("operations.mcp.client.questions")
 local schema = require("operations.schema")
 local task = require("operations.task")
 
@@ -23,6 +24,10 @@ function incoming.capabilities(config)
   local capabilities = marks.object(members.merged(config.capabilities))
   capabilities.roots = capabilities.roots or config.roots and { listChanged = true } or nil
   capabilities.sampling = capabilities.sampling or config.sampling and marks.object() or nil
+  if config.questions then
+    capabilities.sampling = capabilities.sampling or marks.object()
+    capabilities.elicitation = capabilities.elicitation or not config.elicitation and { form = marks.object() } or nil
+  end
   if config.elicitation and not capabilities.elicitation then
     local modes = type(config.elicitation) == "table" and config.elicitation or { form = true }
     capabilities.elicitation = { form = modes.form and marks.object(), url = modes.url and marks.object() }
@@ -121,7 +126,11 @@ local needs = {
 ---@return { code: integer, message: string, data: any }? failure  of JSON-RPC
 function incoming.answer(config, method, params, context)
   local answer, need = methods[method], needs[method]
-  if not answer or need and not config[need] then
+  if config.questions and need and not config[need] and questions.methods[method] then
+    function answer(_, asked)
+      return questions.answer(context.client, method, asked)
+    end
+  elseif not answer or need and not config[need] then
     return nil, { code = codes.METHOD_NOT_FOUND, message = ("the client has no %s"):format(method) }
   end
   local ok, result, err = pcall(answer, config, core.kind(params) == "object" and params or {}, context)

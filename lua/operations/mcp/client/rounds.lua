@@ -9,6 +9,7 @@ local mcp_failure = require("operations.mcp.protocol.failure")
 local members = require("operations.base.members")
 local message = require("operations.mcp.protocol.message")
 local negotiation = require("operations.mcp.protocol.negotiation")
+local questions = require("operations.mcp.client.questions")
 local requests = require("operations.mcp.protocol.request")
 local results = require("operations.mcp.protocol.result")
 local task = require("operations.task")
@@ -22,19 +23,40 @@ local function invalid(method, text)
   return nil, mcp_failure.new("malformed", ("%s: malformed result: %s"):format(method, text))
 end
 
+-- Asks who calls for what the program has no function for.
+local function ask_caller(config, asked, asker)
+  local relayed = {}
+  for key, request in pairs(asker and asked or {}) do
+    local need = core.kind(request) == "object" and questions.methods[request.method]
+    if need and not config[need] then
+      local params = core.kind(request.params) == "object" and request.params or nil
+      relayed[key] = { method = request.method, params = params }
+    end
+  end
+  if next(relayed) == nil then
+    return {}, {}
+  end
+  return asker:ask(relayed)
+end
+
 -- Answers what the server asks for, with the functions that answer requests of the legacy era.
-local function responses_to(session, asked, method)
+local function responses_to(session, asked, method, asker)
   local responses, client = marks.object(), session.owner.client
   if not client then
     return nil, mcp_failure.closed(method .. ": nobody has the client any more")
   end
+  local answers, failures = ask_caller(client._config, asked, asker)
   for _, key in ipairs(members.names(asked)) do -- the user is asked in an order that stays
     local request = asked[key]
     if type(request) ~= "table" or type(request.method) ~= "string" then
       return invalid(method, ("/inputRequests/%s: a request expected"):format(key))
     end
-    local result, failure = incoming.answer(client._config, request.method, request.params or {},
-      { client = client, requestId = key })
+    local result, failure = answers[key], failures[key] and { code = message.codes.INTERNAL_ERROR,
+      message = failures[key].message }
+    if not result and not failure then
+      result, failure = incoming.answer(client._config, request.method, request.params or {},
+        { client = client, requestId = key })
+    end
     if not result then
       return nil, mcp_failure.of_answer(failure, method .. ": the server's " .. request.method, { kind = "input" })
     end
@@ -44,7 +66,7 @@ local function responses_to(session, asked, method)
 end
 
 -- The params of the next round: the first ones, with what was asked for. The state is the server's own business.
-local function next_params(session, params, result, method)
+local function next_params(session, params, result, method, asker)
   local all = members.merged(params)
   local asked, state = message.present(result.inputRequests), message.present(result.requestState)
   if asked == nil and state == nil then
@@ -55,7 +77,7 @@ local function next_params(session, params, result, method)
     if core.kind(asked) ~= "object" then
       return invalid(method, "/inputRequests: an object expected")
     end
-    local responses, err = responses_to(session, asked, method)
+    local responses, err = responses_to(session, asked, method, asker)
     if not responses then
       return nil, err
     end
@@ -89,7 +111,7 @@ local function refusal(reply, method)
 end
 
 -- What became of one round: a result, or nil and an error, or nil, nil and the params of the next.
-local function judge(session, reply, method, params)
+local function judge(session, reply, method, params, asker)
   local result = reply.result
   if reply.error then
     return nil, refusal(reply, method)
@@ -98,7 +120,7 @@ local function judge(session, reply, method, params)
   elseif result.resultType ~= "input_required" then
     return invalid(method, ("/resultType: %q is unknown"):format(tostring(result.resultType)))
   end
-  local all, err = next_params(session, params, result, method)
+  local all, err = next_params(session, params, result, method, asker)
   return nil, err, all
 end
 
@@ -108,6 +130,7 @@ end
 ---@field traceparent? string
 ---@field meta? table  further keys of `_meta`
 ---@field mirrored? operations.mcp.Mirrored[]  arguments that become headers
+---@field asker? operations.mcp.Asker  who calls, and may be asked
 ---@field repeatable? boolean  may be sent again when the answer was lost
 ---@field attached? boolean  is about this connection: not worth another one
 
@@ -146,7 +169,7 @@ local function follow(session, method, params, reply, options)
       adopted = true
       session:adopt(version)
     else
-      local result, failure, following = judge(session, reply, method, params)
+      local result, failure, following = judge(session, reply, method, params, options.asker)
       if not following then
         return result, failure
       elseif not following.inputResponses then

@@ -1,0 +1,95 @@
+--- What a server asks while one of its tools is called, elicitation and sampling, handed on to whoever calls: the
+--- option `questions = "caller"`. A server of the modern era asks in the rounds of the call. One of the legacy era asks
+--- in requests that do not say for which call: they are answered while one call is under way, else refused, as another
+--- caller could be asked.
+local errors = require("operations.base.error")
+local task = require("operations.task")
+
+local questions = {}
+
+--- The methods that a caller can answer, and their capabilities.
+questions.methods = { ["elicitation/create"] = "elicitation", ["sampling/createMessage"] = "sampling" }
+
+---@class operations.mcp.Asker
+---@field ask fun(requests: table): table, table  the function of the call's context
+---@field count integer  how often it was asked
+---@field worker? operations.Task  in which the tool is called
+local Asker = {}
+Asker.__index = Asker
+
+-- Where there is nobody to ask, the user has declined.
+local function refusal(method)
+  if method == "elicitation/create" then
+    return { action = "decline" }
+  end
+end
+
+--- Asks for several things at once. Raises INPUT_REQUIRED when the answers come with another call. A call that is
+--- repeated asks the same in the same order: the answers are known by that.
+---@param requests table<string, { method: string, params: table }>
+---@return table<string, table> answers
+---@return table<string, operations.Error> failures
+function Asker:ask(requests)
+  self.count = self.count + 1
+  local named = {}
+  for key, request in pairs(requests) do
+    named[("%d.%s"):format(self.count, key)] = { method = request.method, params = request.params }
+  end
+  local given, refused = self._ask(named)
+  local answers, failures = {}, {}
+  for key, request in pairs(requests) do
+    local name = ("%d.%s"):format(self.count, key)
+    answers[key] = given[name] or refusal(request.method)
+    failures[key] = not answers[key] and (refused[name] or errors.new("ABORTED", "there was no answer")) or nil
+  end
+  return answers, failures
+end
+
+--- Calls a tool for somebody who may be asked.
+---@param client operations.mcp.Client
+---@param context? table  of the call
+---@param call fun(asker: operations.mcp.Asker?): operations.Envelope?, operations.Error?
+---@return operations.Envelope?
+---@return operations.Error? err
+function questions.during(client, context, call)
+  if client._config.questions ~= "caller" or not context then
+    return call()
+  end
+  local asker = setmetatable({ _ask = context.ask, count = 0 }, Asker)
+  client._askers[asker] = true
+  asker.worker = task.spawn(call, asker)
+  local ok, envelope, err = pcall(asker.worker.wait, asker.worker)
+  client._askers[asker] = nil
+  if not ok then
+    error(envelope, 0)
+  end
+  return envelope, err
+end
+
+-- The one who calls now; nil: nobody, or more than one.
+local function only(askers)
+  local asker = next(askers)
+  return asker and next(askers, asker) == nil and asker or nil
+end
+
+--- Answers a request of a server of the legacy era.
+---@param client operations.mcp.Client
+---@param method string
+---@param params table
+---@return table? result
+---@return operations.Error? err
+function questions.answer(client, method, params)
+  local asker = only(client._askers)
+  if not asker then
+    return nil, errors.new("ABORTED", method .. ": not one call is under way, so that nobody can be asked")
+  end
+  local ok, answers, failures = pcall(asker.ask, asker, { asked = { method = method, params = params } })
+  if ok then
+    return answers.asked, failures.asked
+  elseif errors.is_error(answers) and answers.code == "INPUT_REQUIRED" then
+    asker.worker:cancel("the caller is asked first, and calls again")
+  end
+  error(answers, 0)
+end
+
+return questions

@@ -1,0 +1,105 @@
+local eventually = require("spec.support.eventually")
+local pipe = require("spec.support.mcp_server.pipe")
+
+-- What a handler behind the proxy wrote; nil: nothing yet.
+local function read(path)
+  local file = io.open(path)
+  local text = file and file:read("*a")
+  if file then
+    file:close()
+  end
+  return text ~= "" and text or nil
+end
+
+for _, era in ipairs({ "legacy", "modern" }) do
+  describe("behind a proxy, a server of the " .. era .. " era", function()
+    local proxy
+
+    local function start(...)
+      proxy = pipe.run("proxy", era, ...)
+    end
+
+    after_each(function()
+      proxy.child:abort()
+    end)
+
+    -- Calls the tool that asks who is there; the request that the client got.
+    local function ask(id)
+      proxy:send({ id = id, method = "tools/call", params = { name = "far_demo_greet", arguments = {} } })
+      local request = proxy:receive()
+      assert.equal("elicitation/create", request.method)
+      assert.equal("Who is there?", request.params.message)
+      return request
+    end
+
+    it("asks a client of the legacy era, which answers, or declines", function()
+      start()
+      proxy:initialize()
+      proxy:send({ id = ask("a").id, result = { action = "accept", content = { name = "Ada" } } })
+      assert.same({ action = "accept", name = "Ada" }, proxy:receive().result.structuredContent)
+      proxy:send({ id = ask("b").id, result = { action = "cancel" } })
+      assert.same({ action = "cancel" }, proxy:receive().result.structuredContent)
+    end)
+
+    it("asks a client of the modern era, in the rounds of the call", function()
+      start()
+      local first = proxy:call("far_demo_greet", {}, pipe.modern).result
+      assert.equal("input_required", first.resultType)
+      local key, request = next(first.inputRequests)
+      assert.is_nil((next(first.inputRequests, key)))
+      assert.equal("Who is there?", request.params.message)
+      local second = proxy:request("tools/call", { name = "far_demo_greet", arguments = {}, _meta = pipe.modern,
+        requestState = first.requestState,
+        inputResponses = { [key] = { action = "accept", content = { name = "Ada" } } } }).result
+      assert.equal("complete", second.resultType)
+      assert.same({ action = "accept", name = "Ada" }, second.structuredContent)
+    end)
+
+    it("is told that the user declines, where the client has no way to ask", function()
+      start()
+      proxy:initialize(nil, { roots = {} })
+      assert.same({ action = "decline" }, proxy:call("far_demo_greet", {}).result.structuredContent)
+    end)
+
+    it("is told that a call was cancelled", function()
+      local file = os.tmpname()
+      start()
+      proxy:initialize()
+      proxy:send({ id = "w", method = "tools/call", params = { name = "far_demo_wait", arguments = { file = file },
+        _meta = { progressToken = "p" } } })
+      assert.equal("p", proxy:receive().params.progressToken)
+      proxy:send({ method = "notifications/cancelled", params = { requestId = "w" } })
+      eventually(function()
+        return read(file)
+      end)
+      assert.truthy(read(file):find("^ABORTED"))
+      os.remove(file)
+    end)
+
+    it("is told that the time of a call is over", function()
+      local file = os.tmpname()
+      start("timeout=300")
+      proxy:initialize()
+      local result = proxy:call("far_demo_wait", { file = file }).result
+      assert.is_true(result.isError)
+      assert.equal("TIMEOUT", result._meta["operations/error"].code)
+      eventually(function()
+        return read(file)
+      end)
+      assert.truthy(read(file):find("^ABORTED"))
+      os.remove(file)
+    end)
+  end)
+end
+
+describe("behind a proxy, a server of the legacy era that two callers call", function()
+  it("asks none of them: nobody knows which one it means", function()
+    local proxy = pipe.run("proxy", "legacy")
+    proxy:initialize()
+    proxy:send({ id = "w", method = "tools/call", params = { name = "far_demo_wait", arguments = {},
+      _meta = { progressToken = "p" } } })
+    assert.equal("p", proxy:receive().params.progressToken)
+    assert.same({ action = "decline" }, proxy:call("far_demo_greet", {}).result.structuredContent)
+    proxy.child:abort()
+  end)
+end)
