@@ -3,20 +3,24 @@
 --- server runs inside of that program.
 local command = require("spec.support.command")
 local operations = require("operations")
+local others = require("spec.mcp.conformance.others")
 
 local node, suite, only = arg[1], arg[2], arg[3]
 local host = os.getenv("HOST") or ""
 
--- Starts the server; its URL, and what stops it.
-local function start()
+-- Starts the server, which offers what two others have; its URL, and what stops it.
+local function start(found)
   if host == "nginx" then
-    local nginx = require("spec.support.server").start({ app = true, workers = tonumber(os.getenv("WORKERS")) or 4,
+    local main = ("env CONFORMANCE_OPENAPI=%s; env CONFORMANCE_MCP=%s;"):format(found.openapi, found.mcp)
+    local nginx = require("spec.support.server").start({ app = true, main = main,
+      workers = tonumber(os.getenv("WORKERS")) or 4,
       init = 'require("spec.mcp.conformance.server")' })
     return nginx.url .. "/mcp", function()
       nginx:stop()
     end
   end
   local script, environment = "spec/mcp/conformance/serve.lua", command.environment()
+  environment.CONFORMANCE_OPENAPI, environment.CONFORMANCE_MCP = found.openapi, found.mcp
   local arguments = { command.interpreter(), script }
   if host == "nvim" then
     arguments = { "nvim", "-u", "NONE", "-i", "NONE", "-n", "--headless", "-c", "luafile " .. script }
@@ -63,7 +67,8 @@ end
 
 local failed = false
 operations.run(function()
-  local url, stop = start()
+  local found = others.start()
+  local url, stop = start(found)
   for _, revision in ipairs({ "2025-11-25", "2026-07-28" }) do
     if not only or only == revision then
       local ok, text = run(url, revision)
@@ -72,6 +77,10 @@ operations.run(function()
       failed = failed or not ok
     end
   end
+  local answered = others.check(url)
+  print(("%d of 2 other servers answered through the server"):format(answered))
+  failed = failed or answered < 2
   stop()
+  found.stop()
 end)
 os.exit(not failed)

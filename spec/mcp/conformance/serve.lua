@@ -2,6 +2,7 @@
 local operations = require("operations")
 local fixture = require("spec.mcp.conformance.server")
 
+operations.run(fixture.offer_others)
 local listener = assert(fixture.server:listen())
 io.stdout:write(("port %d\n"):format(listener.port))
 io.stdout:flush()

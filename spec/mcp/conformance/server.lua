@@ -225,6 +225,22 @@ tool("test_input_required_result_tampered_state", "Keeps a state that nobody els
   return said("%s", action)
 end)
 
+--- Offers what other servers have, too: an API with an OpenAPI document, and an MCP server. Their URLs come from
+--- spec/mcp/conformance/others.lua.
+function fixture.offer_others()
+  local document, upstream = os.getenv("CONFORMANCE_OPENAPI"), os.getenv("CONFORMANCE_MCP")
+  if fixture.has_others or not document then
+    return
+  end
+  fixture.has_others = true
+  local everybody = { requiredScopes = {} }
+  local pets = assert(operations.from_openapi.url(document, { namespace = "pets", accessControl = everybody }))
+  assert(fixture.registry:register_all(pets))
+  fixture.client = assert(operations.from_mcp.connect("upstream", { url = upstream, accessControl = everybody }))
+  assert(fixture.client:register(fixture.registry))
+  fixture.server:offer(fixture.client)
+end
+
 local server = operations.to_mcp(fixture.registry, { name = "conformance", version = "1.0.0", ttl = 1000 })
 fixture.server = server
 

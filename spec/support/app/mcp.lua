@@ -1,2 +1,5 @@
 -- /mcp: the fixtures of the MCP conformance suite.
-require("spec.mcp.conformance.server").server:serve_request()
+local fixture = require("spec.mcp.conformance.server")
+
+fixture.offer_others()
+fixture.server:serve_request()

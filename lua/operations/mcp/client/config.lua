@@ -63,7 +63,8 @@ local kinds = {
   timeout = "number", max_timeout = "number", connect_timeout = "number", probe_timeout = "number",
   max_message = "number", client = "table", capabilities = "table", roots = "table or function", sampling = "function",
   elicitation = "function or table", questions = "string", on_progress = "function", on_log = "function",
-  log_level = "string", log = "function", namespace = "string", accessControl = "table or function", include = "table or function",
+  log_level = "string",
+  log = "function", namespace = "string", accessControl = "table or function", include = "table or function",
   exclude = "table or function", disabled_tools = "table", text = "string", is_error = "string",
   normalize = "string", on_mismatch = "string", retry = "boolean", http = "table",
 }
