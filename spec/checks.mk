@@ -166,11 +166,17 @@ NPM_PACKAGES = node@24 typebox@1 ajv@8 ajv-formats@3 @hyperjump/json-schema@1 ev
 NPM_MODULES = $(CURDIR)/build/npm/node_modules
 PEERS = NODE_PATH=$(NPM_MODULES) PATH="$(NPM_MODULES)/node/bin:$$PATH"
 OPENAPI_DOCUMENT = $(OPENAPI_PACKAGES)/@octokit/openapi/generated/api.github.com.json
-BENCHMARKS = $(wildcard $(addprefix spec/bench/,execute.lua schema.lua json.lua sse.lua http.lua streams.lua hosts.lua openapi.lua openapi_calls.lua calls.lua mcp.lua serve.lua middleware.lua tools.lua))
+BENCHMARKS = $(wildcard $(addprefix spec/bench/,execute.lua schema.lua json.lua sse.lua http.lua streams.lua hosts.lua openapi.lua openapi_calls.lua calls.lua mcp.lua mcp_server.lua serve.lua middleware.lua tools.lua))
+
+# Servers and clients that others wrote, and the Node that the Inspector needs.
+MCP_PACKAGES = node@24 $(addprefix @modelcontextprotocol/,server-everything@2026.8.31 server-filesystem@2026.8.31 server-memory@2026.8.31 server@2.4.0 client@2.4.0 sdk@1.32.2 inspector@2.12.0)
+MCP_DATA = $(or $(MCP_SERVERS),build/npm-mcp)/node_modules
+MCP_DATE = 2026-11
+MCP_SERVER_SUITE = spec/mcp/suite/clients.lua spec/mcp/suite/proxy.lua
 
 .PHONY: bench
-bench: dependencies-bench all build/npm/node_modules $(if $(findstring openapi,$(BENCHMARKS)),$(OPENAPI_PACKAGES)/.openapi) ## compare speed with peers, on $(LUA); BENCHMARKS=file for some
-	@for file in $(BENCHMARKS); do echo "== $$file"; $(ENVIRONMENT) $(PEERS) OPENAPI_DOCUMENT=$(OPENAPI_DOCUMENT) $(LUA) $$file || exit 1; done
+bench: dependencies-bench all build/npm/node_modules $(if $(findstring mcp_server,$(BENCHMARKS)),$(MCP_DATA)/.$(MCP_DATE)) $(if $(findstring openapi,$(BENCHMARKS)),$(OPENAPI_PACKAGES)/.openapi) ## compare speed with peers, on $(LUA); BENCHMARKS=file for some
+	@for file in $(BENCHMARKS); do echo "== $$file"; $(ENVIRONMENT) $(PEERS) OPENAPI_DOCUMENT=$(OPENAPI_DOCUMENT) MCP_SERVERS=$(abspath $(MCP_DATA)) $(LUA) $$file || exit 1; done
 
 # The official conformance suite of MCP; it needs a newer Node than Debian's.
 CONFORMANCE_PACKAGES = node@24 @modelcontextprotocol/conformance@0.2.0-alpha.12
@@ -186,12 +192,6 @@ conformance-client: dependencies-test all $(CONFORMANCE_DATA)
 
 conformance-server: dependencies-test all $(CONFORMANCE_DATA)
 	@$(ENVIRONMENT) HOST=$(HOST) $(LUA) spec/mcp/conformance/run_server.lua $(CONFORMANCE_SUITE) $(REVISION)
-
-# Servers and clients that others wrote, and the Node that the Inspector needs.
-MCP_PACKAGES = node@24 $(addprefix @modelcontextprotocol/,server-everything@2026.8.31 server-filesystem@2026.8.31 server-memory@2026.8.31 server@2.4.0 client@2.4.0 sdk@1.32.2 inspector@2.12.0)
-MCP_DATA = $(or $(MCP_SERVERS),build/npm-mcp)/node_modules
-MCP_DATE = 2026-11
-MCP_SERVER_SUITE = spec/mcp/suite/clients.lua spec/mcp/suite/proxy.lua
 
 .PHONY: test-mcp-server
 test-mcp-server: dependencies-test all $(MCP_DATA)/.$(MCP_DATE) ## the MCP server: its specs, clients and servers from npm, on both runtimes
