@@ -10,7 +10,9 @@ CSTD = -std=c99 -D_GNU_SOURCE
 WERROR ?=
 WARN = -Wall -Wextra -Wpedantic -Wshadow -Wundef -Wmissing-prototypes -Wstrict-prototypes $(WERROR)
 LIBFLAG ?= -shared
-LUA_INCDIR ?= $(firstword $(wildcard $(if $(findstring jit,$(LUA)),/usr/include/luajit-2.1 /usr/local/include/luajit-2.1,/usr/include/lua5.4 /usr/local/include/lua5.4 /usr/local/include)))
+LUA_INCDIRS = /usr/include/lua5.4 /usr/local/include/lua5.4 /usr/local/include
+LUAJIT_INCDIRS = $(addsuffix /include/luajit-2.1,/usr /usr/local $(HOMEBREW_PREFIX) /usr/local/openresty/luajit)
+LUA_INCDIR ?= $(firstword $(wildcard $(if $(findstring jit,$(LUA)),$(LUAJIT_INCDIRS),$(LUA_INCDIRS))))
 
 # VARIANT (-asan, -coverage) keeps builds with other flags apart.
 RUNTIME = $(notdir $(LUA))
@@ -134,6 +136,7 @@ test-hosts: dependencies-test all ## the hosts' specs in plain Lua, Neovim and n
 	@$(BUSTED) spec/hosts spec/net/http/fault_spec.lua
 	@$(ENVIRONMENT) $(LUA) spec/bench/hosts.lua
 
+include src/nvim.mk
 include spec/checks.mk
 
 .PHONY: format
@@ -165,7 +168,7 @@ INST_COMPILED = $(INST_LIBDIR)/operations/compiled
 install-modules: modules # what require finds; LuaRocks installs the program itself
 	@install -d "$(DESTDIR)$(INST_LIBDIR)/operations"
 	install -m 755 $(MODULES)/*.so "$(DESTDIR)$(INST_LIBDIR)/operations"
-	@cd lua && find . -type f -exec install -D -m 644 {} "$(call absolute,$(DESTDIR)$(INST_LUADIR))/{}" ';'
+	@cd lua && find . -type f ! -name '*.so' -exec install -D -m 644 {} "$(call absolute,$(DESTDIR)$(INST_LUADIR))/{}" ';'
 
 .PHONY: install
 install: all install-modules ## install for $(LUA) under PREFIX, DESTDIR in front of it

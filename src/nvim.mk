@@ -1,0 +1,25 @@
+# The plugin for Neovim, built where it is: Neovim finds C modules beside the Lua files of a plugin. Included by the
+# Makefile.
+
+NVIM ?= nvim
+# LUA_INCDIR on the command line goes before.
+LUAJIT_INCDIR = $(if $(filter command line,$(origin LUA_INCDIR)),$(LUA_INCDIR),$(firstword $(wildcard $(LUAJIT_INCDIRS))))
+
+.PHONY: nvim
+nvim: ## build the plugin for Neovim: C modules in lua/operations/, help tags
+	@sh src/needs.sh "$(CC)" $(addprefix -I,$(LUAJIT_INCDIR)) $(LIBRARY_CFLAGS)
+	@$(MAKE) -s --no-print-directory -j $(JOBS) nvim-modules LUA=luajit LUA_INCDIR=$(LUAJIT_INCDIR)
+	@if command -v $(NVIM) >/dev/null; then \
+	  $(NVIM) --headless -u NONE -i NONE -n -c 'helptags doc' -c 'qa!' </dev/null; \
+	else \
+	  echo "make nvim: $(NVIM) is not in PATH: for help run :helptags $(CURDIR)/doc"; \
+	fi
+
+JOBS = $(shell nproc 2>/dev/null || echo 1)
+
+# An editor that runs keeps the files that it has loaded: new ones take their names.
+.PHONY: nvim-modules
+nvim-modules: modules
+	@for file in $(MODULES)/*.so; do \
+	  new=lua/operations/$${file##*/}; cp "$$file" "$$new.new" && mv -f "$$new.new" "$$new" || exit 1; \
+	done
