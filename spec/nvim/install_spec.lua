@@ -54,9 +54,8 @@ describe("make nvim", function()
     local result = plugin:shell("make nvim CC=no-such-compiler LUA_INCDIR=/nonexistent")
     assert.not_equal(0, result.code)
     for _, line in ipairs({ "not found: a C compiler (no-such-compiler)",
-      "Debian, Ubuntu:  apt install build-essential", "Fedora:          dnf install gcc", "Arch:            pacman -S gcc",
-      "Alpine:          apk add build-base",
-      "Homebrew:        brew install gcc" }) do
+      "Debian, Ubuntu:  apt install build-essential", "Fedora:          dnf install gcc",
+      "Arch:            pacman -S gcc", "Alpine:          apk add build-base", "Homebrew:        brew install gcc" }) do
       assert.matches(line, result.out, 1, true)
     end
     result = plugin:shell("make nvim LUA_INCDIR=/nonexistent")

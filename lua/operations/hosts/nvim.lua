@@ -1,6 +1,7 @@
 --- Neovim: its loop polls the reactor's descriptor and never waits on us. What happened is taken in where `vim.api` may
 --- be called, a little at a time, so that the editor draws and reads keys in between.
 local core = require("operations.core")
+local limits = require("operations.base.limits")
 local reactor_loop = require("operations.hosts.reactor")
 
 local uv = vim.uv or vim.loop
@@ -10,6 +11,8 @@ local BUDGET, EVENTS = 2e6, 32
 
 -- ms of waiting in one go: Neovim 0.7 looks for Ctrl-C at the end of each.
 local SLICE = 200
+
+local SIGTERM = 15
 
 local poll, polled -- the handle, and the reactor that it is for
 local run_tasks -- the scheduler's turn
@@ -46,10 +49,57 @@ function nvim.close()
   reactor_loop.close()
 end
 
+-- The handles of child processes that run.
+local children = setmetatable({}, { __mode = "k" })
+
+local function each_child(fn)
+  for handle in pairs(children) do
+    if handle:cancelled() then
+      children[handle] = nil
+    else
+      fn(handle)
+    end
+  end
+  return next(children) ~= nil
+end
+
+-- Lets what is under way go on until no child runs, `ms` at most. The editor's own loop does not turn any more.
+local function go_on(ms)
+  local stop = uv.hrtime() + ms * 1e6
+  local function expired()
+    return uv.hrtime() >= stop
+  end
+  while next(children) and not expired() do
+    local left = math.max(math.ceil((stop - uv.hrtime()) / 1e6), 0)
+    local more = run_tasks and run_tasks(expired)
+    reactor_loop.step(more and 0 or left, EVENTS)
+  end
+end
+
+-- The editor ends: children have time to save what they have. Closing the reactor kills those that are left.
+local function leave()
+  if each_child(function(handle) handle:close_input() end) then
+    go_on(limits.nvim_close)
+  end
+  if each_child(function(handle) handle:finish(SIGTERM) end) then
+    go_on(limits.nvim_term)
+  end
+  nvim.close()
+end
+
+local leaves = false
+
+local function watch_for_end()
+  if not leaves and not vim.in_fast_event() then
+    leaves = true
+    vim.api.nvim_create_autocmd("VimLeavePre", { once = true, desc = "operations: end what runs", callback = leave })
+  end
+end
+
 local function open_poll(reactor)
   close_poll()
   poll, polled = assert(uv.new_poll(reactor:fd())), reactor
-  vim.api.nvim_create_autocmd("VimLeavePre", { once = true, callback = nvim.close })
+  watch_for_end()
 end
 
 -- Lets the editor's loop tell us what happens from here on; `soon`: there is more to do already.
@@ -119,12 +169,31 @@ function nvim.timer(ms, fn)
   return noticed(reactor_loop.timer(ms, fn))
 end
 
---- Starts something in the reactor.
+local function start_child(options, on_event)
+  watch_for_end()
+  local handle, step, why
+  handle, step, why = reactor_loop.start("process", options, function(event, ...)
+    if event == "exit" and handle then
+      children[handle] = nil
+    end
+    on_event(event, ...)
+  end)
+  if handle then
+    children[handle] = true
+  end
+  return handle, step, why
+end
+
+--- Starts something in the reactor. When the editor ends, the stdin of child processes is closed; those that still run
+--- 200 ms later get TERM, and KILL after another 250 ms.
 ---@param kind string
 ---@param options any
 ---@param on_event fun(kind: string, ...)
 ---@return operations.Handle
 function nvim.start(kind, options, on_event)
+  if kind == "process" then
+    return noticed(start_child(options, on_event))
+  end
   return noticed(reactor_loop.start(kind, options, on_event))
 end
 
@@ -156,7 +225,7 @@ function nvim.block(poll_tasks)
   until ok or why == -2
   busy = saved
   if not ok then
-    error("interrupted!", 0)
+    error("interrupted! (Outside of a task whoever types waits: operations.spawn(function() ... end) does not.)", 0)
   end
 end
 
