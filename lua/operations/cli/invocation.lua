@@ -2,7 +2,7 @@
 --- as they come. Both go from the command line to registry, id, input and context.
 local core = require("operations.core")
 local identities = require("operations.cli.identity")
-local input = require("operations.cli.input")
+local input = require("operations.offer.input")
 local members = require("operations.base.members")
 local operations = require("operations")
 local output = require("operations.cli.output")

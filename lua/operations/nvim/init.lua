@@ -1,34 +1,26 @@
---- What Neovim's own functions need of us.
-local core = require("operations.core")
+--- The plugin for Neovim: `require("operations.nvim")`. What it is made of is loaded when first used, so that
+--- the editor starts fast.
+local argument = require("operations.base.argument")
 
 local vim = rawget(_G, "vim")
 
+---@class operations.nvim
 local nvim = {}
 
-local convert
+---@class operations.nvim.Options
+---@field servers? string|table  a file of the form of mcp.json, looked for in the current directory, then beside
+---  init.lua; or a table of that form
+---@field apis? table<string, table>  OpenAPI documents, by the namespace of their operations: `file`, `url` or
+---  `document`, and the options of `from_openapi`
+---@field mcp? operations.mcp.Config  for all servers
+---@field registry? operations.Registry  that gets the operations; default: a new one
 
-local function convert_members(value, ancestors)
-  if ancestors[value] then
-    error("operations.nvim.to_vim: a table contains itself", 0)
-  end
-  ancestors[value] = true
-  local copy = next(value) == nil and core.kind(value) == "object" and getmetatable(value) and vim.empty_dict() or {}
-  for key, item in pairs(value) do
-    copy[key] = convert(item, ancestors)
-  end
-  ancestors[value] = nil
-  return copy
-end
+local sources ---@type operations.nvim.Sources?
 
-function convert(value, ancestors)
-  if value == core.null then
-    return vim.NIL
-  elseif type(value) == "table" then
-    return convert_members(value, ancestors)
-  elseif type(value) == "cdata" and core.kind(value) == "integer" then
-    return (tostring(value):match("^%-?%d+"))
+local function need_editor(name)
+  if not vim or not vim.empty_dict then
+    error(("operations.nvim.%s works inside of Neovim only"):format(name), 3)
   end
-  return value
 end
 
 --- A copy of data for functions of Neovim (`vim.json.encode`, `vim.fn`, `vim.mpack`, `vim.rpcnotify`): null is
@@ -37,10 +29,84 @@ end
 ---@param value any
 ---@return any
 function nvim.to_vim(value)
-  if not vim or not vim.empty_dict then
-    error("operations.nvim.to_vim works inside of Neovim only", 2)
+  need_editor("to_vim")
+  return require("operations.nvim.value").to_vim(value)
+end
+
+--- A copy of what functions of Neovim gave (`vim.fn`, `vim.json.decode`, `vim.mpack`), as JSON of ours: `vim.NIL` is
+--- `operations.null`, lists and dictionaries have their marks, so that `[]` and `{}` stay what they are.
+---@param value any
+---@return any
+function nvim.from_vim(value)
+  need_editor("from_vim")
+  return require("operations.nvim.value").from_vim(value)
+end
+
+--- Ends the servers that setup() named; the next `:Operations` says that there are none. Called when the plugin is
+--- loaded again.
+function nvim.close()
+  if sources then
+    sources:close()
+    sources = nil
   end
-  return convert(value, {})
+end
+
+-- Managers of plugins call it before they load the plugin again.
+function nvim.deactivate()
+  nvim.close()
+  require("operations.hosts").current().close()
+end
+
+local function make_command()
+  vim.api.nvim_create_user_command("Operations", function(given)
+    if sources then
+      require("operations.nvim.command").run(sources, given.args)
+    else
+      vim.notify("operations: closed: call setup() again", vim.log.levels.ERROR)
+    end
+  end, {
+    nargs = "+", desc = "operations of MCP servers and HTTP APIs",
+    complete = function(lead, line, at)
+      return sources and require("operations.nvim.command").complete(sources, lead, line:sub(1, at)) or {}
+    end,
+  })
+end
+
+--- Makes the command `:Operations` and says which servers and APIs there are. They are started when they are first
+--- needed. A second call replaces what the first one named.
+---@param options? operations.nvim.Options
+function nvim.setup(options)
+  need_editor("setup")
+  argument.optional(options, "table", 1, "setup")
+  local made = require("operations.nvim.sources").new(options or {})
+  -- Another copy of this module may be what ran before: it is told, too.
+  vim.api.nvim_exec_autocmds("User", { pattern = "OperationsSetup", modeline = false })
+  sources = made
+  local group = vim.api.nvim_create_augroup("operations", {})
+  vim.api.nvim_create_autocmd("User", { group = group, pattern = "OperationsSetup", callback = function()
+    nvim.close()
+    if package.loaded["operations.nvim"] ~= nvim then
+      require("operations.hosts").current().close()
+    end
+  end })
+  vim.api.nvim_create_autocmd("VimLeavePre", { group = group, callback = nvim.close })
+  make_command()
+  require("operations.task").set_on_error(function(failure, traceback)
+    local is_abort = type(failure) == "table" and failure.code == "ABORTED"
+    require("operations.nvim.log").write(is_abort and "info" or "error", traceback)
+  end)
+end
+
+--- The registry with all that setup() named, which it starts if that was not done yet. Servers that are still on their
+--- way put their operations into it when they are there.
+---@return operations.Registry
+function nvim.registry()
+  need_editor("registry")
+  if not sources then
+    error("operations.nvim.registry: call setup() first", 2)
+  end
+  sources:begin()
+  return sources.registry
 end
 
 return nvim

@@ -54,3 +54,28 @@ describe("operations.nvim.to_vim", function()
     assert.equal("x", nvim.to_vim("x"))
   end)
 end)
+
+describe("operations.nvim.from_vim", function()
+  local encode = operations.json.encode
+
+  it("gives what functions of Neovim read as JSON of ours", function()
+    local text = '{"a":null,"b":{},"c":[],"d":[{},null,[{}]],"e":{"f":{"g":false}},"n":1.5}'
+    for _, decode in ipairs({ vim.json.decode, vim.fn.json_decode }) do
+      assert.equal(encode(operations.json.decode(text), { sort_keys = true }),
+        encode(nvim.from_vim(decode(text)), { sort_keys = true }))
+    end
+    local copy = nvim.from_vim({ x = vim.NIL })
+    assert.equal(operations.null, copy.x)
+    assert.equal(operations.object_mt, getmetatable(nvim.from_vim(vim.empty_dict())))
+    assert.equal(operations.array_mt, getmetatable(nvim.from_vim({})))
+  end)
+
+  it("gives floats that Neovim wraps as numbers, and refuses a table that contains itself", function()
+    assert.equal(1, nvim.from_vim({ [vim.type_idx] = vim.types.float, [vim.val_idx] = 1 }))
+    local value = {}
+    value.a = value
+    assert.has_error(function()
+      nvim.from_vim(value)
+    end, "operations.nvim.from_vim: a table contains itself")
+  end)
+end)

@@ -191,6 +191,16 @@ local lists = {
   null_cursor = '"tools":[' .. good .. '],"nextCursor":null',
 }
 
+-- A tool for each way to behave badly.
+if mode == "all" then
+  local tools = {}
+  for name in pairs(calls) do
+    tools[#tools + 1] = (good:gsub("echo", name))
+  end
+  table.sort(tools)
+  lists.all = '"tools":[' .. table.concat(tools, ",") .. "]"
+end
+
 -- The empty cursor leads to the second page.
 local function list_of(line)
   if mode == "empty_cursor" and not line:find('"cursor":""', 1, true) then

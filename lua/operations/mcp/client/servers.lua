@@ -77,7 +77,9 @@ end
 
 -- Connects to one server; it has a client then, or a failure.
 local function start(self, entry)
+  self._starting[entry.name] = true
   local client, err = connect(self, entry)
+  self._starting[entry.name] = nil
   self.clients[entry.name], self._failures[entry.name] = client, err
   if client then
     client:on_state(function(state, reason)
@@ -117,7 +119,7 @@ local function new(source, common, options, open)
   end
   local self = setmetatable({
     names = {}, clients = {}, problems = {}, _entries = list, _common = common, _options = options, _open = open,
-    _failures = {}, _registries = {}, _listeners = {}, _flights = {},
+    _failures = {}, _starting = {}, _registries = {}, _listeners = {}, _flights = {},
   }, Servers)
   for i, entry in ipairs(list) do
     self.names[i], self._entries[entry.name] = entry.name, entry
@@ -130,6 +132,7 @@ end
 local function start_behind(self)
   for _, entry in ipairs(self._entries) do
     if not entries.is_disabled(entry) then
+      self._starting[entry.name] = true
       task.detach(function()
         self:enable(entry.name)
       end)
@@ -160,6 +163,7 @@ function servers.load(source, common, open)
     return nil, errors.new("VALIDATION_ERROR", (path and path .. ": " or "") .. found, { location = path })
   end
   if not waits then
+    collect(self, found)
     start_behind(self)
     return self
   end
@@ -199,7 +203,8 @@ function Servers:register(registry)
   return all
 end
 
---- The state of a server: its client's, or "closed" when it has none because it is disabled or has failed.
+--- The state of a server: its client's, "connecting" before it has one, or "closed" when it is disabled or has
+--- failed.
 ---@param name string
 ---@return operations.mcp.State? state  nil: there is no such server
 ---@return operations.Error? err  of a server that has failed
@@ -208,7 +213,7 @@ function Servers:state(name)
   if client then
     return client.state
   end
-  return self._entries[name] and "closed", self._failures[name]
+  return self._entries[name] and (self._starting[name] and "connecting" or "closed"), self._failures[name]
 end
 
 --- Has a function told when the state of a server changes. It must not wait.

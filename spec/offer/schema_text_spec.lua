@@ -1,5 +1,5 @@
 local operations = require("operations")
-local schema_text = require("operations.cli.schema_text")
+local schema_text = require("operations.offer.schema_text")
 local T = operations.type
 
 local describe_schema = schema_text.describe

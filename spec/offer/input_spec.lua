@@ -1,4 +1,4 @@
-local input = require("operations.cli.input")
+local input = require("operations.offer.input")
 
 --- A schema whose cast makes numbers of all texts that are some, and drops the key "gone".
 local numbers = {

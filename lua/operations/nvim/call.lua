@@ -1,0 +1,195 @@
+--- `:Operations call` and `watch`: a call in a window of its own. The window says how far it is; closing it, or Ctrl-C
+--- in it, calls it off.
+local errors = require("operations.base.error")
+local form = require("operations.nvim.form")
+local json = require("operations.base.json")
+local input = require("operations.offer.input")
+local log = require("operations.nvim.log")
+local schemas = require("operations.schema")
+local task = require("operations.task")
+local view = require("operations.nvim.view")
+
+local call = {}
+
+local LONG = 1024 * 1024 -- bytes of a result that the editor would colour too slowly
+
+local function block_text(block)
+  if block.type == "text" then
+    return block.text
+  elseif type(block.data) == "string" then
+    return ("[%s, %s, %d bytes]"):format(block.type, block.mimeType or "?", math.floor(#block.data * 3 / 4))
+  end
+  local resource = type(block.resource) == "table" and block.resource or block
+  return type(resource.text) == "string" and resource.text
+    or ("[%s %s]"):format(block.type, resource.uri or resource.name or "")
+end
+
+--- What an envelope says to a person, and the file type of that.
+---@param envelope operations.Envelope
+---@return string text
+---@return string filetype
+function call.text(envelope)
+  local meta = envelope.meta
+  if meta.source == "mcp" and meta.structuredContent == nil and type(meta.content) == "table" then
+    local parts = {}
+    for i, block in ipairs(meta.content) do
+      parts[i] = block_text(block)
+    end
+    if #parts > 0 then
+      return table.concat(parts, "\n"), "markdown"
+    end
+  end
+  return assert(json.encode(envelope.data, { indent = 2, sort_keys = true })), "json"
+end
+
+local function breathe()
+  task.sleep(0)
+end
+
+local function show(window, id, envelope)
+  local text, filetype = call.text(envelope)
+  breathe()
+  window:set(view.split(text), breathe)
+  if #text < LONG then
+    window:filetype(filetype)
+  end
+  window:title(id .. (envelope.meta.isError and ": the tool failed" or ""))
+end
+
+local function show_failure(window, id, err)
+  local lines = view.split(tostring(err))
+  for _, issue in ipairs(type(err.details) == "table" and err.details or {}) do
+    if type(issue) == "table" and issue.message then
+      lines[#lines + 1] = ("  %s: %s"):format(issue.path == "" and "/" or issue.path, issue.message)
+    end
+  end
+  window:set(lines)
+  window:title(id .. ": failed")
+end
+
+-- The input that was written behind the id; nil: the user called the questions off.
+local function read(given, spec)
+  local arguments = given.rest:find("^%s*[%[{]") and { given.rest } or given.words
+  for _, argument in ipairs(arguments) do
+    if argument == "-" then
+      error(errors.new("VALIDATION_ERROR", "input: there is no standard input here"), 0)
+    end
+  end
+  local value, texts = input.parse(arguments)
+  if value == nil then
+    error(errors.new("VALIDATION_ERROR", texts), 0)
+  end
+  local schema = spec.inputSchema
+  if #arguments == 0 and type(schema) == "table" and type(schema.required) == "table" and #schema.required > 0 then
+    return form.ask(given.id, schema)
+  end
+  local compiled = schemas.compile(schema)
+  return compiled and input.convert(value, texts, compiled) or value
+end
+
+local function percent(done, total, message)
+  local text = total and ("%s of %s"):format(done, total) or tostring(done)
+  return message and text .. ", " .. message or text
+end
+
+local function find(sources, id)
+  local spec = sources:spec(id)
+  if not spec then
+    local problem = sources.problem and "; " .. sources.problem.message or ""
+    error(errors.new("OPERATION_NOT_FOUND", ("no operation '%s'%s"):format(id, problem)), 0)
+  end
+  return spec
+end
+
+-- Opens the window of a call and runs `work(window)` in a task that ends with it.
+local function in_window(id, work)
+  local running
+  local window = view.open(id .. ": starting, <C-c> cancels", function()
+    if running then
+      running:cancel("its window was closed")
+    end
+  end)
+  window:on_key("<C-c>", function()
+    running:cancel("cancelled")
+  end)
+  running = task.detach(function()
+    local ok, raised = pcall(work, window)
+    running = nil
+    if not ok then
+      local err = errors.from(raised)
+      if err.code ~= "ABORTED" then
+        log.write("error", ("%s: %s"):format(id, tostring(err)))
+      end
+      if window:is_open() then
+        show_failure(window, id, err)
+      end
+    end
+  end)
+end
+
+--- Calls an operation and shows its result.
+---@param sources operations.nvim.Sources
+---@param given { id: string, words: string[], rest: string }
+function call.run(sources, given)
+  local id = given.id
+  in_window(id, function(window)
+    local spec = find(sources, id)
+    if spec.type == "subscription" then
+      return call.follow(sources, given, spec, window)
+    end
+    local value = read(given, spec)
+    if value == nil then
+      return window:close()
+    end
+    window:title(id .. ": running, <C-c> cancels")
+    local envelope, err = sources.registry:execute(id, value, { progress_wanted = true,
+      progress = function(done, total, message)
+        window:title(("%s: %s"):format(id, percent(done, total, message)))
+      end })
+    if not envelope then
+      error(err, 0)
+    end
+    show(window, id, envelope)
+  end)
+end
+
+-- A line for each event.
+function call.follow(sources, given, spec, window)
+  local id, count = given.id, 0
+  local value = read(given, spec)
+  if value == nil then
+    return window:close()
+  end
+  window:title(id .. ": watching, <C-c> ends")
+  local subscription = assert(sources.registry:subscribe(id, value))
+  local ok, raised = pcall(function()
+    for envelope in subscription do
+      window:append(assert(json.encode(envelope.data, { sort_keys = true })))
+      count = count + 1
+      if count % 50 == 0 then
+        window:title(("%s: %d events, <C-c> ends"):format(id, count))
+        breathe()
+      end
+    end
+  end)
+  subscription:close()
+  window:title(("%s: ended after %d events%s"):format(id, count, ok and "" or ": " .. tostring(raised)))
+  if not ok and errors.from(raised).code ~= "ABORTED" then
+    log.write("error", ("%s: %s"):format(id, tostring(raised)))
+  end
+end
+
+--- Follows a subscription.
+---@param sources operations.nvim.Sources
+---@param given { id: string, words: string[], rest: string }
+function call.watch(sources, given)
+  in_window(given.id, function(window)
+    local spec = find(sources, given.id)
+    if spec.type ~= "subscription" then
+      error(errors.new("VALIDATION_ERROR", ("%s is a %s: use :Operations call"):format(given.id, spec.type)), 0)
+    end
+    call.follow(sources, given, spec, window)
+  end)
+end
+
+return call

@@ -1,0 +1,260 @@
+--- `:Operations list|describe|call|watch|servers|log`, and its completion.
+local call = require("operations.nvim.call")
+local description = require("operations.offer.description")
+local errors = require("operations.base.error")
+local log = require("operations.nvim.log")
+local schemas = require("operations.schema")
+local task = require("operations.task")
+local view = require("operations.nvim.view")
+
+local vim = rawget(_G, "vim")
+
+local command = {}
+
+local function starts_with(text, beginning)
+  return text:sub(1, #beginning) == beginning
+end
+
+-- The lines of a list: of each operation its id and the first line about it.
+local function list_lines(sources, pattern)
+  local rows, width, lines = {}, 0, {}
+  for _, spec in ipairs((sources.registry:specs({ schemas = false }))) do
+    local id, text = spec.namespace .. "." .. spec.name, (spec.title or spec.description or ""):match("^[^\n]*")
+    if (id .. "\n" .. text):lower():find((pattern or ""):lower(), 1, true) then
+      rows[#rows + 1] = { id, text }
+      width = math.max(width, math.min(#id, 50))
+    end
+  end
+  table.sort(rows, function(a, b) return a[1] < b[1] end)
+  for i, row in ipairs(rows) do
+    lines[i] = (row[1] .. (" "):rep(width - #row[1] + 2) .. row[2]):gsub("%s+$", "")
+  end
+  return #lines > 0 and lines or { "no operations" }
+end
+
+-- A view that is drawn again when something has changed.
+local function live(title, follow, draw)
+  local stop, is_due
+  local window = view.open(title, function()
+    stop()
+  end)
+  local function refresh()
+    is_due = false
+    if window:is_open() then
+      draw(window)
+    end
+  end
+  stop = follow(function()
+    if not is_due then
+      is_due = true
+      vim.schedule(refresh)
+    end
+  end)
+  refresh()
+  return window
+end
+
+local function show_list(sources, given)
+  sources:begin()
+  local window = live("operations", function(fn) return sources:follow(fn) end, function(window)
+    local pending = sources:pending()
+    window:set(list_lines(sources, given.words[1]))
+    window:title("operations: <CR> describes" .. (#pending > 0 and ", starting " .. table.concat(pending, ", ") or ""))
+  end)
+  window:on_key("<CR>", function(line)
+    local id = line:match("^%S+%.%S+")
+    if id then
+      command.run(sources, "describe " .. id)
+    end
+  end)
+end
+
+local function show_description(sources, given)
+  local window = view.open(given.id .. ": starting")
+  task.detach(function()
+    local spec = sources:spec(given.id)
+    if spec then
+      window:set(view.split((description.of(spec):gsub("\n$", ""))))
+      window:title(given.id)
+    else
+      window:close()
+      log.write("error", ("OPERATION_NOT_FOUND: no operation '%s'"):format(given.id))
+    end
+  end)
+end
+
+local function server_lines(sources)
+  local servers, lines = sources.servers, {}
+  if not servers then
+    return { sources.problem and tostring(sources.problem) or "no servers: setup{ servers = \"mcp.json\" }" }
+  end
+  for _, name in ipairs(servers.names) do
+    local state, err = servers:state(name)
+    local client = servers.clients[name]
+    local tools = client and state == "connected" and ("  %d tools"):format(#client:tools()) or ""
+    lines[#lines + 1] = ("%s  %s%s%s"):format(name, state, tools, err and "  " .. err.message:match("^[^\n]*") or "")
+  end
+  return lines
+end
+
+local function restart(sources, name)
+  local servers = sources.servers
+  local client = servers.clients[name]
+  if client then
+    return client:restart()
+  end
+  return servers:enable(name)
+end
+
+local actions = {
+  restart = restart,
+  enable = function(sources, name) return sources.servers:enable(name) end,
+  disable = function(sources, name) return sources.servers:disable(name) end,
+}
+
+local function act_on_server(sources, action, name)
+  task.detach(function()
+    if action == "reload" then
+      return sources:reload()
+    elseif not sources.servers or not sources.servers:state(name or "") then
+      return log.write("error", ("there is no server '%s'"):format(name or ""))
+    end
+    local ok, err = actions[action](sources, name)
+    if not ok then
+      log.write("error", ("%s: %s"):format(name, tostring(err)))
+    end
+  end)
+end
+
+local function show_servers(sources, given)
+  sources:begin()
+  local action, name = given.words[1], given.words[2]
+  if action and not actions[action] and action ~= "reload" then
+    return log.write("error", ("servers: restart, enable, disable or reload expected, got '%s'"):format(action))
+  elseif action then
+    return act_on_server(sources, action, name)
+  end
+  live("servers", function(fn) return sources:follow(fn) end, function(window)
+    window:set(server_lines(sources))
+  end)
+end
+
+local function show_log()
+  live("log", log.follow, function(window)
+    window:set(log.lines())
+  end)
+end
+
+local subcommands = {
+  list = { run = show_list },
+  describe = { run = show_description, has_id = true },
+  call = { run = call.run, has_id = true },
+  watch = { run = call.watch, has_id = true },
+  servers = { run = show_servers },
+  log = { run = show_log },
+}
+local names = { "list", "describe", "call", "watch", "servers", "log" }
+
+-- Words as Vim's commands have them: a backslash keeps a blank.
+local function words_of(text)
+  local words = {}
+  for word in text:gsub("\\ ", "\1"):gmatch("%S+") do
+    words[#words + 1] = (word:gsub("\1", " "))
+  end
+  return words
+end
+
+--- Runs `:Operations text`. What is wrong is shown.
+---@param sources operations.nvim.Sources
+---@param text string
+function command.run(sources, text)
+  local name, rest = text:match("^%s*(%S*)%s*(.*)$")
+  local subcommand = subcommands[name]
+  if not subcommand then
+    return log.write("error", (":Operations: %s expected, got '%s'"):format(table.concat(names, ", "), name))
+  end
+  local given = { rest = rest, words = words_of(rest) }
+  if subcommand.has_id then
+    given.id, given.rest = rest:match("^(%S+)%s*(.*)$")
+    if not given.id then
+      return log.write("error", (":Operations %s: the id of an operation expected"):format(name))
+    end
+    table.remove(given.words, 1)
+  end
+  local ok, raised = pcall(subcommand.run, sources, given)
+  if not ok then
+    log.write("error", errors.text(raised))
+  end
+end
+
+local function matching(list, beginning)
+  local found = {}
+  for _, text in ipairs(list) do
+    if starts_with(text, beginning) then
+      found[#found + 1] = text
+    end
+  end
+  return found
+end
+
+local function ids(sources, name)
+  sources:begin()
+  local list = {}
+  for _, spec in ipairs((sources.registry:specs({ schemas = false }))) do
+    if name == "describe" or (name == "watch") == (spec.type == "subscription") then
+      list[#list + 1] = spec.namespace .. "." .. spec.name
+    end
+  end
+  table.sort(list)
+  return list
+end
+
+local function values_of(key, schema)
+  local list = {}
+  for _, value in ipairs(schema.enum or schema.type == "boolean" and { true, false } or {}) do
+    list[#list + 1] = key .. "=" .. tostring(value)
+  end
+  return list
+end
+
+-- `key=`, and behind that what an enum has.
+local function inputs(sources, id, lead)
+  local spec = sources.registry:get_spec(id)
+  local schema = spec and spec.inputSchema
+  if type(schema) ~= "table" then
+    return {}
+  end
+  local key = lead:match("^([^=]+)=")
+  local property = key and schema.properties and schema.properties[key]
+  if key then
+    return type(property) == "table" and values_of(key, property) or {}
+  end
+  local list = {}
+  for i, name in ipairs(schemas.properties(schema)) do
+    list[i] = name .. "="
+  end
+  return list
+end
+
+--- What may stand where the cursor is, of `:Operations line`.
+---@param sources operations.nvim.Sources
+---@param lead string  what is written of the word
+---@param line string  all up to the cursor
+---@return string[]
+function command.complete(sources, lead, line)
+  local words = vim.split(line:gsub("^.-Operations!?%s+", ""), "%s+")
+  local name = words[1]
+  if #words <= 1 then
+    return matching(names, lead)
+  elseif name == "servers" then
+    local servers = sources.servers and sources.servers.names or {}
+    return matching(#words == 2 and { "restart", "enable", "disable", "reload" } or servers, lead)
+  elseif #words == 2 and subcommands[name] and subcommands[name].has_id then
+    return matching(ids(sources, name), lead)
+  elseif name == "call" or name == "watch" then
+    return matching(inputs(sources, words[2], lead), lead)
+  end
+  return {}
+end
+
+return command

@@ -1,0 +1,191 @@
+--- Questions to the user, one after the other, by `vim.ui`: the properties of a schema, for calls and for servers that
+--- ask (elicitation). A question waits until no other one and no prompt is open, and for Normal mode.
+local json = require("operations.base.json")
+local log = require("operations.nvim.log")
+local marked = require("operations.base.marked")
+local schemas = require("operations.schema")
+local task = require("operations.task")
+
+local vim = rawget(_G, "vim")
+
+local form = {}
+
+local is_asking = false
+
+local CHECK = 0.1 -- s between two looks whether a question may be shown
+
+-- Would a prompt take the keys that the user types for something else?
+local function is_typing()
+  local mode = vim.api.nvim_get_mode()
+  return is_asking or mode.blocking or mode.mode ~= "n"
+end
+
+-- Runs `fn` once questions may be asked.
+local function alone(title, fn)
+  local told = false
+  while is_typing() do
+    if not told and not is_asking then
+      told = true
+      log.write("warn", title .. " asks something; in Normal mode it is shown")
+    end
+    task.sleep(CHECK)
+  end
+  is_asking = true
+  local results = { pcall(fn) }
+  is_asking = false
+  if not results[1] then
+    error(results[2], 0)
+  end
+  return results[2], results[3]
+end
+
+-- What the user chose or wrote; nil: nothing.
+local function ask(show, subject, options)
+  return task.await(function(wake)
+    local ok = pcall(show, subject, options, wake)
+    if not ok then
+      wake(nil) -- Ctrl-C, on older versions
+    end
+  end)
+end
+
+local function input(prompt, default)
+  return ask(function(options, _, wake)
+    vim.ui.input(options, wake)
+  end, { prompt = prompt, default = default })
+end
+
+local function select(items, prompt, format)
+  return ask(vim.ui.select, items, { prompt = prompt, format_item = format })
+end
+
+local function literal(value)
+  return type(value) == "string" and value or json.encode(value)
+end
+
+local function choices_of(schema)
+  if schema.type == "boolean" then
+    return { true, false }
+  end
+  return type(schema.enum) == "table" and schema.enum or nil
+end
+
+local function prompt_of(name, schema, is_required)
+  local text = schema.title or name
+  if type(schema.description) == "string" then
+    text = text .. " (" .. schema.description:match("^[^\n]*") .. ")"
+  end
+  return text .. (is_required and ": " or ", optional: ")
+end
+
+-- Text as the schema has it: what is no string is written as JSON.
+local function read(text, schema)
+  if schema.type ~= "string" and schema.type ~= nil or schema.type == nil and text:find("^[%[{]") then
+    local value = json.decode(text)
+    if value ~= nil then
+      return value
+    end
+  end
+  return text
+end
+
+local function problem_of(schema, value)
+  local compiled = schemas.compile(schema)
+  local ok, issues = true, nil
+  if compiled then
+    ok, issues = compiled:check(value)
+  end
+  return not ok and issues[1].message or nil
+end
+
+-- The value of one property; nil: left out; false as second: the user called all off.
+local function answer(name, schema, is_required)
+  local prompt, default = prompt_of(name, schema, is_required), schema.default
+  local choices = choices_of(schema)
+  if choices then
+    local chosen = select(choices, prompt, literal)
+    return chosen, chosen ~= nil or not is_required
+  end
+  local text = default ~= nil and literal(default) or nil
+  while true do
+    text = input(prompt, text)
+    if text == nil then
+      return nil, false
+    elseif text == "" and not is_required then
+      return nil, true
+    end
+    local value = read(text, schema)
+    local problem = problem_of(schema, value)
+    if not problem then
+      return value, true
+    end
+    prompt = ("%s: %s: "):format(name, problem)
+  end
+end
+
+local function fill(schema, all)
+  local required, values = {}, {}
+  for _, name in ipairs(schema.required or {}) do
+    required[name] = true
+  end
+  for _, name in ipairs(schemas.properties(schema)) do
+    local property = type(schema.properties[name]) == "table" and schema.properties[name] or {}
+    if all or required[name] then
+      local value, goes_on = answer(name, property, required[name] == true)
+      if not goes_on then
+        return nil
+      end
+      values[name] = value
+    end
+  end
+  return marked.object(values)
+end
+
+--- Asks for the properties of an object. Waits for the user.
+---@param title string  who asks
+---@param schema table
+---@param all? boolean  those that are not required, too
+---@return table? values  nil: the user called it off
+function form.ask(title, schema, all)
+  return alone(title, function()
+    return fill(schema, all)
+  end)
+end
+
+--- Answers a server that asks by a form.
+---@param params { message: string, requestedSchema: table }
+---@param context { client: operations.mcp.Client }
+---@return { action: string, content?: table }
+function form.elicit(params, context)
+  local title = context.client and context.client.name or "a server"
+  return alone(title, function()
+    local chosen = select({ "answer", "decline" }, ("%s: %s"):format(title, params.message))
+    if chosen ~= "answer" then
+      return { action = chosen == "decline" and "decline" or "cancel" }
+    end
+    local content = fill(params.requestedSchema or {}, true)
+    return content and { action = "accept", content = content } or { action = "cancel" }
+  end)
+end
+
+--- Answers a server that asks the user to go to a page.
+---@param params { message: string, url: string }
+---@param context { client: operations.mcp.Client }
+---@return { action: string }
+function form.visit(params, context)
+  local title = context.client and context.client.name or "a server"
+  return alone(title, function()
+    local chosen = select({ "open", "decline" }, ("%s: %s %s"):format(title, params.message, params.url))
+    if chosen ~= "open" then
+      return { action = chosen and "decline" or "cancel" }
+    end
+    if vim.ui.open and tostring(params.url):find("^https?://") then
+      vim.ui.open(params.url)
+    else
+      log.write("warn", title .. ": open in a browser: " .. tostring(params.url))
+    end
+    return { action = "accept" }
+  end)
+end
+
+return form

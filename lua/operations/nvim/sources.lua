@@ -1,0 +1,215 @@
+--- What setup() named: MCP servers and OpenAPI documents, started at the first use, behind the editor, and put into one
+--- registry. One that fails is told of and costs the others nothing.
+local argument = require("operations.base.argument")
+local errors = require("operations.base.error")
+local form = require("operations.nvim.form")
+local log = require("operations.nvim.log")
+local members = require("operations.base.members")
+local operations = require("operations")
+local task = require("operations.task")
+local task_wait = require("operations.task.wait")
+
+local vim = rawget(_G, "vim")
+
+local sources = {}
+
+---@class operations.nvim.Sources
+---@field registry operations.Registry
+---@field servers? operations.mcp.Servers
+---@field problem? operations.Error  mcp.json could not be read
+---@field _loading table<string, boolean>  documents that are on their way
+local Sources = {}
+Sources.__index = Sources
+
+local function tell(self)
+  local waiting = self._waiting
+  self._waiting = {}
+  task_wait.wake(waiting)
+  for _, listener in ipairs(members.joined(self._listeners)) do
+    listener()
+  end
+end
+
+-- A path as users write it: in the current directory, else beside their init.lua.
+local function find(path)
+  path = vim.fn.expand(path)
+  local beside = vim.fn.stdpath("config") .. "/" .. path
+  if path:sub(1, 1) ~= "/" and vim.fn.filereadable(path) == 0 and vim.fn.filereadable(beside) == 1 then
+    return beside
+  end
+  return path
+end
+
+local function server_options(self)
+  local directory = vim.fn.getcwd()
+  return members.merged({
+    log = log.write, workspace = directory, wait = false,
+    roots = function()
+      return { { uri = vim.uri_from_fname(vim.fn.getcwd()), name = vim.fn.fnamemodify(vim.fn.getcwd(), ":t") } }
+    end,
+    elicitation = { form = form.elicit, url = form.visit },
+    on_log = function(entry)
+      local text = type(entry.data) == "string" and entry.data or operations.json.encode(entry.data)
+      log.write("info", ("%s: %s"):format(entry.logger or entry.level, text))
+    end,
+  }, self._options.mcp or {})
+end
+
+local function load_servers(self)
+  local given = self._options.servers
+  if given == nil then
+    return
+  end
+  local servers, err = operations.from_mcp.load(type(given) == "string" and find(given) or given, server_options(self))
+  self.servers, self.problem = servers, err
+  if not servers then
+    log.write("error", tostring(err))
+    return
+  end
+  for _, problem in ipairs(servers.problems) do
+    log.write("warn", ("%s: %s"):format(problem.name, problem.message))
+  end
+  servers:on_state(function(name, state, reason)
+    if reason and not self._closed then
+      log.write("warn", ("%s is %s: %s"):format(name, state, reason.message))
+    end
+    tell(self)
+  end)
+  servers:register(self.registry)
+end
+
+local function read_api(namespace, entry)
+  local options = members.merged({ namespace = namespace }, entry)
+  local document, file, url = options.document, options.file, options.url
+  options.document, options.file, options.url = nil, nil, nil
+  if document then
+    return operations.from_openapi.document(document, options)
+  elseif file then
+    return operations.from_openapi.file(find(file), options)
+  end
+  return operations.from_openapi.url(url, options)
+end
+
+local function load_api(self, namespace, entry)
+  local ok, list, report = pcall(read_api, namespace, entry)
+  local ids, err
+  if not ok then
+    err = errors.from(list)
+  elseif not list then
+    err = report
+  else
+    ids, err = self.registry:register_all(list)
+  end
+  self._loading[namespace] = nil
+  if not ids then
+    log.write("error", ("api %s: %s"):format(namespace, err.message or tostring(err)))
+  end
+  tell(self)
+end
+
+--- Starts what is not started yet; returns at once.
+function Sources:begin()
+  if self._begun then
+    return
+  end
+  self._begun = true
+  for namespace, entry in pairs(self._options.apis or {}) do
+    self._loading[namespace] = true
+    task.detach(load_api, self, namespace, entry)
+  end
+  load_servers(self)
+end
+
+--- What is on its way, in words.
+---@return string[]
+function Sources:pending()
+  local names = {}
+  for namespace in pairs(self._loading) do
+    names[#names + 1] = namespace
+  end
+  for _, name in ipairs(self.servers and self.servers.names or {}) do
+    if self.servers:state(name) == "connecting" then
+      names[#names + 1] = name
+    end
+  end
+  table.sort(names)
+  return names
+end
+
+--- Starts what is not started yet and waits until an operation is there, or nothing more will come.
+---@param id string
+---@return operations.Spec?
+function Sources:spec(id)
+  self:begin()
+  while not self.registry:get_spec(id) and #self:pending() > 0 do
+    task.await(function(wake)
+      return task_wait.add(self._waiting, wake)
+    end)
+  end
+  return (self.registry:get_spec(id))
+end
+
+--- Has a function called when something has come, gone or failed. It must not wait.
+---@param fn fun()
+---@return fun() stop
+function Sources:follow(fn)
+  table.insert(self._listeners, fn)
+  return function()
+    for i, listener in ipairs(self._listeners) do
+      if listener == fn then
+        table.remove(self._listeners, i)
+        return
+      end
+    end
+  end
+end
+
+--- Reads the file of the servers again: closes those that run, and starts those that are in the file now.
+function Sources:reload()
+  local former = self.servers
+  self.servers = nil
+  if former then
+    former:close()
+  end
+  load_servers(self)
+  tell(self)
+end
+
+--- Ends all; may be called where nothing may wait.
+function Sources:close()
+  self._closed = true
+  if self.servers then
+    task.detach(self.servers.close, self.servers)
+  end
+end
+
+local api_places = { document = "table", file = "string", url = "string" }
+
+local function check_apis(apis)
+  for namespace, entry in pairs(apis) do
+    local places = 0
+    for place, kind in pairs(api_places) do
+      places = places + (type(entry) == "table" and type(entry[place]) == kind and 1 or 0)
+    end
+    if type(namespace) ~= "string" or places ~= 1 then
+      error(("bad option 'apis' to 'setup' (apis.%s: a table with file, url or document expected)"):format(
+        tostring(namespace)), 4)
+    end
+  end
+end
+
+local kinds = { servers = "string or table", apis = "table", mcp = "table", registry = "table" }
+
+--- Checks the options of setup(); misuse raises at who called that.
+---@param options operations.nvim.Options
+---@return operations.nvim.Sources
+function sources.new(options)
+  argument.options(options, kinds, "setup", 4)
+  check_apis(options.apis or {})
+  local registry = options.registry or operations.registry({ log = log.write })
+  return setmetatable({
+    registry = registry, _options = options, _loading = {}, _waiting = {}, _listeners = {},
+  }, Sources)
+end
+
+return sources

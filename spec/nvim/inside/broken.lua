@@ -1,0 +1,102 @@
+-- Run by spec/nvim/command_spec.lua inside Neovim: servers and files that are broken.
+local editor = require("spec.support.editor")
+local nvim = require("operations.nvim")
+
+local function write(text)
+  local path = os.tmpname()
+  local file = assert(io.open(path, "w"))
+  file:write(text)
+  file:close()
+  return path
+end
+
+describe("with something broken", function()
+  local directory = vim.fn.getcwd()
+
+  after_each(function()
+    editor.clear()
+    vim.cmd("cd " .. directory)
+    nvim.setup({})
+  end)
+
+  it("a file that is no JSON is told of, and read again when it is mended", function()
+    local path = write("{ \"mcpServers\": { oops")
+    nvim.setup({ servers = path })
+    vim.cmd("Operations servers")
+    editor.notice(path:match("[^/]+$"))
+    editor.shows("VALIDATION_ERROR")
+    local file = io.open(path, "w")
+    file:write(require("operations").json.encode({ mcpServers = { spec = editor.server() } }))
+    file:close()
+    vim.cmd("Operations servers reload")
+    editor.shows("spec  connected")
+    os.remove(path)
+  end)
+
+  it("a file that is not there is named", function()
+    nvim.setup({ servers = "no-such-mcp.json" })
+    vim.cmd("Operations list")
+    editor.notice("no%-such%-mcp%.json")
+    editor.shows("no operations")
+  end)
+
+  it("keys that nobody knows and programs that are not there cost the others nothing", function()
+    local entry = editor.server()
+    entry.colour = "red"
+    nvim.setup({ servers = { mcpServers = { good = entry, bad = { command = "/no/such/program" } } },
+      apis = { gone = { file = "/no/such/file.json" }, odd = { document = { openapi = "9" } } } })
+    vim.cmd("Operations call good.echo message=hi")
+    editor.shows("\nhi$")
+    vim.cmd("Operations log")
+    editor.shows("/no/such/program")
+    for _, text in ipairs({ "colour", "api gone", "api odd" }) do
+      assert.matches(text, editor.text(), 1, true)
+    end
+  end)
+
+  it("servers that flood, print garbage, answer late or never, and die leave the editor alone", function()
+    nvim.setup({ mcp = { timeout = 1000 },
+      servers = { mcpServers = { hostile = editor.server("hostile.lua", "all"), good = editor.server() } } })
+    for _, id in ipairs({ "flooding", "chatting", "complaining", "logging", "nul", "deep", "numbers" }) do
+      vim.cmd("Operations call hostile." .. id)
+      editor.wait(function()
+        return not editor.title():find("running") and not editor.title():find("starting")
+      end)
+      editor.press("q")
+    end
+    vim.cmd("Operations call hostile.mute")
+    editor.shows("TIMEOUT")
+    editor.press("q")
+    vim.cmd("Operations call good.exit")
+    editor.shows("failed")
+    assert.matches("ended", editor.text())
+    vim.cmd("Operations servers restart good")
+    vim.cmd("Operations servers")
+    editor.shows("good  connected")
+    vim.cmd("Operations call good.echo message=hi")
+    editor.shows("\nhi$")
+    for _, entry in ipairs(editor.notified) do
+      assert.is_nil(entry[1]:find("\n"))
+    end
+  end)
+
+  it("commands in a fast context and from vim.schedule", function()
+    nvim.setup({ servers = { mcpServers = { spec = editor.server() } } })
+    local operations = require("operations")
+    local registry, refused, done = nvim.registry(), nil, nil
+    editor.wait(function() return registry:get("spec.echo") end)
+    local timer = vim.loop.new_timer()
+    timer:start(1, 0, function()
+      timer:close()
+      refused = select(3, pcall(registry.execute, registry, "spec.echo", { message = "x" }))
+      operations.spawn(function()
+        done = registry:execute("spec.echo", { message = "fast" }).data[1].text
+      end)
+    end)
+    editor.wait(function() return done end)
+    assert.equal("fast", done)
+    assert.matches("operations%.spawn", tostring(refused))
+    vim.schedule(function() vim.cmd("Operations call spec.echo message=scheduled") end)
+    editor.shows("\nscheduled$")
+  end)
+end)
