@@ -12,6 +12,7 @@ specs_of.covered = {
   ["lua/operations/calls/redis"] = "spec/calls/redis_reliable_spec.lua",
   ["lua/operations/calls/websocket"] = "spec/calls/websocket_spec.lua",
   ["lua/operations/cli"] = "spec/cli/cli_spec.lua",
+  ["lua/operations/health.lua"] = "spec/nvim/health_spec.lua",
   ["lua/operations/hosts"] = "spec/hosts/plain_spec.lua",
   ["lua/operations/hosts/openresty"] = "spec/hosts/openresty_spec.lua",
   ["lua/operations/init.lua"] = "spec/misuse_spec.lua",

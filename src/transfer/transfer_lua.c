@@ -6,6 +6,7 @@
 */
 #include "transfer/transfer_lua.h"
 
+#include <curl/curl.h>
 #include <dlfcn.h>
 
 /* Never unloaded: a resolver thread of curl may outlive the Lua state. */
@@ -14,6 +15,32 @@ static void pin(void) {
   Dl_info info;
   if (dladdr(&here, &info) != 0 && info.dli_fname != NULL)
     (void)dlopen(info.dli_fname, RTLD_NOW | RTLD_NODELETE);
+}
+
+/* transfer.libcurl() -> version, ssl or nil, features: name -> boolean */
+static int transfer_libcurl(lua_State *L) {
+  static const struct {
+    const char *name;
+    int bit;
+  } features[] = {
+      {"SSL", CURL_VERSION_SSL},
+      {"HTTP2", CURL_VERSION_HTTP2},
+      {"gzip", CURL_VERSION_LIBZ},
+      {"brotli", CURL_VERSION_BROTLI},
+      {"zstd", CURL_VERSION_ZSTD},
+      {"IPv6", CURL_VERSION_IPV6},
+      {"resolver", CURL_VERSION_ASYNCHDNS},
+  };
+  const curl_version_info_data *info = curl_version_info(CURLVERSION_NOW);
+  size_t i;
+  lua_pushstring(L, info->version);
+  lua_pushstring(L, info->ssl_version);
+  lua_newtable(L);
+  for (i = 0; i < sizeof(features) / sizeof(features[0]); i++) {
+    lua_pushboolean(L, (info->features & features[i].bit) != 0);
+    lua_setfield(L, -2, features[i].name);
+  }
+  return 3;
 }
 
 LUALIB_API int luaopen_operations_transfer(lua_State *L);
@@ -25,5 +52,8 @@ int luaopen_operations_transfer(lua_State *L) {
   lua_call(L, 1, 0);
   transfer_http_open(L);
   transfer_connect_open(L);
-  return 0;
+  lua_createtable(L, 0, 1);
+  lua_pushcfunction(L, transfer_libcurl);
+  lua_setfield(L, -2, "libcurl");
+  return 1;
 }

@@ -51,6 +51,16 @@ function nvim.close()
   end
 end
 
+--- What setup() named as servers.
+---@return string? path  of their file
+---@return table<string, table>? servers  their entries
+---@return operations.Error? err  the file cannot be read
+function nvim.configured()
+  if sources then
+    return sources:configured()
+  end
+end
+
 -- Managers of plugins call it before they load the plugin again.
 function nvim.deactivate()
   nvim.close()

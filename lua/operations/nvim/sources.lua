@@ -175,6 +175,21 @@ function Sources:reload()
   tell(self)
 end
 
+--- The file of the servers and its entries, as they are now.
+---@return string? path
+---@return table<string, table>? servers
+---@return operations.Error? err
+function Sources:configured()
+  local given = self._options.servers
+  local path, value, err = nil, given, nil
+  if type(given) == "string" then
+    path = find(given)
+    value, err = operations.from_mcp.read(path)
+  end
+  value = type(value) == "table" and value or {}
+  return path, value.mcpServers or value.servers or {}, err
+end
+
 --- Ends all; may be called where nothing may wait.
 function Sources:close()
   self._closed = true

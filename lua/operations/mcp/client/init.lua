@@ -16,6 +16,7 @@
 local argument = require("operations.base.argument")
 local clients = require("operations.mcp.client.client")
 local config = require("operations.mcp.client.config")
+local entries = require("operations.mcp.client.entries")
 local servers = require("operations.mcp.client.servers")
 
 ---@class operations.from_mcp
@@ -56,6 +57,15 @@ function from_mcp.load(source, options)
   end
   argument.optional(options, "table", 2, "load")
   return servers.load(source, options or {}, open)
+end
+
+--- Reads a file of the form of `mcp.json`, with comments and trailing commas, without starting anything.
+---@param path string
+---@return table?
+---@return operations.Error? err
+function from_mcp.read(path)
+  argument.expect(path, "string", 1, "read")
+  return entries.read(path)
 end
 
 return from_mcp

@@ -1,0 +1,2 @@
+--- `:checkhealth operations`: Neovim looks for it here.
+return require("operations.nvim.health")

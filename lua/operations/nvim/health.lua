@@ -1,0 +1,182 @@
+--- What `:checkhealth operations` says: modules, versions, what libcurl can do, programs that servers need,
+--- permissions.
+local nvim = require("operations.nvim")
+local version = require("operations.base.version")
+
+local vim = rawget(_G, "vim")
+
+local health = {}
+
+-- Before 0.8 it is a module.
+local report = vim and (vim.health or select(2, pcall(require, "health"))) or {}
+local start, ok = report.start or report.report_start, report.ok or report.report_ok
+local warn, fail = report.warn or report.report_warn, report.error or report.report_error
+
+local function check_editor()
+  start("operations: Neovim")
+  local found = vim.version()
+  local text = ("Neovim %d.%d.%d"):format(found.major, found.minor, found.patch)
+  if vim.fn.has("nvim-0.7") == 1 then
+    ok(text)
+  else
+    fail(text .. ": 0.7 or newer is needed")
+  end
+  local jit = rawget(_G, "jit")
+  if jit then
+    ok(jit.version)
+  else
+    fail("this Neovim was built without LuaJIT, which is needed")
+  end
+  if vim.loop.os_uname().sysname == "Linux" then
+    ok("Linux")
+  else
+    fail(vim.loop.os_uname().sysname .. ": works on Linux only")
+  end
+end
+
+-- C modules: whether they must be there, and what is missing without them.
+local modules = {
+  { "core", true }, { "reactor", true }, { "system", true }, { "http_server", true },
+  { "transfer", true, "HTTP and MCP servers at a URL need libcurl" },
+  { "websocket", false, "WebSocket needs wslay (libwslay-dev, wslay-devel, wslay) when `make nvim` runs" },
+  { "redis", false, "Redis needs hiredis (libhiredis-dev, hiredis-devel, hiredis) when `make nvim` runs" },
+}
+
+local function check_module(name, is_needed, without)
+  local loaded, raised = pcall(require, "operations." .. name)
+  if loaded then
+    ok("operations." .. name)
+    return
+  end
+  local why = tostring(raised):find("not found:", 1, true) and "not built" or tostring(raised):match("^[^\n]*")
+  local text = ("operations.%s: %s%s"):format(name, why, without and ". " .. without or "")
+  if is_needed then
+    fail(text, { "run `make nvim` in the directory of the plugin; it says what is missing" })
+  else
+    warn(text)
+  end
+end
+
+-- The directory of the plugin, when it was built there.
+local function plugin_directory()
+  local path = debug.getinfo(1, "S").source:match("^@(.*)/lua/operations/nvim/health%.lua$")
+  return path and vim.loop.fs_stat(path .. "/src/needs.sh") and path or nil
+end
+
+local function newest(directory)
+  local time = 0
+  for _, file in ipairs(vim.fn.globpath(directory, "src/**/*.[ch]", false, true)) do
+    local stat = vim.loop.fs_stat(file)
+    time = math.max(time, stat and stat.mtime.sec or 0)
+  end
+  return time
+end
+
+local function check_modules()
+  start("operations: modules")
+  ok("version " .. version)
+  for _, module in ipairs(modules) do
+    check_module(module[1], module[2], module[3])
+  end
+  local directory = plugin_directory()
+  local built = directory and vim.loop.fs_stat(directory .. "/lua/operations/core.so")
+  if built and built.mtime.sec < newest(directory) then
+    warn("the C modules are older than their sources", { "run `make nvim` in " .. directory })
+  end
+end
+
+local function check_libcurl()
+  local loaded, transfer = pcall(require, "operations.transfer")
+  if not loaded then
+    return
+  end
+  start("operations: libcurl")
+  local number, ssl, features = transfer.libcurl()
+  ok("libcurl " .. number .. (ssl and ", " .. ssl or ""))
+  for _, feature in ipairs({ { "SSL", "https does not work" },
+    { "resolver", "names are resolved while the editor waits" },
+    { "HTTP2", "many requests to a server need many connections" } }) do
+    if features[feature[1]] then
+      ok(feature[1])
+    else
+      warn(("without %s: %s"):format(feature[1], feature[2]))
+    end
+  end
+end
+
+local function check_node()
+  if vim.fn.executable("npx") == 1 and vim.fn.executable("node") == 1 then
+    local found = vim.trim(vim.fn.system({ "node", "--version" }))
+    local major = tonumber(found:match("^v(%d+)"))
+    if major and major < 18 then
+      warn("node " .. found .. ": servers from npm need 18 or newer")
+    else
+      ok("node " .. found .. ", npx")
+    end
+  else
+    warn("npx is not in PATH: MCP servers from npm do not start", { "install Node.js" })
+  end
+end
+
+local function check_commands(servers)
+  for name, entry in pairs(servers) do
+    local command = type(entry) == "table" and entry.command
+    if type(command) == "string" and not command:find("%$") and vim.fn.executable(command) == 0 then
+      fail(("server %s: %s is not in PATH"):format(name, command))
+    elseif type(command) == "string" then
+      ok(("server %s: %s"):format(name, command))
+    end
+  end
+end
+
+-- Who may change the file decides which programs are started; it may hold secrets.
+local function check_file(path)
+  local stat = vim.loop.fs_stat(path)
+  if not stat then
+    return fail(path .. ": there is no such file")
+  end
+  local mode = stat.mode % 512
+  if math.floor(mode / 2) % 2 == 1 or math.floor(mode / 16) % 2 == 1 then
+    warn(path .. ": others may change it, and so have programs started", { "chmod go-w " .. path })
+  elseif mode % 8 >= 4 then
+    ok(path .. ": all users of this machine may read it; secrets belong into the environment (${NAME})")
+  else
+    ok(path)
+  end
+end
+
+local function check_servers()
+  start("operations: servers")
+  check_node()
+  local path, servers, problem = nvim.configured()
+  if path then
+    check_file(path)
+  end
+  if problem then
+    fail(tostring(problem))
+  end
+  check_commands(servers or {})
+end
+
+local function check_directory()
+  start("operations: permissions")
+  local directory = vim.env.XDG_RUNTIME_DIR
+  local stat = directory and vim.loop.fs_stat(directory)
+  if not stat then
+    warn("XDG_RUNTIME_DIR is not set or not there: sockets go to a directory of Neovim's own")
+  elseif stat.uid ~= vim.loop.getuid() or stat.mode % 64 ~= 0 then
+    warn(directory .. ": belongs to another user, or others may look into it", { "chmod 700 " .. directory })
+  else
+    ok(directory .. ": for this user only")
+  end
+end
+
+function health.check()
+  check_editor()
+  check_modules()
+  check_libcurl()
+  check_servers()
+  check_directory()
+end
+
+return health

@@ -1,0 +1,68 @@
+local inside = require("spec.support.inside")
+local plugins = require("spec.support.plugin")
+
+describe(":checkhealth operations", function()
+  local missing = inside.missing("nvim")
+  if missing then
+    pending(missing)
+    return
+  end
+
+  local plugin
+
+  setup(function()
+    plugin = plugins.copy()
+    assert(plugin:shell("make nvim").code == 0)
+  end)
+
+  teardown(function()
+    plugin:remove()
+  end)
+
+  -- Its text, without the signs that versions put in front of lines.
+  local function health(before)
+    local result = plugin:nvim(before .. [[
+      vim.cmd("silent checkhealth operations")
+      io.stdout:write("\n", table.concat(vim.api.nvim_buf_get_lines(0, 0, -1, false), "\n"), "\n")
+    ]])
+    assert.equal(0, result.code)
+    assert.is_nil(result.out:find("Failed to run"), result.out)
+    return result.out
+  end
+
+  local function has(text, kind, line)
+    local pattern = "\n *%- [^\n]-" .. kind .. ":? " .. line:gsub("%p", "%%%0")
+    assert.is_truthy(text:find(pattern), ("no %s %q in %s"):format(kind, line, text))
+  end
+
+  it("says that all is well", function()
+    local text = health("")
+    for _, line in ipairs({ "Neovim 0.", "LuaJIT 2.1", "operations.core", "operations.reactor", "operations.transfer",
+      "libcurl ", "SSL", "version " }) do
+      has(text, "OK", line)
+    end
+    assert.is_nil(text:find("ERROR"), text)
+  end)
+
+  it("names programs that are not there, files that others may change, a directory that others may see", function()
+    plugin:shell("printf '{ \"mcpServers\": { \"a\": { \"command\": \"no-such\" }, \"b\": { \"command\": \"sh\" } } }' "
+      .. "> mcp.json; chmod 666 mcp.json; chmod 755 " .. plugin.directory)
+    local text = health(('require("operations.nvim").setup({ servers = %q })\n'):format(plugin.path .. "/mcp.json"))
+    has(text, "ERROR", "server a: no-such is not in PATH")
+    has(text, "OK", "server b: sh")
+    has(text, "WARNING", plugin.path .. "/mcp.json: others may change it")
+    has(text, "WARNING", plugin.directory .. ": belongs to another user, or others may look into it")
+    plugin:shell("echo broken > mcp.json; chmod 700 " .. plugin.directory)
+    text = health(('require("operations.nvim").setup({ servers = %q })\n'):format(plugin.path .. "/mcp.json"))
+    has(text, "ERROR", "VALIDATION_ERROR: ")
+    has(text, "OK", plugin.directory .. ": for this user only")
+  end)
+
+  it("says what was not built, and what is older than its sources", function()
+    plugin:shell("touch -d 2038-01-01 src/core/open.c; rm lua/operations/redis.so lua/operations/transfer.so")
+    local text = health("")
+    has(text, "WARNING", "the C modules are older than their sources")
+    has(text, "WARNING", "operations.redis: not built. Redis needs hiredis")
+    has(text, "ERROR", "operations.transfer: not built. HTTP")
+  end)
+end)
