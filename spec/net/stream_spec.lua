@@ -419,6 +419,39 @@ describe("a listener at a Unix socket", function()
     end)
   end)
 
+  it("is connected to by its path", function()
+    operations.run(function()
+      local listener = assert(listen())
+      local connected = assert(stream.connect_path(path))
+      local pieces = {}
+      operations.await(function(wake)
+        connected:each_chunk(function(bytes)
+          pieces[#pieces + 1] = bytes
+          return bytes == nil and wake()
+        end)
+      end)
+      assert.equal("from unix:", table.concat(pieces))
+      connected:close()
+      listener:close()
+    end)
+  end)
+
+  it("says why a path is not connected to", function()
+    operations.run(function()
+      for given, reason in pairs({ [path] = "No such file", [("x"):rep(200)] = "too long", ["a\0b"] = "NUL" }) do
+        local ok, connected, err = pcall(stream.connect_path, given)
+        assert.matches(reason, ok and err.message or tostring(connected))
+        assert.is_true(not ok or connected == nil and err.details.kind == "connect" and err.mayHaveRun == false)
+      end
+      local first = assert(listen())
+      assert(os.rename(path, path .. "-left"))
+      first:close()
+      assert(os.rename(path .. "-left", path)) -- as a process leaves it that was killed
+      local _, err = stream.connect_path(path)
+      assert.matches("refused", err.message)
+    end)
+  end)
+
   it("says what is wrong with a path", function()
     operations.run(function()
       local listener, err = stream.listen_path(directory .. "/" .. ("x"):rep(200), function() end)

@@ -40,6 +40,7 @@ specs_of.covered = {
   ["src/json"] = "spec/json/json_spec.lua",
   ["src/reactor"] = "spec/reactor/reactor_spec.lua",
   ["src/reactor/listener.c"] = "spec/net/stream_spec.lua",
+  ["src/reactor/local.c"] = "spec/net/stream_spec.lua",
   ["src/reactor/pipe.c"] = "spec/net/process_spec.lua",
   ["src/reactor/process.c"] = "spec/net/process_spec.lua",
   ["src/reactor/process_lua.c"] = "spec/net/process_spec.lua",

@@ -214,16 +214,27 @@ static int handle_owner(lua_State *L) {
 }
 
 static const luaL_Reg reactor_methods[] = {
-    {"process", reactor_lua_process},   {"listen", reactor_lua_listen},
-    {"accept", reactor_lua_accept},     {"stdin", reactor_lua_stdin},
-    {"stdout", reactor_lua_stdout},     {"timer", reactor_lua_timer},
-    {"relay", reactor_lua_relay},       {"fd", reactor_lua_fd},
-    {"step", reactor_lua_step},         {"flush", reactor_lua_flush},
-    {"due", reactor_lua_due},           {"next", reactor_lua_next},
-    {"next_for", reactor_lua_next_for}, {"inflight", reactor_lua_inflight},
-    {"pending", reactor_lua_pending},   {"usable", reactor_lua_usable},
-    {"hold", reactor_lua_hold},         {"release", reactor_lua_release},
-    {"close", reactor_lua_close},       {NULL, NULL},
+    {"process", reactor_lua_process},
+    {"listen", reactor_lua_listen},
+    {"accept", reactor_lua_accept},
+    {"connect_path", reactor_lua_connect_path},
+    {"stdin", reactor_lua_stdin},
+    {"stdout", reactor_lua_stdout},
+    {"timer", reactor_lua_timer},
+    {"relay", reactor_lua_relay},
+    {"fd", reactor_lua_fd},
+    {"step", reactor_lua_step},
+    {"flush", reactor_lua_flush},
+    {"due", reactor_lua_due},
+    {"next", reactor_lua_next},
+    {"next_for", reactor_lua_next_for},
+    {"inflight", reactor_lua_inflight},
+    {"pending", reactor_lua_pending},
+    {"usable", reactor_lua_usable},
+    {"hold", reactor_lua_hold},
+    {"release", reactor_lua_release},
+    {"close", reactor_lua_close},
+    {NULL, NULL},
 };
 
 static const luaL_Reg handle_methods[] = {

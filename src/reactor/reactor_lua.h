@@ -101,6 +101,7 @@ void reactor_process_open(lua_State *L); /* adds to the handle's methods */
 /* reactor/stream_lua.c: likewise */
 int reactor_lua_listen(lua_State *L);
 int reactor_lua_accept(lua_State *L);
+int reactor_lua_connect_path(lua_State *L);
 int reactor_lua_stdin(lua_State *L);
 int reactor_lua_stdout(lua_State *L);
 void reactor_stream_open(lua_State *L);

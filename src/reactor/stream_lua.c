@@ -1,9 +1,11 @@
 /*
-** stream_lua.c - reactor:listen, reactor:accept, reactor:stdin, reactor:stdout
-** and what the handles of
-** streams say and do, whoever connected them.
+** stream_lua.c - reactor:listen, reactor:accept, reactor:connect_path,
+*reactor:stdin,
+** reactor:stdout and what the handles of streams say and do, whoever connected
+** them.
 */
 #include "reactor/listener.h"
+#include "reactor/local.h"
 #include "reactor/reactor_lua.h"
 #include "reactor/stdio.h"
 
@@ -85,6 +87,28 @@ int reactor_lua_accept(lua_State *L) {
   lua_getfield(L, 2, "listener");
   l = to_listener(L, -1);
   if (!listener_accept(l, s, window, queue)) return push_failure(L, errno);
+  lua_settop(L, 4);
+  return 1;
+}
+
+/* reactor:connect_path(options, owner?) -> handle | nil, message
+** options: path (of a Unix socket), window, queue.  The handle is one of a
+** connected stream, to a process of the same user. */
+int reactor_lua_connect_path(lua_State *L) {
+  reactor_Reactor *r = reactor_check(L);
+  stream_Stream *s;
+  const char *path;
+  luaL_checktype(L, 2, LUA_TTABLE);
+  lua_settop(L, 3);
+  s = (stream_Stream *)reactor_new_handle(L, sizeof(*s), &stream_face);
+  path = reactor_text_option(L, "path");
+  if (path == NULL) return luaL_error(L, "bad options ('path' expected)");
+  if (!local_connect(r, s, path, reactor_size_option(L, "window"),
+                     reactor_size_option(L, "queue"))) {
+    lua_pushnil(L);
+    lua_pushstring(L, strerror(errno));
+    return 2;
+  }
   lua_settop(L, 4);
   return 1;
 }

@@ -279,6 +279,24 @@ function stream.connect(host, port, options)
   return self
 end
 
+--- Connects to a Unix socket at which a process of the same user listens; it does not wait.
+---@param path string
+---@return operations.Stream?
+---@return operations.Error? err  TRANSPORT_LOST, details.kind "connect": nobody listens, or another user
+function stream.connect_path(path)
+  argument.expect(path, "string", 1, "connect_path")
+  local self = setmetatable({}, Stream)
+  local handle, message = scheduler.host().start("connect_path", { path = path, window = limits.window,
+    queue = limits.send_queue }, function(...)
+      return on_event(self, ...)
+    end)
+  if not handle then
+    return nil, unconnected("connect", ("%s: %s"):format(path, message))
+  end
+  self._handle = handle
+  return self
+end
+
 --- Takes over the connection of the HTTP request that is being handled here, from its head on, which comes as the first
 --- bytes; returns when the stream was closed. Inside of OpenResty, in a phase that may wait.
 ---@param on_stream fun(stream: operations.Stream)  may wait

@@ -1,0 +1,56 @@
+#include "reactor/local.h"
+
+#include <errno.h>
+#include <string.h>
+#include <sys/socket.h>
+#include <sys/un.h>
+#include <unistd.h>
+
+/* The credentials are those of who called `listen`. */
+static bool is_own(int fd) {
+  struct ucred other;
+  socklen_t length = sizeof(other);
+  if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &other, &length) != 0)
+    return false;
+  if (other.uid == geteuid()) return true;
+  errno = EPERM;
+  return false;
+}
+
+static int connect_to(const struct sockaddr_un *address) {
+  int error,
+      fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  if (fd < 0) return -1;
+  if (connect(fd, (const struct sockaddr *)address, sizeof(*address)) == 0 &&
+      is_own(fd))
+    return fd;
+  error = errno;
+  close(fd);
+  errno = error;
+  return -1;
+}
+
+bool local_connect(reactor_Reactor *r, stream_Stream *s, const char *path,
+                   size_t window, size_t queue) {
+  struct sockaddr_un address = {0};
+  int fd;
+  s->fd = -1;
+  s->window = window;
+  s->queue = queue;
+  if (strlen(path) >= sizeof(address.sun_path)) {
+    errno = ENAMETOOLONG;
+    return false;
+  }
+  address.sun_family = AF_UNIX;
+  memcpy(address.sun_path, path, strlen(path) + 1);
+  fd = connect_to(&address);
+  if (fd < 0) return false;
+  if (!reactor_opened(r, fd)) {
+    close(fd);
+    errno = ENOMEM;
+    return false;
+  }
+  reactor_start(r, &s->op);
+  stream_begin(s, fd);
+  return true;
+}
