@@ -43,6 +43,7 @@ local limits = {
   mcp_probe_timeout = 5000, -- until a server that says nothing to server/discover counts as legacy
   mcp_pages = 1000, -- of a list
   mcp_rounds = 16, -- of input that one request may ask for
+  mcp_connections = 64, -- of clients to the Unix socket of an MCP server
   mcp_sessions = 1024, -- of the legacy era that an MCP server keeps
   mcp_session = 3600000, -- an idle one ends after that
   mcp_state = 3600000, -- what a client keeps between the rounds of a call counts so long

@@ -8,7 +8,7 @@
 --- | definition, tool_result, many                | operations as tools, envelopes as results; thousands of them   |
 --- | additions, content, queries, upstream        | resources and prompts: who gives them                          |
 --- | interaction, question, state                 | what handlers tell and ask while they run                      |
---- | stdio, http, exchange, session, channel      | how messages come and go                                       |
+--- | stdio, lines, http, exchange, session, channel | how messages come and go                                       |
 local additions = require("operations.mcp.server.additions")
 local argument = require("operations.base.argument")
 local core = require("operations.core")
@@ -17,6 +17,7 @@ local hosts = require("operations.hosts")
 local http = require("operations.mcp.server.http")
 local http_server = require("operations.server")
 local limits = require("operations.base.limits")
+local lines = require("operations.mcp.server.lines")
 local listener = require("operations.server.listener")
 local log = require("operations.task.log")
 local members = require("operations.base.members")
@@ -133,6 +134,16 @@ function McpServer:listen(options)
   if opened then
     self._listeners[#self._listeners + 1] = opened
   end
+  return opened, err
+end
+
+--- Listens at a Unix socket for clients that speak as over stdio, one message a line; on plain Lua and in Neovim.
+---@param options operations.McpLinesOptions
+---@return operations.McpLines?
+---@return operations.Error? err  TRANSPORT_LOST: somebody listens there, or no file can be made there
+function McpServer:listen_lines(options)
+  local opened, err = lines.listen(self, options)
+  self._listeners[#self._listeners + 1] = opened
   return opened, err
 end
 

@@ -1,5 +1,5 @@
---- MCP over the program's own stdin and stdout: one message a line. Requests run side by side; the end of stdin ends
---- what runs.
+--- MCP over a pair of byte streams, one message a line: the program's own stdin and stdout, or a connection to a Unix
+--- socket (`lines`). Requests run side by side; the end of the input ends what runs.
 local core = require("operations.core")
 local dispatch = require("operations.mcp.server.dispatch")
 local errors = require("operations.base.error")
@@ -17,6 +17,7 @@ local codes = message.codes
 ---@class operations.mcp.StdioLink
 ---@field server operations.McpServer
 ---@field peer operations.mcp.Peer
+---@field input operations.Stream
 ---@field output operations.Stream
 ---@field queue table  messages that came and were not looked at yet
 local Link = {}
@@ -130,6 +131,46 @@ local function serve(self, input)
   finish(self)
 end
 
+--- A client at the other end of two streams, or of one.
+---@param server operations.McpServer
+---@param input operations.Stream
+---@param output operations.Stream
+---@return operations.mcp.StdioLink
+function stdio.link(server, input, output)
+  local self = setmetatable({ server = server, input = input, output = output, count = 0 }, Link)
+  self.peer = peers.new(server, function(value)
+    self:send(value)
+  end, server.options.identity)
+  server.links[self] = true
+  if output ~= input then
+    output:each_chunk(function(_, problem)
+      if problem then
+        self:close() -- nobody can be answered
+      end
+    end)
+  end
+  return self
+end
+
+--- Serves the client until it ends its side, or the link is closed.
+---@param run_in fun(fn: function, ...: any)  calls it, in a task
+---@return boolean? ok
+---@return operations.Error? err  the client reads no more
+function Link:attend(run_in)
+  local ok, raised = pcall(run_in, serve, self, self.input)
+  self.server.links[self] = nil
+  self.server.changes:leave(self.peer)
+  local outer = task.deadline(core.now() + limits.close_grace)
+  local sent, problem = self.output:flush()
+  task.deadline(outer)
+  self.input:close()
+  self.output:close()
+  if not ok then
+    error(raised, 0)
+  end
+  return sent, problem
+end
+
 --- Serves the client at the other end of stdin and stdout until it ends stdin, or the server is closed.
 ---@param server operations.McpServer
 ---@return boolean? ok
@@ -143,26 +184,7 @@ function stdio.serve(server)
   if not output then
     return nil, err
   end
-  local self = setmetatable({ server = server, output = output, count = 0 }, Link)
-  self.peer = peers.new(server, function(value)
-    self:send(value)
-  end, server.options.identity)
-  server.links[self] = true
-  output:each_chunk(function(_, problem)
-    if problem then
-      self:close() -- nobody can be answered
-    end
-  end)
-  local ok, raised = pcall(task.run, serve, self, input)
-  server.links[self] = nil
-  local outer = task.deadline(core.now() + limits.close_grace)
-  local sent, problem = output:flush()
-  task.deadline(outer)
-  input:close()
-  output:close()
-  if not ok then
-    error(raised, 0)
-  end
+  local sent, problem = stdio.link(server, input, output):attend(task.run)
   return sent, problem and errors.new(problem.code, "stdout: " .. problem.message, problem.details)
 end
 

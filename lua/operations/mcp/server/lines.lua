@@ -1,0 +1,88 @@
+--- MCP at a Unix socket, spoken as over stdio: one message a line, one client a connection.
+local argument = require("operations.base.argument")
+local limits = require("operations.base.limits")
+local members = require("operations.base.members")
+local message = require("operations.mcp.protocol.message")
+local stdio = require("operations.mcp.server.stdio")
+local streams = require("operations.net.stream")
+local task = require("operations.task")
+
+local lines = {}
+
+---@class operations.McpLinesOptions
+---@field path string  of the socket; a file there at which nobody listens any more is replaced
+---@field mode? integer  permission bits of its file, default 384 (0600)
+---@field max_connections? integer  default 64; who comes then is told so, and its connection ends
+
+local option_kinds = { path = "string", mode = "number", max_connections = "number" }
+
+---@class operations.McpLines
+---@field path string
+---@field connections integer  open now
+local Lines = {}
+Lines.__index = Lines
+
+local listening = {} -- nobody else has to hold them  luacheck: ignore 241
+
+local function call(fn, ...)
+  return fn(...)
+end
+
+local function serve(self, link)
+  local ok, raised = pcall(link.attend, link, call)
+  self._links[link], self.connections = nil, self.connections - 1
+  if not ok then
+    error(raised, 0)
+  end
+end
+
+local function on_stream(self, server, stream)
+  if self.connections < self._max then
+    local link = stdio.link(server, stream, stream)
+    self._links[link], self.connections = true, self.connections + 1
+    task.detach(serve, self, link)
+  else
+    local text = message.encode(message.failure(nil, message.codes.INTERNAL_ERROR,
+      ("%d clients are connected, no more are accepted"):format(self.connections), { code = "BUSY", retryable = true }))
+    stream:offer(text .. "\n", true)
+    stream:linger(limits.close_grace)
+  end
+end
+
+--- Listens, and serves who connects, until it is closed.
+---@param server operations.McpServer
+---@param options operations.McpLinesOptions
+---@return operations.McpLines?
+---@return operations.Error? err
+function lines.listen(server, options)
+  argument.expect(options, "table", 1, "listen_lines")
+  argument.options(options, option_kinds, "listen_lines")
+  if not options.path then
+    error("bad option 'path' to 'listen_lines' (string expected, got nil)", 3)
+  end
+  local self = setmetatable({ path = options.path, connections = 0, _links = {},
+    _max = options.max_connections or limits.mcp_connections }, Lines)
+  local opened, err = streams.listen_path(options.path, function(stream)
+    on_stream(self, server, stream)
+  end, { mode = options.mode })
+  if not opened then
+    return nil, err
+  end
+  self._listener, listening[self] = opened, true
+  return self
+end
+
+--- Accepts nobody more, and ends the connections: what runs for them is cancelled. The file is removed.
+function Lines:close()
+  if listening[self] then
+    listening[self] = nil
+    self._listener:close()
+  end
+  for link in pairs(members.copy(self._links)) do
+    link:close()
+  end
+end
+
+Lines.drain = Lines.close
+
+return lines
