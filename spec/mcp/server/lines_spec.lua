@@ -57,6 +57,9 @@ describe("an MCP server at a Unix socket", function()
     registry:register({ namespace = "demo", name = "echo", type = "query", handler = function(input)
       return { said = input.say }
     end })
+    registry:register({ namespace = "demo", name = "who", type = "query", handler = function(_, context)
+      return { name = context.metadata.mcp.client and context.metadata.mcp.client.name }
+    end })
     registry:register({ namespace = "demo", name = "hang", handler = function()
       local ok, raised = pcall(operations.sleep, 1000)
       cancelled = cancelled + 1
@@ -88,6 +91,22 @@ describe("an MCP server at a Unix socket", function()
         end)
         client.close()
       end
+    end)
+  end)
+
+  it("tells handlers which program the client is, in both eras", function()
+    operations.run(function()
+      assert(server:listen_lines({ path = path }))
+      local client = connect(path)
+      hello(client, 1)
+      client.send({ id = 2, method = "tools/call", params = { name = "demo_who" } })
+      assert.equal("spec", client.receive(2).result.structuredContent.name)
+      local name = "io.modelcontextprotocol/"
+      client.send({ id = 3, method = "tools/call", params = { name = "demo_who", _meta = {
+        [name .. "protocolVersion"] = "2026-07-28", [name .. "clientCapabilities"] = operations.object(),
+        [name .. "clientInfo"] = { name = "other", version = "2" } } } })
+      assert.equal("other", client.receive(3).result.structuredContent.name)
+      client.close()
     end)
   end)
 

@@ -23,6 +23,7 @@ local codes = message.codes
 ---@field modern boolean  revision 2026-07-28 or newer
 ---@field version? string
 ---@field capabilities table  the client's
+---@field client? table  its `clientInfo`
 ---@field log_level? string
 ---@field identity? operations.Identity
 ---@field send fun(value: operations.mcp.Message)  notifications, and requests of the legacy era, that belong to it
@@ -69,12 +70,14 @@ function dispatch.call(peer, value, send, http)
   local call = setmetatable({
     server = peer.server, peer = peer, id = value.id, method = value.method, params = value.params or {}, meta = meta,
     modern = modern, send = send, http = http, identity = peer.identity,
-    version = peer.version,
+    version = peer.version, client = peer.client,
     capabilities = peer.capabilities, log_level = peer.log_level,
   }, Call)
   if modern then
     call.version, call.capabilities = meta[PREFIX .. "protocolVersion"], meta[PREFIX .. "clientCapabilities"]
     call.log_level = meta[PREFIX .. "logLevel"]
+    local client = meta[PREFIX .. "clientInfo"]
+    call.client = core.kind(client) == "object" and client or nil
   end
   return call
 end
