@@ -1,6 +1,7 @@
 std = "min"
 max_line_length = 120
 files["lua/operations/hosts/nvim.lua"] = { read_globals = { "vim" } }
+files["lua/operations/nvim"] = { std = "luajit", globals = { "vim" } }
 files["lua/operations/hosts/openresty"] = { globals = { "ngx" } }
 files["spec/nvim/inside"] = { std = "+busted", read_globals = { "vim" } }
 files["spec/hosts/inside/nvim.lua"] = { std = "+busted", read_globals = { "vim" } }

@@ -4,7 +4,8 @@ local specs_of = require("spec.support.specs_of")
 
 -- Only hosts know what runs them; `marked` reads the marks that Neovim puts on data, `nvim` is the editor's.
 local host_globals = { "ngx", "vim" }
-local knows_hosts = { ["lua/operations/base/marked.lua"] = true, ["lua/operations/nvim"] = true }
+local knows_hosts = { ["lua/operations/base/marked.lua"] = true, ["lua/operations/nvim"] = true,
+  ["lua/operations/nvim/serve"] = true }
 
 -- Where a require is inside a function, and why.
 local lazy = {

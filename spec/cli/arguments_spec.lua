@@ -36,6 +36,18 @@ describe("command line arguments", function()
     assert.same({ "--" }, parse("--", "--").rest)
   end)
 
+  it("may lack their value where that is optional", function()
+    local nvim = { { name = "--nvim", value = "ADDRESS", optional = true, help = "there" }, options[1] }
+    local function given(...)
+      return assert(arguments.parse({ ... }, nvim)).options.nvim
+    end
+    assert.equal("", given("--nvim"))
+    assert.equal("", given("--nvim", "--json"))
+    assert.equal("", given("--nvim", ""))
+    assert.equal("/a", given("--nvim", "/a", "--json"))
+    assert.equal("-", given("--nvim=-"))
+  end)
+
   it("know -h", function()
     assert.is_true(parse("-h").options.help)
   end)

@@ -22,6 +22,7 @@ specs_of.covered = {
   ["lua/operations/middleware"] = "spec/middleware/plain_spec.lua",
   ["lua/operations/net"] = "spec/net/process_spec.lua",
   ["lua/operations/net/http"] = "spec/net/http/http_spec.lua",
+  ["lua/operations/nvim/serve"] = "spec/nvim/serve/serve_spec.lua",
   ["lua/operations/oauth"] = "spec/oauth/authorizer_spec.lua",
   ["lua/operations/nvim"] = "spec/nvim/command_spec.lua",
   ["lua/operations/openapi"] = "spec/openapi/document_spec.lua",

@@ -6,6 +6,7 @@ local arguments = {}
 ---@class operations.cli.Option
 ---@field name string    as typed: "--openapi"
 ---@field value? string  what follows, in capitals, for the help; nil for a switch
+---@field optional? boolean  the value may be left out: "" then
 ---@field many? boolean  may be given more than once: a list
 ---@field help string
 
@@ -45,6 +46,9 @@ local function take_option(parsed, options, argv, i)
       return nil, ("%s takes no value"):format(name)
     end
     add(parsed, option, true)
+    return 1
+  elseif option.optional and not value and (argv[i + 1] or "-"):find("^%-") then
+    add(parsed, option, "")
     return 1
   elseif not value and argv[i + 1] == nil then
     return nil, ("%s needs a value: %s"):format(name, option.value)

@@ -1,4 +1,5 @@
 --- `operations mcp`: operations as tools of an MCP server on stdin and stdout, for assistants that start it.
+local bridge = require("operations.cli.bridge")
 local identity = require("operations.cli.identity")
 local mcp_sources = require("operations.cli.mcp_sources")
 local operations = require("operations")
@@ -13,11 +14,14 @@ mcp_server.mcp = {
   usage = "operations mcp SOURCES [OPTIONS]",
   summary = "Is an MCP server on stdin and stdout, whose tools are the operations of its sources, until stdin ends.\n"
     .. "Programs that use MCP servers start it: operations mcp --openapi github.json --include 'issues.*'\n"
-    .. "With --mcp and --mcp-config it stands before other MCP servers, as one. stderr has what goes wrong.",
+    .. "With --mcp and --mcp-config it stands before other MCP servers, as one. stderr has what goes wrong.\n"
+    .. "With --nvim it is the running editor instead, which serves itself: require(\"operations.nvim\").serve().",
   options = {
     { name = "--include", value = "PATTERN", many = true, help = "only these, by id, name or operationId: 'issues.*'" },
     { name = "--search", value = "auto|always|never", help = "search tools instead of listing them (above 64)" },
     { name = "--resources", help = "queries are resources, too" },
+    { name = "--nvim", value = "ADDRESS", optional = true,
+      help = "be the editor at this address; default $NVIM, else the only one" },
     { name = "--name", value = "NAME", help = "of the server (operations)" },
     identity.options[1], identity.options[2],
   },
@@ -58,10 +62,26 @@ function exposure.open(_, definition)
   end
 end
 
+-- An editor, instead of sources.
+local function run_bridge(parsed)
+  if #parsed.order > 1 or parsed.rest[1] then
+    return output.usage("mcp: --nvim goes without other options")
+  end
+  for _, address in ipairs({ parsed.options.nvim, os.getenv("NVIM") or "" }) do
+    if address ~= "" then
+      return bridge.run(address)
+    end
+  end
+  return bridge.run()
+end
+
 ---@param parsed operations.cli.Arguments
 ---@return integer code
 function mcp_server.mcp.run(parsed)
   local given = parsed.options
+  if given.nvim then
+    return run_bridge(parsed)
+  end
   local who, message = identity.read(given)
   local search = searches[given.search or "auto"]
   if message or parsed.rest[1] then

@@ -119,4 +119,20 @@ function nvim.registry()
   return sources.registry
 end
 
+--- Serves the running editor to MCP clients at a Unix socket (doc/neovim-assistants.md).
+---@param options? operations.nvim.ServeOptions
+---@return operations.nvim.Served?
+---@return operations.Error? err
+function nvim.serve(options)
+  return require("operations.nvim.serve").start(options)
+end
+
+--- Offers operations of a plugin to the clients of the editor.
+---@param definitions operations.Definition|operations.Definition[]
+---@return fun()? withdraw  offers them no more
+---@return operations.Error? err
+function nvim.offer(definitions)
+  return require("operations.nvim.serve").offer(definitions)
+end
+
 return nvim

@@ -1,0 +1,224 @@
+--- The running editor as an MCP server at a Unix socket, for assistants: what it has open, what plugins offer, and,
+--- where its user names them in `allow`, changes that the user is asked about.
+---
+--- | files                                          | what they are about                                  |
+--- |------------------------------------------------|------------------------------------------------------|
+--- | address, place                                 | where the socket is                                  |
+--- | offers                                         | what plugins add                                     |
+--- | buffers, editor, findings, symbols, search     | operations                                           |
+--- | resources                                      | the same to be read, and news                        |
+--- | question                                       | the user's word                                      |
+--- | text, pace                                     | bytes as texts; long work in turns                   |
+local approvals = require("operations.offer.approvals")
+local argument = require("operations.base.argument")
+local buffers = require("operations.nvim.serve.buffers")
+local editor = require("operations.nvim.serve.editor")
+local findings = require("operations.nvim.serve.findings")
+local log = require("operations.task.log")
+local mcp_server = require("operations.mcp.server")
+local members = require("operations.base.members")
+local offers = require("operations.nvim.serve.offers")
+local place = require("operations.nvim.serve.place")
+local question = require("operations.nvim.serve.question")
+local registries = require("operations.registry")
+local resources = require("operations.nvim.serve.resources")
+local search = require("operations.nvim.serve.search")
+local symbols = require("operations.nvim.serve.symbols")
+
+local api = vim.api
+
+local serve = {}
+
+---@class operations.nvim.ServeOptions
+---@field allow? string[]  ids of mutations that clients may ask for: "buffers.edit", "git.*"; others are not offered
+---@field confirm? "float"|"select"|operations.Confirm  how the user is asked about each call of one; default: by
+---  `vim.ui.select` where a plugin has replaced it, else in a window in the corner
+---@field approvals? operations.Approvals  what need not be asked again; default: as long as the editor runs
+---@field filter? operations.Filter|fun(spec: operations.Spec): boolean  what is offered at all
+---@field path? string  of the socket; default: where the bridge looks for it
+---@field name? string  of the server, default "nvim"
+---@field instructions? string  for the model
+---@field timeout? integer  ms of a call, the user's answer included; default 600,000
+---@field max_connections? integer  clients at once, default 64
+---@field max_requests? integer  calls of a client at once, default 64
+---@field log? fun(level: string, message: string, details: any)  default: `vim.notify` of warnings and errors
+
+local option_kinds = { allow = "table", confirm = "string or function", approvals = "table", path = "string",
+  filter = "table or function", name = "string", instructions = "string", timeout = "number",
+  max_connections = "number", max_requests = "number", log = "function" }
+
+local GROUP, STOP = "operations_serve", "OperationsServeStop"
+local REQUESTS = 64
+
+local own = {} -- our operations, in the order in which they are listed
+for _, part in ipairs({ editor, buffers, findings, symbols, search }) do
+  own = members.joined(own, part.definitions)
+end
+local reserved = {}
+for _, definition in ipairs(own) do
+  reserved[definition.namespace] = true
+end
+
+local running ---@type operations.nvim.Served?
+
+---@class operations.nvim.Served
+---@field path string  of the socket
+---@field server operations.McpServer  for resources and prompts of one's own
+---@field registry operations.Registry
+local Served = {}
+Served.__index = Served
+
+-- "git.*" -> a pattern
+local function patterns_of(list)
+  local patterns = {}
+  for i, item in ipairs(list or {}) do
+    if type(item) ~= "string" then
+      error(("bad option 'allow' to 'serve' (string expected at [%d], got %s)"):format(i, type(item)), 4)
+    end
+    patterns[i] = "^" .. item:gsub("[^%w*]", "%%%0"):gsub("%*", ".*") .. "$"
+  end
+  return patterns
+end
+
+local function is_allowed(self, id)
+  for _, pattern in ipairs(self._allow) do
+    if id:find(pattern) then
+      return true
+    end
+  end
+  return false
+end
+
+local function client_of(context)
+  local mcp = type(context.metadata) == "table" and context.metadata.mcp
+  return mcp and mcp.client
+end
+
+-- The definition with a handler that asks the user first.
+local function confirmed(self, definition, id)
+  local handler = definition.handler
+  return members.merged(definition, { handler = function(input, context)
+    local ok, err = approvals.ask({ operationId = id, input = input, identity = context.identity, spec = definition,
+      client = client_of(context) }, self._confirm, self._memory)
+    if not ok then
+      return nil, err
+    end
+    return handler(input, context)
+  end })
+end
+
+local function add(self, definition)
+  local id = definition.namespace .. "." .. definition.name
+  if definition.type == "query" then
+    return assert(self.registry:register(definition))
+  elseif is_allowed(self, id) then
+    return assert(self.registry:register(confirmed(self, definition, id)))
+  end
+end
+
+local function confirm_of(given, memory)
+  if type(given) == "function" then
+    return given
+  elseif given ~= nil and given ~= "float" and given ~= "select" then
+    error(("bad option 'confirm' to 'serve' (\"float\", \"select\" or a function expected, got %q)"):format(given), 4)
+  end
+  return function(call)
+    return question.ask(call, memory, given)
+  end
+end
+
+-- Ends what serves here, also when its module was loaded anew since: the event is all that both know.
+local function stop_others()
+  api.nvim_exec_autocmds("User", { pattern = STOP, modeline = false })
+end
+
+local function watch(self)
+  local group = api.nvim_create_augroup(GROUP, { clear = true })
+  local function close()
+    self:close()
+  end
+  api.nvim_create_autocmd("VimLeavePre", { group = group, callback = close })
+  api.nvim_create_autocmd("User", { group = group, pattern = STOP, callback = close })
+  resources.add(self.server, group)
+  question.command(true)
+end
+
+local function make(options)
+  local memory = options.approvals or approvals.new()
+  local self = setmetatable({ _allow = patterns_of(options.allow), _memory = memory,
+    _confirm = confirm_of(options.confirm, memory) }, Served)
+  self.registry = registries.new({ log = options.log })
+  for _, definition in ipairs(own) do
+    add(self, definition)
+  end
+  self.server = mcp_server.new(self.registry, { name = options.name or "nvim", title = "Neovim", expose_errors = true,
+    instructions = options.instructions, timeout = options.timeout, filter = options.filter,
+    max_requests = options.max_requests or REQUESTS, log = options.log or log.write })
+  return self
+end
+
+--- Serves the editor to MCP clients, until it is closed or the editor ends. What served before is closed: a plugin's
+--- setup may run again.
+---@param options? operations.nvim.ServeOptions
+---@return operations.nvim.Served?
+---@return operations.Error? err  TRANSPORT_LOST, ACCESS_DENIED: there is no place for the socket
+function serve.start(options)
+  if vim.in_fast_event() then
+    error("serve cannot be called in a fast context such as a callback of vim.loop: use vim.schedule", 3)
+  end
+  argument.optional(options, "table", 1, "serve", 4)
+  options = options or {}
+  argument.options(options, option_kinds, "serve", 4)
+  if options.approvals then
+    argument.object(options.approvals, "allows", "memory of approvals", 1, "serve")
+  end
+  local self = make(options)
+  local path, err = options.path, nil
+  if not path then
+    path, err = place.path()
+  end
+  if not path then
+    return nil, err
+  end
+  stop_others()
+  local listener
+  listener, err = self.server:listen_lines({ path = path, max_connections = options.max_connections })
+  if not listener then
+    return nil, err
+  end
+  self.path, running = path, self
+  offers.follow({ add = function(definition)
+    add(self, definition)
+  end, remove = function(id)
+    self.registry:unregister(id)
+  end })
+  watch(self)
+  return self
+end
+
+--- Ends the server: what runs is cancelled, clients see the end of their connections.
+function Served:close()
+  if self._closed then
+    return
+  end
+  self._closed = true
+  if running == self then
+    running = nil
+    offers.follow(nil)
+  end
+  pcall(api.nvim_del_augroup_by_name, GROUP)
+  question.command(false)
+  self.server:close()
+end
+
+--- Offers operations of a plugin to the clients of the editor, now or once it serves. Queries are offered at once,
+--- mutations where the user's `allow` names them. What is offered again, as by a plugin that was loaded anew, takes the
+--- place of the one before.
+---@param definitions operations.Definition|operations.Definition[]
+---@return fun()? withdraw  offers them no more
+---@return operations.Error? err  VALIDATION_ERROR; nothing was offered
+function serve.offer(definitions)
+  return offers.add(definitions, reserved)
+end
+
+return serve

@@ -1,0 +1,85 @@
+--- What plugins offer to the clients of the editor, whether or not it serves any yet.
+local argument = require("operations.base.argument")
+local core = require("operations.core")
+local errors = require("operations.base.error")
+local registries = require("operations.registry")
+
+local offers = {}
+
+local list = {} -- definitions as they were given, in the order in which they came
+local listener -- { add = function(definition), remove = function(id) }, while the editor serves
+
+local function id_of(definition)
+  return definition.namespace .. "." .. definition.name
+end
+
+--- Has somebody told what comes and goes; of what is there already at once.
+---@param told? { add: fun(definition: operations.Definition), remove: fun(id: string) }  nil: nobody
+function offers.follow(told)
+  listener = told
+  for _, definition in ipairs(told and list or {}) do
+    told.add(definition)
+  end
+end
+
+local function withdraw(definition)
+  for i, other in ipairs(list) do
+    if other == definition then
+      table.remove(list, i)
+      if listener then
+        listener.remove(id_of(definition))
+      end
+      break
+    end
+  end
+end
+
+local function withdraw_id(id)
+  for _, definition in ipairs(list) do
+    if id_of(definition) == id then
+      return withdraw(definition)
+    end
+  end
+end
+
+-- The first of them that is no operation, or has an id twice or that is the editor's own; nil: none.
+local function flaw_of(definitions, reserved)
+  local trial = registries.new()
+  for _, definition in ipairs(definitions) do
+    if core.kind(definition) == "object" and reserved[definition.namespace] then
+      return errors.new("VALIDATION_ERROR", ("the namespace %s is the editor's own"):format(definition.namespace))
+    end
+    local id, err = trial:register(definition)
+    if not id then
+      return err
+    end
+  end
+end
+
+--- Offers operations.
+---@param given operations.Definition|operations.Definition[]
+---@param reserved table<string, true>  namespaces
+---@return fun()? withdraw
+---@return operations.Error? err  VALIDATION_ERROR; nothing was offered
+function offers.add(given, reserved)
+  argument.expect(given, "table", 1, "offer", 4)
+  local definitions = given.name ~= nil and { given } or given
+  local flaw = flaw_of(definitions, reserved)
+  if flaw then
+    return nil, flaw
+  end
+  for _, definition in ipairs(definitions) do
+    withdraw_id(id_of(definition))
+    list[#list + 1] = definition
+    if listener then
+      listener.add(definition)
+    end
+  end
+  return function()
+    for _, definition in ipairs(definitions) do
+      withdraw(definition)
+    end
+  end
+end
+
+return offers

@@ -1,0 +1,95 @@
+--- What clients can read of the editor as resources, and what they are told when it changes.
+local buffers = require("operations.nvim.serve.buffers")
+local findings = require("operations.nvim.serve.findings")
+local marks = require("operations.base.marked")
+local task = require("operations.task")
+
+local api = vim.api
+
+local resources = {}
+
+local PAUSE = 0.2 -- seconds: changes within it are told of once
+
+local function raise(value, err)
+  return value ~= nil and value or error(err, 0)
+end
+
+-- The beginning of a buffer; `_meta.next` says where the rest is, for buffers_read.
+local function read_buffer(input)
+  local read = buffers.read({ buffer = tonumber(input.buffer) or -1 })
+  if not read then
+    return nil -- there is no such resource
+  end
+  return { text = read.text, blob = read.base64, mimeType = read.text and "text/plain" or "application/octet-stream",
+    _meta = { name = read.name, modified = read.modified, tick = read.tick, next = read.next } }
+end
+
+local function numbers_of_buffers(start)
+  local list = {}
+  for _, buffer in ipairs(api.nvim_list_bufs()) do
+    local number = tostring(buffer)
+    list[#list + 1] = vim.bo[buffer].buflisted and number:sub(1, #start) == start and number or nil
+  end
+  return list
+end
+
+local function list_buffers()
+  local list = marks.array()
+  for _, buffer in ipairs(api.nvim_list_bufs()) do
+    list[#list + 1] = vim.bo[buffer].buflisted and buffers.describe(buffer) or nil
+  end
+  return { buffers = list }
+end
+
+local offered = {
+  { uri = "nvim://buffers", title = "Listed buffers", read = list_buffers },
+  { uri = "nvim://diagnostics", title = "Diagnostics of all buffers", read = function()
+    return raise(findings.diagnostics({}))
+  end },
+  { uri = "nvim://quickfix", title = "The quickfix list", read = findings.quickfix },
+  { uriTemplate = "nvim://buffer/{buffer}", name = "buffer", title = "The text of a buffer, by its number",
+    complete = { buffer = numbers_of_buffers }, read = read_buffer },
+}
+
+-- Tells of what has changed, a little later: keys come fast.
+local function teller(server)
+  local pending
+  return function(uri)
+    if next(server.links) == nil then
+      return
+    elseif pending then
+      pending[uri] = true
+      return
+    end
+    pending = { [uri] = true }
+    task.detach(function()
+      task.sleep(PAUSE)
+      local uris = pending
+      pending = nil
+      for changed in pairs(uris) do
+        server:updated(changed)
+      end
+    end)
+  end
+end
+
+--- Offers them, and has clients that subscribed told of changes.
+---@param server operations.McpServer
+---@param group integer  of autocommands
+function resources.add(server, group)
+  for _, resource in ipairs(offered) do
+    server:resource(resource)
+  end
+  local tell = teller(server)
+  local function on(events, uri)
+    api.nvim_create_autocmd(events, { group = group, callback = function(event)
+      tell(uri or "nvim://buffer/" .. event.buf)
+    end })
+  end
+  on({ "BufAdd", "BufDelete", "BufFilePost", "BufWritePost" }, "nvim://buffers")
+  on({ "TextChanged", "TextChangedI", "BufReadPost", "BufUnload" })
+  on({ "QuickFixCmdPost" }, "nvim://quickfix")
+  on({ "DiagnosticChanged" }, "nvim://diagnostics")
+end
+
+return resources

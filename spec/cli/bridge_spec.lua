@@ -1,0 +1,79 @@
+local editor = require("spec.support.serving_editor")
+local inside = require("spec.support.inside")
+
+local SERVE = "assert(require('operations.nvim').serve())"
+
+-- How the program ends that is told nothing more.
+local function ending_of(client)
+  client.child:close_stdin()
+  local code = client.child:wait().code
+  return code, client.child:stderr()
+end
+
+describe("operations mcp --nvim", function()
+  local missing = inside.missing("nvim")
+  if missing then
+    pending(missing)
+    return
+  end
+
+  after_each(editor.stop_all)
+
+  it("says that no editor serves, or not the one that is asked for", function()
+    local runtime = editor.runtime()
+    local code, text = ending_of(editor.program(runtime, {}, "mcp", "--nvim"))
+    assert.not_equal(0, code)
+    assert.matches("no editor serves: in Neovim, call serve%(%) of operations.nvim", text)
+    text = select(2, ending_of(editor.program(runtime, { NVIM = "/no/such" }, "mcp", "--nvim")))
+    assert.matches("the editor at /no/such does not serve", text)
+    text = select(2, ending_of(editor.program(runtime, {}, "mcp", "--nvim", "--openapi", "x.json")))
+    assert.matches("%-%-nvim goes without other options", text)
+  end)
+
+  it("finds the only editor, the one of $NVIM, and the one that it is told", function()
+    local one = editor.start(SERVE)
+    local client = editor.program(one.runtime, {}, "mcp", "--nvim", "")
+    assert.equal("nvim", client:initialize().result.serverInfo.name)
+    local two = editor.start(SERVE, one.runtime)
+    local text = select(2, ending_of(editor.program(one.runtime, {}, "mcp", "--nvim")))
+    assert.matches("2 editors serve: give %-%-nvim ADDRESS", text)
+    local path = text:match("\n%s+(/%S+%.sock)")
+    assert.truthy(editor.program(one.runtime, {}, "mcp", "--nvim=" .. path):initialize().result)
+    client = editor.program(one.runtime, { NVIM = two.address }, "mcp", "--nvim")
+    client:initialize()
+    local state = client:call("editor_state").result.structuredContent
+    assert.equal(two.child.pid, state.pid)
+  end)
+
+  it("ends with its client, and with the editor, which it does not start again", function()
+    local nvim = editor.start(SERVE)
+    local one, two = nvim:client(), nvim:client()
+    assert.same({ 0, "" }, { ending_of(one) })
+    assert.truthy(two:call("buffers_list").result)
+    nvim:kill()
+    assert.is_nil(two:receive())
+    assert.equal(0, two.child:wait().code)
+  end)
+
+  it("ends when its client is killed, though the editor is stopped", function()
+    local nvim = editor.start(SERVE)
+    local client = nvim:client()
+    inside.shell("kill -STOP " .. nvim.child.pid)
+    local code = ending_of(client)
+    inside.shell("kill -CONT " .. nvim.child.pid)
+    assert.equal(0, code)
+  end)
+
+  it("carries long messages whole, whoever reads slowly", function()
+    local nvim = editor.start(SERVE .. [[ vim.api.nvim_buf_set_lines(0, 0, -1, true, {('x'):rep(200000)}) ]])
+    local client = nvim:client()
+    for i = 1, 60 do
+      client:send({ id = i, method = "resources/read", params = { uri = "nvim://buffer/1" } })
+    end
+    for _ = 1, 60 do
+      assert.equal(200000, #client:receive().result.contents[1].text)
+    end
+    client:write(('{"jsonrpc":"2.0","id":"long","method":"ping","params":{"x":"%s"}}\n'):format(("y"):rep(3000000)))
+    assert.same({}, client:receive().result)
+  end)
+end)
