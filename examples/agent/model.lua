@@ -4,8 +4,8 @@ local json = operations.json
 
 local model = {}
 
--- What it asks for, turn by turn; then it says something.
-local turns = {
+-- What it asks for, turn by turn, unless it is told; then it says something.
+local usual = {
   { { "tasks_add", { title = "buy milk" } }, { "tasks_add", { title = "buy a yacht" } } },
   { { "tasks_add", { title = "" } }, { "tasks_export", operations.object({}) } },
 }
@@ -46,23 +46,35 @@ function say.gemini(calls, words)
   return { candidates = { { content = { role = "model", parts = parts } } } }
 end
 
-local T = operations.type
-local registry = operations.registry()
-assert(registry:register({ namespace = "model", name = "answer",
-  inputSchema = T.object({ format = T.string(), conversation = T.array(T.any()), tools = T.array(T.any()) }),
-  handler = function(input)
-    local text, calls = json.encode(input.conversation), {}
-    local turn = text:find('"2.1"', 1, true) and 3 or text:find('"1.1"', 1, true) and 2 or 1
-    for i, call in ipairs(turns[turn] or {}) do
-      calls[i] = { id = turn .. "." .. i, call[1], call[2] }
-    end
-    return say[input.format](calls, "Turn " .. turn)
-  end }))
+-- Which vendor's a request is; the example of an agent says it.
+local function format_of(input)
+  return input.format or input.contents and "gemini" or input.input and "openai-responses"
+    or input.max_tokens and "anthropic" or "openai"
+end
+
+-- Calls are numbered, so the conversation tells how many turns there were.
+local function answer_of(turns, input)
+  local text = json.encode(input.conversation or input.contents or input.input or input.messages)
+  local calls, turn = {}, 1
+  while text:find(('"%d.1"'):format(turn), 1, true) do
+    turn = turn + 1
+  end
+  for i, call in ipairs(turns[turn] or {}) do
+    calls[i] = { id = turn .. "." .. i, call[1], call[2] }
+  end
+  return say[format_of(input)](calls, "Turn " .. turn)
+end
 
 --- Starts the server on a free port.
+---@param turns? table[]  lists of calls { name, arguments }
 ---@return string url
 ---@return fun() close
-function model.start()
+function model.start(turns)
+  local registry = operations.registry()
+  assert(registry:register({ namespace = "model", name = "answer", inputSchema = operations.type.any(),
+    handler = function(input)
+      return answer_of(turns or usual, input)
+    end }))
   local server = assert(operations.to_http(registry))
   local listener = assert(server:listen({ port = 0 }))
   return ("http://127.0.0.1:%d/model/answer"):format(listener.port), function()

@@ -1,0 +1,50 @@
+local inside = require("spec.support.inside")
+
+local CHAT = [[
+notified: the assistant is at work: :AssistantStop
+## You
+Plan my day
+Turn 1
+  spec.echo: hello
+  tasks.list: [{"done":true,"id":1,"priority":"high","title":"Read the design"},{"done":false,"id":2,"priority":"low",]]
+  .. [["title":"Water the plants"}]
+Turn 2
+  spec.blocks: a [image image/png, 3 B]
+  tasks.create: {"done":false,"id":3,"priority":"normal","title":"buy milk"}
+  tasks.create: ACCESS_DENIED: the call was not approved: the user said no
+Turn 3
+  ... 1 of 2 at
+  ... 2 of 2 at
+  tasks.create: {"done":false,"id":4,"priority":"normal","title":"buy milk"}
+  spec.steps: done
+Turn 4
+  ... 1 of 100000 at
+  ... 2 of 100000 at
+  ... 3 of 100000 at
+  spec.steps: ABORTED: stopped by the user
+ABORTED: POST URL: stopped by the user
+## You
+Call spec.blocks {}?
+Call tasks.create {"body":{"priority":"normal","title":"buy milk"}}?
+Call tasks.create {"body":{"priority":"normal","title":"a yacht"}}?
+Call spec.steps {"count":2,"pause":0.02}?
+Call spec.steps {"count":100000,"pause":0.05}?
+]]
+
+describe("the example of an assistant for Neovim", function()
+  local missing = inside.missing("nvim") or inside.missing("nginx")
+  if missing then
+    pending(missing)
+    return
+  end
+
+  for _, format in ipairs({ "openai", "openai-responses", "anthropic", "gemini" }) do
+    it("calls tools of servers and documents, asks, shows progress, and stops: " .. format, function()
+      local result = inside.nvim("spec/support/neovim_assistant.lua", ("FORMAT=%s examples/server/run"):format(format),
+        "-c 'qa!'")
+      local chat = result.out:gsub("http://[%d.]+:%d+[%l/]+", "URL"):gsub(" +\n", "\n")
+      assert.equal(CHAT, chat)
+      assert.equal(0, result.code)
+    end)
+  end
+end)
