@@ -201,6 +201,11 @@ test-mcp-server: dependencies-test all $(MCP_DATA)/.$(MCP_DATE) ## the MCP serve
 mcp-server-specs: all
 	@MCP_SERVERS=$(abspath $(MCP_DATA)) $(BUSTED) spec/mcp/server $(MCP_SERVER_SUITE)
 
+.PHONY: test-neovim
+test-neovim: dependencies-test all $(MCP_DATA) ## the editor as an MCP server, its bridge and the example assistant; the official TypeScript client
+	@$(MAKE) -s --no-print-directory all LUA=luajit
+	@MCP_SERVERS=$(abspath $(MCP_DATA)) $(BUSTED) spec/nvim spec/cli/bridge_spec.lua spec/nvim/serve/typescript.lua
+
 .PHONY: test-mcp
 test-mcp: dependencies-test all $(MCP_DATA)/.$(MCP_DATE) ## the MCP client: its specs, and every tool of servers from npm; MCP_SERVERS=directory
 	@MCP_SERVERS=$(abspath $(MCP_DATA)) $(BUSTED) spec/mcp spec/mcp/suite/servers.lua $(MCP_SERVER_SUITE)
