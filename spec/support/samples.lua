@@ -35,11 +35,12 @@ end
 
 --- Each ```lua block with the ```text block that must follow it.
 ---@param path string
+---@param language? string  of the fence, default "lua"
 ---@return samples.Sample[]
-function samples.programs(path)
+function samples.programs(path, language)
   local found, all = {}, blocks(path)
   for i, block in ipairs(all) do
-    if block.language == "lua" then
+    if block.language == (language or "lua") then
       local output = all[i + 1]
       local promised = output and output.language == "text"
       found[#found + 1] = { line = block.line, code = block.text, expected = promised and output.text or nil }
