@@ -90,6 +90,44 @@ describe("an editor that is an MCP server", function()
     assert.equal("nvim://buffer/1", client:receive().params.uri)
   end)
 
+  it("asks language servers for symbols, and calls that off", function()
+    local nvim = editor.start(SERVE:format("") .. [[ vim.api.nvim_buf_set_name(0, '/tmp/a.lua')
+      id = vim.lsp.start_client({ name = 'spec', cmd = { 'luajit', 'spec/support/language_server.lua' },
+        cmd_env = { LUA_PATH = package.path, LUA_CPATH = package.cpath } })
+      vim.lsp.buf_attach_client(0, id) ]])
+    local client = nvim:client()
+    nvim:wait_for("#vim.tbl_values(vim.lsp.buf_get_clients(1))", "1")
+    assert.same({ { name = "Outer", kind = "Class", line = 1, end_line = 10 },
+      { name = "inner", kind = "Function", line = 3, end_line = 4, container = "Outer" } },
+      call(client, "symbols_list").symbols)
+    assert.same({ { name = "found", kind = "Variable", line = 7, end_line = 7, path = "/some/where.lua" } },
+      call(client, "symbols_find", { query = "f" }).symbols)
+    ask(client, "hang", "symbols_find", { query = "hang" })
+    assert.equal("found", call(client, "symbols_find", { query = "f" }).symbols[1].name) -- it was sent behind that
+    client:send({ method = "notifications/cancelled", params = { requestId = "hang" } })
+    eventually(function()
+      return call(client, "symbols_find", { query = "f" }).symbols[1].name == "cancelled"
+    end)
+  end)
+
+  it("searches a large text while the editor goes on, also in a buffer that is wiped meanwhile", function()
+    local nvim = editor.start(SERVE:format("") .. [[ local lines = {} for i = 1, 300000 do lines[i] = 'line ' .. i end
+      vim.api.nvim_buf_set_lines(vim.api.nvim_create_buf(true, false), 0, -1, true, lines) ticks = 0
+      vim.loop.new_timer():start(1, 1, vim.schedule_wrap(function() ticks = ticks + 1
+        if wipe then wipe = nil pcall(vim.cmd, 'bwipeout! 2') end end)) ]])
+    local client = nvim:client()
+    local before = tonumber(nvim:lua("ticks"))
+    local found = call(client, "search_text", { pattern = "LINE 299999", ignore_case = true })
+    assert.same({ 299999, "line 299999", false }, { found.matches[1].line, found.matches[1].text, found.more })
+    assert.is_true(tonumber(nvim:lua("ticks")) - before > 5)
+    assert.is_true(call(client, "search_text", { pattern = "line", limit = 10 }).more)
+    nvim:lua("(function() wipe = true end)()")
+    assert.same({}, call(client, "search_text", { pattern = "nothing like it" }).matches)
+    assert.equal(1, #call(client, "buffers_list").buffers)
+    assert.matches("VALIDATION_ERROR: /pattern", select(2, call(client, "search_text", { pattern = "\\%(",
+      regex = true })))
+  end)
+
   it("gives a long text in pieces, and bytes that are no text as base64", function()
     local nvim = editor.start(SERVE:format("") .. [[ local lines = {} for i = 1, 40000 do
       lines[i] = ('line %06d'):format(i) end lines[40001] = ('\195\164'):rep(300000)
