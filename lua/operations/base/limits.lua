@@ -61,6 +61,7 @@ local limits = {
   pages = 10000, -- of one answer that are followed
   nvim_text = 256 * 1024, -- of a buffer in one answer of an editor that is an MCP server
   nvim_items = 1000, -- buffers, diagnostics, symbols and such in one
+  nvim_questions = 16, -- that wait for its user
   approvals = 1000, -- of calls that are remembered
   tool_result = 100000, -- text of a result for a language model
   tool_image = 5000000, -- an image in one, in base64

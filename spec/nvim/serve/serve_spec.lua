@@ -242,6 +242,26 @@ describe("an editor that is an MCP server", function()
     assert.equal(1, #call(client, "buffers_list").buffers)
   end)
 
+  it("takes no answer for a question that has just taken the place of another", function()
+    local nvim = editor.start(SERVE:format("allow = {'editor.command'}")
+      .. [[ vim.notify = function(text) told = text end ]])
+    local client = nvim:client()
+    ask(client, "a", "editor_command", { command = "let g:harmless = 1" })
+    ask(client, "b", "editor_command", { command = "let g:harmful = 1" })
+    nvim:wait_for(QUESTIONS, "1")
+    nvim:lua([[(function() local first = vim.api.nvim_list_wins()[2]
+      local timer = vim.loop.new_timer() timer:start(1, 1, vim.schedule_wrap(function()
+        local now = vim.api.nvim_list_wins()[2]
+        if now and now ~= first and not told then vim.cmd("OperationsAnswer once") timer:stop() end end)) end)()]])
+    client:send({ method = "notifications/cancelled", params = { requestId = "a" } })
+    nvim:wait_for("told", "operations: another question is shown now: look at it, then answer")
+    assert.equal("1", nvim:lua(QUESTIONS))
+    assert.equal("0", nvim:eval("exists('g:harmful')"))
+    require("operations").sleep(1.1)
+    nvim:eval("execute('OperationsAnswer no')")
+    assert.is_true(answer_of(client, "b").isError)
+  end)
+
   it("refuses a change of a buffer that was wiped or changed meanwhile, or cannot be changed", function()
     local nvim = editor.start(SERVE:format("allow = {'buffers.*'}, confirm = function() asked = true "
       .. "require('operations').await(function(wake) go = wake end) return true end")
@@ -386,6 +406,27 @@ describe("an editor that is an MCP server", function()
     assert.equal(2000, results + busy)
     assert.is_true(results >= 16)
     assert.is_true(tonumber(nvim:lua("ticks")) > 0)
+  end)
+
+  it("asks no more questions than a user can answer", function()
+    local nvim = editor.start(SERVE:format("allow = {'editor.command'}"))
+    local client = nvim:client()
+    for i = 1, 20 do
+      ask(client, i, "editor_command", { command = "let g:ran" .. i .. " = 1" })
+    end
+    local refused = {}
+    for i = 1, 4 do
+      refused[i] = client:receive().result.content[1].text
+    end
+    assert.matches("16 questions wait for the user", refused[1])
+    assert.matches("16 questions wait for the user", refused[4])
+    for i = 1, 16 do
+      nvim:wait_for(QUESTIONS, "1")
+      nvim:eval("execute('OperationsAnswer once')")
+      assert.is_nil(client:receive().result.isError)
+      assert.equal("1", nvim:eval("exists('g:ran" .. i .. "')"))
+    end
+    nvim:wait_for(QUESTIONS, "0")
   end)
 
   it("says where it cannot serve", function()

@@ -1,6 +1,8 @@
 --- Asks the user whether a call may run. One question is shown at a time; the editor goes on, and so does what the user
 --- types: a question never takes the keys.
+local core = require("operations.core")
 local json = require("operations.base.json")
+local limits = require("operations.base.limits")
 local task = require("operations.task")
 local text = require("operations.nvim.serve.text")
 
@@ -11,6 +13,7 @@ local question = {}
 local SHOWN = 64 * 1024 -- bytes of arguments
 local PROMPT = 400 -- of them where there is one line
 local COMMAND = "OperationsAnswer"
+local LOOK = 1000 -- ms that one is shown, where it took the place of another, before it can be answered
 
 -- The answers, the one that changes nothing first.
 local choices = {
@@ -21,7 +24,8 @@ local choices = {
 }
 
 local waiting = {} -- who asks next
-local shown -- the question that is asked now: { answer = function(word) }
+local shown -- the question that is asked now: { answer = function(word), since }
+local vanished = false -- the one before was taken away, maybe while its user typed an answer
 
 -- Who calls, as it says of itself.
 local function client_of(call)
@@ -145,7 +149,7 @@ end
 local function show(call, style)
   local close, over
   local ok, word, reason = pcall(task.await, function(wake)
-    shown = { answer = function(given, why)
+    shown = { since = core.now(), answer = function(given, why)
       if not over then
         over = true
         wake(given, why)
@@ -154,7 +158,7 @@ local function show(call, style)
     style = style or (is_replaced() and "select" or "float")
     close = question[style](call, shown.answer)
   end)
-  over, shown = true, nil
+  over, shown, vanished = true, nil, not ok
   if close then
     close()
   end
@@ -176,6 +180,9 @@ end
 ---@return string? scope_or_reason
 function question.ask(call, memory, style)
   local turn, approved, scope = {}, true, nil
+  if #waiting >= limits.nvim_questions then
+    return false, ("%d questions wait for the user"):format(#waiting)
+  end
   local ok, raised = pcall(function()
     wait_for_turn(turn)
     if not memory:allows(call) then -- the question before may have been about the same
@@ -196,6 +203,8 @@ local function answer(command)
   local word = command.args
   if not shown then
     return vim.notify("operations: nothing is asked", vim.log.levels.WARN)
+  elseif vanished and core.now() - shown.since < LOOK then
+    return vim.notify("operations: another question is shown now: look at it, then answer", vim.log.levels.WARN)
   end
   for _, choice in ipairs(choices) do
     if choice.word == word then
