@@ -70,12 +70,13 @@ end
 ---@param kind string  what was expected, in words: "call map"
 ---@param position integer
 ---@param name string  of the public function
-function argument.object(value, method, kind, position, name)
+---@param level? integer  as of `error`, where that is not the caller of who calls this; default 3
+function argument.object(value, method, kind, position, name, level)
   local ok, found = pcall(function()
     return value[method]
   end)
   if not ok or type(found) ~= "function" then
-    error(("bad argument #%d to '%s' (%s expected, got %s)"):format(position, name, kind, type(value)), 3)
+    error(("bad argument #%d to '%s' (%s expected, got %s)"):format(position, name, kind, type(value)), level or 3)
   end
 end
 

@@ -13,9 +13,9 @@ local exchange = require("operations.server.exchange")
 local figures = require("operations.server.figures")
 local guard = require("operations.server.guard")
 local hosts = require("operations.hosts")
+local http_options = require("operations.server.http_options")
 local limits = require("operations.base.limits")
 local listener = require("operations.server.listener")
-local log = require("operations.task.log")
 local members = require("operations.base.members")
 local pages = require("operations.server.page")
 local routes = require("operations.server.route")
@@ -44,44 +44,6 @@ local server = {}
 ---@field heartbeat? { after: integer, bytes: string }  sent after so many ms of silence
 ---@field upgrade? fun(stream: operations.Stream, rest: string)  with status 101: takes the connection
 
----@class operations.HttpOptions
----@field prefix? string  before all paths: "" (default) or "/api/v1"
----@field authorize? fun(request: operations.ServerRequest): operations.Identity?, string?  who calls; nil: no
----  credentials; nil and a reason: invalid ones. It may wait. Default: everybody is anonymous
----@field anonymous? boolean  with `authorize`: without credentials one may call what requires none
----@field hide_denied? boolean  operations that the caller may not call are unknown to it (404)
----@field origins? string[]  of web pages elsewhere that may use the server: "https://app.example"
----@field hosts? string[]  names of the server, besides localhost and numeric addresses
----@field filter? operations.Filter|fun(spec: operations.Spec, identity: operations.Identity?): boolean  what is served
----@field paths? "source"  operations of OpenAPI documents keep the paths and methods of their documents
----@field timeout? integer  ms of a call, default 60,000; the caller may ask for another one (Request-Timeout-Ms)
----@field max_timeout? integer  ms that it may ask for, default 600,000
----@field max_body? integer  bytes, default 16 MiB
----@field max_depth? integer  nested arrays and objects of a body, default 512
----@field max_requests? integer  under way at once, default 1,024; others are answered 503
----@field heartbeat? integer  ms of silence on an event stream after which a comment goes out, default 15,000
----@field expose_errors? boolean  problems tell the messages of unexpected errors: for development
----@field metadata_headers? string[]  request headers that `context.metadata.http.headers` holds
----@field docs? boolean|{ directory: string }  true: a page at /docs where people call the operations; a directory: the
----  Swagger UI (swagger-ui-dist) or Scalar (@scalar/api-reference) that npm installed there. Default: no page
----@field openapi? { info: table?, servers: table[]? }|false  what /openapi.json says of the API; false: there is none
----@field mcp? boolean|operations.McpServer  true: the registry is a server of MCP at /mcp, too, with the options that
----  both have; or a server that `to_mcp` made
----@field health? boolean  false: no /healthz and /readyz
----@field ready? fun(): boolean  what /readyz asks
----@field metrics? { text: fun(self): string, public: boolean? }  what /metrics shows (the middleware `metrics`), to
----  callers with credentials where there is `authorize`, unless it is public
----@field access_log? fun(entry: operations.AccessLogEntry)  one call for each answer, when it has ended
----@field log? fun(level: string, message: string, details: any)  default: warnings and errors to stderr
-
-local option_kinds = {
-  prefix = "string", authorize = "function or false", anonymous = "boolean", hide_denied = "boolean",
-  origins = "table", hosts = "table", filter = "table or function", paths = "string", timeout = "number",
-  max_timeout = "number", max_body = "number", max_depth = "number", max_requests = "number", heartbeat = "number",
-  expose_errors = "boolean", metadata_headers = "table", health = "boolean", openapi = "table or false",
-  ready = "function", metrics = "table", access_log = "function", log = "function", docs = "boolean or table",
-}
-
 ---@class operations.Server
 ---@field running integer  requests under way
 ---@field draining boolean
@@ -96,8 +58,8 @@ Server.__index = Server
 -- One request less is under way.
 function Server:_left()
   self.running = self.running - 1
-  if self.running == 0 and self._idle then
-    self._idle()
+  if self.running == 0 and self.on_idle then
+    self.on_idle()
   end
 end
 
@@ -238,15 +200,6 @@ local function cancel_workers(self)
   end
 end
 
-local function wait_until_idle(self, deadline)
-  local previous = task.deadline(deadline)
-  pcall(task.await, function(wake)
-    self._idle = wake
-  end)
-  task.deadline(previous)
-  self._idle = nil
-end
-
 -- What drains beside the server itself: its listeners, and what is mounted and can.
 local function start_draining(self, grace)
   local tasks = {}
@@ -274,7 +227,7 @@ function Server:drain(grace)
     close("draining")
   end
   if self.running > 0 then
-    wait_until_idle(self, grace and core.now() + grace)
+    serving.wait_until_idle(self, grace)
   end
   local ended = self.running == 0
   cancel_workers(self)
@@ -299,12 +252,6 @@ function Server:close()
   end
 end
 
-local function check_prefix(prefix)
-  if prefix ~= "" and (not prefix:find("^/[^?#%s]*[^/?#%s]$")) then
-    error(("bad option 'prefix' to 'to_http' (a path such as \"/api\" expected, got %q)"):format(prefix), 3)
-  end
-end
-
 --- Makes the HTTP API of a registry.
 ---@param registry operations.Registry
 ---@param options? operations.HttpOptions
@@ -313,16 +260,7 @@ end
 ---  `docs.directory`; UNAVAILABLE: the page's own files are not installed
 function server.new(registry, options)
   argument.object(registry, "visible", "registry", 1, "to_http")
-  argument.optional(options, "table", 2, "to_http")
-  argument.options(options or {}, option_kinds, "to_http")
-  if options and options.metrics then
-    argument.object(options.metrics, "text", "metrics", 2, "to_http")
-  end
-  local kept = members.merged({ prefix = "", log = log.write, max_body = limits.body,
-    max_depth = limits.json_depth }, options)
-  check_prefix(kept.prefix)
-  pages.check(kept.docs)
-  kept.hosts = serving.in_lower_case(kept.hosts)
+  local kept = http_options.read(options)
   local found, err = routes.new(registry, { prefix = kept.prefix, paths = kept.paths, log = kept.log,
     filter = kept.filter })
   if not found then

@@ -145,11 +145,11 @@ function page.check(docs)
   if type(docs) ~= "table" then
     return
   elseif type(docs.directory) ~= "string" then
-    error(("bad option 'docs.directory' to 'to_http' (string expected, got %s)"):format(type(docs.directory)), 3)
+    error(("bad option 'docs.directory' to 'to_http' (string expected, got %s)"):format(type(docs.directory)), 4)
   end
   for key in pairs(docs) do
     if key ~= "directory" then
-      error(("bad option 'docs.%s' to 'to_http' (unknown)"):format(tostring(key)), 3)
+      error(("bad option 'docs.%s' to 'to_http' (unknown)"):format(tostring(key)), 4)
     end
   end
 end

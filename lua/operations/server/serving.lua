@@ -1,5 +1,7 @@
 --- What servers share, whatever they serve over HTTP: where strangers reach them, names of hosts.
+local core = require("operations.core")
 local errors = require("operations.base.error")
+local task = require("operations.task")
 local url = require("operations.base.url")
 
 local serving = {}
@@ -30,6 +32,18 @@ function serving.in_lower_case(names)
     lower[i] = tostring(name):lower()
   end
   return lower
+end
+
+--- Waits until nothing runs: until a server calls its `on_idle`, which is set meanwhile.
+---@param server { on_idle: fun()? }
+---@param grace? integer  ms, default: as long as it takes
+function serving.wait_until_idle(server, grace)
+  local previous = task.deadline(grace and core.now() + grace)
+  pcall(task.await, function(wake)
+    server.on_idle = wake
+  end)
+  task.deadline(previous)
+  server.on_idle = nil
 end
 
 return serving

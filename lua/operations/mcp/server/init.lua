@@ -26,7 +26,6 @@ local serving = require("operations.server.serving")
 local sessions = require("operations.mcp.server.session")
 local stdio = require("operations.mcp.server.stdio")
 local target = require("operations.server.target")
-local task = require("operations.task")
 local version = require("operations.base.version")
 local workers = require("operations.mcp.server.workers")
 
@@ -172,16 +171,6 @@ function McpServer:serve_request()
   end)
 end
 
--- Waits until nothing runs, up to `ms`.
-local function wait_until_idle(self, ms)
-  local outer = task.deadline(ms and core.now() + ms)
-  pcall(task.await, function(wake)
-    self.on_idle = wake
-  end)
-  task.deadline(outer)
-  self.on_idle = nil
-end
-
 local function cancel_all(self)
   for call in pairs(members.copy(self.calls)) do
     call:cancel("the server ends")
@@ -200,7 +189,7 @@ function McpServer:drain(grace)
   self.draining = true
   self.changes:close()
   if self.running > 0 then
-    wait_until_idle(self, grace)
+    serving.wait_until_idle(self, grace)
   end
   local ended = self.running == 0
   cancel_all(self)
