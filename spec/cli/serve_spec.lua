@@ -179,6 +179,12 @@ describe("operations serve", function()
     assert.not_matches("secret", (served:said("nothing"):gsub("t%.secret", "")))
   end))
 
+  it("logs the address that a proxy tells, when --trusted-proxy names the proxy", within(function()
+    local served = local_definitions("--trusted-proxy", "unix:", "--trusted-proxy", "127.0.0.0/8")
+    served:get("/t/echo?text=x", { headers = { ["X-Forwarded-For"] = "1.1.1.1, 192.0.2.7" } })
+    assert.equal("192.0.2.7", served:log(1)[1].address)
+  end))
+
   it("takes the limits of requests", within(function()
     local served = local_definitions("--max-body", "20", "--max-requests", "1")
     assert.equal(413, served:request("POST", "/t/echo", { json = { text = ("x"):rep(20) } }).status)
@@ -197,7 +203,8 @@ describe("operations serve", function()
       ["--port x"] = '--port: expected a number from 0 to 65535, got "x"', ["--port 65536"] = "--port: expected",
       ["--port 1.5"] = '--port: expected a whole number, got "1.5"', ["--grace -1"] = "--grace: expected a number",
       ["--max-body x"] = "--max-body: expected", ["--prefix api"] = "--prefix: expected a path such as /api",
-      ["--host localhost.example"] = "--host: a numeric address expected", ["extra"] = 'options only, got "extra"',
+      ["--host localhost.example"] = "--host: a numeric address expected", ["--trusted-proxy proxy.example"] = '--trusted-proxy: an address, a network such as 10.0.0.0/8 or unix: expected',
+      ["extra"] = 'options only, got "extra"',
       ["--no-auth --scopes a"] = "--no-auth: nobody sends a token",
     }) do
       local result = fails("--lua examples/definitions " .. words)

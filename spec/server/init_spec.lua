@@ -39,7 +39,8 @@ describe("operations.to_http", function()
     local trace = "00-4bf92f3577b34da6a3ce929d0e0e4736-00f067aa0ba902b7-01"
     local seen = send(server, "GET", "/task/who?", { ["user-agent"] = "x", cookie = "secret", traceparent = trace,
       tracestate = "a=b" }).json
-    assert.same({ traceparent = trace, http = { method = "GET", path = "/task/who", headers = { ["user-agent"] = "x" },
+    assert.same({ traceparent = trace, http = { method = "GET", path = "/task/who",
+      scheme = "http", host = "localhost", headers = { ["user-agent"] = "x" },
       tracestate = "a=b" } }, seen)
     for _, bad in ipairs({ "x", trace:upper(), trace:gsub("4bf92f3577b34da6a3ce929d0e0e4736", ("0"):rep(32)),
       "ff" .. trace:sub(3), trace .. "-x" }) do

@@ -20,8 +20,9 @@ end
 ---@param target string
 ---@param headers? table
 ---@param body? string|table|function  a table is sent as JSON
+---@param more? table  further fields of the request
 ---@return { status: integer, headers: table, text: string, json: any }
-function http_request.send(server, method, target, headers, body)
+function http_request.send(server, method, target, headers, body, more)
   local sent = { host = "localhost" }
   for name, value in pairs(headers or {}) do
     sent[name] = value
@@ -29,7 +30,11 @@ function http_request.send(server, method, target, headers, body)
   if type(body) == "table" then
     body, sent["content-type"] = assert(operations.json.encode(body)), sent["content-type"] or "application/json"
   end
-  local response = server:handle({ method = method, target = target, headers = sent, body = body or "" })
+  local request = { method = method, target = target, headers = sent, body = body or "" }
+  for name, value in pairs(more or {}) do
+    request[name] = value
+  end
+  local response = server:handle(request)
   local text = whole(response.body)
   local json = (response.headers["content-type"] or ""):find("json", 1, true) and operations.json.decode(text)
   return { status = response.status, headers = response.headers, text = text, json = json or nil }

@@ -2,6 +2,7 @@
 local arguments = require("operations.cli.arguments")
 local core = require("operations.core")
 local exposures = require("operations.cli.exposure")
+local ip = require("operations.base.ip")
 local members = require("operations.base.members")
 local operations = require("operations")
 local output = require("operations.cli.output")
@@ -28,6 +29,7 @@ local serve = {
     { name = "--insecure", help = "--no-auth, for other machines, too" },
     { name = "--allow-host", value = "NAME", many = true, help = "a name of this server, besides localhost" },
     { name = "--allow-origin", value = "ORIGIN", many = true, help = "web pages that may call: https://app.example" },
+    { name = "--trusted-proxy", value = "CIDR", many = true, help = "proxies whose X-Forwarded-For and so on count" },
     exposures.option,
     { name = "--watch", value = "DIR", many = true, help = "Lua definitions that are read again when they change" },
     { name = "--max-requests", value = "N", help = "how many it works on at once (1024)" },
@@ -98,6 +100,15 @@ local function read_access(parsed, options)
   return message
 end
 
+-- What is wrong with the addresses of proxies.
+local function read_proxies(parsed)
+  for _, text in ipairs(parsed.options["trusted-proxy"] or {}) do
+    if text ~= "unix:" and not ip.network(text) then
+      return ("--trusted-proxy: an address, a network such as 10.0.0.0/8 or unix: expected, got %q"):format(text)
+    end
+  end
+end
+
 -- Reads the options, or says what is wrong.
 local function read(parsed)
   local host, prefix = parsed.options.host or "127.0.0.1", parsed.options.prefix
@@ -109,6 +120,8 @@ local function read(parsed)
     message = ("expected options only, got %q"):format(parsed.rest[1])
   elseif prefix and not prefix:find("^/[^?#%s]*[^/?#%s]$") then
     message = ("--prefix: expected a path such as /api, got %q"):format(prefix)
+  else
+    message = message or read_proxies(parsed)
   end
   return not message and options or nil, message
 end
@@ -232,7 +245,8 @@ function serve.run(parsed)
   local server, err = operations.to_http(registry, {
     prefix = parsed.options.prefix, authorize = authorizer(options) or false,
     hosts = parsed.options["allow-host"], origins = parsed.options["allow-origin"],
-    max_requests = options.max_requests, max_body = options.max_body, docs = options.docs,
+    trusted_proxies = parsed.options["trusted-proxy"], max_requests = options.max_requests,
+    max_body = options.max_body, docs = options.docs,
     mcp = parsed.options["mcp-server"], access_log = output.record, log = sources.logger(parsed.options.verbose),
   })
   if not server then

@@ -71,6 +71,7 @@ function context.of(call, request, options)
   if call.route.takes_context then
     made.metadata = { http = {
       method = request.method, path = call.path, address = request.peer and request.peer.address,
+      scheme = request.scheme or (request.peer and request.peer.tls and "https" or "http"), host = headers.host,
       tracestate = call.traceparent and headers.tracestate,
       headers = some_headers(headers, options.metadata_headers),
     } }

@@ -46,14 +46,15 @@ local function seen_by(server, caller)
   return seen, denied, core.sha256(table.concat(ids, "\n"))
 end
 
-local function make(server, version, seen, denied)
+local function make(server, version, seen, denied, outer_prefix)
   local options, entries = server.options, {}
   local given = options.openapi or {}
   for i, served in ipairs(seen) do
     entries[i] = entry_of(served, denied[i])
   end
   return out.document(entries, { version = version, info = given.info, servers = given.servers,
-    prefix = options.prefix, authorized = options.authorize and true or false, anonymous = options.anonymous })
+    prefix = (outer_prefix or "") .. options.prefix, authorized = options.authorize and true or false,
+    anonymous = options.anonymous })
 end
 
 --- The document as a table.
@@ -62,7 +63,8 @@ end
 ---@param caller? { identity: operations.Identity?, denied: boolean? }  nil: everything that is served
 ---@return table
 function document.of(server, version, caller)
-  return make(server, version, seen_by(server, caller))
+  local seen, denied = seen_by(server, caller)
+  return make(server, version, seen, denied)
 end
 
 -- Texts are kept for one state of the registry.
@@ -75,12 +77,12 @@ local function kept_of(server)
   return kept
 end
 
-local function text_of(server, version, caller)
+local function text_of(server, version, caller, outer_prefix)
   local kept, seen, denied, key = kept_of(server), seen_by(server, caller)
-  key = version .. key
+  key = version .. key .. (outer_prefix or "")
   local found = kept.texts[key]
   if not found then
-    local text = assert(json.encode(make(server, version, seen, denied),
+    local text = assert(json.encode(make(server, version, seen, denied, outer_prefix),
       { sort_keys = true, max_depth = limits.document_depth }))
     found = { text = text, tag = entity_tag.of(text) }
     if kept.count < limits.documents then
@@ -119,7 +121,7 @@ function document.answer(server, request, query, identity)
   if not version then
     return nil
   end
-  local found = text_of(server, version, { identity = identity, denied = denied })
+  local found = text_of(server, version, { identity = identity, denied = denied }, request.outer_prefix)
   local headers = { ["content-type"] = "application/json", ["cache-control"] = "private, no-cache",
     etag = found.tag, vary = server.options.authorize and "Authorization" or nil }
   if entity_tag.matches(request.headers["if-none-match"], found.tag) then

@@ -14,14 +14,17 @@ local function name_of(host)
   return (host:gsub(":%d*$", ""):lower())
 end
 
--- Scheme and default port do not tell origins of one host apart here: a proxy may have ended TLS.
+-- Scheme and default port tell origins of one host apart only where the scheme is known: a proxy may have ended TLS.
 local function authority_of(origin)
   local authority = origin:match("^https?://([^/]+)$")
   return authority and authority:gsub(":443$", ""):gsub(":80$", ""):lower()
 end
 
-local function same_host(origin, host)
+local function same_host(origin, host, scheme)
   local authority = authority_of(origin)
+  if scheme and origin:match("^(%l+):") ~= scheme then
+    return false
+  end
   return authority ~= nil and host ~= nil and authority == host:gsub(":443$", ""):gsub(":80$", ""):lower()
 end
 
@@ -51,6 +54,14 @@ local function is_visit(request)
   return request.headers["sec-fetch-mode"] == "navigate" and (method == "GET" or method == "HEAD")
 end
 
+--- Is an origin among those that may use the server? "*" is each of them, but for "null": anybody can have that.
+---@param origins? string[]
+---@param origin string
+---@return boolean
+function guard.lists(origins, origin)
+  return members.contains(origins, origin) or origin ~= "null" and members.contains(origins, "*")
+end
+
 --- Decides whether a request may be looked at.
 ---@param request operations.ServerRequest
 ---@param options { hosts: string[]?, origins: string[]?, local_pages: boolean?, known_host: string? }  `local_pages`:
@@ -63,9 +74,9 @@ function guard.check(request, options, public)
     return nil -- as the request before
   end
   local origin, site = headers.origin, headers["sec-fetch-site"]
-  if origin and (members.contains(options.origins, origin) or is_local_page(origin, request, options)) then
+  if origin and (guard.lists(options.origins, origin) or is_local_page(origin, request, options)) then
     return host_flaw(request, options)
-  elseif origin and not same_host(origin, headers.host) then
+  elseif origin and not same_host(origin, headers.host, request.scheme) then
     return ("pages of %s may not use this server; the option `origins` lists those that may"):format(origin)
   elseif site and site ~= "same-origin" and site ~= "none" and not (public and is_visit(request)) then
     return ("requests of a page elsewhere (Sec-Fetch-Site: %s) are refused; the option `origins` lists those that " ..

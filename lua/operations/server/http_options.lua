@@ -14,7 +14,10 @@ local http_options = {}
 ---  credentials; nil and a reason: invalid ones. It may wait. Default: everybody is anonymous
 ---@field anonymous? boolean  with `authorize`: without credentials one may call what requires none
 ---@field hide_denied? boolean  operations that the caller may not call are unknown to it (404)
----@field origins? string[]  of web pages elsewhere that may use the server: "https://app.example"
+---@field origins? string[]  of web pages elsewhere that may use the server: "https://app.example", or "*" for all
+---@field cors? operations.CorsOptions  what else their browsers are told
+---@field trusted_proxies? operations.TrustedProxies  whose X-Forwarded-For, -Proto, -Host and -Prefix count: CIDRs and
+---  "unix:"
 ---@field hosts? string[]  names of the server, besides localhost and numeric addresses
 ---@field filter? operations.Filter|fun(spec: operations.Spec, identity: operations.Identity?): boolean  what is served
 ---@field paths? "source"  operations of OpenAPI documents keep the paths and methods of their documents
@@ -44,6 +47,7 @@ local option_kinds = {
   max_timeout = "number", max_body = "number", max_depth = "number", max_requests = "number", heartbeat = "number",
   expose_errors = "boolean", metadata_headers = "table", health = "boolean", openapi = "table or false",
   ready = "function", metrics = "table", access_log = "function", log = "function", docs = "boolean or table",
+  trusted_proxies = "table", cors = "table",
 }
 
 local function check_prefix(prefix)

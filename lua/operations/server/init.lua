@@ -8,6 +8,7 @@ local access_log = require("operations.server.access_log")
 local argument = require("operations.base.argument")
 local contexts = require("operations.server.context")
 local core = require("operations.core")
+local cors = require("operations.server.cors")
 local document = require("operations.server.document")
 local exchange = require("operations.server.exchange")
 local figures = require("operations.server.figures")
@@ -18,6 +19,7 @@ local limits = require("operations.base.limits")
 local listener = require("operations.server.listener")
 local members = require("operations.base.members")
 local pages = require("operations.server.page")
+local proxies = require("operations.server.proxies")
 local routes = require("operations.server.route")
 local serving = require("operations.server.serving")
 local target = require("operations.server.target")
@@ -35,6 +37,9 @@ local server = {}
 ---@field left? fun(fn: fun())  has `fn` called once when the caller leaves before the answer is out
 ---@field breaks_off? boolean  its coroutine may end while the body is read (nginx): it is counted when that has come
 ---@field path? string  set by `handle`: of the target, raw
+---@field proxy? table  set by `handle`: the peer of the connection, when `peer` is what a trusted proxy says
+---@field scheme? "http"|"https"  set by `handle`: by which the client came, as a trusted proxy says
+---@field outer_prefix? string  set by `handle`: before the paths that the client sees, as a trusted proxy says
 ---@field token? string  set by `handle`: of "Authorization: Bearer"
 
 ---@class operations.ServerResponse
@@ -101,9 +106,10 @@ end
 ---@param request operations.ServerRequest
 ---@return operations.ServerResponse
 function Server:handle(request)
-  local headers = request.headers
+  local headers, sharing = request.headers, self._cors
+  local malformed = self._proxies and self._proxies:apply(request)
   local path, query = target.split(request.target)
-  local handler = self._mounts[1] and mounted(self, path)
+  local handler = self._mounts[1] and not malformed and mounted(self, path)
   if handler then
     return handler:handle(request)
   end
@@ -113,13 +119,18 @@ function Server:handle(request)
     below = below(path, options.prefix), query = query, traceparent = contexts.traceparent(headers),
     time = options.access_log and core.now(), route = nil, identity = nil, code = nil, over = nil, streams = nil,
     counted = nil }
-  local flaw = guard.check(request, options, self._page and self._page.files[call.below] ~= nil)
-  local response = flaw and exchange.refuse(call, 403, "ACCESS_DENIED", flaw)
+  local flaw = malformed or guard.check(request, options, self._page and self._page.files[call.below] ~= nil)
+  local response = malformed and exchange.refuse(call, 400, "VALIDATION_ERROR", malformed)
+    or flaw and exchange.refuse(call, 403, "ACCESS_DENIED", flaw)
+    or sharing and sharing:preflight(request)
     or options.health ~= false and call.below and health(self, call.below)
     or options.metrics and figures.answer(call, request)
     or self._page and call.below and self._page:answer(request, call.below)
     or exchange.answer(call, request)
   response.headers["x-request-id"], response.headers["x-content-type-options"] = call.id, "nosniff"
+  if sharing then
+    sharing:share(request, response)
+  end
   if options.access_log then
     access_log.follow(options.access_log, call, request, response)
   end
@@ -274,7 +285,8 @@ function server.new(registry, options)
     end
   end
   return setmetatable({ running = 0, draining = false, registry = registry, options = kept, routes = found,
-    workers = {}, streams = {}, _page = page, _mounts = {}, _listeners = {} }, Server)
+    workers = {}, streams = {}, _page = page, _proxies = proxies.new(kept.trusted_proxies, "to_http", 3),
+    _cors = cors.new(kept, "to_http", 3), _mounts = {}, _listeners = {} }, Server)
 end
 
 return server

@@ -225,11 +225,15 @@ local methods = { POST = post, GET = get, DELETE = delete }
 ---@param request operations.ServerRequest
 ---@return operations.ServerResponse
 function http.handle(server, request)
-  local flaw = guard.check(request, server.options)
-  if flaw then
-    return refuse(403, flaw)
+  local malformed = server.proxies and server.proxies:apply(request)
+  local flaw = malformed or guard.check(request, server.options)
+  local cors = server.cors
+  local response = flaw and refuse(malformed and 400 or 403, flaw) or cors and cors:preflight(request)
+    or server.workers and server.workers:forward(request) or http.answer(server, request)
+  if cors then
+    cors:share(request, response)
   end
-  return server.workers and server.workers:forward(request) or http.answer(server, request)
+  return response
 end
 
 --- Answers a request that may be looked at.

@@ -12,6 +12,7 @@
 local additions = require("operations.mcp.server.additions")
 local argument = require("operations.base.argument")
 local core = require("operations.core")
+local cors = require("operations.server.cors")
 local hmac = require("operations.base.hmac")
 local hosts = require("operations.hosts")
 local http = require("operations.mcp.server.http")
@@ -22,6 +23,7 @@ local listener = require("operations.server.listener")
 local log = require("operations.task.log")
 local members = require("operations.base.members")
 local metadata = require("operations.mcp.server.metadata")
+local proxies = require("operations.server.proxies")
 local serving = require("operations.server.serving")
 local sessions = require("operations.mcp.server.session")
 local stdio = require("operations.mcp.server.stdio")
@@ -50,6 +52,8 @@ local mcp_server = {}
 ---@field hide_denied? boolean  operations that the caller may not call are unknown to it
 ---@field identity? operations.Identity  who calls over stdio
 ---@field origins? string[]  as of to_http
+---@field cors? operations.CorsOptions  as of to_http
+---@field trusted_proxies? operations.TrustedProxies  as of to_http
 ---@field hosts? string[]  as of to_http
 ---@field filter? operations.Filter|fun(spec: operations.Spec, identity: operations.Identity?): boolean  what is offered
 ---@field timeout? integer  ms of a call, default 600,000: people may be asked meanwhile
@@ -72,7 +76,7 @@ local option_kinds = {
   expose_errors = "boolean", ttl = "number", state_secret = "string", state_ttl = "number", heartbeat = "number",
   max_sessions = "number", session_ttl = "number", search = "string or boolean", pinned = "table",
   schema_bytes = "number", resources = "boolean or table or function", clients = "table", oauth = "table",
-  log = "function",
+  log = "function", cors = "table", trusted_proxies = "table",
 }
 
 ---@class operations.McpServer
@@ -85,6 +89,8 @@ local option_kinds = {
 ---@field calls table<operations.mcp.ServerCall, true>  those
 ---@field workers? operations.mcp.Workers  where several serve one address
 ---@field draining boolean
+---@field cors? operations.Cors
+---@field proxies? operations.Proxies
 ---@field links table<operations.mcp.StdioLink, true>
 local McpServer = {}
 McpServer.__index = McpServer
@@ -234,6 +240,7 @@ function mcp_server.new(registry, options)
   kept.hosts = serving.in_lower_case(kept.hosts)
   local self = setmetatable({
     registry = registry, options = kept, links = {}, running = 0, calls = {}, draining = false, _listeners = {},
+    cors = cors.new(kept, "to_mcp", 3), proxies = proxies.new(kept.trusted_proxies, "to_mcp", 3),
     info = { name = kept.name or "operations", version = kept.version or version, title = kept.title },
     sign = hmac.signer(kept.state_secret or core.random_id() .. core.random_id()),
   }, McpServer)
@@ -243,8 +250,8 @@ function mcp_server.new(registry, options)
 end
 
 -- Options that say the same of both servers.
-local shared = { "authorize", "anonymous", "hide_denied", "origins", "hosts", "filter", "max_body", "max_requests",
-  "expose_errors", "heartbeat", "log" }
+local shared = { "authorize", "anonymous", "hide_denied", "origins", "cors", "hosts", "filter", "max_body",
+  "max_requests", "expose_errors", "heartbeat", "log" }
 
 --- Makes the HTTP API of a registry, with a server of MCP at `/mcp` below its prefix, on the same listeners.
 ---@param registry operations.Registry

@@ -1,0 +1,105 @@
+--- Cross-origin requests (CORS, the Fetch standard): lets the pages of the origins that the option `origins` lists call
+--- the server and read its answers. The guard has refused all others before.
+local argument = require("operations.base.argument")
+local guard = require("operations.server.guard")
+local limits = require("operations.base.limits")
+
+local cors = {}
+
+---@class operations.CorsOptions
+---@field credentials? boolean  pages may have their cookies sent; not with the origin "*"
+---@field headers? string[]  that pages may send, besides those that the server knows: "X-Api-Key"
+---@field expose? string[]  headers of answers that pages may read, besides those that the server sends
+---@field max_age? integer  ms that browsers keep the answer to a preflight, default 600,000
+
+local kinds = { credentials = "boolean", headers = "table", expose = "table", max_age = "number" }
+
+-- What every request may have. None of these says who the client is, as the fields of proxies do.
+local known = "Accept, Authorization, Content-Type, Idempotency-Key, If-None-Match, Last-Event-ID, MCP-Method, "
+  .. "MCP-Name, MCP-Protocol-Version, MCP-Session-Id, Request-Timeout-Ms, Traceparent, Tracestate, X-Request-Id"
+local sent = "ETag, Idempotent-Replayed, Location, MCP-Session-Id, RateLimit, RateLimit-Policy, Retry-After, "
+  .. "WWW-Authenticate, X-Request-Id"
+local METHODS = "DELETE, GET, HEAD, PATCH, POST, PUT, QUERY"
+
+---@class operations.Cors
+---@field _origins string[]
+---@field _any boolean
+---@field _credentials? "true"
+---@field _headers string
+---@field _expose string
+---@field _max_age string  seconds
+local Cors = {}
+Cors.__index = Cors
+
+-- Adds to what an answer depends on.
+local function vary(headers, names)
+  headers.vary = headers.vary and headers.vary .. ", " .. names or names
+end
+
+-- Is there a page elsewhere that may read the answer?
+local function allows(self, origin)
+  return origin ~= nil and guard.lists(self._origins, origin)
+end
+
+--- Answers what a browser asks before it sends a request of a page: without credentials, and so the same for every
+--- path; nil: it is something else. The guard has let it pass.
+---@param request operations.ServerRequest
+---@return operations.ServerResponse?
+function Cors:preflight(request)
+  local asked = request.headers
+  if request.method ~= "OPTIONS" or not asked["access-control-request-method"] or not allows(self, asked.origin) then
+    return nil
+  end
+  local headers = { ["access-control-allow-methods"] = METHODS, ["access-control-allow-headers"] = self._headers,
+    ["access-control-max-age"] = self._max_age }
+  vary(headers, "Access-Control-Request-Method, Access-Control-Request-Headers")
+  return { status = 204, headers = headers, body = "" }
+end
+
+--- Lets the page that sent a request read its answer.
+---@param request operations.ServerRequest
+---@param response operations.ServerResponse
+function Cors:share(request, response)
+  local headers, origin = response.headers, request.headers.origin
+  if not self._any then
+    vary(headers, "Origin") -- a cache must not give it to a page of another origin
+  end
+  if allows(self, origin) then
+    headers["access-control-allow-origin"] = self._any and "*" or origin
+    headers["access-control-allow-credentials"] = self._credentials
+    headers["access-control-expose-headers"] = self._expose
+  end
+end
+
+local function joined(list, more, name, option, level)
+  for i, each in ipairs(more or {}) do
+    if type(each) ~= "string" or not each:find("^[%w-]+$") then
+      error(("bad option 'cors.%s' to '%s' (the name of a header expected at [%d], got %s)"):format(option, name, i,
+        tostring(each)), level + 1)
+    end
+    list = list .. ", " .. each
+  end
+  return list
+end
+
+--- Reads the options `origins` and `cors`; misuse raises.
+---@param options { origins: string[]?, cors: operations.CorsOptions? }
+---@param name string  of the function that has them
+---@param level integer  as of `error`
+---@return operations.Cors?  nil: no origin is listed
+function cors.new(options, name, level)
+  local given, any = options.cors or {}, guard.lists(options.origins, "*")
+  argument.options(given, kinds, name, level + 1)
+  if any and given.credentials then
+    error(("bad option 'cors.credentials' to '%s' (true is not for the origin \"*\": list those that are meant)")
+      :format(name), level)
+  elseif not options.origins or not options.origins[1] then
+    return nil
+  end
+  return setmetatable({ _origins = options.origins, _any = any, _credentials = given.credentials and "true" or nil,
+    _headers = joined(known, given.headers, name, "headers", level),
+    _expose = joined(sent, given.expose, name, "expose", level),
+    _max_age = ("%d"):format(math.floor((given.max_age or limits.preflight) / 1000)) }, Cors)
+end
+
+return cors
