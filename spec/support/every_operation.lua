@@ -18,6 +18,10 @@ return function()
         { additionalProperties = false }), handler = echo },
     { namespace = "text", name = "open", type = "query", tags = { "a", "b" },
       inputSchema = { type = "object", additionalProperties = { type = "integer" } }, handler = echo },
+    { namespace = "text", name = "cached", type = "query", _meta = { http = { cache = { maxAge = 60000 } } },
+      inputSchema = T.object({ word = T.string() }), handler = echo },
+    { namespace = "text", name = "checked", type = "query", _meta = { http = { cache = true } },
+      inputSchema = T.object({ n = T.integer() }), handler = echo },
     { namespace = "any", name = "thing", type = "query", handler = echo },
     { namespace = "any", name = "empty", type = "mutation", inputSchema = {}, outputSchema = {}, handler = echo },
     { namespace = "any", name = "nothing", outputSchema = { type = "null" }, handler = function()

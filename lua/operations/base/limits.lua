@@ -23,6 +23,7 @@ local limits = {
   head_timeout = 10000, -- in which the head of a request comes, from its first byte or from the connection on
   body_timeout = 30000, -- between two pieces of a request's body
   write_timeout = 60000, -- in which the other side takes a byte of an answer
+  entity_tag = 1024 * 1024, -- of an answer that gets an entity tag
   preflight = 600000, -- that browsers keep the answer to a preflight
   connection_requests = 1000, -- that one connection to the HTTP server brings
   reconnects = 10, -- of a stream, in a row without an event

@@ -1,5 +1,6 @@
 --- `x-operation`: what a document of ours (openapi/out) says of an operation that OpenAPI cannot say. It gives the
 --- operation the shape that it has where it is served; whom it is open to is decided here, by the configuration.
+local members = require("operations.base.members")
 local schemas = require("operations.schema")
 local specs = require("operations.registry.spec")
 local own = require("operations.openapi.own")
@@ -19,6 +20,9 @@ local function is_valid(value)
       input = { enum = { "body", "parameters" } }, open = { type = "boolean" }, tags = shape.tags,
       accessControl = shape.accessControl, errors = { type = "object", additionalProperties = codes },
       destructive = { type = "boolean" }, idempotent = { type = "boolean" },
+      cache = { anyOf = { { const = true }, { type = "object", required = { "maxAge" },
+        properties = { maxAge = { type = "number", minimum = 0 } }, additionalProperties = false } } },
+      idempotencyKey = { const = "required" },
     },
   }))
   return compiled:check(value)
@@ -49,6 +53,8 @@ end
 ---@field errors? table<string, string[]>  codes by status
 ---@field destructive? boolean
 ---@field idempotent? boolean
+---@field cache? true|{ maxAge: number }  as `_meta.http.cache`
+---@field idempotencyKey? "required"  as `_meta.http.idempotencyKey`
 
 --- Fills in what the extension knows better.
 ---@param definition table
@@ -71,6 +77,9 @@ function extension.describe(definition, x, node, trusted)
   local usual = meta.method == "POST" and x.type == "mutation" or meta.method == "GET" or meta.method == "QUERY"
   if path or not usual then
     meta.http = { path = path, method = meta.method }
+  end
+  if x.cache or x.idempotencyKey then
+    meta.http = members.merged(meta.http, { cache = x.cache, idempotencyKey = x.idempotencyKey })
   end
 end
 

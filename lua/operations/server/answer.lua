@@ -68,11 +68,12 @@ end
 --- Makes the answer to a call that succeeded.
 ---@param envelope operations.Envelope
 ---@param route operations.Route
+---@param cache_control? string  default "no-store"
 ---@return operations.ServerResponse?
 ---@return operations.Error? err  TOOL_ERROR, or EXECUTION_ERROR for data that JSON cannot say
-function answer.of(envelope, route)
+function answer.of(envelope, route, cache_control)
   local data, meta = envelope.data, envelope.meta
-  local headers = { ["cache-control"] = "no-store", ["content-type"] = nil, ["x-request-id"] = nil,
+  local headers = { ["cache-control"] = cache_control or "no-store", ["content-type"] = nil, ["x-request-id"] = nil,
     ["x-content-type-options"] = nil } -- room for all
   if meta.source == "mcp" and meta.isError then
     return nil, tool_error(meta)

@@ -1,5 +1,6 @@
 --- One request on its way to its answer: the caller, the operation, its input; then the call itself.
 local answer = require("operations.server.answer")
+local caching = require("operations.server.caching")
 local caller = require("operations.server.caller")
 local contexts = require("operations.server.context")
 local document = require("operations.server.document")
@@ -92,10 +93,11 @@ local function conclude(call, envelope, err)
   local response
   call.over, call.server.workers[call] = true, nil
   if envelope then
-    response, err = answer.of(envelope, call.route)
+    local cache = call.route.cache
+    response, err = answer.of(envelope, call.route, cache and caching.control(call, cache))
   end
   if response then
-    return response
+    return (call.route.cache or call.request.headers["if-none-match"]) and caching.validated(call, response) or response
   elseif err.code == "ACCESS_DENIED" then
     local _, refusal, status, headers = caller.deny(call.route.spec, call.identity, err)
     return failed(call, refusal, status, headers)

@@ -1,10 +1,10 @@
 --- Where operations stand on the server: `{prefix}/{namespace}/{name}`, or the path that `_meta.http` names. Follows
 --- the registry: what is registered or taken out later is served, or not, from the next request on.
+local caching = require("operations.server.caching")
 local errors = require("operations.base.error")
 local flat = require("operations.server.flat")
-local members = require("operations.base.members")
+local path_tree = require("operations.server.path_tree")
 local target = require("operations.server.target")
-local url = require("operations.base.url")
 
 local route = {}
 
@@ -28,6 +28,7 @@ local known = { GET = true, HEAD = true, QUERY = true, POST = true, PUT = true, 
 ---@field names table<integer, string>  of the parameters of its path, by the number of their segment
 ---@field path operations.Flat  how these become members of the input
 ---@field takes_context boolean
+---@field cache? operations.CachePolicy  what caches may do with answers to GET
 
 --- What is at one path: routes by method.
 ---@class operations.Place
@@ -70,29 +71,9 @@ local function segments_of(spec, options)
   return segments, names, method
 end
 
--- Where a path leads in the tree, made where it is not there yet.
-local function grow(tree, segments)
-  local node = tree
-  for _, segment in ipairs(segments) do
-    local key = segment or 0 -- a parameter
-    node[key] = node[key] or {}
-    node = node[key]
-  end
-  node[1] = node[1] or { methods = {} }
-  return node[1]
-end
-
-local function path_text(segments, names)
-  local texts = {}
-  for i, segment in ipairs(segments) do
-    texts[i] = segment and url.encode(segment) or "{" .. names[i] .. "}"
-  end
-  return "/" .. table.concat(texts, "/")
-end
-
 -- What stands in the way of a path.
 local function flaw_of(place, spec, segments, names, method, prefix)
-  local id, path = spec.namespace .. "." .. spec.name, prefix .. path_text(segments, names)
+  local id, path = spec.namespace .. "." .. spec.name, prefix .. path_tree.text(segments, names)
   if type(segments[1]) == "string" and reserved[segments[1]] then
     return { path = "/_meta/http/path", keyword = "reserved",
       message = ("%s: the path %s belongs to the server; _meta.http.path gives another"):format(id, path) }
@@ -121,9 +102,13 @@ local function lay_out(self, tree, spec)
       message = ("%s.%s: a path such as \"/tasks/{id}\" expected, got %q"):format(spec.namespace, spec.name,
         tostring(path)) }
   end
+  local flaw = caching.flaw(spec, given(spec).cache)
+  if flaw then
+    return flaw
+  end
   local segments, names, method = segments_of(spec, self._options)
-  local place = grow(tree, segments)
-  local flaw = flaw_of(place, spec, segments, names, method, self._options.prefix)
+  local place = path_tree.grow(tree, segments)
+  flaw = flaw_of(place, spec, segments, names, method, self._options.prefix)
   if flaw then
     return flaw
   end
@@ -153,6 +138,7 @@ local function make_route(self, entry)
     media = media_of(spec.inputSchema), output_media = media_of(spec.outputSchema),
     flat = flat.compile(spec.inputSchema, entry.names), names = entry.names,
     path = flat.of_members(spec.inputSchema, entry.names),
+    cache = kind == "query" and caching.policy(given(spec).cache) or nil,
   }
 end
 
@@ -211,20 +197,6 @@ local function finish(self, place)
   return { methods = methods, allow = route.allow(methods), public = is_public(self, methods) }
 end
 
--- The place of decoded segments, and the values of its parameters. What is written out goes before parameters.
-local function walk(node, segments, at, values)
-  local segment = segments[at]
-  if segment == nil then
-    return node[1]
-  end
-  local found = node[segment] and segment ~= "" and walk(node[segment], segments, at + 1, values)
-  if not found and node[0] and segment ~= "" then
-    values[at] = segment
-    found = walk(node[0], segments, at + 1, values)
-  end
-  return found
-end
-
 -- Forgets what was made for an earlier state of the registry.
 local function refresh(self)
   local revision = self._registry:revision()
@@ -251,7 +223,7 @@ function Routes:find(path)
     return place
   end
   local segments, values = target.segments(path), {}
-  local found = segments and walk(self._tree, segments, 1, values)
+  local found = segments and path_tree.find(self._tree, segments, values)
   if not found or next(found.methods) == nil then
     return nil
   end
@@ -268,17 +240,6 @@ function Routes:find(path)
     end
   end
   return place, values
-end
-
--- Every place below a node, with the segments that lead there: 0 for a parameter.
-local function each_place(node, path, visit)
-  for key, child in pairs(node) do
-    if key == 1 then
-      visit(child, path)
-    else
-      each_place(child, members.joined(path, { key }), visit)
-    end
-  end
 end
 
 -- Which methods lead to which operation at a place that is finished.
@@ -305,7 +266,7 @@ function Routes:all()
     refresh(self)
   end
   local list = {}
-  each_place(self._tree, {}, function(node, path)
+  path_tree.each(self._tree, function(node, path)
     local place, flaw = self._made[node], nil
     if not place then
       place, flaw = finish(self, node)
@@ -321,7 +282,7 @@ function Routes:all()
         segments[at] = segment ~= 0 and segment
       end
       list[#list + 1] = { route = found.route, methods = found.methods, path_names = names,
-        path = path_text(segments, found.route.names) }
+        path = path_tree.text(segments, found.route.names) }
     end
   end)
   return list

@@ -20,6 +20,8 @@ local out = {}
 ---@field flat boolean  can a query string carry its input?
 ---@field media? string  the input is a body of this media type
 ---@field output_media? string  and so is the output
+---@field cache? true|{ maxAge: number }  what `_meta.http.cache` says
+---@field key_required? boolean  calls need an Idempotency-Key
 ---@field status_of fun(declared: operations.ErrorSchema): integer  of an error
 
 ---@class operations.openapi.OutOptions
@@ -61,6 +63,7 @@ local function extension(entry, taken, codes)
     type = spec.type, input = taken.input, open = taken.open, accessControl = access_of(spec.accessControl),
     errors = codes, tags = own and spec.tags or nil,
     denied = entry.denied, destructive = meta.destructive == true or nil, idempotent = meta.idempotent == true or nil,
+    cache = entry.cache, idempotencyKey = entry.key_required and "required" or nil,
   }
 end
 
@@ -75,7 +78,7 @@ end
 local function operation_of(all, entry, options)
   local spec = entry.spec
   local taken = request.of(all, entry, options.version)
-  local answers, codes = responses.of(all, entry, options.version)
+  local answers, codes = responses.of(all, entry, options.version, taken.method)
   local id = spec.namespace .. "." .. spec.name
   local summary = present(spec.title) or id
   return {

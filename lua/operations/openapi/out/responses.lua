@@ -109,7 +109,7 @@ local function accepts_anything(schema)
 end
 
 -- What comes back when all goes well.
-local function add_success(all, components, entry, version)
+local function add_success(all, components, entry, version, method)
   local spec = entry.spec
   if spec.type == "subscription" then
     all["200"] = { description = "What happens, as it happens.",
@@ -118,6 +118,11 @@ local function add_success(all, components, entry, version)
   end
   all["200"] = { description = "The result.",
     content = { [entry.output_media or "application/json"] = { schema = components:schema(spec.outputSchema) } } }
+  if entry.cache and method == "get" then
+    all["200"].headers = { ETag = { description = "Sent back in If-None-Match, it names what the caller has.",
+      schema = { type = "string" } } }
+    all["304"] = { description = "It is what If-None-Match names." }
+  end
   if accepts_anything(spec.outputSchema) then
     all["204"] = { description = "There is no result." }
   end
@@ -127,11 +132,12 @@ end
 ---@param components operations.openapi.Components
 ---@param entry operations.openapi.Entry
 ---@param version "3.1"|"3.2"
+---@param method string  that the document shows, in lower case
 ---@return table<string, table>
 ---@return table<string, string[]>? codes
-function responses.of(components, entry, version)
+function responses.of(components, entry, version, method)
   local all = {}
-  add_success(all, components, entry, version)
+  add_success(all, components, entry, version, method)
   local codes = add_problems(all, components, entry)
   return all, codes
 end

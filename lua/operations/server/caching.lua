@@ -1,0 +1,70 @@
+--- What caches may do with the answers of operations, and conditional requests (RFC 9110, 13; RFC 9111). Caches keep
+--- nothing unless an operation says `_meta.http.cache`.
+local entity_tag = require("operations.server.entity_tag")
+local limits = require("operations.base.limits")
+
+local caching = {}
+
+--- From `_meta.http.cache`: true, or `{ maxAge = ms }`.
+---@class operations.CachePolicy
+---@field given true|{ maxAge: number }
+---@field directive string  "no-cache": ask each time whether it has changed; "max-age=60"
+
+--- What is wrong with `_meta.http.cache`; nil: nothing.
+---@param spec operations.Spec
+---@param given any
+---@return table? flaw
+function caching.flaw(spec, given)
+  local age = type(given) == "table" and given.maxAge
+  local is_age = type(age) == "number" and age >= 0 and age < math.huge
+  if not given or given == true or is_age and next(given, next(given)) == nil then
+    return nil
+  end
+  return { path = "/_meta/http/cache", keyword = "type", message = ("%s.%s: _meta.http.cache: true or { maxAge = ms } "
+    .. "expected"):format(spec.namespace, spec.name) }
+end
+
+---@param given any  without a flaw
+---@return operations.CachePolicy?
+function caching.policy(given)
+  if not given then
+    return nil
+  end
+  local directive = given == true and "no-cache" or ("max-age=%d"):format(math.floor(given.maxAge / 1000))
+  return { given = given, directive = directive }
+end
+
+local function is_read(request)
+  return request.method == "GET" or request.method == "HEAD"
+end
+
+--- The value of Cache-Control for the answer to a call that succeeds. Where callers say who they are, it is for their
+--- own caches only.
+---@param call operations.ServerCall
+---@param policy operations.CachePolicy
+---@return string?  nil: "no-store"
+function caching.control(call, policy)
+  return is_read(call.request) and (call.server.options.authorize and "private, " or "") .. policy.directive or nil
+end
+
+--- Gives an answer that may be kept its entity tag; 304 when the caller has it already, by that tag or the handler's.
+---@param call operations.ServerCall
+---@param response operations.ServerResponse
+---@return operations.ServerResponse
+function caching.validated(call, response)
+  local request, headers, body = call.request, response.headers, response.body
+  if response.status ~= 200 or type(body) ~= "string" or not is_read(request) then
+    return response
+  elseif call.route.cache and headers["cache-control"] ~= "no-store" then
+    headers.etag = headers.etag or #body < limits.entity_tag and entity_tag.of(body) or nil
+    headers.vary = call.server.options.authorize and (headers.vary and headers.vary .. ", " or "") .. "Authorization"
+      or headers.vary
+  end
+  if headers.etag and entity_tag.matches(request.headers["if-none-match"], (headers.etag:gsub("^W/", ""))) then
+    headers["content-type"] = nil
+    return { status = 304, headers = headers, body = "" }
+  end
+  return response
+end
+
+return caching
