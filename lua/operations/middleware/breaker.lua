@@ -3,7 +3,7 @@ local argument = require("operations.base.argument")
 local keys = require("operations.middleware.key")
 local layer = require("operations.middleware.layer")
 local limits = require("operations.base.limits")
-local lru = require("operations.middleware.lru")
+local lru = require("operations.base.lru")
 local scheduler = require("operations.task.scheduler")
 
 local breaker = {}

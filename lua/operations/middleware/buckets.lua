@@ -1,6 +1,6 @@
 --- Token buckets in this process. One is the time at which it will be full again (the generic cell rate algorithm): a
 --- number, and none once it is full.
-local lru = require("operations.middleware.lru")
+local lru = require("operations.base.lru")
 local scheduler = require("operations.task.scheduler")
 
 local buckets = {}

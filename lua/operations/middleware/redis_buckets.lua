@@ -1,7 +1,9 @@
---- Token buckets in Redis, of all processes that use it. While Redis is not there, each process counts for itself.
+--- Token buckets in Redis, of all processes that use it, and the answers that servers keep by Idempotency-Key. While
+--- Redis is not there, each process counts for itself, and no such answer is kept.
 local addresses = require("operations.calls.redis.address")
 local argument = require("operations.base.argument")
 local buckets = require("operations.middleware.buckets")
+local errors = require("operations.base.error")
 local limits = require("operations.base.limits")
 local link = require("operations.calls.redis.link")
 local scripts = require("operations.calls.redis.scripts")
@@ -26,6 +28,7 @@ return { 1, tostring(full - now), math.floor((0.01 - over) / interval) }]])
 ---@class operations.RedisBuckets : operations.Buckets
 ---@field _address operations.RedisAddress
 ---@field _prefix string
+---@field _answers string  prefix of the server's keys
 ---@field _connecting operations.SingleFlight
 ---@field _link? operations.RedisLink
 ---@field _local operations.LocalBuckets
@@ -58,6 +61,55 @@ function Buckets:take(key, interval, burst)
   return reply[1] == 1, tonumber(reply[2]), reply[3]
 end
 
+-- Value, ms | where there is none. Answers: the one that is there.
+local add = scripts.new([[
+return redis.call("SET", KEYS[1], ARGV[1], "NX", "PX", ARGV[2]) and "" or redis.call("GET", KEYS[1])]])
+
+-- Old value, new one or "", ms. Answers: 1 when the old one was there.
+local swap = scripts.new([[
+if redis.call("GET", KEYS[1]) ~= ARGV[1] then
+  return 0
+elseif ARGV[2] == "" then
+  redis.call("DEL", KEYS[1])
+else
+  redis.call("SET", KEYS[1], ARGV[2], "PX", ARGV[3])
+end
+return 1]])
+
+-- Runs a script of one key; nil and an error while Redis is not there: nobody else can say what it would.
+local function ask(self, script, key, ...)
+  if not self._link then
+    connect(self)
+  end
+  if not self._link or not self._link.connected then
+    return nil, errors.new("UNAVAILABLE", "Redis is not there")
+  end
+  return script:call(self._link, 1, { self._answers .. key, ... })
+end
+
+--- As the server's option `idempotency` wants it: keeps a value for `ttl` ms where there is none.
+---@param key string
+---@param value string
+---@param ttl number
+---@return string? known  the one that is there
+---@return operations.Error? err  UNAVAILABLE, TRANSPORT_LOST
+function Buckets:add(key, value, ttl)
+  local reply, err = ask(self, add, key, value, ("%d"):format(math.ceil(ttl)))
+  return reply ~= "" and reply or nil, err
+end
+
+--- Keeps another value, or none, where `old` is there still.
+---@param key string
+---@param old string
+---@param new? string
+---@param ttl? number  ms
+---@return boolean? was
+---@return operations.Error? err
+function Buckets:swap(key, old, new, ttl)
+  local reply, err = ask(self, swap, key, old, new or "", ("%d"):format(math.ceil(ttl or 1)))
+  return reply and reply == 1, err
+end
+
 --- Ends the connection; what is counted from then on is counted in this process.
 function Buckets:close()
   if self._link then
@@ -65,7 +117,8 @@ function Buckets:close()
   end
 end
 
---- The store of `rate_limit` that processes share. Connects at the first call, and again when the connection is lost.
+--- The store of `rate_limit`, and of `idempotency` of to_http, that processes share. Connects at the first
+--- call, and again when the connection is lost.
 ---@param url string  "redis://user:password@host:port/database", "rediss://" over TLS
 ---@param options? table  `prefix` (of keys, default "ops:rate:"), `user`, `password`, and those of TLS
 ---@return operations.RedisBuckets
@@ -74,7 +127,9 @@ function redis_buckets.new(url, options)
   argument.optional(options, "table", 2, "redis")
   options = options or {}
   argument.options(options, kinds, "redis")
-  return setmetatable({ _address = addresses.of(url, options), _prefix = options.prefix or "ops:rate:",
+  return setmetatable({ _address = addresses.of(url, options),
+    _prefix = options.prefix or "ops:rate:",
+    _answers = (options.prefix or "ops:") .. "answer:",
     _connecting = single_flight.new(), _local = buckets.new(limits.middleware_keys) }, Buckets)
 end
 

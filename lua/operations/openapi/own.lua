@@ -9,6 +9,8 @@ local url = require("operations.base.url")
 
 local own = {}
 
+local KEY = "Idempotency-Key"
+
 local media_of = own_schemas.media
 
 -- Parameters without what is said of their values: these are read by the schemas of the operation.
@@ -30,10 +32,13 @@ end
 -- The operation with its transport and without its schemas: as the document shows it, or with a body where a query
 -- string might not carry the input.
 local function bare_of(node, x, with_body)
-  local parameters = own_schemas.parameters(node)
+  local parameters = bare_parameters(own_schemas.parameters(node), with_body and "path" or nil)
+  if x.idempotencyKey then
+    parameters[#parameters + 1] = { name = KEY, ["in"] = "header", schema = setmetatable({}, core.object_mt) }
+  end
   local success = type(node.responses) == "table" and type(node.responses["200"]) == "table" and node.responses["200"]
   return {
-    parameters = bare_parameters(parameters, with_body and "path" or nil),
+    parameters = parameters,
     requestBody = with_body and { content = bare_content(media_of(node.requestBody)) } or nil,
     responses = { ["200"] = { description = "", content = bare_content(
       x.type == "subscription" and "text/event-stream" or media_of(success)) } },
@@ -189,7 +194,9 @@ local function handler_of(plans, place, x, input_schema, output_schema)
       if query and (not body or fits_query(input, input_schema)) then
         envelope, err = query(input, context)
       else
-        envelope, err = body(with_body(input, in_path), context)
+        local shaped = with_body(input, in_path)
+        shaped[KEY] = x.idempotencyKey and context.requestId or nil
+        envelope, err = body(shaped, context)
       end
       return mend(envelope, output_schema), err and failure(err, x)
     end

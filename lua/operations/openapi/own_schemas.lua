@@ -15,7 +15,7 @@ end
 
 local media_of = own_schemas.media
 
---- The parameters of an operation.
+--- The parameters of an operation that are its input: a header is of the request itself.
 ---@param node table  the Operation Object
 ---@return table[]
 ---@return boolean ok  all of them are Parameter Objects
@@ -26,7 +26,11 @@ function own_schemas.parameters(node)
       return {}, false
     end
   end
-  return list, true
+  local kept = {}
+  for _, parameter in ipairs(list) do
+    kept[#kept + 1] = parameter["in"] ~= "header" and parameter or nil
+  end
+  return kept, true
 end
 
 -- An object schema of parameters; nil when one of them refers to something elsewhere.

@@ -6,6 +6,7 @@ local contexts = require("operations.server.context")
 local document = require("operations.server.document")
 local errors = require("operations.base.error")
 local event_stream = require("operations.server.event_stream")
+local idempotency = require("operations.server.idempotency")
 local input = require("operations.server.input")
 local limits = require("operations.base.limits")
 local problem = require("operations.server.problem")
@@ -31,6 +32,7 @@ local exchange = {}
 ---@field over? boolean  the handler has ended
 ---@field streams? boolean  the body goes on after `handle`
 ---@field counted? boolean  among the requests under way
+---@field lasts? boolean  it goes on when its caller leaves: the caller will ask again
 
 -- Failures that are no news to whoever runs the server.
 local ordinary = { ABORTED = true, BUSY = true, DRAINING = true }
@@ -82,7 +84,7 @@ local function watch(call, worker)
   local left = call.request.left
   if left then
     left(function()
-      if not call.over then
+      if not call.over and not call.lasts then
         worker:cancel(errors.new("ABORTED", "the caller left"))
       end
     end)
@@ -200,6 +202,8 @@ local function serve(call, request, values)
   end
   if route.kind == "subscription" then
     return stream(call, request, value, last_event_id)
+  elseif call.server.answers and idempotency.concerns(route) then
+    return idempotency.answer(call, request, value, run, refuse)
   end
   return run(call, request, value)
 end

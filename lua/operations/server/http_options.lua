@@ -16,6 +16,9 @@ local http_options = {}
 ---@field hide_denied? boolean  operations that the caller may not call are unknown to it (404)
 ---@field origins? string[]  of web pages elsewhere that may use the server: "https://app.example", or "*" for all
 ---@field cors? operations.CorsOptions  what else their browsers are told
+---@field idempotency? boolean|operations.AnswerStore|table  keeps answers by Idempotency-Key: true, in this process; a
+---  shared dictionary of nginx, of all its workers; `operations.middleware.redis(url)`, of all processes
+---@field idempotency_ttl? integer  ms for which they are kept, default 24 hours
 ---@field trusted_proxies? operations.TrustedProxies  whose X-Forwarded-For, -Proto, -Host and -Prefix count: CIDRs and
 ---  "unix:"
 ---@field hosts? string[]  names of the server, besides localhost and numeric addresses
@@ -47,7 +50,7 @@ local option_kinds = {
   max_timeout = "number", max_body = "number", max_depth = "number", max_requests = "number", heartbeat = "number",
   expose_errors = "boolean", metadata_headers = "table", health = "boolean", openapi = "table or false",
   ready = "function", metrics = "table", access_log = "function", log = "function", docs = "boolean or table",
-  trusted_proxies = "table", cors = "table",
+  trusted_proxies = "table", cors = "table", idempotency = "boolean or table or userdata", idempotency_ttl = "number",
 }
 
 local function check_prefix(prefix)

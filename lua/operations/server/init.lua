@@ -15,6 +15,7 @@ local figures = require("operations.server.figures")
 local guard = require("operations.server.guard")
 local hosts = require("operations.hosts")
 local http_options = require("operations.server.http_options")
+local idempotency = require("operations.server.idempotency")
 local limits = require("operations.base.limits")
 local listener = require("operations.server.listener")
 local members = require("operations.base.members")
@@ -55,6 +56,7 @@ local server = {}
 ---@field registry operations.Registry
 ---@field options operations.HttpOptions
 ---@field routes operations.Routes
+---@field answers? operations.AnswerStore
 ---@field workers table<operations.ServerCall, operations.Task>  what runs for each
 ---@field streams table<operations.ServerCall, fun(reason: string?)>  what ends each
 local Server = {}
@@ -173,6 +175,9 @@ function Server:serve_request()
     error("serve_request answers requests of OpenResty; elsewhere use server:listen", 2)
   elseif not self._exits then
     self._exits = true
+    if self.answers and self.answers.is_local and host.workers() > 1 then
+      self.options.log("warn", "idempotency = true: each worker keeps answers of its own; give a shared dictionary")
+    end
     host.on_exit(function()
       self:drain(limits.drain)
     end)
@@ -273,7 +278,7 @@ function server.new(registry, options)
   argument.object(registry, "visible", "registry", 1, "to_http")
   local kept = http_options.read(options)
   local found, err = routes.new(registry, { prefix = kept.prefix, paths = kept.paths, log = kept.log,
-    filter = kept.filter })
+    filter = kept.filter, keeps_answers = kept.idempotency and true or false })
   if not found then
     return nil, err
   end
@@ -285,8 +290,9 @@ function server.new(registry, options)
     end
   end
   return setmetatable({ running = 0, draining = false, registry = registry, options = kept, routes = found,
-    workers = {}, streams = {}, _page = page, _proxies = proxies.new(kept.trusted_proxies, "to_http", 3),
-    _cors = cors.new(kept, "to_http", 3), _mounts = {}, _listeners = {} }, Server)
+    workers = {}, streams = {}, answers = idempotency.store(kept.idempotency, 3), _page = page,
+    _proxies = proxies.new(kept.trusted_proxies, "to_http", 3), _cors = cors.new(kept, "to_http", 3), _mounts = {},
+    _listeners = {} }, Server)
 end
 
 return server

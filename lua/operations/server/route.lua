@@ -28,6 +28,7 @@ local known = { GET = true, HEAD = true, QUERY = true, POST = true, PUT = true, 
 ---@field names table<integer, string>  of the parameters of its path, by the number of their segment
 ---@field path operations.Flat  how these become members of the input
 ---@field takes_context boolean
+---@field key_required? boolean  requests have to have an Idempotency-Key
 ---@field cache? operations.CachePolicy  what caches may do with answers to GET
 
 --- What is at one path: routes by method.
@@ -94,6 +95,16 @@ local function is_internal(spec)
   return type(spec._meta) == "table" and spec._meta.exposed == false
 end
 
+-- Where a key is required, a request that is sent again must not run again.
+local function key_flaw(spec, options)
+  local wanted = given(spec).idempotencyKey
+  local message = wanted ~= nil and (wanted ~= "required" and "\"required\" expected"
+    or (spec.type or "mutation") ~= "mutation" and "only mutations have keys"
+    or not options.keeps_answers and "the server has no option `idempotency`")
+  return message and { path = "/_meta/http/idempotencyKey", keyword = "const",
+    message = ("%s.%s: _meta.http.idempotencyKey: %s"):format(spec.namespace, spec.name, message) } or nil
+end
+
 -- Gives an operation its path in the tree, or says what stands in the way.
 local function lay_out(self, tree, spec)
   local path = given(spec).path
@@ -102,7 +113,7 @@ local function lay_out(self, tree, spec)
       message = ("%s.%s: a path such as \"/tasks/{id}\" expected, got %q"):format(spec.namespace, spec.name,
         tostring(path)) }
   end
-  local flaw = caching.flaw(spec, given(spec).cache)
+  local flaw = caching.flaw(spec, given(spec).cache) or key_flaw(spec, self._options)
   if flaw then
     return flaw
   end
@@ -131,6 +142,9 @@ local function make_route(self, entry)
     return nil, flaw
   end
   local kind, _, looks = self._registry:type_of(entry.id)
+  if given(spec).idempotencyKey and media_of(spec.outputSchema) then
+    return nil, errors.new("VALIDATION_ERROR", entry.id .. ": answers that are bytes cannot be kept by Idempotency-Key")
+  end
   local source = type(spec._meta) == "table" and spec._meta.source
   return {
     id = entry.id, kind = kind, spec = spec, takes_context = looks,
@@ -138,6 +152,7 @@ local function make_route(self, entry)
     media = media_of(spec.inputSchema), output_media = media_of(spec.outputSchema),
     flat = flat.compile(spec.inputSchema, entry.names), names = entry.names,
     path = flat.of_members(spec.inputSchema, entry.names),
+    key_required = given(spec).idempotencyKey == "required",
     cache = kind == "query" and caching.policy(given(spec).cache) or nil,
   }
 end
@@ -292,6 +307,7 @@ end
 ---@field prefix string
 ---@field paths? "source"  operations of OpenAPI documents keep their paths
 ---@field filter? operations.Filter|function
+---@field keeps_answers? boolean  requests may have an Idempotency-Key
 ---@field log fun(level: string, message: string)
 
 --- Lays out the operations of a registry.

@@ -112,6 +112,9 @@ function request.of(all, entry, version)
   local method = method_of(entry, version, (plain or nothing) and not is_reserved(entry))
   local by_query = method == "get" or method == "delete" and entry.flat
   local list = parameters_of(all, entry, in_path, by_query)
+  list[#list + 1] = entry.key_required and { name = "Idempotency-Key", ["in"] = "header", required = true,
+    description = "Names the request: sent again with the same key it does not run again.",
+    schema = { type = "string", minLength = 1, maxLength = 255 } } or nil
   local made = { method = method, parameters = list[1] and list or nil, input = "body", open = nil }
   if not by_query then
     made.body = body_of(all, entry, plain, in_path)

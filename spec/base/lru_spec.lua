@@ -1,4 +1,4 @@
-local lru = require("operations.middleware.lru")
+local lru = require("operations.base.lru")
 
 describe("a map of limited size", function()
   local function keys(map)

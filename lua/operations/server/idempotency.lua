@@ -1,0 +1,152 @@
+--- Mutations that may be sent again: of requests with the same Idempotency-Key (draft-ietf-httpapi-idempotency-key-
+--- header-07) one runs, and the others get its answer.
+---
+--- A record is "r" while the request runs or "d" when it is done, a digest of its input, and who runs it or the answer.
+--- Whoever runs it has the key until the call's timeout is over: when the process dies, the key is free after that.
+local answer_store = require("operations.server.answer_store")
+local contexts = require("operations.server.context")
+local core = require("operations.core")
+local json = require("operations.base.json")
+local limits = require("operations.base.limits")
+local members = require("operations.base.members")
+
+local idempotency = {}
+
+-- Failures after which the key is free: the handler did not run, or nobody knows how far it came. What a handler says
+-- itself, its errors too, is kept.
+local unkept = members.set({ "VALIDATION_ERROR", "ACCESS_DENIED", "OPERATION_NOT_FOUND", "BUSY", "DRAINING",
+  "UNAVAILABLE", "RATE_LIMITED", "TIMEOUT", "ABORTED", "TRANSPORT_LOST", "WORKER_LOST" })
+
+-- The key that a field says: a string in quotes, as the draft has it, or what most clients send, one without.
+local function read_key(field)
+  local key = field:match('^"([^"\\]+)"$') or field:match('^[^%s",]+$')
+  return key and #key <= 255 and not key:find("[^\32-\126]") and key or nil
+end
+
+local function framed(text)
+  return #text .. ":" .. text
+end
+
+-- Who sent it: nobody gets the answers of another caller.
+local function sender(call, request)
+  local identity = call.identity
+  if not identity then
+    return "-"
+  elseif identity.id ~= nil then
+    return "i" .. tostring(identity.id)
+  end
+  return "c" .. (request.headers.authorization or request.token or "")
+end
+
+local function hex(bytes)
+  return (bytes:gsub(".", function(byte)
+    return ("%02x"):format(byte:byte())
+  end))
+end
+
+local function digest(value)
+  return core.sha256(type(value) == "string" and value or json.encode(value, { sort_keys = true }) or "")
+end
+
+local function problem_of(request, route)
+  local field = request.headers["idempotency-key"]
+  if field then
+    return not read_key(field) and "Idempotency-Key: 1 to 255 visible ASCII characters expected, or a string in quotes"
+  elseif route.key_required then
+    return ("%s needs an Idempotency-Key"):format(route.id)
+  end
+end
+
+-- The answer to a request whose key is known.
+local function repeated(call, known, print, refuse)
+  local state, rest = known:sub(1, 1), known:sub(34)
+  if known:sub(2, 33) ~= print then
+    return refuse(call, 422, "VALIDATION_ERROR", "this Idempotency-Key came with another input before")
+  elseif state == "r" then
+    return refuse(call, 409, "BUSY", "a request with this Idempotency-Key is under way", { ["retry-after"] = "1" })
+  end
+  local answer = json.decode(rest)
+  if not answer then
+    return refuse(call, 409, "VALIDATION_ERROR",
+      "the request with this Idempotency-Key has run; its answer was too large to be kept")
+  end
+  answer.headers["idempotent-replayed"] = "true"
+  call.code = answer.code
+  return answer
+end
+
+-- What is kept of an answer; nil: nothing, so that the request can be sent again.
+local function record_of(call, response, print)
+  if unkept[call.code or ""] or type(response.body) ~= "string" then
+    return nil
+  end
+  local text = json.encode({ status = response.status, headers = response.headers, body = response.body,
+    code = call.code })
+  return "d" .. print .. (text and #text <= limits.idempotency_answer and text or "")
+end
+
+--- Can answers of an operation be kept? Those of streams and downloads cannot.
+---@param route operations.Route
+---@return boolean
+function idempotency.concerns(route)
+  return route.kind == "mutation" and not route.output_media
+end
+
+--- Runs a request of a mutation, unless its key says that it has run.
+---@param call operations.ServerCall
+---@param request operations.ServerRequest
+---@param value any  its input
+---@param run fun(call, request, value): operations.ServerResponse
+---@param refuse fun(call, status: integer, code: string, message: string, headers: table?): operations.ServerResponse
+---@return operations.ServerResponse
+function idempotency.answer(call, request, value, run, refuse)
+  local server, route = call.server, call.route
+  local field, problem = request.headers["idempotency-key"], problem_of(request, route)
+  if problem then
+    return refuse(call, 400, "VALIDATION_ERROR", problem)
+  elseif not field then
+    return run(call, request, value)
+  end
+  local store, print = server.answers, digest(value)
+  local id = hex(core.sha256(framed(sender(call, request)) .. framed(route.id) .. read_key(field)))
+  local mark = "r" .. print .. core.random_id()
+  local known, err = store:add(id, mark, contexts.timeout(request.headers, server.options) + limits.idempotency_lease)
+  if err then
+    return refuse(call, 503, "UNAVAILABLE", "the store of Idempotency-Keys cannot be reached: " .. err.message)
+  elseif known then
+    return repeated(call, known, print, refuse)
+  end
+  call.lasts = true
+  local ok, response = pcall(run, call, request, value)
+  local kept
+  kept, err = store:swap(id, mark, ok and record_of(call, response, print) or nil,
+    server.options.idempotency_ttl or limits.idempotency)
+  if not kept then
+    server.options.log("warn", ("%s: the answer to a request with an Idempotency-Key is not kept: %s (request %s)")
+      :format(route.id, err and err.message or "it took longer than its timeout", call.id))
+  end
+  if not ok then
+    error(response, 0)
+  end
+  return response
+end
+
+--- Reads the option `idempotency`; misuse raises.
+---@param given? boolean|table  true, a shared dictionary of nginx, or a store
+---@param level integer  as of `error`
+---@return operations.AnswerStore?
+function idempotency.store(given, level)
+  if not given then
+    return nil
+  elseif given == true then
+    return answer_store.new()
+  elseif type(given.swap) == "function" and type(given.add) == "function" then
+    return given
+  elseif type(given.incr) == "function" then
+    return answer_store.shared(given)
+  end
+  error("bad option 'idempotency' to 'to_http' (true, a shared dictionary of nginx or middleware.redis(url) expected)",
+    level)
+end
+
+return idempotency
