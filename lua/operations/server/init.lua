@@ -56,7 +56,7 @@ local server = {}
 ---@field registry operations.Registry
 ---@field options operations.HttpOptions
 ---@field routes operations.Routes
----@field answers? operations.AnswerStore
+---@field answers operations.AnswerStore|false
 ---@field workers table<operations.ServerCall, operations.Task>  what runs for each
 ---@field streams table<operations.ServerCall, fun(reason: string?)>  what ends each
 local Server = {}
@@ -290,8 +290,9 @@ function server.new(registry, options)
     end
   end
   return setmetatable({ running = 0, draining = false, registry = registry, options = kept, routes = found,
-    workers = {}, streams = {}, answers = idempotency.store(kept.idempotency, 3), _page = page,
-    _proxies = proxies.new(kept.trusted_proxies, "to_http", 3), _cors = cors.new(kept, "to_http", 3), _mounts = {},
+    workers = {}, streams = {}, answers = idempotency.store(kept.idempotency, 3) or false, _page = page,
+    _proxies = proxies.new(kept.trusted_proxies, "to_http", 3) or false,
+    _cors = cors.new(kept, "to_http", 3) or false, _mounts = {},
     _listeners = {} }, Server)
 end
 
