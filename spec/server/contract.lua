@@ -219,6 +219,63 @@ return function(busted, start)
     assert.equal("127.0.0.1", decoded(request("GET", "/where")).address)
   end)
 
+  it("does not send again what the caller has", function()
+    local page = request("GET", "/page")
+    assert.same({ 200, "private, max-age=1" }, { page.status, page.headers["cache-control"] })
+    local again = request("GET", "/page", { headers = { ["If-None-Match"] = page.headers.etag } })
+    assert.same({ 304, page.headers.etag, "" }, { again.status, again.headers.etag, again.body or "" })
+    assert.equal(200, request("GET", "/page", { headers = { ["If-None-Match"] = '"other"' } }).status)
+  end)
+
+  local function pay(key, value)
+    return request("POST", "/pay", { body = operations.json.encode(value), headers = { ["Idempotency-Key"] = key,
+      ["Content-Type"] = "application/json" } })
+  end
+
+  it("runs a request with an Idempotency-Key once", function()
+    local first, second = pay("k1", { note = "once" }), pay('"k1"', { note = "once" })
+    assert.same({ 201, "1", "/1" }, { first.status, first.body, first.headers.location })
+    assert.same({ 201, "1", "/1", "true" }, { second.status, second.body, second.headers.location,
+      second.headers["idempotent-replayed"] })
+    assert.equal(422, pay("k1", { note = "other" }).status)
+    assert.equal(400, pay("k 1", { note = "once" }).status)
+    assert.equal(1, note("once"))
+  end)
+
+  it("refuses one that is under way, and ends it when its caller leaves", function()
+    local body = { note = "slow", wait = 2 }
+    inside.shell(("curl -s --max-time 0.5 -H 'Idempotency-Key: k2' -H 'Content-Type: application/json' -d '%s' '%s'")
+      :format(operations.json.encode(body), server.url .. "/api/spec/pay"))
+    assert.equal(409, pay("k2", body).status)
+    eventually(function()
+      return pay("k2", body).status == 201
+    end)
+    assert.equal(1, note("slow"))
+  end)
+
+  it("lets the pages of listed origins call and read", function()
+    local asked = request("OPTIONS", "/add", { headers = { Origin = "https://app.example",
+      ["Access-Control-Request-Method"] = "QUERY", ["Access-Control-Request-Headers"] = "content-type" } })
+    assert.same({ 204, "https://app.example", "600" }, { asked.status, asked.headers["access-control-allow-origin"],
+      asked.headers["access-control-max-age"] })
+    for _, path in ipairs({ "/add?a=1&b=1", "/count?to=1", "/nothing" }) do
+      local answer = request("GET", path, { headers = { Origin = "https://app.example" } })
+      assert.equal("https://app.example", answer.headers["access-control-allow-origin"], path)
+      assert.matches("Origin", answer.headers.vary)
+    end
+    assert.equal(403, request("OPTIONS", "/add", { headers = { Origin = "https://evil.example",
+      ["Access-Control-Request-Method"] = "GET" } }).status)
+  end)
+
+  it("believes a trusted proxy", function()
+    local seen = decoded(request("GET", "/where", { headers = { ["X-Forwarded-For"] = "1.1.1.1, 192.0.2.7",
+      ["X-Forwarded-Proto"] = "https", ["X-Forwarded-Host"] = "api.example" } }))
+    assert.same({ "192.0.2.7", "https", "api.example" }, { seen.address, seen.scheme, seen.host })
+    assert.equal(403, request("GET", "/where", { headers = { ["X-Forwarded-For"] = "192.0.2.7",
+      ["X-Forwarded-Host"] = "evil.example" } }).status)
+    assert.equal(400, request("GET", "/where", { headers = { ["X-Forwarded-For"] = "nonsense" } }).status)
+  end)
+
   it("answers a supervisor without credentials", function()
     assert.equal("ok\n", assert(http.request({ url = server.url .. "/api/healthz" })).body)
     assert.equal(200, assert(http.request({ url = server.url .. "/api/readyz" })).status)

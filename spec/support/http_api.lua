@@ -56,6 +56,14 @@ local function definitions(notes)
           http_api.server:drain(input.grace)
         end)
       end },
+    { name = "page", type = "query", _meta = { http = { cache = { maxAge = 1000 } } },
+      handler = function() return ("x"):rep(70000) end },
+    { name = "pay", inputSchema = T.object({ note = T.string(), wait = T.optional(T.number()) }),
+      handler = function(input)
+        operations.sleep(input.wait or 0)
+        notes[input.note] = (notes[input.note] or 0) + 1
+        return operations.http_envelope(notes[input.note], { statusCode = 201, headers = { location = "/1" } })
+      end },
     { name = "where", type = "query", handler = function(_, context) return context.metadata.http end },
     { name = "secret", type = "query", accessControl = { requiredScopes = { "admin" } },
       handler = function(_, context) return context.identity.id end },
@@ -81,6 +89,8 @@ function http_api.new(options)
     assert(registry:register(definition))
   end
   local given = { prefix = "/api", authorize = authorize, anonymous = true, docs = true,
+    idempotency = rawget(_G, "ngx") and rawget(_G, "ngx").shared.notes or true,
+    origins = { "https://app.example" }, trusted_proxies = { "127.0.0.0/8", "unix:" }, hosts = { "api.example" },
     max_body = 4 * 1024 * 1024, heartbeat = 100, log = function() end }
   for name, value in pairs(options or {}) do
     given[name] = value
