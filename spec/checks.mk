@@ -287,6 +287,16 @@ test-page: dependencies-docs all ## the page at /docs in Chromium: forms, calls,
 	$(MAKE) -s --no-print-directory $(PAGE_DATA) && cp spec/server/page/browser.mjs build/npm-page && \
 	$(ENVIRONMENT) node build/npm-page/browser.mjs $$chromium $(LUA) "$(LARGE_DOCUMENT)" $(PICTURES)
 
+.PHONY: test-server-production
+test-server-production: test-server-cors ## the HTTP server as strangers meet it: pages of other origins in Chromium
+
+.PHONY: test-server-cors
+test-server-cors: dependencies-docs all
+	@chromium=$$(command -v chromium || command -v chromium-browser); \
+	test -n "$$chromium" || { echo "test-server-cors: skipped, as there is no Chromium here"; exit 0; }; \
+	$(MAKE) -s --no-print-directory $(PAGE_DATA) && cp spec/server/production/cors.mjs build/npm-page && \
+	$(ENVIRONMENT) node build/npm-page/cors.mjs $$chromium $(LUA)
+
 .PHONY: pictures
 pictures: ## the pictures of doc/, from the page in Chromium
 	@$(MAKE) -s --no-print-directory test-page PICTURES=doc LARGE_DOCUMENT=

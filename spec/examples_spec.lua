@@ -121,6 +121,9 @@ describe("examples/nginx and examples/gateway", function()
       copy(file, directory .. "/" .. file:match("[^/]*$"), placed)
     end
     copy("examples/" .. name, directory .. "/nginx.conf", function(text)
+      if text:find("\n *ssl_certificate ") then
+        test_server.make_certificate(directory .. "/cert.pem", directory .. "/key.pem")
+      end
       return "user root;\n" .. placed(text)
     end)
     local root = command.directory()
@@ -167,16 +170,41 @@ describe("examples/nginx and examples/gateway", function()
   it("is a proxy in front of operations serve", function()
     operations.run(function()
       local port = tostring(test_server.free_port())
-      local served = command.start("lua/operations/cli/main.lua", "serve", "--lua", definitions, "--port", port,
-        "--allow-host", "api.example", "--token", "secret")
-      local url = start("nginx/proxy.conf", { ["8080"] = test_server.free_port(), ["8081"] = port })
-      local headers = { Authorization = "Bearer secret", Host = "api.example" }
-      assert.equal('"Hello, Ada!"', get(url .. "/demo/greet?name=Ada", headers).body)
-      local events = get(url .. "/demo/countdown?from=1&pause=0", headers).body
-      assert.matches('data: {"left":0}\n\nevent: end\n', events, 1, true)
-      headers.Host = "other.example"
-      assert.equal(403, get(url .. "/demo/greet?name=Ada", headers).status)
+      local lines = {}
+      local served = assert(operations.process.spawn({ command.interpreter(), "lua/operations/cli/main.lua", "serve",
+        "--lua", definitions, "--port", port, "--allow-host", "api.example", "--trusted-proxy", "127.0.0.1",
+        "--token", "secret", env = command.environment(), on_stderr = function(line)
+          lines[#lines + 1] = line
+        end }))
+      local tls = test_server.free_port()
+      local plain = start("nginx/proxy.conf", { ["8080"] = test_server.free_port(), ["8081"] = port,
+        ["8443"] = tls })
+      local url = "https://api.example:" .. tls
+      local function curl(arguments)
+        return inside.shell(("curl -s -k --max-time 20 --interface 127.0.0.2 --resolve api.example:%s:127.0.0.1 "
+          .. "-H 'Authorization: Bearer secret' %s"):format(tls, arguments)).out
+      end
+      local function status(arguments)
+        return curl("-o /dev/null -w '%{http_code}' " .. arguments .. " '" .. url .. "/demo/greet?name=Ada'")
+      end
+      eventually(function()
+        return curl("'" .. url .. "/healthz'") == "ok\n"
+      end)
+      assert.equal('"Hello, Ada!" 2', curl("--http2 -w ' %{http_version}' '" .. url .. "/demo/greet?name=Ada'"))
+      assert.matches('data: {"left":0}\n\nevent: end\n', curl("'" .. url .. "/demo/countdown?from=1&pause=0'"), 1,
+        true)
+      assert.matches("\ncontent%-encoding: gzip", curl("-o /dev/null -D - -H 'Accept-Encoding: gzip' '" .. url
+        .. "/openapi.json'"))
+      assert.equal("308 https://api.example/x", curl("-o /dev/null -w '%{http_code} %{redirect_url}' "
+        .. "-H 'Host: api.example' '" .. plain .. "/x'"))
+      assert.equal("200", status("-H 'Origin: https://api.example'"))
+      assert.equal("403", status("-H 'Origin: http://api.example'"))
+      assert.equal("403", status("-H 'Host: other.example'"))
+      assert.equal("200", status("-H 'X-Forwarded-For: 1.1.1.1, 192.0.2.7' -H 'X-Forwarded-Host: evil.example' "
+        .. "-H 'X-Forwarded-Prefix: //evil' -H 'Forwarded: for=1.1.1.1' -H 'X-Request-Id: spoofed'"))
       served:stop()
+      local entry = table.concat(lines, "\n"):match("[^\n]*spoofed[^\n]*")
+      assert.matches('"address":"127.0.0.2"', entry, 1, true)
     end)
   end)
 
