@@ -96,6 +96,7 @@ describe("the field Forwarded", function()
 
   it("is read instead of X-Forwarded-For, and never beside it", function()
     assert.same({ "192.0.2.7" }, read("for=192.0.2.7", "1.1.1.1"))
+    assert.is_nil(apply(list, { forwarded = "for=192.0.2.7", ["x-forwarded-prefix"] = "/x" }).outer_prefix)
     assert.same({ "10.0.0.1" }, read(nil, "1.1.1.1"))
     assert.equal("1.1.1.1", apply(inner, { forwarded = "for=2.2.2.2", ["x-forwarded-for"] = "1.1.1.1" }).peer.address)
   end)

@@ -21,6 +21,7 @@ Proxies.__index = Proxies
 ---@field node? string  address, "unknown" or a name that the proxy made up
 ---@field proto? string
 ---@field host? string
+---@field prefix? string
 
 local function items(field)
   local list = {}
@@ -36,9 +37,10 @@ local function read_x_forwarded(headers)
   local hops = {}
   local nodes, protos = items(headers["x-forwarded-for"]), items(headers["x-forwarded-proto"])
   local hosts = items(headers["x-forwarded-host"])
+  local prefixes = items(headers["x-forwarded-prefix"])
   for i, node in ipairs(nodes) do
     hops[i] = { node = node, proto = protos[#protos == #nodes and i or #protos],
-      host = hosts[#hosts == #nodes and i or #hosts] }
+      host = hosts[#hosts == #nodes and i or #hosts], prefix = prefixes[#prefixes] }
   end
   return hops
 end
@@ -148,9 +150,7 @@ end
 
 -- Has the request say what the proxy says of it; returns what is wrong with that.
 local function take(request, hop, address)
-  local headers, scheme = request.headers, hop.proto and schemes[hop.proto:lower()]
-  local prefix = items(headers["x-forwarded-prefix"])
-  prefix = prefix[#prefix]
+  local headers, prefix, scheme = request.headers, hop.prefix, hop.proto and schemes[hop.proto:lower()]
   if hop.proto and not scheme then
     return ("http or https expected of a proxy, got '%s'"):format(hop.proto)
   elseif hop.host and not is_host(hop.host) then
