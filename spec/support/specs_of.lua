@@ -62,6 +62,7 @@ specs_of.covered = {
   ["src/server"] = "spec/server/answer_bytes_spec.lua",
   ["src/streams"] = "spec/streams/envelopes_spec.lua",
   ["src/streams/sse_lua.c"] = "spec/sse/sse_spec.lua",
+  ["src/tls"] = "spec/tls/tls_spec.lua",
   ["src/transfer"] = "spec/net/http/http_spec.lua",
   ["src/transfer/connect.c"] = "spec/net/stream_spec.lua",
   ["src/transfer/connect_lua.c"] = "spec/net/stream_spec.lua",

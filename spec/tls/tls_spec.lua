@@ -1,0 +1,194 @@
+local certificates = require("spec.support.certificates")
+local operations = require("operations")
+local stream = require("operations.net.stream")
+local tls = require("operations.tls")
+
+local function pair(name, key)
+  return { cert = certificates.read(name .. ".pem"), key = certificates.read((key or name) .. ".key") }
+end
+
+local function context(more)
+  local options = { certificates = { pair("localhost") }, session = 60 }
+  for name, value in pairs(more or {}) do
+    options[name] = value
+  end
+  return tls.context(options)
+end
+
+-- A server whose session is fed each piece that `cut(bytes, before)` makes of what comes behind `before` bytes; it
+-- answers the request with its path. Calls `fn(url, told)`; `told` has what the last session was.
+local function with_sessions(shared, cut, fn)
+  operations.run(function()
+    local told = {}
+    local listener = assert(stream.listen("127.0.0.1", 0, function(connection)
+      local session, said, fed = shared:session(), "", 0
+      connection:each_chunk(function(bytes)
+        for _, piece in ipairs(bytes and cut(bytes, fed) or {}) do
+          local plain, out, state = session:receive(piece)
+          if out then
+            connection:offer(out, true)
+          end
+          said, told.state, fed = said .. (plain or ""), state or told.state, fed + #piece
+          told.fed = fed
+        end
+        local path = said:match("^GET (%S+) .*\r\n\r\n$")
+        if path then
+          told.peer, said = session:peer(), ""
+          connection:offer(session:send(("HTTP/1.1 200 OK\r\nContent-Length: %d\r\nConnection: close\r\n\r\n%s"):format(
+            #path, path)), true)
+          connection:offer(session:finish(), true)
+          connection:finish()
+        elseif bytes == nil then
+          session:close()
+        end
+      end)
+    end))
+    fn("https://localhost:" .. listener.port, told)
+    listener:close()
+  end)
+end
+
+local function get(url)
+  return assert(operations.http.request({ url = url, ca_file = certificates.path("ca.pem") }))
+end
+
+local function whole(bytes)
+  return { bytes }
+end
+
+local function each_byte(bytes)
+  local pieces = {}
+  for i = 1, #bytes do
+    pieces[i] = bytes:sub(i, i)
+  end
+  return pieces
+end
+
+describe("a session of TLS", function()
+  teardown(certificates.remove)
+
+  it("is read whole and byte by byte", function()
+    for _, cut in ipairs({ whole, each_byte }) do
+      with_sessions(assert(context()), cut, function(url, told)
+        assert.equal("/a", get(url .. "/a").body)
+        assert.equal("TLSv1.3", told.peer.protocol)
+        assert.equal("localhost", told.peer.server_name)
+        assert.is_nil(told.peer.subject)
+      end)
+    end
+  end)
+
+  it("is read at every split", function()
+    local shared, at, longest = assert(context()), 0, 1
+    with_sessions(shared, function(bytes, before)
+      local i = at - before
+      return i > 0 and i < #bytes and { bytes:sub(1, i), bytes:sub(i + 1) } or { bytes }
+    end, function(url, told)
+      while at < longest do
+        assert.equal("/" .. at, get(url .. "/" .. at).body)
+        longest, at = math.max(longest, told.fed or 1), at + 1
+      end
+      assert.is_true(longest > 500, longest)
+    end)
+  end)
+
+  it("says that the other side ends, and what it does not understand", function()
+    local session = assert(context()):session()
+    local plain, out, state, reason = session:receive("\22\3\1\0\2hello, hello")
+    assert.same({ nil, "failed" }, { plain, state })
+    assert.equal("\21\3", out:sub(1, 2)) -- an alert
+    assert.matches("%l", reason)
+    assert.same({ nil, nil, "failed", "the session has failed" }, { session:receive("more") })
+    assert.is_nil(session:send("a"))
+    assert.equal("http", (select(3, assert(context()):session():receive("GET / HTTP/1.1\r\n\r\n"))))
+  end)
+
+  it("sends nothing before the handshake has ended, and is of no use when it is closed", function()
+    local session = assert(context()):session()
+    assert.same({}, { session:send("a"), session:finish(), session:peer() })
+    session:close()
+    session:close()
+    for _, method in ipairs({ "receive", "send", "finish", "peer" }) do
+      assert.error_matches(function()
+        session[method](session, "a")
+      end, "the session is closed")
+    end
+  end)
+
+  it("stands any bytes", function()
+    local shared, hello = assert(context()), nil
+    with_sessions(shared, function(bytes)
+      hello = hello or bytes
+      return { bytes }
+    end, get)
+    math.randomseed(1)
+    for _ = 1, 2000 do
+      local session, bytes = shared:session(), hello
+      for _ = 1, math.random(3) do
+        local at = math.random(#bytes)
+        bytes = bytes:sub(1, at - 1) .. string.char(math.random(0, 255)) .. bytes:sub(at + math.random(0, 2))
+      end
+      local _, out, state = session:receive(bytes)
+      if state then
+        assert.equal("failed", state)
+      end
+      assert.is_true(#(out or "") < 16384)
+      session:close()
+    end
+  end)
+end)
+
+describe("a context of TLS", function()
+  teardown(certificates.remove)
+
+  local function flaw(options)
+    local made, message, part, index = tls.context(options)
+    assert.is_nil(made)
+    return { message, part, index }
+  end
+
+  it("says which certificate, key or authority is wrong, and why", function()
+    local own, text = pair("localhost"), "-----BEGIN CERTIFICATE-----\nAAAA\n-----END CERTIFICATE-----\n"
+    for _, case in ipairs({
+      { { cert = "", key = own.key }, "no certificate in PEM is in it", "cert" },
+      { { cert = own.key, key = own.key }, "no certificate in PEM is in it", "cert" },
+      { { cert = own.cert, key = "" }, "no private key in PEM is in it", "key" },
+      { { cert = own.cert, key = own.cert }, "no private key in PEM is in it", "key" },
+      { pair("localhost", "rsa"), "it is not the key of the certificate", "key" },
+      { pair("localhost", "example"), "it is not the key of the certificate", "key" },
+      { pair("localhost", "locked"), "the key needs a password", "key" },
+    }) do
+      assert.same({ case[2], case[3], 2 }, flaw({ certificates = { own, case[1] }, session = 60 }))
+    end
+    assert.equal("cert", flaw({ certificates = { { cert = text, key = own.key } }, session = 60 })[2])
+    assert.equal("cert", flaw({ certificates = { { cert = own.cert .. text, key = own.key } }, session = 60 })[2])
+    local locked = pair("localhost", "locked")
+    locked.password = "guess"
+    assert.same({ "the password is wrong", "key", 1 }, flaw({ certificates = { locked }, session = 60 }))
+    locked.password = "secret"
+    assert.is_truthy(tls.context({ certificates = { locked }, session = 60 }))
+    assert.equal("client_ca", flaw({ certificates = { own }, session = 60, client_ca = "", client_certificate =
+      "required" })[2])
+  end)
+
+  it("knows how long its certificates are valid", function()
+    local made = assert(tls.context({ certificates = { pair("localhost"), pair("expired") }, session = 60 }))
+    assert.is_true(made:left(1) > 86400 and made:left(1) <= 2 * 86400)
+    assert.is_true(made:left(2) < 0)
+    assert.has_error(function()
+      made:left(3)
+    end)
+  end)
+
+  it("is not made of what is no option", function()
+    for _, options in ipairs({ {}, { certificates = {} }, { certificates = { 1 }, session = 60 },
+      { certificates = { { cert = "a" } }, session = 60 }, { certificates = { pair("localhost") } },
+      { certificates = { pair("localhost") }, session = 60, client_certificate = "required" },
+      { certificates = { pair("localhost") }, session = 60, client_certificate = "perhaps" },
+      { certificates = { pair("localhost") }, session = 60, previous = 1 } }) do
+      assert.has_error(function()
+        tls.context(options)
+      end)
+    end
+  end)
+end)

@@ -1,0 +1,52 @@
+/*
+** session.h - the server's side of one TLS connection: bytes in, bytes out.  No
+** I/O, no Lua; whoever has the connection carries the bytes.
+*/
+#ifndef OPERATIONS_TLS_SESSION_H
+#define OPERATIONS_TLS_SESSION_H
+
+#include "tls/context.h"
+#include "tls/wire.h"
+
+typedef struct tls_Session {
+  tls_Context *context; /* one holder of it; NULL when it is closed */
+  SSL *ssl;
+  tls_Wire wire;
+  bool failed;
+} tls_Session;
+
+typedef enum tls_State {
+  TLS_OPEN,
+  TLS_CLOSED,     /* the other side has said that it sends no more */
+  TLS_PLAIN_HTTP, /* it does not speak TLS but HTTP */
+  TLS_FAILED
+} tls_State;
+
+/* What calls give: borrowed until the next call of any session of the context;
+** what was sent before a failure, such as an alert, is in `out`. */
+typedef struct tls_Result {
+  tls_State state;
+  const buffer_Buffer *in;  /* what the other side said */
+  const buffer_Buffer *out; /* what it is to be sent */
+  char reason[256];         /* of a failure */
+} tls_Result;
+
+/* Fills in a zeroed session.  False when out of memory. */
+bool tls_session_open(tls_Session *s, tls_Context *context);
+void tls_session_close(tls_Session *s); /* may be called twice */
+
+/* Takes what came, however it was split. */
+void tls_session_receive(tls_Session *s, const char *bytes, size_t length,
+                         tls_Result *result);
+
+/* Encrypts; possible when the handshake has ended. */
+void tls_session_send(tls_Session *s, const char *bytes, size_t length,
+                      tls_Result *result);
+
+/* Says that we send no more. */
+void tls_session_finish(tls_Session *s, tls_Result *result);
+
+/* Has the handshake ended? */
+bool tls_session_ready(const tls_Session *s);
+
+#endif

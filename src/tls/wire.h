@@ -1,0 +1,22 @@
+/*
+** wire.h - what OpenSSL takes for the network: bytes that came, and a buffer
+** for those that go.  No I/O, no Lua.
+*/
+#ifndef OPERATIONS_TLS_WIRE_H
+#define OPERATIONS_TLS_WIRE_H
+
+#include <openssl/bio.h>
+
+#include "base/buffer.h"
+
+/* The data of a BIO; who has the BIO owns it. */
+typedef struct tls_Wire {
+  const char *bytes; /* not yet read; borrowed while OpenSSL is called */
+  size_t length;
+  buffer_Buffer *out;
+} tls_Wire;
+
+/* Of such BIOs; NULL when out of memory. */
+BIO_METHOD *tls_wire_method(void);
+
+#endif
