@@ -77,6 +77,7 @@ local limits = {
   server_max_timeout = 600000, -- that a caller of the HTTP server may ask for
   ping_interval = 15000, -- of a WebSocket; two without a byte end it
   handshake_timeout = 10000,
+  tls_session = 7200000, -- in which a client may resume one
   reconnect_delay = 50, -- to Redis, the first time; doubles
   reconnect_max_delay = 5000,
   redis_silence = 2000, -- a connection to Redis on which nothing came is asked for life; after three times it is lost

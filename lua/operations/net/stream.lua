@@ -61,11 +61,25 @@ local function end_with(self, err)
   wake_writers(self)
 end
 
--- Once is enough: what comes behind that is told of by an event of its own.
+-- Once is enough: what comes behind that is told of by an event of its own. A layer may find the end in what came.
 local function hand_over(self)
-  local bytes = self._on_chunk and self._handle:receive()
+  if not self._on_chunk then
+    return
+  end
+  local bytes, ended, kind, message = self._handle:receive()
   if bytes then
     tell(self, bytes)
+  end
+  if ended and not self._ended then
+    end_with(self, kind and failure(kind, message))
+  end
+end
+
+-- The connection has ended.
+local function finish(self, err)
+  hand_over(self)
+  if not self._ended then
+    end_with(self, err)
   end
 end
 
@@ -75,11 +89,9 @@ local function on_event(self, event, kind, message)
   elseif event == "drain" then
     wake_writers(self)
   elseif event == "done" then
-    hand_over(self)
-    end_with(self)
+    finish(self)
   elseif event == "error" then
-    hand_over(self)
-    end_with(self, failure(kind, message))
+    finish(self, failure(kind, message))
   end
 end
 
@@ -176,6 +188,12 @@ end
 ---@return integer? port
 function Stream:peer()
   return self._handle:peer()
+end
+
+--- How the client of a listener with TLS is connected; nil while the handshake goes on, and without TLS.
+---@return operations.TlsPeer?
+function Stream:tls()
+  return self._layer and self._layer.peer_tls
 end
 
 --- Ends our side behind what is queued; the other side may still send.
@@ -338,25 +356,39 @@ end
 local Listener = {}
 Listener.__index = Listener
 
+-- A stream that is not connected yet, and what takes the events of its handle.
+local function prepare(security)
+  local accepted = setmetatable({}, Stream)
+  local function up(...)
+    return on_event(accepted, ...)
+  end
+  if not security then
+    return accepted, up
+  end
+  local layer = security:layer(up)
+  accepted._layer = layer
+  return accepted, function(...)
+    return layer:event(...)
+  end
+end
+
 local function accept_all(self)
   local handle
   repeat
-    local accepted = setmetatable({}, Stream)
+    local accepted, take = prepare(self._security)
     handle = scheduler.host().start("accept", {
       listener = self._handle, window = limits.window, queue = limits.send_queue,
-    }, function(...)
-      return on_event(accepted, ...)
-    end)
+    }, take)
     if handle then
-      accepted._handle = handle
+      accepted._handle = accepted._layer and accepted._layer:begin(handle) or handle
       self._on_stream(accepted)
     end
   until not handle or self._closed
 end
 
 -- Listens as `given` says; `name`: where, for the error.
-local function listen(given, name, on_stream)
-  local self = setmetatable({ _on_stream = on_stream }, Listener)
+local function listen(given, name, on_stream, security)
+  local self = setmetatable({ _on_stream = on_stream, _security = security }, Listener)
   local handle, message = scheduler.host().start("listen", given, function()
     if not self._closed then
       accept_all(self)
@@ -374,21 +406,26 @@ end
 ---@param host string  a numeric address
 ---@param port integer  0: any free one
 ---@param on_stream fun(stream: operations.Stream)
----@param backlog? integer  connections that wait to be accepted, default 128
+---@param options? { backlog?: integer, security?: operations.Security }  backlog: connections that wait to be accepted,
+---  default 128; security: its streams speak TLS
 ---@return operations.Listener?
 ---@return operations.Error? err
-function stream.listen(host, port, on_stream, backlog)
+function stream.listen(host, port, on_stream, options)
   argument.expect(host, "string", 1, "listen")
   check_port(port, "listen")
   argument.expect(on_stream, "function", 3, "listen")
-  return listen({ host = host, port = port, backlog = backlog }, ("%s:%d"):format(host, port), on_stream)
+  argument.optional(options, "table", 4, "listen")
+  options = options or {}
+  return listen({ host = host, port = port, backlog = options.backlog }, ("%s:%d"):format(host, port), on_stream,
+    options.security)
 end
 
 --- The same at a Unix socket. Its file is removed when the listener is closed; one at which nobody listens any more is
 --- replaced.
 ---@param path string
 ---@param on_stream fun(stream: operations.Stream)
----@param options? { mode?: integer, backlog?: integer }  mode: permission bits of the file, default 384 (0600)
+---@param options? { mode?: integer, backlog?: integer, security?: operations.Security }  mode: permission bits of the
+---  file, default 384 (0600)
 ---@return operations.Listener?
 ---@return operations.Error? err
 function stream.listen_path(path, on_stream, options)
@@ -396,7 +433,7 @@ function stream.listen_path(path, on_stream, options)
   argument.expect(on_stream, "function", 2, "listen_path")
   argument.optional(options, "table", 3, "listen_path")
   options = options or {}
-  return listen({ path = path, mode = options.mode, backlog = options.backlog }, path, on_stream)
+  return listen({ path = path, mode = options.mode, backlog = options.backlog }, path, on_stream, options.security)
 end
 
 --- Accepts no more. Connections that were accepted stay.

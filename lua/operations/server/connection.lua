@@ -29,7 +29,7 @@ local IN_A_ROW = 16 -- requests that are served before others have their turn
 ---@class operations.HttpConnection
 ---@field limit? number  ms since the epoch: until then what it waits for must have happened
 ---@field idle? number  ms since the epoch: since then it waits for the first byte of a request
----@field peer { address: string?, port: integer?, tls: boolean }
+---@field peer { address: string?, port: integer?, tls: false|operations.TlsPeer }
 ---@field _stream operations.Stream
 ---@field _bytes string  came and were not read, from `_from` on
 ---@field _wait operations.Wait  the same for every wait for bytes

@@ -33,7 +33,8 @@ local server = {}
 ---@field target string  raw, as the request line has it
 ---@field headers table<string, string>  by lower-case name, repeated ones joined by ", "
 ---@field body? string|fun(): string?, operations.Error?  whole, or what gives the next piece and nil at the end
----@field peer? { address: string, port: integer?, tls: boolean? }  `address` is "unix:" for a Unix socket
+---@field peer? { address: string, port: integer?, tls: (boolean|operations.TlsPeer)? }  `address` is "unix:" for a Unix
+---  socket; `tls`: false without it, true in nginx
 ---@field is_local? boolean  it came to a listener that only this machine reaches
 ---@field left? fun(fn: fun())  has `fn` called once when the caller leaves before the answer is out
 ---@field breaks_off? boolean  its coroutine may end while the body is read (nginx): it is counted when that has come

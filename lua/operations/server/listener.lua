@@ -1,12 +1,14 @@
 --- Listens for connections of HTTP clients and serves them: how many at once, how they end.
 local argument = require("operations.base.argument")
 local connection = require("operations.server.connection")
+local framing = require("operations.server.framing")
 local limits = require("operations.base.limits")
 local members = require("operations.base.members")
 local response_writer = require("operations.server.response_writer")
 local scheduler = require("operations.task.scheduler")
 local streams = require("operations.net.stream")
 local task = require("operations.task")
+local tls = require("operations.net.tls")
 local waiters = require("operations.task.wait")
 
 local listener = {}
@@ -17,6 +19,7 @@ local listener = {}
 ---@field path? string  of a Unix socket, instead of host and port
 ---@field mode? integer  permission bits of its file, default 384 (0600)
 ---@field backlog? integer  connections that wait to be accepted, default 128
+---@field tls? operations.TlsOptions  clients come by https, with TLS 1.2 or newer
 ---@field max_connections? integer  default 1,024: beyond them the one that is idle for the longest is closed; when
 ---  none is idle, the new one is answered 503
 
@@ -24,7 +27,7 @@ local option_kinds = {
   host = "string", port = "number", path = "string", mode = "number", backlog = "number", max_connections = "number",
   max_head = "number", max_fields = "number", max_target = "number", max_body = "number",
   max_connection_requests = "number", head_timeout = "number", body_timeout = "number", keep_alive = "number",
-  write_timeout = "number", log = "function",
+  write_timeout = "number", log = "function", tls = "table",
 }
 
 ---@class operations.ServerListener
@@ -93,10 +96,20 @@ local function open(self, options)
   local function accept(stream)
     on_stream(self, stream)
   end
+  local given = { backlog = options.backlog, mode = options.mode, security = self._security }
   if options.path then
-    return streams.listen_path(options.path, accept, options)
+    return streams.listen_path(options.path, accept, given)
   end
-  return streams.listen(options.host or "127.0.0.1", options.port or 0, accept, options.backlog)
+  return streams.listen(options.host or "127.0.0.1", options.port or 0, accept, given)
+end
+
+-- What connections are secured with; nil without TLS.
+local function secure(options, log)
+  if options.tls then
+    local answer = response_writer.problem(400, "this port speaks TLS: use https")
+    return tls.security(options.tls, { log = log,
+      refusal = framing.bytes(answer, scheduler.host().now(), "close", false, true) }, 3)
+  end
 end
 
 --- Listens, and has requests handled. It goes on until it is closed, whoever holds it.
@@ -104,14 +117,18 @@ end
 ---@param handler fun(request: operations.ServerRequest): operations.ServerResponse  called in a task for each
 ---  connection; may wait
 ---@return operations.ServerListener?
----@return operations.Error? err  TRANSPORT_LOST, details.kind "listen"
+---@return operations.Error? err  TRANSPORT_LOST, details.kind "listen"; VALIDATION_ERROR: a file of `tls`
 function listener.listen(options, handler)
   argument.expect(options, "table", 1, "listen")
   argument.options(options, option_kinds, "listen")
   argument.expect(handler, "function", 2, "listen")
   local settings = connection.settings(options)
+  local security, flaw = secure(options, settings.log)
+  if flaw then
+    return nil, flaw
+  end
   local self = setmetatable({
-    connections = 0, path = options.path, _handler = handler, _settings = settings, _served = {},
+    connections = 0, path = options.path, _handler = handler, _settings = settings, _served = {}, _security = security,
     _refusals = members.merged(settings, { max_connection_requests = 1 }),
     _max = options.max_connections or limits.connections,
   }, Listener)
@@ -124,6 +141,17 @@ function listener.listen(options, handler)
     self.port = opened.port
   end
   return self
+end
+
+--- Reads certificates, keys and client_ca again: connections that come use them, those that are there go on. When a
+--- file is wrong, what was used before stays. Does nothing without TLS.
+---@return true?
+---@return operations.Error? err  VALIDATION_ERROR: names the file
+function Listener:reload()
+  if self._security then
+    return self._security:reload()
+  end
+  return true
 end
 
 -- Accepts nobody more.
