@@ -1,4 +1,5 @@
 -- The real program: real sockets, real signals.
+local certificates = require("spec.support.certificates")
 local command = require("spec.support.command")
 local json = require("operations.base.json")
 local operations = require("operations")
@@ -60,6 +61,7 @@ setup(function()
 end)
 
 teardown(function()
+  certificates.remove()
   os.execute("rm -rf " .. directory)
 end)
 
@@ -156,6 +158,57 @@ describe("operations serve", function()
     local served = local_definitions("--host", "0.0.0.0")
     assert.matches("0.0.0.0 unencrypted", served:said("unencrypted"), 1, true)
   end))
+
+  it("serves by https, with the certificate that --tls-cert names, and reads it again at HUP", within(function()
+    local cert, key = certificates.path("own.pem"), certificates.path("own.key")
+    local function use(name)
+      assert(os.execute(("cp %s %s && cp %s %s"):format(certificates.path(name .. ".pem"), cert,
+        certificates.path(name .. ".key"), key)))
+    end
+    local function subject(url)
+      return command.run(("openssl s_client -connect %s </dev/null 2>/dev/null"):format(url:match("//(.*)"))).out
+        :match("subject=CN = ([^\n]*)")
+    end
+    use("localhost")
+    local served = local_definitions("--tls-cert", cert, "--tls-key", key, "--mcp-server", "--docs", "--host",
+      "0.0.0.0")
+    assert.matches("^https://0%.0%.0%.0:%d+$", served.url)
+    assert.equal(served.url .. "/docs#token=" .. served.token, served.child:read_line())
+    served.url, served.ca_file = served.url:gsub("0%.0%.0%.0", "127.0.0.1"), certificates.path("ca.pem")
+    assert.equal("token", json.decode(served:get("/t/echo?text=x").body).identity)
+    assert.is_truthy(served:request("POST", "/mcp", { json = { jsonrpc = "2.0", id = 1, method = "ping" } }))
+    local sleeping = operations.spawn(function()
+      return served:get("/t/sleep?seconds=2").body
+    end)
+    served:said("begun")
+    use("rsa")
+    served:signal("HUP")
+    served:said("certificates were read again")
+    assert.equal("rsa", subject(served.url))
+    assert(os.execute("cp " .. certificates.path("localhost.key") .. " " .. key))
+    served:signal("HUP")
+    local said = served:said("the ones of before stay")
+    assert.matches(("the key %s (for the certificate %s): it is not the key of the certificate"):format(key, cert),
+      said, 1, true)
+    assert.not_matches("unencrypted", said)
+    assert.equal("rsa", subject(served.url))
+    assert.equal('"slept"', sleeping:wait())
+  end))
+
+  it("names the file of a certificate that it cannot use", function()
+    local cert = certificates.path("localhost.pem")
+    for words, expected in pairs({
+      ["--tls-cert x"] = { 2, "--tls-cert: --tls-key has to name the file of its key" },
+      ["--tls-key x"] = { 2, "--tls-key: --tls-cert has to name the file of its certificate" },
+      ["--tls-cert /nowhere.pem --tls-key x"] = { 5, "the certificate /nowhere.pem: cannot be read: No such file" },
+      [("--tls-cert %s --tls-key %s"):format(cert, certificates.path("example.key"))] =
+        { 5, ("example.key (for the certificate %s): it is not the key of the certificate"):format(cert) },
+    }) do
+      local result = fails("--lua examples/definitions --port 0 " .. words)
+      assert.equal(expected[1], result.code)
+      assert.matches(expected[2], result.err, 1, true)
+    end
+  end)
 
   it("answers to names and pages that --allow-host and --allow-origin give", within(function()
     local served = local_definitions("--allow-host", "api.example", "--allow-origin", "https://app.example")

@@ -446,9 +446,10 @@ describe("the options of TLS", function()
     package.preload["operations.tls"] = function()
       error("module 'operations.tls' not found")
     end
-    local ok, message = pcall(listener.listen, { tls = options("localhost") }, function() end)
+    local opened, err = listener.listen({ tls = options("localhost") }, function() end)
     package.loaded["operations.tls"], package.preload["operations.tls"] = loaded, preload
-    assert.is_false(ok)
-    assert.matches("TLS needs OpenSSL 3: install its headers %(Debian: libssl%-dev%)", message)
+    assert.is_nil(opened)
+    assert.equal("UNAVAILABLE", err.code)
+    assert.matches("TLS needs OpenSSL 3: install its headers %(Debian: libssl%-dev%)", err.message)
   end)
 end)

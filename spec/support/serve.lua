@@ -9,6 +9,7 @@ local serve = {}
 ---@class spec.Served
 ---@field url string
 ---@field token? string  that it made
+---@field ca_file? string  the authority of its certificate, set by the spec
 ---@field lines string[]  what it says on stderr
 ---@field child operations.Process
 local Served = {}
@@ -36,7 +37,7 @@ function serve.start(words, env)
   self.child = assert(operations.process.spawn(line))
   running[#running + 1] = self
   self.url = assert(self.child:read_line(), table.concat(self.lines, "\n"))
-  assert(self.url:find("^http://[%w.]+:%d+"), self.url)
+  assert(self.url:find("^https?://[%w.]+:%d+"), self.url)
   local said = table.concat(words, " ")
   if not said:find("--no-auth", 1, true) and not said:find("--token", 1, true) then
     self.token = self.child:read_line():match("^Authorization: Bearer (%x+)$")
@@ -54,7 +55,7 @@ function Served:request(method, path, options)
   if options.json ~= nil then
     headers["Content-Type"] = "application/json"
   end
-  return operations.http.request({ method = method, url = self.url .. path, headers = headers,
+  return operations.http.request({ method = method, url = self.url .. path, headers = headers, ca_file = self.ca_file,
     body = options.json ~= nil and json.encode(options.json) or nil })
 end
 

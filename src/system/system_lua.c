@@ -385,6 +385,27 @@ static int system_interrupted(lua_State *L) {
   return 1;
 }
 
+/* HUP as a request, not an end: of the process, too. */
+static volatile sig_atomic_t hangups;
+
+static void on_hangup(int number) {
+  (void)number;
+  hangups = hangups + 1;
+}
+
+/* system.hangups() -> how often HUP came since the first call, from which on it
+** interrupts nothing, until signals are released */
+static int system_hangups(lua_State *L) {
+  struct sigaction action;
+  memset(&action, 0, sizeof(action));
+  action.sa_handler = on_hangup;
+  action.sa_flags = SA_RESTART;
+  (void)sigemptyset(&action.sa_mask);
+  (void)sigaction(SIGHUP, &action, NULL);
+  lua_pushinteger(L, hangups);
+  return 1;
+}
+
 static const luaL_Reg system_functions[] = {
     {"list", system_list},
     {"kind", system_kind},
@@ -397,6 +418,7 @@ static const luaL_Reg system_functions[] = {
     {"hold_signals", system_hold_signals},
     {"raise_signal", system_raise_signal},
     {"interrupted", system_interrupted},
+    {"hangups", system_hangups},
     {NULL, NULL},
 };
 

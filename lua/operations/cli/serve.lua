@@ -27,6 +27,8 @@ local serve = {
     { name = "--docs", help = "a page at /docs to read and call the operations; prints where it is" },
     { name = "--no-auth", help = "serve everybody, without a token" },
     { name = "--insecure", help = "--no-auth, for other machines, too" },
+    { name = "--tls-cert", value = "FILE", help = "serve by https: the certificate and its chain; HUP reads it again" },
+    { name = "--tls-key", value = "FILE", help = "its key" },
     { name = "--allow-host", value = "NAME", many = true, help = "a name of this server, besides localhost" },
     { name = "--allow-origin", value = "ORIGIN", many = true, help = "web pages that may call: https://app.example" },
     { name = "--trusted-proxy", value = "CIDR", many = true, help = "proxies whose X-Forwarded-For and so on count" },
@@ -38,7 +40,7 @@ local serve = {
   },
 }
 
-local POLL = 0.5 -- seconds between two looks at watched directories
+local POLL = 0.5 -- seconds between two looks at watched directories, or for HUP
 
 ---@class operations.cli.ServeOptions
 ---@field host string
@@ -48,6 +50,8 @@ local POLL = 0.5 -- seconds between two looks at watched directories
 ---@field grace number  seconds
 ---@field token? string  nil: everybody may call
 ---@field docs? true  there is a page
+---@field tls? operations.TlsOptions
+---@field scheme "http"|"https"
 ---@field own_token? boolean  it was made here, so that it has to be shown
 ---@field identity? operations.Identity  of the token's holder
 
@@ -109,11 +113,23 @@ local function read_proxies(parsed)
   end
 end
 
+-- Fills in the files for TLS; returns a message when one is missing.
+local function read_tls(parsed, options)
+  local cert, key = parsed.options["tls-cert"], parsed.options["tls-key"]
+  options.scheme = cert and "https" or "http"
+  options.tls = cert and { cert = cert, key = key }
+  if cert and not key then
+    return "--tls-cert: --tls-key has to name the file of its key"
+  elseif key and not cert then
+    return "--tls-key: --tls-cert has to name the file of its certificate"
+  end
+end
+
 -- Reads the options, or says what is wrong.
 local function read(parsed)
   local host, prefix = parsed.options.host or "127.0.0.1", parsed.options.prefix
   local options = { host = host == "localhost" and "127.0.0.1" or host, docs = parsed.options.docs }
-  local message = read_numbers(parsed, options) or read_access(parsed, options)
+  local message = read_numbers(parsed, options) or read_access(parsed, options) or read_tls(parsed, options)
   if not options.host:find("^%d+%.%d+%.%d+%.%d+$") and not options.host:find("^%x*:[%x:.]*$") then
     message = ("--host: a numeric address expected, such as 0.0.0.0 or ::1, got %q"):format(host)
   elseif parsed.rest[1] then
@@ -172,17 +188,17 @@ end
 -- Says where the server is, and how it is called.
 local function announce(options, listener, prefix)
   local host = options.host:find(":", 1, true) and "[" .. options.host .. "]" or options.host
-  output.text(("http://%s:%d%s\n"):format(host, listener.port, prefix or ""))
+  local url_of_server = ("%s://%s:%d%s"):format(options.scheme, host, listener.port, prefix or "")
+  output.text(url_of_server .. "\n")
   if options.own_token then
     output.text(("Authorization: Bearer %s\n"):format(options.token))
   end
   if options.docs then -- the page takes the token and erases it from the address
-    output.text(("http://%s:%d%s/docs%s\n"):format(host, listener.port, prefix or "",
-      options.own_token and "#token=" .. options.token or ""))
+    output.text(("%s/docs%s\n"):format(url_of_server, options.own_token and "#token=" .. options.token or ""))
   end
-  if options.token and not is_loopback(options.host) then
-    output.complain("tokens and data go to %s unencrypted: put a proxy with TLS in front, or use a trusted network",
-      options.host)
+  if options.token and not options.tls and not is_loopback(options.host) then
+    output.complain("tokens and data go to %s unencrypted: give --tls-cert and --tls-key, put a proxy with TLS in "
+      .. "front, or use a trusted network", options.host)
   end
 end
 
@@ -191,6 +207,19 @@ local function follow(directories)
     operations.sleep(POLL)
     for _, directory in ipairs(directories) do
       directory:check()
+    end
+  end
+end
+
+-- Renewed certificates are taken at HUP; what is wrong with them is told, and those of before stay.
+local function reload_at_hangup(listener, seen)
+  while true do
+    operations.sleep(POLL)
+    local count = system.hangups()
+    if count ~= seen then
+      local ok, err = listener:reload()
+      output.complain("%s", ok and "certificates were read again" or err.message .. "; the ones of before stay")
+      seen = count
     end
   end
 end
@@ -253,9 +282,11 @@ function serve.run(parsed)
     return err.details and refuse(err.details) or output.fail(err)
   end
   local listener
-  listener, err = server:listen({ host = options.host, port = options.port })
+  listener, err = server:listen({ host = options.host, port = options.port, tls = options.tls })
   if not listener then
     return output.fail(err)
+  elseif options.tls then
+    task.detach(reload_at_hangup, listener, system.hangups())
   end
   exposure:tell(registry, { identity = options.identity,
     advice = options.token and " (--scopes A,B gives it some)" or " (--token gives some)" })

@@ -147,19 +147,19 @@ local function check(options, name, level)
   return #list > 0 and list or error(("bad option 'certificates' to '%s' (none is in it)"):format(name), level)
 end
 
---- Makes what a listener secures its connections with. Raises when the C module was not built: it is where OpenSSL's
---- headers are.
+--- Makes what a listener secures its connections with.
 ---@param options operations.TlsOptions
 ---@param settings? { log: fun(level: string, message: string)?, refusal: string? }
 ---@param level? integer  as of `error`, for misuse
 ---@return operations.Security?
----@return operations.Error? err  VALIDATION_ERROR: names the file, and says what is wrong with it
+---@return operations.Error? err  VALIDATION_ERROR: names the file, and says what is wrong with it; UNAVAILABLE: the C
+---  module was not built, as OpenSSL's headers were missing
 function tls.security(options, settings, level)
   local list = check(options, "listen", (level or 1) + 2)
   local built, module = pcall(require, "operations.tls")
   if not built then
-    error("TLS needs OpenSSL 3: install its headers (Debian: libssl-dev) and build this library again:\n" .. module,
-      (level or 1) + 1)
+    return nil, errors.new("UNAVAILABLE",
+      "TLS needs OpenSSL 3: install its headers (Debian: libssl-dev) and build this library again:\n" .. module)
   end
   settings = settings or {}
   local self = setmetatable({

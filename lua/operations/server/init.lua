@@ -193,7 +193,8 @@ end
 --- unless the option is `false`.
 ---@param options? operations.ListenOptions
 ---@return operations.ServerListener?
----@return operations.Error? err  TRANSPORT_LOST (the port is taken), ACCESS_DENIED (strangers without `authorize`)
+---@return operations.Error? err  TRANSPORT_LOST (the port is taken), ACCESS_DENIED (strangers without `authorize`),
+---  VALIDATION_ERROR (a file of `tls`), UNAVAILABLE (TLS was not built)
 function Server:listen(options)
   argument.optional(options, "table", 1, "listen")
   local given = members.merged({ max_body = self.options.max_body, log = self.options.log }, options)

@@ -117,7 +117,8 @@ end
 ---@param handler fun(request: operations.ServerRequest): operations.ServerResponse  called in a task for each
 ---  connection; may wait
 ---@return operations.ServerListener?
----@return operations.Error? err  TRANSPORT_LOST, details.kind "listen"; VALIDATION_ERROR: a file of `tls`
+---@return operations.Error? err  TRANSPORT_LOST, details.kind "listen"; VALIDATION_ERROR: a file of
+---  `tls`; UNAVAILABLE: TLS was not built
 function listener.listen(options, handler)
   argument.expect(options, "table", 1, "listen")
   argument.options(options, option_kinds, "listen")
