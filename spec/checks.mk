@@ -256,6 +256,12 @@ test-server: dependencies-test all ## the HTTP server on three hosts, then under
 	@$(MAKE) -s --no-print-directory all LUA=luajit
 	@$(BUSTED) spec/server spec/server/load/load.lua
 
+.PHONY: test-server-production
+test-server-production: dependencies-test all ## what the open network needs: TLS, tokens; then 10,000 handshakes under ASan
+	@$(MAKE) -s --no-print-directory all LUA=luajit
+	@$(BUSTED) spec/server/production spec/tls spec/server/tls_spec.lua spec/calls/websocket_tls_spec.lua
+	@$(MAKE) -s --no-print-directory asan-lua5.4 TESTS=spec/server/production/handshakes.lua
+
 .PHONY: test-middleware
 test-middleware: dependencies-test all ## middleware on three hosts, then 10,000 calls to a server that fails, stalls and recovers
 	@$(MAKE) -s --no-print-directory all LUA=luajit

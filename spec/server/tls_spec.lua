@@ -1,7 +1,9 @@
 local certificates = require("spec.support.certificates")
 local command = require("spec.support.command")
 local eventually = require("spec.support.eventually")
+local handshakes = require("spec.support.handshakes")
 local http_peer = require("spec.support.http_peer")
+local inside = require("spec.support.inside")
 local listener = require("operations.server.listener")
 local operations = require("operations")
 local stream = require("operations.net.stream")
@@ -215,6 +217,14 @@ describe("a listener with TLS", function()
         assert.matches("TLS with .*: the client left before the end of the handshake", line)
       end
     end)
+  end)
+
+  it("holds nothing of 300 handshakes of which a third broke off", function()
+    local told = handshakes.run(300)
+    assert.equal(200, told.served)
+    assert.equal(100, told.failed)
+    assert.equal(0, told.connections)
+    assert.is_true(told.descriptors <= 0)
   end)
 
   it("tells an end from a connection that was cut off", function()
@@ -451,5 +461,33 @@ describe("the options of TLS", function()
     assert.is_nil(opened)
     assert.equal("UNAVAILABLE", err.code)
     assert.matches("TLS needs OpenSSL 3: install its headers %(Debian: libssl%-dev%)", err.message)
+  end)
+end)
+
+describe("TLS in Neovim", function()
+  teardown(certificates.remove)
+
+  local missing = inside.missing("nvim")
+  if missing then
+    pending(missing)
+    return
+  end
+
+  it("serves clients elsewhere, while a handshake hangs", function()
+    operations.run(function()
+      local program = assert(operations.process.spawn({ "nvim", "-u", "NONE", "-i", "NONE", "-n", "--headless",
+        "-c", "luafile spec/support/http_api_main.lua", env = { LUA_PATH = package.path,
+          LUA_CPATH = command.directory() .. "/build/luajit/?.so;;", TLS_CERT = path("localhost.pem"),
+          TLS_KEY = path("localhost.key") } }))
+      local port = assert(program:read_line()):match("port (%d+)")
+      local hanging = http_peer.connect(tonumber(port)):send("\22\3\1\2\0\1")
+      for _ = 1, 3 do
+        local answer = assert(request({ url = "https://localhost:" .. port .. "/healthz" }))
+        assert.equal(200, answer.status)
+      end
+      assert.is_nil(hanging.ended)
+      hanging:close()
+      program:stop()
+    end)
   end)
 end)

@@ -187,7 +187,7 @@ end
 ---@field path string  and the query
 ---@field headers table<string, string>  by lower-case name
 ---@field token? string  of "Authorization: Bearer"
----@field peer? { address: string?, port: integer?, tls: boolean? }
+---@field peer? { address: string?, port: integer?, tls: (boolean|operations.TlsPeer)? }
 
 --- Is a request the opening of a connection that speaks `protocol`?
 ---@param request operations.ServerRequest

@@ -19,6 +19,7 @@ local websocket_hub = {}
 ---@class operations.HubOptions
 ---@field host? string  numeric address, default "127.0.0.1"
 ---@field port? integer|false  default: any free one, see `hub.port`; false: it listens nowhere, see `serve_request`
+---@field tls? operations.TlsOptions  spokes come by wss, with TLS 1.2 or newer
 ---@field registry? operations.Registry  what spokes may call
 ---@field authorize? fun(request: operations.WebSocketRequest): operations.Identity?, string?  whose connection it is;
 ---  nil refuses it. It may wait. Default: everybody is nobody
@@ -34,9 +35,9 @@ local websocket_hub = {}
 ---@field log? fun(level: string, message: string, details: any)
 
 local option_kinds = {
-  host = "string", port = "number or boolean", registry = "table", authorize = "function", origins = "table",
-  on_connection = "function", max_connections = "number", max_requests = "number", max_message = "number",
-  ping_interval = "number", handshake_timeout = "number", drain = "number", log = "function",
+  host = "string", port = "number or boolean", tls = "table", registry = "table", authorize = "function",
+  origins = "table", on_connection = "function", max_connections = "number", max_requests = "number",
+  max_message = "number", ping_interval = "number", handshake_timeout = "number", drain = "number", log = "function",
 }
 
 ---@class operations.Hub
@@ -154,7 +155,7 @@ end
 
 local function listen(self, options)
   local opened, err = listener.listen({
-    host = options.host, port = options.port or nil, max_connections = options.max_connections,
+    host = options.host, port = options.port or nil, tls = options.tls, max_connections = options.max_connections,
     head_timeout = options.handshake_timeout or limits.handshake_timeout, log = options.log,
   }, function(request)
     return self:handle(request)
@@ -180,6 +181,16 @@ function websocket_hub.listen(options)
     return self
   end
   return listen(self, options)
+end
+
+--- Reads certificates, keys and client_ca of the option `tls` again, for the spokes that come; see `listener:reload`.
+---@return true?
+---@return operations.Error? err  VALIDATION_ERROR: names the file
+function Hub:reload()
+  if self._listener then
+    return self._listener:reload()
+  end
+  return true
 end
 
 -- Reads the one request of a connection, and answers it.
