@@ -5,48 +5,12 @@ package.path = "./?.lua;" .. package.path
 local operations = require("operations")
 local command = require("spec.support.command")
 local measure = require("spec.bench.measure")
+local server_load = require("spec.bench.server_load")
 local test_server = require("spec.support.server")
 
 local SECONDS, ROUNDS, READERS = 2, 5, 1000
-local TICKS = 100 -- a second of CPU, as /proc counts
 
-local function read(path)
-  local file = io.open(path)
-  local text = file and file:read("*a") or ""
-  if file then
-    file:close()
-  end
-  return text
-end
-
--- Seconds of CPU and KiB in memory of a process and its children.
-local function usage(pid)
-  local user, system = read(("/proc/%d/stat"):format(pid)):match("%) %S" .. (" %S+"):rep(10) .. " (%d+) (%d+)")
-  local cpu = ((tonumber(user) or 0) + (tonumber(system) or 0)) / TICKS
-  local memory = tonumber(read(("/proc/%d/status"):format(pid)):match("VmRSS:%s*(%d+)")) or 0
-  for child in read(("/proc/%d/task/%d/children"):format(pid, pid)):gmatch("%d+") do
-    local more, memory_of_child = usage(tonumber(child))
-    cpu, memory = cpu + more, math.max(memory, memory_of_child)
-  end
-  return cpu, memory
-end
-
-local function start(...)
-  local words = { ... }
-  words.env = command.environment()
-  local program = assert(operations.process.spawn(words))
-  local port = program:read_line() or error(words[2] .. " failed: " .. program:stderr())
-  return { pid = program.pid, url = "http://127.0.0.1:" .. port, stop = function()
-    program:stop()
-  end }
-end
-
-local function ours(runtime)
-  local root = command.directory()
-  local words = { "sh", "-c", ('exec env LUA_CPATH="%s/build/%s/?.so;;" %s spec/bench/serve_program.lua'):format(root,
-    runtime, runtime) }
-  return start(words[1], words[2], words[3])
-end
+local usage, start, ours = server_load.usage, server_load.start, server_load.ours
 
 local function nginx(path)
   local server = test_server.start({ app = true })
@@ -56,14 +20,7 @@ local function nginx(path)
 end
 
 local function wrk(server)
-  local before = usage(server.pid)
-  local pipe = assert(io.popen(("wrk -t1 -c64 -d%ds '%s%s?id=7'"):format(SECONDS, server.url,
-    server.path or "/task/get")))
-  local output = pipe:read("*a")
-  pipe:close()
-  local requests = tonumber(output:match("(%d+) requests in"))
-  assert(requests and not output:find("Non-2xx", 1, true), output)
-  return requests / SECONDS, (usage(server.pid) - before) / requests * 1e6
+  return server_load.wrk(server, SECONDS)
 end
 
 local function compare(servers)
@@ -138,8 +95,8 @@ end
 
 local servers = {
   { name = "operations, LuaJIT", server = ours("luajit") }, { name = "operations, Lua 5.4", server = ours("lua5.4") },
-  { name = "Node http", server = start("node", "spec/bench/serve_peer.mjs", "http") },
-  { name = "fastify", server = start("node", "spec/bench/serve_peer.mjs", "fastify") },
+  { name = "Node http", server = start({ "node", "spec/bench/serve_peer.mjs", "http" }) },
+  { name = "fastify", server = start({ "node", "spec/bench/serve_peer.mjs", "fastify" }) },
   { name = "nginx, execute by hand", server = nginx("/execute") },
   { name = "nginx, to_http", server = nginx("/serve_task/task/get") },
 }

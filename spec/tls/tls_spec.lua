@@ -19,9 +19,10 @@ end
 -- answers the request with its path. Calls `fn(url, told)`; `told` has what the last session was.
 local function with_sessions(shared, cut, fn)
   operations.run(function()
-    local told = {}
+    local told, held = {}, {} -- a stream that nobody holds is closed
     local listener = assert(stream.listen("127.0.0.1", 0, function(connection)
       local session, said, fed = shared:session(), "", 0
+      held[connection] = true
       connection:each_chunk(function(bytes)
         for _, piece in ipairs(bytes and cut(bytes, fed) or {}) do
           local plain, out, state = session:receive(piece)
@@ -39,6 +40,7 @@ local function with_sessions(shared, cut, fn)
           connection:offer(session:finish(), true)
           connection:finish()
         elseif bytes == nil then
+          held[connection] = nil
           session:close()
         end
       end)

@@ -142,7 +142,7 @@ static bool read_pairs(tls_Context *c, const tls_Options *options,
         1)
       return fail(flaw, TLS_CERTIFICATE, tls_take_error("it cannot be used"));
   }
-  SSL_CTX_set_cert_cb(c->ssl, on_certificate, c);
+  if (c->count > 1) SSL_CTX_set_cert_cb(c->ssl, on_certificate, c);
   return true;
 }
 

@@ -359,16 +359,16 @@ Listener.__index = Listener
 -- A stream that is not connected yet, and what takes the events of its handle.
 local function prepare(security)
   local accepted = setmetatable({}, Stream)
-  local function up(...)
-    return on_event(accepted, ...)
+  local function up(event, kind, message)
+    return on_event(accepted, event, kind, message)
   end
   if not security then
     return accepted, up
   end
   local layer = security:layer(up)
   accepted._layer = layer
-  return accepted, function(...)
-    return layer:event(...)
+  return accepted, function(event, kind, message)
+    return layer:event(event, kind, message)
   end
 end
 

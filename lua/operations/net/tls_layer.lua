@@ -6,6 +6,8 @@ local waiters = require("operations.task.wait")
 
 local tls_layer = {}
 
+local UNCHECKED = 65536 -- bytes that are sent before the queue is asked for room
+
 ---@class operations.TlsPeer  how a client is connected, and who its certificate says it is
 ---@field protocol string  "TLSv1.2", "TLSv1.3"
 ---@field cipher string
@@ -25,6 +27,7 @@ local shaking = {}
 ---@field _plain? string  came and was not taken
 ---@field _state? "closed"|"http"|"failed"|"truncated"  nothing more comes
 ---@field _reason? string
+---@field _unchecked integer  bytes that were sent since the queue was asked for room
 local Layer = {}
 Layer.__index = Layer
 
@@ -95,13 +98,15 @@ end
 ---@param urgent? boolean
 ---@return "sent"|"full"|"closed"
 function Layer:transmit(bytes, urgent)
-  local handle = self._handle
-  if not urgent then
+  local handle, unchecked = self._handle, self._unchecked + #bytes
+  if unchecked > UNCHECKED and not urgent then
+    unchecked = #bytes
     local room = handle:transmit("")
     if room ~= "sent" then
       return room
     end
   end
+  self._unchecked = unchecked
   local out = self.peer_tls and not self._closed and self._session:send(bytes)
   if not out then
     return bytes == "" and "sent" or "closed"
@@ -183,9 +188,12 @@ end
 
 --- Takes an event of the connection.
 ---@param event string
----@param ... any
-function Layer:event(event, ...)
-  if self._closed or self._state and event ~= "drain" then
+---@param kind? string
+---@param reason? string
+function Layer:event(event, kind, reason)
+  if event == "data" and self.peer_tls and not self._state then
+    return self._up("data")
+  elseif self._closed or self._state and event ~= "drain" then
     return
   elseif event == "drain" then
     return self._up("drain")
@@ -196,10 +204,8 @@ function Layer:event(event, ...)
     elseif not self.peer_tls then
       return fail(self, "tls", reasons.closed)
     end
-  elseif event == "data" then
-    return self._up("data")
   end
-  return finish(self, event, ...)
+  return finish(self, event, kind, reason)
 end
 
 --- Puts the layer above the handle of a connection that was accepted.
@@ -216,7 +222,8 @@ end
 ---@param up fun(event: string, ...)  takes the events, as those of a handle
 ---@return operations.TlsLayer
 function tls_layer.new(security, up)
-  return setmetatable({ _security = security, _up = up }, Layer)
+  return setmetatable({ peer_tls = nil, limit = nil, _security = security, _up = up, _unchecked = 0, _state = nil,
+    _plain = nil, _closed = nil }, Layer)
 end
 
 return tls_layer
