@@ -10,8 +10,8 @@ description = {
     Lua functions, endpoints of HTTP APIs (from their OpenAPI documents) and
     tools of MCP servers become operations: named, typed, access-controlled,
     called through one function, validated by one JSON Schema engine and
-    answered in one shape.  The modules for WebSocket and Redis are built
-    where the headers of wslay and hiredis are installed.
+    answered in one shape.  The modules for WebSocket, Redis and TLS are built
+    where the headers of wslay, hiredis and OpenSSL 3 are installed.
   ]],
   homepage = "https://github.com/operations-lua/operations",
   license = "MIT",

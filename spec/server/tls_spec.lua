@@ -229,7 +229,7 @@ describe("a listener with TLS", function()
   end)
 
   it("tells an end from a connection that was cut off", function()
-    local ends, held = {}, {}
+    local ends, held = {}, {} -- luacheck: ignore 241
     local security = assert(require("operations.net.tls").security(options("localhost")))
     operations.run(function()
       local opened = assert(stream.listen("127.0.0.1", 0, function(accepted)

@@ -19,7 +19,7 @@ end
 -- answers the request with its path. Calls `fn(url, told)`; `told` has what the last session was.
 local function with_sessions(shared, cut, fn)
   operations.run(function()
-    local told, held = {}, {} -- a stream that nobody holds is closed
+    local told, held = {}, {} -- luacheck: ignore 241 (a stream that nobody holds is closed)
     local listener = assert(stream.listen("127.0.0.1", 0, function(connection)
       local session, said, fed = shared:session(), "", 0
       held[connection] = true
