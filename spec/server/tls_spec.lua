@@ -136,6 +136,17 @@ describe("a listener with TLS", function()
     end)
   end)
 
+  it("changes keys when the client asks for that", function()
+    with({ tls = options("localhost") }, function(server, log)
+      local get = "printf 'GET / HTTP/1.1\\r\\nHost: localhost\\r\\n\\r\\n'"
+      local said = run("(sleep 1; echo K; sleep 1; %s; sleep 1) | timeout 20 openssl s_client -tls1_3 -connect "
+        .. "localhost:%d", get, server.port)
+      assert.matches("KEYUPDATE", said, 1, true)
+      assert.matches("HTTP/1.1 200 OK", said, 1, true)
+      assert.same({}, log)
+    end)
+  end)
+
   it("speaks HTTP/1.1 to who offers it, and nothing to who does not", function()
     with({ tls = options("localhost") }, function(server)
       assert.matches("ALPN protocol: http/1.1", exchange(server, "-alpn h2,http/1.1"), 1, true)

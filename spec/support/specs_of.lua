@@ -21,6 +21,7 @@ specs_of.covered = {
   ["lua/operations/mcp/protocol"] = "spec/mcp/protocol/message_spec.lua",
   ["lua/operations/middleware"] = "spec/middleware/plain_spec.lua",
   ["lua/operations/net"] = "spec/net/process_spec.lua",
+  ["lua/operations/net/tls.lua"] = "spec/server/tls_spec.lua",
   ["lua/operations/net/http"] = "spec/net/http/http_spec.lua",
   ["lua/operations/nvim/serve"] = "spec/nvim/serve/serve_spec.lua",
   ["lua/operations/oauth"] = "spec/oauth/authorizer_spec.lua",
