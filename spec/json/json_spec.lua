@@ -265,6 +265,29 @@ describe("decoding JSON", function()
     assert.equal(1, decodes("1", { max_depth = 0 }))
   end)
 
+  it("refuses members of one name where that is asked for, of objects of any size and in any pieces", function()
+    local many = {}
+    for i = 1, 300 do
+      many[i] = ('"k%d":null'):format(i)
+    end
+    many = table.concat(many, ",")
+    for text, offset in pairs({ ['{"a":1,"a":1}'] = 13, ['{"a":{"b":1,"\\u0062":2}}'] = 23,
+      ['[{"a":null,"b":1,"a":null}]'] = 26, ["{" .. many .. ',"k1":1}'] = #many + 9 }) do
+      local value, err = json.decode(text, { unique = true })
+      assert.is_nil(value)
+      assert.matches("two members of the object have one name", err.message, 1, true)
+      assert.equal(offset, err.details.offset)
+      local decoder = json.decoder({ unique = true })
+      for _, byte in ipairs(bytes_of(text)) do
+        decoder:feed(byte)
+      end
+      assert.equal(err.message, select(2, decoder:finish()).message)
+      assert.is_table(json.decode(text))
+    end
+    assert.same({ a = { a = 1 }, b = { a = 1 } }, decodes('{"a":{"a":1},"b":{"a":1}}', { unique = true }))
+    assert.is_table(decodes("{" .. many .. "}", { unique = true }))
+  end)
+
   it("refuses a number that no double holds, or gives its text", function()
     local text = '[1e400,-1E+400,{"a":2.5e308},1e-400,1.5,18446744073709551616]'
     for _, options in ipairs({ {}, { huge = "error" } }) do

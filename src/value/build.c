@@ -77,7 +77,7 @@ void build_init(build_Builder *b, lua_State *L) {
   b->strings = b->array_mt + 2;
   b->core = core_state(L);
   b->set = b->core->strings;
-  b->integers_as_text = false;
+  b->integers_as_text = b->unique = b->repeated = false;
   b->small_used = false;
   b->order = 0;
   b->levels = b->inline_levels;
@@ -137,6 +137,11 @@ static void store_in_order(build_Builder *b) {
   int table = b->level->table, waiting = b->level->waiting;
   int first = table + 1, odd = waiting % 2, last = table + waiting - odd, i;
   for (i = first; i < last; i += 2) {
+    if (b->unique) {
+      lua_pushvalue(L, i);
+      b->repeated |= ops_rawget(L, table) != LUA_TNIL;
+      lua_pop(L, 1);
+    }
     lua_pushvalue(L, i);
     lua_pushvalue(L, i + 1);
     lua_rawset(L, table);
@@ -184,7 +189,7 @@ static void store_members(build_Builder *b) {
     for (i = level->waiting; i > 0; i -= 2) lua_rawset(b->L, level->table);
     level->waiting = 0;
   }
-  level->repeats = false;
+  level->repeats = b->unique;
   level->keys = 0;
 }
 
@@ -294,7 +299,8 @@ static bool begin(build_Builder *b, bool is_object) {
   level->table = table;
   level->waiting = level->stored = 0;
   level->room = room_of(b->ensured - table);
-  level->made = level->repeats = level->ordered = false;
+  level->made = level->ordered = false;
+  level->repeats = b->unique;
   level->is_object = is_object;
   level->keys = 0;
   lua_pushnil(b->L);
@@ -340,7 +346,7 @@ static bool end_object(void *ud) {
     lua_setmetatable(b->L, -2);
   }
   b->level--;
-  return added(b);
+  return added(b) && !b->repeated;
 }
 
 const json_Handlers build_handlers = {

@@ -42,6 +42,9 @@ typedef struct build_Builder {
   strings_Set *set;
   const core_State *core;
   bool integers_as_text; /* those outside +-2^53; false after build_init */
+  bool unique;           /* an object that names a member twice stops the
+                            reader; false after build_init */
+  bool repeated;         /* that is why it stopped */
   build_Level *levels, *level, *levels_end;
   bool small_used;
   build_Level inline_levels[BUILD_INLINE_LEVELS];

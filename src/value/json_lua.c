@@ -91,7 +91,8 @@ static void check_options(lua_State *L, int i, const char *const *names) {
 }
 
 static const char *const read_options[] = {
-    "huge", "integers", "max_depth", "max_size", "property_order", NULL};
+    "huge",           "integers", "max_depth", "max_size",
+    "property_order", "unique",   NULL};
 static const char *const write_options[] = {"indent", "sort_keys", "max_depth",
                                             NULL};
 
@@ -118,10 +119,13 @@ static void push_read_error(lua_State *L, const json_Error *error) {
 }
 
 /* After a handler refused: what the builder cannot do is nest deeper. */
-static json_Status explain(json_Reader *r, json_Status status) {
+static json_Status explain(json_Reader *r, const build_Builder *b,
+                           json_Status status) {
   if (status == JSON_STOPPED)
-    snprintf(r->error.message, JSON_MAX_MESSAGE,
-             "nested deeper than the Lua stack or memory has room for");
+    snprintf(r->error.message, JSON_MAX_MESSAGE, "%s",
+             b->repeated
+                 ? "two members of the object have one name"
+                 : "nested deeper than the Lua stack or memory has room for");
   return status;
 }
 
@@ -137,10 +141,12 @@ void json_texts_open(lua_State *L, json_Texts *texts) {
 }
 
 /* Pushes what the text says, or nil and the error. */
-static bool read_text(lua_State *L, json_Reader *reader, const char *text,
-                      size_t len) {
+static bool read_text(json_Texts *texts, const char *text, size_t len) {
+  lua_State *L = texts->builder.L;
+  json_Reader *reader = &texts->reader;
   int top = lua_gettop(L);
-  if (explain(reader, json_read(reader, text, len)) == JSON_OK) return true;
+  if (explain(reader, &texts->builder, json_read(reader, text, len)) == JSON_OK)
+    return true;
   lua_settop(L, top);
   push_read_error(L, &reader->error);
   return false;
@@ -149,12 +155,12 @@ static bool read_text(lua_State *L, json_Reader *reader, const char *text,
 bool json_texts_push(json_Texts *texts, const char *text, size_t len) {
   json_restart(&texts->reader);
   build_restart(&texts->builder);
-  return read_text(texts->builder.L, &texts->reader, text, len);
+  return read_text(texts, text, len);
 }
 
 typedef struct ReadOptions {
   size_t max_depth, max_size;
-  bool huge_as_text, integers_as_text, ordered;
+  bool huge_as_text, integers_as_text, unique, ordered;
 } ReadOptions;
 
 static ReadOptions check_read_options(lua_State *L, int i, size_t max_size) {
@@ -162,6 +168,7 @@ static ReadOptions check_read_options(lua_State *L, int i, size_t max_size) {
   check_options(L, i, read_options);
   options.huge_as_text = option_text(L, i, "huge", "error");
   options.integers_as_text = option_text(L, i, "integers", "exact");
+  options.unique = option_boolean(L, i, "unique");
   options.ordered = option_boolean(L, i, "property_order");
   options.max_depth =
       option_integer(L, i, "max_depth", JSON_DEFAULT_DEPTH, 0, MAX_DEPTH);
@@ -177,8 +184,9 @@ static bool decode(lua_State *L, const char *text, size_t len,
   open_texts(L, &texts, options->max_depth, options->max_size);
   texts.reader.huge_as_text = options->huge_as_text;
   texts.builder.integers_as_text = options->integers_as_text;
+  texts.builder.unique = options->unique;
   if (options->ordered) build_keep_order(&texts.builder);
-  valid = read_text(L, &texts.reader, text, len);
+  valid = read_text(&texts, text, len);
   if (!valid) lua_replace(L, top + 2);
   lua_replace(L, top + 1);
   lua_settop(L, top + (valid ? 1 : 2));
@@ -186,7 +194,7 @@ static bool decode(lua_State *L, const char *text, size_t len,
 }
 
 /* core.json_decode(text, { huge=, integers=, max_depth=, max_size=,
-**   property_order= }?)
+**   property_order=, unique= }?)
 **   -> value | nil, err */
 static int json_decode(lua_State *L) {
   size_t len;
@@ -365,7 +373,7 @@ static Decoder *check_decoder(lua_State *L) {
 }
 
 /* core.json_decoder({ huge=, integers=, max_depth=, max_size=,
-**   property_order= }?) -> decoder */
+**   property_order=, unique= }?) -> decoder */
 static int json_decoder(lua_State *L) {
   ReadOptions options = check_read_options(L, 1, DEFAULT_SIZE);
   Decoder *d;
@@ -383,6 +391,7 @@ static int json_decoder(lua_State *L) {
   lua_settop(L, DECODER_BASE);
   build_init(&d->builder, L);
   d->builder.integers_as_text = options.integers_as_text;
+  d->builder.unique = options.unique;
   if (options.ordered) build_keep_order(&d->builder);
   park(L, d);
   lua_settop(L, 1);
@@ -401,7 +410,7 @@ static int decoder_feed(lua_State *L) {
   d->busy = true;
   build_move(&d->builder, L);
   unpark(L, d);
-  status = explain(&d->reader, json_feed(&d->reader, piece, len));
+  status = explain(&d->reader, &d->builder, json_feed(&d->reader, piece, len));
   park(L, d);
   d->busy = false;
   lua_pushboolean(L, true);
@@ -417,7 +426,8 @@ static int decoder_finish(lua_State *L) {
   d->finished = true;
   build_move(&d->builder, L);
   unpark(L, d);
-  if (explain(&d->reader, json_finish(&d->reader)) == JSON_OK) return 1;
+  if (explain(&d->reader, &d->builder, json_finish(&d->reader)) == JSON_OK)
+    return 1;
   push_read_error(L, &d->reader.error);
   return 2;
 }

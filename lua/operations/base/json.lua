@@ -35,6 +35,7 @@ local json = {
 ---@field max_depth? integer  nested arrays and objects (default 512, at most 2000)
 ---@field property_order? boolean  remembers the order of the members of objects that are called `properties`, for
 ---  `operations.schema.properties`
+---@field unique? boolean  an object with two members of one name is an error; else the last one wins
 ---@field max_size? integer  bytes of text (default: no limit, the text is in memory already)
 
 --- Writes a value as JSON text. Metamethods are not called, the value is not changed.
