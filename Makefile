@@ -35,12 +35,13 @@ HTTP_SERVER_OBJ = $(call room,server) $(call objects,base/buffer $(addprefix htt
 WEBSOCKET_OBJ = $(call room,websocket) $(call objects,base/buffer base/sha1)
 REDIS_OBJ = $(call room,redis) $(call objects,base/sha1)
 TLS_OBJ = $(call room,tls) $(call objects,base/buffer base/sha256)
+CRYPTO_OBJ = $(call room,crypto)
 # Modules that are built where their library's headers are.  CURL_INCDIR, CURL_LIBDIR, and so for PCRE2, WSLAY,
 # HIREDIS and OPENSSL (3: the first with provider.h), say where a library is that the compiler does not find by itself.
 header = $(wildcard $(addsuffix /$(2),$($(1)_INCDIR) /usr/include /usr/local/include))
 OPTIONAL = $(if $(call header,WSLAY,wslay/wslay.h),$(MODULES)/websocket.so) \
   $(if $(call header,HIREDIS,hiredis/read.h),$(MODULES)/redis.so)
-OPTIONAL += $(if $(call header,OPENSSL,openssl/provider.h),$(MODULES)/tls.so)
+OPTIONAL += $(if $(call header,OPENSSL,openssl/provider.h),$(MODULES)/tls.so $(MODULES)/crypto.so)
 LIBRARY_DIRS = CURL PCRE2 WSLAY HIREDIS OPENSSL
 LIBRARY_CFLAGS = $(foreach name,$(LIBRARY_DIRS),$(addprefix -I,$($(name)_INCDIR)))
 LIBRARY_LDFLAGS = $(foreach name,$(LIBRARY_DIRS),$(addprefix -L,$($(name)_LIBDIR)))
@@ -75,6 +76,8 @@ $(MODULES)/redis.so: $(REDIS_OBJ)
 $(MODULES)/redis.so: LIBRARIES = -lhiredis
 $(MODULES)/tls.so: $(TLS_OBJ)
 $(MODULES)/tls.so: LIBRARIES = -lssl -lcrypto
+$(MODULES)/crypto.so: $(CRYPTO_OBJ)
+$(MODULES)/crypto.so: LIBRARIES = -lcrypto
 
 # A module stays loaded: LuaJIT unloads it while finalizers still run that call it.
 $(MODULES)/%.so:

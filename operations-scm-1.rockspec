@@ -10,8 +10,8 @@ description = {
     Lua functions, endpoints of HTTP APIs (from their OpenAPI documents) and
     tools of MCP servers become operations: named, typed, access-controlled,
     called through one function, validated by one JSON Schema engine and
-    answered in one shape.  The modules for WebSocket, Redis and TLS are built
-    where the headers of wslay, hiredis and OpenSSL 3 are installed.
+    answered in one shape.  The modules for WebSocket, Redis, TLS and signed
+    tokens are built where the headers of wslay, hiredis and OpenSSL 3 are.
   ]],
   homepage = "https://github.com/operations-lua/operations",
   license = "MIT",

@@ -36,6 +36,7 @@ specs_of.covered = {
   ["src/base/lines.c"] = "spec/streams/envelopes_spec.lua",
   ["src/base/sha1.c"] = "spec/calls/websocket_spec.lua",
   ["src/base/utf8_repair.c"] = "spec/sse/sse_spec.lua",
+  ["src/crypto"] = "spec/crypto/crypto_spec.lua",
   ["src/core/fields_lua.c"] = "spec/http/fields_spec.lua",
   ["src/core/open.c"] = "spec/value/core_spec.lua",
   ["src/format"] = "spec/format/format_spec.lua",

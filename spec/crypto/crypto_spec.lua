@@ -1,0 +1,121 @@
+local base64 = require("operations.base.base64")
+local crypto = require("operations.crypto")
+local json = require("operations.base.json")
+local sources = require("spec.support.sources")
+
+local vectors = assert(json.decode(sources.read("spec/vectors/jose/signed.json")))
+
+local function bytes(text)
+  return text and assert(base64.decode_url(text))
+end
+
+local function key_of(jwk)
+  if jwk.kty == "RSA" then
+    return crypto.rsa(bytes(jwk.n), bytes(jwk.e))
+  end
+  return crypto.curve(jwk.crv, bytes(jwk.x), bytes(jwk.y))
+end
+
+local function parts(token)
+  local text, signature = token:match("^(.*)%.([^.]*)$")
+  return text, bytes(signature)
+end
+
+local function each(run)
+  for _, vector in ipairs(vectors) do
+    local text, signature = parts(vector.token)
+    run(vector, assert(key_of(vector.key)), text, signature)
+  end
+end
+
+describe("public keys and signatures", function()
+  it("verifies the examples of RFC 7515 and RFC 8037", function()
+    each(function(vector, key, text, signature)
+      assert.is_true(key:verify(vector.alg, text, signature), vector.name)
+    end)
+  end)
+
+  it("verifies no signature of which any byte is changed, cut off or added", function()
+    each(function(vector, key, text, signature)
+      for at = 1, #signature do
+        local changed = signature:sub(1, at - 1) .. string.char((signature:byte(at) + 1) % 256) .. signature:sub(at + 1)
+        assert.is_false(key:verify(vector.alg, text, changed), vector.name .. " byte " .. at)
+        assert.is_false(key:verify(vector.alg, text, signature:sub(1, at - 1)), vector.name .. " cut at " .. at)
+      end
+      assert.is_false(key:verify(vector.alg, text, signature .. "\0"))
+      assert.is_false(key:verify(vector.alg, text, "\0" .. signature))
+      assert.is_false(key:verify(vector.alg, text .. " ", signature))
+      assert.is_false(key:verify(vector.alg, text, ("\0"):rep(#signature)))
+    end)
+  end)
+
+  it("uses a key for the algorithms of its kind only", function()
+    each(function(vector, key, text, signature)
+      for _, alg in ipairs({ "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA",
+        "Ed25519", "Ed448" }) do
+        local fits = alg == vector.alg or vector.alg == "EdDSA" and alg == "Ed25519"
+        assert.equal(fits, key:verify(alg, text, signature), vector.name .. " as " .. alg)
+      end
+    end)
+  end)
+
+  it("takes no signature of ES256 in DER", function()
+    local vector = vectors[2]
+    local text, signature = parts(vector.token)
+    local function integer(digits)
+      digits = digits:byte() > 127 and "\0" .. digits or digits
+      return "\2" .. string.char(#digits) .. digits
+    end
+    local pair = integer(signature:sub(1, 32)) .. integer(signature:sub(33))
+    assert.is_false(assert(key_of(vector.key)):verify("ES256", text, "\48" .. string.char(#pair) .. pair))
+  end)
+
+  it("knows no algorithm by which whoever verifies could sign, and none that signs nothing", function()
+    local key = assert(key_of(vectors[1].key))
+    for _, alg in ipairs({ "none", "None", "HS256", "HS384", "HS512", "rs256", "", "RS256\0" }) do
+      assert.is_false(pcall(key.verify, key, alg, "text", "signature"), alg)
+    end
+  end)
+
+  it("refuses RSA keys that are too small, too large or no keys", function()
+    local n, e = bytes(vectors[1].key.n), "\1\0\1"
+    local small = n:sub(1, 128)
+    local cases = { { small, e, "below 2048" }, { n .. ("\1"):rep(1024), e, "above 8192" },
+      { ("\1"):rep(100000), e, "above 8192" }, { n, "\1", "exponent" }, { n, "", "exponent" }, { n, "\4", "exponent" },
+      { n, n, "exponent" }, { "", e, "below 2048" }, { n:sub(1, -2) .. "\2", e, "even modulus" },
+      { ("\0"):rep(200) .. small, e, "below 2048" } }
+    for _, case in ipairs(cases) do
+      local key, flaw = crypto.rsa(case[1], case[2])
+      assert.is_nil(key)
+      assert.matches(case[3], flaw, 1, true)
+    end
+    assert.truthy(crypto.rsa("\0" .. n, e)) -- some write a sign
+  end)
+
+  it("refuses points of another length or beside their curve", function()
+    local jwk = vectors[2].key
+    local x, y = bytes(jwk.x), bytes(jwk.y)
+    for _, case in ipairs({ { "P-256", x, x }, { "P-256", x, y:sub(2) }, { "P-256", "\0" .. x, y }, { "P-384", x, y },
+      { "P-521", x, y }, { "P-256", ("\0"):rep(32), ("\0"):rep(32) }, { "Ed25519", x:sub(2) }, { "Ed448", x } }) do
+      local key, flaw = crypto.curve(case[1], case[2], case[3])
+      assert.is_nil(key)
+      assert.is_string(flaw)
+    end
+    assert.has_error(function()
+      crypto.curve("secp256k1", x, y)
+    end)
+    assert.has_error(function()
+      crypto.curve("P-256", x)
+    end)
+  end)
+
+  it("raises for a key that is none", function()
+    local key = assert(key_of(vectors[1].key))
+    assert.has_error(function()
+      key.verify(io.stdout, "RS256", "", "")
+    end)
+    assert.has_error(function()
+      key:verify("RS256", "text")
+    end)
+  end)
+end)
