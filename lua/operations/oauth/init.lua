@@ -1,7 +1,9 @@
---- OAuth 2.1 for clients: tokens for programs (`token_source`) and, as MCP has it, for their users (`authorizer`).
+--- OAuth 2.1: tokens for programs (`token_source`) and, as MCP has it, for their users (`authorizer`); for servers, the
+--- callers that tokens name (`resource_server`).
 local authorizer = require("operations.oauth.authorizer")
 local loopback = require("operations.oauth.loopback")
 local options = require("operations.oauth.options")
+local resource_server = require("operations.oauth.resource_server")
 local token = require("operations.oauth.token")
 
 ---@class operations.oauth
@@ -10,5 +12,6 @@ return {
   browser = loopback.browser,
   directory_store = options.directory_store,
   memory_store = options.memory_store,
+  resource_server = resource_server.new,
   token_source = token.source,
 }

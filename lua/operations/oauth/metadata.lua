@@ -180,4 +180,22 @@ function metadata.server(issuer, transport)
   }
 end
 
+--- Where the keys of an authorization server are.
+---@param issuer string
+---@param transport operations.oauth.Transport
+---@return string?
+---@return operations.Error? err
+function metadata.key_address(issuer, transport)
+  local document, err, tried, address = first(metadata.issuer_urls(issuer), transport)
+  if not document then
+    return nil, err or endpoint.failure("no authorization server metadata: tried " .. tried)
+  end
+  local problem = document.issuer ~= issuer and "it is of another issuer" or endpoint.problem(document.jwks_uri)
+    and "jwks_uri: " .. endpoint.problem(document.jwks_uri)
+  if problem then
+    return nil, endpoint.failure(("authorization server metadata at %s: %s"):format(url.redact(address), problem))
+  end
+  return document.jwks_uri
+end
+
 return metadata

@@ -51,6 +51,9 @@ function caller.identify(request, options)
     return nil, errors.new("EXECUTION_ERROR", "the authorization failed"), 500
   elseif identity then
     return identity
+  elseif errors.is_error(reason) then
+    options.log("error", "authorize: " .. tostring(reason))
+    return nil, errors.new("UNAVAILABLE", "credentials cannot be checked now"), 503
   elseif reason ~= nil then
     reason = type(reason) == "string" and reason or "the credentials are invalid"
     return denied(401, reason, 'error="invalid_token", error_description=' .. quoted(reason))
@@ -76,6 +79,17 @@ local function missing(access, identity)
   return list
 end
 
+-- What a token for the operation has to have: what this one lacks, and the rest that is required.
+local function needed_by(access, lacked)
+  local list, seen = {}, {}
+  for _, scopes in ipairs({ access.requiredScopes or {}, lacked }) do
+    for _, scope in ipairs(scopes) do
+      list[#list + 1], seen[scope] = not seen[scope] and scope or nil, true
+    end
+  end
+  return table.concat(list, " ")
+end
+
 --- The refusal of a caller that may not call an operation.
 ---@param spec operations.Spec
 ---@param identity? operations.Identity
@@ -86,7 +100,8 @@ end
 ---@return table headers
 function caller.deny(spec, identity, err)
   if not identity then
-    return denied(401, "credentials are required")
+    local needed = missing(spec.accessControl or {}, {})
+    return denied(401, "credentials are required", needed[1] and "scope=" .. quoted(table.concat(needed, " ")) or nil)
   end
   local scopes = missing(spec.accessControl or {}, identity)
   if #scopes == 0 then
@@ -95,7 +110,7 @@ function caller.deny(spec, identity, err)
   end
   local text = table.concat(scopes, " ")
   local _, refusal, status, headers = denied(403, "missing scopes: " .. text,
-    'error="insufficient_scope", scope=' .. quoted(text))
+    'error="insufficient_scope", scope=' .. quoted(needed_by(spec.accessControl, scopes)))
   refusal.details = { requiredScopes = scopes }
   return nil, refusal, status, headers
 end

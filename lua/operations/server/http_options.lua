@@ -11,7 +11,8 @@ local http_options = {}
 ---@class operations.HttpOptions
 ---@field prefix? string  before all paths: "" (default) or "/api/v1"
 ---@field authorize? fun(request: operations.ServerRequest): operations.Identity?, string?  who calls; nil: no
----  credentials; nil and a reason: invalid ones. It may wait. Default: everybody is anonymous
+---  credentials; nil and a reason: invalid ones; nil and an error: it cannot tell. May wait. Default: all are anonymous
+---@field oauth? operations.ResourceMetadata  who gives tokens (RFC 9728); default: what `oauth.resource_server` knows
 ---@field anonymous? boolean  with `authorize`: without credentials one may call what requires none
 ---@field hide_denied? boolean  operations that the caller may not call are unknown to it (404)
 ---@field origins? string[]  of web pages elsewhere that may use the server: "https://app.example", or "*" for all
@@ -45,9 +46,9 @@ local http_options = {}
 ---@field log? fun(level: string, message: string, details: any)  default: warnings and errors to stderr
 
 local option_kinds = {
-  prefix = "string", authorize = "function or false", anonymous = "boolean", hide_denied = "boolean",
-  origins = "table", hosts = "table", filter = "table or function", paths = "string", timeout = "number",
-  max_timeout = "number", max_body = "number", max_depth = "number", max_requests = "number", heartbeat = "number",
+  prefix = "string", authorize = "function or table or false", oauth = "table", anonymous = "boolean",
+  hide_denied = "boolean", origins = "table", hosts = "table", filter = "table or function", paths = "string",
+  timeout = "number", max_timeout = "number", max_body = "number", max_depth = "number", max_requests = "number", heartbeat = "number",
   expose_errors = "boolean", metadata_headers = "table", health = "boolean", openapi = "table or false",
   ready = "function", metrics = "table", access_log = "function", log = "function", docs = "boolean or table",
   trusted_proxies = "table", cors = "table", idempotency = "boolean or table or userdata", idempotency_ttl = "number",

@@ -21,6 +21,7 @@ local listener = require("operations.server.listener")
 local members = require("operations.base.members")
 local pages = require("operations.server.page")
 local proxies = require("operations.server.proxies")
+local resource_metadata = require("operations.server.resource_metadata")
 local routes = require("operations.server.route")
 local serving = require("operations.server.serving")
 local target = require("operations.server.target")
@@ -124,6 +125,7 @@ function Server:handle(request)
     counted = nil }
   local flaw = malformed or guard.check(request, options, self._page and self._page.files[call.below] ~= nil)
   local response = malformed and exchange.refuse(call, 400, "VALIDATION_ERROR", malformed)
+    or options.oauth and resource_metadata.answer(options.oauth, request)
     or flaw and exchange.refuse(call, 403, "ACCESS_DENIED", flaw)
     or sharing and sharing:preflight(request)
     or options.health ~= false and call.below and health(self, call.below)
@@ -131,6 +133,7 @@ function Server:handle(request)
     or self._page and call.below and self._page:answer(request, call.below)
     or exchange.answer(call, request)
   response.headers["x-request-id"], response.headers["x-content-type-options"] = call.id, "nosniff"
+  resource_metadata.challenge(options.oauth, response)
   if sharing then
     sharing:share(request, response)
   end
@@ -279,6 +282,8 @@ end
 function server.new(registry, options)
   argument.object(registry, "visible", "registry", 1, "to_http")
   local kept = http_options.read(options)
+  resource_metadata.check(kept, "to_http")
+  kept.oauth = resource_metadata.of(kept)
   local found, err = routes.new(registry, { prefix = kept.prefix, paths = kept.paths, log = kept.log,
     filter = kept.filter, keeps_answers = kept.idempotency and true or false })
   if not found then

@@ -22,7 +22,7 @@ local websocket_hub = {}
 ---@field tls? operations.TlsOptions  spokes come by wss, with TLS 1.2 or newer
 ---@field registry? operations.Registry  what spokes may call
 ---@field authorize? fun(request: operations.WebSocketRequest): operations.Identity?, string?  whose connection it is;
----  nil refuses it. It may wait. Default: everybody is nobody
+---  nil refuses it. It may wait; anything that can be called. Default: everybody is nobody
 ---@field origins? string[]  of web pages that may connect; default: none
 ---@field on_connection? fun(call_map: operations.CallMap, peer: operations.Peer)  calls towards the spoke go through it
 ---@field max_connections? integer  default 1,024
@@ -35,7 +35,7 @@ local websocket_hub = {}
 ---@field log? fun(level: string, message: string, details: any)
 
 local option_kinds = {
-  host = "string", port = "number or boolean", tls = "table", registry = "table", authorize = "function",
+  host = "string", port = "number or boolean", tls = "table", registry = "table", authorize = "function or table",
   origins = "table", on_connection = "function", max_connections = "number", max_requests = "number",
   max_message = "number", ping_interval = "number", handshake_timeout = "number", drain = "number", log = "function",
 }
@@ -65,6 +65,9 @@ local function authorized(authorize, request)
   end
   if not ok then
     return nil, 500, "the authorization failed"
+  elseif not identity and errors.is_error(reason) then
+    report("authorize", reason)
+    return nil, 503, "credentials cannot be checked now"
   elseif not identity then
     return nil, 401, type(reason) == "string" and reason or "not authorized"
   end

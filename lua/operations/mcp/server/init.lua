@@ -22,8 +22,8 @@ local lines = require("operations.mcp.server.lines")
 local listener = require("operations.server.listener")
 local log = require("operations.task.log")
 local members = require("operations.base.members")
-local metadata = require("operations.mcp.server.metadata")
 local proxies = require("operations.server.proxies")
+local resource_metadata = require("operations.server.resource_metadata")
 local serving = require("operations.server.serving")
 local sessions = require("operations.mcp.server.session")
 local stdio = require("operations.mcp.server.stdio")
@@ -43,8 +43,8 @@ local mcp_server = {}
 ---@field schema_bytes? integer  of all outputSchemas of a list of tools; above, they are left out; default 64 KiB
 ---@field resources? true|operations.Filter|fun(spec: operations.Spec, identity: operations.Identity?): boolean  queries
 ---  that are resources, too
----@field oauth? operations.McpResourceMetadata  who gives tokens for the server, for clients that ask (RFC 9728);
----  `authorize` judges them
+---@field oauth? operations.ResourceMetadata  who gives tokens for the server, for clients that ask (RFC 9728);
+---  `authorize` judges them. Default: what `oauth.resource_server` knows
 ---@field clients? operations.mcp.Client[]  of servers whose resources and prompts are offered
 ---@field instructions? string  for the model: what the server is good for
 ---@field authorize? fun(request: operations.ServerRequest): operations.Identity?, string?  as of to_http
@@ -70,8 +70,8 @@ local mcp_server = {}
 ---@field log? fun(level: string, message: string, details: any)  default: warnings and errors to stderr
 
 local option_kinds = {
-  name = "string", version = "string", title = "string", instructions = "string", authorize = "function or false",
-  anonymous = "boolean", hide_denied = "boolean", identity = "table", origins = "table", hosts = "table",
+  name = "string", version = "string", title = "string", instructions = "string",
+  authorize = "function or table or false", anonymous = "boolean", hide_denied = "boolean", identity = "table", origins = "table", hosts = "table",
   filter = "table or function", timeout = "number", max_body = "number", max_requests = "number",
   expose_errors = "boolean", ttl = "number", state_secret = "string", state_ttl = "number", heartbeat = "number",
   max_sessions = "number", session_ttl = "number", search = "string or boolean", pinned = "table",
@@ -112,7 +112,7 @@ end
 ---@return operations.ServerResponse
 function McpServer:handle(request)
   local oauth = self.options.oauth
-  return metadata.answer(oauth, request) or metadata.challenge(oauth, http.handle(self, request))
+  return resource_metadata.answer(oauth, request) or resource_metadata.challenge(oauth, http.handle(self, request))
 end
 
 local function not_found()
@@ -234,9 +234,8 @@ function mcp_server.new(registry, options)
       error(("bad option '%s' to 'to_mcp' (0 or more expected, got %s)"):format(name, kept[name]), 2)
     end
   end
-  if kept.oauth then
-    metadata.check(kept.oauth)
-  end
+  resource_metadata.check(kept, "to_mcp")
+  kept.oauth = resource_metadata.of(kept)
   kept.hosts = serving.in_lower_case(kept.hosts)
   local self = setmetatable({
     registry = registry, options = kept, links = {}, running = 0, calls = {}, draining = false, _listeners = {},
@@ -250,7 +249,7 @@ function mcp_server.new(registry, options)
 end
 
 -- Options that say the same of both servers.
-local shared = { "authorize", "anonymous", "hide_denied", "origins", "cors", "hosts", "filter", "max_body",
+local shared = { "authorize", "anonymous", "oauth", "hide_denied", "origins", "cors", "hosts", "filter", "max_body",
   "max_requests", "expose_errors", "heartbeat", "log" }
 
 --- Makes the HTTP API of a registry, with a server of MCP at `/mcp` below its prefix, on the same listeners.
@@ -275,7 +274,7 @@ function mcp_server.to_http(registry, options)
     given = mcp_server.new(registry, ours)
   end
   server:mount(server.options.prefix .. "/mcp", given)
-  if given.options.oauth then
+  if given.options.oauth and given.options.oauth ~= server.options.oauth then
     server:mount("/.well-known/oauth-protected-resource", given)
   end
   return server

@@ -6,38 +6,55 @@ local members = require("operations.base.members")
 local target = require("operations.server.target")
 local url = require("operations.base.url")
 
-local metadata = {}
+local resource_metadata = {}
 
 local WELL_KNOWN = "/.well-known/oauth-protected-resource"
 
----@class operations.McpResourceMetadata
+---@class operations.ResourceMetadata
 ---@field resource string  the URL of the server, as clients know it: "https://tools.example/mcp"
 ---@field authorization_servers string[]  their issuers
 ---@field scopes_supported? string[]
 ---@field resource_name? string
 ---@field resource_documentation? string
 
---- Checks the option: misuse raises.
----@param given operations.McpResourceMetadata
-function metadata.check(given)
+--- Whom the option `authorize` lets tell, where `oauth` is not given.
+---@param options { oauth: operations.ResourceMetadata?, authorize: any }
+---@return operations.ResourceMetadata?
+function resource_metadata.of(options)
+  local authorize = options.authorize
+  return options.oauth or type(authorize) == "table" and type(authorize.metadata) == "table" and authorize.metadata
+    or nil
+end
+
+--- Checks the options `oauth` and `authorize`: misuse raises.
+---@param options { oauth: operations.ResourceMetadata?, authorize: any }
+---@param name string  of the public function
+function resource_metadata.check(options, name)
+  local given, meta = options.oauth, getmetatable(options.authorize)
+  if type(options.authorize) == "table" and (type(meta) ~= "table" or type(meta.__call) ~= "function") then
+    error(("bad option 'authorize' to '%s' (something that can be called expected)"):format(name), 4)
+  elseif not given then
+    return
+  end
   local parsed = type(given.resource) == "string" and url.parse(given.resource)
   if not parsed or not given.resource:find("^https?://") then
-    error("bad option 'oauth' to 'to_mcp' (resource: an http or https URL expected)", 4)
+    error(("bad option 'oauth' to '%s' (resource: an http or https URL expected)"):format(name), 4)
   elseif type(given.authorization_servers) ~= "table" or type(given.authorization_servers[1]) ~= "string" then
-    error("bad option 'oauth' to 'to_mcp' (authorization_servers: a list of URLs expected)", 4)
+    error(("bad option 'oauth' to '%s' (authorization_servers: a list of URLs expected)"):format(name), 4)
   end
 end
 
 -- Origin and path of the resource.
 local function parts_of(given)
-  return given.resource:match("^(https?://[^/?#]+)([^?#]*)")
+  local origin, path = given.resource:match("^(https?://[^/?#]+)([^?#]*)")
+  return origin, path ~= "/" and path or ""
 end
 
 --- The document, when a request is for it. Everybody may read it.
----@param given? operations.McpResourceMetadata
+---@param given? operations.ResourceMetadata
 ---@param request operations.ServerRequest
 ---@return operations.ServerResponse?
-function metadata.answer(given, request)
+function resource_metadata.answer(given, request)
   local path = given and target.split(request.target)
   if not given or path:sub(1, #WELL_KNOWN) ~= WELL_KNOWN then
     return nil
@@ -57,12 +74,12 @@ function metadata.answer(given, request)
 end
 
 --- Adds to the challenge of a refusal where the document is.
----@param given? operations.McpResourceMetadata
+---@param given? operations.ResourceMetadata
 ---@param response operations.ServerResponse
 ---@return operations.ServerResponse
-function metadata.challenge(given, response)
+function resource_metadata.challenge(given, response)
   local challenge = given and response.headers["www-authenticate"]
-  if challenge then
+  if challenge and challenge:find("^Bearer") then
     local origin, path = parts_of(given)
     response.headers["www-authenticate"] = ('%s%s resource_metadata="%s%s%s"'):format(challenge,
       challenge:find(" ", 1, true) and "," or "", origin, WELL_KNOWN, path)
@@ -70,4 +87,4 @@ function metadata.challenge(given, response)
   return response
 end
 
-return metadata
+return resource_metadata

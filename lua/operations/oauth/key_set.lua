@@ -1,0 +1,111 @@
+--- The keys of an authorization server, fetched from its JWKS document and kept. A kid that is not known has them
+--- fetched again, but at most once a minute; while that fails, those that were fetched are used for a day.
+local core = require("operations.core")
+local endpoint = require("operations.oauth.endpoint")
+local errors = require("operations.base.error")
+local jwk = require("operations.oauth.jwk")
+local limits = require("operations.base.limits")
+local metadata = require("operations.oauth.metadata")
+local single_flight = require("operations.task.single_flight")
+local task = require("operations.task")
+local url = require("operations.base.url")
+
+local key_set = {}
+
+---@class operations.oauth.KeySet
+---@field _transport operations.oauth.Transport
+---@field _issuer string
+---@field _address? string  of the document; nil: the issuer's metadata says it
+---@field _keys? operations.oauth.Key[]
+---@field _fetched? integer  ms since the epoch: when these came
+---@field _tried? integer  when somebody last asked for them
+---@field _failure? operations.Error  of that time
+---@field _flight operations.SingleFlight
+---@field _flying? boolean
+local KeySet = {}
+KeySet.__index = KeySet
+
+local function fetch(self)
+  local err, document, keys, flaw
+  if not self._address then
+    self._address, err = metadata.key_address(self._issuer, self._transport)
+  end
+  if self._address then
+    document, err = endpoint.get(self._address, self._transport)
+  end
+  if document then
+    keys, flaw = jwk.set(document)
+    err = flaw and endpoint.failure(("%s: %s"):format(url.redact(self._address), flaw))
+  end
+  if keys then
+    self._keys, self._fetched = keys, core.now()
+  end
+  return err
+end
+
+-- Fetches them, unless that was tried less than `pause` ms ago; waits for whoever does so already.
+local function refresh(self, pause)
+  local now = core.now()
+  if not self._flying and self._tried and now - self._tried < pause then
+    return
+  elseif not self._flying then
+    self._tried, self._flying = now, true
+  end
+  self._flight:run(function()
+    local ok, err = pcall(fetch, self)
+    self._flying, self._failure = false, not ok and (errors.from(err)) or err
+  end)
+end
+
+local function age(self)
+  return self._keys and core.now() - self._fetched or math.huge
+end
+
+--- The keys that may have made a signature. May wait.
+---@param algorithm string
+---@param kid? string
+---@return operations.oauth.Key[]?
+---@return operations.Error? err  UNAVAILABLE: there are none, or too old ones, and they cannot be fetched
+function KeySet:find(algorithm, kid)
+  if age(self) > limits.jwks_stale then
+    refresh(self, limits.jwks_retry)
+    if age(self) > limits.jwks_stale then
+      return nil, errors.new("UNAVAILABLE", "the keys of the authorization server cannot be fetched: "
+        .. (self._failure and self._failure.message or "interrupted"))
+    end
+  elseif age(self) > limits.jwks_age and not self._flying then
+    task.detach(refresh, self, limits.jwks_pause)
+  end
+  local found = jwk.choose(self._keys, algorithm, kid)
+  if not found[1] then
+    refresh(self, limits.jwks_pause)
+    found = jwk.choose(self._keys, algorithm, kid)
+  end
+  return found
+end
+
+--- The keys that are behind a URL.
+---@param issuer string
+---@param address? string  https, or http on this machine; default: what the issuer's metadata says (RFC 8414)
+---@param transport operations.oauth.Transport
+---@return operations.oauth.KeySet
+function key_set.remote(issuer, address, transport)
+  return setmetatable({ _issuer = issuer, _address = address, _transport = transport,
+    _flight = single_flight.new() }, KeySet)
+end
+
+--- Keys that are given once.
+---@param document table  a JWKS
+---@return { find: function }?
+---@return string? flaw
+function key_set.fixed(document)
+  local keys, flaw, unused = jwk.set(document)
+  if keys and not keys[1] then
+    return nil, "no key that verifies signatures" .. (unused and ": " .. unused or "")
+  end
+  return keys and { find = function(_, algorithm, kid)
+    return jwk.choose(keys, algorithm, kid)
+  end }, flaw
+end
+
+return key_set

@@ -1,0 +1,197 @@
+--- Who calls, by the access token of a request: what `authorize` of a server takes. Tokens are JWTs, whose signatures
+--- and claims are checked here (RFC 9068, RFC 8725), or opaque ones, about which the authorization server is asked.
+local core = require("operations.core")
+local endpoint = require("operations.oauth.endpoint")
+local errors = require("operations.base.error")
+local introspection = require("operations.oauth.introspection")
+local jwk = require("operations.oauth.jwk")
+local jwt = require("operations.oauth.jwt")
+local key_set = require("operations.oauth.key_set")
+local limits = require("operations.base.limits")
+local members = require("operations.base.members")
+local options = require("operations.oauth.options")
+
+local resource_server = {}
+
+---@class operations.oauth.ResourceServerOptions: operations.oauth.Transport
+---@field issuer string  of the authorization server, as its tokens name it
+---@field audience string|string[]  what the tokens for this server are for: its URL or its name; one of several
+---@field jwks_uri? string  where the issuer's keys are; default: its metadata says it
+---@field jwks? table  those keys themselves: `{ keys = { ... } }`
+---@field introspection? operations.oauth.IntrospectionOptions  ask about each token (RFC 7662), instead of keys;
+---  `audience` may then be absent, for servers that do not say it
+---@field algorithms? string[]  that are accepted; default: RS, PS and ES 256 to 512, and EdDSA
+---@field typ? string  that tokens must have, such as "at+jwt"; default: "at+jwt", "JWT" or none
+---@field scopes_claim? string|fun(claims: table): string|string[]|nil  where the scopes are; default: "scope", else
+---  "scp"
+---@field leeway? number  seconds by which clocks may differ, default 60
+---@field resource? string  the URL of the server for clients that ask who gives tokens (RFC 9728); default: the
+---  audience, where that is a URL
+---@field scopes? string[]  that clients may ask for, told beside it
+---@field authorization_endpoint? string  with `token_endpoint`: told in the OpenAPI document
+---@field token_endpoint? string
+
+local kinds = {
+  issuer = "string", audience = "string or table", jwks_uri = "string", jwks = "table", introspection = "table",
+  algorithms = "table", typ = "string", scopes_claim = "string or function", leeway = "number", resource = "string",
+  scopes = "table", authorization_endpoint = "string", token_endpoint = "string",
+}
+
+---@class operations.oauth.ResourceServer  called with a request: `identity | nil, reason`
+---@field issuer string
+---@field metadata? operations.ResourceMetadata  what to_http and to_mcp tell clients
+---@field endpoints? { authorization: string, token: string }
+local ResourceServer = {}
+ResourceServer.__index = ResourceServer
+
+local function scopes_of(self, claims)
+  local claim = self._scopes_claim
+  if type(claim) == "function" then
+    return jwt.scopes(claim(claims))
+  elseif claim then
+    return jwt.scopes(claims[claim])
+  end
+  return jwt.scopes(claims.scope ~= nil and claims.scope or claims.scp)
+end
+
+local function is_name(value)
+  return type(value) == "string" and value ~= ""
+end
+
+local function identity_of(self, claims)
+  local id = is_name(claims.sub) and claims.sub or is_name(claims.client_id) and claims.client_id
+  if not id then
+    return nil, "the token names no subject (sub)"
+  end
+  return { id = id, scopes = scopes_of(self, claims), claims = claims }
+end
+
+local function introspect(self, token)
+  if #token > limits.jwt then
+    return nil, ("the token is longer than %d bytes"):format(limits.jwt)
+  end
+  local claims, err = self._introspection:claims(token)
+  if not claims then
+    return nil, err or "the token is not valid"
+  end
+  local flaw = jwt.flaw(claims, self._rules, core.now() / 1000)
+  return not flaw and claims or nil, flaw
+end
+
+-- The token of a request; nil: there are no credentials; nil and what is wrong with those that there are.
+local function token_of(request)
+  local given = request.headers and request.headers.authorization
+  if request.token or not given then
+    return request.token
+  end
+  local token = given:match("^[Bb][Ee][Aa][Rr][Ee][Rr] +([^ ]+)$")
+  return token, not token and "Authorization: Bearer and one token expected" or nil
+end
+
+function ResourceServer:__call(request)
+  local token, flaw = token_of(request)
+  if not token then
+    return nil, flaw
+  end
+  local claims, reason
+  if self._introspection then
+    claims, reason = introspect(self, token)
+  else
+    claims, reason = jwt.verify(token, self._rules, self._find, core.now() / 1000)
+  end
+  if not claims then
+    return nil, reason
+  end
+  return identity_of(self, claims)
+end
+
+local function audiences_of(audience)
+  return audience and members.set(type(audience) == "table" and audience or { audience })
+end
+
+-- What is wrong with options of the right types, if anything.
+local function flaw_of(given)
+  local sources = 0
+  for _, name in ipairs({ "jwks_uri", "jwks", "introspection" }) do
+    sources = sources + (given[name] ~= nil and 1 or 0)
+  end
+  for _, name in ipairs(given.algorithms or {}) do
+    if not members.contains(jwk.algorithms, name) then
+      return ("algorithms: %s expected, got %q"):format(table.concat(jwk.algorithms, ", "), tostring(name))
+    end
+  end
+  if sources > 1 then
+    return "one of jwks_uri, jwks and introspection expected"
+  elseif given.audience == nil and not given.introspection or type(given.audience) == "table" and not given.audience[1]
+  then
+    return "audience: what tokens for this server are for expected"
+  elseif given.leeway and not (given.leeway >= 0 and given.leeway <= 3600) then
+    return "leeway: 0 to 3600 seconds expected"
+  end
+  for _, name in ipairs({ "jwks_uri", "authorization_endpoint", "token_endpoint" }) do
+    local problem = given[name] and endpoint.problem(given[name])
+    if problem then
+      return ("%s: %s"):format(name, problem)
+    end
+  end
+  local problem = given.introspection and introspection.flaw(given.introspection)
+  return problem and "introspection." .. problem
+    or not given.jwks_uri and not given.jwks and not given.introspection and endpoint.problem(given.issuer)
+    and "issuer: " .. endpoint.problem(given.issuer)
+    or given.algorithms and not given.algorithms[1] and "algorithms: at least one expected" or nil
+end
+
+local function metadata_of(given)
+  local resource = given.resource or type(given.audience) == "string" and given.audience
+  if resource and resource:find("^https?://[^/?#]+") then
+    return { resource = resource, authorization_servers = { given.issuer }, scopes_supported = given.scopes }
+  end
+end
+
+-- Where tokens are judged: keys, or whom to ask.
+local function connect(self, given)
+  local transport = { http = given.http, timeout = given.timeout or limits.jwks_timeout, ca_file = given.ca_file,
+    proxy = given.proxy, public_only = given.public_only }
+  if given.introspection then
+    self._introspection = introspection.new(given.introspection, transport)
+    return
+  elseif not jwk.has_crypto then
+    error(errors.new("UNAVAILABLE", "operations.crypto is not built: it needs the headers of OpenSSL 3"), 0)
+  end
+  local keys, flaw
+  if given.jwks then
+    keys, flaw = key_set.fixed(given.jwks)
+  else
+    keys = key_set.remote(given.issuer, given.jwks_uri, transport)
+  end
+  if not keys then
+    error(("bad option 'jwks' to 'resource_server' (%s)"):format(flaw), 3)
+  end
+  self._find = function(algorithm, kid)
+    return keys:find(algorithm, kid)
+  end
+end
+
+--- Makes the `authorize` of a server whose callers have tokens of an authorization server. The identity is
+--- `{ id = sub, scopes, claims }`. Raises what is wrong with the options.
+---@param given operations.oauth.ResourceServerOptions
+---@return operations.oauth.ResourceServer
+function resource_server.new(given)
+  local checked = options.check("resource_server", given, kinds, { "issuer" })
+  local flaw = flaw_of(checked)
+  if flaw then
+    error(("bad options to 'resource_server' (%s)"):format(flaw), 2)
+  end
+  local is_jwt = checked.introspection == nil
+  local self = setmetatable({ issuer = checked.issuer, metadata = metadata_of(checked),
+    endpoints = checked.authorization_endpoint and checked.token_endpoint and {
+      authorization = checked.authorization_endpoint, token = checked.token_endpoint } or nil,
+    _scopes_claim = checked.scopes_claim,
+    _rules = { algorithms = members.set(checked.algorithms or jwk.algorithms), typ = checked.typ
+      and checked.typ:lower():gsub("^application/", "") or nil, issuer = checked.issuer, complete = is_jwt,
+      audiences = audiences_of(checked.audience), leeway = checked.leeway or limits.token_leeway } }, ResourceServer)
+  connect(self, checked)
+  return self
+end
+
+return resource_server
