@@ -47,6 +47,13 @@ local function seen_by(server, caller)
   return seen, denied, core.sha256(table.concat(ids, "\n"))
 end
 
+-- Who gives tokens, where `authorize` is a resource server.
+local function authority_of(authorize)
+  if type(authorize) == "table" and type(authorize.issuer) == "string" then
+    return { issuer = authorize.issuer, endpoints = authorize.endpoints }
+  end
+end
+
 local function make(server, version, seen, denied, outer_prefix)
   local options, entries = server.options, {}
   local given = options.openapi or {}
@@ -55,7 +62,7 @@ local function make(server, version, seen, denied, outer_prefix)
   end
   return out.document(entries, { version = version, info = given.info, servers = given.servers,
     prefix = (outer_prefix or "") .. options.prefix, authorized = options.authorize and true or false,
-    anonymous = options.anonymous })
+    anonymous = options.anonymous, authority = authority_of(options.authorize) })
 end
 
 --- The document as a table.

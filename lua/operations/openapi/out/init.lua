@@ -7,6 +7,7 @@ local members = require("operations.base.members")
 local naming = require("operations.openapi.name")
 local request = require("operations.openapi.out.request")
 local responses = require("operations.openapi.out.responses")
+local security = require("operations.openapi.out.security")
 
 local out = {}
 
@@ -31,6 +32,7 @@ local out = {}
 ---@field prefix string  of the paths, which the default server has
 ---@field authorized? boolean  callers have credentials
 ---@field anonymous? boolean  and may do without where nothing is required
+---@field authority? operations.openapi.Authority  who gives the credentials
 
 local versions = { ["3.1"] = "3.1.1", ["3.2"] = "3.2.0" }
 
@@ -67,13 +69,6 @@ local function extension(entry, taken, codes)
   }
 end
 
-local function security_of(spec, options)
-  if not options.authorized or options.anonymous and not access_of(spec.accessControl) then
-    return setmetatable({}, core.array_mt)
-  end
-  return { { bearer = setmetatable({}, core.array_mt) } }
-end
-
 -- The Operation Object of an entry, and its method.
 local function operation_of(all, entry, options)
   local spec = entry.spec
@@ -86,7 +81,7 @@ local function operation_of(all, entry, options)
     tags = spec.tags and spec.tags[1] and spec.tags or { spec.namespace },
     deprecated = type(spec._meta) == "table" and spec._meta.deprecated == true or nil,
     parameters = taken.parameters, requestBody = taken.body, responses = answers,
-    security = security_of(spec, options), ["x-operation"] = extension(entry, taken, codes),
+    security = security.of(access_of(spec.accessControl), options), ["x-operation"] = extension(entry, taken, codes),
   }, taken.method
 end
 
@@ -148,8 +143,8 @@ function out.document(entries, options)
     info = members.merged({ title = "Operations", version = "1.0.0" }, options.info),
     servers = options.servers or { { url = options.prefix == "" and "/" or options.prefix } },
     tags = setmetatable(tags_of(paths), core.array_mt), paths = paths,
-    components = { schemas = schemas, responses = responses.shared, securitySchemes = options.authorized and {
-      bearer = { type = "http", scheme = "bearer" } } or nil },
+    components = { schemas = schemas, responses = responses.shared, securitySchemes = options.authorized
+      and security.schemes(list, options) or nil },
   }
 end
 
