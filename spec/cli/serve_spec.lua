@@ -2,9 +2,11 @@
 local certificates = require("spec.support.certificates")
 local command = require("spec.support.command")
 local json = require("operations.base.json")
+local listener = require("operations.server.listener")
 local operations = require("operations")
 local serve = require("spec.support.serve")
 local test_server = require("spec.support.server")
+local tokens = require("spec.support.tokens")
 
 local definitions = [[
   local operations = require("operations")
@@ -238,6 +240,26 @@ describe("operations serve", function()
     assert.equal("192.0.2.7", served:log(1)[1].address)
   end))
 
+  it("takes the tokens of an authorization server", within(function()
+    local key = tokens.key("EdDSA", "one")
+    local login = assert(listener.listen({ port = 0 }, function()
+      return { status = 200, headers = {}, body = json.encode({ keys = { key.jwk } }) }
+    end))
+    local served = local_definitions("--issuer", "https://login.example", "--audience", "https://api.example", "--jwks",
+      ("http://127.0.0.1:%d/keys"):format(login.port))
+    assert.equal(401, served:get("/t/echo?text=x").status)
+    served.token = key:token({ iss = "https://login.example", aud = "https://api.example", sub = "ada",
+      exp = os.time() + 300, scope = "a b" })
+    assert.equal("ada", json.decode(served:get("/t/echo?text=x").body).identity)
+    assert.equal(200, served:request("POST", "/t/secret").status)
+    assert.equal(403, served:request("POST", "/t/either").status)
+    served.token = served.token .. "A"
+    assert.equal(401, served:get("/t/echo?text=x").status)
+    assert.equal(200, served:get("/.well-known/oauth-protected-resource").status)
+    login:close()
+    key:remove()
+  end))
+
   it("takes the limits of requests", within(function()
     local served = local_definitions("--max-body", "20", "--max-requests", "1")
     assert.equal(413, served:request("POST", "/t/echo", { json = { text = ("x"):rep(20) } }).status)
@@ -260,6 +282,10 @@ describe("operations serve", function()
       ["--trusted-proxy proxy.example"] = "--trusted-proxy: an address, a network such as 10.0.0.0/8 or",
       ["extra"] = 'options only, got "extra"',
       ["--no-auth --scopes a"] = "--no-auth: nobody sends a token",
+      ["--issuer https://a.example"] = "--issuer and --audience belong together",
+      ["--issuer https://a.example --audience b --token c"] = "--issuer: tokens and their scopes come from there",
+      ["--issuer http://a.example --audience b"] = "--issuer: issuer: it is neither https nor on this machine",
+      ["--issuer https://a.example --audience b --jwks x"] = "--issuer: jwks_uri: it is no absolute URL",
     }) do
       local result = fails("--lua examples/definitions " .. words)
       assert.equal(2, result.code)

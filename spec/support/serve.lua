@@ -39,7 +39,8 @@ function serve.start(words, env)
   self.url = assert(self.child:read_line(), table.concat(self.lines, "\n"))
   assert(self.url:find("^https?://[%w.]+:%d+"), self.url)
   local said = table.concat(words, " ")
-  if not said:find("--no-auth", 1, true) and not said:find("--token", 1, true) then
+  if not said:find("--no-auth", 1, true) and not said:find("--token", 1, true)
+    and not said:find("--issuer", 1, true) then
     self.token = self.child:read_line():match("^Authorization: Bearer (%x+)$")
     assert(#self.token == 32)
   end

@@ -15,8 +15,9 @@ local watched = require("operations.cli.watched")
 
 local serve = {
   usage = "operations serve SOURCES [OPTIONS]",
-  summary = "Serves the operations of its sources over HTTP until Ctrl-C. Prints its URL and, unless --token or\n"
-    .. "--no-auth is given, the header that every request needs. stderr has a line of JSON for each request.",
+  summary = "Serves the operations of its sources over HTTP until Ctrl-C. Prints its URL and, unless --token,\n"
+    .. "--issuer or --no-auth is given, the header that every request needs. stderr has a line of JSON for each\n"
+    .. "request.",
   options = {
     { name = "--port", value = "N", help = "where to listen (8080); 0: any free port" },
     { name = "--host", value = "ADDRESS", help = "numeric address to listen at (127.0.0.1)" },
@@ -24,6 +25,9 @@ local serve = {
     { name = "--prefix", value = "/PATH", help = "before all paths" },
     { name = "--token", value = "TOKEN", help = "what callers send: " .. secret.help },
     { name = "--scopes", value = "A,B", help = "the scopes of the token's holder (none)" },
+    { name = "--issuer", value = "URL", help = "whose signed tokens callers send, not --token" },
+    { name = "--audience", value = "NAME", help = "what they are for: the URL of this server, or a name" },
+    { name = "--jwks", value = "URL", help = "where the issuer's keys are; default: its metadata says it" },
     { name = "--docs", help = "a page at /docs to read and call the operations; prints where it is" },
     { name = "--no-auth", help = "serve everybody, without a token" },
     { name = "--insecure", help = "--no-auth, for other machines, too" },
@@ -54,6 +58,7 @@ local POLL = 0.5 -- seconds between two looks at watched directories, or for HUP
 ---@field scheme "http"|"https"
 ---@field own_token? boolean  it was made here, so that it has to be shown
 ---@field identity? operations.Identity  of the token's holder
+---@field authorize? operations.oauth.ResourceServer  callers have tokens of an authorization server
 
 -- Fills numbers in; returns a message when one is wrong.
 local function read_numbers(parsed, options)
@@ -82,10 +87,25 @@ local function scopes_of(text)
   return scopes
 end
 
+-- Fills in whose tokens callers have; returns a message when that makes no sense.
+local function read_issuer(given, options)
+  if given.token or given.scopes or given["no-auth"] then
+    return "--issuer: tokens and their scopes come from there; --token, --scopes and --no-auth have no effect"
+  elseif not given.issuer or not given.audience then
+    return "--issuer and --audience belong together"
+  end
+  local ok, made = pcall(operations.oauth.resource_server, { issuer = given.issuer, audience = given.audience,
+    jwks_uri = given.jwks })
+  options.authorize = ok and made or nil
+  return not ok and ("--issuer: %s"):format((tostring(made):gsub("^.-%((.*)%)$", "%1"))) or nil
+end
+
 -- Fills in who may call; returns a message when that makes no sense.
 local function read_access(parsed, options)
   local given = parsed.options
-  if given["no-auth"] then
+  if given.issuer or given.audience or given.jwks then
+    return read_issuer(given, options)
+  elseif given["no-auth"] then
     if given.token or given.scopes then
       return "--no-auth: nobody sends a token, so --token and --scopes have no effect"
     elseif not given.insecure and not is_loopback(options.host) then
@@ -144,6 +164,9 @@ end
 
 -- Asked of every request. Digests are compared, so that the time it takes says nothing about the token.
 local function authorizer(options)
+  if options.authorize then
+    return options.authorize
+  end
   local expected = options.token and core.sha256(options.token)
   return expected and function(request)
     if not request.token then
@@ -196,7 +219,7 @@ local function announce(options, listener, prefix)
   if options.docs then -- the page takes the token and erases it from the address
     output.text(("%s/docs%s\n"):format(url_of_server, options.own_token and "#token=" .. options.token or ""))
   end
-  if options.token and not options.tls and not is_loopback(options.host) then
+  if (options.token or options.authorize) and not options.tls and not is_loopback(options.host) then
     output.complain("tokens and data go to %s unencrypted: give --tls-cert and --tls-key, put a proxy with TLS in "
       .. "front, or use a trusted network", options.host)
   end
@@ -288,8 +311,8 @@ function serve.run(parsed)
   elseif options.tls then
     task.detach(reload_at_hangup, listener, system.hangups())
   end
-  exposure:tell(registry, { identity = options.identity,
-    advice = options.token and " (--scopes A,B gives it some)" or " (--token gives some)" })
+  exposure:tell(registry, not options.authorize and { identity = options.identity,
+    advice = options.token and " (--scopes A,B gives it some)" or " (--token gives some)" } or nil)
   announce(options, listener, parsed.options.prefix)
   run(server, directories, options.grace)
   return output.codes.OK
