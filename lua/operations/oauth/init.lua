@@ -4,6 +4,7 @@ local authorizer = require("operations.oauth.authorizer")
 local loopback = require("operations.oauth.loopback")
 local options = require("operations.oauth.options")
 local resource_server = require("operations.oauth.resource_server")
+local static = require("operations.oauth.static")
 local token = require("operations.oauth.token")
 
 ---@class operations.oauth
@@ -13,5 +14,6 @@ return {
   directory_store = options.directory_store,
   memory_store = options.memory_store,
   resource_server = resource_server.new,
+  static_tokens = static.tokens,
   token_source = token.source,
 }
