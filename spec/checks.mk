@@ -260,9 +260,9 @@ test-server: dependencies-test all ## the HTTP server on three hosts, then under
 PRODUCTION_NPM = build/npm-production/node_modules
 
 .PHONY: test-server-production
-test-server-production: dependencies-test dependencies-protocol all $(PRODUCTION_NPM) ## what the open network needs: TLS, tokens of npm's jose, other origins; then 10,000 handshakes under ASan
+test-server-production: dependencies-test dependencies-protocol all $(PRODUCTION_NPM) test-server-cors ## what the open network needs: TLS, tokens of npm's jose, other origins; then 10,000 handshakes under ASan
 	@$(MAKE) -s --no-print-directory all LUA=luajit
-	@NODE_PATH=$(abspath $(PRODUCTION_NPM)) $(BUSTED) spec/server/production spec/server/production/tokens.lua \
+	@NODE_PATH=$(abspath $(PRODUCTION_NPM)) $(BUSTED) spec/server/production/tokens.lua \
 	  spec/tls spec/server/tls_spec.lua spec/calls/websocket_tls_spec.lua
 	@$(MAKE) -s --no-print-directory asan-lua5.4 TESTS=spec/server/production/handshakes.lua
 
@@ -299,9 +299,6 @@ test-page: dependencies-docs all ## the page at /docs in Chromium: forms, calls,
 	test -n "$$chromium" || { echo "test-page: skipped, as there is no Chromium here"; exit 0; }; \
 	$(MAKE) -s --no-print-directory $(PAGE_DATA) && cp spec/server/page/browser.mjs build/npm-page && \
 	$(ENVIRONMENT) node build/npm-page/browser.mjs $$chromium $(LUA) "$(LARGE_DOCUMENT)" $(PICTURES)
-
-.PHONY: test-server-production
-test-server-production: test-server-cors ## the HTTP server as strangers meet it: pages of other origins in Chromium
 
 .PHONY: test-server-cors
 test-server-cors: dependencies-docs all
