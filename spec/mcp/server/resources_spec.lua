@@ -111,6 +111,16 @@ describe("resources of an MCP server", function()
     assert.equal(0, second.ttlMs)
   end)
 
+  it("ask by operations that they call, as if they asked themselves", function()
+    local given = { _meta = pipe.modern }
+    for _, name in ipairs({ "Ada", "Bob" }) do
+      local result = read("note://by/nested/x", given).result
+      given.requestState = result.requestState
+      given.inputResponses = { [next(result.inputRequests)] = { action = "accept", content = { name = name } } }
+    end
+    assert.equal("Bob Ada", read("note://by/nested/x", given).result.contents[1].text)
+  end)
+
   it("are completed", function()
     local function complete(name, value, others)
       return server:request("completion/complete", {

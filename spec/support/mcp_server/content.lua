@@ -40,6 +40,10 @@ end })
 add("data", "secret", "query", { accessControl = { requiredScopes = { "admin" } }, handler = function()
   return { secret = true }
 end })
+add("ask", "again", "query", { _meta = { exposed = false }, handler = function(_, context)
+  local _, given = context.elicit("Second?")
+  return tostring(given.name)
+end })
 add("other", "query", "query", { handler = function()
   return {}
 end })
@@ -67,6 +71,9 @@ server:resource({ uriTemplate = "note://by/{author}/{+path}", name = "notes", re
   elseif input.author == "asked" then
     local action, given = context.elicit("Who?", { type = "object", properties = { name = { type = "string" } } })
     return action .. " " .. (given and given.name or "")
+  elseif input.author == "nested" then
+    local _, given = context.elicit("First?")
+    return assert(context.env.ask.again({})).data .. " " .. tostring(given.name)
   end
   return { author = input.author, path = input.path, id = context.identity.id,
     all = assert(context.env.data.all({})).data }

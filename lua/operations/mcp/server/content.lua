@@ -78,7 +78,7 @@ function Content:run(call, context, id, input)
     return nil, { code = message.codes.INVALID_REQUEST, message = err.message, data = err.details, status = status,
       headers = headers }
   end
-  context.env = call.server.registry:env(members.merged(context))
+  context.env = call.server.registry:env(setmetatable({}, { __index = context }))
   local envelope, err = self.registry:execute(id, input, context)
   if envelope then
     return envelope.data

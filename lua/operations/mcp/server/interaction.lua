@@ -80,17 +80,42 @@ local function modern_asks(call)
   end
 end
 
--- The context of a call: its functions are made when a handler reads them.
-local function context_of(call)
-  local server = call.server
-  local context = { identity = call.identity, timeout = server.options.timeout, traceparent = call.meta.traceparent,
-    metadata = { mcp = { method = call.method, version = call.version, client = call.client, _meta = call.meta } } }
-  if type(context.traceparent) ~= "string" then
-    context.traceparent = nil
+-- Members of a context that are made when a handler reads them, as few do.
+local made = { progress = progress_of, log = log_of }
+
+function made.progress_wanted(call)
+  return progress_of(call) ~= nil
+end
+
+function made.hang_up(call)
+  return call.hang_up
+end
+
+function made.metadata(call)
+  return { mcp = { method = call.method, version = call.version, client = call.client, _meta = call.meta } }
+end
+
+local asks = { ask = true, elicit = true, sample = true, roots = true }
+
+local Context = {}
+
+function Context.__index(self, key)
+  local make = made[key]
+  if make then
+    local value = make(self._call)
+    rawset(self, key, value)
+    return value
+  elseif asks[key] then
+    local call = self._call
+    question.add(self, call.capabilities, call.modern and modern_asks(call) or legacy_asks(call))
+    return rawget(self, key)
   end
-  context.progress, context.log, context.hang_up = progress_of(call), log_of(call), call.hang_up
-  context.progress_wanted = context.progress ~= nil
-  return question.add(context, call.capabilities, call.modern and modern_asks(call) or legacy_asks(call))
+end
+
+local function context_of(call)
+  local traceparent = call.meta.traceparent
+  return setmetatable({ identity = call.identity, timeout = call.server.options.timeout,
+    traceparent = type(traceparent) == "string" and traceparent or nil, _call = call }, Context)
 end
 
 -- The result of a round that is not the last.
