@@ -10,6 +10,7 @@ local knows_hosts = { ["lua/operations/base/marked.lua"] = true, ["lua/operation
 -- Where a require is inside a function, and why.
 local lazy = {
   ["lua/operations/mcp/client/init.lua"] = "each transport is loaded when first needed",
+  ["lua/operations/mcp/server/init.lua"] = "a server on stdio, which an assistant starts, needs nothing of HTTP",
   ["lua/operations/mcp/client/config.lua"] = "what logs users in is loaded where somebody does",
   ["lua/operations/nvim/init.lua"] = "what the plugin is made of is loaded when first used: the editor starts fast",
   ["lua/operations/init.lua"] = "parts of the library are loaded when first named",

@@ -8,18 +8,16 @@
 --- | definition, tool_result, many                | operations as tools, envelopes as results; thousands of them   |
 --- | additions, content, queries, upstream        | resources and prompts: who gives them                          |
 --- | interaction, question, state                 | what handlers tell and ask while they run                      |
---- | stdio, lines, http, exchange, session, channel | how messages come and go                                       |
+--- | stdio, lines                                 | messages by lines: stdin and stdout, or a Unix socket          |
+--- | web, http, exchange, session, channel        | messages over HTTP                                             |
 local additions = require("operations.mcp.server.additions")
 local argument = require("operations.base.argument")
 local core = require("operations.core")
 local cors = require("operations.server.cors")
 local hmac = require("operations.base.hmac")
 local hosts = require("operations.hosts")
-local http = require("operations.mcp.server.http")
-local http_server = require("operations.server")
 local limits = require("operations.base.limits")
 local lines = require("operations.mcp.server.lines")
-local listener = require("operations.server.listener")
 local log = require("operations.task.log")
 local members = require("operations.base.members")
 local proxies = require("operations.server.proxies")
@@ -27,9 +25,7 @@ local resource_metadata = require("operations.server.resource_metadata")
 local serving = require("operations.server.serving")
 local sessions = require("operations.mcp.server.session")
 local stdio = require("operations.mcp.server.stdio")
-local target = require("operations.server.target")
 local version = require("operations.base.version")
-local workers = require("operations.mcp.server.workers")
 
 local mcp_server = {}
 
@@ -112,12 +108,7 @@ end
 ---@param request operations.ServerRequest
 ---@return operations.ServerResponse
 function McpServer:handle(request)
-  local oauth = self.options.oauth
-  return resource_metadata.answer(oauth, request) or resource_metadata.challenge(oauth, http.handle(self, request))
-end
-
-local function not_found()
-  return { status = 404, headers = { ["content-type"] = "text/plain" }, body = "MCP is at /mcp\n" }
+  return require("operations.mcp.server.web").handle(self, request)
 end
 
 --- Listens for HTTP/1.1, on plain Lua and in Neovim; MCP is at `/mcp`. Without `authorize` it listens on loopback
@@ -127,20 +118,7 @@ end
 ---@return operations.Error? err  TRANSPORT_LOST (the port is taken), ACCESS_DENIED (strangers without `authorize`)
 function McpServer:listen(options)
   argument.optional(options, "table", 1, "listen")
-  local given = members.merged({ max_body = self.options.max_body, log = self.options.log }, options)
-  local is_local = serving.is_local(given)
-  if self.options.authorize == nil and not is_local then
-    return nil, serving.strangers("to_mcp", given.host)
-  end
-  local opened, err = listener.listen(given, function(request)
-    local path = target.split(request.target)
-    request.is_local = is_local
-    return (path == "/mcp" or path:find("^/%.well%-known/")) and self:handle(request) or not_found()
-  end)
-  if opened then
-    self._listeners[#self._listeners + 1] = opened
-  end
-  return opened, err
+  return require("operations.mcp.server.web").listen(self, options)
 end
 
 --- Listens at a Unix socket for clients that speak as over stdio, one message a line; on plain Lua and in Neovim.
@@ -156,26 +134,10 @@ end
 --- Answers the request that nginx runs, in a `content_by_lua` of a location. Several workers have to share
 --- `state_secret`: given as an option, or made by `to_mcp` in `init_by_lua`. Raises elsewhere than in OpenResty.
 function McpServer:serve_request()
-  local host = hosts.current()
-  if not host.serve_http then
+  if not hosts.current().serve_http then
     error("serve_request answers requests of OpenResty; elsewhere use server:listen", 2)
-  elseif not self._exits then
-    self._exits = true
-    host.on_exit(function()
-      self:drain(limits.drain)
-    end)
-    if host.workers() > 1 then
-      self.workers = workers.new(self, function(request)
-        return http.answer(self, request)
-      end)
-      self.sessions.new_id = function()
-        return self.workers:id()
-      end
-    end
   end
-  return host.serve_http(function(request)
-    return self:handle(request)
-  end)
+  return require("operations.mcp.server.web").serve_request(self)
 end
 
 local function cancel_all(self)
@@ -249,36 +211,17 @@ function mcp_server.new(registry, options)
   return self
 end
 
--- Options that say the same of both servers.
-local shared = { "authorize", "anonymous", "oauth", "hide_denied", "origins", "cors", "hosts", "filter", "max_body",
-  "max_requests", "expose_errors", "heartbeat", "log" }
-
 --- Makes the HTTP API of a registry, with a server of MCP at `/mcp` below its prefix, on the same listeners.
 ---@param registry operations.Registry
 ---@param options operations.HttpOptions  with `mcp`: true or a server
 ---@return operations.Server?
 ---@return operations.Error? err  as of to_http
 function mcp_server.to_http(registry, options)
-  local given, rest = options.mcp, members.copy(options)
-  rest.mcp = nil
+  local given = options.mcp
   if type(given) ~= "boolean" and getmetatable(given) ~= McpServer then
     error(("bad option 'mcp' to 'to_http' (boolean or a server of to_mcp expected, got %s)"):format(type(given)), 2)
   end
-  local server, err = http_server.new(registry, rest)
-  if not server or not given then
-    return server, err
-  elseif given == true then
-    local ours = {}
-    for _, name in ipairs(shared) do
-      ours[name] = options[name]
-    end
-    given = mcp_server.new(registry, ours)
-  end
-  server:mount(server.options.prefix .. "/mcp", given)
-  if given.options.oauth and given.options.oauth ~= server.options.oauth then
-    server:mount("/.well-known/oauth-protected-resource", given)
-  end
-  return server
+  return require("operations.mcp.server.web").to_http(registry, options, mcp_server.new)
 end
 
 return mcp_server

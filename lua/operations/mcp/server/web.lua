@@ -1,0 +1,109 @@
+--- A server of MCP over HTTP: its own listeners, requests of nginx, and a place in an HTTP API. This needs much, and
+--- is loaded by servers that somebody calls over HTTP.
+local hosts = require("operations.hosts")
+local http = require("operations.mcp.server.http")
+local http_server = require("operations.server")
+local limits = require("operations.base.limits")
+local listener = require("operations.server.listener")
+local members = require("operations.base.members")
+local resource_metadata = require("operations.server.resource_metadata")
+local serving = require("operations.server.serving")
+local target = require("operations.server.target")
+local workers = require("operations.mcp.server.workers")
+
+local web = {}
+
+--- Answers one HTTP request.
+---@param server operations.McpServer
+---@param request operations.ServerRequest
+---@return operations.ServerResponse
+function web.handle(server, request)
+  local oauth = server.options.oauth
+  return resource_metadata.answer(oauth, request) or resource_metadata.challenge(oauth, http.handle(server, request))
+end
+
+local function not_found()
+  return { status = 404, headers = { ["content-type"] = "text/plain" }, body = "MCP is at /mcp\n" }
+end
+
+--- Listens on plain Lua and in Neovim.
+---@param server operations.McpServer
+---@param options? operations.ListenOptions
+---@return operations.ServerListener?
+---@return operations.Error? err
+function web.listen(server, options)
+  local given = members.merged({ max_body = server.options.max_body, log = server.options.log }, options)
+  local is_local = serving.is_local(given)
+  if server.options.authorize == nil and not is_local then
+    return nil, serving.strangers("to_mcp", given.host)
+  end
+  local opened, err = listener.listen(given, function(request)
+    local path = target.split(request.target)
+    request.is_local = is_local
+    return (path == "/mcp" or path:find("^/%.well%-known/")) and server:handle(request) or not_found()
+  end)
+  if opened then
+    server._listeners[#server._listeners + 1] = opened
+  end
+  return opened, err
+end
+
+-- Once in each worker of nginx.
+local function begin(server, host)
+  server._exits = true
+  host.on_exit(function()
+    server:drain(limits.drain)
+  end)
+  if host.workers() > 1 then
+    server.workers = workers.new(server, function(request)
+      return http.answer(server, request)
+    end)
+    server.sessions.new_id = function()
+      return server.workers:id()
+    end
+  end
+end
+
+--- Answers the request that nginx runs.
+---@param server operations.McpServer
+function web.serve_request(server)
+  local host = hosts.current()
+  if not server._exits then
+    begin(server, host)
+  end
+  return host.serve_http(function(request)
+    return server:handle(request)
+  end)
+end
+
+-- Options that say the same of both servers.
+local shared = { "authorize", "anonymous", "oauth", "hide_denied", "origins", "cors", "hosts", "filter", "max_body",
+  "max_requests", "expose_errors", "heartbeat", "log" }
+
+--- Makes an HTTP API with MCP at `/mcp` below its prefix.
+---@param registry operations.Registry
+---@param options operations.HttpOptions  with `mcp`: a boolean or a server
+---@param new fun(registry: operations.Registry, options: operations.McpOptions): operations.McpServer
+---@return operations.Server?
+---@return operations.Error? err
+function web.to_http(registry, options, new)
+  local given, rest = options.mcp, members.copy(options)
+  rest.mcp = nil
+  local server, err = http_server.new(registry, rest)
+  if not server or not given then
+    return server, err
+  elseif given == true then
+    local ours = {}
+    for _, name in ipairs(shared) do
+      ours[name] = options[name]
+    end
+    given = new(registry, ours)
+  end
+  server:mount(server.options.prefix .. "/mcp", given)
+  if given.options.oauth and given.options.oauth ~= server.options.oauth then
+    server:mount("/.well-known/oauth-protected-resource", given)
+  end
+  return server
+end
+
+return web
