@@ -1,7 +1,6 @@
 --- One message that was posted, on its way to its answer: JSON, or an event stream once there is something to tell
 --- before.
 local channels = require("operations.mcp.server.channel")
-local core = require("operations.core")
 local dispatch = require("operations.mcp.server.dispatch")
 local message = require("operations.mcp.protocol.message")
 local task = require("operations.task")
@@ -105,7 +104,7 @@ local function leave(self)
   server.calls[call] = nil
   if self.session then
     self.session.peer.running[call.id] = nil
-    self.session.used = core.now()
+    server.sessions:touch(self.session)
   end
   if server.running == 0 and server.on_idle then
     server.on_idle()

@@ -56,20 +56,55 @@ function Session:is_busy()
   return false
 end
 
+-- All sessions are in a list, the one that was used last at its end.
+
+local function unlink(self, each)
+  local before, after = each._before, each._after
+  if before then
+    before._after = after
+  else
+    self._oldest = after
+  end
+  if after then
+    after._before = before
+  else
+    self._newest = before
+  end
+end
+
+local function link(self, each)
+  each._before, each._after = self._newest, nil
+  if self._newest then
+    self._newest._after = each
+  else
+    self._oldest = each
+  end
+  self._newest = each
+end
+
+--- The session is used now.
+---@param each operations.mcp.ServerSession
+function Sessions:touch(each)
+  each.used = core.now()
+  if self.all[each.id] == each and each ~= self._newest then
+    unlink(self, each)
+    link(self, each)
+  end
+end
+
 -- Ends those that were idle for too long; the one that was for the longest when they are too many.
 local function make_room(self, now)
-  local options, oldest = self.server.options, nil
-  for _, each in pairs(self.all) do
-    if not each:is_busy() then
-      if now - each.used > options.session_ttl then
-        self:remove(each, "the session has expired")
-      elseif not oldest or each.used < oldest.used then
-        oldest = each
-      end
+  local options = self.server.options
+  for _ = 1, self.count do
+    local each = self._oldest
+    local has_expired = now - each.used > options.session_ttl
+    if not has_expired and self.count < options.max_sessions then
+      break
+    elseif each:is_busy() then
+      self:touch(each)
+    else
+      self:remove(each, has_expired and "the session has expired" or "another client needs the room")
     end
-  end
-  if self.count >= options.max_sessions and oldest then
-    self:remove(oldest, "another client needs the room")
   end
   return self.count < options.max_sessions
 end
@@ -89,6 +124,7 @@ function Sessions:open(credential, identity)
     made:tell(value)
   end, identity)
   self.all[made.id], self.count = made, self.count + 1
+  link(self, made)
   return made
 end
 
@@ -104,7 +140,7 @@ function Sessions:find(id, credential)
     self:remove(found, "the session has expired")
     return nil
   end
-  found.used = now
+  self:touch(found)
   return found
 end
 
@@ -114,6 +150,7 @@ end
 function Sessions:remove(found, reason)
   if self.all[found.id] then
     self.all[found.id], self.count = nil, self.count - 1
+    unlink(self, found)
     self.server.changes:leave(found.peer)
     found.peer:cancel_all(reason)
     for _, stream in pairs(found._streams) do
