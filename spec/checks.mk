@@ -251,6 +251,12 @@ CHAOS ?= fast reliable forgetful
 chaos: dependencies-test all ## workers are killed and Redis is restarted while 20,000 calls are made; CHAOS_SEED, CHAOS_SECONDS
 	@$(ENVIRONMENT) $(LUA) spec/calls/chaos/main.lua $(CHAOS)
 
+.PHONY: test-neovim
+test-neovim: dependencies-test all ## the plugin for Neovim: its specs, then how long it holds the editor, and what stays; NVIM in PATH
+	@$(MAKE) -s --no-print-directory all LUA=luajit
+	@$(BUSTED) spec/nvim
+	@$(ENVIRONMENT) $(LUA) spec/nvim/load/main.lua
+
 .PHONY: test-server
 test-server: dependencies-test all ## the HTTP server on three hosts, then under load
 	@$(MAKE) -s --no-print-directory all LUA=luajit

@@ -43,8 +43,14 @@ local function close_poll()
   end
 end
 
+local at_end -- the autocommand that is called when the editor ends
+
 --- Ends everything: the poll before the descriptor that it is about.
 function nvim.close()
+  if at_end then
+    pcall(vim.api.nvim_del_autocmd, at_end) -- it may be the one that runs
+    at_end = nil
+  end
   close_poll()
   reactor_loop.close()
 end
@@ -87,12 +93,9 @@ local function leave()
   nvim.close()
 end
 
-local leaves = false
-
 local function watch_for_end()
-  if not leaves and not vim.in_fast_event() then
-    leaves = true
-    vim.api.nvim_create_autocmd("VimLeavePre", { once = true, desc = "operations: end what runs", callback = leave })
+  if not at_end and not vim.in_fast_event() then
+    at_end = vim.api.nvim_create_autocmd("VimLeavePre", { once = true, desc = "operations", callback = leave })
   end
 end
 

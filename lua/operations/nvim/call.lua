@@ -1,5 +1,6 @@
 --- `:Operations call` and `watch`: a call in a window of its own. The window says how far it is; closing it, or Ctrl-C
 --- in it, calls it off.
+local core = require("operations.core")
 local errors = require("operations.base.error")
 local form = require("operations.nvim.form")
 local json = require("operations.base.json")
@@ -11,7 +12,7 @@ local view = require("operations.nvim.view")
 
 local call = {}
 
-local LONG = 1024 * 1024 -- bytes of a result that the editor would colour too slowly
+local LONG = 20000 -- lines of a result that the editor would colour too slowly
 
 local function block_text(block)
   if block.type == "text" then
@@ -24,11 +25,8 @@ local function block_text(block)
     or ("[%s %s]"):format(block.type, resource.uri or resource.name or "")
 end
 
---- What an envelope says to a person, and the file type of that.
----@param envelope operations.Envelope
----@return string text
----@return string filetype
-function call.text(envelope)
+-- What the content of a tool's result says to a person; nil: its data is to be shown.
+local function content_text(envelope)
   local meta = envelope.meta
   if meta.source == "mcp" and meta.structuredContent == nil and type(meta.content) == "table" then
     local parts = {}
@@ -36,21 +34,67 @@ function call.text(envelope)
       parts[i] = block_text(block)
     end
     if #parts > 0 then
-      return table.concat(parts, "\n"), "markdown"
+      return table.concat(parts, "\n")
     end
   end
-  return assert(json.encode(envelope.data, { indent = 2, sort_keys = true })), "json"
 end
 
 local function breathe()
   task.sleep(0)
 end
 
+-- The members of a table in the order that JSON has them in, and what is around them; nil: it is no such table.
+local function members_of(value)
+  if type(value) ~= "table" or next(value) == nil then
+    return nil
+  elseif core.kind(value) == "array" then
+    return value, "[", "]"
+  end
+  local keys = {}
+  for key in pairs(value) do
+    keys[#keys + 1] = key
+  end
+  table.sort(keys)
+  return keys, "{", "}"
+end
+
+-- Adds the lines of a value: one member after the other down to a depth, so that the editor goes on in between.
+local function add_json(lines, value, before, behind, indent, depth)
+  local list, opening, closing = members_of(value)
+  if depth == 0 or not list then
+    local text = assert(json.encode(value, { indent = 2, sort_keys = true }))
+    for i, line in ipairs(view.split(before .. text .. behind)) do
+      lines[#lines + 1] = (i == 1 and "" or indent) .. line
+    end
+    return
+  end
+  lines[#lines + 1] = before .. opening
+  local inner = indent .. "  "
+  for i, item in ipairs(list) do
+    local name = opening == "{" and json.encode(item) .. ": " or ""
+    local member = item
+    if opening == "{" then
+      member = value[item]
+    end
+    add_json(lines, member, inner .. name, i < #list and "," or "", inner, depth - 1)
+    if i % 20 == 0 then
+      breathe()
+    end
+  end
+  lines[#lines + 1] = indent .. closing .. behind
+end
+
 local function show(window, id, envelope)
-  local text, filetype = call.text(envelope)
-  breathe()
-  window:set(view.split(text), breathe)
-  if #text < LONG then
+  local text, filetype = content_text(envelope), "markdown"
+  local lines = {}
+  if text then
+    lines = view.split(text)
+  else
+    filetype = "json"
+    add_json(lines, envelope.data, "", "", "", 2)
+  end
+  window:set(lines, breathe)
+  if #lines < LONG then
     window:filetype(filetype)
   end
   window:title(id .. (envelope.meta.isError and ": the tool failed" or ""))

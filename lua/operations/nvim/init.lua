@@ -16,6 +16,7 @@ local nvim = {}
 ---@field registry? operations.Registry  that gets the operations; default: a new one
 
 local sources ---@type operations.nvim.Sources?
+local host ---@type operations.Host  of this copy of the library
 
 local function need_editor(name)
   if not vim or not vim.empty_dict then
@@ -45,9 +46,19 @@ end
 --- Ends the servers that setup() named; the next `:Operations` says that there are none. Called when the plugin is
 --- loaded again.
 function nvim.close()
-  if sources then
-    sources:close()
-    sources = nil
+  local former = sources
+  sources = nil
+  if former then
+    former:close()
+  end
+end
+
+-- The library is loaded again: this copy ends with its last server.
+local function retire()
+  local former = sources
+  sources = nil
+  if former then
+    former:close(host.close)
   end
 end
 
@@ -63,8 +74,7 @@ end
 
 -- Managers of plugins call it before they load the plugin again.
 function nvim.deactivate()
-  nvim.close()
-  require("operations.hosts").current().close()
+  retire()
 end
 
 local function make_command()
@@ -91,12 +101,13 @@ function nvim.setup(options)
   local made = require("operations.nvim.sources").new(options or {})
   -- Another copy of this module may be what ran before: it is told, too.
   vim.api.nvim_exec_autocmds("User", { pattern = "OperationsSetup", modeline = false })
-  sources = made
+  sources, host = made, require("operations.hosts").current()
   local group = vim.api.nvim_create_augroup("operations", {})
   vim.api.nvim_create_autocmd("User", { group = group, pattern = "OperationsSetup", callback = function()
-    nvim.close()
-    if package.loaded["operations.nvim"] ~= nvim then
-      require("operations.hosts").current().close()
+    if package.loaded["operations.nvim"] == nvim then
+      nvim.close()
+    else
+      retire()
     end
   end })
   vim.api.nvim_create_autocmd("VimLeavePre", { group = group, callback = nvim.close })

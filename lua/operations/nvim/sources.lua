@@ -191,11 +191,17 @@ function Sources:configured()
 end
 
 --- Ends all; may be called where nothing may wait.
-function Sources:close()
+---@param ended? fun()  called when all servers have ended
+function Sources:close(ended)
   self._closed = true
-  if self.servers then
-    task.detach(self.servers.close, self.servers)
-  end
+  task.detach(function()
+    if self.servers then
+      self.servers:close()
+    end
+    if ended then
+      vim.schedule(ended)
+    end
+  end)
 end
 
 local api_places = { document = "table", file = "string", url = "string" }
