@@ -134,11 +134,13 @@ function View:append(text)
   end
 end
 
---- How its text is coloured.
+--- How its text is coloured. What the user's own plugins for such files fail with is no matter of ours.
 ---@param name string
 function View:filetype(name)
   if self:is_open() then
-    vim.bo[self._buffer].filetype = name
+    vim.api.nvim_buf_call(self._buffer, function()
+      vim.cmd("silent! setlocal filetype=" .. name)
+    end)
   end
 end
 
