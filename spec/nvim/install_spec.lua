@@ -45,9 +45,10 @@ describe("make nvim", function()
   -- builds with the user's shell, makes the help, adds the plugin to 'runtimepath' while init.lua runs, sources what
   -- is in plugin/, and calls setup(opts) of `main`.
   it("works in the order of lazy.nvim", function()
-    local cloned = plugin:shell(("git init -q . 2>/dev/null; git add -A . "
-      .. "&& git -c user.name=x -c user.email=x@x commit -qm x && git clone -q file://$PWD %s/lazy && cp -a build %s/lazy && cd %s/lazy && sh -c 'make nvim'"):format(
-      plugin.directory, plugin.directory, plugin.directory))
+    local clone = "git init -q . 2>/dev/null; git add -A . && git -c user.name=x -c user.email=x@x commit -qm x && "
+      .. "git clone -q file://$PWD DIRECTORY/lazy && cp -a build DIRECTORY/lazy && cd DIRECTORY/lazy && "
+      .. "find build -type f -exec touch {} + && sh -c 'make nvim'"
+    local cloned = plugin:shell((clone:gsub("DIRECTORY", plugin.directory)))
     assert.equal(0, cloned.code, cloned.out)
     local result = plugin:nvim([[
       local directory = vim.g.directory .. "/lazy"
