@@ -202,9 +202,10 @@ mcp-server-specs: all
 	@MCP_SERVERS=$(abspath $(MCP_DATA)) $(BUSTED) spec/mcp/server $(MCP_SERVER_SUITE)
 
 .PHONY: test-neovim
-test-neovim: dependencies-test all $(MCP_DATA) ## the editor as an MCP server, its bridge and the example assistant; the official TypeScript client
+test-neovim: dependencies-test all $(MCP_DATA) ## the plugin for Neovim, the editor as an MCP server, its bridge, the official TypeScript client; how long the editor is held
 	@$(MAKE) -s --no-print-directory all LUA=luajit
 	@MCP_SERVERS=$(abspath $(MCP_DATA)) $(BUSTED) spec/nvim spec/cli/bridge_spec.lua spec/nvim/serve/typescript.lua
+	@$(ENVIRONMENT) $(LUA) spec/nvim/load/main.lua
 
 .PHONY: test-mcp
 test-mcp: dependencies-test all $(MCP_DATA)/.$(MCP_DATE) ## the MCP client: its specs, and every tool of servers from npm; MCP_SERVERS=directory
@@ -250,12 +251,6 @@ CHAOS ?= fast reliable forgetful
 .PHONY: chaos
 chaos: dependencies-test all ## workers are killed and Redis is restarted while 20,000 calls are made; CHAOS_SEED, CHAOS_SECONDS
 	@$(ENVIRONMENT) $(LUA) spec/calls/chaos/main.lua $(CHAOS)
-
-.PHONY: test-neovim
-test-neovim: dependencies-test all ## the plugin for Neovim: its specs, then how long it holds the editor, and what stays; NVIM in PATH
-	@$(MAKE) -s --no-print-directory all LUA=luajit
-	@$(BUSTED) spec/nvim
-	@$(ENVIRONMENT) $(LUA) spec/nvim/load/main.lua
 
 .PHONY: test-server
 test-server: dependencies-test all ## the HTTP server on three hosts, then under load
