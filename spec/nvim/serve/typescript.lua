@@ -1,6 +1,6 @@
 --- The official TypeScript client uses an editor through the bridge. `make test-neovim` runs this.
 local command = require("spec.support.command")
-local editor = require("spec.support.editor")
+local editor = require("spec.support.serving_editor")
 local eventually = require("spec.support.eventually")
 local inside = require("spec.support.inside")
 local json = require("operations.base.json")
