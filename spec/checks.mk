@@ -202,7 +202,7 @@ mcp-server-specs: all
 	@MCP_SERVERS=$(abspath $(MCP_DATA)) $(BUSTED) spec/mcp/server $(MCP_SERVER_SUITE)
 
 .PHONY: test-neovim
-test-neovim: dependencies-test all $(MCP_DATA) ## the plugin for Neovim, the editor as an MCP server, its bridge, the official TypeScript client; how long the editor is held
+test-neovim: dependencies-test all $(MCP_DATA)/.$(MCP_DATE) ## the plugin for Neovim, the editor as an MCP server, its bridge, the official TypeScript client; how long the editor is held
 	@$(MAKE) -s --no-print-directory all LUA=luajit
 	@MCP_SERVERS=$(abspath $(MCP_DATA)) $(BUSTED) spec/nvim spec/cli/bridge_spec.lua spec/nvim/serve/typescript.lua
 	@$(ENVIRONMENT) $(LUA) spec/nvim/load/main.lua
