@@ -212,7 +212,10 @@ describe("operations call", function()
     local result = run("call t.misfit")
     assert.equal(0, result.code)
     assert.equal('{"n":"x"}\n', result.out)
-    assert.matches("^operations: warning: the result of t%.misfit does not fit its schema\n  /n: ", result.err)
+    assert.equal("operations: warning: the answer of t.misfit differs from its schema in one place (--verbose shows "
+      .. "where, --cast converts it)\n", result.err)
+    assert.equal("operations: warning: the answer of t.misfit differs from its schema in one place:\n"
+      .. "  /n: expected integer, got string\n", run("call t.misfit -v").err)
   end)
 
   it("keeps tracebacks for --verbose", function()

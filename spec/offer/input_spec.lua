@@ -1,3 +1,4 @@
+local fields = require("operations.offer.fields")
 local input = require("operations.offer.input")
 
 --- A schema whose cast makes numbers of all texts that are some, and drops the key "gone".
@@ -21,14 +22,23 @@ local numbers = {
   end,
 }
 
+--- The input that arguments make where no schema says anything, and what of it came as plain text.
+local function parse(arguments)
+  local items, message = input.read(arguments)
+  if not items then
+    return nil, message
+  end
+  return fields.build(items, true)
+end
+
 local function convert(...)
-  local value, texts = input.parse({ ... })
+  local value, texts = parse({ ... })
   return input.convert(value, texts, numbers)
 end
 
 describe("input from the command line", function()
   it("is an empty object when there is none", function()
-    assert.same({ {}, {} }, { input.parse({}) })
+    assert.same({ {}, {} }, { parse({}) })
   end)
 
   it("is converted where it came as plain text only", function()
@@ -50,9 +60,9 @@ describe("input from the command line", function()
     local schema = assert(require("operations").schema.compile(T.object({
       count = T.integer({ maximum = 5 }), flag = T.boolean(), text = T.string({ maxLength = 1 }),
     })))
-    local value, texts = input.parse({ "count=9", "flag=no", "text=12" })
+    local value, texts = parse({ "count=9", "flag=no", "text=12" })
     assert.same({ count = 9, flag = "no", text = "12" }, input.convert(value, texts, schema))
-    value, texts = input.parse({ "count=9", "count=8" })
+    value, texts = parse({ "count=9", "count=8" })
     assert.same({ count = { "9", "8" } }, input.convert(value, texts, schema))
   end)
 
@@ -61,28 +71,28 @@ describe("input from the command line", function()
     local schema = assert(require("operations").schema.compile(T.object({
       status = T.array(T.string()), ids = T.array(T.integer()), either = T.any_of({ T.string(), T.array(T.string()) }),
     })))
-    local value, texts = input.parse({ "status=sold", "ids=7", "either=x" })
+    local value, texts = parse({ "status=sold", "ids=7", "either=x" })
     assert.same({ status = { "sold" }, ids = { 7 }, either = "x" }, input.convert(value, texts, schema))
-    value, texts = input.parse({ 'status:="sold"' })
+    value, texts = parse({ 'status:="sold"' })
     assert.same({ status = "sold" }, input.convert(value, texts, schema))
   end)
 
   it("is UTF-8", function()
-    assert.is_nil((input.parse({ "name=\255" })))
-    assert.matches("expected UTF%-8$", (select(2, input.parse({ "name=\255" }))))
+    assert.is_nil((parse({ "name=\255" })))
+    assert.matches("expected UTF%-8$", (select(2, parse({ "name=\255" }))))
   end)
 
   it("splits at the first equals sign", function()
-    assert.same({ ["a:b"] = "c=d:=e" }, (input.parse({ "a:b=c=d:=e" })))
+    assert.same({ ["a:b"] = "c=d:=e" }, (parse({ "a:b=c=d:=e" })))
   end)
 
   it("replaces a list by the JSON that follows it, and adds to one of plain texts", function()
-    assert.same({ a = 1 }, (input.parse({ "a=x", "a=y", "a:=1" })))
-    assert.same({ a = { "x", "y", "z" } }, (input.parse({ "a=x", "a=y", "a=z" })))
+    assert.same({ a = 1 }, (parse({ "a=x", "a=y", "a:=1" })))
+    assert.same({ a = { "x", "y", "z" } }, (parse({ "a=x", "a=y", "a=z" })))
   end)
 
   it("takes false and null for values", function()
-    assert.same({ a = false }, (input.parse({ "a:=false" })))
-    assert.equal(require("operations").null, input.parse({ "a:=null" }).a)
+    assert.same({ a = false }, (parse({ "a:=false" })))
+    assert.equal(require("operations").null, parse({ "a:=null" }).a)
   end)
 end)

@@ -12,6 +12,7 @@
 #include <stdbool.h>
 #include <stdio.h>
 #include <stdlib.h>
+#include <sys/ioctl.h>
 #include <sys/stat.h>
 #include <sys/time.h>
 #include <unistd.h>
@@ -110,6 +111,16 @@ static int system_kind(lua_State *L) {
 /* system.is_terminal(descriptor) -> boolean */
 static int system_is_terminal(lua_State *L) {
   lua_pushboolean(L, isatty((int)luaL_checkinteger(L, 1)));
+  return 1;
+}
+
+/* system.terminal_width(descriptor) -> columns | nil where it is no terminal, or
+** one that does not know */
+static int system_terminal_width(lua_State *L) {
+  struct winsize size;
+  int fd = (int)luaL_checkinteger(L, 1);
+  if (ioctl(fd, TIOCGWINSZ, &size) != 0 || size.ws_col == 0) lua_pushnil(L);
+  else lua_pushinteger(L, size.ws_col);
   return 1;
 }
 
@@ -410,6 +421,7 @@ static const luaL_Reg system_functions[] = {
     {"list", system_list},
     {"kind", system_kind},
     {"is_terminal", system_is_terminal},
+    {"terminal_width", system_terminal_width},
     {"write_private", system_write_private},
     {"make_private_directory", system_make_private_directory},
     {"survive_broken_pipes", system_survive_broken_pipes},

@@ -5,6 +5,7 @@ local arguments = {}
 
 ---@class operations.cli.Option
 ---@field name string    as typed: "--openapi"
+---@field short? string  the same in one letter: "-o"
 ---@field value? string  what follows, in capitals, for the help; nil for a switch
 ---@field optional? boolean  the value may be left out: "" then
 ---@field many? boolean  may be given more than once: a list
@@ -17,7 +18,7 @@ local arguments = {}
 
 local function find(options, name)
   for _, option in ipairs(options) do
-    if option.name == name then
+    if option.name == name or option.short == name then
       return option
     end
   end
@@ -103,16 +104,21 @@ function arguments.number(parsed, name, default, max)
   return number
 end
 
+local function left_of(option)
+  local names = option.short and option.short .. ", " .. option.name or option.name
+  return option.value and names .. " " .. option.value or names
+end
+
 --- The options as lines of help, in two columns.
 ---@param options operations.cli.Option[]
 ---@return string
 function arguments.help(options)
   local lines, width = {}, 0
   for _, option in ipairs(options) do
-    width = math.max(width, #option.name + (option.value and #option.value + 1 or 0))
+    width = math.max(width, #left_of(option))
   end
   for i, option in ipairs(options) do
-    local left = option.value and option.name .. " " .. option.value or option.name
+    local left = left_of(option)
     lines[i] = ("  %s%s  %s"):format(left, (" "):rep(width - #left), option.help)
   end
   return table.concat(lines, "\n") .. "\n"

@@ -1,141 +1,288 @@
 --- `operations call`: one query or mutation. `operations watch`: the events of a subscription, one line of JSON each,
---- as they come. Both go from the command line to registry, id, input and context.
+--- as they come.
+local answers = require("operations.cli.answer")
 local core = require("operations.core")
+local curl = require("operations.cli.curl")
+local errors = require("operations.base.error")
+local exchange = require("operations.cli.exchange")
 local identities = require("operations.cli.identity")
 local input = require("operations.offer.input")
+local key_hint = require("operations.cli.key_hint")
+local marked = require("operations.base.marked")
 local members = require("operations.base.members")
-local operations = require("operations")
 local output = require("operations.cli.output")
-local sources = require("operations.cli.sources")
-local task = require("operations.task")
+local request = require("operations.cli.request")
+local schema_place = require("operations.offer.schema_place")
 
 local invocation = {}
 
 ---@type operations.cli.Option[]
-local shared_options = members.joined({
-  { name = "--envelope", help = "print the whole envelope, not just its data" },
-  { name = "--pretty", help = "indent the JSON (the default on a terminal)" },
-  { name = "--compact", help = "one line of JSON (the default elsewhere)" },
+local shared_options = members.joined(answers.options, {
   { name = "--timeout", value = "SECONDS", help = "give up after so long" },
 }, identities.options)
 
---- The context that the options ask for, or nil, message.
-local function context_of(options)
-  local context = {}
-  if options.timeout then
-    local seconds = tonumber(options.timeout)
-    if not seconds or seconds <= 0 or seconds ~= seconds or seconds == math.huge then
-      return nil, ("--timeout: expected a number of seconds above 0, got %q"):format(options.timeout)
-    end
-    context.deadline = core.now() + math.ceil(seconds * 1000)
+-- Reports an error; the answer that it is goes to standard output with --envelope.
+local function failed(asked, err)
+  local details = type(err) == "table" and type(err.details) == "table" and err.details or {}
+  if asked.answer.options.envelope and type(details.statusCode) == "number" then
+    local headers = details.headers or {}
+    local meta = { statusCode = details.statusCode, headers = headers, contentType = headers["content-type"] }
+    output.data(core.http_envelope(details.body, meta), asked.answer.options.pretty)
+    output.complain("%s", tostring(err))
+    return output.exit_code(err)
   end
-  local message
-  context.identity, message = identities.read(options)
-  if message then
-    return nil, message
-  end
-  return context
+  return output.fail(key_hint.add(err, asked.spec.inputSchema))
 end
 
 --- Prints the data of an envelope, or all of it, as the options say. That of a tool which failed (MCP: `isError`) is an
 --- answer too, but told to the shell.
+---@param asked operations.cli.Request
 ---@param envelope operations.Envelope
----@param parsed operations.cli.Arguments
 ---@param pretty boolean|nil  what to do when they do not say; nil: pretty on a terminal
 ---@return integer code
-local function print_data(envelope, parsed, pretty)
+local function print_data(asked, envelope, pretty)
+  local answer, has_failed = asked.answer, envelope.meta.isError == true
+  if has_failed and answer.place and answer.place.close then
+    answer.place:close() -- no file of it
+    answer.place = nil
+  end
   local value = envelope
-  if not parsed.options.envelope then
+  if not answer.options.envelope then
     value = envelope.data
     if value == nil then
-      value = operations.null
+      value = core.null
     end
   end
-  if parsed.options.compact or parsed.options.pretty then
-    pretty = not parsed.options.compact
-  end
-  output.data(value, pretty)
-  if envelope.meta.isError then
+  local message = answer:value(value, envelope.meta.source, pretty)
+  if message then
+    return output.usage("%s", message)
+  elseif has_failed then
     output.tool_failure(envelope.meta.content)
     return output.codes.EXECUTION_ERROR
   end
   return output.codes.OK
 end
 
---- The operation's input schema, compiled; nil where it accepts everything.
-local function compiled_input(spec)
-  if type(spec.inputSchema) ~= "table" or next(spec.inputSchema) == nil then
-    return nil
-  end
-  return assert(operations.schema.compile(spec.inputSchema))
-end
-
----@class operations.cli.Invocation
----@field registry operations.Registry
----@field id string
----@field spec operations.Spec
----@field input any
----@field context table
-
---- Reads everything that a call needs, or says what is wrong.
----@param parsed operations.cli.Arguments
----@return operations.cli.Invocation|nil
----@return integer|nil code  the exit code when something is wrong
-local function read(parsed)
-  local id = table.remove(parsed.rest, 1)
-  if not id then
-    return nil, output.usage("expected an OPERATION")
-  end
-  local context, message = context_of(parsed.options)
-  if not context then
-    return nil, output.usage("%s", message)
-  end
-  local value, texts = input.parse(parsed.rest)
-  if value == nil then
-    return nil, output.usage("%s", texts)
-  end
-  task.deadline(context.deadline) -- it counts for sources too
-  local registry, code = sources.registry(parsed, { identity = context.identity })
-  task.deadline(nil)
-  if not registry then
-    return nil, code
-  end
-  local spec
-  spec, code = sources.find(registry, id)
-  if not spec then
-    return nil, code
-  end
-  local schema = compiled_input(spec)
-  if schema then
-    value = input.convert(value, texts, schema)
-  end
-  return { registry = registry, id = id, spec = spec, input = value, context = context }
-end
-
 -- Calls
 
 invocation.call = {
   usage = "operations call OPERATION [INPUT...] [OPTIONS]",
-  summary = "Calls a query or mutation and prints its data as JSON.",
-  options = shared_options,
+  summary = "Calls a query or mutation and prints its data, JSON or whatever the server sent.",
+  options = members.joined({
+    { name = "--all", help = "every page of a list" },
+    { name = "--max-items", value = "N", help = "of all pages the first N items" },
+    { name = "--dry-run", help = "show the request, send nothing" },
+    { name = "--curl", help = "print the request as a command of curl, send nothing" },
+  }, answers.file_options, shared_options),
   notes = input.help,
 }
+
+-- Does the result come in pieces, where it is no JSON?
+local function gives_bytes(asked)
+  if asked.is_http then
+    return true
+  end
+  for _, schema in ipairs(schema_place.find(asked.spec.outputSchema, {})) do
+    if schema.contentMediaType and not schema.contentEncoding then
+      return true
+    end
+  end
+  return false
+end
+
+local function sink_of(place)
+  return function(bytes)
+    local ok, raised = pcall(place.write, place, bytes)
+    if not ok then
+      place.raised = raised
+      error(raised, 0)
+    end
+  end
+end
+
+-- Ends what was written; returns the exit code.
+local function finish(asked, code)
+  local place = asked.answer.place
+  if place and code == output.codes.OK then
+    local ok, result = pcall(place.finish, place)
+    local message = place.problem or ok and result
+    if message then
+      return output.usage("%s", message)
+    elseif not ok then
+      error(result, 0)
+    end
+  end
+  return code
+end
+
+-- Is there nothing left to print: it has gone to the sink, or there was nothing?
+local function is_written(asked, envelope)
+  local place = asked.answer.place
+  return asked.answer:is_plain() and envelope.data == nil
+    and (place ~= nil and place.count > 0 or envelope.meta.source == "http")
+end
+
+local function run_call(asked)
+  local answer, context = asked.answer, asked.context
+  if answer:is_plain() and gives_bytes(asked) then
+    answer.streamed = answer.place or answer:stream()
+    context.sink = sink_of(answer.streamed)
+    if answer.place.path == nil and not answer.place.name then
+      answer.place = nil -- JSON goes to standard output by itself
+    end
+  end
+  local envelope, err = asked.registry:execute(asked.id, asked.input, context)
+  local place = answer.streamed or answer.place
+  if place and place.raised == output.closed then
+    error(output.closed, 0)
+  elseif place and place.problem then
+    return output.usage("%s", place.problem)
+  elseif not envelope then
+    return failed(asked, err)
+  elseif place and place.count > 0 then
+    answer.place = place
+  end
+  return finish(asked, is_written(asked, envelope) and output.codes.OK or print_data(asked, envelope, nil))
+end
+
+-- Every page
+
+-- Hands the items of a page to `take` until it wants no more; returns what is wrong.
+local function take_page(asked, envelope, take)
+  local whole = envelope.data
+  if asked.answer.options.envelope then
+    whole = envelope
+  end
+  local value, message = asked.answer:select(whole)
+  if message then
+    return message
+  end
+  for _, item in ipairs(core.kind(value) == "array" and value or { value }) do
+    if not take(item) then
+      break
+    end
+  end
+end
+
+-- Takes pages until there are no more, or enough; returns the exit code of a failure.
+local function take_pages(asked, pages, most, take)
+  local count, got = 0, 0
+  while count < most do
+    local envelope, err = pages:next()
+    if not envelope then
+      return err and failed(asked, err)
+    end
+    got = got + 1
+    output.progress(("page %d, %d items"):format(got, count))
+    local message = take_page(asked, envelope, function(item)
+      count = count + 1
+      take(item)
+      return count < most
+    end)
+    if message then
+      return output.usage("%s", message)
+    end
+  end
+end
+
+local function run_all(asked, most)
+  local answer, list = asked.answer, marked.array()
+  local pages, err = asked.registry:pages(asked.id, asked.input, asked.context)
+  if not pages then
+    return failed(asked, err)
+  end
+  local ok, code = pcall(take_pages, asked, pages, most, function(item)
+    if answer.format == "ndjson" then
+      answer:item(item)
+    else
+      list[#list + 1] = item
+    end
+  end)
+  pages:close()
+  if not ok then
+    error(code, 0)
+  elseif not code and answer.format ~= "ndjson" then
+    answer:print(list)
+  end
+  return finish(asked, code or output.codes.OK)
+end
+
+-- Nothing is sent
+
+-- What the environment has of secrets that the command line names by variables.
+local function variables(options)
+  local found = { OPERATIONS_BEARER = os.getenv("OPERATIONS_BEARER") }
+  for _, value in pairs(options) do
+    for _, text in ipairs(type(value) == "table" and value or { value }) do
+      local name = type(text) == "string" and text:match("env:([%a_][%w_]*)$")
+      if name then
+        found[name] = os.getenv(name)
+      end
+    end
+  end
+  return found
+end
+
+local function print_held(asked, options)
+  local held = asked.exchange.held
+  local shown = exchange.shown(held, asked.exchange.plain)
+  if options.curl then
+    local text = curl.command(shown, held, asked.input.body, variables(options))
+    output.text(text, true)
+    if text:find("***", 1, true) then
+      output.complain("credentials are shown as ***; one that is given as env:NAME is written as $NAME")
+    end
+  else
+    output.text(exchange.text(shown, ""), true)
+  end
+  return output.codes.OK
+end
+
+local function rehearse(asked, options)
+  if asked.is_http then
+    local _, err = asked.registry:execute(asked.id, asked.input, asked.context)
+    return asked.exchange.held and print_held(asked, options) or failed(asked, err)
+  elseif options.curl then
+    return output.usage("--curl: %s is no operation of an HTTP API", asked.id)
+  end
+  local fits, issues = true, nil
+  if asked.schema then
+    fits, issues = asked.schema:check(asked.input)
+  end
+  if not fits then
+    return failed(asked, errors.new("VALIDATION_ERROR", "input", issues))
+  end
+  output.data({ operationId = asked.id, input = asked.input }, options.pretty)
+  return output.codes.OK
+end
 
 ---@param parsed operations.cli.Arguments
 ---@return integer code
 function invocation.call.run(parsed)
-  local asked, code = read(parsed)
+  local options, most = parsed.options, math.huge
+  if options["max-items"] then
+    if not options["max-items"]:find("^[1-9]%d*$") then
+      return output.usage("--max-items: expected a whole number above 0, got %q", options["max-items"])
+    end
+    most = tonumber(options["max-items"])
+  end
+  local asked, code = request.read(parsed)
   if not asked then
     return code
   elseif asked.spec.type == "subscription" then
     return output.usage("%s is a subscription: use operations watch", asked.id)
+  elseif options["dry-run"] or options.curl then
+    return rehearse(asked, options)
+  end
+  local ok, message = asked.answer:open(asked.exchange)
+  if not ok then
+    return output.usage("%s", message)
   end
   output.progress("calling " .. asked.id)
-  local envelope, err = asked.registry:execute(asked.id, asked.input, asked.context)
-  if not envelope then
-    return output.fail(err)
+  if options.all or most < math.huge then
+    return run_all(asked, most)
   end
-  return print_data(envelope, parsed, nil)
+  return run_call(asked)
 end
 
 -- Subscriptions
@@ -148,14 +295,14 @@ invocation.watch = {
 }
 
 --- Prints events until there are no more, or `limit`; returns the exit code, that of the last one which is no success.
-local function follow(subscription, parsed, limit)
+local function follow(subscription, asked, limit)
   local count, code = 0, output.codes.OK
   while count < limit do
     local envelope, err = subscription:next()
     if envelope == nil then
-      return err and output.fail(err) or code
+      return err and failed(asked, err) or code
     end
-    local printed = print_data(envelope, parsed, false)
+    local printed = print_data(asked, envelope, false)
     code = printed ~= output.codes.OK and printed or code
     count = count + 1
   end
@@ -165,11 +312,13 @@ end
 ---@param parsed operations.cli.Arguments
 ---@return integer code
 function invocation.watch.run(parsed)
-  local text = parsed.options.limit
+  local text, format = parsed.options.limit, parsed.options.format
   if text and not text:find("^%d+$") then
     return output.usage("--limit: expected a whole number, got %q", text)
+  elseif format == "table" or format == "yaml" then
+    return output.usage("--format: events are lines: expected json or ndjson, got %q", format)
   end
-  local asked, code = read(parsed)
+  local asked, code = request.read(parsed)
   if not asked then
     return code
   elseif asked.spec.type ~= "subscription" then
@@ -177,10 +326,10 @@ function invocation.watch.run(parsed)
   end
   local subscription, err = asked.registry:subscribe(asked.id, asked.input, asked.context)
   if not subscription then
-    return output.fail(err)
+    return failed(asked, err)
   end
   output.progress("watching " .. asked.id .. " (Ctrl-C ends)")
-  local ok, result = pcall(follow, subscription, parsed, text and tonumber(text) or math.huge)
+  local ok, result = pcall(follow, subscription, asked, text and tonumber(text) or math.huge)
   subscription:close() -- whatever happened, the handler's cleanup runs
   if not ok then
     error(result, 0)

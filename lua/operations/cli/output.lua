@@ -70,11 +70,47 @@ function output.settle()
   end
 end
 
---- Prints a text for people.
+--- Prints a text for people; what is no terminal gets it as it is with `as_is`.
 ---@param text string
-function output.text(text)
+---@param as_is? boolean
+function output.text(text, as_is)
   output.settle()
-  write(plain(text))
+  write(as_is and not system.is_terminal(STDOUT) and text or plain(text))
+end
+
+--- Prints bytes as they are.
+---@param bytes string
+function output.bytes(bytes)
+  output.settle()
+  write(bytes)
+end
+
+--- Is standard output a terminal?
+---@return boolean
+function output.is_terminal()
+  return system.is_terminal(STDOUT)
+end
+
+--- The columns of the terminal that standard output is.
+---@return integer?  nil: it is none, so that lines may be of any length
+function output.width()
+  return system.is_terminal(STDOUT) and (system.terminal_width(STDOUT) or 80) or nil
+end
+
+--- Prints the text of JSON: to a terminal without what could steer it.
+---@param text string
+function output.json(text)
+  output.settle()
+  write(system.is_terminal(STDOUT) and plain_json(text) or text)
+end
+
+--- A value as JSON; raises the error object of one that is no JSON.
+---@param value any
+---@param pretty? boolean
+---@return string
+function output.encode(value, pretty)
+  local text, err = json.encode(value, { indent = pretty and 2 or nil, sort_keys = true })
+  return text or error(err, 0)
 end
 
 --- Prints a value as JSON; raises the error object of one that is no JSON.
@@ -84,12 +120,14 @@ function output.data(value, pretty)
   if pretty == nil then
     pretty = system.is_terminal(STDOUT)
   end
-  local text, err = json.encode(value, { indent = pretty and 2 or nil, sort_keys = true })
-  if not text then
-    error(err, 0)
-  end
+  output.json(output.encode(value, pretty) .. "\n")
+end
+
+--- Tells people, on standard error, what is no complaint.
+---@param text string
+function output.tell(text)
   output.settle()
-  write((system.is_terminal(STDOUT) and plain_json(text) or text) .. "\n")
+  io.stderr:write(plain(text))
 end
 
 ---@param format string

@@ -21,12 +21,13 @@ sources.options = {
   { name = "--websocket", value = "URL", many = true, help = "what a hub serves (ws://, wss://)" },
   { name = "--namespace", value = "NAME", many = true, help = "OpenAPI, MCP: namespace of the operations" },
   { name = "--base-url", value = "URL", many = true, help = "OpenAPI: where the API is, instead of its servers" },
-  { name = "--bearer", value = "TOKEN", many = true, help = "OpenAPI, MCP, hub: bearer token (or OPERATIONS_BEARER)" },
+  { name = "--bearer", value = "TOKEN", many = true, help = "OpenAPI, MCP, hub: token (or OPERATIONS_BEARER)" },
   { name = "--basic", value = "USER:PASSWORD", many = true, help = "OpenAPI, MCP: HTTP basic authentication" },
   { name = "--api-key", value = "KEY", many = true, help = "OpenAPI: API key, sent where the document says" },
   { name = "--header", value = "'NAME: VALUE'", many = true, help = "OpenAPI, MCP: a header of every request" },
+  { name = "--document-header", value = "HEADER", many = true, help = "OpenAPI: a header for the document alone" },
   { name = "--remote-refs", many = true, help = "OpenAPI: fetch what $refs name by URL" },
-  { name = "--verbose", help = "all that is logged, and all that documents lack" },
+  { name = "--verbose", short = "-v", help = "all that is logged, sent and lacking in documents" },
 }
 
 sources.help = [[
@@ -34,6 +35,14 @@ An option of an API or server counts for the --openapi or --mcp before it, or
 for all when there is none. An MCP server is called after its package or host:
 `npx -y @acme/server-files` offers `files.read`, ...
 ]]
+
+local function set_header(headers, option, value)
+  local name, content = value:match("^([^:%s]+):%s*(.*)$")
+  if not name then
+    return ("%s: expected 'NAME: VALUE', got %q"):format(option, value)
+  end
+  headers[name] = content
+end
 
 --- How each option changes the configuration of an OpenAPI document; returns a message when it is wrong.
 local setters = {
@@ -49,12 +58,9 @@ local setters = {
   end,
   ["remote-refs"] = function(config) config.remote_refs = true end,
   ["api-key"] = function(config, value) config.auth = { type = "apiKey", token = value } end,
-  header = function(config, value)
-    local name, content = value:match("^([^:%s]+):%s*(.*)$")
-    if not name then
-      return "--header: expected 'NAME: VALUE'"
-    end
-    config.headers[name] = content
+  header = function(config, value) return set_header(config.headers, "--header", value) end,
+  ["document-header"] = function(config, value)
+    return set_header(config.document_headers, "--document-header", value)
   end,
 }
 
@@ -67,13 +73,16 @@ local function shown(kind, place)
 end
 
 --- The sources in the order they were given: { kind, place, shown, config }; or nil, message.
-local function plan(order)
+local function plan(order, http)
   local token = os.getenv("OPERATIONS_BEARER")
-  local current = { headers = {}, auth = token and { type = "bearer", token = token } or nil }
+  local current = { headers = {}, document_headers = {}, http = http }
+  current.auth = token and { type = "bearer", token = token } or nil
   local general, list = current, {}
   for _, option in ipairs(order) do
     if option.name == "openapi" or option.name == "mcp" or option.name == "websocket" then
-      current = members.merged(general, { headers = members.copy(general.headers) })
+      current = members.merged(general, {
+        headers = members.copy(general.headers), document_headers = members.copy(general.document_headers),
+      })
       list[#list + 1] = {
         kind = option.name, place = option.value, shown = shown(option.name, option.value), config = current,
       }
@@ -218,6 +227,8 @@ local function register(registry, source, options, exposure)
       output.complain("%s:", source.shown)
       output.failure(reason)
       return false
+    elseif id and options.kinds then
+      options.kinds[id] = source.kind
     end
   end
   return true
@@ -235,6 +246,10 @@ end
 ---@field behind? fun(source: table, registry: operations.Registry): boolean  takes MCP servers, whose tools come later
 ---@field none? boolean  no source is all right
 ---@field identity? operations.Identity  who asks other processes what they serve
+---@field normalize? "cast"|"off"  of results; default "cast"
+---@field on_warning? fun(warning: table)  told of results that do not fit
+---@field kinds? table<string, string>  filled with the kind of source ("openapi", ...) of each operation
+---@field http? table  the HTTP client of APIs and MCP servers
 
 --- Makes a registry of everything the command line names, or says why not.
 ---@param parsed operations.cli.Arguments
@@ -247,16 +262,19 @@ function sources.registry(parsed, options)
   for _, option in ipairs(parsed.order) do
     order[#order + 1] = not (options.but and options.but(option)) and option or nil
   end
-  local list, message = plan(order)
+  local list, message = plan(order, options.http)
   if not list then
     return nil, output.usage("%s", message)
   elseif #list == 0 and not options.none then
     return nil, output.usage(
       "nothing to look in: give --openapi FILE|URL, --lua FILE|DIR, --mcp COMMAND|URL or another source")
   end
-  local registry = operations.registry({ on_warning = warn, log = sources.logger(parsed.options.verbose) })
+  local registry = operations.registry({
+    on_warning = options.on_warning or warn, normalize = options.normalize,
+    log = sources.logger(parsed.options.verbose),
+  })
   local given = { verbose = parsed.options.verbose, reliable = parsed.options.reliable, identity = options.identity,
-    include = options.include, behind = options.behind }
+    include = options.include, behind = options.behind, kinds = options.kinds }
   for _, source in ipairs(list) do
     if not register(registry, source, given, options.exposure) then
       return nil, output.codes.SOURCE

@@ -2,10 +2,12 @@
 --- in it, calls it off.
 local core = require("operations.core")
 local errors = require("operations.base.error")
+local fields = require("operations.offer.fields")
 local form = require("operations.nvim.form")
 local json = require("operations.base.json")
 local input = require("operations.offer.input")
 local log = require("operations.nvim.log")
+local schema_place = require("operations.offer.schema_place")
 local schemas = require("operations.schema")
 local task = require("operations.task")
 local view = require("operations.nvim.view")
@@ -111,19 +113,37 @@ local function show_failure(window, id, err)
   window:title(id .. ": failed")
 end
 
+local function refuse(message)
+  error(errors.new("VALIDATION_ERROR", message), 0)
+end
+
+-- Does the argument ask for standard input: "-", "@-", "key=@-" or "key:=@-"?
+local function wants_stdin(argument)
+  return argument == "-" or argument == "@-" or argument:find("^[^=]+=@%-$") ~= nil
+end
+
+local function takes_body(sources, id, schema)
+  local _, known = schema_place.names(schema, {})
+  return sources:is_http(id) and known.body ~= nil
+end
+
 -- The input that was written behind the id; nil: the user called the questions off.
-local function read(given, spec)
+local function read(sources, given, spec)
   local arguments = given.rest:find("^%s*[%[{]") and { given.rest } or given.words
   for _, argument in ipairs(arguments) do
-    if argument == "-" then
-      error(errors.new("VALIDATION_ERROR", "input: there is no standard input here"), 0)
+    if wants_stdin(argument) then
+      refuse("input: there is no standard input here")
     end
   end
-  local value, texts = input.parse(arguments)
-  if value == nil then
-    error(errors.new("VALIDATION_ERROR", texts), 0)
-  end
+  local items, message = input.read(arguments)
   local schema = spec.inputSchema
+  local value, texts = nil, message
+  if items then
+    value, texts = fields.build(items, schema, takes_body(sources, given.id, schema))
+  end
+  if value == nil then
+    refuse(texts)
+  end
   if #arguments == 0 and type(schema) == "table" and type(schema.required) == "table" and #schema.required > 0 then
     return form.ask(given.id, schema)
   end
@@ -181,7 +201,7 @@ function call.run(sources, given)
     if spec.type == "subscription" then
       return call.follow(sources, given, spec, window)
     end
-    local value = read(given, spec)
+    local value = read(sources, given, spec)
     if value == nil then
       return window:close()
     end
@@ -200,7 +220,7 @@ end
 -- A line for each event.
 function call.follow(sources, given, spec, window)
   local id, count = given.id, 0
-  local value = read(given, spec)
+  local value = read(sources, given, spec)
   if value == nil then
     return window:close()
   end

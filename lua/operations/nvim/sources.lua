@@ -18,6 +18,7 @@ local sources = {}
 ---@field servers? operations.mcp.Servers
 ---@field problem? operations.Error  mcp.json could not be read
 ---@field _loading table<string, boolean>  documents that are on their way
+---@field _of_apis table<string, boolean>  ids of operations of documents
 local Sources = {}
 Sources.__index = Sources
 
@@ -101,6 +102,9 @@ local function load_api(self, namespace, entry)
     ids, err = self.registry:register_all(list)
   end
   self._loading[namespace] = nil
+  for _, id in ipairs(ids or {}) do
+    self._of_apis[id] = true
+  end
   if not ids then
     log.write("error", ("api %s: %s"):format(namespace, err.message or tostring(err)))
   end
@@ -147,6 +151,13 @@ function Sources:spec(id)
     end)
   end
   return (self.registry:get_spec(id))
+end
+
+--- Is it an operation of an OpenAPI document?
+---@param id string
+---@return boolean
+function Sources:is_http(id)
+  return self._of_apis[id] == true
 end
 
 --- Has a function called when something has come, gone or failed. It must not wait.
@@ -229,7 +240,7 @@ function sources.new(options)
   check_apis(options.apis or {})
   local registry = options.registry or operations.registry({ log = log.write })
   return setmetatable({
-    registry = registry, _options = options, _loading = {}, _waiting = {}, _listeners = {},
+    registry = registry, _options = options, _loading = {}, _of_apis = {}, _waiting = {}, _listeners = {},
   }, Sources)
 end
 

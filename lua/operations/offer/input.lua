@@ -1,8 +1,10 @@
---- Makes an operation's input of command line arguments.
+--- Reads an operation's input from command line arguments, and converts what came as plain text. Where the parts of it
+--- belong, fields.lua decides.
 local core = require("operations.core")
 local json = require("operations.base.json")
 local json_pointer = require("operations.base.json_pointer")
 local marked = require("operations.base.marked")
+local system = require("operations.system")
 
 local input = {}
 
@@ -10,11 +12,15 @@ input.help = [[
 Input (any mix; later arguments win):
   key=value   a string, or what the input schema wants there if nothing is lost
               by it ("12" for an integer becomes 12); a key that is repeated or
-              wants a list makes one
+              wants a list makes one; a.b=x and a[0]=x reach into objects and
+              lists; a key that is no parameter belongs to the request's body
+  key=@file   the content of a file, sent as it is where bytes are wanted;
+              key=@- is standard input; key=@@x is the text @x
   key:=json   JSON: count:=3, tags:='["a","b"]'; key:=@file reads it from a file
   @file       JSON from a file
   -           JSON from standard input
   '{...}'     a JSON object
+Where a body is taken and none given, redirected standard input is the body.
 ]]
 
 local function read(path)
@@ -70,7 +76,29 @@ local function json_value(key, text)
   return decode(text, key)
 end
 
---- key, value, is_text of "key=value" or "key:=json"; or nil, message.
+-- What "key=text" gives: a text, or the file that it names. Files are looked at before anything is loaded or sent.
+local function text_item(key, text)
+  if text:sub(1, 2) == "@@" then
+    return { key = key, text = text:sub(2) }
+  elseif text:sub(1, 1) ~= "@" then
+    return { key = key, text = text }
+  elseif text == "@" then
+    return nil, ("%s: expected a file behind @; a text that begins with it is %s=@@..."):format(key, key)
+  end
+  local path = text:sub(2)
+  local kind, message = "other", nil
+  if path ~= "-" then
+    kind, message = system.kind(path)
+  end
+  if not kind then
+    return nil, ("%s: %s"):format(key, message)
+  elseif kind == "directory" then
+    return nil, ("%s: %s is a directory"):format(key, path)
+  end
+  return { key = key, path = path }
+end
+
+--- The item of "key=value" or "key:=json"; or nil, message.
 local function pair(argument)
   local key, text = argument:match("^([^=]+)=(.*)$")
   if not key then
@@ -78,7 +106,7 @@ local function pair(argument)
   elseif not json.encode(argument) then
     return nil, ("%q: expected UTF-8"):format(argument)
   elseif key:sub(-1) ~= ":" then
-    return key, text, true
+    return text_item(key, text)
   elseif key == ":" then
     return nil, ("%q: expected a key before :="):format(argument)
   end
@@ -86,140 +114,132 @@ local function pair(argument)
   if value == nil then
     return nil, message
   end
-  return key:sub(1, -2), value, false
+  return { key = key:sub(1, -2), value = value }
 end
 
---- Sets a key; a text for a key that has texts already makes a list of them.
-local function put(state, key, value, is_text)
-  local before = state.texts[key]
-  if not is_text then
-    state.value[key], state.texts[key] = value, nil
-  elseif before == nil then
-    state.value[key], state.texts[key] = value, { value }
-  else
-    before[#before + 1] = value
-    state.value[key] = marked.array(before)
-  end
-end
-
-local function take_whole(state, value)
-  if core.kind(value) ~= "object" or core.kind(state.value) ~= "object" then
-    state.value = value
-    return true
-  end
-  for key, item in pairs(value) do
-    put(state, key, item, false)
-  end
-  return true
-end
-
-local function take(state, argument)
+local function item_of(argument)
   local reader, text = whole_reader(argument)
-  if reader then
-    local value, message = reader(text, "input")
-    if value == nil then
-      return nil, message
-    end
-    return take_whole(state, value)
+  if not reader then
+    return pair(argument)
   end
-  local key, item, is_text = pair(argument)
-  if not key then
-    return nil, item
-  elseif core.kind(state.value) ~= "object" then
-    return nil, ("%s: the input is no object already"):format(argument)
+  local value, message = reader(text, "input")
+  if value == nil then
+    return nil, message
   end
-  put(state, key, item, is_text)
-  return true
+  return { whole = value }
 end
 
---- Reads arguments into an input.
+---@class operations.offer.InputItem  of one argument: a whole input, or `key` and one of the others
+---@field whole? any
+---@field key? string
+---@field text? string
+---@field path? string  of a file whose content is meant
+---@field value? any
+
+--- Reads arguments.
 ---@param arguments string[]
----@return any value                   nil when something is wrong
----@return table<string, boolean>|string texts  the keys that came as plain text; or the message
-function input.parse(arguments)
-  local state = { value = marked.object(), texts = {} }
-  for _, argument in ipairs(arguments) do
-    local ok, message = take(state, argument)
-    if not ok then
+---@return operations.offer.InputItem[]? items
+---@return string? message  what is wrong
+function input.read(arguments)
+  local items = {}
+  for i, argument in ipairs(arguments) do
+    local item, message = item_of(argument)
+    if not item then
       return nil, message
     end
+    items[i] = item
   end
-  return state.value, state.texts
+  return items
 end
 
---- Does a change at JSON Pointer `path` lie at or below one of the keys?
+-- Conversion
+
+-- The key that a change at JSON Pointer `path` lies at or below.
 local function concerns(path, texts)
-  local token = path:match("^/([^/]*)")
-  local key = token and json_pointer.unescape(token)
-  return key and texts[key] and key
+  while path ~= "" do
+    if texts[path] then
+      return path
+    end
+    path = path:match("^(.*)/[^/]*$") or ""
+  end
 end
 
-local function has_type_issue(schema, value, key)
-  local path = "/" .. json_pointer.escape(key)
+local function set(value, pointer, item)
+  local parent, token = pointer:match("^(.*)/([^/]*)$")
+  local node, key = json_pointer.get(value, parent), json_pointer.unescape(token)
+  if core.kind(node) == "array" then
+    key = tonumber(key) + 1
+  end
+  node[key] = item
+end
+
+local function has_type_issue(schema, value, pointer)
   local _, issues = schema:check(value)
   for _, issue in ipairs(issues or {}) do
-    if issue.path == path and issue.keyword == "type" then
+    if issue.path == pointer and issue.keyword == "type" then
       return true
     end
   end
   return false
 end
 
-local function is_mistyped(value, key, schema)
-  return type(value[key]) == "string" and has_type_issue(schema, value, key)
+-- The text at a place, when it is one and another type is wanted.
+local function mistyped(value, pointer, schema)
+  local item = json_pointer.get(value, pointer)
+  return type(item) == "string" and has_type_issue(schema, value, pointer) and item or nil
 end
 
--- Sets a key to another value where that has the right type.
-local function try(value, key, schema, other)
-  local before = value[key]
-  value[key] = other
-  if has_type_issue(schema, value, key) then
-    value[key] = before
+-- Sets a place to another value where that has the right type.
+local function try(value, pointer, schema, other)
+  local before = json_pointer.get(value, pointer)
+  set(value, pointer, other)
+  if has_type_issue(schema, value, pointer) then
+    set(value, pointer, before)
   end
 end
 
 --- Casting leaves the text of a value that has the right type and is wrong otherwise (9 where 5 is the maximum). People
 --- should read what is wrong with the value, not that it is a text.
-local function retype(value, key, schema)
-  local scalar = nil
-  if is_mistyped(value, key, schema) then
-    scalar = json.decode(value[key])
-  end
+local function retype(value, pointer, schema)
+  local text = mistyped(value, pointer, schema)
+  local scalar = text and json.decode(text)
   local kind = core.kind(scalar)
   if kind == "integer" or kind == "number" or kind == "boolean" or kind == "null" then
-    try(value, key, schema, scalar)
+    try(value, pointer, schema, scalar)
   end
 end
 
---- One text where a list is wanted is a list of one.
-local function enlist(value, key, schema)
-  if is_mistyped(value, key, schema) then
-    try(value, key, schema, marked.array({ value[key] }))
+--- One text, or file, where a list is wanted is a list of one.
+local function enlist(value, pointer, schema)
+  local item = json_pointer.get(value, pointer)
+  if core.kind(item) ~= "array" and has_type_issue(schema, value, pointer) then
+    try(value, pointer, schema, marked.array({ item }))
   end
 end
 
 --- Converts what came as plain text the way the schema wants it, where casting loses nothing. Everything else stays
 --- for validation to judge.
 ---@param value any
----@param texts table<string, any>  keys that came as plain text
+---@param texts table<string, any>  places (JSON Pointers) that came as plain text
 ---@param schema { cast: function, check: function }  compiled
 ---@return any
 function input.convert(value, texts, schema)
   if next(texts) == nil then
     return value
   end
-  for key in pairs(texts) do
-    enlist(value, key, schema)
+  for pointer in pairs(texts) do
+    enlist(value, pointer, schema)
   end
   local cast, changes = schema:cast(value)
   for _, change in ipairs(changes) do
-    local key = change.kind == "converted" and concerns(change.path, texts)
-    if key then
-      value[key] = cast[key]
+    local pointer = change.kind == "converted" and concerns(change.path, texts)
+    local converted = pointer and json_pointer.get(cast, pointer)
+    if converted ~= nil and pointer then
+      set(value, pointer, converted)
     end
   end
-  for key in pairs(texts) do
-    retype(value, key, schema)
+  for pointer in pairs(texts) do
+    retype(value, pointer, schema)
   end
   return value
 end

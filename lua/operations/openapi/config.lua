@@ -26,6 +26,7 @@ local config = {}
 ---  For OAuth 2 also { type = "oauth2", client_id =, client_secret =, refresh_token =, token_endpoint =, scope = } as
 ---  of `operations.oauth.token_source`; for mutual TLS { type = "mutualTLS", cert_file =, key_file = }
 ---@field headers? table<string, string>  sent with every request
+---@field document_headers? table<string, string>  sent for the document, to its origin alone; default: `headers`
 ---@field timeout? integer  ms for a whole call, for streams until the first byte
 ---@field max_body? integer  bytes of a response
 ---@field idle_timeout? integer  ms between two pieces of an answer's body, default 60,000; of a stream none when absent
@@ -55,7 +56,7 @@ local config = {}
 local kinds = {
   namespace = "string", base_url = "string", server_variables = "table", server = "number or string",
   content_types = "table", deep_arrays = "string", files = "boolean", next_page = "function", auth = "table",
-  headers = "table", timeout = "number", max_body = "number", max_event = "number",
+  headers = "table", document_headers = "table", timeout = "number", max_body = "number", max_event = "number",
   accessControl = "table or function", include = "table or function", exclude = "table or function",
   eager = "boolean", remote_refs = "boolean", http = "table", idle_timeout = "number", retry = "boolean or table",
   reconnect = "boolean or table", done = "string", jar = "table", ca_file = "string", proxy = "string or false",
@@ -69,12 +70,12 @@ local function wrong(depth, message, ...)
   error(("from_openapi: " .. message):format(...), depth + 3)
 end
 
-local function check_headers(headers)
+local function check_headers(headers, name)
   for key, value in pairs(headers or {}) do
     if not header_field.is_token(key) then
-      wrong(2, "config.headers: %q is no header name", tostring(key))
+      wrong(2, "config.%s: %q is no header name", name, tostring(key))
     elseif type(value) ~= "string" or value:find(header_field.control) then
-      wrong(2, "config.headers: the value of %s must be a string without control characters", key)
+      wrong(2, "config.%s: the value of %s must be a string without control characters", name, key)
     end
   end
 end
@@ -88,7 +89,8 @@ function config.check(given)
   end
   local copy = members.merged(given)
   argument.options(copy, kinds, "from_openapi", 4)
-  check_headers(copy.headers)
+  check_headers(copy.headers, "headers")
+  check_headers(copy.document_headers, "document_headers")
   copy.http = copy.http or http
   http_retry.policy(copy.retry)
   local problem

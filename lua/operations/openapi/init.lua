@@ -41,7 +41,7 @@ local function headers_for(address, base, options)
   local headers, names = { Accept = "application/json, application/yaml;q=0.9, */*;q=0.5" }, {}
   local own = base and url.parse(base)
   if own and url.origin(own) == url.origin(url.parse(address)) then
-    for name, value in pairs(options.headers or {}) do
+    for name, value in pairs(options.document_headers or options.headers or {}) do
       headers[name], names[#names + 1] = value, name
     end
   end
@@ -49,8 +49,8 @@ local function headers_for(address, base, options)
 end
 
 -- The text at an address, and the URL that gave it, after redirects; or nil and the error. `base` is the URL of the
--- document, if it has one. Credentials are for the API, so they are not sent for its document; `config.headers` go to
--- the document's own origin only.
+-- document, if it has one. Credentials are for the API, so they are not sent for its document;
+-- `config.document_headers`, or without them `config.headers`, go to the document's own origin only.
 local function fetch(address, base, options)
   local headers, names = headers_for(address, base, options)
   local reply, err = options.http.request({

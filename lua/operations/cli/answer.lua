@@ -1,0 +1,263 @@
+--- How an answer is printed: the part that was asked for, in the format that was asked for, where it was asked for.
+local blocks = require("operations.cli.blocks")
+local core = require("operations.core")
+local destination = require("operations.cli.destination")
+local grid = require("operations.cli.grid")
+local output = require("operations.cli.output")
+local property_order = require("operations.base.property_order")
+local remote_name = require("operations.cli.remote_name")
+local schema_place = require("operations.offer.schema_place")
+local selection = require("operations.cli.selection")
+local suggestion = require("operations.cli.suggestion")
+local yaml = require("operations.cli.yaml")
+
+local answer = {}
+
+---@type operations.cli.Option[]
+answer.options = {
+  { name = "--envelope", help = "print the whole envelope, that of an HTTP error too" },
+  { name = "--select", value = "PATH", help = "print a part: items[0].name, items[].id, /items/0" },
+  { name = "--format", short = "-f", value = "NAME", help = "json, yaml, table or ndjson (a line an item)" },
+  { name = "--raw", help = "print strings without quotes" },
+  { name = "--pretty", help = "indent the JSON (the default on a terminal)" },
+  { name = "--compact", help = "one line of JSON (the default elsewhere)" },
+  { name = "--cast", help = "make the answer fit its schema" },
+}
+
+---@type operations.cli.Option[]
+answer.file_options = {
+  { name = "--output", short = "-o", value = "FILE", help = "write the answer to FILE; - is standard output" },
+  { name = "--remote-name", short = "-O", help = "write it to a file named as the server says" },
+}
+
+local formats = { "json", "yaml", "table", "ndjson" }
+
+---@class operations.cli.Answer
+---@field options table<string, any>
+---@field format? string             that the user asked for
+---@field place? operations.cli.Destination  a file
+---@field _steps? operations.cli.Step[]
+---@field _schema any                of the output
+local Answer = {}
+Answer.__index = Answer
+
+local function check_format(name)
+  for _, known in ipairs(formats) do
+    if known == name then
+      return nil
+    end
+  end
+  return ("--format: expected json, yaml, table or ndjson, got %q%s"):format(name, suggestion.behind(name, formats))
+end
+
+--- Reads the options; nothing is opened yet.
+---@param options table<string, any>  of parsed arguments
+---@return operations.cli.Answer?
+---@return string? message
+function answer.new(options)
+  local message = options.format and check_format(options.format)
+  if message then
+    return nil, message
+  elseif options.pretty and options.compact then
+    return nil, "--pretty and --compact exclude each other"
+  elseif options.output and options["remote-name"] then
+    return nil, "--output and --remote-name exclude each other"
+  end
+  local steps
+  if options.select then
+    steps, message = selection.parse(options.select)
+    if not steps then
+      return nil, message
+    end
+  end
+  return setmetatable({ options = options, format = options.format, _steps = steps, place = nil, _schema = nil,
+    _raw_stdout = options.output == "-" }, Answer)
+end
+
+--- Opens the file that the answer goes to, if it goes to one.
+---@param exchange? operations.cli.Exchange
+---@return boolean? ok
+---@return string? message
+function Answer:open(exchange)
+  local function total()
+    return exchange and exchange:total()
+  end
+  local message
+  if self.options["remote-name"] then
+    self.place, message = destination.named(function()
+      local head = exchange and exchange.head
+      local name = self.file_name or head and remote_name.of(head.headers["content-disposition"], head.url)
+      return name, not name and "the server names no file: -o FILE names one" or nil
+    end, total)
+  elseif self.options.output and not self._raw_stdout then
+    self.place, message = destination.file(self.options.output, total)
+  end
+  return message == nil, message
+end
+
+--- Is the answer wanted as it comes, with nothing made of it?
+---@return boolean
+function Answer:is_plain()
+  local options = self.options
+  return not (options.envelope or self._steps or self.format or options.cast)
+end
+
+--- Where bytes go as they come.
+---@return operations.cli.Destination
+function Answer:stream()
+  self.place = self.place or destination.stdout(self._raw_stdout)
+  return self.place
+end
+
+local function print_json(self, value, pretty)
+  local options = self.options
+  if options.pretty or options.compact then
+    pretty = options.pretty
+  elseif pretty == nil then
+    pretty = not self.place and output.is_terminal()
+  end
+  local text = output.encode(value, pretty) .. "\n"
+  if self.place then
+    self.place:write(text)
+  else
+    output.json(text)
+  end
+end
+
+local function print_text(self, text)
+  if self.place then
+    self.place:write(text)
+  else
+    output.text(text, true)
+  end
+end
+
+-- The names of an object's members, or of those of a list's items, in the order of the schema.
+local function known_names(self)
+  local tokens = {}
+  for _, step in ipairs(self._steps or {}) do
+    tokens[#tokens + 1] = step == true and 0 or step
+  end
+  local names, places = {}, schema_place.find(self._schema, tokens)
+  for _, list in ipairs({ places, schema_place.find(self._schema, tokens, 0) }) do
+    for _, schema in ipairs(list) do
+      for _, name in ipairs(property_order.names(type(schema.properties) == "table" and schema.properties or {})) do
+        names[#names + 1] = name
+      end
+    end
+  end
+  return names
+end
+
+local writers = {}
+
+function writers.json(self, value, pretty)
+  print_json(self, value, pretty)
+end
+
+function writers.yaml(self, value)
+  print_text(self, yaml.encode(value))
+end
+
+function writers.table(self, value)
+  local text, left_out = grid.text(value, known_names(self), not self.place and output.width() or nil)
+  print_text(self, text)
+  if left_out[1] then
+    output.complain("no place for the column%s %s: --select or another --format shows %s", left_out[2] and "s" or "",
+      table.concat(left_out, ", "), left_out[2] and "them" or "it")
+  end
+end
+
+function writers.ndjson(self, value)
+  for _, item in ipairs(core.kind(value) == "array" and value or { value }) do
+    self:item(item)
+  end
+end
+
+--- Prints a value on one line of its own.
+---@param value any
+function Answer:item(value)
+  if self.options.raw and type(value) == "string" then
+    print_text(self, value .. "\n")
+  else
+    print_json(self, value, self.options.pretty or false)
+  end
+end
+
+-- The one file that is to be saved of a tool's answer; or nil, or nil and what is wrong.
+local function file_of(list)
+  local files = blocks.files(list)
+  if #files > 1 then
+    return nil, ("the answer has %d files: --select '[N]' picks one of its %d blocks"):format(#files, #list)
+  end
+  return files[1]
+end
+
+-- Content blocks for people, or the file that they hold. True: that was all; a message: what is wrong.
+local function print_blocks(self, value)
+  local list = not self.format and not self.options.envelope and blocks.of(value)
+  if not list then
+    return false
+  elseif self.place then
+    local file, message = file_of(list)
+    if not file then
+      return message or false
+    end
+    self.file_name = file.name and remote_name.of(nil, "x://x/" .. file.name)
+    self.place:write(file.bytes)
+    return true
+  end
+  local options = self.options
+  local for_people = options.raw or output.is_terminal() and not options.pretty and not options.compact
+  local text = for_people and blocks.text(list)
+  if text then
+    output.text(text, true)
+  end
+  return text and true or false
+end
+
+--- The selected part of a value; or nil and a message.
+---@param value any
+---@return any
+---@return string? message
+function Answer:select(value)
+  if self._steps then
+    return selection.get(self._steps, value)
+  end
+  return value
+end
+
+--- Prints a value.
+---@param value any
+---@param source? string  of the envelope
+---@param pretty? boolean  indent JSON; nil: on a terminal
+---@return string? problem  it cannot be printed as was asked
+function Answer:value(value, source, pretty)
+  local message
+  value, message = self:select(value)
+  return message or self:print(value, source, pretty)
+end
+
+--- Prints a value of which the part was selected already.
+---@param value any
+---@param source? string
+---@param pretty? boolean
+---@return string? problem
+function Answer:print(value, source, pretty)
+  local done = source == "mcp" and print_blocks(self, value)
+  if type(done) == "string" then
+    return done
+  elseif not done and self.options.raw and type(value) == "string" and (self.format or "json") == "json" then
+    print_text(self, value .. "\n")
+  elseif not done then
+    writers[self.format or "json"](self, value, pretty)
+  end
+end
+
+--- Says what the columns of tables are.
+---@param schema any  of the output
+function Answer:describe(schema)
+  self._schema = schema
+end
+
+return answer

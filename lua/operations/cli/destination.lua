@@ -1,0 +1,204 @@
+--- Where the bytes of an answer go: standard output, a terminal, or a file, which is there whole or not at all.
+local cleanup = require("operations.cli.cleanup")
+local core = require("operations.core")
+local json = require("operations.base.json")
+local output = require("operations.cli.output")
+local sizes = require("operations.cli.sizes")
+local system = require("operations.system")
+
+local destination = {}
+
+local PROGRESS_EVERY = 100 -- ms
+
+---@class operations.cli.Destination
+---@field path? string       of the file, where it is one
+---@field count integer      bytes that went there
+---@field problem? string    what the user is told instead of the error that `write` raised
+---@field raised? any        what it raised
+---@field write fun(self: operations.cli.Destination, bytes: string)  raises where they cannot go
+---@field finish fun(self: operations.cli.Destination): string?  the answer is whole; a message when it cannot be kept
+
+-- What the user is to be told is kept beside what is raised: a handler's caller gets to see an error of its own.
+local function refuse(self, message)
+  self.problem = message
+  error(message, 0)
+end
+
+-- Standard output that is no terminal: the bytes as they came.
+
+local Pipe = {}
+Pipe.__index = Pipe
+
+function Pipe:write(bytes)
+  self.count = self.count + #bytes
+  output.bytes(bytes)
+end
+
+function Pipe.finish()
+end
+
+-- A terminal: text, without what steers it.
+
+local Terminal = {}
+Terminal.__index = Terminal
+
+-- How many bytes at the end belong to a character whose rest is still to come.
+local function cut_off(text)
+  for back = 1, math.min(3, #text) do
+    local byte = text:byte(-back)
+    if byte >= 0xC0 then
+      local length = byte >= 0xF0 and 4 or byte >= 0xE0 and 3 or 2
+      return length > back and back or 0
+    elseif byte < 0x80 then
+      return 0
+    end
+  end
+  return 0
+end
+
+local function show(self, text)
+  if text:find("%z") or not json.encode(text) then
+    refuse(self, "the answer is not text: -o FILE saves it, -o - prints it as it is")
+  end
+  self.last = text ~= "" and text:sub(-1) or self.last
+  output.text(text)
+end
+
+function Terminal:write(bytes)
+  self.count = self.count + #bytes
+  local text = self.rest .. bytes
+  local rest = cut_off(text)
+  self.rest = text:sub(#text - rest + 1)
+  show(self, text:sub(1, #text - rest))
+end
+
+function Terminal:finish()
+  show(self, self.rest)
+  if self.count > 0 and self.last ~= "\n" then
+    output.text("\n")
+  end
+end
+
+-- A file
+
+local File = {}
+File.__index = File
+
+local function random_name(prefix)
+  return ("%s.%s.part"):format(prefix, core.random_id():sub(1, 8))
+end
+
+-- A device, a pipe: nothing that another file could replace.
+local function is_special(path)
+  return system.kind(path) == "other" or path:find("^/dev/") ~= nil or path:find("^/proc/") ~= nil
+end
+
+local function open(self, draft, path)
+  local file, message = io.open(draft, "wb")
+  if not file then
+    return nil, ("cannot write %s: %s"):format(path, message:sub(#draft + 3))
+  end
+  self.file, self.draft = file, draft ~= path and draft or nil
+  cleanup.add(self)
+  return self
+end
+
+-- Takes the server's name for it; before anything is written, so that nothing is fetched for nothing.
+local function settle_name(self)
+  local name, message = self.name()
+  if not name then
+    refuse(self, message)
+  elseif system.kind(name) then
+    refuse(self, ("%s exists already: -o FILE writes over a file"):format(name))
+  end
+  self.path = name
+end
+
+local function tell_progress(self)
+  local now = core.now()
+  self.began = self.began or now
+  if now - (self.told or 0) >= PROGRESS_EVERY then
+    self.told = now
+    output.progress(sizes.progress(self.count, self.total and self.total(), now - self.began))
+  end
+end
+
+function File:write(bytes)
+  if not self.path then
+    settle_name(self)
+  end
+  local ok, message = self.file:write(bytes)
+  if not ok then
+    refuse(self, ("cannot write %s: %s"):format(self.path, message))
+  end
+  self.count = self.count + #bytes
+  tell_progress(self)
+end
+
+function File:finish()
+  if not self.path then
+    settle_name(self)
+  end
+  local file = self.file
+  self.file = nil
+  local ok, message = file:close()
+  if ok and self.draft then
+    ok, message = os.rename(self.draft, self.path)
+  end
+  if not ok then
+    os.remove(self.draft or "")
+    self.draft = nil
+    return ("cannot write %s: %s"):format(self.path, message)
+  end
+  self.draft = nil
+  if self.name then
+    output.complain("saved %s, %s", self.path, sizes.text(self.count))
+  end
+end
+
+--- Ends what was not finished: nothing of it stays.
+function File:close()
+  if self.file then
+    self.file:close()
+    self.file = nil
+  end
+  if self.draft then
+    os.remove(self.draft)
+    self.draft = nil
+  end
+end
+
+--- Standard output.
+---@param is_raw? boolean  a terminal, too, gets the bytes as they come
+---@return operations.cli.Destination
+function destination.stdout(is_raw)
+  if output.is_terminal() and not is_raw then
+    return setmetatable({ count = 0, rest = "", last = nil }, Terminal)
+  end
+  return setmetatable({ count = 0 }, Pipe)
+end
+
+--- A file; what was there stays until the answer is whole.
+---@param path string
+---@param total? fun(): integer?  how many bytes are to come, where that is known
+---@return operations.cli.Destination?
+---@return string? message
+function destination.file(path, total)
+  if system.kind(path) == "directory" then
+    return nil, ("cannot write %s: it is a directory"):format(path)
+  end
+  local self = setmetatable({ path = path, count = 0, total = total }, File)
+  return open(self, is_special(path) and path or random_name(path), path)
+end
+
+--- A file of the working directory, whose name is known once the answer begins. Another one of this name stays.
+---@param name fun(): string?, string?  the name, or nil and why there is none
+---@param total? fun(): integer?
+---@return operations.cli.Destination?
+---@return string? message
+function destination.named(name, total)
+  local self = setmetatable({ name = name, count = 0, total = total }, File)
+  return open(self, random_name(".operations"), "the working directory")
+end
+
+return destination

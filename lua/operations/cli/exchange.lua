@@ -1,0 +1,228 @@
+--- The HTTP exchange of a call, as the HTTP client of its API sees it: shown on standard error, or kept and not sent.
+--- Credentials are never shown.
+local core = require("operations.core")
+local errors = require("operations.base.error")
+local http = require("operations.net.http")
+local json = require("operations.base.json")
+local members = require("operations.base.members")
+local output = require("operations.cli.output")
+local secrets = require("operations.base.secrets")
+local sizes = require("operations.cli.sizes")
+local url = require("operations.base.url")
+
+local exchange = {}
+
+local LONGEST = 65536 -- bytes of a body that is shown
+local PROGRESS_EVERY = 100 -- ms
+
+---@class operations.cli.Exchange
+---@field client table       for `config.http`
+---@field held? table        the request that was not sent
+---@field head? { status: integer, headers: table, url: string }  of the last answer
+---@field armed boolean      from now on requests of the API are meant
+---@field _show boolean
+---@field _hold boolean
+local Exchange = {}
+Exchange.__index = Exchange
+
+-- Names of headers that hold credentials, whoever set them.
+local telling = { "auth", "cookie", "credential", "key", "password", "secret", "session", "signature", "token" }
+
+local function is_telling(name)
+  for _, word in ipairs(telling) do
+    if name:lower():find(word, 1, true) then
+      return true
+    end
+  end
+  return false
+end
+
+-- Is this header one that no one may see? The document's own credentials are in `credentials`, and so are all headers
+-- of the configuration (`plain` has those), of which most are no secret.
+local function is_secret(name, credentials, plain)
+  return is_telling(name) or credentials[name:lower()] and not plain[name:lower()] or false
+end
+
+local function lower_set(list)
+  local set = {}
+  for key, name in pairs(list or {}) do
+    set[(type(key) == "number" and name or key):lower()] = true
+  end
+  return set
+end
+
+local function query_values(address, names)
+  local wanted, values = members.set(names or {}), {}
+  for pair in (address:match("%?([^#]*)") or ""):gmatch("[^&]+") do
+    local name, value = pair:match("^([^=]*)=?(.*)$")
+    if wanted[url.decode(name)] then
+      values[#values + 1] = url.decode(value)
+    end
+  end
+  return values
+end
+
+-- Everything of a request that must not be shown, wherever it appears.
+local function secrets_of(request, plain)
+  local list, credentials = {}, lower_set(request.credentials)
+  for name, value in pairs(request.headers or {}) do
+    if is_secret(name, credentials, plain) then
+      secrets.add(list, value)
+      secrets.add(list, tostring(value):match("^%a+ +(.+)$"))
+    end
+  end
+  for _, value in ipairs(query_values(request.url, request.query_credentials)) do
+    secrets.add(list, value)
+  end
+  return list
+end
+
+local function hidden_query(request)
+  local address = request.url
+  for _, name in ipairs(request.query_credentials or {}) do
+    local pattern = "([?&]" .. url.encode(name):gsub("%p", "%%%0") .. "=)[^&#]*"
+    address = address:gsub(pattern, "%1***")
+  end
+  return address
+end
+
+---@class operations.cli.ShownRequest
+---@field method string
+---@field url string
+---@field headers { [1]: string, [2]: string, [3]: boolean }[]  name, value, was it a secret
+---@field body? string
+---@field size? integer  of the body
+---@field streamed boolean  there is a body, which is not here
+
+--- What may be shown of a request.
+---@param request table
+---@param plain table<string, string>  headers that the user gave
+---@return operations.cli.ShownRequest
+function exchange.shown(request, plain)
+  plain = lower_set(plain)
+  local list, credentials, shown = secrets_of(request, plain), lower_set(request.credentials), {}
+  for _, name in ipairs(members.names(request.headers or {})) do
+    local is_hidden = is_secret(name, credentials, plain)
+    shown[#shown + 1] = { name, is_hidden and "***" or secrets.hide(tostring(request.headers[name]), list), is_hidden }
+  end
+  local body = request.body
+  return {
+    method = request.method or "GET", url = secrets.hide(hidden_query(request), list), headers = shown,
+    body = type(body) == "string" and secrets.hide(body, list) or nil,
+    size = body ~= nil and (type(body) == "string" and #body or request.body_size) or nil,
+    streamed = body ~= nil and type(body) ~= "string",
+  }
+end
+
+local function is_text(body)
+  return #body <= LONGEST and not body:find("[%z\1-\8\14-\31]") and json.encode(body) ~= nil
+end
+
+-- The body as far as people can read it, or how long it is.
+local function body_text(shown)
+  if shown.body and is_text(shown.body) then
+    return shown.body
+  end
+  return shown.size and ("(%s)"):format(sizes.text(shown.size)) or "(a body of unknown size)"
+end
+
+--- A request as text: its line, its headers, its body.
+---@param shown operations.cli.ShownRequest
+---@param mark string  before each line of the head
+---@return string
+function exchange.text(shown, mark)
+  local lines = { mark .. shown.method .. " " .. shown.url }
+  for _, header in ipairs(shown.headers) do
+    lines[#lines + 1] = ("%s%s: %s"):format(mark, header[1], header[2])
+  end
+  if shown.body or shown.streamed then
+    lines[#lines + 1] = (mark:gsub("%s+$", ""))
+    lines[#lines + 1] = body_text(shown)
+  end
+  return table.concat(lines, "\n") .. "\n"
+end
+
+local function head_text(head, list)
+  local lines = { "< " .. head.status }
+  for _, name in ipairs(members.names(head.headers)) do
+    local value = head.headers[name]
+    if type(value) == "table" then
+      value = ("***, "):rep(#value):sub(1, -3)
+    elseif is_telling(name) then
+      value = "***"
+    end
+    local shown = name == "setCookie" and "set-cookie" or name
+    lines[#lines + 1] = ("< %s: %s"):format(shown, secrets.hide(tostring(value), list))
+  end
+  return table.concat(lines, "\n") .. "\n"
+end
+
+-- Tells how much of a body was sent.
+local function counted(body, total)
+  if type(body) ~= "table" then
+    return body
+  end
+  local count, began, told, copy = 0, core.now(), 0, members.copy(body)
+  copy.read = function(...)
+    local piece, err = body.read(...)
+    count = count + (type(piece) == "string" and #piece or 0)
+    if core.now() - told >= PROGRESS_EVERY then
+      told = core.now()
+      output.progress("sending " .. sizes.progress(count, total, told - began))
+    end
+    return piece, err
+  end
+  return copy
+end
+
+-- What an authorization server is asked while nothing is to be sent: the token is not shown anyway.
+local placeholder = '{"access_token":"not-asked-for","token_type":"bearer"}'
+
+local function send(self, method, request)
+  local is_call = request.credentials ~= nil
+  if not self.armed then
+    return http[method](request)
+  elseif self._hold and not is_call then
+    return { status = 200, headers = { ["content-type"] = "application/json" }, body = placeholder, url = request.url }
+  elseif self._hold then
+    self.held = request
+    return nil, errors.new("ABORTED", "nothing was sent")
+  elseif not is_call then
+    return http[method](request)
+  end
+  local list = secrets_of(request, lower_set(self.plain))
+  if self._show then
+    output.tell(exchange.text(exchange.shown(request, self.plain), "> "))
+  end
+  request.body = counted(request.body, request.body_size)
+  local answer, err = http[method](request)
+  if answer then
+    self.head = { status = answer.status, headers = answer.headers, url = answer.url }
+    if self._show then
+      output.tell(head_text(self.head, list))
+    end
+  end
+  return answer, err
+end
+
+--- How many bytes the body of the last answer has; nil when nobody knows.
+---@return integer?
+function Exchange:total()
+  local headers = self.head and self.head.headers or {}
+  return not headers["content-encoding"] and tonumber(headers["content-length"]) or nil
+end
+
+--- Makes the client of a call.
+---@param options { show: boolean?, hold: boolean?, plain: table<string, string>? }  `plain`: headers of the user's
+---@return operations.cli.Exchange
+function exchange.new(options)
+  local self = setmetatable({ armed = false, _show = options.show, _hold = options.hold, plain = options.plain or {},
+    held = nil, head = nil, client = nil }, Exchange)
+  self.client = {
+    request = function(request) return send(self, "request", request) end,
+    open = function(request) return send(self, "open", request) end,
+  }
+  return self
+end
+
+return exchange

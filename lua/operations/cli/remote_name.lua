@@ -1,0 +1,42 @@
+--- The name that a server gives a file: from `Content-Disposition` (RFC 6266), else the end of the URL. Never a path.
+local url = require("operations.base.url")
+
+local remote_name = {}
+
+-- The last part of a path, of this system's or another's; nil where that is no proper name.
+local function last_part(text)
+  local name = text:gsub("[%z\1-\31\127]", ""):match("([^/\\]*)$"):gsub("^%s+", ""):gsub("%s+$", "")
+  return name ~= "" and name ~= "." and name ~= ".." and name:sub(1, 1) ~= "." and name or nil
+end
+
+-- RFC 8187: charset'language'percent-encoded
+local function extended(field)
+  local charset, text = field:match("[;%s][fF][iI][lL][eE][nN][aA][mM][eE]%*%s*=%s*([%w-]+)'[^']*'([^;%s]+)")
+  return charset and charset:lower() == "utf-8" and url.decode(text) or nil
+end
+
+local function plain(field)
+  local rest = field:match("[;%s][fF][iI][lL][eE][nN][aA][mM][eE]%s*=%s*(.*)$")
+  if not rest then
+    return nil
+  elseif rest:sub(1, 1) == '"' then
+    return (rest:match('^"(.-[^\\])"') or rest:match('^"([^"]*)"') or ""):gsub("\\(.)", "%1")
+  end
+  return rest:match("^[^;%s]+")
+end
+
+--- The name of the file that an answer is.
+---@param field? string  its header Content-Disposition
+---@param address? string  where it came from
+---@return string? name  nil: there is none that is safe to use
+function remote_name.of(field, address)
+  local given = field and (extended(";" .. field) or plain(";" .. field))
+  local name = given and last_part(given)
+  if name or not address then
+    return name
+  end
+  local path = address:gsub("[?#].*$", ""):match("^%a[%w+.-]*://[^/]*/(.*)$")
+  return path and last_part(url.decode(path) or path) or nil
+end
+
+return remote_name

@@ -1,0 +1,158 @@
+--- What a command line asks for, read and checked: the registry, the operation, its input and the context of the call.
+local answers = require("operations.cli.answer")
+local core = require("operations.core")
+local exchange = require("operations.cli.exchange")
+local fields = require("operations.offer.fields")
+local file_input = require("operations.offer.file_input")
+local identities = require("operations.cli.identity")
+local input = require("operations.offer.input")
+local key_hint = require("operations.cli.key_hint")
+local operations = require("operations")
+local output = require("operations.cli.output")
+local schema_place = require("operations.offer.schema_place")
+local sources = require("operations.cli.sources")
+local system = require("operations.system")
+local task = require("operations.task")
+
+local request = {}
+
+local STDIN = 0
+
+---@class operations.cli.Request
+---@field registry operations.Registry
+---@field id string
+---@field spec operations.Spec
+---@field is_http boolean  an operation of an OpenAPI document
+---@field input any
+---@field schema? table    of the input, compiled; nil where it accepts everything
+---@field context table
+---@field answer operations.cli.Answer
+---@field exchange operations.cli.Exchange
+
+--- The context that the options ask for, or nil, message.
+local function context_of(options)
+  local context = {}
+  if options.timeout then
+    local seconds = tonumber(options.timeout)
+    if not seconds or seconds <= 0 or seconds ~= seconds or seconds == math.huge then
+      return nil, ("--timeout: expected a number of seconds above 0, got %q"):format(options.timeout)
+    end
+    context.deadline = core.now() + math.ceil(seconds * 1000)
+  end
+  local message
+  context.identity, message = identities.read(options)
+  if message then
+    return nil, message
+  end
+  return context
+end
+
+-- Tells of an answer that differs from its schema in one line, unless more is wanted.
+local function warner(options)
+  return function(warning)
+    local issues = warning.issues or {}
+    local subject = warning.code and "the details of " .. warning.code or "the answer of " .. warning.operationId
+    output.complain("warning: %s differ%s from %s schema in %s%s", subject, warning.code and "" or "s",
+      warning.code and "their" or "its", #issues == 1 and "one place" or #issues .. " places",
+      options.verbose and ":" or options.cast and " (--verbose shows where)"
+        or " (--verbose shows where, --cast converts it)")
+    if options.verbose then
+      output.issues(issues)
+    end
+  end
+end
+
+local function plain_headers(options)
+  local headers = {}
+  for _, text in ipairs(options.header or {}) do
+    headers[text:match("^[^:]*")] = true
+  end
+  return headers
+end
+
+-- Redirected standard input is the body where one is taken and none was given.
+local function add_stdin(asked)
+  if asked.input.body ~= nil or system.is_terminal(STDIN) then
+    return nil
+  end
+  output.progress("reading standard input")
+  local value, message = file_input.body(schema_place.find(asked.spec.inputSchema, { "body" }))
+  output.settle()
+  asked.input.body = value
+  return message
+end
+
+-- Makes the input of the items; returns what is wrong.
+local function read_input(asked, items)
+  local schema = asked.spec.inputSchema
+  local _, known = schema_place.names(schema, {})
+  local has_body = asked.is_http and known.body ~= nil
+  local value, texts = fields.build(items, schema, has_body)
+  if value == nil then
+    return texts
+  end
+  asked.input = value
+  if type(schema) == "table" and next(schema) ~= nil then
+    asked.schema = assert(operations.schema.compile(schema))
+    asked.input = input.convert(value, texts, asked.schema)
+  end
+  local message = has_body and core.kind(value) == "object" and add_stdin(asked) or nil
+  for _, near in ipairs(not message and not asked.is_http and key_hint.near(value, schema) or {}) do
+    if asked.schema:check(value) then -- what it refuses is told with all else that is wrong
+      output.complain("warning: %s", near)
+    end
+  end
+  return message
+end
+
+local function load(asked, parsed)
+  local kinds = {}
+  task.deadline(asked.context.deadline) -- it counts for sources too
+  local registry, code = sources.registry(parsed, {
+    identity = asked.context.identity, normalize = parsed.options.cast and "cast" or "off",
+    on_warning = warner(parsed.options), http = asked.exchange.client, kinds = kinds,
+  })
+  task.deadline(nil)
+  if not registry then
+    return code
+  end
+  asked.registry = registry
+  asked.spec, code = sources.find(registry, asked.id)
+  asked.is_http = kinds[asked.id] == "openapi"
+  return code
+end
+
+--- Reads everything that a call needs, or says what is wrong.
+---@param parsed operations.cli.Arguments
+---@return operations.cli.Request?
+---@return integer? code  the exit code when something is wrong
+function request.read(parsed)
+  local id = table.remove(parsed.rest, 1)
+  if not id then
+    return nil, output.usage("expected an OPERATION")
+  end
+  local options = parsed.options
+  local context, wrong_context = context_of(options)
+  local answer, wrong_answer = answers.new(options)
+  local items, wrong_input = input.read(parsed.rest)
+  if not (context and answer and items) then
+    return nil, output.usage("%s", wrong_context or wrong_answer or wrong_input)
+  end
+  local asked = { id = id, context = context, answer = answer }
+  asked.exchange = exchange.new({
+    show = options.verbose, hold = options["dry-run"] or options.curl, plain = plain_headers(options),
+  })
+  local code = load(asked, parsed)
+  if code then
+    return nil, code
+  end
+  local message = read_input(asked, items)
+  if message then
+    return nil, output.usage("%s", message)
+  end
+  asked.answer:describe(asked.spec.outputSchema)
+  asked.exchange.armed = true
+  return asked
+end
+
+return request

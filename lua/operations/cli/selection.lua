@@ -1,0 +1,124 @@
+--- `--select`: the part of an answer that is printed. A JSON Pointer (`/items/0/name`), or a path (`items[0].name`,
+--- `items[].name` for the names of all items).
+local core = require("operations.core")
+local json_pointer = require("operations.base.json_pointer")
+local marked = require("operations.base.marked")
+local members = require("operations.base.members")
+local suggestion = require("operations.cli.suggestion")
+
+local selection = {}
+
+---@alias operations.cli.Step string|integer|true  a name, an index from 0, or every item
+
+local function of_pointer(text)
+  local steps = {}
+  for token in text:gmatch("/([^/]*)") do
+    steps[#steps + 1] = json_pointer.unescape(token)
+  end
+  return steps
+end
+
+-- What stands in brackets: "0", "" or "*" (all), or a name in double quotes.
+local function bracketed(text)
+  if text == "" or text == "*" then
+    return true
+  elseif text:find("^%d+$") then
+    return tonumber(text)
+  end
+  return text:match('^"(.*)"$')
+end
+
+local function of_path(text)
+  local steps, at = {}, 1
+  while at <= #text do
+    local inner, stop = text:match("^%[([^%]]*)%]()", at)
+    local step = inner and bracketed(inner)
+    if not inner then
+      step, stop = text:match("^%.?([^.%[%]]+)()", at)
+    end
+    if not step then
+      return nil, ("--select: cannot read %q at %q: expected a path such as items[0].name, or a JSON Pointer"):format(
+        text, text:sub(at))
+    end
+    steps[#steps + 1], at = step, stop
+    if text:find("^%.$", at) then
+      return nil, ("--select: %q ends with a dot"):format(text)
+    end
+  end
+  return steps
+end
+
+--- Reads the option.
+---@param text string
+---@return operations.cli.Step[]? steps
+---@return string? message
+function selection.parse(text)
+  if text == "" or text:sub(1, 1) == "/" then
+    return of_pointer(text)
+  end
+  return of_path(text)
+end
+
+local function place(steps, count)
+  local text = ""
+  for i = 1, count do
+    local step = steps[i]
+    text = text .. (step == true and "[]" or type(step) == "number" and ("[%d]"):format(step)
+      or (text ~= "" and "." or "") .. step)
+  end
+  return text == "" and "the answer" or text
+end
+
+local function missing(steps, at, value)
+  local where, kind = place(steps, at - 1), core.kind(value)
+  local step = steps[at]
+  if kind == "object" then
+    local names = members.names(value)
+    return ("--select: %s has no %q%s%s"):format(where, tostring(step), suggestion.behind(tostring(step), names),
+      #names > 0 and "; it has " .. table.concat(names, ", ", 1, math.min(#names, 12)) or "")
+  elseif kind == "array" then
+    return type(step) == "string" and ("--select: %s is a list: [] takes this of every item"):format(where)
+      or ("--select: %s has %d items"):format(where, #value)
+  end
+  return ("--select: %s is a %s, which has no parts"):format(where, kind)
+end
+
+local function child(value, step)
+  local kind = core.kind(value)
+  if kind == "array" then
+    local index = type(step) == "number" and step or type(step) == "string" and step:find("^%d+$") and tonumber(step)
+    return index and value[index + 1]
+  elseif kind == "object" then
+    return value[tostring(step)]
+  end
+end
+
+local function take(steps, at, value)
+  local step = steps[at]
+  if step == nil then
+    return value
+  elseif step == true and core.kind(value) == "array" then
+    local list = marked.array()
+    for i, item in ipairs(value) do
+      local found = take(steps, at + 1, item)
+      list[i] = found == nil and core.null or found
+    end
+    return list
+  end
+  local found = step ~= true and child(value, step)
+  if found == nil or step == true then
+    return nil, step == true and ("--select: %s is no list"):format(place(steps, at - 1)) or missing(steps, at, value)
+  end
+  return take(steps, at + 1, found)
+end
+
+--- The part that the steps lead to. Behind `[]`, an item that has no such part gives null.
+---@param steps operations.cli.Step[]
+---@param value any
+---@return any  nil when it is not there
+---@return string? message
+function selection.get(steps, value)
+  return take(steps, 1, value)
+end
+
+return selection

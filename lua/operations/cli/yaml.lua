@@ -1,0 +1,94 @@
+--- Writes a value as YAML 1.2 (the core schema); the names of objects are sorted.
+local core = require("operations.core")
+local json = require("operations.base.json")
+local members = require("operations.base.members")
+
+local yaml = {}
+
+-- Texts that readers of YAML 1.1 or 1.2 take for something else.
+local words = members.set({ "null", "true", "false", "yes", "no", "on", "off", "y", "n" })
+
+local function is_plain(text)
+  return text:find("^[%a_/][%w_ ./@%%+()-]*$") ~= nil and not text:find(" $") and not words[text:lower()]
+end
+
+local function quoted(text)
+  local encoded, err = json.encode(text)
+  if not encoded then
+    error(err, 0)
+  end
+  return (encoded:gsub("\127", "\\x7f"):gsub("\194([\128-\159])", function(byte)
+    return ("\\x%02x"):format(byte:byte())
+  end))
+end
+
+-- A text of several lines, as it is, where nothing about it would be lost.
+local function is_block(text)
+  return text:find("\n", 1, true) and not text:find("[%z\1-\8\11-\31\127]") and not text:find("^[ \n]")
+    and not text:find("\194[\128-\159]") and json.encode(text) ~= nil
+end
+
+local function block(text, indent)
+  local body, ends = text:match("^(.-)(\n*)$")
+  local chomp = ends == "" and "-" or ends == "\n" and "" or "+"
+  local lines = { "|" .. chomp }
+  for line in ((chomp == "+" and text or body .. "\n")):gmatch("([^\n]*)\n") do
+    lines[#lines + 1] = line ~= "" and indent .. line or ""
+  end
+  return table.concat(lines, "\n")
+end
+
+local function scalar(value, indent)
+  if type(value) ~= "string" then
+    local text, err = json.encode(value)
+    return text or error(err, 0)
+  elseif is_block(value) then
+    return block(value, indent)
+  end
+  return is_plain(value) and value or quoted(value)
+end
+
+local add
+
+-- A member of an object or list: on the same line where it is a scalar or empty.
+local function add_member(lines, head, value, indent)
+  local kind = core.kind(value)
+  if (kind == "object" or kind == "array") and next(value) ~= nil then
+    if head:sub(-2) == "- " then
+      local first = #lines + 1
+      add(lines, value, indent .. "  ")
+      lines[first] = head .. lines[first]:sub(#head + 1)
+      return
+    end
+    lines[#lines + 1] = (head:gsub(" $", ""))
+    return add(lines, value, indent .. "  ")
+  end
+  lines[#lines + 1] = head .. (kind == "object" and "{}" or kind == "array" and "[]" or scalar(value, indent .. "  "))
+end
+
+function add(lines, value, indent)
+  if core.kind(value) == "array" then
+    for _, item in ipairs(value) do
+      add_member(lines, indent .. "- ", item, indent)
+    end
+    return
+  end
+  for _, name in ipairs(members.names(value)) do
+    add_member(lines, indent .. (is_plain(name) and name or quoted(name)) .. ": ", value[name], indent)
+  end
+end
+
+--- The text of a value; raises the error object of one that is no JSON.
+---@param value any
+---@return string
+function yaml.encode(value)
+  local kind = core.kind(value)
+  if kind ~= "object" and kind ~= "array" or next(value) == nil then
+    return (kind == "object" and "{}" or kind == "array" and "[]" or scalar(value, "  ")) .. "\n"
+  end
+  local lines = {}
+  add(lines, value, "")
+  return table.concat(lines, "\n") .. "\n"
+end
+
+return yaml

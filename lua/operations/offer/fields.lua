@@ -1,0 +1,209 @@
+--- Puts the parts of an input where they belong: parameters by name, the rest into the request's body; `a.b` and `a[0]`
+--- into objects and lists.
+local core = require("operations.core")
+local file_input = require("operations.offer.file_input")
+local json_pointer = require("operations.base.json_pointer")
+local marked = require("operations.base.marked")
+local schema_place = require("operations.offer.schema_place")
+
+local fields = {}
+
+---@class operations.offer.Fields
+---@field value any
+---@field texts table<string, any[]>  what came as plain text, by place (JSON Pointer)
+---@field schema any                  of the input
+---@field has_body boolean            keys that are no parameters belong to `body`
+local Fields = {}
+Fields.__index = Fields
+
+local NEXT = {} -- the token of "[]": the place behind the last item
+
+-- "a.b[0].c" as its parts; a backslash takes a dot or bracket literally. Nil: it cannot be read.
+local function path_of(key)
+  local tokens, at = {}, 1
+  while at <= #key do
+    local inner, stop = key:match("^%[(%d*)%]()", at)
+    if inner then
+      tokens[#tokens + 1] = inner == "" and NEXT or tonumber(inner)
+    else
+      local start = at > 1 and key:match("^%.()", at) or at
+      local name = ""
+      stop = start
+      repeat
+        local plain, behind = key:match("^([^.%[%]\\]+)()", stop)
+        local escaped, after = key:match("^\\(.)()", stop)
+        name, stop = name .. (plain or escaped or ""), behind or after or stop
+      until not plain and not escaped
+      if name == "" or at > 1 and start == at then
+        return nil
+      end
+      tokens[#tokens + 1] = name
+    end
+    at = stop
+  end
+  return tokens
+end
+
+local function prefixed(tokens)
+  local list = { "body" }
+  for i, token in ipairs(tokens) do
+    list[i + 1] = token
+  end
+  return list
+end
+
+-- Does the path lead into a parameter? One that is no object and no list has no parts.
+local function is_parameter(self, tokens, known)
+  if not known[tokens[1]] or not tokens[2] then
+    return known[tokens[1]]
+  end
+  local schemas = schema_place.find(self.schema, { tokens[1] })
+  return schema_place.allows(schemas, "object") or schema_place.allows(schemas, "array")
+end
+
+-- Where a key leads: a parameter as it is written, else a path that begins with one, else the same in the body.
+local function tokens_of(self, key)
+  local _, known = schema_place.names(self.schema, {})
+  if known[key] then
+    return { key }
+  end
+  local tokens = path_of(key)
+  if tokens and type(tokens[1]) ~= "string" then
+    tokens = nil
+  end
+  if tokens and is_parameter(self, tokens, known) or not self.has_body then
+    return tokens or { key }
+  end
+  local _, in_body = schema_place.names(self.schema, { "body" })
+  return in_body[key] and { "body", key } or prefixed(tokens or { key })
+end
+
+local function pointer_of(tokens)
+  local parts = {}
+  for i, token in ipairs(tokens) do
+    parts[i] = "/" .. (type(token) == "number" and tostring(token) or json_pointer.escape(token))
+  end
+  return table.concat(parts)
+end
+
+local function index_of(node, token, key)
+  if token == NEXT then
+    return #node + 1
+  elseif token > #node then
+    return nil, ("%s: the list has %d item%s, so the next one is [%d]"):format(key, #node, #node == 1 and "" or "s",
+      #node)
+  end
+  return token + 1
+end
+
+-- Walks to the object or list that holds the last token, and makes what is missing on the way. Returns it, the key in
+-- it, and the tokens with every "[]" resolved; or nil and a message.
+local function walk(self, tokens, key)
+  local node, resolved = self.value, {}
+  for i, token in ipairs(tokens) do
+    local kind, is_index, message = core.kind(node), type(token) ~= "string", nil
+    local at = token
+    if is_index and (kind == "array" or kind == "object" and next(node) == nil) then
+      at, message = index_of(node, token, key)
+    elseif is_index or kind ~= "object" then
+      message = ("%s: %s is %s already"):format(key, i == 1 and "the input" or pointer_of(resolved),
+        kind == "object" and "an object" or kind == "array" and "a list" or "a " .. kind)
+    end
+    if message then
+      return nil, message
+    end
+    resolved[i] = is_index and at - 1 or token
+    if i == #tokens then
+      return node, at, resolved
+    elseif node[at] == nil then
+      node[at] = type(tokens[i + 1]) == "string" and marked.object() or marked.array()
+    end
+    node = node[at]
+  end
+end
+
+-- Sets a text, or a file; one for a place that has such already makes a list of them.
+local function put_text(self, node, at, pointer, item)
+  local before = self.texts[pointer]
+  if before == nil then
+    node[at], self.texts[pointer] = item, { item }
+  else
+    before[#before + 1] = item
+    node[at] = marked.array(before)
+  end
+end
+
+local function put(self, item)
+  local tokens = tokens_of(self, item.key)
+  local node, at, resolved = walk(self, tokens, item.key)
+  if not node then
+    return at
+  end
+  local pointer = pointer_of(resolved)
+  if item.value ~= nil then
+    node[at], self.texts[pointer] = item.value, nil
+    return nil
+  end
+  local value, message = item.text, nil
+  if item.path then
+    value, message = file_input.value(item.path, schema_place.find(self.schema, resolved),
+      schema_place.find(self.schema, resolved, 0))
+  end
+  if message then
+    return ("%s: %s"):format(item.key, message)
+  end
+  put_text(self, node, at, pointer, value)
+end
+
+-- A whole input: its members are put where their names belong.
+local function put_whole(self, value)
+  if core.kind(value) ~= "object" then
+    if self.has_body then
+      self.value.body = value
+    else
+      self.value = value
+    end
+    return nil
+  elseif core.kind(self.value) ~= "object" then
+    self.value = value
+    return nil
+  end
+  local _, known = schema_place.names(self.schema, {})
+  for key, item in pairs(value) do
+    local is_own = known[key] or not self.has_body
+    local target = is_own and self.value or self.value.body
+    if target == nil then
+      self.value.body = marked.object()
+      target = self.value.body
+    end
+    target[key] = item
+    self.texts[pointer_of(is_own and { key } or { "body", key })] = nil
+  end
+end
+
+--- Makes the input of what was read.
+---@param items operations.offer.InputItem[]
+---@param schema any          of the operation's input
+---@param has_body? boolean   it is a request with a body: keys that are no parameters belong there
+---@return any value
+---@return table<string, any[]>|string texts  the places (JSON Pointers) that came as plain text; or what is wrong
+function fields.build(items, schema, has_body)
+  local self = setmetatable({ value = marked.object(), texts = {}, schema = schema, has_body = has_body or false },
+    Fields)
+  for _, item in ipairs(items) do
+    local message
+    if item.key == nil then
+      message = put_whole(self, item.whole)
+    elseif core.kind(self.value) ~= "object" then
+      message = ("%s: the input is no object already"):format(item.key)
+    else
+      message = put(self, item)
+    end
+    if message then
+      return nil, message
+    end
+  end
+  return self.value, self.texts
+end
+
+return fields

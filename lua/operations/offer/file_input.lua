@@ -1,0 +1,138 @@
+--- `key=@file`: what the operation is given of a file. Where it takes bytes, that is the file itself, which is read
+--- while it is sent; elsewhere its content.
+local base64 = require("operations.base.base64")
+local json = require("operations.base.json")
+local schema_place = require("operations.offer.schema_place")
+
+local file_input = {}
+
+local PIECE = 65536
+
+-- The media types of files that are often sent, by the end of their names.
+local types = {
+  bin = "application/octet-stream", css = "text/css", csv = "text/csv", gif = "image/gif", gz = "application/gzip",
+  html = "text/html", jpeg = "image/jpeg", jpg = "image/jpeg", js = "text/javascript", json = "application/json",
+  md = "text/markdown", mp3 = "audio/mpeg", mp4 = "video/mp4", pdf = "application/pdf", png = "image/png",
+  svg = "image/svg+xml", tar = "application/x-tar", txt = "text/plain", wav = "audio/wav", webm = "video/webm",
+  webp = "image/webp", xml = "application/xml", yaml = "application/yaml", yml = "application/yaml",
+  zip = "application/zip",
+}
+
+-- Is this what the OpenAPI adapter takes for a file: its bytes, or `{ path = }` and the like?
+local function takes_file(schemas)
+  for _, schema in ipairs(schemas) do
+    local properties = schema.properties
+    if type(properties) == "table" and properties.path and properties.data and properties.contentType then
+      return true
+    end
+  end
+  return false
+end
+
+local function takes_base64(schemas)
+  for _, schema in ipairs(schemas) do
+    if schema.contentEncoding == "base64" or schema.format == "byte" then
+      return true
+    end
+  end
+  return false
+end
+
+--- Standard input as a body that is sent while it is read; nil when there is nothing in it.
+---@return operations.openapi.FileValue?
+function file_input.stdin()
+  local first = io.stdin:read(PIECE)
+  if not first then
+    return nil
+  end
+  local here = io.stdin:seek()
+  local size = here and io.stdin:seek("end")
+  if size and here then
+    io.stdin:seek("set", here)
+    size = size - here + #first
+  end
+  local value = { size = size or nil }
+  function value.reader()
+    local piece = first or io.stdin:read(PIECE)
+    first = nil
+    return piece
+  end
+  return value
+end
+
+local function read(path)
+  if path == "-" then
+    return io.stdin:read("*a")
+  end
+  local file, message = io.open(path, "rb")
+  if not file then
+    return nil, message
+  end
+  local text
+  text, message = file:read("*a")
+  file:close()
+  return text, message and ("%s: %s"):format(path, message)
+end
+
+local function as_file(path)
+  if path == "-" then
+    return file_input.stdin() or ""
+  end
+  local ending = (path:match("%.(%w+)$") or ""):lower()
+  return { path = path, filename = path:match("[^/]*$"), contentType = types[ending] }
+end
+
+-- The content of a file where a text, or JSON, is wanted.
+local function content(path, schemas)
+  local text, message = read(path)
+  if not text then
+    return nil, message
+  elseif takes_base64(schemas) then
+    return base64.encode(text)
+  elseif not schema_place.allows(schemas, "string") then
+    local value, err = json.decode(text)
+    if value == nil then
+      return nil, ("%s: %s"):format(path == "-" and "standard input" or path, err.message)
+    end
+    return value
+  elseif not json.encode(text) then
+    return nil, ("%s is not UTF-8, and a text is wanted here"):format(path == "-" and "standard input" or path)
+  end
+  return text
+end
+
+--- What an operation is given of a file.
+---@param path string  "-" is standard input
+---@param schemas table[]  that may apply where it goes
+---@param items? table[]   that may apply to the items of a list there
+---@return any value
+---@return string? message
+function file_input.value(path, schemas, items)
+  if takes_file(schemas) or takes_file(items or {}) then
+    return as_file(path)
+  end
+  return content(path, schemas)
+end
+
+--- What the body of a request is, of standard input; nil when there is nothing in it.
+---@param schemas table[]
+---@return any value
+---@return string? message
+function file_input.body(schemas)
+  if takes_file(schemas) then
+    return file_input.stdin()
+  end
+  local text = io.stdin:read("*a")
+  if not text or text == "" then
+    return nil
+  elseif schema_place.allows(schemas, "string") and not schema_place.allows(schemas, "object") then
+    return text
+  end
+  local value, err = json.decode(text)
+  if value == nil then
+    return nil, "standard input, taken for the body: " .. err.message
+  end
+  return value
+end
+
+return file_input
