@@ -90,6 +90,11 @@ build/fuzz/%.o: src/%.c
 
 -include $(FUZZ_OBJ:.o=.d)
 
+# Not part of `make test`: in real terminals, with bodies of 1 GiB.
+.PHONY: test-cli
+test-cli: dependencies-cli all ## the command line in real terminals (tmux), interrupted, with 1 GiB up and down; on $(LUA)
+	@$(BUSTED) --pattern='%.lua$$' $(or $(TESTS),spec/cli/terminal)
+
 MUTANTS ?= 100
 SEED ?= 1
 

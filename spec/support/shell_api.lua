@@ -9,7 +9,7 @@ local function content(media_type, schema)
   return { [media_type] = { schema = schema } }
 end
 
-local function get(id, path, schema, parameters)
+local function get(id, schema, parameters)
   return { get = { operationId = id, parameters = parameters,
     responses = { ["200"] = { description = "", content = content("application/json", schema or true) } } } }
 end
@@ -34,16 +34,16 @@ local issue = { type = "object", required = { "title" }, additionalProperties = 
 
 local function paths()
   return {
-    ["/shell/bytes"] = get("bytes", nil, { type = "string", format = "binary" }, { query("name") }),
+    ["/shell/bytes"] = get("bytes", { type = "string", format = "binary" }, { query("name") }),
     ["/shell/text"] = get("text"),
     ["/shell/short"] = get("short"),
     ["/shell/slow"] = get("slow"),
     ["/shell/mute"] = get("mute"),
     ["/shell/empty"] = get("empty"),
     ["/shell/error"] = get("error"),
-    ["/shell/items"] = get("items", nil, { type = "array", items = item },
+    ["/shell/items"] = get("items", { type = "array", items = item },
       { query("page", { type = "integer" }), query("wrapped") }),
-    ["/shell/thing"] = get("thing", nil, { type = "object", properties = { id = { type = "string" },
+    ["/shell/thing"] = get("thing", { type = "object", properties = { id = { type = "string" },
       state = { type = "string", default = "open" } } }),
     ["/echo/{owner}"] = { post = { operationId = "create", parameters = {
         { name = "owner", ["in"] = "path", required = true, schema = { type = "string" } }, query("note") },
@@ -72,22 +72,24 @@ function shell_api.start()
   self.url = self.server.url
   local file = assert(io.open(self.document, "w"))
   file:write(assert(json.encode({ openapi = "3.1.0", info = { title = "Shell", version = "1" },
-    servers = { { url = self.url } }, paths = paths() })))
+    servers = { { url = self.url } }, paths = paths() }, { sort_keys = true })))
   file:close()
   return self
 end
 
---- Runs `operations ARGUMENTS --openapi DOCUMENT` in an empty directory.
----@param arguments string
+--- Runs a script in an empty directory; `call NAME ...` in it is `operations call shell.NAME ... --openapi DOCUMENT`.
+---@param script string
 ---@param stdin? string
 ---@return { out: string, err: string, code: integer, files: string }  the names of the files that are there then
-function Api:run(arguments, stdin)
+function Api:run(script, stdin)
   local here = os.tmpname()
   os.remove(here)
   assert(os.execute("mkdir " .. here))
-  local script = ("tree=$PWD; cd %s; operations() { LD_PRELOAD=$SANITIZER %s $tree/lua/operations/cli/main.lua \"$@\"; };\n"
-    .. "operations %s --openapi %s"):format(here, command.interpreter(), arguments, self.document)
-  local result = command.run(script, stdin)
+  local functions = [[tree=$PWD; cd %s
+operations() { LD_PRELOAD=$SANITIZER %s $tree/lua/operations/cli/main.lua "$@"; }
+call() { name=$1; shift; operations call shell.$name "$@" --openapi %s; }
+]]
+  local result = command.run(functions:format(here, command.interpreter(), self.document) .. script, stdin)
   local pipe = assert(io.popen("ls -A " .. here))
   result.files = pipe:read("*a")
   pipe:close()

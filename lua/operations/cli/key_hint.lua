@@ -38,7 +38,9 @@ function key_hint.add(err, schema)
     local is_unknown = type(issue) == "table" and unknown[issue.keyword] and type(issue.path) == "string"
     issues[i] = is_unknown and members.merged(issue, { message = issue.message .. hint(schema, issue.path) }) or issue
   end
-  return errors.new(err.code, err.message, issues)
+  local first = issues[1]
+  local message = type(first) == "table" and first ~= err.details[1] and ("%s: %s"):format(first.path, first.message)
+  return errors.new(err.code, message or err.message, issues)
 end
 
 --- A key that the schema does not name, though it allows any, and that is near to one it names: likely a slip.

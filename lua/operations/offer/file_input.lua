@@ -82,8 +82,8 @@ local function as_file(path)
   return { path = path, filename = path:match("[^/]*$"), contentType = types[ending] }
 end
 
--- The content of a file where a text, or JSON, is wanted.
-local function content(path, schemas)
+-- The content of a file where a text, or JSON, is wanted. What is no JSON may be one text of a list.
+local function content(path, schemas, items)
   local text, message = read(path)
   if not text then
     return nil, message
@@ -91,7 +91,9 @@ local function content(path, schemas)
     return base64.encode(text)
   elseif not schema_place.allows(schemas, "string") then
     local value, err = json.decode(text)
-    if value == nil then
+    if value == nil and items[1] and schema_place.allows(items, "string") and json.encode(text) then
+      return text
+    elseif value == nil then
       return nil, ("%s: %s"):format(path == "-" and "standard input" or path, err.message)
     end
     return value
@@ -108,10 +110,11 @@ end
 ---@return any value
 ---@return string? message
 function file_input.value(path, schemas, items)
-  if takes_file(schemas) or takes_file(items or {}) then
+  items = items or {}
+  if takes_file(schemas) or takes_file(items) then
     return as_file(path)
   end
-  return content(path, schemas)
+  return content(path, schemas, items)
 end
 
 --- What the body of a request is, of standard input; nil when there is nothing in it.

@@ -1,0 +1,177 @@
+local json = require("operations.base.json")
+local shell_api = require("spec.support.shell_api")
+
+local api
+
+setup(function()
+  api = shell_api.start()
+end)
+
+teardown(function()
+  api:stop()
+end)
+
+--- Runs a call that succeeds; what it prints.
+local function printed(arguments, stdin)
+  local result = api:run("call " .. arguments, stdin)
+  assert.equal("", result.err)
+  assert.equal(0, result.code)
+  return result.out
+end
+
+--- The request that the server saw.
+local function seen(arguments, stdin)
+  return (assert(json.decode(printed(arguments, stdin))))
+end
+
+--- Compares everything about a call that goes wrong; nothing is printed and no file stays.
+local function fails(arguments, code, message, stdin)
+  local result = api:run("call " .. arguments, stdin)
+  assert.same({ out = "", err = message:gsub("URL", (api.url:gsub("%%", "%%%%"))), code = code, files = "" }, result)
+end
+
+describe("what the server sent", function()
+  it("is printed as it is, and with --cast as its schema wants it", function()
+    local result = api:run("call thing")
+    assert.equal('{"id":40,"more":"kept","owner":{"name":"Ada","tags":["a","b"]}}\n', result.out)
+    assert.equal("operations: warning: the answer of shell.thing differs from its schema in one place (--verbose shows "
+      .. "where, --cast converts it)\n", result.err)
+    assert.equal('{"id":"40","state":"open"}\n', printed("thing --cast"))
+  end)
+
+  it("goes to a pipe or a file byte by byte where it is no JSON", function()
+    assert.equal("\0\1\255bytes", printed("bytes"))
+    assert.equal('one "two"\nthr\195\169e', printed("text"))
+    assert.equal("", printed("bytes -o x"))
+    assert.equal("\0\1\255bytes", api:file("x"))
+    assert.equal("", printed("empty"))
+  end)
+
+  it("goes to a file that the server names, which is no path and replaces nothing", function()
+    local result = api:run("call bytes name=../../a.sh -O")
+    assert.equal("operations: saved a.sh, 8 bytes\n", result.err)
+    assert.equal("a.sh\n", result.files)
+    assert.equal("\0\1\255bytes", api:file("a.sh"))
+    result = api:run("call bytes -O", "")
+    assert.equal("bytes\n", result.files)
+    result = api:run("touch a; call bytes name=a -O")
+    assert.equal("operations: a exists already: -o FILE writes over a file\n", result.err)
+    assert.equal(2, result.code)
+    assert.equal("", api:file("a"))
+  end)
+
+  it("leaves nothing of a file behind when it fails", function()
+    fails("short -o x", 8, "operations: EXECUTION_ERROR: GET URL/shell/short: transfer closed with 50000 bytes "
+      .. 'remaining to read\n  {"kind":"truncated","method":"GET","url":"URL/shell/short"}\n')
+    fails("error -o x", 10, 'operations: HTTP_422: 422 Unprocessable Content: no\n  {"message":"no","secret":""}\n')
+  end)
+
+  it("is the whole answer with --envelope, that of an HTTP error too", function()
+    local result = api:run("call error --envelope --bearer abcdef")
+    local envelope = assert(json.decode(result.out))
+    assert.same({ 10, 422, "because", "***", "http" }, { result.code, envelope.meta.statusCode,
+      envelope.meta.headers["x-reason"], envelope.data.secret, envelope.meta.source })
+    assert.equal("operations: HTTP_422: 422 Unprocessable Content: no\n", result.err)
+  end)
+end)
+
+describe("input", function()
+  it("fills the body where no parameter has that name", function()
+    local request = seen("create owner=ada note=n title=x count=3 owner.name=A labels=a labels=b 'lines[].n=4' "
+      .. "'lines[1].n=5'")
+    assert.equal("/echo/ada?note=n", request.uri)
+    assert.same({ title = "x", count = 3, owner = { name = "A" }, labels = { "a", "b" },
+      lines = { { n = 4 }, { n = 5 } } }, json.decode(request.body))
+    local mixed = seen([[create owner=ada '{"title":"x"}' labels=a title=y]])
+    assert.same({ labels = { "a" }, title = "y" }, json.decode(mixed.body))
+  end)
+
+  it("takes redirected standard input for the body when there is none", function()
+    assert.equal('{"title":"x"}', seen("create owner=ada", '{"title": "x"}').body)
+    assert.equal('{"title":"y"}', seen("create owner=ada title=y", "not read").body)
+    assert.equal("one", seen("upload", "one").body)
+    assert.equal("one", api:run("printf one | call upload --select body --raw").out:sub(1, -2))
+    fails("create owner=ada", 2, "operations: standard input, taken for the body: JSON, line 1, column 1 (byte 1): "
+      .. "expected a value, got a bare word\n", "no")
+  end)
+
+  it("takes the content of files, and files themselves where bytes are wanted", function()
+    assert.equal("one", seen("upload body=@- ", "one").body)
+    local request = assert(json.decode(api:run("printf png >a.png; call attach title=@a.png file=@a.png").out))
+    local delimiter = "--" .. request.headers["content-type"]:match("boundary=(.*)$")
+    local disposition = 'Content-Disposition: form-data; name='
+    assert.equal(table.concat({ delimiter, disposition .. '"file"; filename="a.png"', "Content-Type: image/png", "",
+      "png", delimiter, disposition .. '"title"', "", "png", delimiter .. "--", "" }, "\r\n"), request.body)
+    assert.equal('{"data":"b25l"}', seen("encoded data=@-", "one").body)
+    assert.equal('{"title":"@x"}', seen("create owner=ada title=@@x").body)
+  end)
+end)
+
+describe("the exchange", function()
+  it("is shown on standard error, without credentials", function()
+    local result = api:run("call create owner=ada title=x -v --bearer abcdef --header 'X-A: b' "
+      .. "--header 'X-Token: t'")
+    local request, head = result.err:match("^(.-)(< .*)$")
+    assert.equal(("> POST %s/echo/ada\n> Accept: application/json\n> Authorization: ***\n"
+      .. "> Content-Type: application/json\n> X-A: b\n> X-Token: ***\n>\n"
+      .. '{"title":"x"}\n'):format(api.url), request)
+    assert.matches("^< 200\n", head)
+    assert.is_nil(result.err:find("abcdef", 1, true))
+    assert.matches("\n< set%-cookie: %*%*%*\n", api:run("call thing -v").err)
+  end)
+
+  it("is shown and not sent", function()
+    assert.equal(("POST %s/echo/ada\nAccept: application/json\nAuthorization: ***\nContent-Type: application/json\n\n"
+      .. '{"title":"x"}\n'):format(api.url), printed("create owner=ada title=x --bearer abcdef --dry-run"))
+    assert.equal(("GET %s/shell/mute\nAccept: application/json\n"):format(api.url), printed("mute --dry-run"))
+    fails("create owner=ada --dry-run count=x", 5, "operations: VALIDATION_ERROR\n"
+      .. '  /body/title: required, but missing; expected string\n  /body/count: expected integer, got string\n')
+  end)
+
+  it("is a command of curl that does the same", function()
+    local result = api:run("call create owner=ada \"title=it's\" --curl >c; OPERATIONS_BEARER=abcdef; export "
+      .. "OPERATIONS_BEARER; call create owner=ada title=y --curl >d; cat d; sh ./c 2>/dev/null; sh ./d 2>/dev/null")
+    assert.equal("", result.err)
+    local command, one, two = result.out:match("^(curl.-\n)({.-\n?})({.*)$")
+    assert.matches('--header "Authorization: Bearer $OPERATIONS_BEARER" \\\n', command, 1, true)
+    assert.equal('{"title":"it\'s"}', json.decode(one).body)
+    assert.equal("Bearer abcdef", json.decode(two).headers.authorization)
+    result = api:run("printf png >a.png; call attach title=t file=@a.png --curl >c; sh ./c 2>/dev/null")
+    assert.matches('name="file"; filename="a.png"\r\nContent-Type: image/png\r\n\r\npng',
+      json.decode(result.out).body, 1, true)
+    result = api:run([[echo 'return { namespace = "t", name = "a", handler = print }' >a.lua
+      operations call t.a --lua a.lua --curl]])
+    assert.equal("operations: --curl: t.a is no operation of an HTTP API\n", result.err)
+  end)
+end)
+
+describe("pages and shapes", function()
+  local all = '{"extra":true,"id":%d,"name":"n%d"}'
+
+  local function items(first, last)
+    local list = {}
+    for i = first, last do
+      list[#list + 1] = all:format(i, i)
+    end
+    return list
+  end
+
+  it("are all pages of a list", function()
+    assert.equal("[" .. table.concat(items(1, 6), ",") .. "]\n", printed("items --all"))
+    assert.equal("[" .. table.concat(items(1, 3), ",") .. "]\n", printed("items --max-items 3"))
+    assert.equal(table.concat(items(1, 6), "\n") .. "\n", printed("items --all -f ndjson"))
+    local wrapped = api:run("call items --all wrapped=1 --select items -f ndjson")
+    assert.equal(table.concat(items(1, 6), "\n") .. "\n", wrapped.out)
+  end)
+
+  it("are a part of the answer", function()
+    assert.equal('"n2"\n', printed("items --select '[1].name'"))
+    assert.equal("n2\n", printed("items --select /1/name --raw"))
+    assert.equal("n1\nn2\n", printed("items --select '[].name' --raw -f ndjson"))
+  end)
+
+  it("are YAML and tables", function()
+    assert.equal("- extra: true\n  id: 1\n  name: n1\n- extra: true\n  id: 2\n  name: n2\n", printed("items -f yaml"))
+    assert.matches("^extra  id  name\ntrue    1  n1\ntrue    2  n2\n$", printed("items -f table"))
+  end)
+end)

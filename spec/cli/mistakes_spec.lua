@@ -1,0 +1,69 @@
+--- What people get wrong when they call, and the whole of what they are told.
+local shell_api = require("spec.support.shell_api")
+
+local USAGE, INVALID = 2, 5
+local create = "create owner=ada title=x "
+
+-- { what is typed, exit code, what is said behind "operations: " }
+local mistakes = {
+  { "bytes -o /nowhere/x", USAGE, "cannot write /nowhere/x: No such file or directory" },
+  { "bytes -o .", USAGE, "cannot write .: it is a directory" },
+  { "bytes -o /dev/full", USAGE, "cannot write /dev/full: No space left on device" },
+  { "bytes -o x -O", USAGE, "--output and --remote-name exclude each other" },
+  { "thing --pretty --compact", USAGE, "--pretty and --compact exclude each other" },
+  { "thing -f jsn", USAGE, '--format: expected json, yaml, table or ndjson, got "jsn" (did you mean json?)' },
+  { "thing --formt yaml", USAGE, "unknown option --formt (did you mean --format?); see operations call --help" },
+  { "thing --raw=x", USAGE, "--raw takes no value; see operations call --help" },
+  { "thing --timeout abc", USAGE, '--timeout: expected a number of seconds above 0, got "abc"' },
+  { "items --max-items 0", USAGE, '--max-items: expected a whole number above 0, got "0"' },
+  { "thing --select 'a[x'", USAGE,
+    '--select: cannot read "a[x" at "[x": expected a path such as items[0].name, or a JSON Pointer' },
+  { "thing --select a.", USAGE, '--select: "a." ends with a dot' },
+  { "items --select '[0].nam'", USAGE,
+    '--select: [0] has no "nam" (did you mean name?); it has extra, id, name' },
+  { "items --select id", USAGE, "--select: the answer is a list: [] takes this of every item" },
+  { "items --select '[9]'", USAGE, "--select: the answer has 2 items" },
+  { "items --select '[0].id[]'", USAGE, "--select: [0].id is no list" },
+  { create .. "lines:=@/nowhere", USAGE, "/nowhere: No such file or directory" },
+  { create .. "title=@/nowhere", USAGE, "title: /nowhere: No such file or directory" },
+  { create .. "title=@/", USAGE, "title: / is a directory" },
+  { create .. "title=@", USAGE, "title: expected a file behind @; a text that begins with it is title=@@..." },
+  { create .. "owner.name=@/bin/true", USAGE, "owner.name: /bin/true is not UTF-8, and a text is wanted here" },
+  { create .. "'lines[3].n=1'", USAGE, "lines[3].n: the list has 0 items, so the next one is [0]" },
+  { create .. "title.a=1", USAGE, "title.a: /body/title is a string already" },
+  { create .. "count:=x", USAGE, "count: JSON, line 1, column 1 (byte 1): expected a value, got 'x'" },
+  { create .. "x", USAGE, '"x" is no input: expected key=value, key:=json, @file, - or a JSON object' },
+  { create .. "counts=3", INVALID,
+    'VALIDATION_ERROR\n  /body/counts: unknown property; expected "title", "count", "labels", "lines" or "owner" '
+      .. "(did you mean count?)" },
+  { create .. "count=three", INVALID, "VALIDATION_ERROR\n  /body/count: expected integer, got string" },
+  { "create title=x", INVALID, "VALIDATION_ERROR\n  /owner: required, but missing; expected string" },
+  { "bytes --dry-run --document-header x", USAGE, "--document-header: expected 'NAME: VALUE', got \"x\"" },
+}
+
+describe("a mistake", function()
+  local api
+
+  setup(function()
+    api = shell_api.start()
+  end)
+
+  teardown(function()
+    api:stop()
+  end)
+
+  for _, mistake in ipairs(mistakes) do
+    it("is answered with what is wrong and what to type instead: " .. mistake[1], function()
+      local result = api:run("call " .. mistake[1])
+      assert.same({ out = "", err = "operations: " .. mistake[3] .. "\n", code = mistake[2], files = "" }, result)
+    end)
+  end
+
+  it("in the name of a tool's argument is told, and the argument sent", function()
+    local result = api:run([[echo 'return { namespace = "t", name = "read", handler = function(input) return input end,
+      inputSchema = { type = "object", properties = { path = { type = "string" } } } }' >a.lua
+      operations call t.read paht=x pat=y --lua a.lua]])
+    assert.equal('{"paht":"x","pat":"y"}\n', result.out)
+    assert.equal('operations: warning: the input has no "pat" by its schema (did you mean path?)\n', result.err)
+  end)
+end)
