@@ -36,6 +36,7 @@ local function paths()
   return {
     ["/shell/bytes"] = get("bytes", { type = "string", format = "binary" }, { query("name") }),
     ["/shell/text"] = get("text"),
+    ["/shell/latin"] = get("latin"),
     ["/shell/short"] = get("short"),
     ["/shell/slow"] = get("slow"),
     ["/shell/mute"] = get("mute"),

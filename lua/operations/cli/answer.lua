@@ -95,6 +95,13 @@ function Answer:open(exchange)
   return message == nil, message
 end
 
+--- Does the answer go to a terminal?
+---@return boolean
+function Answer:is_for_people()
+  local options = self.options
+  return output.is_terminal() and not (options.output or options["remote-name"])
+end
+
 --- Is the answer wanted as it comes, with nothing made of it?
 ---@return boolean
 function Answer:is_plain()

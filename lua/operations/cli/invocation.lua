@@ -21,15 +21,24 @@ local shared_options = members.joined(answers.options, {
   { name = "--timeout", value = "SECONDS", help = "give up after so long" },
 }, identities.options)
 
+-- A failure leaves no file.
+local function discard(answer)
+  if answer.place and answer.place.close then
+    answer.place:close()
+    answer.place = nil
+  end
+end
+
 -- Reports an error; the answer that it is goes to standard output with --envelope.
 local function failed(asked, err)
   local details = type(err) == "table" and type(err.details) == "table" and err.details or {}
+  discard(asked.answer)
   if asked.answer.options.envelope and type(details.statusCode) == "number" then
     local headers = details.headers or {}
     local meta = { statusCode = details.statusCode, headers = headers, contentType = headers["content-type"] }
-    output.data(core.http_envelope(details.body, meta), asked.answer.options.pretty)
+    local message = asked.answer:value(core.http_envelope(details.body, meta))
     output.complain("%s", tostring(err))
-    return output.exit_code(err)
+    return message and output.usage("%s", message) or output.exit_code(err)
   end
   return output.fail(key_hint.add(err, asked.spec.inputSchema))
 end
@@ -42,9 +51,8 @@ end
 ---@return integer code
 local function print_data(asked, envelope, pretty)
   local answer, has_failed = asked.answer, envelope.meta.isError == true
-  if has_failed and answer.place and answer.place.close then
-    answer.place:close() -- no file of it
-    answer.place = nil
+  if has_failed then
+    discard(answer)
   end
   local value = envelope
   if not answer.options.envelope then

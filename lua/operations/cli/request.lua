@@ -111,6 +111,7 @@ local function load(asked, parsed)
   local registry, code = sources.registry(parsed, {
     identity = asked.context.identity, normalize = parsed.options.cast and "cast" or "off",
     on_warning = warner(parsed.options), http = asked.exchange.client, kinds = kinds,
+    decode_text = asked.answer:is_for_people(),
   })
   task.deadline(nil)
   if not registry then

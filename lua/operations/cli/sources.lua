@@ -73,9 +73,9 @@ local function shown(kind, place)
 end
 
 --- The sources in the order they were given: { kind, place, shown, config }; or nil, message.
-local function plan(order, http)
+local function plan(order, options)
   local token = os.getenv("OPERATIONS_BEARER")
-  local current = { headers = {}, document_headers = {}, http = http }
+  local current = { headers = {}, document_headers = {}, http = options.http, decode_text = options.decode_text }
   current.auth = token and { type = "bearer", token = token } or nil
   local general, list = current, {}
   for _, option in ipairs(order) do
@@ -249,6 +249,7 @@ end
 ---@field normalize? "cast"|"off"  of results; default "cast"
 ---@field on_warning? fun(warning: table)  told of results that do not fit
 ---@field kinds? table<string, string>  filled with the kind of source ("openapi", ...) of each operation
+---@field decode_text? boolean  false: answers stay in the charset they came in
 ---@field http? table  the HTTP client of APIs and MCP servers
 
 --- Makes a registry of everything the command line names, or says why not.
@@ -262,7 +263,7 @@ function sources.registry(parsed, options)
   for _, option in ipairs(parsed.order) do
     order[#order + 1] = not (options.but and options.but(option)) and option or nil
   end
-  local list, message = plan(order, options.http)
+  local list, message = plan(order, options)
   if not list then
     return nil, output.usage("%s", message)
   elseif #list == 0 and not options.none then

@@ -34,6 +34,7 @@ local config = {}
 ---@field reconnect? boolean|operations.openapi.Reconnect  open streams of server-sent events again when they end or
 ---  fail, with the last event id; off when absent
 ---@field done? string  the data of an event, or a line, that ends a stream, such as "[DONE]"; is not an item itself
+---@field decode_text? boolean  false: text for `context.sink` keeps the charset that it came in
 ---@field jar? operations.CookieJar  from `operations.http`'s `jar()`; of this API alone
 ---@field ca_file? string  certificates to trust instead of the system's
 ---@field proxy? string|false  instead of the environment's
@@ -60,7 +61,8 @@ local kinds = {
   accessControl = "table or function", include = "table or function", exclude = "table or function",
   eager = "boolean", remote_refs = "boolean", http = "table", idle_timeout = "number", retry = "boolean or table",
   reconnect = "boolean or table", done = "string", jar = "table", ca_file = "string", proxy = "string or false",
-  encoded_slashes = "boolean", trust_extension = "boolean", normalize = "string", on_mismatch = "string",
+  encoded_slashes = "boolean", trust_extension = "boolean", decode_text = "boolean",
+  normalize = "string", on_mismatch = "string",
 }
 
 local modes, mismatches = members.set({ "cast", "force", "off" }), members.set({ "warn", "fail" })

@@ -39,8 +39,7 @@ local function read_whole(source, plan)
 end
 
 -- Hands a body out; returns what cut it short.
-local function pass_on(source, content_type, sink)
-  local decode = response.text_decoder(content_type)
+local function pass_on(source, decode, sink)
   while true do
     local piece, err = source:read()
     if not piece then
@@ -55,7 +54,8 @@ local function take(source, plan, context, credentials)
   local reply = { status = source.status, headers = source.headers, url = source.url, body = nil }
   local err
   if response.is_success(reply.status, plan.redirects) and not media.is_json(media.essence(content_type)) then
-    err = pass_on(source, content_type, context.sink)
+    local decode = plan.decode_text ~= false and response.text_decoder(content_type) or nil
+    err = pass_on(source, decode, context.sink)
     return not err and core.http_envelope(nil, response.meta(reply)) or nil, err
   end
   reply.body, err = read_whole(source, plan)

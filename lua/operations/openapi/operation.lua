@@ -131,7 +131,7 @@ local function new_plan(build, item, place, info, input, output)
     timeout = options.timeout, max_event = options.max_event, http = options.http,
     reconnect = options.reconnect, done = options.done,
     next_page = options.next_page, links = pages.read_links(build, place, info.operationId, input.parameters),
-    encoded_slashes = options.encoded_slashes,
+    encoded_slashes = options.encoded_slashes, decode_text = options.decode_text,
     options = {
       url = base, method = info.method, credentials = bound_headers, query_credentials = bound_query,
       timeout = options.timeout, idle_timeout = options.idle_timeout, max_body = options.max_body,

@@ -84,6 +84,7 @@ end)
 describe("a terminal", function()
   it("shows text as text, and asks for a file where there are bytes", function()
     assert.equal('one "two"\nthrée\n', shown("shell.text --openapi " .. api.document))
+    assert.equal("é\n", shown("shell.latin --openapi " .. api.document))
     assert.equal("operations: the answer is not text: -o FILE saves it, -o - prints it as it is\n",
       shown("shell.bytes --openapi " .. api.document))
   end)

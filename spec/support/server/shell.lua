@@ -15,6 +15,11 @@ function answers.text()
   ngx.print("one \"two\"\nthr\195\169e")
 end
 
+function answers.latin()
+  ngx.header["Content-Type"] = "text/plain; charset=iso-8859-1"
+  ngx.print("\233")
+end
+
 -- Ends before it has sent what its length says.
 function answers.short()
   ngx.header["Content-Type"] = "application/octet-stream"
