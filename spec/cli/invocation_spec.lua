@@ -1,3 +1,4 @@
+local command = require("spec.support.command")
 local json = require("operations.base.json")
 local shell_api = require("spec.support.shell_api")
 
@@ -134,8 +135,8 @@ describe("the exchange", function()
     local result = api:run("call create owner=ada \"title=it's\" --curl >c; OPERATIONS_BEARER=abcdef; export "
       .. "OPERATIONS_BEARER; call create owner=ada title=y --curl >d; cat d; sh ./c 2>/dev/null; sh ./d 2>/dev/null")
     assert.equal("", result.err)
-    local command, one, two = result.out:match("^(curl.-\n)({.-\n?})({.*)$")
-    assert.matches('--header "Authorization: Bearer $OPERATIONS_BEARER" \\\n', command, 1, true)
+    local text, one, two = result.out:match("^(curl.-\n)({.-\n?})({.*)$")
+    assert.matches('--header "Authorization: Bearer $OPERATIONS_BEARER" \\\n', text, 1, true)
     assert.equal('{"title":"it\'s"}', json.decode(one).body)
     assert.equal("Bearer abcdef", json.decode(two).headers.authorization)
     result = api:run("printf png >a.png; call attach title=t file=@a.png --curl >c; sh ./c 2>/dev/null")
@@ -175,5 +176,17 @@ describe("pages and shapes", function()
   it("are YAML and tables", function()
     assert.equal("- extra: true\n  id: 1\n  name: n1\n- extra: true\n  id: 2\n  name: n2\n", printed("items -f yaml"))
     assert.matches("^extra  id  name\ntrue    1  n1\ntrue    2  n2\n$", printed("items -f table"))
+  end)
+end)
+
+describe("headers", function()
+  it("go to the API alone, or to the document alone", function()
+    local result = command.run("operations call doc.get --openapi " .. api.url .. "/shell/document --bearer abcdefgh "
+      .. "--header 'X-Api: 1' --document-header 'X-Document: 2'")
+    assert.equal("", result.err)
+    local request = assert(json.decode(result.out))
+    assert.same({ "1", "Bearer abcdefgh" }, { request.headers["x-api"], request.headers.authorization })
+    assert.is_nil(request.headers["x-document"])
+    assert.equal("/echo?seen=nil.2.nil", request.uri) -- what the document's host was sent
   end)
 end)

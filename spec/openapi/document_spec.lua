@@ -225,6 +225,14 @@ describe("a document from a URL", function()
     assert.equal(5, requests[1].timeout)
   end)
 
+  it("is fetched with headers of its own, which the API is not sent", function()
+    local list, _, requests = fetch(answer(document({ operationId = "op" })),
+      { headers = { ["X-A"] = "1" }, document_headers = { ["X-D"] = "2" } })
+    assert.same({ nil, "2" }, { requests[1].headers["X-A"], requests[1].headers["X-D"] })
+    list[1].handler({}, {})
+    assert.same({ "1", nil }, { requests[2].headers["X-A"], requests[2].headers["X-D"] })
+  end)
+
   it("is where redirects led to: relative URLs of servers are so from there", function()
     local doc = document({ operationId = "op" })
     doc.servers = { { url = "/v2" } }

@@ -80,7 +80,7 @@ local function missing(steps, at, value)
     return type(step) == "string" and ("--select: %s is a list: [] takes this of every item"):format(where)
       or ("--select: %s has %d items"):format(where, #value)
   end
-  return ("--select: %s is a %s, which has no parts"):format(where, kind)
+  return ("--select: %s is %s %s, which has no parts"):format(where, kind == "integer" and "an" or "a", kind)
 end
 
 local function child(value, step)

@@ -24,7 +24,8 @@ end
 
 -- A text of several lines, as it is, where nothing about it would be lost.
 local function is_block(text)
-  return text:find("\n", 1, true) and not text:find("[%z\1-\8\11-\31\127]") and not text:find("^[ \n]")
+  return text:find("\n", 1, true) and not text:find("[%z\1-\8\11-\31\127]") and not text:find("^%s")
+    and not text:find("[ \t]\n") and not text:find("[ \t]$")
     and not text:find("\194[\128-\159]") and json.encode(text) ~= nil
 end
 

@@ -96,6 +96,10 @@ local function index_of(node, token, key)
   return token + 1
 end
 
+local function called(kind)
+  return kind == "array" and "a list" or (kind:find("^[io]") and "an " or "a ") .. kind
+end
+
 -- Walks to the object or list that holds the last token, and makes what is missing on the way. Returns it, the key in
 -- it, and the tokens with every "[]" resolved; or nil and a message.
 local function walk(self, tokens, key)
@@ -106,8 +110,7 @@ local function walk(self, tokens, key)
     if is_index and (kind == "array" or kind == "object" and next(node) == nil) then
       at, message = index_of(node, token, key)
     elseif is_index or kind ~= "object" then
-      message = ("%s: %s is %s already"):format(key, i == 1 and "the input" or pointer_of(resolved),
-        kind == "object" and "an object" or kind == "array" and "a list" or "a " .. kind)
+      message = ("%s: %s is %s already"):format(key, i == 1 and "the input" or pointer_of(resolved), called(kind))
     end
     if message then
       return nil, message

@@ -72,4 +72,14 @@ function answers.thing()
   ngx.print('{"id":40,"more":"kept","owner":{"name":"Ada","tags":["a","b"]}}')
 end
 
+-- A document that tells, as the default of a parameter, which headers it was asked for with.
+function answers.document()
+  local headers = ngx.req.get_headers()
+  ngx.header["Content-Type"] = "application/json"
+  ngx.print(([[{"openapi":"3.1.0","info":{"title":"doc","version":"1"},"servers":[{"url":"/"}],"paths":{"/echo":{"get":{
+    "operationId":"get","parameters":[
+    {"name":"seen","in":"query","schema":{"type":"string","default":"%s.%s.%s"}}]}}}}]])
+    :format(tostring(headers["x-api"]), tostring(headers["x-document"]), tostring(headers.authorization)))
+end
+
 answers[kind]()

@@ -1,0 +1,82 @@
+local curl = require("operations.cli.curl")
+local exchange = require("operations.cli.exchange")
+
+local function request(more)
+  local message = { method = "POST", url = "https://a.example/x?key=s3cret&n=1", credentials = { "X-Key", "X-Plain" },
+    query_credentials = { "key" }, headers = { ["X-Key"] = "hidden1", ["X-Plain"] = "seen",
+      Authorization = "Basic aGk6eA==", ["Content-Type"] = "application/json" }, body = '{"copy":"hidden1"}' }
+  for name, value in pairs(more or {}) do
+    message[name] = value
+  end
+  return message
+end
+
+local plain = { ["x-plain"] = true }
+
+describe("a request that is shown", function()
+  it("has no credentials, wherever they appear", function()
+    assert.equal([[
+POST https://a.example/x?key=***&n=1
+Authorization: ***
+Content-Type: application/json
+X-Key: ***
+X-Plain: seen
+
+{"copy":"***"}
+]], exchange.text(exchange.shown(request(), plain), ""))
+  end)
+
+  it("tells the size of a body that is no text, or is not there", function()
+    local function last(more)
+      return exchange.text(exchange.shown(request(more), plain), "> "):match("\n>\n(.*)\n$")
+    end
+    assert.equal("(3 bytes)", last({ body = "\0\1\2" }))
+    assert.equal("(1.0 GB)", last({ body = { read = print }, body_size = 1e9 }))
+    assert.equal("(a body of unknown size)", last({ body = { read = print } }))
+    assert.equal("(70.0 kB)", last({ body = ("x"):rep(70000) }))
+  end)
+end)
+
+describe("a request that is not sent", function()
+  it("is kept, and no authorization server is asked", function()
+    local self = exchange.new({ hold = true })
+    self.armed = true
+    local answer, err = self.client.open(request())
+    assert.same({ nil, "ABORTED" }, { answer, err.code })
+    assert.equal("POST", self.held.method)
+    local token = self.client.request({ url = "http://127.0.0.1:1/token", method = "POST" })
+    assert.equal(200, token.status)
+  end)
+end)
+
+describe("a command of curl", function()
+  local function command(more, body, variables)
+    local message = request(more)
+    return curl.command(exchange.shown(message, plain), message, body, variables)
+  end
+
+  it("quotes for the shell, and names variables for secrets", function()
+    assert.equal([[
+curl --request POST 'https://a.example/x?key=***&n=1' \
+  --header 'Authorization: ***' \
+  --header 'Content-Type: application/json' \
+  --header "X-Key: $KEY" \
+  --header 'X-Plain: seen' \
+  --data-binary '{"a":"it'\''s"}'
+]], command({ body = [[{"a":"it's"}]] }, { a = "it's" }, { KEY = "hidden1" }))
+  end)
+
+  it("sends files as the call does", function()
+    local file = { path = "a b.png", filename = "a b.png", contentType = "image/png" }
+    assert.matches("\n  %-%-data%-binary '@a b.png'\n$", command({ body = { read = print } }, file))
+    local headers = { ["Content-Type"] = "multipart/form-data; boundary=x" }
+    local form = command({ body = { read = print }, headers = headers },
+      { file = file, n = 3, meta = { a = 1 } })
+    assert.equal([[
+curl --request POST 'https://a.example/x?key=***&n=1' \
+  --form 'file=@a b.png;type=image/png;filename=a b.png' \
+  --form 'meta={"a":1};type=application/json' \
+  --form-string n=3
+]], form)
+  end)
+end)

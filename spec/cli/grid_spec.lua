@@ -1,0 +1,42 @@
+local cells = require("operations.cli.cells")
+local grid = require("operations.cli.grid")
+local json = require("operations.base.json")
+
+local function text(value, ...)
+  return (grid.text(json.decode(value), ...))
+end
+
+describe("a table", function()
+  it("has the known columns first, and numbers to the right", function()
+    assert.equal("name  id  a\nx      1\ny     22  [1]\n",
+      text('[{"id":1,"name":"x"},{"name":"y","id":22,"a":[1]}]', { "name", "unknown", "id" }))
+  end)
+
+  it("writes an object in lines, and other lists an item a line", function()
+    assert.equal("a     1\nname  x y\n", text('{"name":"x\\n y","a":1}'))
+    assert.equal("1\nx\n[2]\n", text('[1,"x",[2]]'))
+    assert.equal("x\n", text('"x"'))
+    assert.equal("", text("[]"))
+  end)
+
+  it("is never wider than it may be, whatever the columns", function()
+    local rows = {}
+    for i = 1, 3 do
+      local members = {}
+      for k = 1, 12 do
+        members[k] = ('"k%d":"%s"'):format(k, ("東x"):rep(k * i))
+      end
+      rows[i] = "{" .. table.concat(members, ",") .. "}"
+    end
+    for width = 8, 200, 7 do
+      for line in text("[" .. table.concat(rows, ",") .. "]", {}, width):gmatch("[^\n]+") do
+        assert.is_true(cells.width(line) <= width, line)
+      end
+    end
+  end)
+
+  it("names the columns that have no place", function()
+    local _, left_out = grid.text(json.decode('[{"a":"xxxxxxxx","b":"xxxxxxxx","c":"xxxxxxxx"}]'), {}, 16)
+    assert.same({ "c" }, left_out)
+  end)
+end)

@@ -1,0 +1,27 @@
+local remote_name = require("operations.cli.remote_name")
+
+describe("the name that a server gives a file", function()
+  it("is that of Content-Disposition", function()
+    assert.equal("a b.txt", remote_name.of('attachment; filename="a b.txt"'))
+    assert.equal("a.txt", remote_name.of("attachment; filename=a.txt; x=y"))
+    assert.equal('a"b', remote_name.of('attachment; filename="a\\"b"'))
+    assert.equal("ä.txt", remote_name.of("attachment; filename=\"a.txt\"; filename*=UTF-8''%C3%A4.txt"))
+  end)
+
+  it("is never a path, nor hidden, nor anything but a name", function()
+    assert.equal("passwd", remote_name.of('attachment; filename="../../etc/passwd"'))
+    assert.equal("x.exe", remote_name.of([[attachment; filename="C:\\a\\x.exe"]]))
+    assert.equal("b", remote_name.of("attachment; filename*=UTF-8''..%2Fa%2Fb"))
+    for _, name in ipairs({ "..", ".", "", "a/", ".bashrc", "a/.ssh", "\127" }) do
+      assert.is_nil(remote_name.of(('attachment; filename="%s"'):format(name)), name)
+    end
+  end)
+
+  it("is else the end of the URL", function()
+    assert.equal("a.zip", remote_name.of(nil, "https://x.example/b/a.zip?c=/d#e/f"))
+    assert.equal("a b", remote_name.of("inline", "https://x.example/a%20b"))
+    assert.equal("b", remote_name.of(nil, "https://x.example/a%2Fb"))
+    assert.is_nil(remote_name.of(nil, "https://x.example/"))
+    assert.is_nil(remote_name.of(nil, "https://x.example"))
+  end)
+end)

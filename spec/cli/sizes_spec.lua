@@ -1,0 +1,16 @@
+local sizes = require("operations.cli.sizes")
+
+describe("sizes", function()
+  it("are bytes, or three digits and a unit", function()
+    assert.equal("1 byte", sizes.text(1))
+    assert.equal("999 bytes", sizes.text(999))
+    assert.equal("1.0 kB", sizes.text(1000))
+    assert.equal("1.0 MB", sizes.text(999999))
+    assert.equal("1.1 GB", sizes.text(1073741824))
+  end)
+
+  it("tell how far and how fast", function()
+    assert.equal("500 bytes of 1.0 kB (50 %), 1.0 kB/s", sizes.progress(500, 1000, 500))
+    assert.equal("500 bytes", sizes.progress(500, nil, 0))
+  end)
+end)
