@@ -48,6 +48,7 @@ describe("operations.system", function()
 
   it("knows that a closed descriptor is no terminal", function()
     assert.is_false(system.is_terminal(-1))
+    assert.is_nil(system.terminal_width(-1))
   end)
 
   local function output_of(line)

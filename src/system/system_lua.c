@@ -114,8 +114,8 @@ static int system_is_terminal(lua_State *L) {
   return 1;
 }
 
-/* system.terminal_width(descriptor) -> columns | nil where it is no terminal, or
-** one that does not know */
+/* system.terminal_width(descriptor) -> columns | nil: it is no terminal, or
+** does not know */
 static int system_terminal_width(lua_State *L) {
   struct winsize size;
   int fd = (int)luaL_checkinteger(L, 1);
