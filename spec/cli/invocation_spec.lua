@@ -49,6 +49,10 @@ describe("what the server sent", function()
     assert.equal("", printed("empty"))
   end)
 
+  it("may be JSON of more than 16 MiB", function()
+    assert.equal("20971523\n", printed("large | wc -c"))
+  end)
+
   it("goes to a file that the server names, which is no path and replaces nothing", function()
     local result = api:run("call bytes name=../../a.sh -O")
     assert.equal("operations: saved a.sh, 8 bytes\n", result.err)
@@ -74,7 +78,8 @@ describe("what the server sent", function()
     assert.same({ 10, 422, "because", "***", "http" }, { result.code, envelope.meta.statusCode,
       envelope.meta.headers["x-reason"], envelope.data.secret, envelope.meta.source })
     assert.equal("operations: HTTP_422: 422 Unprocessable Content: no\n", result.err)
-    assert.equal('"no"\n', api:run("call error --envelope --select data.message").out)
+    result = api:run("call error --envelope --select data.message -o x")
+    assert.same({ '"no"\n', "" }, { result.out, result.files })
   end)
 end)
 

@@ -37,6 +37,7 @@ local function paths()
     ["/shell/bytes"] = get("bytes", { type = "string", format = "binary" }, { query("name") }),
     ["/shell/text"] = get("text"),
     ["/shell/latin"] = get("latin"),
+    ["/shell/large"] = get("large"),
     ["/shell/short"] = get("short"),
     ["/shell/slow"] = get("slow"),
     ["/shell/mute"] = get("mute"),

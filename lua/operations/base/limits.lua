@@ -2,6 +2,7 @@
 --- call or connection; a field that is set here before anything else is loaded changes it for the whole program.
 local limits = {
   body = 16 * 1024 * 1024, -- of a message; streams have none
+  answer = 256 * 1024 * 1024, -- JSON that the command line prints of an HTTP API; other bodies have none
   document = 64 * 1024 * 1024, -- an OpenAPI document that is fetched
   document_depth = 1000, -- nested arrays and objects of one that is written
   documents = 16, -- kept ones of callers who see different operations

@@ -7,6 +7,7 @@ local file_input = require("operations.offer.file_input")
 local identities = require("operations.cli.identity")
 local input = require("operations.offer.input")
 local key_hint = require("operations.cli.key_hint")
+local limits = require("operations.base.limits")
 local operations = require("operations")
 local output = require("operations.cli.output")
 local schema_place = require("operations.offer.schema_place")
@@ -111,7 +112,7 @@ local function load(asked, parsed)
   local registry, code = sources.registry(parsed, {
     identity = asked.context.identity, normalize = parsed.options.cast and "cast" or "off",
     on_warning = warner(parsed.options), http = asked.exchange.client, kinds = kinds,
-    decode_text = asked.answer:is_for_people(),
+    decode_text = asked.answer:is_for_people(), max_body = limits.answer,
   })
   task.deadline(nil)
   if not registry then

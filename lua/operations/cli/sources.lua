@@ -75,7 +75,8 @@ end
 --- The sources in the order they were given: { kind, place, shown, config }; or nil, message.
 local function plan(order, options)
   local token = os.getenv("OPERATIONS_BEARER")
-  local current = { headers = {}, document_headers = {}, http = options.http, decode_text = options.decode_text }
+  local current = { headers = {}, document_headers = {}, http = options.http, decode_text = options.decode_text,
+    max_body = options.max_body }
   current.auth = token and { type = "bearer", token = token } or nil
   local general, list = current, {}
   for _, option in ipairs(order) do
@@ -249,6 +250,7 @@ end
 ---@field normalize? "cast"|"off"  of results; default "cast"
 ---@field on_warning? fun(warning: table)  told of results that do not fit
 ---@field kinds? table<string, string>  filled with the kind of source ("openapi", ...) of each operation
+---@field max_body? integer  bytes of an answer's JSON
 ---@field decode_text? boolean  false: answers stay in the charset they came in
 ---@field http? table  the HTTP client of APIs and MCP servers
 

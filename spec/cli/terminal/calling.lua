@@ -162,7 +162,10 @@ describe("a body of 1 GiB", function()
     local call = limit .. "operations call bulk.put --openapi " .. document
     local named = command.run(call .. " body=@" .. path)
     local piped = command.run(call .. " <" .. path)
+    local interrupted = command.run(("%s lua/operations/cli/main.lua call bulk.put --openapi %s body=@%s & pid=$!\n"
+      .. "sleep 0.5; kill -INT $pid; wait $pid"):format(command.interpreter(), document, path))
     os.remove(path)
+    assert.same({ out = "", err = "", code = 130 }, interrupted)
     assert.same({ out = GIB .. "\n", err = "", code = 0 }, named)
     assert.same({ out = GIB .. "\n", err = "", code = 0 }, piped)
   end)

@@ -20,6 +20,11 @@ function answers.latin()
   ngx.print("\233")
 end
 
+function answers.large()
+  ngx.header["Content-Type"] = "application/json"
+  ngx.print('"' .. ("x"):rep(20 * 1024 * 1024) .. '"')
+end
+
 -- Ends before it has sent what its length says.
 function answers.short()
   ngx.header["Content-Type"] = "application/octet-stream"
