@@ -6,7 +6,10 @@ local operations = require("operations")
 local api = { openapi = "3.1.0", info = { title = "T", version = "1" }, servers = { { url = "http://127.0.0.1:9" } },
   paths = { ["/pets"] = { get = { operationId = "pets", summary = "All pets", parameters = { {
     name = "kind", ["in"] = "query", schema = { type = "string", enum = { "cat", "dog" } } } },
-    responses = { ["200"] = { description = "" } } } } } }
+    responses = { ["200"] = { description = "" } } },
+    post = { operationId = "add", requestBody = { content = { ["application/json"] = { schema = { type = "object",
+      properties = { name = { type = "string", minLength = 3 } } } } } },
+      responses = { ["200"] = { description = "" } } } } } }
 
 describe(":Operations", function()
   local own, cleaned
@@ -100,9 +103,6 @@ describe(":Operations", function()
     editor.press("q")
     vim.cmd("Operations call spec.echo -")
     editor.shows("there is no standard input")
-    editor.press("q")
-    vim.cmd("Operations call spec.echo message=@-")
-    editor.shows("there is no standard input")
   end)
 
   it("watches until the end, and keeps the last lines", function()
@@ -193,6 +193,14 @@ describe(":Operations", function()
     end
     vim.cmd("Operations log")
     assert.matches("warn  trouble 50 x+\nmore$", editor.text())
+  end)
+
+  it("takes what is no parameter for the request's body, and reads no standard input", function()
+    vim.cmd("Operations call shop.add name=ab")
+    assert.matches("VALIDATION_ERROR.*\n  /body/name: ", editor.shows("failed"))
+    editor.press("q")
+    vim.cmd("Operations call spec.echo message=@-")
+    editor.shows("there is no standard input")
   end)
 end)
 
