@@ -22,6 +22,7 @@ typedef struct http_Request {
   bool upload;         /* the body comes by http_write */
   double upload_size;  /* its bytes; negative: not known */
   const char *ca_file; /* NULL: the system's */
+  bool insecure;       /* any certificate will do */
   const char *cert_file, *key_file, *key_password; /* ours; NULL: none */
   const char *proxy; /* NULL: as the environment says; "": none */
   double timeout;    /* ms; 0: none */

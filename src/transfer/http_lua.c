@@ -113,6 +113,7 @@ const reactor_Option transfer_options[] = {
     OPTION(deadline, OPTION_NUMBER),
     OPTION(proxy, OPTION_TEXT),
     OPTION(ca_file, OPTION_TEXT),
+    OPTION(insecure, OPTION_FLAG),
     OPTION(cert_file, OPTION_TEXT),
     OPTION(key_file, OPTION_TEXT),
     OPTION(key_password, OPTION_TEXT),
@@ -177,7 +178,8 @@ static void read_request(lua_State *L, http_Request *q) {
 ** options: url, method, handle (to be used again), headers (lines), body,
 ** upload, upload_size, timeout, deadline, connect_timeout, first_byte_timeout,
 ** idle_timeout, keep_alive (ms), max_headers, max_body, window (bytes), stream,
-** join, decode, public_only, once, fresh, ca_file, cert_file, key_file,
+** join, decode, public_only, once, fresh, insecure, ca_file, cert_file,
+*key_file,
 ** key_password, proxy.  Says "done", status, head (for core.http_fields), body,
 ** content type (nil when only the head tells) | "error", kind, message, phase;
 ** a stream says "head", status, head, then "data" whenever handle:read() has

@@ -223,7 +223,11 @@ static CURLcode set_special(http_Transfer *t, const http_Request *q) {
   CURL *easy = t->easy->curl;
   CURLcode code = CURLE_OK;
   size_t i;
-  t->special = !q->decode || q->upload || q->connect_only;
+  t->special = !q->decode || q->upload || q->connect_only || q->insecure;
+  if (q->insecure) {
+    curl_easy_setopt(easy, CURLOPT_SSL_VERIFYPEER, 0L);
+    curl_easy_setopt(easy, CURLOPT_SSL_VERIFYHOST, 0L);
+  }
   for (i = 0; code == CURLE_OK && i < sizeof(given) / sizeof(*given); i++) {
     if (given[i].value == NULL) continue;
     t->special = true;

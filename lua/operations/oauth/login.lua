@@ -233,6 +233,17 @@ function login.begin(options, issuer, resource, wanted)
   return record
 end
 
+--- Gets a token by the user at a browser from a server whose endpoints are known beforehand.
+---@param options operations.oauth.AuthorizerOptions
+---@param client operations.oauth.Client
+---@param place { authorization_endpoint: string, token_endpoint: string, scope?: string }
+---@return operations.oauth.Token?
+---@return operations.Error? err
+function login.authorize(options, client, place)
+  local server = members.merged(place, { issuer = place.authorization_endpoint, has_s256 = true })
+  return grants.authorization_code(options, server, client, { scope = place.scope })
+end
+
 --- Gets the next token by a refresh token (RFC 6749, 6).
 ---@param options operations.oauth.AuthorizerOptions
 ---@param record operations.oauth.Record

@@ -52,6 +52,8 @@ local config = {}
 ---@field eager? boolean  make every schema at once, so that the report is complete from the start
 ---@field next_page? fun(envelope: operations.Envelope, input: table): string|table?  of `registry:pages`: URL or input
 ---  of the next page, nil behind the last one; default: the answer's Link header or the document's links
+---@field location? string  of `document`: the path or URL that it came from, which its relative servers and `$ref`s are
+---  resolved against
 ---@field http? table  HTTP client: `request(message)`, `open(message)`; default `operations.http`
 
 local kinds = {
@@ -62,7 +64,7 @@ local kinds = {
   eager = "boolean", remote_refs = "boolean", http = "table", idle_timeout = "number", retry = "boolean or table",
   reconnect = "boolean or table", done = "string", jar = "table", ca_file = "string", proxy = "string or false",
   encoded_slashes = "boolean", trust_extension = "boolean", decode_text = "boolean",
-  normalize = "string", on_mismatch = "string",
+  normalize = "string", on_mismatch = "string", location = "string",
 }
 
 local modes, mismatches = members.set({ "cast", "force", "off" }), members.set({ "warn", "fail" })

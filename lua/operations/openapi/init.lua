@@ -90,7 +90,9 @@ end
 function from_openapi.document(doc, options)
   argument.expect(doc, "table", 1, "document")
   local checked = config.check(options)
-  return loader.load(doc, checked, nil, reader(checked))
+  local from = checked.location
+  local base = from and location.is_url(from) and from or nil
+  return loader.load(doc, checked, from, reader(checked, base, from and not base and read_file or nil))
 end
 
 --- Reads a document from a file, JSON or YAML; `$ref`s may lead to files beside it.

@@ -45,8 +45,18 @@ function operation.describe(method, path, node)
   return { method = method, path = path, operationId = id, name = wanted, tags = tags_of(node) }
 end
 
+-- What the operation's requirements are called, each with what its schemes are: alternatives.
+local function security_of(build, node)
+  local requirements = node.security
+  if requirements == nil then
+    requirements = build.source.file.root.security
+  end
+  return security.names(requirements, build.schemes)
+end
+
 local function meta_of(build, info, node)
   return {
+    security = security_of(build, node),
     source = "openapi", method = info.method, path = info.path, operationId = info.operationId,
     deprecated = node.deprecated == true or nil, exposed = build.config.accessControl ~= nil,
   }

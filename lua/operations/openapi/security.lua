@@ -28,6 +28,40 @@ local simple_kinds = {
   bearer = "bearer", basic = "basic", apiKey = "apiKey", oauth2 = "bearer", mutualTLS = "mutualTLS",
 }
 
+-- What a scheme asks for, in two or three words.
+local function words_of(scheme)
+  if type(scheme) ~= "table" then
+    return "unknown scheme"
+  elseif scheme.type == "apiKey" then
+    return ("API key in %s %s"):format(tostring(scheme["in"]), tostring(scheme.name))
+  elseif scheme.type == "http" then
+    return "HTTP " .. tostring(scheme.scheme):lower()
+  end
+  local names = { oauth2 = "OAuth 2", openIdConnect = "OpenID Connect", mutualTLS = "client certificate" }
+  return names[scheme.type] or tostring(scheme.type)
+end
+
+--- Security requirements in words, for people: one of them has to be met.
+---@param requirements any
+---@param schemes table<string, table>
+---@return string[]?  nil where there are none
+function security.names(requirements, schemes)
+  local list = {}
+  for _, requirement in ipairs(type(requirements) == "table" and requirements or {}) do
+    local parts = {}
+    for _, name in ipairs(type(requirement) == "table" and members.names(requirement) or {}) do
+      local scopes = {}
+      for _, scope in ipairs(type(requirement[name]) == "table" and requirement[name] or {}) do
+        scopes[#scopes + 1] = type(scope) == "string" and scope or nil
+      end
+      parts[#parts + 1] = ("%s (%s%s)"):format(name, words_of(schemes[name]),
+        scopes[1] and ": " .. table.concat(scopes, " ") or "")
+    end
+    list[#list + 1] = #parts > 0 and table.concat(parts, " and ") or "nothing"
+  end
+  return #list > 0 and list or nil
+end
+
 --- Is this the form `{ type = "bearer", token = ... }`, which needs no names of schemes?
 ---@param auth any
 ---@return boolean

@@ -33,6 +33,7 @@ local http = { jar = jar.new, retry_after = header_field.retry_after, limits = l
 ---  `retryable`, if it is idempotent or `mayHaveRun` is false; off when absent
 ---@field jar? operations.CookieJar  from `http.jar()`; cookies are ignored without one
 ---@field ca_file? string  certificates to trust instead of the system's
+---@field insecure? boolean  take any certificate of the server: for tests alone
 ---@field cert_file? string  our own certificate, PEM; with the key in it, or in `key_file`, which `key_password` opens
 ---@field key_file? string
 ---@field key_password? string

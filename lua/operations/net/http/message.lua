@@ -31,7 +31,7 @@ local types = {
 local passed = {
   ca_file = "string", cert_file = "string", key_file = "string", key_password = "string", connect_timeout = "number",
   first_byte_timeout = "number", idle_timeout = "number", max_body = "number", max_headers = "number",
-  public_only = "boolean", window = "number",
+  public_only = "boolean", insecure = "boolean", window = "number",
 }
 
 -- A function, or an object with a method `read`.
