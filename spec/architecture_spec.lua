@@ -15,8 +15,9 @@ local lazy = {
   ["lua/operations/nvim/init.lua"] = "what the plugin is made of is loaded when first used: the editor starts fast",
   ["lua/operations/init.lua"] = "parts of the library are loaded when first named",
   ["lua/operations/calls/transport.lua"] = "each transport is loaded when first named",
-  ["lua/operations/cli/sources.lua"] = "what talks to MCP servers is loaded when one is named",
-  ["lua/operations/cli/init.lua"] = "a command loads what it needs, so that --help starts fast",
+  ["lua/operations/cli/loaders.lua"] = "what talks to MCP servers is loaded when one is named",
+  ["lua/operations/cli/init.lua"] = "its version alone needs the library",
+  ["lua/operations/cli/catalog.lua"] = "a command loads what it needs, so that --help starts fast",
   ["lua/operations/middleware/init.lua"] = "each middleware is loaded when first named",
   ["lua/operations/schema/init.lua"] = "metaschemas are loaded when a schema refers to one",
 }

@@ -80,9 +80,9 @@ local function data_of(arguments, stdin)
 end
 
 describe("operations list", function()
-  it("prints id, type and the first line of the description", function()
+  it("prints id, type and the first paragraph of the description", function()
     local result = run("list echo")
-    assert.equal("t.echo  query  Give back\n", result.out)
+    assert.equal("t.echo  query  Give back the input\n", result.out)
     assert.equal(0, result.code)
   end)
 
@@ -117,8 +117,7 @@ describe("operations describe", function()
     assert.equal([[
 t.echo  query  1.0.0
 
-Give back
-the input
+Give back the input
 
 Input:
   count  integer, at least 0
@@ -128,6 +127,9 @@ Input:
 
 Output:
   any
+
+Try:
+  operations call t.echo
 ]], run("describe t.echo").out)
     assert.matches("Needs:\n  all of the scopes a, b\n", run("describe t.secret").out)
     assert.matches("Errors:\n  BROKEN  It broke%.\n", run("describe t.fail").out)
@@ -290,7 +292,6 @@ describe("the exit code", function()
       ["watch t.any"] = "use operations call",
       ["watch t.count --limit x"] = "%-%-limit",
       ["list --type verb"] = "%-%-type: expected query, mutation or subscription",
-      ["list a b"] = "at most one TEXT",
       ["frobnicate"] = "no command",
       ["list --header x"] = "%-%-header: expected 'NAME: VALUE'",
     }) do
@@ -317,7 +318,7 @@ describe("sources", function()
       "--websocket 'ws://u:hidden@127.0.0.1:1'", "--redis 'redis://u:hid/hidden@127.0.0.1:1'",
     }) do
       local result = command.run("operations list --verbose " .. source)
-      assert.equal(12, result.code, source)
+      assert.is_true(result.code == 12 or result.code == 13, source)
       assert.matches("cannot load %l", result.err)
       assert.is_nil(result.err:find("hidden", 1, true), result.err)
     end
@@ -333,7 +334,7 @@ describe("sources", function()
   it("refuse one operation twice", function()
     local result = run("list --lua " .. operations_file)
     assert.equal(12, result.code)
-    assert.matches("registered already", result.err)
+    assert.matches("t.echo is also an operation of " .. operations_file, result.err, 1, true)
   end)
 
   it("tell of the files in a directory that give no operation, and go on", function()
@@ -446,6 +447,9 @@ Output:
 
 Errors:
   HTTP_4XX  Not understood.
+
+Try:
+  operations call api.post
 ]], text)
   end)
 
@@ -498,7 +502,7 @@ Errors:
     assert.equal(10, result.code)
     assert.matches('^operations: HTTP_404: .*\n  {"message":"there is no task 99"}\n$', result.err)
     result = command.run("operations call api.get --namespace api --base-url http://127.0.0.1:1 --openapi " .. document)
-    assert.equal(8, result.code)
+    assert.equal(13, result.code)
     assert.matches("connect", result.err)
   end)
 
@@ -513,8 +517,8 @@ Errors:
 
   it("are refused when an option is wrong", function()
     local result = command.run("operations list --base-url nonsense --openapi " .. document)
-    assert.equal(12, result.code)
-    assert.matches("base_url", result.err)
+    assert.equal(2, result.code)
+    assert.equal('operations: --base-url: expected a URL such as https://api.example/v1, got "nonsense"\n', result.err)
   end)
 end)
 

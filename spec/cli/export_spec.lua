@@ -71,7 +71,7 @@ describe("operations export", function()
 
   it("says what is wrong with the command line", function()
     for words, message in pairs({ ["--version 3.0"] = '--version: expected 3.1 or 3.2, got "3.0"',
-      ["more"] = 'export: expected options only, got "more"',
+      ["more"] = 'no source "more"; operations sources lists them',
       ["--prefix api"] = '--prefix: expected a path such as /api, got "api"' }) do
       local result = export(words)
       assert.equal(2, result.code)

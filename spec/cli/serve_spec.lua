@@ -280,7 +280,7 @@ describe("operations serve", function()
       ["--max-body x"] = "--max-body: expected", ["--prefix api"] = "--prefix: expected a path such as /api",
       ["--host localhost.example"] = "--host: a numeric address expected",
       ["--trusted-proxy proxy.example"] = "--trusted-proxy: an address, a network such as 10.0.0.0/8 or",
-      ["extra"] = 'options only, got "extra"',
+      ["extra"] = 'no source "extra"; operations sources lists them',
       ["--no-auth --scopes a"] = "--no-auth: nobody sends a token",
       ["--issuer https://a.example"] = "--issuer and --audience belong together",
       ["--issuer https://a.example --audience b --token c"] = "--issuer: tokens and their scopes come from there",
@@ -317,7 +317,7 @@ describe("operations serve", function()
 
   it("explains itself", function()
     local text = command.run("operations help serve").out
-    assert.matches("operations serve SOURCES", text, 1, true)
+    assert.matches("operations serve [SOURCE...]", text, 1, true)
     for _, name in ipairs({ "--port", "--token", "--no-auth", "--expose", "--watch", "--prefix", "--insecure" }) do
       assert.matches("\n  " .. name, text, 1, true)
     end

@@ -57,18 +57,22 @@ local function functions()
   return ('lua() { %s "$@"; }; operations() { %s lua/operations/cli/main.lua "$@"; }; '):format(lua, lua)
 end
 
---- Runs a shell script; it is killed after 60 seconds.
+--- Runs a shell script; it is killed after 60 seconds. It finds no configuration of the user who runs the specs.
 ---@param script string
 ---@param stdin? string
 ---@return { out: string, err: string, code: integer }
 function command.run(script, stdin)
+  local home = os.tmpname()
   local paths = { input = os.tmpname(), out = os.tmpname(), err = os.tmpname(), code = os.tmpname() }
   local file = assert(io.open(paths.input, "wb"))
   file:write(stdin or "")
   file:close()
-  os.execute(("export SANITIZER=$LD_PRELOAD; unset LD_PRELOAD; timeout 60 sh -c %s <%s >%s 2>%s; echo $? >%s"):format(
-    quote(functions() .. script), paths.input, paths.out, paths.err, paths.code))
+  os.execute(("export SANITIZER=$LD_PRELOAD XDG_CONFIG_HOME=%s.home XDG_CACHE_HOME=%s.home; unset LD_PRELOAD; "
+    .. "timeout 60 sh -c %s <%s >%s 2>%s; echo $? >%s"):format(
+    home, home, quote(functions() .. script), paths.input, paths.out, paths.err, paths.code))
   os.remove(paths.input)
+  os.remove(home)
+  os.execute("rm -rf " .. home .. ".home")
   return { out = read(paths.out), err = read(paths.err), code = tonumber(read(paths.code)) }
 end
 

@@ -121,6 +121,7 @@ local limits = {
   search_query = 1024, -- of a search for operations; what is longer is cut
   search_words = 32, -- of it that count
   search_hits = 10, -- that a search gives, when nobody says
+  cli_cache = 256 * 1024 * 1024, -- of what the command line keeps of sources between calls
   issues = 100, -- reported per validation
 }
 

@@ -97,4 +97,20 @@ function curl.command(shown, request, body, variables)
   return table.concat(words, " \\\n  ") .. "\n"
 end
 
+--- What the environment has of secrets that the command line names by variables.
+---@param options table<string, any>  of parsed arguments
+---@return table<string, string>
+function curl.variables(options)
+  local found = { OPERATIONS_BEARER = os.getenv("OPERATIONS_BEARER") }
+  for _, value in pairs(options) do
+    for _, text in ipairs(type(value) == "table" and value or { value }) do
+      local name = type(text) == "string" and text:match("env:([%a_][%w_]*)$")
+      if name then
+        found[name] = os.getenv(name)
+      end
+    end
+  end
+  return found
+end
+
 return curl

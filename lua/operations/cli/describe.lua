@@ -3,13 +3,16 @@ local description = require("operations.offer.description")
 local identities = require("operations.cli.identity")
 local members = require("operations.base.members")
 local output = require("operations.cli.output")
+local sample = require("operations.cli.sample")
 local sources = require("operations.cli.sources")
+local terminal = require("operations.cli.terminal")
 
 local describe = {
   usage = "operations describe OPERATION [OPTIONS]",
-  summary = "Shows what an operation takes, gives and needs.",
+  summary = "Shows what an operation takes, gives and needs, and a call to copy.",
   options = members.joined({
     { name = "--json", help = "the spec as JSON, for programs" },
+    terminal.option,
   }, identities.options),
 }
 
@@ -19,11 +22,12 @@ function describe.run(parsed)
   if #parsed.rest ~= 1 then
     return output.usage("describe: expected one OPERATION, got %d", #parsed.rest)
   end
+  local style, problem = terminal.style(parsed.options)
   local identity, message = identities.read(parsed.options)
-  if message then
-    return output.usage("%s", message)
+  if message or not style then
+    return output.usage("%s", message or problem)
   end
-  local registry, code = sources.registry(parsed, { identity = identity })
+  local registry, code = sources.registry(parsed, { identity = identity, id = parsed.rest[1] })
   if not registry then
     return code
   end
@@ -34,7 +38,8 @@ function describe.run(parsed)
   elseif parsed.options.json then
     output.data(spec)
   else
-    output.text(description.of(spec))
+    output.styled(description.of(spec, { width = style.width, example = sample.command(spec),
+      paint = function(colour, text) return style:paint(colour, text) end }))
   end
   return output.codes.OK
 end

@@ -5,7 +5,7 @@ local output = require("operations.cli.output")
 local sources = require("operations.cli.sources")
 
 local export = {
-  usage = "operations export SOURCES [OPTIONS] > api.json",
+  usage = "operations export [SOURCE...] [OPTIONS] > api.json",
   summary = "Prints the OpenAPI document of the operations of its sources, as\n"
     .. "`operations serve` gives it at /openapi.json.",
   options = {
@@ -30,15 +30,13 @@ end
 ---@return integer code
 function export.run(parsed)
   local given, version = parsed.options, parsed.options.version or "3.1"
-  if parsed.rest[1] then
-    return output.usage("export: expected options only, got %q", parsed.rest[1])
-  elseif version ~= "3.1" and version ~= "3.2" then
+  if version ~= "3.1" and version ~= "3.2" then
     return output.usage("--version: expected 3.1 or 3.2, got %q", version)
   elseif given.prefix and not given.prefix:find("^/[^?#%s]*[^/?#%s]$") then
     return output.usage("--prefix: expected a path such as /api, got %q", given.prefix)
   end
   local exposure = exposures.new(parsed)
-  local registry, code = sources.registry(parsed, { exposure = exposure })
+  local registry, code = sources.registry(parsed, { exposure = exposure, names = parsed.rest })
   if not registry then
     return code
   end

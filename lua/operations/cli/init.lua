@@ -1,41 +1,25 @@
 --- The command line program: finds the command, runs it, and turns what happened into an exit code.
 local arguments = require("operations.cli.arguments")
+local catalog = require("operations.cli.catalog")
 local cleanup = require("operations.cli.cleanup")
 local hosts = require("operations.hosts")
 local members = require("operations.base.members")
 local output = require("operations.cli.output")
+local source_options = require("operations.cli.source_options")
 local suggestion = require("operations.cli.suggestion")
 local system = require("operations.system")
 
 local cli = {}
-
--- Commands are loaded when they are called: starting is most of what a short call costs. The third: from a file that
--- has several.
-local commands = {
-  { "list", "what there is" },
-  { "describe", "what an operation takes, gives and needs" },
-  { "call", "call a query or mutation", "invocation" },
-  { "watch", "follow a subscription", "invocation" },
-  { "serve", "serve operations as an HTTP API, and as an MCP server" },
-  { "export", "print the OpenAPI document of operations" },
-  { "mcp", "be an MCP server on stdin and stdout", "mcp_server" },
-  { "worker", "serve operations to other processes" },
-}
-
-local general = {
-  { name = "--help", help = "show this" },
-  { name = "--version", help = "print the version" },
-}
 
 local function help()
   local lines = {
     "Usage: operations COMMAND [ARGUMENTS] [OPTIONS]\n\nCalls, from the shell, what has an OpenAPI document, is a tool "
       .. "of an MCP\nserver, runs in other processes or is written in Lua.\n\nCommands:\n",
   }
-  for _, command in ipairs(commands) do
-    lines[#lines + 1] = ("  %-9s %s\n"):format(command[1], command[2])
+  for _, command in ipairs(catalog.commands) do
+    lines[#lines + 1] = ("  %-10s %s\n"):format(command[1], command[2])
   end
-  lines[#lines + 1] = "\n`operations COMMAND --help` tells more.\n\n" .. arguments.help(general)
+  lines[#lines + 1] = "\n`operations COMMAND --help` tells more.\n\n" .. arguments.help(catalog.general)
   lines[#lines + 1] = [[
 
 Exit codes:
@@ -45,35 +29,26 @@ Exit codes:
   3  no such operation     10  HTTP status 4xx
   4  access denied         11  other HTTP error status
   5  invalid input         12  a source could not be loaded
-  6  timeout              130  interrupted
+  6  timeout               13  a server could not be reached
+                          130  interrupted
 ]]
   return table.concat(lines)
 end
 
 local function command_help(command)
-  local sources = require("operations.cli.sources")
   return table.concat({
     "Usage: ", command.usage, "\n\n", command.summary, "\n\n", command.notes and command.notes .. "\n" or "",
-    "Sources:\n", arguments.help(sources.options), "\n", sources.help, "\nOptions:\n",
-    arguments.help(members.joined(command.options, { general[1] })),
+    "Sources:\n", arguments.help(source_options.list), "\n", source_options.help, "\nOptions:\n",
+    arguments.help(members.joined(command.options, { catalog.general[1] })),
   })
 end
 
-local function find(name)
-  for _, command in ipairs(commands) do
-    if command[1] == name then
-      return command[3] and require("operations.cli." .. command[3])[name] or require("operations.cli." .. name)
-    end
-  end
-end
-
 local function no_command(name)
-  return output.usage("no command %q%s; see operations --help", name, suggestion.behind(name, commands, 1))
+  return output.usage("no command %q%s; see operations --help", name, suggestion.behind(name, catalog.commands, 1))
 end
 
 local function run_command(name, command, argv)
-  local sources = require("operations.cli.sources")
-  local parsed, message = arguments.parse(argv, members.joined({ general[1] }, command.options, sources.options), 2)
+  local parsed, message = arguments.parse(argv, catalog.options(name), 2)
   if not parsed then
     return output.usage("%s; see operations %s --help", message, name)
   elseif parsed.options.help then
@@ -86,7 +61,7 @@ end
 local function dispatch(argv)
   local name = argv[1]
   if name == "--help" or name == "-h" or name == "help" then
-    local command = argv[2] and find(argv[2])
+    local command = argv[2] and catalog.find(argv[2])
     if name == "help" and argv[2] and not command then
       return no_command(argv[2])
     end
@@ -99,7 +74,7 @@ local function dispatch(argv)
     io.stderr:write(help())
     return output.codes.USAGE
   end
-  local command = find(name)
+  local command = catalog.find(name)
   if not command then
     return no_command(name)
   end

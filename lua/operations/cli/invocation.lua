@@ -1,6 +1,7 @@
 --- `operations call`: one query or mutation. `operations watch`: the events of a subscription, one line of JSON each,
 --- as they come.
 local answers = require("operations.cli.answer")
+local confirmation = require("operations.cli.confirmation")
 local core = require("operations.core")
 local curl = require("operations.cli.curl")
 local errors = require("operations.base.error")
@@ -81,6 +82,7 @@ invocation.call = {
     { name = "--max-items", value = "N", help = "of all pages the first N items" },
     { name = "--dry-run", help = "show the request, send nothing" },
     { name = "--curl", help = "print the request as a command of curl, send nothing" },
+    confirmation.option,
   }, answers.file_options, shared_options),
   notes = input.help,
 }
@@ -217,25 +219,11 @@ end
 
 -- Nothing is sent
 
--- What the environment has of secrets that the command line names by variables.
-local function variables(options)
-  local found = { OPERATIONS_BEARER = os.getenv("OPERATIONS_BEARER") }
-  for _, value in pairs(options) do
-    for _, text in ipairs(type(value) == "table" and value or { value }) do
-      local name = type(text) == "string" and text:match("env:([%a_][%w_]*)$")
-      if name then
-        found[name] = os.getenv(name)
-      end
-    end
-  end
-  return found
-end
-
 local function print_held(asked, options)
   local held = asked.exchange.held
   local shown = exchange.shown(held, asked.exchange.plain)
   if options.curl then
-    local text = curl.command(shown, held, asked.input.body, variables(options))
+    local text = curl.command(shown, held, asked.input.body, curl.variables(options))
     output.text(text, true)
     if text:find("***", 1, true) then
       output.complain("credentials are shown as ***; one that is given as env:NAME is written as $NAME")
@@ -281,6 +269,10 @@ function invocation.call.run(parsed)
     return output.usage("%s is a subscription: use operations watch", asked.id)
   elseif options["dry-run"] or options.curl then
     return rehearse(asked, options)
+  end
+  if not confirmation.given(asked.spec, options) then
+    output.complain("not called")
+    return output.codes.ABORTED
   end
   local ok, message = asked.answer:open(asked.exchange)
   if not ok then

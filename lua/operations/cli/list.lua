@@ -1,76 +1,175 @@
 --- `operations list`: what there is.
+local cells = require("operations.offer.cells")
+local entry = require("operations.cli.entry")
 local identities = require("operations.cli.identity")
 local members = require("operations.base.members")
 local operations = require("operations")
 local output = require("operations.cli.output")
+local prose = require("operations.offer.prose")
 local sources = require("operations.cli.sources")
+local terminal = require("operations.cli.terminal")
 
 local list = {
-  usage = "operations list [TEXT] [OPTIONS]",
-  summary = "Lists operations, or those whose id, title, description or tags contain TEXT.",
+  usage = "operations list [WORD...] [OPTIONS]",
+  summary = "Lists operations: those that have every WORD in their id, path, title,\n"
+    .. "description or tags. At a terminal in groups, each with what it requires;\n"
+    .. "elsewhere a line of id, type and title.",
   options = members.joined({
     { name = "--type", value = "TYPE", help = "query, mutation or subscription" },
     { name = "--tag", value = "TAG", help = "only operations with this tag" },
     { name = "--json", help = "an array of specs, for programs" },
+    terminal.option,
   }, identities.options),
 }
 
-local function contains(spec, text)
-  local own = { spec.namespace .. "." .. spec.name, spec.title or "", spec.description or "" }
-  local haystack = members.joined(own, spec.tags or {})
-  return table.concat(haystack, "\n"):lower():find(text:lower(), 1, true) ~= nil
+local function contains(item, words)
+  local haystack = table.concat(members.joined({ item.id, item.operationId or "", item.title or "", item.summary or "",
+    item.method and item.method .. " " .. tostring(item.path) or "" }, item.tags or {}), "\n"):lower()
+  for _, word in ipairs(words) do
+    if not haystack:find(word:lower(), 1, true) then
+      return false
+    end
+  end
+  return true
 end
+
+local function selected(all, parsed)
+  local found = {}
+  for _, item in ipairs(all) do
+    local is_wanted = (not parsed.options.type or item.type == parsed.options.type)
+      and (not parsed.options.tag or members.contains(item.tags, parsed.options.tag))
+    if is_wanted and contains(item, parsed.rest) then
+      found[#found + 1] = item
+    end
+  end
+  return found
+end
+
+local function title_of(item)
+  local text = prose.unmarked(item.title or item.summary or ""):gsub("%s+", " ")
+  return text
+end
+
+-- For programs
 
 local WIDEST = 60 -- an id that is longer does not move the others' types
 
 local function padded(text, width)
-  return text .. (" "):rep(width - #text)
+  return text .. (" "):rep(width - cells.width(text))
 end
 
-local function columns(specs)
+local function columns(items)
   local rows, widths = {}, { 0, 0 }
-  for i, spec in ipairs(specs) do
-    rows[i] = { spec.namespace .. "." .. spec.name, spec.type, (spec.title or spec.description or ""):match("^[^\n]*") }
-    widths[1], widths[2] = math.max(widths[1], #rows[i][1]), math.max(widths[2], #rows[i][2])
+  for _, item in ipairs(items) do
+    widths[1], widths[2] = math.max(widths[1], #item.id), math.max(widths[2], #item.type)
   end
   widths[1] = math.min(widths[1], WIDEST)
-  for i, row in ipairs(rows) do
-    local line = padded(row[1], widths[1]) .. "  " .. padded(row[2], widths[2]) .. "  " .. row[3]
+  for i, item in ipairs(items) do
+    local line = padded(item.id, widths[1]) .. "  " .. padded(item.type, widths[2]) .. "  " .. title_of(item)
     rows[i] = line:gsub("%s+$", "") .. "\n"
   end
   return table.concat(rows)
 end
 
+-- For people
+
+local function grouped(items)
+  local groups = {}
+  for _, item in ipairs(items) do
+    local namespace = item.id:match("^[^.]*")
+    local name = item.tags and item.tags[1] and namespace .. ": " .. item.tags[1] or namespace
+    if not groups[name] then
+      groups[name] = { name = name }
+      groups[#groups + 1] = groups[name]
+    end
+    table.insert(groups[name], item)
+  end
+  return groups
+end
+
+-- One line: the id, what it requires, its title; cut to the width, the title first.
+local function line_of(item, style, width)
+  local signature = item.type == "subscription" and (item.signature .. " ..."):gsub("^ ", "") or item.signature
+  local id = cells.cut(item.id, style.width - 2)
+  local room = math.max(0, width - cells.width(id) - 1)
+  signature = room > 8 and cells.cut(signature, room) or ""
+  local used = cells.width(id) + (signature ~= "" and cells.width(signature) + 1 or 0)
+  local rest = style.width - 2 - math.max(width, used) - 2
+  local title = rest > 8 and cells.cut(title_of(item), rest) or ""
+  local line = style:paint(item.deprecated and "dim" or "bold", id)
+    .. (signature ~= "" and " " .. style:paint("dim", signature) or "")
+  return "  " .. line .. (title ~= "" and (" "):rep(math.max(width - used, 0) + 2) .. title or "") .. "\n"
+end
+
+local function groups_text(items, style)
+  local parts = {}
+  for _, group in ipairs(grouped(items)) do
+    local width = 0
+    for _, item in ipairs(group) do
+      width = math.max(width, cells.width(item.id) + cells.width(item.signature) + 1)
+    end
+    width = math.min(width, math.floor(style.width * 0.55))
+    local heading = style:paint("green", cells.cut(group.name, style.width))
+    parts[#parts + 1] = (#parts > 0 and "\n" or "") .. heading .. "\n"
+    for _, item in ipairs(group) do
+      parts[#parts + 1] = line_of(item, style, width)
+    end
+  end
+  return table.concat(parts)
+end
+
+-- The command
+
+-- Entries, and the exit code; for programs specs.
+local function read(parsed, identity)
+  if not parsed.options.json and not sources.are_given(parsed) and not identity then
+    return sources.entries(parsed)
+  end
+  local registry, code = sources.registry(parsed, { identity = identity, all = true })
+  if not registry then
+    return nil, code
+  end
+  local all = {}
+  for i, spec in ipairs((registry:specs())) do
+    all[i] = entry.of(spec)
+    all[i].spec = spec
+  end
+  return all, output.codes.OK
+end
+
+local function print_specs(items)
+  local specs = operations.array()
+  for i, item in ipairs(items) do
+    specs[i] = members.merged(item.spec, { id = item.id })
+  end
+  output.data(specs)
+end
+
 ---@param parsed operations.cli.Arguments
 ---@return integer code
 function list.run(parsed)
-  local text, kind = parsed.rest[1], parsed.options.type
-  if #parsed.rest > 1 then
-    return output.usage("list: expected at most one TEXT, got %d", #parsed.rest)
-  elseif kind and kind ~= "query" and kind ~= "mutation" and kind ~= "subscription" then
+  local kind = parsed.options.type
+  if kind and kind ~= "query" and kind ~= "mutation" and kind ~= "subscription" then
     return output.usage("--type: expected query, mutation or subscription, got %q", kind)
   end
+  local style, problem = terminal.style(parsed.options)
   local identity, message = identities.read(parsed.options)
-  if message then
-    return output.usage("%s", message)
+  if message or not style then
+    return output.usage("%s", message or problem)
   end
-  local registry, code = sources.registry(parsed, { identity = identity })
-  if not registry then
+  local all, code = read(parsed, identity)
+  if not all then
     return code
   end
-  local specs = operations.array()
-  local filter = { type = kind, tag = parsed.options.tag, schemas = parsed.options.json == true }
-  for _, spec in ipairs((registry:specs(filter))) do
-    if not text or contains(spec, text) then
-      specs[#specs + 1] = spec
-    end
-  end
+  local items = selected(all, parsed)
   if parsed.options.json then
-    output.data(specs)
-  elseif #specs > 0 then
-    output.text(columns(specs))
+    print_specs(items)
+  elseif #items == 0 and #parsed.rest > 0 then
+    output.complain("no operation has %s", table.concat(parsed.rest, ", "))
+  elseif #items > 0 then
+    output.styled((style.is_terminal and groups_text or columns)(items, style))
   end
-  return output.codes.OK
+  return code
 end
 
 return list

@@ -1,5 +1,6 @@
 --- How a user logs in from a terminal: opens a URL in a browser, which comes back to this machine; where the browser is
 --- on another one, its last address is pasted.
+local directories = require("operations.cli.directories")
 local errors = require("operations.base.error")
 local oauth = require("operations.oauth")
 local output = require("operations.cli.output")
@@ -12,15 +13,6 @@ local login = {}
 local PORT = 8976
 
 local STDIN, STDERR = 0, 2
-
--- Where tokens are kept between calls (XDG Base Directory Specification).
-local function directory()
-  local state, home = os.getenv("XDG_STATE_HOME"), os.getenv("HOME")
-  if state and state:sub(1, 1) == "/" then
-    return state .. "/operations/oauth"
-  end
-  return home and home ~= "" and home .. "/.local/state/operations/oauth" or nil
-end
 
 local function required(message)
   return nil, errors.new("EXECUTION_ERROR", message, { kind = "oauth", error = "login_required" })
@@ -58,7 +50,7 @@ local last -- login; there is one terminal, and one user
 --- How users of the command line log in to servers; their tokens are kept between calls.
 ---@return operations.oauth.AuthorizerOptions
 function login.options()
-  local path, way = directory(), browser()
+  local state, way = directories.state(), browser()
   local function open(address)
     if not (system.is_terminal(STDIN) and system.is_terminal(STDERR)) then
       return required("the server wants a user to log in: call it from a terminal once")
@@ -74,7 +66,7 @@ function login.options()
   end
   return {
     open = open, redirect_uri = way.redirect_uri, client_name = "operations (command line)",
-    store = path and oauth.directory_store(path) or nil,
+    store = state and oauth.directory_store(state .. "/oauth") or nil,
   }
 end
 

@@ -11,7 +11,7 @@ local mcp_server = {}
 local searches = { auto = "auto", always = true, never = false }
 
 mcp_server.mcp = {
-  usage = "operations mcp SOURCES [OPTIONS]",
+  usage = "operations mcp [SOURCE...] [OPTIONS]",
   summary = "Is an MCP server on stdin and stdout, whose tools are the operations of its sources, until stdin ends.\n"
     .. "Programs that use MCP servers start it: operations mcp --openapi github.json --include 'issues.*'\n"
     .. "With --mcp and --mcp-config it stands before other MCP servers, as one. stderr has what goes wrong.\n"
@@ -84,15 +84,15 @@ function mcp_server.mcp.run(parsed)
   end
   local who, message = identity.read(given)
   local search = searches[given.search or "auto"]
-  if message or parsed.rest[1] then
-    return output.usage("mcp: %s", message or ("expected options only, got %q"):format(parsed.rest[1]))
+  if message then
+    return output.usage("mcp: %s", message)
   elseif search == nil then
     return output.usage("mcp: --search: expected auto, always or never, got %q", given.search)
   end
   local log, server, early = sources.logger(given.verbose), nil, {}
   local include = filter_of(given.include)
   local registry, code = sources.registry(parsed, { exposure = exposure, include = include, identity = who,
-    behind = function(source, registry)
+    names = parsed.rest, behind = function(source, registry)
       return mcp_sources.behind(source, registry, { log = log, verbose = given.verbose, include = include,
         on_client = function(client)
           if server then

@@ -2,6 +2,7 @@
 local base64 = require("operations.base.base64")
 local cleanup = require("operations.cli.cleanup")
 local from_mcp = require("operations.mcp.client")
+local http_client = require("operations.cli.http_client")
 local limits = require("operations.base.limits")
 local login = require("operations.cli.login")
 local output = require("operations.cli.output")
@@ -127,6 +128,7 @@ local function config_of(source, log, verbose)
   local config, given = common(log, verbose), source.config
   if source.place:find("^https?://") then
     config.url, config.headers = source.place, given.headers
+    config.http = http_client.of(given.connection)
     config.headers.Authorization = config.headers.Authorization or authorization(given.auth)
     config.auth = not config.headers.Authorization and login.options() or nil
     return config, given.namespace or mcp_sources.of_url(source.place)

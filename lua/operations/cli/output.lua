@@ -20,7 +20,8 @@ output.codes = {
   OPERATION_CODE = 9, -- a code of the operation's own errorSchemas
   HTTP_CLIENT_ERROR = 10, -- status 400 to 499
   HTTP_SERVER_ERROR = 11, -- any other status that is an error
-  SOURCE = 12, -- --openapi or --lua could not be loaded
+  SOURCE = 12, -- a source could not be loaded
+  UNREACHABLE = 13, -- no connection: refused, unknown host, no trust in a certificate
   INTERRUPTED = 130,
 }
 
@@ -113,6 +114,17 @@ function output.encode(value, pretty)
   return text or error(err, 0)
 end
 
+--- Prints a text that has colours of ours, `ESC [ N m`; other commands to the terminal are left out.
+---@param text string
+function output.styled(text)
+  output.settle()
+  local parts = {}
+  for before, colour in (text .. "\27[0m"):gmatch("(.-)(\27%[%d+m)") do
+    parts[#parts + 1] = plain(before) .. colour
+  end
+  write((table.concat(parts):gsub("\27%[0m$", "")))
+end
+
 --- Prints a value as JSON; raises the error object of one that is no JSON.
 ---@param value any
 ---@param pretty boolean|nil  nil: when stdout is a terminal
@@ -128,6 +140,13 @@ end
 function output.tell(text)
   output.settle()
   io.stderr:write(plain(text))
+end
+
+--- Asks a question whose answer is typed behind it.
+---@param text string
+function output.prompt(text)
+  io.stderr:write("operations: ", plain(text))
+  io.stderr:flush()
 end
 
 ---@param format string
@@ -220,6 +239,16 @@ function output.tool_failure(content)
   output.complain("EXECUTION_ERROR: the tool failed%s", said)
 end
 
+local unreachable = { dns = true, connect = true, tls = true }
+
+--- Does an error say that there is no connection to a server?
+---@param err any
+---@return boolean
+function output.is_unreachable(err)
+  local details = type(err) == "table" and type(err.details) == "table" and err.details
+  return details and (unreachable[details.kind] or details.kind == "timeout" and details.phase == "connect") or false
+end
+
 --- The exit code for an error object.
 ---@param err any
 ---@return integer
@@ -228,6 +257,8 @@ function output.exit_code(err)
   local status = type(err) == "table" and type(err.details) == "table" and err.details.statusCode
   if type(code) ~= "string" then
     return output.codes.UNKNOWN_ERROR
+  elseif output.is_unreachable(err) then
+    return output.codes.UNREACHABLE
   elseif type(status) == "number" then
     return status >= 400 and status < 500 and output.codes.HTTP_CLIENT_ERROR or output.codes.HTTP_SERVER_ERROR
   end

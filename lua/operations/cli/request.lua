@@ -107,10 +107,11 @@ local function read_input(asked, items)
 end
 
 local function load(asked, parsed)
-  local kinds = {}
+  local kinds, is_rehearsal = {}, parsed.options["dry-run"] or parsed.options.curl
   task.deadline(asked.context.deadline) -- it counts for sources too
   local registry, code = sources.registry(parsed, {
-    identity = asked.context.identity, normalize = parsed.options.cast and "cast" or "off",
+    id = asked.id, identity = asked.context.identity, is_rehearsal = is_rehearsal,
+    normalize = parsed.options.cast and "cast" or "off",
     on_warning = warner(parsed.options), http = asked.exchange.client, kinds = kinds,
     decode_text = asked.answer:is_for_people(), max_body = limits.answer,
   })
@@ -120,7 +121,10 @@ local function load(asked, parsed)
   end
   asked.registry = registry
   asked.spec, code = sources.find(registry, asked.id)
-  asked.is_http = kinds[asked.id] == "openapi"
+  if asked.spec then
+    asked.id = asked.spec.namespace .. "." .. asked.spec.name
+    asked.is_http = kinds[asked.id] == "openapi"
+  end
   return code
 end
 

@@ -1,4 +1,5 @@
---- Secrets that the command line names without showing them: other users of the machine see its words.
+--- Secrets that a word names without showing them: other users of the machine see the words of the command line, and
+--- files of configuration are copied.
 local secret = {}
 
 secret.help = "env:NAME, file:PATH, cmd:COMMAND or TOKEN itself"
@@ -32,16 +33,36 @@ function readers.cmd(command)
   return first_line(pipe), ("`%s` printed nothing"):format(command)
 end
 
---- Reads the secret that a word of the command line names.
+--- Does a word say where a secret is, instead of being one?
+---@param word string
+---@return boolean
+function secret.is_reference(word)
+  local kind = word:match("^(%l+):.")
+  return kind ~= nil and readers[kind] ~= nil
+end
+
+--- The text that a word names, or the word itself.
+---@param word string
+---@return string? text
+---@return string? message  why there is none
+function secret.text(word)
+  local kind, rest = word:match("^(%l+):(.*)$")
+  if not readers[kind] then
+    return word
+  end
+  local value, message = readers[kind](rest)
+  if not value then
+    return nil, message
+  end
+  return value
+end
+
+--- Reads the token that a word of the command line names.
 ---@param word string
 ---@return string? value
 ---@return string? message  why there is none
 function secret.read(word)
-  local kind, rest = word:match("^(%l+):(.*)$")
-  local value, message = word, nil
-  if readers[kind] then
-    value, message = readers[kind](rest)
-  end
+  local value, message = secret.text(word)
   if not value then
     return nil, message
   elseif not value:find("^[!-~]+$") then

@@ -14,7 +14,7 @@ local url = require("operations.base.url")
 local watched = require("operations.cli.watched")
 
 local serve = {
-  usage = "operations serve SOURCES [OPTIONS]",
+  usage = "operations serve [SOURCE...] [OPTIONS]",
   summary = "Serves the operations of its sources over HTTP until Ctrl-C. Prints its URL and, unless --token,\n"
     .. "--issuer or --no-auth is given, the header that every request needs. stderr has a line of JSON for each\n"
     .. "request.",
@@ -152,8 +152,6 @@ local function read(parsed)
   local message = read_numbers(parsed, options) or read_access(parsed, options) or read_tls(parsed, options)
   if not options.host:find("^%d+%.%d+%.%d+%.%d+$") and not options.host:find("^%x*:[%x:.]*$") then
     message = ("--host: a numeric address expected, such as 0.0.0.0 or ::1, got %q"):format(host)
-  elseif parsed.rest[1] then
-    message = ("expected options only, got %q"):format(parsed.rest[1])
   elseif prefix and not prefix:find("^/[^?#%s]*[^/?#%s]$") then
     message = ("--prefix: expected a path such as /api, got %q"):format(prefix)
   else
@@ -182,7 +180,7 @@ end
 local function collect(parsed, exposure)
   local directories, list = parsed.options.watch or {}, {}
   local registry, code = sources.registry(parsed,
-    { but = is_watched(parsed), exposure = exposure, none = directories[1] ~= nil })
+    { but = is_watched(parsed), exposure = exposure, names = parsed.rest, none = directories[1] ~= nil })
   if not registry then
     return nil, code
   end

@@ -1,243 +1,84 @@
---- Fills a registry from what `--openapi`, `--lua`, `--mcp` and `--mcp-config` name.
-local cleanup = require("operations.cli.cleanup")
+--- Fills a registry from what the command line names: sources by their options, or remembered ones by their names.
+local documents = require("operations.cli.documents")
+local entry = require("operations.cli.entry")
+local kept = require("operations.cli.kept")
+local loaders = require("operations.cli.loaders")
 local members = require("operations.base.members")
+local named_sources = require("operations.cli.named_sources")
 local operations = require("operations")
 local output = require("operations.cli.output")
-local scanner = require("operations.registry.scanner")
-local suggestion = require("operations.cli.suggestion")
+local source_options = require("operations.cli.source_options")
 local system = require("operations.system")
-local url = require("operations.base.url")
 
-local sources = {}
+local sources = { options = source_options.list, help = source_options.help, logger = loaders.logger }
 
----@type operations.cli.Option[]
-sources.options = {
-  { name = "--openapi", value = "FILE|URL", many = true, help = "the operations of an OpenAPI document" },
-  { name = "--lua", value = "FILE|DIR", many = true, help = "the operations that Lua files return" },
-  { name = "--mcp", value = "COMMAND|URL", many = true, help = "the tools of an MCP server" },
-  { name = "--mcp-config", value = "FILE", many = true, help = "the MCP servers that a file lists (mcp.json)" },
-  { name = "--redis", value = "URL", many = true, help = "what other processes on this Redis serve" },
-  { name = "--reliable", help = "Redis: calls wait in a queue and outlive workers" },
-  { name = "--websocket", value = "URL", many = true, help = "what a hub serves (ws://, wss://)" },
-  { name = "--namespace", value = "NAME", many = true, help = "OpenAPI, MCP: namespace of the operations" },
-  { name = "--base-url", value = "URL", many = true, help = "OpenAPI: where the API is, instead of its servers" },
-  { name = "--bearer", value = "TOKEN", many = true, help = "OpenAPI, MCP, hub: token (or OPERATIONS_BEARER)" },
-  { name = "--basic", value = "USER:PASSWORD", many = true, help = "OpenAPI, MCP: HTTP basic authentication" },
-  { name = "--api-key", value = "KEY", many = true, help = "OpenAPI: API key, sent where the document says" },
-  { name = "--header", value = "'NAME: VALUE'", many = true, help = "OpenAPI, MCP: a header of every request" },
-  { name = "--document-header", value = "HEADER", many = true, help = "OpenAPI: a header for the document alone" },
-  { name = "--remote-refs", many = true, help = "OpenAPI: fetch what $refs name by URL" },
-  { name = "--verbose", short = "-v", help = "all that is logged, sent and lacking in documents" },
-}
-
-sources.help = [[
-An option of an API or server counts for the --openapi or --mcp before it, or
-for all when there is none. An MCP server is called after its package or host:
-`npx -y @acme/server-files` offers `files.read`, ...
-]]
-
-local function set_header(headers, option, value)
-  local name, content = value:match("^([^:%s]+):%s*(.*)$")
-  if not name then
-    return ("%s: expected 'NAME: VALUE', got %q"):format(option, value)
+local function tell(source, err)
+  if system.interrupted() then
+    error(err, 0)
+  elseif err then
+    output.complain("cannot load %s", source.name or source.shown)
+    output.failure(err)
   end
-  headers[name] = content
+  return output.is_unreachable(err) and output.codes.UNREACHABLE or output.codes.SOURCE
 end
 
---- How each option changes the configuration of an OpenAPI document; returns a message when it is wrong.
-local setters = {
-  namespace = function(config, value) config.namespace = value end,
-  ["base-url"] = function(config, value) config.base_url = value end,
-  bearer = function(config, value) config.auth = { type = "bearer", token = value } end,
-  basic = function(config, value)
-    local username, password = value:match("^([^:]*):(.*)$")
-    if not username then
-      return "--basic: expected USER:PASSWORD"
-    end
-    config.auth = { type = "basic", username = username, password = password }
-  end,
-  ["remote-refs"] = function(config) config.remote_refs = true end,
-  ["api-key"] = function(config, value) config.auth = { type = "apiKey", token = value } end,
-  header = function(config, value) return set_header(config.headers, "--header", value) end,
-  ["document-header"] = function(config, value)
-    return set_header(config.document_headers, "--document-header", value)
-  end,
-}
-
--- What messages call a place: passwords and tokens travel in URLs and command lines.
-local function shown(kind, place)
-  if place:find("^%a[%w+.-]*://") then
-    return place:find("^https?:") and url.redact(place) or url.redact_any(place)
+-- Which source gave an id that another one gives too.
+local function tell_twice(source, id, owners, reason)
+  if owners[id] then
+    output.complain("%s: %s is also an operation of %s: give one of them another --namespace", source.shown, id,
+      owners[id])
+  else
+    output.complain("%s:", source.shown)
+    output.failure(reason)
   end
-  return kind == "mcp" and place:match("%S+") or place
+  return output.codes.SOURCE
 end
 
---- The sources in the order they were given: { kind, place, shown, config }; or nil, message.
-local function plan(order, options)
-  local token = os.getenv("OPERATIONS_BEARER")
-  local current = { headers = {}, document_headers = {}, http = options.http, decode_text = options.decode_text,
-    max_body = options.max_body }
-  current.auth = token and { type = "bearer", token = token } or nil
-  local general, list = current, {}
-  for _, option in ipairs(order) do
-    if option.name == "openapi" or option.name == "mcp" or option.name == "websocket" then
-      current = members.merged(general, {
-        headers = members.copy(general.headers), document_headers = members.copy(general.document_headers),
-      })
-      list[#list + 1] = {
-        kind = option.name, place = option.value, shown = shown(option.name, option.value), config = current,
-      }
-    elseif option.name == "lua" or option.name == "mcp-config" or option.name == "redis" then
-      list[#list + 1] = { kind = option.name, place = option.value, shown = shown(option.name, option.value) }
-    elseif setters[option.name] then
-      local message = setters[option.name](current, option.value)
-      if message then
-        return nil, message
-      end
-    end
-  end
-  return list
-end
-
-local load = {}
-
-local function tell_report(source, report, verbose)
-  if #report > 0 and not verbose then
-    output.complain("%s: %s not taken over (--verbose tells more)", source.shown,
-      #report == 1 and "one part was" or #report .. " parts were")
-    return
-  end
-  for _, problem in ipairs(report) do
-    output.complain("%s%s: %s", source.shown, problem.pointer, problem.message)
-  end
-end
-
---- What the document lacks is told and passed over; an option that is wrong raises in the adapter.
-function load.openapi(source, options)
-  local from_openapi = operations.from_openapi
-  local is_url = source.place:find("^https?://") ~= nil
-  if is_url then
-    output.progress("loading " .. source.shown)
-  end
-  source.config.eager = options.verbose or nil
-  local ok, definitions, report = pcall(is_url and from_openapi.url or from_openapi.file, source.place, source.config)
-  if not ok then
-    return nil, definitions
-  elseif definitions then
-    tell_report(source, report, options.verbose)
-  end
-  return definitions, report
-end
-
---- Problems of a directory's files are told and passed over; the one file that was asked for must be right.
-function load.lua(source)
-  local is_directory = system.kind(source.place) == "directory"
-  local definitions, problems = scanner[is_directory and "scan" or "load"](source.place)
-  if not definitions then
-    return nil, problems
-  end
-  for _, problem in ipairs(problems) do
-    output.problem(problem)
-  end
-  if not is_directory and #problems > 0 then
-    return nil
-  end
-  return definitions
-end
-
---- Where handlers and the registry log. A traceback belongs to a failure that is reported anyway.
----@param verbose? boolean
----@return fun(level: string, message: string)
-function sources.logger(verbose)
-  return function(level, message)
-    local serious = level == "warn" or level == "error"
-    if system.interrupted() and message:find("interrupted!", 1, true) then
-      return
-    elseif verbose or serious and not message:find("\nstack traceback:", 1, true) then
-      output.complain("%s: %s", level, message)
-    end
-  end
-end
-
--- What talks to MCP servers is loaded when one is named.
-function load.mcp(source, options)
-  return require("operations.cli.mcp_sources").server(source, sources.logger(options.verbose), options.verbose)
-end
-
-load["mcp-config"] = function(source, options)
-  return require("operations.cli.mcp_sources").file(source, sources.logger(options.verbose), options.verbose)
-end
-
--- What other processes serve is known here by its spec, and called there. Registers what they offer; a list of
--- definitions, which is empty, or nil and an error.
-local function import(registry, options, open, ...)
-  local ok, transport, err = pcall(open, ...)
-  if not (ok and transport) then
-    return nil, ok and err or transport
-  end
-  local map = operations.call_map(transport, { log = sources.logger(options.verbose) })
-  cleanup.add(map)
-  local ids
-  ids, err = operations.import(registry, map, nil, { identity = options.identity })
-  if not ids then
-    return nil, err
-  end
-  registry:route(map)
-  return {}
-end
-
-function load.redis(source, options, registry)
-  return import(registry, options, operations.transports.redis, source.place,
-    { mode = options.reliable and "reliable" or "fast" })
-end
-
-function load.websocket(source, options, registry)
-  local auth = source.config.auth
-  return import(registry, options, operations.transports.websocket, source.place,
-    { token = auth and auth.type == "bearer" and auth.token or nil })
-end
-
--- `options`: `verbose`, `reliable`, and the `identity` that asks.
-local function register(registry, source, options, exposure)
-  if options.behind and (source.kind == "mcp" or source.kind == "mcp-config") then
-    return options.behind(source, registry)
+-- Takes in the operations of one source; the exit code when that fails. `given` is what `sources.registry` makes.
+local function register(registry, source, given, owners)
+  local exposure = given.exposure
+  if given.behind and (source.kind == "mcp" or source.kind == "mcp-config") then
+    return not given.behind(source, registry) and output.codes.SOURCE or nil
   end
   if exposure and exposure:any() and source.kind == "openapi" then
     source.config.files = false -- callers elsewhere may not name files of this machine
   end
-  local definitions, err = load[source.kind](source, options, registry)
+  source.call = { http = given.http, decode_text = given.decode_text, max_body = given.max_body }
+  local definitions, err = loaders.load(source, given, registry)
   if not definitions then
-    if system.interrupted() then
-      error(err, 0)
-    elseif err then
-      output.complain("cannot load %s", source.shown)
-      output.failure(err)
-    end
-    return false
+    return tell(source, err)
   end
   for _, definition in ipairs(definitions) do
+    if source.kind == "lua" and source.name then
+      definition.namespace = definition.namespace or source.name
+    end
     if exposure then
       exposure:open(definition)
     end
-    local wanted = not options.include or options.include(definition)
-    local id, reason = wanted, nil
-    if wanted then
-      id, reason = registry:register(definition)
-    end
-    if wanted and not id then
-      output.complain("%s:", source.shown)
-      output.failure(reason)
-      return false
-    elseif id and options.kinds then
-      options.kinds[id] = source.kind
+    if not given.include or given.include(definition) then
+      local id, reason = registry:register(definition)
+      if not id then
+        return tell_twice(source, ("%s.%s"):format(definition.namespace, definition.name), owners, reason)
+      end
+      owners[id] = source.shown
+      if given.kinds then
+        given.kinds[id] = source.kind
+      end
     end
   end
-  return true
 end
 
 local function warn(warning)
   output.complain("warning: the result of %s does not fit its schema", warning.operationId)
   output.issues(warning.issues or {})
+end
+
+-- What is not a document is known from when it was last seen.
+local function remember(registry, list)
+  local source = list[1]
+  if #list == 1 and source.name and source.kind ~= "openapi" then
+    documents.keep(source, (registry:specs()), {})
+  end
 end
 
 ---@class operations.cli.SourceOptions
@@ -247,12 +88,78 @@ end
 ---@field behind? fun(source: table, registry: operations.Registry): boolean  takes MCP servers, whose tools come later
 ---@field none? boolean  no source is all right
 ---@field identity? operations.Identity  who asks other processes what they serve
+---@field id? string  the one operation that the command is about: only its remembered source is loaded
+---@field names? string[]  of remembered sources
 ---@field normalize? "cast"|"off"  of results; default "cast"
 ---@field on_warning? fun(warning: table)  told of results that do not fit
 ---@field kinds? table<string, string>  filled with the kind of source ("openapi", ...) of each operation
 ---@field max_body? integer  bytes of an answer's JSON
 ---@field decode_text? boolean  false: answers stay in the charset they came in
----@field http? table  the HTTP client of APIs and MCP servers
+---@field http? table  the HTTP client of APIs
+---@field is_rehearsal? boolean  nothing is to be sent to them
+
+local function planned(parsed, options)
+  local order = {}
+  for _, option in ipairs(parsed.order) do
+    order[#order + 1] = not (options.but and options.but(option)) and option or nil
+  end
+  return source_options.plan(order)
+end
+
+local function nothing()
+  return output.usage("nothing to look in: remember a source with operations add NAME URL, or give --openapi FILE|URL, "
+    .. "--lua FILE|DIR, --mcp COMMAND|URL or another source")
+end
+
+-- The remembered sources that the command is about; nil and the exit code.
+local function remembered_of(parsed, options, is_needed)
+  local named, message = named_sources.read(parsed)
+  if not named then
+    output.complain("%s", message)
+    return nil, output.codes.SOURCE
+  end
+  local list = {}
+  if options.names and options.names[1] then
+    for i, name in ipairs(options.names) do
+      list[i], message = named:get(name)
+      if not list[i] then
+        return nil, output.usage("%s", message)
+      end
+    end
+  elseif is_needed and options.id and named.names[1] then
+    local source, why, code = named:of(options.id)
+    if not source then
+      output.complain("%s", code == "OPERATION_NOT_FOUND" and code .. ": " .. why or why)
+      return nil, output.codes[code or "SOURCE"]
+    end
+    list[1] = source
+  elseif is_needed and options.all then
+    for _, name in ipairs(named.names) do
+      list[#list + 1] = named:get(name)
+    end
+  end
+  return list
+end
+
+--- Makes a registry of these sources, or says why not.
+---@param list operations.cli.Source[]
+---@param given table  options of `sources.registry` and of the command line: verbose, reliable, refresh
+---@return operations.Registry|nil registry
+---@return integer|nil code  the exit code when there is none
+function sources.of(list, given)
+  local owners, registry = {}, operations.registry({
+    on_warning = given.on_warning or warn, normalize = given.normalize, log = sources.logger(given.verbose),
+  })
+  for _, source in ipairs(list) do
+    local code = register(registry, source, given, owners)
+    if code then
+      return nil, code
+    end
+  end
+  remember(registry, list)
+  output.settle()
+  return registry
+end
 
 --- Makes a registry of everything the command line names, or says why not.
 ---@param parsed operations.cli.Arguments
@@ -261,47 +168,99 @@ end
 ---@return integer|nil code  the exit code when there is none
 function sources.registry(parsed, options)
   options = options or {}
-  local order = {}
-  for _, option in ipairs(parsed.order) do
-    order[#order + 1] = not (options.but and options.but(option)) and option or nil
-  end
-  local list, message = plan(order, options)
+  local list, message = planned(parsed, options)
   if not list then
     return nil, output.usage("%s", message)
-  elseif #list == 0 and not options.none then
-    return nil, output.usage(
-      "nothing to look in: give --openapi FILE|URL, --lua FILE|DIR, --mcp COMMAND|URL or another source")
   end
-  local registry = operations.registry({
-    on_warning = options.on_warning or warn, normalize = options.normalize,
-    log = sources.logger(parsed.options.verbose),
-  })
-  local given = { verbose = parsed.options.verbose, reliable = parsed.options.reliable, identity = options.identity,
-    include = options.include, behind = options.behind, kinds = options.kinds }
-  for _, source in ipairs(list) do
-    if not register(registry, source, given, options.exposure) then
-      return nil, output.codes.SOURCE
+  if #list == 0 or options.names and options.names[1] then
+    local more, code = remembered_of(parsed, options, #list == 0)
+    if not more then
+      return nil, code
     end
+    list = members.joined(list, more)
   end
-  output.settle()
-  return registry
+  if #list == 0 and not options.none then
+    return nil, nothing()
+  end
+  return sources.of(list, members.merged(options, { verbose = parsed.options.verbose,
+    reliable = parsed.options.reliable, refresh = parsed.options.refresh }))
 end
 
---- The spec of an operation; when it is not there, what may have been meant is told.
+-- The entries of a remembered source: what is kept, where that is current; nil and the exit code.
+local function entries_of(source, given)
+  if source.kind == "openapi" and not given.refresh then
+    local ok, held, err = pcall(documents.open, source, given)
+    if not ok or not held then
+      return nil, tell(source, not ok and held or err)
+    end
+    return kept.entries(source)
+  end
+  local known = source.kind ~= "lua" and not given.refresh and kept.entries(source)
+  local registry, code
+  if not known then
+    registry, code = sources.of({ source }, given)
+  end
+  return known or registry and kept.entries(source), code
+end
+
+--- What there is in all remembered sources. A source that fails costs the others nothing.
+---@param parsed operations.cli.Arguments
+---@return operations.cli.Entry[]? list
+---@return integer code  the exit code: of the last source that failed, else 0
+function sources.entries(parsed)
+  local list, code = remembered_of(parsed, { all = true }, true)
+  if not list then
+    return nil, code
+  elseif #list == 0 then
+    return nil, nothing()
+  end
+  local all, last = {}, output.codes.OK
+  for _, source in ipairs(list) do
+    local some, failed = entries_of(source, { all = true, verbose = parsed.options.verbose,
+      reliable = source.entry.reliable, refresh = parsed.options.refresh })
+    all, last = members.joined(all, some or {}), failed or last
+  end
+  output.settle()
+  return all, last
+end
+
+--- Does the command line itself name sources?
+---@param parsed operations.cli.Arguments
+---@return boolean
+function sources.are_given(parsed)
+  for _, kind in ipairs(source_options.kinds) do
+    if parsed.options[kind] then
+      return true
+    end
+  end
+  return false
+end
+
+--- The spec of the operation that a word means; when there is none, what may have been meant is told.
 ---@param registry operations.Registry
----@param id string
+---@param word string  its id, a name that no other one has, or METHOD /path
 ---@return operations.Spec|nil spec
 ---@return integer|nil code  the exit code when there is none
-function sources.find(registry, id)
-  local spec, err = registry:get_spec(id)
+function sources.find(registry, word)
+  local spec, err = registry:get_spec(word)
   if spec then
     return spec
-  elseif not err then
-    local near = suggestion.of(id, (registry:specs({ schemas = false })))
-    err = operations.error("OPERATION_NOT_FOUND", ("no operation '%s'%s"):format(id,
-      #near > 0 and "; did you mean " .. table.concat(near, " or ") .. "?" or ""))
+  elseif err then
+    return nil, output.fail(err)
   end
-  return nil, output.fail(err)
+  local list = {}
+  for i, known in ipairs((registry:specs({ schemas = false }))) do
+    list[i] = entry.of(known)
+  end
+  local found = entry.find(word, list)
+  if #found == 1 then
+    return sources.find(registry, found[1].id)
+  end
+  local why = entry.problem(word, found, list)
+  if #found > 1 then
+    return nil, output.usage("%s", why)
+  end
+  return nil, output.fail(operations.error("OPERATION_NOT_FOUND", why))
 end
 
 return sources

@@ -8,7 +8,7 @@ local sources = require("operations.cli.sources")
 local system = require("operations.system")
 
 local worker = {
-  usage = "operations worker --redis URL SOURCES",
+  usage = "operations worker --redis URL [SOURCE...] [OPTIONS]",
   summary = "Serves the operations of its sources to all who share a Redis, until Ctrl-C.\n"
     .. "`operations call --redis URL OPERATION` calls them from anywhere.",
   options = {
@@ -48,15 +48,16 @@ function worker.run(parsed)
     return output.usage("worker: expected one --redis URL, got %d", #urls)
   end
   local opened = exposure.new(parsed)
-  local registry, code = sources.registry(parsed, { but = is_redis, exposure = opened })
+  local registry, code = sources.registry(parsed, { but = is_redis, exposure = opened, names = parsed.rest })
   if not registry then
     return code
   end
   local mode = parsed.options.reliable and "reliable" or "fast"
   local ok, transport, err = pcall(operations.transports.redis, urls[1], { mode = mode })
   if not ok or not transport then
-    output.failure(ok and err or errors.from(transport))
-    return output.codes.SOURCE
+    local failure = ok and err or errors.from(transport)
+    output.failure(failure)
+    return output.is_unreachable(failure) and output.codes.UNREACHABLE or output.codes.SOURCE
   end
   opened:tell(registry)
   serve(operations.call_map(transport), registry, max_requests, grace)

@@ -1,7 +1,15 @@
 --- An operation described in lines of text.
+local members = require("operations.base.members")
+local prose = require("operations.offer.prose")
 local schema_text = require("operations.offer.schema_text")
 
 local description = {}
+
+local WIDTH = 100 -- columns, when nobody says
+
+local function plain(_, text)
+  return text
+end
 
 local function access_text(control)
   local lines = {}
@@ -15,43 +23,69 @@ local function access_text(control)
     lines[#lines + 1] = ("action %s on resource %s%s"):format(control.resourceAction, control.resourceType,
       control.resourceId and (" named by " .. control.resourceId .. " of the input") or "")
   end
-  return #lines > 0 and "Needs:\n  " .. table.concat(lines, "\n  ") .. "\n" or nil
+  return #lines > 0 and table.concat(lines, "\n  ") or nil
 end
 
-local function errors_text(schemas)
+local function errors_text(schemas, style)
   local lines, width = {}, 0
   for _, item in ipairs(schemas or {}) do
     width = math.max(width, #item.code)
   end
   for i, item in ipairs(schemas or {}) do
-    lines[i] = ("  %s%s  %s"):format(item.code, (" "):rep(width - #item.code),
-      (item.description or ""):gsub("%s+", " "))
+    local words = prose.unmarked(item.description or ""):gsub("%s+", " ")
+    local text = prose.wrap(words, style.width, (" "):rep(width + 4)):sub(width + 5)
+    lines[i] = (item.code .. (" "):rep(width - #item.code + 2) .. text):gsub("%s+$", "")
   end
-  return #lines > 0 and "Errors:\n" .. table.concat(lines, "\n"):gsub(" +\n", "\n") .. "\n" or nil
+  return #lines > 0 and table.concat(lines, "\n  ") or nil
 end
+
+local function auth_text(meta)
+  local list = type(meta.security) == "table" and meta.security
+  return list and table.concat(list, "\n  or ") or nil
+end
+
+-- The lines above the sections.
+local function head(spec, meta, style)
+  local id = spec.namespace .. "." .. spec.name
+  local line = ("%s  %s  %s%s\n"):format(style.paint("bold", id), spec.type, spec.version,
+    meta.deprecated and "  " .. style.paint("yellow", "deprecated") or "")
+  local endpoint = type(meta.method) == "string" and type(meta.path) == "string" and meta.method .. " " .. meta.path
+  local parts = { endpoint and line .. endpoint .. "\n" or line }
+  local about = spec.description ~= endpoint and spec.description or ""
+  if spec.title and spec.title ~= about then
+    parts[2] = prose.wrap(prose.unmarked(spec.title), style.width)
+  end
+  if about:find("%S") then
+    parts[#parts + 1] = prose.wrap(prose.unmarked(about), style.width)
+  end
+  return parts
+end
+
+---@class operations.offer.DescriptionStyle
+---@field width? integer  columns, default 100
+---@field paint? fun(colour: "bold"|"green"|"yellow", text: string): string  default: no colours
+---@field example? string  a call to copy
 
 --- What an operation takes, gives and needs, for people.
 ---@param spec operations.Spec
+---@param style? operations.offer.DescriptionStyle
 ---@return string
-function description.of(spec)
-  local id = spec.namespace .. "." .. spec.name
+function description.of(spec, style)
+  style = members.merged({ width = WIDTH, paint = plain }, style)
   local meta = type(spec._meta) == "table" and spec._meta or {}
-  local parts = { ("%s  %s  %s%s\n"):format(id, spec.type, spec.version, meta.deprecated and "  deprecated" or "") }
-  local endpoint = type(meta.method) == "string" and type(meta.path) == "string" and meta.method .. " " .. meta.path
-  if endpoint then
-    parts[1] = parts[1] .. endpoint .. "\n"
+  local parts = head(spec, meta, style)
+  local function add(title, content)
+    parts[#parts + 1] = content and style.paint("green", title .. ":") .. "\n" .. content or nil
   end
-  local about = spec.description ~= endpoint and spec.description or ""
-  if spec.title and spec.title ~= about then
-    parts[#parts + 1] = spec.title .. "\n"
+  local function indented(content)
+    return content and "  " .. content .. "\n"
   end
-  if about ~= "" then
-    parts[#parts + 1] = about .. "\n"
-  end
-  parts[#parts + 1] = "Input:\n" .. schema_text.describe(spec.inputSchema)
-  parts[#parts + 1] = "Output:\n" .. schema_text.describe(spec.outputSchema)
-  parts[#parts + 1] = errors_text(spec.errorSchemas)
-  parts[#parts + 1] = access_text(spec.accessControl or {})
+  add("Input", schema_text.describe(spec.inputSchema, style.width))
+  add("Output", schema_text.describe(spec.outputSchema, style.width))
+  add("Errors", indented(errors_text(spec.errorSchemas, style)))
+  add("Auth", indented(auth_text(meta)))
+  add("Needs", indented(access_text(spec.accessControl or {})))
+  add("Try", indented(style.example))
   return table.concat(parts, "\n")
 end
 

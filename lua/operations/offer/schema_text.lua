@@ -1,9 +1,11 @@
 --- Writes a JSON Schema for people: types in a few words, and what a value must satisfy beyond them; one line per
 --- property, nested objects and the branches of unions indented.
+local cells = require("operations.offer.cells")
 local json = require("operations.base.json")
 local json_pointer = require("operations.base.json_pointer")
 local members = require("operations.base.members")
 local json_schema = require("operations.schema")
+local prose = require("operations.offer.prose")
 
 local schema_text = {}
 
@@ -154,8 +156,8 @@ end
 local MAX_DEPTH = 6
 local MAX_LINES = 300
 
--- Columns; words longer than that stand out.
-local MAX_WIDTH = 100
+-- Columns, when nobody says; words longer than that stand out.
+local WIDTH = 100
 
 --- Gathers properties and branches of a schema and of what it is made of (`allOf`).
 local function gather(root, schema, found, depth)
@@ -198,11 +200,11 @@ local function inside(root, schema, depth)
   return (is_union or next(found.properties) ~= nil) and found or nil
 end
 
---- Adds a text in lines of at most MAX_WIDTH columns.
-local function add_wrapped(lines, indent, text)
+--- Adds a text in lines of at most `width` columns.
+local function add_wrapped(lines, indent, text, width)
   local line = indent
   for word in text:gmatch("%S+") do
-    if #line + #word >= MAX_WIDTH and line ~= indent then
+    if cells.width(line) + cells.width(word) >= width and line ~= indent then
       lines[#lines + 1] = line
       line = indent
     end
@@ -217,7 +219,7 @@ local add_inside
 local function description_of(root, schema)
   local own = type(schema) == "table" and schema.description
   local text = own or target_of(root, schema).description
-  return type(text) == "string" and text:find("%S") and text or nil
+  return type(text) == "string" and text:find("%S") and prose.unmarked(text) or nil
 end
 
 --- One line: a name, the type, what else there is to it. Below it the description, and what is inside.
@@ -227,10 +229,12 @@ local function add_line(state, name, schema, word, indent, width)
   local is_known = found and state.shown[found.schema]
   local parts = members.joined({ type_of(root, schema), word }, type(schema) == "table" and limits_of(schema) or {})
   parts[#parts + 1] = is_known and "as above" or nil
-  state.lines[#state.lines + 1] = indent .. name .. (" "):rep(width - #name + 2) .. table.concat(parts, ", ")
+  local start, margin = #state.lines + 1, indent .. (" "):rep(width + 2)
+  add_wrapped(state.lines, margin, table.concat(parts, ", "), state.width)
+  state.lines[start] = indent .. name .. (" "):rep(width - #name + 2) .. state.lines[start]:sub(#margin + 1)
   local description = not is_known and description_of(root, schema)
   if description then
-    add_wrapped(state.lines, indent .. (" "):rep(width + 2), description)
+    add_wrapped(state.lines, indent .. (" "):rep(width + 2), description, state.width)
   end
   if found then
     add_inside(state, found, indent .. "  ")
@@ -260,9 +264,9 @@ function add_inside(state, found, indent)
 end
 
 --- The lines down to a depth.
-local function lines_of(schema, depth)
+local function lines_of(schema, depth, width)
   local found = inside(schema, schema, 0)
-  local state = { root = schema, lines = {}, shown = {}, depth = depth }
+  local state = { root = schema, lines = {}, shown = {}, depth = depth, width = width }
   if not found or found.schema ~= target_of(schema, schema) or next(found.properties) == nil then
     local words = type(schema) == "table" and limits_of(schema) or {}
     table.insert(words, 1, type_of(schema, schema))
@@ -276,13 +280,15 @@ end
 
 --- Describes a schema in lines, each indented by two spaces.
 ---@param schema table|boolean
+---@param width? integer  columns, default 100
 ---@return string
-function schema_text.describe(schema)
+function schema_text.describe(schema, width)
   local depth = MAX_DEPTH
-  local lines = lines_of(schema, depth)
+  width = width or WIDTH
+  local lines = lines_of(schema, depth, width)
   while #lines > MAX_LINES and depth > 1 do
     depth = depth - 1
-    lines = lines_of(schema, depth)
+    lines = lines_of(schema, depth, width)
   end
   if depth < MAX_DEPTH then
     lines[#lines + 1] = "  (deeper objects are left out; --json shows them)"

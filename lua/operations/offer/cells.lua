@@ -71,7 +71,7 @@ function cells.cut(text, most)
     end
     parts[#parts + 1] = char
   end
-  return table.concat(parts) .. "…"
+  return table.concat(parts):gsub("%s+$", "") .. "…"
 end
 
 --- The text, filled with blanks to so many columns.

@@ -1,0 +1,143 @@
+--- What is kept of sources between calls, in $XDG_CACHE_HOME/operations/sources: a file for each, its user's only, that
+--- is replaced as a whole. It begins with a line of JSON, `{ format, meta, sizes }`; behind it are segments, which are
+--- read when they are asked for. Whatever is wrong with a file: it counts as absent.
+local core = require("operations.core")
+local directories = require("operations.cli.directories")
+local json = require("operations.base.json")
+local limits = require("operations.base.limits")
+local system = require("operations.system")
+
+local cache = {}
+
+local FORMAT = 1
+local HEADER = 65536 -- bytes of a header line that are read
+
+local function hexadecimal(bytes)
+  return (bytes:gsub(".", function(byte)
+    return ("%02x"):format(byte:byte())
+  end))
+end
+
+local function directory()
+  local place = directories.cache()
+  return place and place .. "/sources"
+end
+
+-- The file of a key, without its suffix.
+local function path_of(key)
+  local place = directory()
+  return place and ("%s/%s"):format(place, hexadecimal(core.sha256(key)):sub(1, 32))
+end
+
+---@class operations.cli.CacheEntry
+---@field meta table  what `write` was given
+---@field checked integer  seconds since the epoch: when the origin last said that this is current
+---@field _file file*
+---@field _places table<string, { [1]: integer, [2]: integer }>  of segments: offset and size
+local Entry = {}
+Entry.__index = Entry
+
+--- A segment, or bytes of it.
+---@param name string
+---@param from? integer  of its bytes, from 1
+---@param to? integer
+---@return string? bytes  nil: there is no such segment, or the file was cut off
+function Entry:read(name, from, to)
+  local place = self._places[name]
+  if not place then
+    return nil
+  end
+  from, to = from or 1, to or place[2]
+  self._file:seek("set", place[1] + from - 1)
+  local bytes = to >= from and self._file:read(to - from + 1) or ""
+  return #bytes == to - from + 1 and bytes or nil
+end
+
+local function seconds_of(path)
+  local _, _, version = system.kind(path)
+  return version and tonumber(version:match("^(%d+)"))
+end
+
+--- What is kept under a key.
+---@param key string
+---@return operations.cli.CacheEntry?
+function cache.open(key)
+  local path = path_of(key)
+  local file = path and io.open(path .. ".source", "rb")
+  if not file then
+    return nil
+  end
+  local line = (file:read(HEADER) or ""):match("^([^\n]*)\n")
+  local header = line and json.decode(line)
+  if type(header) ~= "table" or header.format ~= FORMAT then
+    file:close()
+    return nil
+  end
+  local places, at = {}, #line + 1
+  for _, size in ipairs(header.sizes) do
+    places[size.name] = { at, size.size }
+    at = at + size.size
+  end
+  local checked = seconds_of(path .. ".checked") or 0
+  return setmetatable({ meta = header.meta, checked = math.max(checked, seconds_of(path .. ".source") or 0),
+    _file = file, _places = places }, Entry)
+end
+
+-- Takes out what was written longest ago until the rest is small enough.
+local function trim(place, kept)
+  local files, total = {}, 0
+  for _, name in ipairs(system.list(place) or {}) do
+    local _, _, version = system.kind(place .. "/" .. name)
+    local time, size = (version or ""):match("^([%d.]+):(%d+)$")
+    if time then
+      files[#files + 1] = { path = place .. "/" .. name, time = tonumber(time), size = tonumber(size) }
+      total = total + tonumber(size)
+    end
+  end
+  table.sort(files, function(a, b)
+    return a.time < b.time
+  end)
+  for _, file in ipairs(files) do
+    if total > limits.cli_cache and file.path ~= kept then
+      os.remove(file.path)
+      total = total - file.size
+    end
+  end
+end
+
+--- Keeps segments under a key. Where that fails, the next call finds nothing and does without.
+---@param key string
+---@param meta table
+---@param segments { name: string, bytes: string }[]
+function cache.write(key, meta, segments)
+  local path, sizes, texts = path_of(key), {}, {}
+  for i, segment in ipairs(segments) do
+    sizes[i], texts[i + 1] = { name = segment.name, size = #segment.bytes }, segment.bytes
+  end
+  texts[1] = json.encode({ format = FORMAT, meta = meta, sizes = sizes }) .. "\n"
+  if path and #texts[1] < HEADER and system.make_private_directory(directory()) then
+    system.write_private(path .. ".source", table.concat(texts))
+    trim(directory(), path .. ".source")
+  end
+end
+
+--- Notes that what is kept is current.
+---@param key string
+function cache.check(key)
+  local path = path_of(key)
+  if path then
+    system.write_private(path .. ".checked", "")
+  end
+end
+
+--- Forgets what is kept under a key.
+---@param key string
+function cache.remove(key)
+  local path = path_of(key)
+  if path then
+    os.remove(path .. ".source")
+    os.remove(path .. ".checked")
+  end
+end
+
+return cache

@@ -1,0 +1,55 @@
+--- The commands of the program: what each is for, and where it is.
+local members = require("operations.base.members")
+local source_options = require("operations.cli.source_options")
+
+local catalog = {}
+
+-- Commands are loaded when they are called: starting is most of what a short call costs. The third: from a file that
+-- has several.
+catalog.commands = {
+  { "list", "what there is" },
+  { "describe", "what an operation takes, gives and needs" },
+  { "call", "call a query or mutation", "invocation" },
+  { "watch", "follow a subscription", "invocation" },
+  { "add", "remember a source under a name", "source_commands" },
+  { "sources", "list the remembered sources", "source_commands" },
+  { "remove", "forget a remembered source", "source_commands" },
+  { "login", "log in to a remembered source", "sign_in_commands" },
+  { "logout", "forget the token of a remembered source", "sign_in_commands" },
+  { "trust", "let the sources of a project's file count", "source_commands" },
+  { "completion", "print a script that completes in bash, zsh or fish", "completion" },
+  { "serve", "serve operations as an HTTP API, and as an MCP server" },
+  { "export", "print the OpenAPI document of operations" },
+  { "mcp", "be an MCP server on stdin and stdout", "mcp_server" },
+  { "worker", "serve operations to other processes" },
+}
+
+--- What every command takes.
+catalog.general = {
+  { name = "--help", help = "show this" },
+  { name = "--version", help = "print the version" },
+}
+
+-- Asked by scripts, not by people.
+local hidden = { { "complete", "", "completion" } }
+
+--- A command.
+---@param name string
+---@return table? command  usage, summary, options, run
+function catalog.find(name)
+  for _, command in ipairs(members.joined(catalog.commands, hidden)) do
+    if command[1] == name then
+      return command[3] and require("operations.cli." .. command[3])[name] or require("operations.cli." .. name)
+    end
+  end
+end
+
+--- The options of a command.
+---@param name string
+---@return operations.cli.Option[]
+function catalog.options(name)
+  local command = catalog.find(name)
+  return command and members.joined(command.options, source_options.list, { catalog.general[1] }) or {}
+end
+
+return catalog

@@ -1,0 +1,253 @@
+--- `operations completion`: the scripts that bash, zsh and fish load, and what they ask while somebody types. Answers
+--- come from the cache: nothing is fetched or started for them.
+local arguments = require("operations.cli.arguments")
+local catalog = require("operations.cli.catalog")
+local compat = require("operations.base.compat")
+local entry = require("operations.cli.entry")
+local kept = require("operations.cli.kept")
+local named_sources = require("operations.cli.named_sources")
+local output = require("operations.cli.output")
+
+local completion = {}
+
+-- Each asks `operations complete -- WORDS...`, the word under the cursor last, for lines of WORD<tab>DESCRIPTION.
+-- Behind a word that ends with "=" comes a value, and no blank.
+local scripts = {}
+
+scripts.bash = [[
+_operations() {
+  local IFS=$'\n' line words=("${COMP_WORDS[@]:1:COMP_CWORD}")
+  local prefix=""
+  # bash splits words at = and :, which keys and ids have
+  if declare -F _get_comp_words_by_ref >/dev/null; then
+    local cur cword all
+    _get_comp_words_by_ref -n =: -w all -i cword cur
+    words=("${all[@]:1:cword}")
+  else
+    local typed="${COMP_LINE:0:COMP_POINT}"
+    IFS=' ' read -r -a words <<<"$typed"
+    words=("${words[@]:1}")
+    [ "${typed: -1}" = " " ] && words+=("")
+  fi
+  local last=""
+  [ ${#words[@]} -gt 0 ] && last="${words[${#words[@]}-1]}"
+  case $last in
+  *[=:]*) prefix="${last%"${last##*[=:]}"}" ;;
+  esac
+  COMPREPLY=()
+  while IFS= read -r line; do
+    line="${line%%$'\t'*}"
+    COMPREPLY+=("${line#"$prefix"}")
+  done < <(operations complete -- "${words[@]}" 2>/dev/null)
+  case ${COMPREPLY[0]} in
+  *=) compopt -o nospace ;;
+  esac
+  [ ${#COMPREPLY[@]} -gt 0 ] || compopt -o default
+}
+complete -F _operations operations
+]]
+
+scripts.zsh = [==[
+#compdef operations
+_operations() {
+  local line word text
+  local -a plain keys plain_texts key_texts
+  while IFS= read -r line; do
+    word=${line%%$'\t'*} text=${line#*$'\t'}
+    [[ $text == $line ]] && text=""
+    if [[ $word == *= ]]; then
+      keys+=("$word") key_texts+=("$word${text:+  -- $text}")
+    else
+      plain+=("$word") plain_texts+=("$word${text:+  -- $text}")
+    fi
+  done < <(operations complete -- "${(@)words[2,CURRENT]}" 2>/dev/null)
+  if (( ${#plain} + ${#keys} == 0 )); then
+    _files
+    return
+  fi
+  (( ${#keys} )) && compadd -S '' -l -d key_texts -a keys
+  (( ${#plain} )) && compadd -l -d plain_texts -a plain
+}
+if [ "$funcstack[1]" = "_operations" ]; then
+  _operations "$@"
+else
+  compdef _operations operations
+fi
+]==]
+
+scripts.fish = [[
+function __operations_complete
+  set -l words (commandline -opc) (commandline -ct)
+  operations complete -- $words[2..-1] 2>/dev/null
+end
+complete -c operations -f -n 'test (count (__operations_complete)) -gt 0' -a '(__operations_complete)'
+complete -c operations -F -n 'test (count (__operations_complete)) -eq 0'
+]]
+
+completion.completion = {
+  usage = "operations completion bash|zsh|fish",
+  summary = "Prints a script that completes commands, options, sources, operations, keys and\n"
+    .. "values. Once, in the shell's own file:\n"
+    .. "  bash  eval \"$(operations completion bash)\"\n"
+    .. "  zsh   eval \"$(operations completion zsh)\"        (after compinit)\n"
+    .. "  fish  operations completion fish | source",
+  options = {},
+}
+
+---@param parsed operations.cli.Arguments
+---@return integer code
+function completion.completion.run(parsed)
+  local script = scripts[parsed.rest[1]]
+  if not script or #parsed.rest > 1 then
+    return output.usage("completion: expected bash, zsh or fish, got %q", table.concat(parsed.rest, " "))
+  end
+  output.text(script)
+  return output.codes.OK
+end
+
+-- What may stand at a place. Each `offer(word, description)`.
+
+local function each_entry(named, fn)
+  for _, item in ipairs(named:entries()) do
+    fn(item)
+  end
+end
+
+local function keys_of(named, word)
+  local source = named:of(word)
+  local all = source and kept.entries(source) or {}
+  local found = entry.find(word, all)[1]
+  for place, item in ipairs(all) do
+    if item == found then
+      return kept.keys(source, place)
+    end
+  end
+  return {}
+end
+
+local function offer_values(key, word, offer)
+  for _, value in ipairs(type(key.values) == "table" and key.values or {}) do
+    offer(word:match("^[^=]*=") .. tostring(value))
+  end
+end
+
+local function offer_keys(named, words, offer)
+  local last, given = words[#words], {}
+  for i = 1, #words - 1 do
+    given[words[i]:match("^([^=:]+)") or ""] = true
+  end
+  for _, key in ipairs(keys_of(named, words[1])) do
+    if last:match("^([^=]*)=") == key.name then
+      offer_values(key, last, offer)
+    elseif not given[key.name] and key.name ~= "body" then
+      offer(key.name .. "=", key.required and "required" or nil)
+    end
+  end
+end
+
+local function offer_options(options, offer)
+  for _, option in ipairs(options) do
+    offer(option.name, option.help)
+  end
+end
+
+-- Commands whose words are an operation and its input, or names of sources.
+local takes_operation = { call = true, watch = true, describe = true }
+local takes_sources = { remove = true, serve = true, export = true, mcp = true, worker = true, login = true,
+  logout = true }
+
+local function offer_sources(named, offer)
+  for _, name in ipairs(named.names) do
+    offer(name)
+  end
+end
+
+-- The words behind the command that are no options, the one under the cursor last.
+local function plain_words(words, options)
+  local plain, skip = {}, false
+  for i, word in ipairs(words) do
+    local takes_value = false
+    for _, option in ipairs(options) do
+      takes_value = takes_value or (option.name == word or option.short == word) and option.value ~= nil
+    end
+    if not skip and (word:sub(1, 1) ~= "-" or i == #words) then
+      plain[#plain + 1] = word
+    end
+    skip = takes_value
+  end
+  return plain
+end
+
+local function offer_words(command, words, named, offer)
+  if takes_operation[command] and #words == 1 then
+    each_entry(named, function(item)
+      local fits = command == "describe" or (command == "watch") == (item.type == "subscription")
+      if fits then
+        offer(item.id, item.title)
+      end
+    end)
+  elseif takes_operation[command] and command ~= "describe" then
+    offer_keys(named, words, offer)
+  elseif takes_sources[command] then
+    offer_sources(named, offer)
+  elseif command == "completion" and #words == 1 then
+    offer("bash")
+    offer("zsh")
+    offer("fish")
+  end
+end
+
+-- Everything that may stand where the cursor is.
+local function offer_all(words, offer)
+  if #words <= 1 then
+    for _, command in ipairs(catalog.commands) do
+      offer(command[1], command[2])
+    end
+    offer("help", "what a command takes")
+    return
+  end
+  local command = words[1]
+  local has_options = table.concat(words, " "):find(" %-") ~= nil
+  local options = has_options and catalog.options(command) or {} -- the command is loaded for that
+  local rest = { compat.unpack(words, 2) }
+  local parsed = arguments.parse({ compat.unpack(words, 2, #words - 1) }, options)
+  local named = named_sources.read(parsed or { options = {}, order = {}, rest = {} }, true)
+  if not named then
+    return
+  elseif words[#words - 1] == "--profile" then
+    for _, name in ipairs(named:profiles()) do
+      offer(name)
+    end
+  elseif words[#words]:sub(1, 1) == "-" then
+    offer_options(options, offer)
+  else
+    offer_words(command, plain_words(rest, options), named, offer)
+  end
+end
+
+completion.complete = {
+  usage = "operations complete -- WORD...",
+  summary = "Prints what the last WORD of a command line may become; the scripts of\n`operations completion` ask it.",
+  options = {},
+}
+
+local MOST = 2000 -- that a shell is shown
+
+---@param parsed operations.cli.Arguments
+---@return integer code
+function completion.complete.run(parsed)
+  local words, lines, seen = parsed.rest, {}, {}
+  local last = words[#words] or ""
+  offer_all(words, function(word, description)
+    if word:sub(1, #last) == last and not seen[word] and #lines < MOST then
+      seen[word] = true
+      lines[#lines + 1] = word .. (description and "\t" .. description:gsub("%s+", " ") or "")
+    end
+  end)
+  if #lines > 0 then
+    output.text(table.concat(lines, "\n") .. "\n")
+  end
+  return output.codes.OK
+end
+
+return completion

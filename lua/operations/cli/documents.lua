@@ -1,0 +1,209 @@
+--- OpenAPI documents of sources, kept between calls: the text, where its parts are, and what there is in it. A file
+--- counts until it changes; a URL is asked again after a day, with the entity tag of its last answer.
+local cache = require("operations.cli.cache")
+local core = require("operations.core")
+local document = require("operations.openapi.document")
+local document_parts = require("operations.cli.document_parts")
+local entry = require("operations.cli.entry")
+local errors = require("operations.base.error")
+local from_openapi = require("operations.openapi")
+local http = require("operations.net.http")
+local http_client = require("operations.cli.http_client")
+local json = require("operations.base.json")
+local kept = require("operations.cli.kept")
+local limits = require("operations.base.limits")
+local members = require("operations.base.members")
+local output = require("operations.cli.output")
+local registries = require("operations.registry")
+local source_options = require("operations.cli.source_options")
+local system = require("operations.system")
+local url = require("operations.base.url")
+
+local documents = {}
+
+local function is_url(place)
+  return place:find("^https?://") ~= nil
+end
+
+--- The configuration of the adapter.
+---@param source operations.cli.Source
+---@return operations.openapi.Config
+function documents.config(source)
+  local given = members.merged(source.config, source.call)
+  given.oauth, given.connection = nil, nil
+  given.http = http_client.of(source.config.connection, given.http)
+  return given
+end
+
+-- Fetching
+
+local function status_error(place, reply)
+  return errors.new("EXECUTION_ERROR", ("%s: answered %d instead of an OpenAPI document"):format(url.redact(place),
+    reply.status), { kind = "status", location = url.redact(place) })
+end
+
+-- The text of a document that is not the one with these validators; true when it is.
+local function fetch(source, held)
+  source_options.reveal_document_headers(source)
+  local headers = members.merged({ Accept = "application/json, application/yaml;q=0.9, */*;q=0.5" },
+    source.config.document_headers)
+  local meta = held and held.meta or {}
+  headers["If-None-Match"], headers["If-Modified-Since"] = meta.etag, not meta.etag and meta.modified or nil
+  output.progress("loading " .. source.shown)
+  local client = http_client.of(source.config.connection) or http
+  local reply, err = client.request({ url = source.place, headers = headers, max_body = limits.document,
+    credentials = members.names(source.config.document_headers) })
+  if not reply then
+    return nil, err
+  elseif reply.status == 304 and held then
+    return true
+  elseif reply.status ~= 200 then
+    return nil, status_error(source.place, reply)
+  end
+  return reply.body, { etag = reply.headers.etag, modified = reply.headers["last-modified"], location = reply.url }
+end
+
+local function read_file(source)
+  local file, message = io.open(source.place, "rb")
+  local text = file and file:read("*a")
+  if file then
+    file:close()
+  end
+  if not text then
+    return nil, errors.new("EXECUTION_ERROR", message or source.place .. ": cannot be read",
+      { kind = "file", location = source.place })
+  end
+  return text, { version = select(3, system.kind(source.place)), location = source.place }
+end
+
+-- Keeping
+
+local function specs_of(definitions)
+  local registry = registries.new({ log = function() end })
+  for _, definition in ipairs(definitions) do
+    registry:register(definition)
+  end
+  return (registry:specs())
+end
+
+--- Keeps what there is in a source.
+---@param source operations.cli.Source
+---@param specs operations.Spec[]
+---@param meta? table
+---@param segments? { name: string, bytes: string }[]
+function documents.keep(source, specs, meta, segments)
+  local list = {}
+  for i, spec in ipairs(specs) do
+    list[i] = entry.of(spec, source.name)
+  end
+  kept.write(source, list, meta, segments)
+end
+
+-- Reads the whole document, and keeps it.
+local function take(source, text, meta)
+  local root, err = document.parse(text, meta.location)
+  if not root then
+    return nil, err
+  end
+  if not text:find("^\239?\187?\191?%s*{") then
+    text = document_parts.encode(root) -- YAML
+  end
+  local found = document_parts.find(text)
+  local config = documents.config(source)
+  config.location = meta.location
+  local definitions, report = from_openapi.document(root, config)
+  if not definitions then
+    return nil, report
+  end
+  local list = specs_of(definitions)
+  documents.keep(source, list, meta, { { name = "document", bytes = text },
+    { name = "parts", bytes = found and assert(json.encode(found)) or "null" } })
+  return { definitions = definitions, report = report }
+end
+
+local DAY = 86400 -- seconds
+
+-- Is what is kept good without asking?
+local function is_current(source, held)
+  if not is_url(source.place) then
+    return held.meta.version ~= nil and held.meta.version == select(3, system.kind(source.place))
+  end
+  return source.name ~= nil and core.now() / 1000 - held.checked < DAY
+end
+
+--- What is kept of a source, after it was made current; else the whole document, which nothing can be kept of.
+---@param source operations.cli.Source
+---@param options { refresh?: boolean, stale?: boolean }  stale: as it is, whatever has become of the original
+---@return operations.cli.CacheEntry? held
+---@return table|operations.Error|nil loaded  { definitions, report }, or why there is neither
+function documents.open(source, options)
+  local key = kept.key(source)
+  local held = cache.open(key)
+  if held and (options.stale or not options.refresh and is_current(source, held)) then
+    return held
+  end
+  local text, meta
+  if is_url(source.place) then
+    text, meta = fetch(source, not options.refresh and held or nil)
+  else
+    text, meta = read_file(source)
+  end
+  if text == true then
+    cache.check(key)
+    return held
+  elseif not text and held and is_url(source.place) and not options.refresh then
+    output.complain("%s cannot be asked for news: using its document of %s", source.shown,
+      os.date("%Y-%m-%d", held.checked))
+    return held
+  elseif not text then
+    return nil, meta
+  end
+  local loaded, err = take(source, text, meta)
+  if not loaded then
+    return nil, err
+  end
+  return cache.open(key), loaded
+end
+
+-- The definitions of an entry, of a document that has no more than it needs.
+local function cut(source, held, item)
+  local found = json.decode(held:read("parts") or "null")
+  local text = type(found) == "table" and document_parts.cut(function(from, to)
+    return held:read("document", from, to)
+  end, found, item.path)
+  local root = text and json.decode(text, { property_order = true })
+  local config = documents.config(source)
+  config.location = held.meta.location
+  config.include = function(info)
+    return info.method == item.method and info.path == item.path
+  end
+  local definitions = root and from_openapi.document(root, config)
+  for _, definition in ipairs(definitions or {}) do
+    if definition.type == item.type then
+      definition.name = item.id:sub(#definition.namespace + 2) -- a name may be taken, in the whole document
+      return { definition }
+    end
+  end
+end
+
+--- The definition of one operation, or all of them.
+---@param source operations.cli.Source
+---@param held operations.cli.CacheEntry
+---@param item? operations.cli.Entry
+---@return operations.Definition[]? definitions
+---@return operations.openapi.Problem[]|operations.Error|nil report  nil: it was told before
+function documents.definitions(source, held, item)
+  local few = item and item.path and cut(source, held, item)
+  if few then
+    return few
+  end
+  local config = documents.config(source)
+  config.location = held.meta.location
+  local root, err = document.parse(held:read("document") or "", source.shown)
+  if not root then
+    return nil, err
+  end
+  return from_openapi.document(root, config)
+end
+
+return documents

@@ -1,0 +1,154 @@
+--- What the command line knows of an operation without its schemas: enough to list it, to find it by what people type,
+--- and to complete its keys.
+local members = require("operations.base.members")
+local schema = require("operations.schema")
+local suggestion = require("operations.cli.suggestion")
+
+local entry = {}
+
+---@class operations.cli.Entry
+---@field id string
+---@field source? string  name of the remembered source
+---@field type string
+---@field title? string
+---@field summary? string  the first paragraph of the description
+---@field tags? string[]
+---@field method? string
+---@field path? string
+---@field operationId? string
+---@field deprecated? boolean
+---@field signature string  "owner repo body{title}"
+---@field keys? { name: string, required: boolean?, values: any[]? }[]
+
+-- The schema that a local reference leads to.
+local function target_of(root, node)
+  for _ = 1, 8 do
+    local name = type(node) == "table" and type(node["$ref"]) == "string" and node["$ref"]:match("^#/%$defs/([^/]+)$")
+    if not name or type(root["$defs"]) ~= "table" then
+      break
+    end
+    node = root["$defs"][(name:gsub("~1", "/"):gsub("~0", "~"))]
+  end
+  return type(node) == "table" and node or {}
+end
+
+local function values_of(root, node)
+  local target = target_of(root, node)
+  if target.type == "array" or target.items then
+    target = target_of(root, target.items)
+  end
+  return target.enum or target.type == "boolean" and { true, false } or nil
+end
+
+local function keys_of(root, node)
+  local target = target_of(root, node)
+  local required, keys = members.set(target.required or {}), {}
+  for i, name in ipairs(schema.properties(target)) do
+    local values = values_of(root, target.properties[name])
+    keys[i] = { name = name, required = required[name], values = values }
+  end
+  return keys, target
+end
+
+local function signature_of(keys, fields)
+  local words = {}
+  for _, key in ipairs(keys) do
+    local inner = {}
+    for _, field in ipairs(key.name == "body" and fields or {}) do
+      inner[#inner + 1] = field.required and field.name or nil
+    end
+    if #inner > 0 then
+      words[#words + 1] = ("body{%s}"):format(table.concat(inner, " "))
+    elseif key.required then
+      words[#words + 1] = key.name
+    end
+  end
+  return table.concat(words, " ")
+end
+
+-- The first paragraph, on one line.
+local function summary_of(text)
+  text = type(text) == "string" and text:match("^%s*(.-)%s*\n%s*\n") or text
+  return type(text) == "string" and text:gsub("%s+", " ") or nil
+end
+
+--- The entry of a spec.
+---@param spec operations.Spec
+---@param source? string
+---@return operations.cli.Entry
+function entry.of(spec, source)
+  local meta = type(spec._meta) == "table" and spec._meta or {}
+  local input = type(spec.inputSchema) == "table" and spec.inputSchema or {}
+  local keys, target = keys_of(input, input)
+  local fields = target.properties and target.properties.body and keys_of(input, target.properties.body) or {}
+  return {
+    id = spec.namespace .. "." .. spec.name, source = source, type = spec.type, title = spec.title,
+    summary = summary_of(spec.description), tags = spec.tags, method = meta.method, path = meta.path,
+    operationId = meta.operationId or meta.tool, deprecated = meta.deprecated == true or nil,
+    signature = signature_of(keys, fields), keys = members.joined(keys, fields),
+  }
+end
+
+-- Names are spelled with dots, slashes, dashes or underscores.
+local function plain(text)
+  return (text:lower():gsub("[^%w]+", "_"))
+end
+
+-- "POST /repos/{owner}/{repo}/issues": parameters may be called otherwise.
+local function endpoint_of(text)
+  local method, path = text:match("^(%a+)%s+(/%S*)$")
+  return method and method:upper() .. " " .. path:gsub("{[^}]*}", "{}")
+end
+
+local function is_named(item, word, wanted)
+  local namespace, name = item.id:match("^([^.]*)%.(.*)$")
+  local own = item.operationId and plain(item.operationId)
+  local prefix = plain(namespace) .. "_"
+  return plain(item.id) == wanted or plain(name) == wanted or own ~= nil and (own == wanted or prefix .. own == wanted)
+    or item.id == word
+end
+
+--- The operations that a word may mean: the one whose id it is, else all whose name, operationId or endpoint it is.
+---@param word string
+---@param list operations.cli.Entry[]
+---@return operations.cli.Entry[]
+function entry.find(word, list)
+  local found, wanted, endpoint = {}, plain(word), endpoint_of(word)
+  for _, item in ipairs(list) do
+    if item.id == word then
+      return { item }
+    elseif endpoint and item.method and endpoint_of(item.method .. " " .. tostring(item.path)) == endpoint
+      or not endpoint and is_named(item, word, wanted) then
+      found[#found + 1] = item
+    end
+  end
+  return found
+end
+
+local SHOWN = 5
+
+--- Why a word means no operation, or several.
+---@param word string
+---@param found operations.cli.Entry[]
+---@param list operations.cli.Entry[]
+---@return string
+function entry.problem(word, found, list)
+  local ids = {}
+  for i = 1, math.min(SHOWN, #found) do
+    ids[i] = found[i].id
+  end
+  if #found > 1 then
+    local more = #found > SHOWN and (" or one of %d more"):format(#found - SHOWN) or ""
+    return ("'%s' may be %s%s: give the whole id"):format(word, table.concat(ids, ", "), more)
+  end
+  local specs = {}
+  for i, item in ipairs(list) do
+    local namespace, name = item.id:match("^([^.]*)%.(.*)$")
+    specs[i] = { namespace = namespace, name = name }
+  end
+  local near = suggestion.of(word, specs)
+  return ("no operation '%s'%s"):format(word,
+    #near > 0 and "; did you mean " .. table.concat(near, " or ") .. "?" or "")
+end
+
+return entry

@@ -1,0 +1,150 @@
+--- Makes definitions of a source: one function for each kind. Each returns a list of definitions, or nil and an error;
+--- nil alone where what is wrong was told.
+local cleanup = require("operations.cli.cleanup")
+local documents = require("operations.cli.documents")
+local entry = require("operations.cli.entry")
+local kept = require("operations.cli.kept")
+local operations = require("operations")
+local output = require("operations.cli.output")
+local scanner = require("operations.registry.scanner")
+local sign_in = require("operations.cli.sign_in")
+local source_options = require("operations.cli.source_options")
+local system = require("operations.system")
+
+local loaders = {}
+
+--- Where handlers and the registry log. A traceback belongs to a failure that is reported anyway.
+---@param verbose? boolean
+---@return fun(level: string, message: string)
+function loaders.logger(verbose)
+  return function(level, message)
+    local serious = level == "warn" or level == "error"
+    if system.interrupted() and message:find("interrupted!", 1, true) then
+      return
+    elseif verbose or serious and not message:find("\nstack traceback:", 1, true) then
+      output.complain("%s: %s", level, message)
+    end
+  end
+end
+
+local load = {}
+
+local function tell_report(source, report, verbose)
+  if #report > 0 and not verbose then
+    output.complain("%s: %s not taken over (--verbose tells more)", source.shown,
+      #report == 1 and "one part was" or #report .. " parts were")
+    return
+  end
+  for _, problem in ipairs(report) do
+    output.complain("%s%s: %s", source.shown, problem.pointer, problem.message)
+  end
+end
+
+local function report_of(source, definitions, report, verbose)
+  if definitions and report then
+    tell_report(source, report, verbose)
+  end
+  return definitions, report
+end
+
+-- One operation, or all, of what is kept.
+local function of_cache(source, options)
+  local held, loaded = documents.open(source, options)
+  if not held then
+    return nil, loaded
+  end
+  local item
+  if options.id then
+    local found = entry.find(options.id, kept.entries(source) or {})
+    item = #found == 1 and found[1] or nil
+  end
+  local definitions, report = documents.definitions(source, held, item)
+  return report_of(source, definitions, loaded and (loaded.report or report), options.verbose)
+end
+
+--- What the document lacks is told and passed over; an option that is wrong raises in the adapter. Only documents of
+--- remembered sources, and those of URLs, are kept.
+function load.openapi(source, options)
+  sign_in.prepare(source, options.is_rehearsal)
+  source.config.eager = options.verbose or nil
+  if source.name or source.place:find("^https?://") then
+    return of_cache(source, options)
+  end
+  local definitions, report = operations.from_openapi.file(source.place, documents.config(source))
+  return report_of(source, definitions, report, options.verbose)
+end
+
+--- Problems of a directory's files are told and passed over; the one file that was asked for must be right.
+function load.lua(source)
+  local is_directory = system.kind(source.place) == "directory"
+  local definitions, problems = scanner[is_directory and "scan" or "load"](source.place)
+  if not definitions then
+    return nil, problems
+  end
+  for _, problem in ipairs(problems) do
+    output.problem(problem)
+  end
+  if not is_directory and #problems > 0 then
+    return nil
+  end
+  return definitions
+end
+
+-- What talks to MCP servers is loaded when one is named.
+function load.mcp(source, options)
+  return require("operations.cli.mcp_sources").server(source, loaders.logger(options.verbose), options.verbose)
+end
+
+load["mcp-config"] = function(source, options)
+  return require("operations.cli.mcp_sources").file(source, loaders.logger(options.verbose), options.verbose)
+end
+
+-- What other processes serve is known here by its spec, and called there. Registers what they offer.
+local function import(registry, options, open, ...)
+  local ok, transport, err = pcall(open, ...)
+  if not (ok and transport) then
+    return nil, ok and err or transport
+  end
+  local map = operations.call_map(transport, { log = loaders.logger(options.verbose) })
+  cleanup.add(map)
+  local ids
+  ids, err = operations.import(registry, map, nil, { identity = options.identity })
+  if not ids then
+    return nil, err
+  end
+  registry:route(map)
+  return {}
+end
+
+function load.redis(source, options, registry)
+  return import(registry, options, operations.transports.redis, source.place,
+    { mode = options.reliable and "reliable" or "fast" })
+end
+
+function load.websocket(source, options, registry)
+  local auth = source.config.auth
+  return import(registry, options, operations.transports.websocket, source.place,
+    { token = auth and auth.type == "bearer" and auth.token or nil })
+end
+
+--- The definitions of a source. Its secrets are read first; where other processes serve the operations, they are
+--- registered already.
+---@param source operations.cli.Source
+---@param options table  verbose, reliable, refresh, identity, and the `id` when one operation is enough
+---@param registry operations.Registry
+---@return operations.Definition[]? definitions
+---@return any err
+function loaders.load(source, options, registry)
+  local ok, definitions, err = pcall(function()
+    if not (options.all and source.kind == "openapi") then -- to look at what there is needs no secrets
+      source_options.reveal(source)
+    end
+    return load[source.kind](source, options, registry)
+  end)
+  if not ok then
+    return nil, definitions
+  end
+  return definitions, err
+end
+
+return loaders

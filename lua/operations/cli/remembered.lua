@@ -1,0 +1,337 @@
+--- Sources that have a name: those of the user's file, $XDG_CONFIG_HOME/operations/config.json, and those of the
+--- project's file `.operations.json`, which count once the user trusts that file.
+---
+---   { "sources": { "github": { "openapi": "https://...", "bearer": "env:TOKEN", "profiles": { "work": {} } } } }
+---
+--- The members of a source are options of the command line; a switch is `true`, headers may be a list. Secrets are
+--- named, never held: env:NAME, file:PATH, cmd:COMMAND.
+local core = require("operations.core")
+local directories = require("operations.cli.directories")
+local json = require("operations.base.json")
+local members = require("operations.base.members")
+local secret = require("operations.cli.secret")
+local source_options = require("operations.cli.source_options")
+local suggestion = require("operations.cli.suggestion")
+local system = require("operations.system")
+local url = require("operations.base.url")
+
+local remembered = {}
+
+local PROJECT = ".operations.json"
+
+local secrets = members.set({ "bearer", "basic", "api-key", "client-secret" })
+local kinds = members.set(source_options.kinds)
+local is_header = members.set({ "header", "document-header" })
+
+-- Options that are about one call, not about a source.
+local passing = members.set({ "profile", "refresh", "verbose" })
+
+local options = {}
+for _, option in ipairs(source_options.list) do
+  local name = option.name:gsub("^%-%-", "")
+  if not passing[name] then
+    options[#options + 1] = { name = name, is_switch = option.value == nil, many = is_header[name] }
+    options[name] = options[#options]
+  end
+end
+
+-- Reading
+
+local function read_file(path)
+  local file, message = io.open(path, "rb")
+  if not file then
+    return nil, message
+  end
+  local text = file:read("*a")
+  file:close()
+  return text or "", nil
+end
+
+-- A header whose name says that it holds a credential.
+local function is_secret_header(value)
+  local name, content = value:match("^([^:]*):%s*(.*)$")
+  name = (name or ""):lower()
+  for _, word in ipairs({ "auth", "cookie", "key", "password", "secret", "session", "token" }) do
+    if name:find(word, 1, true) then
+      return not secret.is_reference(content)
+    end
+  end
+  return false
+end
+
+local function has_password(text)
+  local parsed = text:find("^%a[%w+.-]*://") and text:match("^%a[%w+.-]*://([^/]*)@")
+  return parsed ~= nil and parsed ~= false
+end
+
+--- Why a member may not be remembered, if so: it would keep a secret in a file.
+---@param name string
+---@param value any
+---@return string?
+function remembered.secret_problem(name, value)
+  local named = "give env:NAME, file:PATH or cmd:COMMAND"
+  if type(value) ~= "string" then
+    return nil
+  elseif secrets[name] and not secret.is_reference(value)
+    and not (name == "basic" and secret.is_reference(value:match(":(.*)$") or "")) then
+    return ("a remembered source holds no secrets: %s instead of the %s itself"):format(named,
+      name == "basic" and "password" or name == "api-key" and "key" or name == "bearer" and "token" or "secret")
+  elseif is_header[name] and is_secret_header(value) then
+    return ("a remembered source holds no secrets: %s behind '%s:'"):format(named, value:match("^[^:]*"))
+  elseif (kinds[name] or name == "proxy" or name == "base-url") and has_password(value) then
+    return ("a remembered source holds no secrets: %s has a password"):format(url.redact_any(value))
+  end
+end
+
+local function member_problem(name, value)
+  local option = options[name]
+  if not option then
+    return "unknown member" .. suggestion.behind(name, options, "name")
+  elseif option.is_switch then
+    return value ~= true and "expected true" or nil
+  elseif option.many and type(value) == "table" then
+    for _, item in ipairs(value) do
+      local problem = type(item) ~= "string" and "expected strings" or remembered.secret_problem(name, item)
+      if problem then
+        return problem
+      end
+    end
+    return nil
+  elseif type(value) ~= "string" then
+    return ("expected a string, got %s"):format(core.kind(value) or type(value))
+  end
+  return remembered.secret_problem(name, value)
+end
+
+-- What is wrong with the members of a source or profile: where, and what.
+local function entry_problem(entry, path, is_profile)
+  if type(entry) ~= "table" or core.kind(entry) == "array" then
+    return path, "expected an object"
+  end
+  local count = 0
+  for _, name in ipairs(members.names(entry)) do
+    local value = entry[name]
+    count = count + (kinds[name] and 1 or 0)
+    local problem
+    if name == "profiles" and not is_profile then
+      for _, profile in ipairs(type(value) == "table" and members.names(value) or {}) do
+        local where, message = entry_problem(value[profile], path .. "/profiles/" .. profile, true)
+        if where then
+          return where, message
+        end
+      end
+      problem = type(value) ~= "table" and "expected an object" or nil
+    else
+      problem = member_problem(name, value)
+    end
+    if problem then
+      return path .. "/" .. name, problem
+    end
+  end
+  if count ~= 1 and not is_profile then
+    return path, ("expected one of openapi, lua, mcp, mcp-config, redis and websocket, got %d"):format(count)
+  end
+end
+
+--- The content of a file of sources.
+---@param text string
+---@param path string
+---@return table? content
+---@return string? message
+local function parse(text, path)
+  local content, err = json.decode(text)
+  if content == nil then
+    return nil, ("%s: %s"):format(path, err.message)
+  elseif type(content) ~= "table" or type(content.sources or {}) ~= "table" then
+    return nil, ("%s: expected { \"sources\": { NAME: { ... } } }"):format(path)
+  end
+  for _, name in ipairs(members.names(content.sources or {})) do
+    local where, message = entry_problem(content.sources[name], "/sources/" .. name)
+    if not remembered.is_name(name) then
+      where, message = "/sources/" .. name, "expected a name of letters, digits, _ and -"
+    end
+    if where then
+      return nil, ("%s: %s: %s"):format(path, where, message)
+    end
+  end
+  return content
+end
+
+--- May a source be called this?
+---@param name string
+---@return boolean
+function remembered.is_name(name)
+  return name:find("^%w[%w_-]*$") ~= nil
+end
+
+local function user_file()
+  local directory = directories.config()
+  return directory and directory .. "/config.json"
+end
+
+-- Trust
+
+local function trust_file()
+  local directory = directories.state()
+  return directory and directory .. "/trust.json"
+end
+
+local function hash_of(text)
+  return (core.sha256(text):gsub(".", function(byte)
+    return ("%02x"):format(byte:byte())
+  end))
+end
+
+local function trusted()
+  local path = trust_file()
+  local text = path and read_file(path)
+  local content = text and json.decode(text)
+  return type(content) == "table" and content or {}
+end
+
+--- The project's file, if there is one.
+---@return string? path
+function remembered.project_file()
+  return directories.above(PROJECT)
+end
+
+--- Trusts a file as it is now, or no longer.
+---@param path string  absolute
+---@param is_trusted boolean
+---@return string? text  of the file
+---@return string? message
+function remembered.trust(path, is_trusted)
+  local text, message = read_file(path)
+  local place = trust_file()
+  if not text or not place then
+    return nil, message or "neither XDG_STATE_HOME nor HOME says where to note it"
+  end
+  local content, problem = parse(text, path)
+  if not content and is_trusted then
+    return nil, problem
+  end
+  local all = trusted()
+  all[path] = is_trusted and hash_of(text) or nil
+  local ok = system.make_private_directory(directories.state())
+  if ok then
+    ok, problem = system.write_private(place, assert(json.encode(all, { indent = 2, sort_keys = true })) .. "\n")
+  end
+  return ok and text, problem
+end
+
+-- All sources
+
+---@class operations.cli.RememberedSource
+---@field name string
+---@field entry table<string, any>
+---@field file string  that has it
+---@field base string  directory that its paths are relative to
+
+local function collect(all, content, file)
+  for name, entry in pairs(content.sources or {}) do
+    all[name] = { name = name, entry = entry, file = file, base = file:match("^(.*)/[^/]*$") }
+  end
+end
+
+---@class operations.cli.Remembered
+---@field by_name table<string, operations.cli.RememberedSource>
+---@field names string[]  sorted
+---@field untrusted? string  the project's file, where it does not count
+---@field has_changed? boolean  it was trusted before
+
+--- Reads what is remembered. A project's source comes before the user's of the same name.
+---@return operations.cli.Remembered?
+---@return string? message  a file is broken
+function remembered.read()
+  local all, found = {}, { by_name = nil }
+  local file = user_file()
+  local text = file and read_file(file)
+  if text then
+    local content, message = parse(text, file)
+    if not content then
+      return nil, message
+    end
+    collect(all, content, file)
+  end
+  local project = remembered.project_file()
+  text = project and read_file(project)
+  if text then
+    local known = trusted()[project]
+    if known == hash_of(text) then
+      local content, message = parse(text, project)
+      if not content then
+        return nil, message
+      end
+      collect(all, content, project)
+    else
+      found.untrusted, found.has_changed = project, known ~= nil
+    end
+  end
+  found.by_name, found.names = all, members.names(all)
+  return found
+end
+
+local function with_paths(name, value, base)
+  local is_path = name == "lua" or name == "mcp-config" or name == "ca-file" or name == "cert" or name == "key"
+    or name == "openapi" and not value:find("^https?://")
+  return is_path and directories.absolute(value, base) or value
+end
+
+--- The options that a remembered source stands for.
+---@param source operations.cli.RememberedSource
+---@param profile? string
+---@return { name: string, value: any }[]? order
+---@return string? message
+function remembered.order(source, profile)
+  local entry = members.merged(source.entry)
+  local profiles = entry.profiles or {}
+  entry.profiles = nil
+  if profile and profiles[profile] then
+    entry = members.merged(entry, profiles[profile])
+  end
+  local order = {}
+  for _, kind in ipairs(source_options.kinds) do
+    if entry[kind] then
+      order[1] = { name = kind, value = with_paths(kind, entry[kind], source.base) }
+    end
+  end
+  order[2] = { name = "namespace", value = entry.namespace or source.name }
+  for _, option in ipairs(options) do
+    local value = entry[option.name]
+    if value ~= nil and not kinds[option.name] and option.name ~= "namespace" then
+      for _, item in ipairs(type(value) == "table" and value or { value }) do
+        order[#order + 1] = { name = option.name, value = with_paths(option.name, item, source.base) }
+      end
+    end
+  end
+  return order
+end
+
+--- Changes the user's sources.
+---@param change fun(sources: table<string, table>)
+---@return string? path
+---@return string? message
+function remembered.change(change)
+  local path = user_file()
+  if not path then
+    return nil, "neither XDG_CONFIG_HOME nor HOME says where to remember it"
+  end
+  local text = read_file(path)
+  local content, message = parse(text or "{}", path)
+  if not content then
+    return nil, message
+  end
+  content.sources = content.sources or {}
+  change(content.sources)
+  local ok
+  ok, message = system.make_private_directory(directories.config())
+  if ok then
+    ok, message = system.write_private(path, assert(json.encode(content, { indent = 2, sort_keys = true })) .. "\n")
+  end
+  return ok and path or nil, message
+end
+
+--- The options that may be remembered, as members of a source.
+remembered.options = options
+
+return remembered

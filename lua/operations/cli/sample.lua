@@ -1,0 +1,118 @@
+--- A call to copy: the words of the command line that an operation takes, with the examples of its schemas, or what is
+--- to be put there.
+local core = require("operations.core")
+local json = require("operations.base.json")
+local json_pointer = require("operations.base.json_pointer")
+local members = require("operations.base.members")
+local schema = require("operations.schema")
+
+local sample = {}
+
+local DEEPEST = 3
+
+local function target_of(root, node)
+  for _ = 1, 16 do
+    local reference = type(node) == "table" and node["$ref"]
+    if type(reference) ~= "string" or reference:sub(1, 1) ~= "#" then
+      break
+    end
+    node = json_pointer.get(root, reference)
+  end
+  return type(node) == "table" and node or {}
+end
+
+local function example_of(node)
+  local examples = type(node.examples) == "table" and node.examples or {}
+  for _, name in ipairs({ "example", "const", "default" }) do
+    if node[name] ~= nil then
+      return node[name]
+    end
+  end
+  return examples[1]
+end
+
+-- Words as the shell takes them.
+local function quoted(text)
+  return text:find("^[%w_./:@%%+,=-]+$") and text or "'" .. text:gsub("'", "'\\''") .. "'"
+end
+
+-- What stands for a value that nothing is known of.
+local function placeholder(name, node)
+  if node.type == "integer" or node.type == "number" then
+    return tostring(type(node.minimum) == "number" and node.minimum or 1)
+  elseif node.type == "boolean" then
+    return "true"
+  end
+  return (name:gsub("^.*[.%]]", ""):upper())
+end
+
+local add
+
+local function is_required(target, name)
+  return type(target.properties) == "table" and target.properties[name] ~= nil
+    and members.contains(target.required, name)
+end
+
+local function add_required(words, root, node, prefix, depth, but)
+  local target = target_of(root, node)
+  for _, name in ipairs(schema.properties(target)) do
+    if name ~= but and is_required(target, name) then
+      add(words, root, target.properties[name], prefix .. name, depth)
+    end
+  end
+end
+
+-- The word of one key, or of what is required within it.
+function add(words, root, node, name, depth)
+  local target = target_of(root, node)
+  local value = example_of(target)
+  if value == nil and type(target.enum) == "table" then
+    value = target.enum[1]
+  end
+  local kind = core.kind(value)
+  if kind == "object" or kind == "array" then
+    words[#words + 1] = name .. ":=" .. quoted(json.encode(value, { sort_keys = true }) or "null")
+  elseif value ~= nil and value ~= json.null then
+    words[#words + 1] = name .. "=" .. quoted(tostring(value))
+  elseif target.properties and depth < DEEPEST then
+    local before = #words
+    add_required(words, root, target, name .. ".", depth + 1)
+    words[#words + 1] = #words == before and name .. ":='{}'" or nil
+  elseif target.type == "object" then
+    words[#words + 1] = name .. ":='{}'"
+  else
+    words[#words + 1] = name .. "=" .. placeholder(name, target)
+  end
+end
+
+--- The words behind the id.
+---@param input any  inputSchema
+---@return string[]
+function sample.words(input)
+  local words = {}
+  if type(input) ~= "table" then
+    return words
+  end
+  local target = target_of(input, input)
+  add_required(words, input, target, "", 0, "body")
+  if is_required(target, "body") then
+    local before = #words
+    add_required(words, input, target.properties.body, "", 1)
+    if #words == before then
+      add(words, input, target.properties.body, "body", 0)
+    end
+  end
+  return words
+end
+
+--- A command to copy.
+---@param spec operations.Spec
+---@return string
+function sample.command(spec)
+  local words = sample.words(spec.inputSchema)
+  table.insert(words, 1, ("operations %s %s.%s"):format(spec.type == "subscription" and "watch" or "call",
+    spec.namespace, spec.name))
+  return table.concat(words, " ")
+end
+
+return sample

@@ -1,0 +1,137 @@
+--- `operations login` and `logout`.
+local document = require("operations.openapi.document")
+local documents = require("operations.cli.documents")
+local errors = require("operations.base.error")
+local http_client = require("operations.cli.http_client")
+local loaders = require("operations.cli.loaders")
+local login = require("operations.cli.login")
+local members = require("operations.base.members")
+local named_sources = require("operations.cli.named_sources")
+local oauth_login = require("operations.oauth.login")
+local operations = require("operations")
+local output = require("operations.cli.output")
+local sign_in = require("operations.cli.sign_in")
+local source_options = require("operations.cli.source_options")
+local url = require("operations.base.url")
+
+local sign_in_commands = {}
+
+-- The flow of a document that sends users to a browser.
+local function flow_of(source)
+  local held, err = documents.open(source, {})
+  if not held then
+    return nil, err
+  end
+  local root
+  root, err = document.parse(held:read("document") or "", source.shown)
+  if not root then
+    return nil, err
+  end
+  local components = type(root.components) == "table" and root.components or {}
+  for _, name in ipairs(members.names(components.securitySchemes or {})) do
+    local scheme = components.securitySchemes[name]
+    local flow = type(scheme) == "table" and type(scheme.flows) == "table" and scheme.flows.authorizationCode
+    if type(flow) == "table" and type(flow.authorizationUrl) == "string" and type(flow.tokenUrl) == "string" then
+      return { authorization_endpoint = url.resolve(held.meta.location, flow.authorizationUrl),
+        token_endpoint = url.resolve(held.meta.location, flow.tokenUrl),
+        scope = table.concat(members.names(flow.scopes or {}), " ") }
+    end
+  end
+  return nil, errors.new("EXECUTION_ERROR",
+    source.name .. ": its document has no OAuth flow for users (authorizationCode)")
+end
+
+-- Sends the user to a browser; true, or nil and an error.
+local function log_in(source)
+  local given = source.config.oauth
+  local flow, err = flow_of(source)
+  if not flow then
+    return nil, err
+  end
+  flow.scope = given.scope or flow.scope ~= "" and flow.scope or nil
+  local transport = members.merged(login.options(), { http = http_client.of(source.config.connection) })
+  transport.store = transport.store or operations.oauth.memory_store()
+  local token
+  local client = { client_id = given.client_id, client_secret = given.client_secret }
+  token, err = oauth_login.authorize(transport, client, flow)
+  if not token then
+    return nil, err
+  end
+  sign_in.keep(source, { token = token, token_endpoint = flow.token_endpoint, client_id = given.client_id })
+  return true
+end
+
+-- The one source that is named; nil and the exit code.
+local function source_of(command, parsed)
+  local named, message = named_sources.read(parsed)
+  if not named then
+    output.complain("%s", message)
+    return nil, output.codes.SOURCE
+  elseif #parsed.rest ~= 1 then
+    return nil, output.usage("%s: expected the NAME of a source, got %d words", command, #parsed.rest)
+  end
+  local source
+  source, message = named:get(parsed.rest[1])
+  if not source then
+    return nil, output.usage("%s: %s", command, message)
+  end
+  return source
+end
+
+sign_in_commands.login = {
+  usage = "operations login NAME [OPTIONS]",
+  summary = "Logs in to a remembered source in a browser, and keeps the token. An OpenAPI\n"
+    .. "source needs --client-id: here, or where it was added. OPERATIONS_LOGIN=paste\n"
+    .. "asks for the address that the browser ended at.",
+  options = {},
+}
+
+---@param parsed operations.cli.Arguments
+---@return integer code
+function sign_in_commands.login.run(parsed)
+  local source, code = source_of("login", parsed)
+  if not source then
+    return code
+  end
+  local ok, done, err
+  if source.kind == "mcp" and source.place:find("^https?://") then
+    done, err = loaders.load(source, { verbose = parsed.options.verbose }, operations.registry())
+  elseif source.kind ~= "openapi" then
+    return output.usage("login: %s is a source of kind %s, which nobody logs in to", source.name, source.kind)
+  elseif not source.config.oauth.client_id then
+    return output.usage("login: %s needs the id that its API gave to your client: --client-id ID", source.name)
+  else
+    ok, done, err = pcall(function()
+      source_options.reveal(source)
+      return log_in(source)
+    end)
+    if not ok then
+      done, err = nil, done
+    end
+  end
+  if not done then
+    return output.fail(err)
+  end
+  output.complain("logged in to %s", source.name)
+  return output.codes.OK
+end
+
+sign_in_commands.logout = {
+  usage = "operations logout NAME",
+  summary = "Forgets the token of a remembered source.",
+  options = {},
+}
+
+---@param parsed operations.cli.Arguments
+---@return integer code
+function sign_in_commands.logout.run(parsed)
+  local source, code = source_of("logout", parsed)
+  if not source then
+    return code
+  end
+  sign_in.keep(source, nil)
+  output.complain("logged out of %s", source.name)
+  return output.codes.OK
+end
+
+return sign_in_commands

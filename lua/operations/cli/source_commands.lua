@@ -1,0 +1,295 @@
+--- `operations add`, `remove`, `sources`, `trust`: the sources that have a name.
+local cache = require("operations.cli.cache")
+local directories = require("operations.cli.directories")
+local kept = require("operations.cli.kept")
+local members = require("operations.base.members")
+local named_sources = require("operations.cli.named_sources")
+local operations = require("operations")
+local output = require("operations.cli.output")
+local remembered = require("operations.cli.remembered")
+local source_options = require("operations.cli.source_options")
+local sources = require("operations.cli.sources")
+local suggestion = require("operations.cli.suggestion")
+local system = require("operations.system")
+
+local source_commands = {}
+
+-- Adding
+
+source_commands.add = {
+  usage = "operations add NAME [FILE|URL] [OPTIONS]",
+  summary = "Remembers a source under a name: NAME.OPERATION calls it from then on.\n"
+    .. "FILE|URL is an OpenAPI document, Lua files or a Redis; other sources are given\n"
+    .. "by their option. Secrets stay where they are: env:NAME, file:PATH, cmd:COMMAND.\n"
+    .. "With --profile the options count for that profile only.",
+  options = {
+    { name = "--replace", help = "instead of a source of this name that there is" },
+  },
+}
+
+-- The kind of a source that is given without an option.
+local function kind_of(place)
+  if place:find("^rediss?://") or place:find("^redis%+") then
+    return "redis"
+  elseif place:find("^wss?://") then
+    return "websocket"
+  elseif not place:find("^https?://") and (place:find("%.lua$") or system.kind(place) == "directory") then
+    return "lua"
+  end
+  return "openapi"
+end
+
+local path_options = members.set({ "openapi", "lua", "mcp-config", "ca-file", "cert", "key" })
+
+-- The members that options stand for; or nil and a message.
+local function entry_of(order)
+  local entry = {}
+  for _, option in ipairs(order) do
+    local known, value = remembered.options[option.name], option.value
+    if known then
+      local problem = remembered.secret_problem(option.name, value)
+      if problem then
+        return nil, ("--%s: %s"):format(option.name, problem)
+      end
+      if path_options[option.name] and not value:find("^%a[%w+.-]*://") then
+        value = directories.absolute(value)
+      end
+      if known.many then
+        entry[option.name] = entry[option.name] or operations.array()
+        table.insert(entry[option.name], value)
+      else
+        entry[option.name] = value
+      end
+    end
+  end
+  return entry
+end
+
+local function count_kinds(entry)
+  local count = 0
+  for _, kind in ipairs(source_options.kinds) do
+    count = count + (entry[kind] and 1 or 0)
+  end
+  return count
+end
+
+local function save(change)
+  local path, message = remembered.change(change)
+  if not path then
+    output.complain("%s", message)
+    return output.codes.SOURCE
+  end
+  return output.codes.OK
+end
+
+local function add_profile(name, profile, entry, all)
+  local known = all.by_name[name]
+  if not known then
+    return output.usage("add: no source %q to give a profile%s", name, suggestion.behind(name, all.names))
+  elseif count_kinds(entry) > 0 then
+    return output.usage("add: a profile changes how a source is reached, not what it is: leave %s out", "the source")
+  end
+  local code = save(function(list)
+    list[name] = list[name] or members.merged(known.entry)
+    list[name].profiles = list[name].profiles or operations.object()
+    list[name].profiles[profile] = operations.object(entry)
+  end)
+  if code == output.codes.OK then
+    output.complain("remembered the profile %s of %s: --profile %s uses it", profile, name, profile)
+  end
+  return code
+end
+
+-- Loads the source as it will be remembered; the number of its operations, or nil and the exit code.
+local function try(parsed, name, entry)
+  local order = remembered.order({ name = name, entry = entry, base = "/" })
+  local list, message = source_options.plan(order)
+  if not list then
+    return nil, output.usage("%s", message)
+  end
+  list[1].name = name
+  local registry, code = sources.of(list, { verbose = parsed.options.verbose, reliable = entry.reliable,
+    refresh = true, all = true })
+  return registry and #registry:specs({ schemas = false }), code
+end
+
+-- What is wrong with the words of the command.
+local function problem_of(parsed)
+  local name = parsed.rest[1]
+  if not name or #parsed.rest > 2 then
+    return ("add: expected NAME and FILE|URL, got %d words"):format(#parsed.rest)
+  elseif not remembered.is_name(name) then
+    return ("add: expected a name of letters, digits, _ and -, got %q"):format(name)
+  end
+end
+
+---@param parsed operations.cli.Arguments
+---@return integer code
+function source_commands.add.run(parsed)
+  local problem, name, place = problem_of(parsed), parsed.rest[1], parsed.rest[2]
+  if problem then
+    return output.usage("%s", problem)
+  end
+  local order = parsed.order
+  if place then
+    order = members.joined({ { name = kind_of(place), value = place } }, order)
+  end
+  local entry, message = entry_of(order)
+  local all, broken = remembered.read()
+  if not entry then
+    return output.usage("%s", message)
+  elseif not all then
+    output.complain("%s", broken)
+    return output.codes.SOURCE
+  elseif parsed.options.profile then
+    return add_profile(name, parsed.options.profile, entry, all)
+  elseif count_kinds(entry) ~= 1 then
+    return output.usage("add: expected one source, such as operations add %s https://api.example/openapi.json, got %d",
+      name, count_kinds(entry))
+  elseif all.by_name[name] and not parsed.options.replace then
+    return output.usage("add: there is a source %s in %s: give --replace, or another name", name,
+      all.by_name[name].file)
+  end
+  local count, code = try(parsed, name, entry)
+  if not count then
+    return code
+  end
+  code = save(function(list)
+    local before = list[name] or {}
+    list[name] = members.merged(entry, { profiles = before.profiles })
+  end)
+  if code == output.codes.OK then
+    output.complain("remembered %s: %d operation%s; operations list %s shows them", name, count,
+      count == 1 and "" or "s", name)
+  end
+  return code
+end
+
+-- Removing
+
+source_commands.remove = {
+  usage = "operations remove NAME...",
+  summary = "Forgets remembered sources, and what the cache has of them.",
+  options = {},
+}
+
+---@param parsed operations.cli.Arguments
+---@return integer code
+function source_commands.remove.run(parsed)
+  local named, message = named_sources.read(parsed)
+  if not named then
+    output.complain("%s", message)
+    return output.codes.SOURCE
+  elseif #parsed.rest == 0 then
+    return output.usage("remove: expected the NAME of a source")
+  end
+  local found = {}
+  for i, name in ipairs(parsed.rest) do
+    found[i], message = named:get(name)
+    if not found[i] then
+      return output.usage("remove: %s", message)
+    elseif found[i].file == remembered.project_file() then
+      return output.usage("remove: %s is in %s: edit that file", name, found[i].file)
+    end
+  end
+  return save(function(list)
+    for _, source in ipairs(found) do
+      cache.remove(kept.key(source))
+      list[source.name] = nil
+    end
+  end)
+end
+
+-- Listing
+
+source_commands.sources = {
+  usage = "operations sources [OPTIONS]",
+  summary = "Lists the remembered sources.",
+  options = { { name = "--json", help = "an array, for programs" } },
+}
+
+local function row_of(source)
+  local held = cache.open(kept.key(source))
+  return {
+    name = source.name, kind = source.kind, place = source.shown, file = source.file,
+    operations = held and held.meta.count or nil,
+    profiles = operations.array(members.names(source.entry.profiles or {})),
+  }
+end
+
+local function line_of(row, width)
+  local notes = {}
+  if row.operations then
+    notes[1] = ("%d operation%s"):format(row.operations, row.operations == 1 and "" or "s")
+  end
+  if row.profiles[1] then
+    notes[#notes + 1] = "profiles " .. table.concat(row.profiles, ", ")
+  end
+  if row.file:find("%.operations%.json$") then
+    notes[#notes + 1] = "of " .. row.file
+  end
+  return ("%s%s  %s %s%s\n"):format(row.name, (" "):rep(width - #row.name), row.kind, row.place,
+    #notes > 0 and "  (" .. table.concat(notes, "; ") .. ")" or "")
+end
+
+---@param parsed operations.cli.Arguments
+---@return integer code
+function source_commands.sources.run(parsed)
+  local named, message = named_sources.read(parsed)
+  if not named then
+    output.complain("%s", message)
+    return output.codes.SOURCE
+  end
+  local rows, lines, width = operations.array(), {}, 0
+  for i, name in ipairs(named.names) do
+    local source
+    source, message = named:get(name)
+    if not source then
+      output.complain("%s", message)
+      return output.codes.SOURCE
+    end
+    rows[i], width = row_of(source), math.max(width, #name)
+  end
+  if parsed.options.json then
+    output.data(rows)
+    return output.codes.OK
+  end
+  for i, row in ipairs(rows) do
+    lines[i] = line_of(row, width)
+  end
+  if #lines == 0 then
+    output.complain("no source is remembered: operations add NAME FILE|URL")
+  else
+    output.text(table.concat(lines))
+  end
+  return output.codes.OK
+end
+
+-- Trusting
+
+source_commands.trust = {
+  usage = "operations trust [FILE] [OPTIONS]",
+  summary = "Lets the sources of a project's .operations.json count, as the file is now.\n"
+    .. "Its commands run with your rights, so read it first. A change asks again.",
+  options = { { name = "--revoke", help = "trust it no longer" } },
+}
+
+---@param parsed operations.cli.Arguments
+---@return integer code
+function source_commands.trust.run(parsed)
+  local path = parsed.rest[1] and directories.absolute(parsed.rest[1]) or remembered.project_file()
+  if #parsed.rest > 1 then
+    return output.usage("trust: expected at most one FILE, got %d", #parsed.rest)
+  elseif not path then
+    return output.usage("trust: there is no .operations.json here or above")
+  end
+  local text, message = remembered.trust(path, not parsed.options.revoke)
+  if not text then
+    output.complain("%s", message)
+    return output.codes.SOURCE
+  end
+  output.complain(parsed.options.revoke and "%s is not trusted any more" or "%s is trusted as it is now", path)
+  return output.codes.OK
+end
+
+return source_commands

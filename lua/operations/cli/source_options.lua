@@ -1,0 +1,223 @@
+--- The options that name sources and say how they are reached: on the command line, and as members of a remembered
+--- source, which are called as the options are.
+local connection = require("operations.cli.connection")
+local members = require("operations.base.members")
+local secret = require("operations.cli.secret")
+local url = require("operations.base.url")
+
+local source_options = {}
+
+---@type operations.cli.Option[]
+source_options.list = members.joined({
+  { name = "--openapi", value = "FILE|URL", many = true, help = "the operations of an OpenAPI document" },
+  { name = "--lua", value = "FILE|DIR", many = true, help = "the operations that Lua files return" },
+  { name = "--mcp", value = "COMMAND|URL", many = true, help = "the tools of an MCP server" },
+  { name = "--mcp-config", value = "FILE", many = true, help = "the MCP servers that a file lists (mcp.json)" },
+  { name = "--redis", value = "URL", many = true, help = "what other processes on this Redis serve" },
+  { name = "--reliable", help = "Redis: calls wait in a queue and outlive workers" },
+  { name = "--websocket", value = "URL", many = true, help = "what a hub serves (ws://, wss://)" },
+  { name = "--namespace", value = "NAME", many = true, help = "OpenAPI, MCP: namespace of the operations" },
+  { name = "--base-url", value = "URL", many = true, help = "OpenAPI: where the API is, instead of its servers" },
+  { name = "--bearer", value = "TOKEN", many = true, help = "OpenAPI, MCP, hub: token (or OPERATIONS_BEARER)" },
+  { name = "--basic", value = "USER:PASSWORD", many = true, help = "OpenAPI, MCP: HTTP basic authentication" },
+  { name = "--api-key", value = "KEY", many = true, help = "OpenAPI: API key, sent where the document says" },
+  { name = "--header", value = "'NAME: VALUE'", many = true, help = "OpenAPI, MCP: a header of every request" },
+  { name = "--document-header", value = "HEADER", many = true, help = "OpenAPI: a header for the document alone" },
+  { name = "--remote-refs", many = true, help = "OpenAPI: fetch what $refs name by URL" },
+  { name = "--client-id", value = "ID", many = true, help = "OpenAPI: OAuth client, as operations login uses it" },
+  { name = "--client-secret", value = "SECRET", many = true, help = "OpenAPI: its secret (client credentials)" },
+  { name = "--scope", value = "'A B'", many = true, help = "OpenAPI: OAuth scopes to ask for" },
+  { name = "--profile", value = "NAME", help = "of remembered sources (or OPERATIONS_PROFILE)" },
+  { name = "--refresh", help = "fetch documents anew, whatever the cache has" },
+}, connection.options, {
+  { name = "--verbose", short = "-v", help = "all that is logged, sent and lacking in documents" },
+})
+
+source_options.help = [[
+A remembered source (`operations add`) needs no option. An option of an API or
+server counts for the --openapi or --mcp before it, or for all when there is
+none. An MCP server is called after its package or host:
+`npx -y @acme/server-files` offers `files.read`, ... A TOKEN, PASSWORD, KEY,
+SECRET or VALUE may be env:NAME, file:PATH or cmd:COMMAND, which keeps it out of
+the list of processes.
+]]
+
+--- What names a source.
+source_options.kinds = { "openapi", "lua", "mcp", "mcp-config", "redis", "websocket" }
+
+local is_kind = members.set(source_options.kinds)
+
+-- The secret that a word names, read when a request needs it, and once.
+local function later(option, word)
+  local value
+  return function()
+    if not value then
+      local message
+      value, message = secret.read(word)
+      if not value then
+        error(("--%s: %s"):format(option, message), 0)
+      end
+    end
+    return value
+  end
+end
+
+-- USER:PASSWORD, of which either the password or all is named elsewhere.
+local function basic(word)
+  local username, password
+  return function()
+    if not username then
+      local text, message = word, nil
+      if secret.is_reference(word) then
+        text, message = secret.text(word)
+      end
+      local user, rest = (text or ""):match("^([^:]*):(.*)$")
+      if user and not secret.is_reference(word) then
+        rest, message = secret.text(rest)
+      end
+      if not (user and rest) then
+        error("--basic: " .. (message or "expected USER:PASSWORD"), 0)
+      end
+      username, password = user, rest
+    end
+    return username, password
+  end
+end
+
+local function set_header(headers, option, value)
+  local name, content = value:match("^([^:%s]+):%s*(.*)$")
+  if not name then
+    return ("%s: expected 'NAME: VALUE', got %q"):format(option, value)
+  end
+  headers[name] = content
+end
+
+-- How each option changes the configuration of a source; returns a message when it is wrong.
+local setters = {
+  namespace = function(config, value) config.namespace = value end,
+  ["base-url"] = function(config, value)
+    if not value:find("^https?://[^/]") then
+      return ("--base-url: expected a URL such as https://api.example/v1, got %q"):format(value)
+    end
+    config.base_url = value
+  end,
+  bearer = function(config, value) config.auth = { type = "bearer", token = later("bearer", value) } end,
+  basic = function(config, value)
+    if not secret.is_reference(value) and not value:find(":", 1, true) then
+      return "--basic: expected USER:PASSWORD"
+    end
+    local read = basic(value)
+    config.auth = { type = "basic", username = function() return (read()) end,
+      password = function() return (select(2, read())) end }
+  end,
+  ["remote-refs"] = function(config) config.remote_refs = true end,
+  ["api-key"] = function(config, value) config.auth = { type = "apiKey", token = later("api-key", value) } end,
+  header = function(config, value) return set_header(config.headers, "--header", value) end,
+  ["document-header"] = function(config, value)
+    return set_header(config.document_headers, "--document-header", value)
+  end,
+  ["client-id"] = function(config, value) config.oauth.client_id = value end,
+  ["client-secret"] = function(config, value) config.oauth.client_secret = later("client-secret", value) end,
+  scope = function(config, value) config.oauth.scope = value end,
+}
+
+for name, setter in pairs(connection.setters) do
+  setters[name] = function(config, value)
+    return setter(config.connection, value)
+  end
+end
+
+-- What messages call a place: passwords and tokens travel in URLs and command lines.
+local function shown(kind, place)
+  if place:find("^%a[%w+.-]*://") then
+    return place:find("^https?:") and url.redact(place) or url.redact_any(place)
+  end
+  return kind == "mcp" and place:match("%S+") or place
+end
+
+local function nothing()
+  return { headers = {}, document_headers = {}, oauth = {}, connection = {} }
+end
+
+local function inherited(general)
+  local copy = members.merged(general)
+  for name in pairs(nothing()) do
+    copy[name] = members.copy(general[name])
+  end
+  return copy
+end
+
+---@class operations.cli.Source
+---@field kind string  one of `kinds`
+---@field place string
+---@field shown string  the place as messages may tell it
+---@field config table  of an adapter, without what only a call needs
+---@field name? string  a remembered source's
+---@field call? table  what a call adds to the configuration of the adapter
+
+--- The sources that options name, in their order.
+---@param order { name: string, value: any }[]
+---@return operations.cli.Source[]? list
+---@return string? message  what is wrong
+function source_options.plan(order)
+  local general, list = nothing(), {}
+  local current = general
+  for _, option in ipairs(order) do
+    if is_kind[option.name] then
+      current = inherited(general)
+      list[#list + 1] = {
+        kind = option.name, place = option.value, shown = shown(option.name, option.value), config = current,
+      }
+    elseif setters[option.name] then
+      local message = setters[option.name](current, option.value)
+      if message then
+        return nil, message
+      end
+    end
+  end
+  local token = os.getenv("OPERATIONS_BEARER")
+  if token and #list == 1 and not list[1].config.auth then -- of several it is not known which one it is for
+    list[1].config.auth = { type = "bearer", token = token }
+  end
+  return list
+end
+
+-- Reads the secret of a configured value now.
+local function now(value)
+  if type(value) == "function" then
+    return value()
+  end
+  return value
+end
+
+local function reveal_headers(headers, option)
+  for name, value in pairs(headers) do
+    if secret.is_reference(value) then
+      local text, message = secret.text(value)
+      if not text then
+        error(("--%s %s: %s"):format(option, name, message), 0)
+      end
+      headers[name] = text
+    end
+  end
+end
+
+--- Puts the secrets into the headers of a source's document. Raises a message when one is missing.
+---@param source operations.cli.Source
+function source_options.reveal_document_headers(source)
+  reveal_headers(source.config.document_headers, "document-header")
+end
+
+--- Puts the secrets into a source that is about to be called. Raises a message when one is missing.
+---@param source operations.cli.Source
+function source_options.reveal(source)
+  local config = source.config
+  reveal_headers(config.headers, "header")
+  source_options.reveal_document_headers(source)
+  for key, value in pairs(config.auth or {}) do
+    config.auth[key] = now(value)
+  end
+  config.oauth.client_secret = now(config.oauth.client_secret)
+end
+
+return source_options

@@ -1,0 +1,60 @@
+--- Descriptions as people read them in lines: wrapped, without the marks of HTML and Markdown.
+local cells = require("operations.offer.cells")
+
+local prose = {}
+
+local entities = { lt = "<", gt = ">", amp = "&", quot = '"', apos = "'", nbsp = " " }
+
+--- A text without the marks of HTML and Markdown.
+---@param text string
+---@return string
+function prose.unmarked(text)
+  text = text:gsub("<br%s*/?>", "\n"):gsub("</p>", "\n\n"):gsub("</?%a[^<>]*>", "")
+  text = text:gsub("!?%[([^%[%]]*)%]%([^()]*%)", "%1"):gsub("%*%*([^*\n]+)%*%*", "%1"):gsub("__([^_\n]+)__", "%1")
+  text = text:gsub("%*([^*%s][^*\n]*)%*", "%1")
+  text = ("\n" .. text):gsub("\n#+ +", "\n"):gsub("\n> ?%[!%u+%]", "\n"):gsub("\n> ?", "\n"):gsub("`+([^`\n]+)`+", "%1")
+  return (text:gsub("&(%a+);", entities):gsub("^%s+", ""):gsub("%s+$", ""))
+end
+
+-- Adds the lines of one paragraph.
+local function add_paragraph(lines, paragraph, width, indent)
+  local line = ""
+  for word in paragraph:gmatch("%S+") do
+    if line ~= "" and cells.width(line) + cells.width(word) + 1 > width - #indent then
+      lines[#lines + 1] = indent .. line
+      line = ""
+    end
+    line = line == "" and word or line .. " " .. word
+  end
+  lines[#lines + 1] = line ~= "" and indent .. line or ""
+end
+
+--- A text in lines of at most so many columns; its own lines stay apart where they are items of a list or blank.
+---@param text string
+---@param width integer
+---@param indent? string
+---@return string  with a newline at the end
+function prose.wrap(text, width, indent)
+  local lines, paragraph = {}, nil
+  local function finish()
+    if paragraph then
+      add_paragraph(lines, paragraph, width, indent or "")
+    end
+    paragraph = nil
+  end
+  for line in (text .. "\n"):gmatch("([^\n]*)\n") do
+    if not line:find("%S") then
+      finish()
+      lines[#lines + 1] = lines[#lines] ~= "" and "" or nil
+    elseif line:find("^%s*[-*] ") or line:find("^%s*%d+[.)] ") then
+      finish()
+      paragraph = line
+    else
+      paragraph = paragraph and paragraph .. " " .. line or line
+    end
+  end
+  finish()
+  return table.concat(lines, "\n") .. "\n"
+end
+
+return prose

@@ -1,0 +1,54 @@
+local document_parts = require("operations.cli.document_parts")
+local json = require("operations.base.json")
+
+describe("the parts of a document", function()
+  local text = [[{ "openapi": "3.1.0", "info": { "title": "a \"quoted\" {brace}" }, "paths": {
+    "/a/{id}": { "get": { "responses": { "200": { "$ref": "#/components/responses/R" } } } },
+    "/b": { "get": { "x": [1, -2.5e3, true, null, "]"] } } },
+    "components": { "securitySchemes": { "s": { "type": "http" } }, "responses": { "R": { "schema":
+      { "$ref": "#/components/schemas/A~1B/properties/x" } }, "Unused": {} },
+      "schemas": { "A/B": { "discriminator": { "mapping": { "c": "C" } } }, "C": {}, "D": {} } } }]]
+
+  local function cut(path)
+    local found = document_parts.find(text)
+    local made = document_parts.cut(function(from, to)
+      return text:sub(from, to)
+    end, found, path)
+    return made and json.decode(made)
+  end
+
+  it("are a path item, and what it refers to", function()
+    local root = cut("/a/{id}")
+    assert.equal('a "quoted" {brace}', root.info.title)
+    assert.is_table(root.paths["/a/{id}"].get)
+    assert.is_nil(root.paths["/b"])
+    assert.same({ "A/B", "C" }, (function()
+      local names = {}
+      for name in pairs(root.components.schemas) do
+        names[#names + 1] = name
+      end
+      table.sort(names)
+      return names
+    end)())
+    assert.is_nil(root.components.responses.Unused)
+    assert.equal("http", root.components.securitySchemes.s.type)
+  end)
+
+  it("are equal to those of the whole", function()
+    local whole = json.decode(text)
+    assert.same(whole.paths["/b"], cut("/b").paths["/b"])
+    assert.is_nil(cut("/b").components.schemas)
+    assert.is_nil(cut("/c"))
+  end)
+
+  it("are not looked for where references lead elsewhere", function()
+    for _, member in ipairs({ '"$ref": "other.json#/a"', '"$id": "x"', '"$anchor": "x"' }) do
+      assert.is_nil(document_parts.find('{ "paths": {}, "components": { "schemas": { "A": { ' .. member .. " } } } }"))
+    end
+  end)
+
+  it("keep the order of properties", function()
+    local value = json.decode('{"properties":{"z":1,"a":[],"m":{}}}', { property_order = true })
+    assert.equal('{"properties":{"z":1,"a":[],"m":{}}}', document_parts.encode(value))
+  end)
+end)

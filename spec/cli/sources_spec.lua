@@ -1,0 +1,185 @@
+local command = require("spec.support.command")
+local json = require("operations.base.json")
+local server = require("spec.support.server")
+
+local document = [[{ "openapi": "3.1.0", "info": { "title": "Pet store", "version": "1" },
+  "servers": [ { "url": "http://127.0.0.1:9" } ], "components": { "schemas": { "Pet": { "type": "object",
+    "properties": { "name": { "type": "string" }, "kind": { "enum": ["cat", "dog"] } }, "required": ["name"] } } },
+  "paths": { "/pets": { "get": { "operationId": "pets/list", "summary": "All pets", "responses": { "200": {
+      "description": "", "content": { "application/json": { "schema": { "type": "array",
+        "items": { "$ref": "#/components/schemas/Pet" } } } } } } },
+    "post": { "operationId": "pets/create", "requestBody": { "content": { "application/json": {
+      "schema": { "$ref": "#/components/schemas/Pet" } } } }, "responses": { "201": { "description": "" } } } } } }]]
+
+describe("remembered sources", function()
+  local home
+
+  before_each(function()
+    home = os.tmpname()
+    os.remove(home)
+    os.execute("mkdir -p " .. home .. "/project/deep")
+    local file = assert(io.open(home .. "/pets.json", "w"))
+    file:write(document)
+    file:close()
+  end)
+
+  after_each(function()
+    os.execute("rm -rf " .. home)
+  end)
+
+  -- Runs a script with a home of its own.
+  local function run(script, stdin)
+    return command.run(("HOME=%s; export HOME; unset XDG_CONFIG_HOME XDG_CACHE_HOME XDG_STATE_HOME; "
+      .. "tree=$PWD; %s"):format(home, script), stdin)
+  end
+
+  -- The same in a directory of that home, where the tree's modules are found all the same.
+  local function run_in(directory, script)
+    return run(("operations() { LD_PRELOAD=\"$SANITIZER\" %s $tree/lua/operations/cli/main.lua \"$@\"; }; cd %s/%s; %s")
+      :format(command.interpreter(), home, directory, script))
+  end
+
+  local function write(name, text)
+    local file = assert(io.open(home .. "/" .. name, "w"))
+    file:write(text)
+    file:close()
+  end
+
+  it("are added, listed, called and removed", function()
+    local result = run("operations add petstore $HOME/pets.json && operations sources && operations list petstore")
+    assert.equal("operations: remembered petstore: 2 operations; operations list petstore shows them\n", result.err)
+    assert.equal(0, result.code)
+    assert.matches("^petstore  openapi " .. home .. "/pets.json  %(2 operations%)\n", result.out)
+    assert.matches("\npetstore.pets_list +query", result.out)
+    result = run("operations remove petstore && operations sources")
+    assert.equal("operations: no source is remembered: operations add NAME FILE|URL\n", result.err)
+    assert.equal("", run("find $HOME/.cache -type f").out)
+  end)
+
+  it("answer to ids, operationIds and endpoints", function()
+    run("operations add petstore $HOME/pets.json")
+    for _, word in ipairs({ "petstore.pets_list", "petstore.pets.list", "pets/list", "pets_list", "'GET /pets'" }) do
+      local result = run(("operations describe %s --json"):format(word))
+      assert.equal("", result.err)
+      assert.equal("pets_list", json.decode(result.out).name)
+    end
+    local result = run("operations add other $HOME/pets.json; operations describe pets/list")
+    assert.equal(2, result.code)
+    assert.matches("operations: 'pets/list' may be other.pets_list, petstore.pets_list: give the whole id\n$",
+      result.err)
+    assert.equal("operations: OPERATION_NOT_FOUND: no operation 'pets_lost'; did you mean other.pets_list or "
+      .. "petstore.pets_list?\n", run("operations call pets_lost").err)
+  end)
+
+  it("keep their files to their user", function()
+    run("operations add petstore $HOME/pets.json")
+    assert.equal("600 600\n",
+      run("echo $(find $HOME/.config $HOME/.cache -type f | xargs stat -c %a)").out)
+  end)
+
+  it("are read alone: only that whose operation is called", function()
+    local text = 'io.stderr:write("%s is read\\n") return { namespace = "%s", name = "%s", '
+      .. 'handler = function() return 1 end }'
+    write("one.lua", text:format("one", "one", "a"))
+    write("two.lua", text:format("two", "two", "b"))
+    local result = run([[
+      { operations add one $HOME/one.lua && operations add two $HOME/two.lua; } 2>/dev/null
+      operations call one.a; operations call b]])
+    assert.equal("1\n1\n", result.out)
+    assert.equal("one is read\ntwo is read\n", result.err)
+  end)
+
+  it("hold no secrets, and read those of the called source only", function()
+    local result = run("operations add petstore $HOME/pets.json --bearer abc")
+    assert.equal("operations: --bearer: a remembered source holds no secrets: give env:NAME, file:PATH or cmd:COMMAND "
+      .. "instead of the token itself\n", result.err)
+    assert.equal(2, result.code)
+    result = run("operations add petstore $HOME/pets.json --header 'X-Api-Key: abc'")
+    assert.equal("operations: --header: a remembered source holds no secrets: give env:NAME, file:PATH or cmd:COMMAND "
+      .. "behind 'X-Api-Key:'\n", result.err)
+    write("one.lua", 'return { namespace = "one", name = "a", handler = function() return 1 end }')
+    result = run([[{ operations add petstore $HOME/pets.json --bearer "cmd:touch $HOME/asked; echo t"
+        operations add one $HOME/one.lua
+        operations list; operations call one.a; } >/dev/null 2>&1
+      test -e $HOME/asked && echo asked; operations call petstore.pets.list 2>/dev/null
+      test -e $HOME/asked && echo called]])
+    assert.equal("called\n", result.out)
+  end)
+
+  it("have profiles", function()
+    local result = run("operations add petstore $HOME/pets.json --base-url http://127.0.0.1:9 && "
+      .. "operations add petstore --profile work --base-url http://127.0.0.1:10; "
+      .. "operations call pets/list --profile work; operations call pets/list --profile play")
+    assert.matches("remembered the profile work of petstore: %-%-profile work uses it\n", result.err)
+    assert.matches("GET http://127.0.0.1:10/pets: Failed to connect", result.err)
+    assert.matches('operations: %-%-profile: no source has a profile "play"\n$', result.err)
+  end)
+
+  it("of a project count once its file is trusted, as it is", function()
+    write("project/.operations.json", '{ "sources": { "near": { "openapi": "../pets.json" } } }')
+    local untrusted = ("operations: %s/project/.operations.json is not trusted, so its sources are left out: read it, "
+      .. "then run operations trust\n"):format(home)
+    local result = run_in("project/deep", "operations sources")
+    assert.equal(untrusted .. "operations: no source is remembered: operations add NAME FILE|URL\n", result.err)
+    result = run_in("project/deep", "operations trust && operations describe near.pets.list --json")
+    assert.equal(("operations: %s/project/.operations.json is trusted as it is now\n"):format(home), result.err)
+    assert.equal("pets_list", json.decode(result.out).name)
+    write("project/.operations.json", '{ "sources": { "near": { "openapi": "../pets.json", "insecure": true } } }')
+    assert.matches("has changed since it was trusted, so its sources are left out",
+      run_in("project/deep", "operations sources").err)
+    run_in("project/deep", "operations trust && operations trust --revoke")
+    assert.matches("is not trusted, so", run_in("project/deep", "operations sources").err)
+  end)
+
+  it("say what is wrong in their file", function()
+    local cases = {
+      { '{ "sources": { "a": { "openapi": "x", "barer": "env:X" } } }',
+        "/sources/a/barer: unknown member (did you mean bearer?)" },
+      { '{ "sources": { "a": { "openapi": 3 } } }', "/sources/a/openapi: expected a string, got integer" },
+      { '{ "sources": { "a": {} } }',
+        "/sources/a: expected one of openapi, lua, mcp, mcp-config, redis and websocket, got 0" },
+      { '{ "sources": { "a b": { "lua": "x" } } }', "/sources/a b: expected a name of letters, digits, _ and -" },
+      { '{ "sources": [] }', nil },
+      { '{ "sources": { "a": { "openapi": "x", "bearer": "abc" } } }',
+        "/sources/a/bearer: a remembered source holds no secrets: "
+        .. "give env:NAME, file:PATH or cmd:COMMAND instead of the token itself" },
+    }
+    run("mkdir -p $HOME/.config/operations")
+    for _, case in ipairs(cases) do
+      write(".config/operations/config.json", case[1])
+      local result = run("operations sources")
+      local message = case[2] and ("operations: %s/.config/operations/config.json: %s\n"):format(home, case[2])
+        or "operations: no source is remembered: operations add NAME FILE|URL\n"
+      assert.equal(message, result.err)
+      assert.equal(case[2] and 12 or 0, result.code)
+    end
+  end)
+
+  it("are fetched once, and asked for news by their entity tag", function()
+    local api = server.start()
+    finally(function()
+      api:stop()
+    end)
+    local script = [[operations add pets %s/petstore/fetched && operations call pets.pets.list >/dev/null
+      operations list >/dev/null; operations list --refresh; operations list --openapi %s/petstore/given
+      operations list --openapi %s/petstore/given; curl -s %s/note/fetched; curl -s %s/note/given]]
+    local result = run((script:gsub("%%s", api.url)))
+    assert.equal("operations: remembered pets: 1 operation; operations list pets shows them\n", result.err)
+    assert.matches("200 200 \n?200 304 \n?$", result.out)
+  end)
+
+  it("are used as they were when nobody answers", function()
+    local api = server.start()
+    local result = run(("operations add pets %s/petstore/alone"):format(api.url))
+    api:stop()
+    assert.equal(0, result.code)
+    run("find $HOME/.cache -type f | xargs touch -d '2 days ago'")
+    result = run("operations list")
+    assert.matches("^operations: http://127.0.0.1:%d+/petstore/alone cannot be asked for news: using its document of "
+      .. "%d+%-%d+%-%d+\n$", result.err)
+    assert.matches("^pets.pets_list", result.out)
+    assert.equal(0, result.code)
+    result = run("operations list --refresh")
+    assert.equal(13, result.code)
+  end)
+end)
