@@ -90,11 +90,6 @@ build/fuzz/%.o: src/%.c
 
 -include $(FUZZ_OBJ:.o=.d)
 
-# Not part of `make test`: in real terminals, with bodies of 1 GiB.
-.PHONY: test-cli
-test-cli: dependencies-cli all ## the command line in real terminals (tmux), interrupted, with 1 GiB up and down; on $(LUA)
-	@$(BUSTED) --pattern='%.lua$$' $(or $(TESTS),spec/cli/terminal)
-
 MUTANTS ?= 100
 SEED ?= 1
 
@@ -332,6 +327,15 @@ test-tools: dependencies-openapi all $(TOOLS_NPM) $(MCP_DATA) $(OPENAPI_PACKAGES
 
 $(TOOLS_NPM): | dependencies-openapi
 	@$(NPM) --prefix build/npm-tools $(TOOLS_PACKAGES)
+
+.PHONY: test-cli
+test-cli: dependencies-test dependencies-cli ## the command line: its specs, then in terminals, interrupted, with 1 GiB up and down and the completion of three shells, on both runtimes
+	@for lua in lua5.4 luajit; do $(MAKE) -s --no-print-directory cli-at-length LUA=$$lua || exit 1; done
+
+.PHONY: cli-at-length
+cli-at-length: all
+	@echo "== $(LUA)"
+	@$(BUSTED) spec/cli $(wildcard spec/cli/terminal/*.lua)
 
 .PHONY: soak
 soak: dependencies-test all ## 112,000 requests on $(LUA): what stays behind
