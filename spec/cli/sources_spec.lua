@@ -71,6 +71,19 @@ describe("remembered sources", function()
       .. "petstore.pets_list?\n", run("operations call pets_lost").err)
   end)
 
+  it("are shown what would be sent, with what is no parameter in the body", function()
+    run("operations add petstore $HOME/pets.json --header 'X-Team: pets'")
+    local result = run("operations call pets/create name=Rex --dry-run")
+    assert.equal("", result.err)
+    assert.matches("^POST http://127.0.0.1:9/pets\n.*\n\n{\"name\":\"Rex\"}\n$", result.out)
+    result = run("ONE=hidden; export ONE; operations call pets/list --dry-run --openapi $HOME/pets.json "
+      .. "--header 'X-One: env:ONE' --header 'X-Two: 2'")
+    assert.matches("X-One: ***\nX-Two: 2\n", result.out, 1, true)
+    result = run("ONE=hidden; export ONE; operations call pets/list --curl --openapi $HOME/pets.json "
+      .. "--header 'X-One: env:ONE' </dev/null")
+    assert.matches('--header "X-One: $ONE"', result.out, 1, true)
+  end)
+
   it("keep their files to their user", function()
     run("operations add petstore $HOME/pets.json")
     assert.equal("600 600\n",

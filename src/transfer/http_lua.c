@@ -179,12 +179,12 @@ static void read_request(lua_State *L, http_Request *q) {
 ** upload, upload_size, timeout, deadline, connect_timeout, first_byte_timeout,
 ** idle_timeout, keep_alive (ms), max_headers, max_body, window (bytes), stream,
 ** join, decode, public_only, once, fresh, insecure, ca_file, cert_file,
-*key_file,
-** key_password, proxy.  Says "done", status, head (for core.http_fields), body,
-** content type (nil when only the head tells) | "error", kind, message, phase;
-** a stream says "head", status, head, then "data" whenever handle:read() has
-** something, then "done"; with `join`, "done" with all, as above, when a small
-** answer is there whole.  With `upload`, "want" asks for handle:write(). */
+** key_file, key_password, proxy. Says "done", status, head (for
+** core.http_fields), body, content type (nil when only the head tells) |
+** "error", kind, message, phase; a stream says "head", status, head, then
+** "data" whenever handle:read() has something, then "done"; with `join`,
+** "done" with all, as above, when a small answer is there whole. With
+** `upload`, "want" asks for handle:write(). */
 static int transfer_lua_http(lua_State *L) {
   reactor_Reactor *r = reactor_check(L);
   http_Request q;

@@ -101,6 +101,7 @@ end
 
 -- Reads the whole document, and keeps it.
 local function take(source, text, meta)
+  source_options.reveal_document_headers(source) -- what its $refs lead to is fetched with them
   local root, err = document.parse(text, meta.location)
   if not root then
     return nil, err

@@ -19,6 +19,7 @@ local PROGRESS_EVERY = 100 -- ms
 ---@field client table       for `config.http`
 ---@field held? table        the request that was not sent
 ---@field head? { status: integer, headers: table, url: string }  of the last answer
+---@field plain table<string, boolean>  names of configured headers that are no secret, filled in by who knows
 ---@field armed boolean      from now on requests of the API are meant
 ---@field _show boolean
 ---@field _hold boolean
@@ -213,10 +214,10 @@ function Exchange:total()
 end
 
 --- Makes the client of a call.
----@param options { show: boolean?, hold: boolean?, plain: table<string, string>? }  `plain`: headers of the user's
+---@param options { show: boolean?, hold: boolean? }
 ---@return operations.cli.Exchange
 function exchange.new(options)
-  local self = setmetatable({ armed = false, _show = options.show, _hold = options.hold, plain = options.plain or {},
+  local self = setmetatable({ armed = false, _show = options.show, _hold = options.hold, plain = {},
     held = nil, head = nil, client = nil }, Exchange)
   self.client = {
     request = function(request) return send(self, "request", request) end,

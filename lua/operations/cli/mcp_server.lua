@@ -89,10 +89,11 @@ function mcp_server.mcp.run(parsed)
   elseif search == nil then
     return output.usage("mcp: --search: expected auto, always or never, got %q", given.search)
   end
-  local log, server, early = sources.logger(given.verbose), nil, {}
+  local log, server, early, is_proxy = sources.logger(given.verbose), nil, {}, false
   local include = filter_of(given.include)
   local registry, code = sources.registry(parsed, { exposure = exposure, include = include, identity = who,
     names = parsed.rest, behind = function(source, registry)
+      is_proxy = true
       return mcp_sources.behind(source, registry, { log = log, verbose = given.verbose, include = include,
         on_client = function(client)
           if server then
@@ -106,7 +107,7 @@ function mcp_server.mcp.run(parsed)
     return code
   end
   server = operations.to_mcp(registry, { name = given.name, identity = who, search = search, log = log,
-    resources = given.resources, clients = (given.mcp or given["mcp-config"]) and early or nil })
+    resources = given.resources, clients = is_proxy and early or nil })
   local ok, err = server:stdio()
   return ok and output.codes.OK or output.fail(err)
 end

@@ -63,14 +63,6 @@ local function warner(options)
   end
 end
 
-local function plain_headers(options)
-  local headers = {}
-  for _, text in ipairs(options.header or {}) do
-    headers[text:match("^[^:]*")] = true
-  end
-  return headers
-end
-
 -- Redirected standard input is the body where one is taken and none was given.
 local function add_stdin(asked)
   if asked.input.body ~= nil or system.is_terminal(STDIN) then
@@ -111,8 +103,8 @@ local function load(asked, parsed)
   task.deadline(asked.context.deadline) -- it counts for sources too
   local registry, code = sources.registry(parsed, {
     id = asked.id, identity = asked.context.identity, is_rehearsal = is_rehearsal,
-    normalize = parsed.options.cast and "cast" or "off",
-    on_warning = warner(parsed.options), http = asked.exchange.client, kinds = kinds,
+    normalize = parsed.options.cast and "cast" or "off", on_warning = warner(parsed.options),
+    http = asked.exchange.client, kinds = kinds, plain_headers = asked.exchange.plain,
     decode_text = asked.answer:is_for_people(), max_body = limits.answer,
   })
   task.deadline(nil)
@@ -145,9 +137,7 @@ function request.read(parsed)
     return nil, output.usage("%s", wrong_context or wrong_answer or wrong_input)
   end
   local asked = { id = id, context = context, answer = answer }
-  asked.exchange = exchange.new({
-    show = options.verbose, hold = options["dry-run"] or options.curl, plain = plain_headers(options),
-  })
+  asked.exchange = exchange.new({ show = options.verbose, hold = options["dry-run"] or options.curl })
   local code = load(asked, parsed)
   if code then
     return nil, code

@@ -74,7 +74,10 @@ function sign_in.prepare(source, is_rehearsal)
     return
   elseif held then
     source.config.auth = { type = "bearer", token = function()
-      return is_rehearsal and held.token.access_token or current(source, held, given.client_secret)
+      if is_rehearsal then
+        return held.token.access_token
+      end
+      return current(source, held, given.client_secret)
     end }
   elseif given.client_id and given.client_secret then
     source.config.auth = { type = "oauth2", client_id = given.client_id, client_secret = given.client_secret,

@@ -7,6 +7,7 @@ local members = require("operations.base.members")
 local named_sources = require("operations.cli.named_sources")
 local operations = require("operations")
 local output = require("operations.cli.output")
+local secret = require("operations.cli.secret")
 local source_options = require("operations.cli.source_options")
 local system = require("operations.system")
 
@@ -42,6 +43,9 @@ local function register(registry, source, given, owners)
   end
   if exposure and exposure:any() and source.kind == "openapi" then
     source.config.files = false -- callers elsewhere may not name files of this machine
+  end
+  for name, value in pairs(given.plain_headers and source.config.headers or {}) do
+    given.plain_headers[name] = not secret.is_reference(value) or nil
   end
   source.call = { http = given.http, decode_text = given.decode_text, max_body = given.max_body }
   local definitions, err = loaders.load(source, given, registry)
@@ -93,6 +97,7 @@ end
 ---@field normalize? "cast"|"off"  of results; default "cast"
 ---@field on_warning? fun(warning: table)  told of results that do not fit
 ---@field kinds? table<string, string>  filled with the kind of source ("openapi", ...) of each operation
+---@field plain_headers? table<string, boolean>  filled with the names of headers whose values are no secrets
 ---@field max_body? integer  bytes of an answer's JSON
 ---@field decode_text? boolean  false: answers stay in the charset they came in
 ---@field http? table  the HTTP client of APIs
