@@ -104,6 +104,21 @@ describe("tokens that the authorization server reads", function()
     assert.equal(2, #asked)
   end)
 
+  it("are asked about again when the clock was set back", function()
+    local authorize, now = server(), core.now
+    claims.nbf, claims.exp = nil, nil
+    assert(judge(authorize))
+    finally(function()
+      core.now = now
+    end)
+    core.now = function()
+      return now() - 86400000
+    end
+    claims.active = false
+    assert.is_nil((judge(authorize)))
+    assert.equal(2, #asked)
+  end)
+
   it("are asked about again when they were forgotten", function()
     limits.introspections = 4
     local authorize = server()

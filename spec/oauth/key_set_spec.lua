@@ -3,6 +3,7 @@ local json = require("operations.base.json")
 local limits = require("operations.base.limits")
 local listener = require("operations.server.listener")
 local operations = require("operations")
+local scheduler = require("operations.task.scheduler")
 local tokens = require("spec.support.tokens")
 
 describe("the keys of an authorization server", function()
@@ -169,5 +170,54 @@ describe("the keys of an authorization server", function()
     serve({ issuer = issuer, jwks_uri = "http://evil.example/keys" })
     _, err = judge(server({ issuer = issuer, jwks_uri = false }), token(key, nil, issuer))
     assert.matches("jwks_uri", err.message)
+  end)
+
+  it("are looked for again where the issuer's metadata says, when they have moved", function()
+    local issuer, place = url("/realm"), "/old"
+    answer = function(request)
+      local found = request.target:find("^/.well%-known/oauth%-authorization%-server/realm")
+        and { issuer = issuer, jwks_uri = url(place) }
+        or request.target == place and { keys = { place == "/old" and key.jwk or other.jwk } }
+      return { status = found and 200 or 404, headers = {}, body = found and json.encode(found) or "" }
+    end
+    local authorize = server({ issuer = issuer, jwks_uri = false })
+    assert.equal("ada", judge(authorize, token(key, nil, issuer)).id)
+    place, limits.jwks_pause = "/new", 0
+    assert.is_nil((judge(authorize, token(other, nil, issuer)))) -- they are no longer at the old place
+    assert.equal("ada", judge(authorize, token(other, nil, issuer)).id)
+  end)
+
+  it("are fetched again when the clock was set back", function()
+    local authorize, now = server(), core.now
+    assert.equal("ada", judge(authorize, token(key)).id)
+    serve({ keys = { other.jwk } })
+    finally(function()
+      core.now = now
+    end)
+    core.now = function()
+      return now() - 86400000
+    end
+    assert.equal("ada", judge(authorize, token(other)).id)
+    assert.equal(2, fetches)
+    for _ = 1, 5 do
+      assert.is_nil((judge(authorize, token(key))))
+    end
+    assert.equal(2, fetches)
+  end)
+
+  it("that were not waited for long enough make no token a wrong one", function()
+    local authorize, text = server(), token(other)
+    assert.equal("ada", judge(authorize, token(key)).id)
+    limits.jwks_pause = 0
+    answer = function()
+      operations.sleep(20000)
+      return { status = 500, headers = {}, body = "" }
+    end
+    local identity, err = operations.run(function()
+      scheduler.deadline(core.now() + 100)
+      return authorize({ headers = {}, token = text })
+    end)
+    assert.is_nil(identity)
+    assert.equal("UNAVAILABLE", err.code)
   end)
 end)

@@ -37,7 +37,8 @@ local function kept(self, digest)
     entry, self._earlier[digest] = self._earlier[digest], nil
     keep(self, digest, entry)
   end
-  return entry and core.now() < entry.till and entry
+  local left = entry and entry.till - core.now()
+  return left and left > 0 and left <= limits.introspection_age and entry -- more is left where the clock was set back
 end
 
 local function till_of(claims)

@@ -16,6 +16,7 @@ local key_set = {}
 ---@field _transport operations.oauth.Transport
 ---@field _issuer string
 ---@field _address? string  of the document; nil: the issuer's metadata says it
+---@field _found? string|false  what the metadata says
 ---@field _keys? operations.oauth.Key[]
 ---@field _fetched? integer  ms since the epoch: when these came
 ---@field _tried? integer  when somebody last asked for them
@@ -25,40 +26,52 @@ local key_set = {}
 local KeySet = {}
 KeySet.__index = KeySet
 
+-- An address that metadata said is asked for again when it leads to no keys: issuers move them.
 local function fetch(self)
-  local err, document, keys, flaw
-  if not self._address then
-    self._address, err = metadata.key_address(self._issuer, self._transport)
+  local address, err, document, keys = self._address or self._found, nil, nil, nil
+  if not address then
+    address, err = metadata.key_address(self._issuer, self._transport)
   end
-  if self._address then
-    document, err = endpoint.get(self._address, self._transport)
+  if address then
+    document, err = endpoint.get(address, self._transport)
   end
   if document then
+    local flaw
     keys, flaw = jwk.set(document)
-    err = flaw and endpoint.failure(("%s: %s"):format(url.redact(self._address), flaw))
+    err = flaw and endpoint.failure(("%s: %s"):format(url.redact(address), flaw))
   end
   if keys then
     self._keys, self._fetched = keys, core.now()
   end
+  self._found = keys and address
   return err
 end
 
--- Fetches them, unless that was tried less than `pause` ms ago; waits for whoever does so already.
+-- Fetches them, unless that was tried less than `pause` ms ago; waits for whoever does so already. Gives what
+-- interrupted the wait, if anything. A time in the future is no time: the clock was set back.
 local function refresh(self, pause)
   local now = core.now()
-  if not self._flying and self._tried and now - self._tried < pause then
-    return
+  local passed = self._tried and now - self._tried
+  if not self._flying and passed and passed >= 0 and passed < pause then
+    return nil
   elseif not self._flying then
     self._tried, self._flying = now, true
   end
-  self._flight:run(function()
+  local _, interruption = self._flight:run(function()
     local ok, err = pcall(fetch, self)
     self._flying, self._failure = false, not ok and (errors.from(err)) or err
   end)
+  return interruption
 end
 
+-- ms; negative when the clock was set back meanwhile.
 local function age(self)
   return self._keys and core.now() - self._fetched or math.huge
+end
+
+local function is_old(self)
+  local ms = age(self)
+  return ms < 0 or ms > limits.jwks_age
 end
 
 --- The keys that may have made a signature. May wait.
@@ -73,13 +86,17 @@ function KeySet:find(algorithm, kid)
       return nil, errors.new("UNAVAILABLE", "the keys of the authorization server cannot be fetched: "
         .. (self._failure and self._failure.message or "interrupted"))
     end
-  elseif age(self) > limits.jwks_age and not self._flying then
+  elseif is_old(self) and not self._flying then
     task.detach(refresh, self, limits.jwks_pause)
   end
   local found = jwk.choose(self._keys, algorithm, kid)
   if not found[1] then
-    refresh(self, limits.jwks_pause)
+    local interruption = refresh(self, limits.jwks_pause)
     found = jwk.choose(self._keys, algorithm, kid)
+    if interruption and not found[1] then
+      return nil, errors.new("UNAVAILABLE", "the keys of the authorization server were not waited for: "
+        .. interruption.message)
+    end
   end
   return found
 end
