@@ -145,6 +145,28 @@ describe("a WebSocket hub", function()
     end)
   end)
 
+  it("asks an authoriser that is a table, and says 503 where it cannot tell", function()
+    local told, previous = {}, task.on_error
+    finally(function()
+      task.on_error = previous
+    end)
+    function task.on_error(_, traceback)
+      told[#told + 1] = traceback
+    end
+    local authorize = operations.oauth.resource_server({ issuer = "https://login.example", audience = "api",
+      introspection = { endpoint = "http://127.0.0.1:1/introspect", client_id = "hub", client_secret = "hush" } })
+    with_hub({ authorize = authorize }, function(hub, connect)
+      local got = talk(hub.port, opening .. "Authorization: Bearer opaque\r\n\r\n")
+      assert.matches("^HTTP/1%.1 503 .*credentials cannot be checked now$", got)
+      assert.is_nil(got:find("127.0.0.1:1", 1, true))
+      assert.matches("^HTTP/1%.1 401 ", talk(hub.port, opening .. "\r\n"))
+      assert.equal("TRANSPORT_LOST", select(2, connect({ token = "opaque" })).code)
+      assert.equal(0, hub.connections)
+    end)
+    assert.matches("authorize: .-could not be checked", table.concat(told))
+    assert.is_nil(table.concat(told):find("opaque", 1, true))
+  end)
+
   local function raise()
     error("the secret of the database")
   end
