@@ -104,6 +104,15 @@ describe("tokens that the authorization server reads", function()
     assert.equal(2, #asked)
   end)
 
+  it("are told to each caller anew: what one changes is not seen by the next", function()
+    claims.realm = { roles = { "read" } }
+    local authorize = server({ scopes_claim = function(told) return told.realm.roles end })
+    local identity = assert(judge(authorize))
+    identity.claims.sub, identity.claims.realm.roles[1] = "root", "admin"
+    identity = assert(judge(authorize))
+    assert.same({ "ada", "read", 1 }, { identity.id, identity.scopes[1], #asked })
+  end)
+
   it("are asked about again when the clock was set back", function()
     local authorize, now = server(), core.now
     claims.nbf, claims.exp = nil, nil

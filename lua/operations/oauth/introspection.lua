@@ -4,6 +4,7 @@ local client = require("operations.oauth.client")
 local core = require("operations.core")
 local endpoint = require("operations.oauth.endpoint")
 local errors = require("operations.base.error")
+local json = require("operations.base.json")
 local limits = require("operations.base.limits")
 local single_flight = require("operations.task.single_flight")
 local url = require("operations.base.url")
@@ -65,11 +66,7 @@ local function ask(self, digest, token)
   return claims
 end
 
---- What the authorization server says of a token. May wait.
----@param token string
----@return table|false|nil claims  false: it is not valid
----@return operations.Error? err  UNAVAILABLE
-function Introspection:claims(token)
+local function claims_of(self, token)
   local digest = core.sha256(token)
   local entry = kept(self, digest)
   if entry then
@@ -85,6 +82,27 @@ function Introspection:claims(token)
     end
     return claims, err
   end)
+end
+
+-- Handlers may change what they are given, and what is kept must stay.
+local function copied(value)
+  if type(value) ~= "table" or value == json.null then
+    return value
+  end
+  local copy = setmetatable({}, getmetatable(value))
+  for name, each in pairs(value) do
+    copy[name] = copied(each)
+  end
+  return copy
+end
+
+--- What the authorization server says of a token. May wait.
+---@param token string
+---@return table|false|nil claims  false: it is not valid; the caller's own
+---@return operations.Error? err  UNAVAILABLE
+function Introspection:claims(token)
+  local claims, err = claims_of(self, token)
+  return copied(claims), err
 end
 
 --- What is wrong with the options, if anything.
