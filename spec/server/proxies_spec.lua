@@ -112,7 +112,8 @@ describe("the field Forwarded", function()
 
   it("is not read when it is malformed anywhere: a client may have begun it", function()
     for _, field in ipairs({ 'for="1.1.1.1, for=192.0.2.7', 'for="1.1.1.1, for="192.0.2.7"', "for", "for=", "=1",
-      "for==1", "for=1.1.1.1 x", 'for="1.1.1.1"x, for=192.0.2.7', "for=[::1]", "for=a b", 'for="\\' }) do
+      "for==1", "for=1.1.1.1 x", 'for="1.1.1.1"x, for=192.0.2.7', "for=[::1]", "for=a b", 'for="\\',
+      ',for="1.1.1.1', ",for=", ";for=1.1.1.1;by=" }) do
       assert.equal("the field Forwarded is malformed (RFC 7239)", read(field), field)
     end
   end)

@@ -48,13 +48,16 @@ local function parse_v6(text)
   return left .. ("\0"):rep(16 - #left - #right) .. right
 end
 
+local LONGEST = 45 -- bytes of text: an IPv6 address that ends as an IPv4 one
 local MAPPED = ("\0"):rep(10) .. "\255\255"
 
 --- The bytes of an address: 4 or 16 of them. An IPv4 address that is written as an IPv6 one is the IPv4 address.
 ---@param text string  without brackets and zone
 ---@return string?  nil: it is none
 function ip.bytes(text)
-  if not text:find(":", 1, true) then
+  if #text > LONGEST then
+    return nil
+  elseif not text:find(":", 1, true) then
     return parse_v4(text)
   end
   local bytes = parse_v6(text)

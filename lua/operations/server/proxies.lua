@@ -1,5 +1,6 @@
 --- Proxies in front of the server that are trusted: what they say of a request (X-Forwarded-For, -Proto, -Host and
 --- -Prefix, or RFC 7239's Forwarded) stands for what the connection says. Of anybody else these fields say nothing.
+local header_field = require("operations.net.http.header_field")
 local ip = require("operations.base.ip")
 
 local proxies = {}
@@ -26,7 +27,7 @@ Proxies.__index = Proxies
 local function items(field)
   local list = {}
   for item in (field or ""):gmatch("[^,]+") do
-    item = item:match("^%s*(.-)%s*$")
+    item = header_field.trim(item)
     list[#list + 1] = item ~= "" and item or nil
   end
   return list
@@ -80,7 +81,10 @@ local function read_forwarded(headers)
     if name then
       value, at = read_value(field, behind)
     end
-    local mark, next_at = field:match(value and "^[ \t]*([,;]?)()" or "^[ \t]*([,;])()", at)
+    local mark, next_at
+    if value or not name then
+      mark, next_at = field:match(value and "^[ \t]*([,;]?)()" or "^[ \t]*([,;])()", at)
+    end
     if not mark or mark == "" and next_at <= #field then
       return nil, "the field Forwarded is malformed (RFC 7239)"
     end

@@ -25,7 +25,8 @@ end
 ---@param text string
 ---@return string
 function header_field.trim(text)
-  return (text:match("^[ \t]*(.-)[ \t]*$"))
+  local from = text:find("[^ \t]")
+  return from and text:match(".*[^ \t]", from) or "" -- in linear time, wherever the blanks are
 end
 
 --- Reads a quoted string.
