@@ -47,9 +47,29 @@ describe("an operation with _meta.http.cache", function()
   it("is kept by its caller only where callers say who they are", function()
     local server = cached(true, { authorize = function(request) return { id = request.token, scopes = {} } end })
     local answer = send(server, "GET", "/a/b")
-    assert.same({ "private, no-cache", "Authorization" }, { answer.headers["cache-control"], answer.headers.vary })
+    assert.same({ "private, no-cache", "Authorization, Cookie" }, { answer.headers["cache-control"],
+      answer.headers.vary })
     server = cached(true, { authorize = function() return { id = 1 } end, origins = { "https://app.example" } })
-    assert.equal("Authorization, Origin", send(server, "GET", "/a/b").headers.vary)
+    assert.equal("Authorization, Cookie, Origin", send(server, "GET", "/a/b").headers.vary)
+  end)
+
+  it("is kept apart for each caller where it has no data, too", function()
+    local server = cached({ maxAge = 60000 }, { authorize = function() return { id = 1 } end }, function() end)
+    local answer = send(server, "GET", "/a/b")
+    assert.same({ 204, "private, max-age=60", "Authorization, Cookie" }, { answer.status,
+      answer.headers["cache-control"], answer.headers.vary })
+  end)
+
+  it("is kept by nobody when it sets a cookie, unless its handler says so", function()
+    for given, expected in pairs({ [false] = "no-store", ["public, max-age=5"] = "public, max-age=5" }) do
+      local server = cached({ maxAge = 60000 }, nil, function()
+        return operations.http_envelope(1, { headers = { setCookie = { "session=1" },
+          ["cache-control"] = given or nil }, statusCode = 200 })
+      end)
+      local answer = send(server, "GET", "/a/b")
+      assert.equal(expected, answer.headers["cache-control"])
+      assert.equal(given ~= false, answer.headers.etag ~= nil)
+    end
   end)
 
   it("is kept by nobody when it was not read, fails or has nothing to say", function()

@@ -95,6 +95,8 @@ describe("pages of other origins", function()
       assert.same({ 204, "*" }, { answer.status, answer.headers["access-control-allow-origin"] })
       assert.equal("Access-Control-Request-Method, Access-Control-Request-Headers", answer.headers.vary)
     end
+    -- A cache gives pages the answer to a request without Origin.
+    assert.equal("*", send(server, "GET", "/a/get").headers["access-control-allow-origin"])
     assert.equal(403, send(server, "GET", "/a/get", { origin = "null" }).status)
     assert.equal(403, send(server, "GET", "/a/get", { ["sec-fetch-site"] = "cross-site" }).status)
   end)

@@ -14,5 +14,7 @@ describe("entity tags", function()
       assert.is_false(entity_tag.matches(field, '"a"'), field)
     end
     assert.is_false(entity_tag.matches(nil, '"a"'))
+    assert.is_true(entity_tag.matches('"x, y" ,W/"a, *, b"', '"a, *, b"'))
+    assert.is_false(entity_tag.matches('"a, *, b", "c', '"c"'))
   end)
 end)

@@ -47,18 +47,31 @@ function caching.control(call, policy)
   return is_read(call.request) and (call.server.options.authorize and "private, " or "") .. policy.directive or nil
 end
 
+-- May caches keep an answer? Cookies are for one caller, so that the handler has to say it itself.
+local function is_kept(call, headers)
+  if headers["set-cookie"] and headers["cache-control"] == caching.control(call, call.route.cache) then
+    headers["cache-control"] = "no-store"
+  end
+  return headers["cache-control"] ~= "no-store"
+end
+
 --- Gives an answer that may be kept its entity tag; 304 when the caller has it already, by that tag or the handler's.
 ---@param call operations.ServerCall
 ---@param response operations.ServerResponse
 ---@return operations.ServerResponse
 function caching.validated(call, response)
   local request, headers, body = call.request, response.headers, response.body
-  if response.status ~= 200 or type(body) ~= "string" or not is_read(request) then
+  if type(body) ~= "string" or not is_read(request) then
     return response
-  elseif call.route.cache and headers["cache-control"] ~= "no-store" then
-    headers.etag = headers.etag or #body < limits.entity_tag and entity_tag.of(body) or nil
-    headers.vary = call.server.options.authorize and (headers.vary and headers.vary .. ", " or "") .. "Authorization"
-      or headers.vary
+  end
+  local kept = call.route.cache and is_kept(call, headers)
+  if kept and call.server.options.authorize then
+    headers.vary = (headers.vary and headers.vary .. ", " or "") .. "Authorization, Cookie"
+  end
+  if response.status ~= 200 then
+    return response
+  elseif kept and not headers.etag and #body < limits.entity_tag then
+    headers.etag = entity_tag.of(body)
   end
   if headers.etag and entity_tag.matches(request.headers["if-none-match"], (headers.etag:gsub("^W/", ""))) then
     headers["content-type"] = nil

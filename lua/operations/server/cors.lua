@@ -64,7 +64,7 @@ function Cors:share(request, response)
   if not self._any then
     vary(headers, "Origin") -- a cache must not give it to a page of another origin
   end
-  if allows(self, origin) then
+  if self._any or allows(self, origin) then -- of any: whoever asks, as caches give the answer to all
     headers["access-control-allow-origin"] = self._any and "*" or origin
     headers["access-control-allow-credentials"] = self._credentials
     headers["access-control-expose-headers"] = self._expose

@@ -1,5 +1,6 @@
 --- Entity tags (RFC 9110, 8.8.3): names of what is sent, by which it is not sent again.
 local core = require("operations.core")
+local header_field = require("operations.net.http.header_field")
 
 local entity_tag = {}
 
@@ -17,10 +18,17 @@ end
 ---@param tag string
 ---@return boolean
 function entity_tag.matches(field, tag)
-  for given in (field or ""):gmatch("[^,%s]+") do
-    if given == "*" or given:gsub("^W/", "") == tag then
+  if not field or header_field.trim(field) == "*" then
+    return field ~= nil
+  end
+  local at = 1
+  while at do
+    local from, strength = field:match("^[ \t,]*()(W?/?)", at)
+    local given, behind = field:match('^("[^"]*")()', from + #strength)
+    if given == tag and strength ~= "W" and strength ~= "/" then
       return true
     end
+    at = behind
   end
   return false
 end
