@@ -86,6 +86,18 @@ describe("answers in a shared dictionary", function()
   contract(function()
     return answer_store.shared(dictionary())
   end)
+
+  it("are not said to be kept where there is no memory", function()
+    local full = dictionary()
+    local store = answer_store.shared(full)
+    assert.is_nil(store:add("k", "1", 60000))
+    full.set = function() return nil, "no memory" end
+    for _, answers in ipairs({ { store:add("other", "1", 60000) }, { store:swap("k", "1", "2", 60000) } }) do
+      assert.is_nil(answers[1])
+      assert.same({ "UNAVAILABLE", "the shared dictionary does not keep it: no memory" },
+        { answers[2].code, answers[2].message })
+    end
+  end)
 end)
 
 describe("answers in Redis", function()

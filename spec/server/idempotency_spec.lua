@@ -105,6 +105,56 @@ describe("a request with an Idempotency-Key", function()
     assert.equal(5, state.ran)
   end)
 
+  it("is told apart by an id or by Authorization, and runs for nobody who has neither", function()
+    local server, state = serve({ authorize = function(request)
+      return request.headers.cookie and { scopes = {} }
+    end })
+    assert.equal(500, post(server, "k", nil, { cookie = "session=ada" }).status)
+    assert.equal(0, state.ran)
+    post(server, "k", nil, { authorization = "Basic YTpi" }) -- anonymous for the server
+    post(server, "k", nil, { authorization = "Basic YzpkCg" })
+    assert.equal(2, state.ran)
+  end)
+
+  it("has another input where text is what was JSON", function()
+    local server, state = serve(nil, { { namespace = "b", name = "any", inputSchema = true,
+      handler = function(input) return { input } end } })
+    local json = { ["content-type"] = "application/json" }
+    assert.equal(200, post(server, "k", '{"n":1}', json, "/b/any").status)
+    assert.equal(422, post(server, "k", [["{\"n\":1}"]], json, "/b/any").status)
+    assert.equal(0, state.ran)
+  end)
+
+  it("is refused where its input is too deep to be compared", function()
+    local server, state = serve({ max_depth = 2000 }, { { namespace = "b", name = "any", inputSchema = true,
+      handler = function() return 1 end } })
+    local refused = post(server, "k", ("["):rep(600) .. ("]"):rep(600), { ["content-type"] = "application/json" },
+      "/b/any")
+    assert.equal(422, refused.status)
+    assert.equal(0, state.ran)
+  end)
+
+  it("does not run again where there was no room for its answer", function()
+    local kept = {}
+    local store = { add = function(_, key, value)
+      local known = kept[key]
+      kept[key] = known or value
+      return known
+    end, swap = function(_, key, old, new)
+      if kept[key] == old and new and #new > 33 then
+        kept[key] = nil -- as nginx does
+        return nil, operations.error("UNAVAILABLE", "no memory")
+      end
+      return kept[key] == old
+    end }
+    local warned
+    local server, state = serve({ idempotency = store, log = function(_, message) warned = message end })
+    assert.equal(201, post(server, "k").status)
+    assert.matches("is not kept: no memory", warned)
+    assert.equal(409, post(server, "k").status)
+    assert.equal(1, state.ran)
+  end)
+
   it("keeps what the handler failed with, and lets the rest be sent again", function()
     local server, state = serve()
     for code, status in pairs({ OWN_CODE = 500, EXECUTION_ERROR = 500 }) do

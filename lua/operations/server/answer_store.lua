@@ -1,6 +1,7 @@
 --- Where the server keeps the answers to requests with an Idempotency-Key: in this process, or in a shared dictionary
 --- of nginx. What `operations.middleware.redis` makes is a third one.
 local dictionary_lock = require("operations.base.dictionary_lock")
+local errors = require("operations.base.error")
 local limits = require("operations.base.limits")
 local lru = require("operations.base.lru")
 local scheduler = require("operations.task.scheduler")
@@ -59,22 +60,25 @@ local PREFIX = "operations:answer:"
 local Shared = {}
 Shared.__index = Shared
 
+-- Keeps a value, unless the dictionary has no room for it; what was at its place may be gone then.
+local function keep(dictionary, place, value, ttl)
+  local ok, why = dictionary:set(place, value, ttl / 1000)
+  return not ok and errors.new("UNAVAILABLE", "the shared dictionary does not keep it: " .. tostring(why)) or nil
+end
+
 local function add(dictionary, place, value, ttl)
   local found = dictionary:get(place)
-  if not found then
-    dictionary:set(place, value, ttl / 1000)
-  end
-  return found
+  return found, not found and keep(dictionary, place, value, ttl) or nil
 end
 
 local function swap(dictionary, place, old, new, ttl)
   if dictionary:get(place) ~= old then
     return false
   elseif new then
-    dictionary:set(place, new, ttl / 1000)
-  else
-    dictionary:delete(place)
+    local err = keep(dictionary, place, new, ttl)
+    return not err or nil, err
   end
+  dictionary:delete(place)
   return true
 end
 

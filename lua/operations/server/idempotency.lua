@@ -27,15 +27,15 @@ local function framed(text)
   return #text .. ":" .. text
 end
 
--- Who sent it: nobody gets the answers of another caller.
+-- Who sent it: nobody gets the answers of another caller. nil: nothing tells this one from others.
 local function sender(call, request)
-  local identity = call.identity
+  local identity, credentials = call.identity, request.headers.authorization
   if not identity then
-    return "-"
+    return "-" .. (credentials or "") -- where handlers look at them, not the server
   elseif identity.id ~= nil then
     return "i" .. tostring(identity.id)
   end
-  return "c" .. (request.headers.authorization or request.token or "")
+  return credentials and "c" .. credentials
 end
 
 local function hex(bytes)
@@ -44,8 +44,13 @@ local function hex(bytes)
   end))
 end
 
+-- Of an input, with its kind: text may be what is JSON elsewhere. nil and an error: it is nested too deep.
 local function digest(value)
-  return core.sha256(type(value) == "string" and value or json.encode(value, { sort_keys = true }) or "")
+  if value == nil or type(value) == "string" then
+    return core.sha256(value and "s" .. value or "")
+  end
+  local text, err = json.encode(value, { sort_keys = true })
+  return text and core.sha256("j" .. text), err
 end
 
 local function problem_of(request, route)
@@ -85,6 +90,21 @@ local function record_of(call, response, print)
   return "d" .. print .. (text and #text <= limits.idempotency_answer and text or "")
 end
 
+-- Keeps what a request has come to (nil: nothing). Where there is no room for that, that it has run is kept.
+local function keep(call, id, mark, record)
+  local server = call.server
+  local store, ttl = server.answers, server.options.idempotency_ttl or limits.idempotency
+  local kept, err = store:swap(id, mark, record, ttl)
+  local short = err and record and record:sub(1, 33)
+  if short and store:add(id, short, ttl) == mark then
+    store:swap(id, mark, short, ttl)
+  end
+  if not kept then
+    server.options.log("warn", ("%s: the answer to a request with an Idempotency-Key is not kept: %s (request %s)")
+      :format(call.route.id, err and err.message or "it took longer than its timeout", call.id))
+  end
+end
+
 --- Can answers of an operation be kept? Those of streams and downloads cannot.
 ---@param route operations.Route
 ---@return boolean
@@ -107,8 +127,14 @@ function idempotency.answer(call, request, value, run, refuse)
   elseif not field then
     return run(call, request, value)
   end
-  local store, print = server.answers, digest(value)
-  local id = hex(core.sha256(framed(sender(call, request)) .. framed(route.id) .. read_key(field)))
+  local from, print, flaw = sender(call, request), digest(value)
+  if not from then
+    return refuse(call, 500, "EXECUTION_ERROR", "`authorize` gave an identity without `id`, and the request has no "
+      .. "Authorization: nothing tells whose Idempotency-Key this is")
+  elseif not print then
+    return refuse(call, 422, "VALIDATION_ERROR", "an input with an Idempotency-Key: " .. flaw.message)
+  end
+  local store, id = server.answers, hex(core.sha256(framed(from) .. framed(route.id) .. read_key(field)))
   local mark = "r" .. print .. core.random_id()
   local known, err = store:add(id, mark, contexts.timeout(request.headers, server.options) + limits.idempotency_lease)
   if err then
@@ -118,13 +144,7 @@ function idempotency.answer(call, request, value, run, refuse)
   end
   call.lasts = true
   local ok, response = pcall(run, call, request, value)
-  local kept
-  kept, err = store:swap(id, mark, ok and record_of(call, response, print) or nil,
-    server.options.idempotency_ttl or limits.idempotency)
-  if not kept then
-    server.options.log("warn", ("%s: the answer to a request with an Idempotency-Key is not kept: %s (request %s)")
-      :format(route.id, err and err.message or "it took longer than its timeout", call.id))
-  end
+  keep(call, id, mark, ok and record_of(call, response, print) or nil)
   if not ok then
     error(response, 0)
   end
