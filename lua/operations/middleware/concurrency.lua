@@ -86,15 +86,17 @@ end
 
 --- Lets `limit` calls run at once; others wait in their order, and are told BUSY where the queue is full or their
 --- patience ends. A subscription has its place until it ends. A call that is cancelled or whose deadline passes leaves
---- the queue.
+--- the queue; one whose coroutine is dropped gives its place back when that is collected.
 ---@param options? operations.ConcurrencyOptions
 ---@return operations.Middleware
 function concurrency.new(options)
   local given = read(options)
   local reader = keys.reader(options and options.by, { "operation" }, "concurrency")
   local bulkheads = {} ---@type table<string, operations.Bulkhead>  only those in use
-  local function leave(_, key, bulkhead)
-    if hand_over(bulkhead) then
+  local function leave(_, place)
+    local bulkhead, key = place.bulkhead, place.key
+    place.bulkhead, place.key = nil, nil
+    if bulkhead and hand_over(bulkhead) then
       bulkhead.running = bulkhead.running - 1
       if bulkhead.running == 0 then
         bulkheads[key] = nil
@@ -127,7 +129,12 @@ function concurrency.new(options)
       if not bulkhead then
         return nil, err
       end
-      return layer.follow(inner, input, context, false, leave, key, bulkhead)
+      local place = { key = key, bulkhead = bulkhead }
+      -- On the stack of the call: collected with its coroutine, where that is dropped before the call has ended.
+      local dropped = scheduler.finalizer(function()
+        leave(nil, place)
+      end)
+      return layer.follow(inner, input, context, false, leave, place, dropped)
     end
   end, type(options and options.by) == "function")
 end

@@ -124,6 +124,24 @@ return function(kit)
     assert.is_table(open())
   end)
 
+  it("has room again when the coroutine of a call was dropped", function()
+    local call = kit.operation({ concurrency({ limit = 1, queue = 0 }) }, function(input)
+      if input.i == 0 then
+        coroutine.yield()
+      end
+      return 1
+    end)
+    local dropped = coroutine.create(call)
+    coroutine.resume(dropped, { i = 0 })
+    assert.equal("BUSY", select(2, call({ i = 1 })).code)
+    dropped = nil -- luacheck: ignore 311
+    for _ = 1, 5 do
+      collectgarbage()
+      operations.sleep(0.01)
+    end
+    assert.equal(1, (call({ i = 2 })))
+  end)
+
   it("keeps nothing of keys that are not in use", function()
     local count, key = 0, "x"
     local call = kit.operation({ concurrency({ limit = 1, by = function() return key end }) }, function() return 1 end)
@@ -133,7 +151,9 @@ return function(kit)
       key = ("k"):rep(1000) .. i
       count = count + call()
     end
-    collectgarbage()
+    for _ = 1, 3 do -- finalizers take rounds of their own
+      collectgarbage()
+    end
     assert.equal(2000, count)
     assert.is_true(collectgarbage("count") - before < 500)
   end)
