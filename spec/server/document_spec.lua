@@ -1,4 +1,5 @@
 local operations = require("operations")
+local ticker = require("spec.support.ticker")
 
 local T, json = operations.type, operations.json
 
@@ -120,6 +121,30 @@ describe("/openapi.json", function()
 
   it("is not there where nobody wants it", function()
     assert.equal(404, get(server_of({ openapi = false })).status)
+  end)
+
+  it("lets others run while a large one is made", function()
+    local registry, list = operations.registry(), {}
+    for i = 1, 600 do
+      list[i] = { namespace = "t", name = "n" .. i, handler = function() end, inputSchema = function()
+        local properties = {}
+        for n = 1, 40 do
+          properties["p" .. n] = T.array(T.string({ minLength = n }))
+        end
+        return T.object(properties)
+      end }
+    end
+    assert(registry:register_all(list))
+    local server, ticks, answer = server_of(nil, registry), 0, nil
+    operations.run(function()
+      local stop = ticker.start(function()
+        ticks = ticks + 1
+      end)
+      answer = get(server)
+      stop()
+    end)
+    assert.equal(600, #paths_of(answer))
+    assert.is_true(ticks > 3)
   end)
 
   it("is equal for equal registries, whatever the order of registration", function()

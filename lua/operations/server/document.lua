@@ -7,6 +7,7 @@ local limits = require("operations.base.limits")
 local members = require("operations.base.members")
 local out = require("operations.openapi.out")
 local problem = require("operations.server.problem")
+local turn = require("operations.task.turn")
 
 local document = {}
 
@@ -34,9 +35,20 @@ local function is_seen(server, spec, caller)
   return true, refusal.message
 end
 
-local function seen_by(server, caller)
+-- What has the host's loop turn now and then, and raises where the task is to stop; nil: nothing can be suspended.
+local function pace()
+  local take_turn = turn.taker()
+  return take_turn and function()
+    local stopped = take_turn()
+    if stopped then
+      error(stopped, 0)
+    end
+  end
+end
+
+local function seen_by(server, caller, go_on)
   local seen, denied, ids = {}, {}, {}
-  for _, served in ipairs(server.routes:all()) do
+  for _, served in ipairs(server.routes:all(go_on)) do
     local is, reason = is_seen(server, served.route.spec, caller)
     if is then
       seen[#seen + 1] = served
@@ -54,7 +66,7 @@ local function authority_of(authorize)
   end
 end
 
-local function make(server, version, seen, denied, outer_prefix)
+local function make(server, version, seen, denied, outer_prefix, go_on)
   local options, entries = server.options, {}
   local given = options.openapi or {}
   for i, served in ipairs(seen) do
@@ -62,7 +74,8 @@ local function make(server, version, seen, denied, outer_prefix)
   end
   return out.document(entries, { version = version, info = given.info, servers = given.servers,
     prefix = (outer_prefix or "") .. options.prefix, authorized = options.authorize and true or false,
-    anonymous = options.anonymous, authority = authority_of(options.authorize) })
+    anonymous = options.anonymous, authority = authority_of(options.authorize),
+    go_on = go_on })
 end
 
 --- The document as a table.
@@ -86,11 +99,12 @@ local function kept_of(server)
 end
 
 local function text_of(server, version, caller, outer_prefix)
-  local kept, seen, denied, key = kept_of(server), seen_by(server, caller)
+  local go_on = pace()
+  local kept, seen, denied, key = kept_of(server), seen_by(server, caller, go_on)
   key = version .. key .. (outer_prefix or "")
   local found = kept.texts[key]
   if not found then
-    local text = assert(json.encode(make(server, version, seen, denied, outer_prefix),
+    local text = assert(json.encode(make(server, version, seen, denied, outer_prefix, go_on),
       { sort_keys = true, max_depth = limits.document_depth }))
     found = { text = text, tag = entity_tag.of(text) }
     if kept.count < limits.documents then

@@ -275,14 +275,18 @@ end
 ---@field methods table<string, true>
 
 --- Everything that has a path, in no certain order.
+---@param go_on? fun()  called between two places, whose schemas may have to be made
 ---@return operations.Served[]
-function Routes:all()
+function Routes:all(go_on)
   if self._revision ~= self._registry:revision() then
     refresh(self)
   end
   local list = {}
   path_tree.each(self._tree, function(node, path)
     local place, flaw = self._made[node], nil
+    if go_on then
+      go_on()
+    end
     if not place then
       place, flaw = finish(self, node)
       self._made[node] = place

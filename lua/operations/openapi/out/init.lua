@@ -33,6 +33,7 @@ local out = {}
 ---@field authorized? boolean  callers have credentials
 ---@field anonymous? boolean  and may do without where nothing is required
 ---@field authority? operations.openapi.Authority  who gives the credentials
+---@field go_on? fun()  called between two operations, for documents that take long
 
 local versions = { ["3.1"] = "3.1.1", ["3.2"] = "3.2.0" }
 
@@ -97,9 +98,12 @@ local function prepared(entries)
   return list
 end
 
-local function gather(list)
+local function nothing() end
+
+local function gather(list, go_on)
   local all = components.new()
   for _, entry in ipairs(list) do
+    go_on()
     all:add(entry.spec.inputSchema, entry.operation, "input")
     all:add(entry.spec.outputSchema, entry.operation, "output")
     for _, declared in ipairs(type(entry.spec.errorSchemas) == "table" and entry.spec.errorSchemas or {}) do
@@ -130,8 +134,10 @@ end
 ---@return table document  to be encoded with `sort_keys`
 function out.document(entries, options)
   local list, paths = prepared(entries), setmetatable({}, core.object_mt)
-  local all = gather(list)
+  local go_on = options.go_on or nothing
+  local all = gather(list, go_on)
   for _, entry in ipairs(list) do
+    go_on()
     local operation, method = operation_of(all, entry, options)
     paths[entry.path] = paths[entry.path] or {}
     paths[entry.path][method] = operation
