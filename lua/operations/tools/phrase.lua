@@ -25,7 +25,7 @@ end
 local function with(format)
   return function(value)
     local text = type(value) == "string" and value or quoted(value)
-    return text and format:format((text:gsub("%%", "%%%%"))) or nil
+    return text and format:format(text) or nil
   end
 end
 
