@@ -25,9 +25,14 @@ function plugin.copy()
   return setmetatable({ directory = directory, path = directory .. "/pack/spec/opt/operations" }, Plugin)
 end
 
--- An environment that knows nothing of this tree.
-local environment = "env -u LUA_PATH -u LUA_CPATH -u MAKEFLAGS -u MAKELEVEL HOME=%s XDG_CONFIG_HOME=%s/config"
+-- An environment that knows nothing of this tree, nor of the variables that the make of these specs was given.
+local environment = "env -u LUA_PATH -u LUA_CPATH -u MAKEFLAGS -u MAKEOVERRIDES -u MAKELEVEL -u VARIANT -u CC -u CFLAGS"
+  .. " -u LDFLAGS -u LUA -u PRELOAD HOME=%s XDG_CONFIG_HOME=%s/config"
   .. " XDG_DATA_HOME=%s/data XDG_STATE_HOME=%s/state XDG_CACHE_HOME=%s/cache XDG_RUNTIME_DIR=%s"
+
+local function quote(text)
+  return "'" .. text:gsub("'", "'\\''") .. "'"
+end
 
 ---@param command string
 ---@return string
@@ -39,7 +44,7 @@ end
 ---@param command string
 ---@return { out: string, code: integer }
 function Plugin:shell(command)
-  return inside.shell(("cd %s && %s"):format(self.path, self:environment(command)))
+  return inside.shell(("cd %s && %s"):format(self.path, self:environment("sh -c " .. quote(command))))
 end
 
 --- Runs Lua in Neovim; `before` are its arguments that make it find the plugin.
