@@ -167,6 +167,27 @@ describe("a WebSocket hub", function()
     assert.is_nil(table.concat(told):find("opaque", 1, true))
   end)
 
+  it("asks for a password where the authoriser goes by passwords", function()
+    local users = { ada = { password = "b", identity = { id = "ada", scopes = {} } } }
+    with_hub({ authorize = operations.oauth.basic(users, { realm = "calls" }) }, function(hub)
+      for _, given in ipairs({ "", "Authorization: Basic YWRhOmM=\r\n", "Authorization: Bearer YWRhOmI=\r\n" }) do
+        local got = talk(hub.port, opening .. given .. "\r\n")
+        assert.matches("^HTTP/1%.1 401 ", got)
+        assert.matches('WWW-Authenticate: Basic realm="calls", charset="UTF-8"\r\n', got, 1, true)
+      end
+      assert.matches("^HTTP/1%.1 101 ", talk(hub.port, opening .. "Authorization: Basic YWRhOmI=\r\n\r\n",
+        function(got) return got:find("\r\n\r\n", 1, true) end))
+    end)
+  end)
+
+  it("refuses an authoriser that cannot be called", function()
+    for _, authorize in ipairs({ {}, setmetatable({}, {}), setmetatable({}, { __call = "x" }) }) do
+      assert.error_matches(function()
+        operations.transports.websocket_hub({ port = false, authorize = authorize })
+      end, "bad option 'authorize' to 'websocket_hub' %(something that can be called expected%)")
+    end
+  end)
+
   local function raise()
     error("the secret of the database")
   end

@@ -1,5 +1,6 @@
 --- OAuth 2.1: tokens for programs (`token_source`) and, as MCP has it, for their users (`authorizer`); for servers, the
---- callers that tokens name (`resource_server`).
+--- callers that tokens (`resource_server`,
+--- `static_tokens`) or passwords (`basic`) name.
 local authorizer = require("operations.oauth.authorizer")
 local loopback = require("operations.oauth.loopback")
 local options = require("operations.oauth.options")
@@ -10,6 +11,7 @@ local token = require("operations.oauth.token")
 ---@class operations.oauth
 return {
   authorizer = authorizer.new,
+  basic = static.basic,
   browser = loopback.browser,
   directory_store = options.directory_store,
   memory_store = options.memory_store,

@@ -5,21 +5,39 @@ local members = require("operations.base.members")
 
 local caller = {}
 
---- The header that tells how to say who one is.
----@param parameters? string
----@return table headers
-function caller.challenge(parameters)
-  return { ["www-authenticate"] = "Bearer" .. (parameters and " " .. parameters or "") }
+--- Checks an `authorize` of options: raises when it is a table that cannot be called.
+---@param authorize any
+---@param name string  of the public function
+---@param level integer  as of `error`
+function caller.check(authorize, name, level)
+  local meta = getmetatable(authorize)
+  if type(authorize) == "table" and (type(meta) ~= "table" or type(meta.__call) ~= "function") then
+    error(("bad option 'authorize' to '%s' (something that can be called expected)"):format(name), level + 1)
+  end
 end
 
-local challenge = caller.challenge
+--- What a refusal with status 401 asks for: the challenge of `authorize` where it has one, as `oauth.basic` does, else
+--- a token.
+---@param authorize any
+---@param parameters? string  of the challenge for a token
+---@return string
+function caller.challenge(authorize, parameters)
+  local own = type(authorize) == "table" and authorize.challenge
+  return own or "Bearer" .. (parameters and " " .. parameters or "")
+end
+
+-- Only a token has a challenge with 403: one with more scopes.
+local function headers_of(authorize, status, parameters)
+  local challenge = caller.challenge(authorize, parameters)
+  return (status == 401 or challenge:find("^Bearer")) and { ["www-authenticate"] = challenge } or {}
+end
 
 local function quoted(text)
   return '"' .. text:gsub("[^\32-\126]", "?"):gsub('["\\]', "\\%0") .. '"'
 end
 
-local function denied(status, message, parameters)
-  return nil, errors.new("ACCESS_DENIED", message), status, challenge(parameters)
+local function denied(authorize, status, message, parameters)
+  return nil, errors.new("ACCESS_DENIED", message), status, headers_of(authorize, status, parameters)
 end
 
 -- Mistakes of the authoriser are ours, and never let anybody in.
@@ -56,11 +74,11 @@ function caller.identify(request, options)
     return nil, errors.new("UNAVAILABLE", "credentials cannot be checked now"), 503
   elseif reason ~= nil then
     reason = type(reason) == "string" and reason or "the credentials are invalid"
-    return denied(401, reason, 'error="invalid_token", error_description=' .. quoted(reason))
+    return denied(authorize, 401, reason, 'error="invalid_token", error_description=' .. quoted(reason))
   elseif options.anonymous then
     return nil
   end
-  return denied(401, "credentials are required")
+  return denied(authorize, 401, "credentials are required")
 end
 
 -- The scopes that an identity lacks: all that are required, and one of those of which one will do.
@@ -93,23 +111,25 @@ end
 --- The refusal of a caller that may not call an operation.
 ---@param spec operations.Spec
 ---@param identity? operations.Identity
+---@param authorize any  of the server's options
 ---@param err? operations.Error  what the registry said
 ---@return nil
 ---@return operations.Error err
 ---@return integer status
 ---@return table headers
-function caller.deny(spec, identity, err)
+function caller.deny(spec, identity, authorize, err)
   if not identity then
     local needed = missing(spec.accessControl or {}, {})
-    return denied(401, "credentials are required", needed[1] and "scope=" .. quoted(table.concat(needed, " ")) or nil)
+    return denied(authorize, 401, "credentials are required",
+      needed[1] and "scope=" .. quoted(table.concat(needed, " ")) or nil)
   end
   local scopes = missing(spec.accessControl or {}, identity)
   if #scopes == 0 then
-    return denied(403, err and err.message or "this identity has not the rights on the resource that are required",
-      'error="insufficient_scope"')
+    local message = err and err.message or "this identity has not the rights on the resource that are required"
+    return denied(authorize, 403, message, 'error="insufficient_scope"')
   end
   local text = table.concat(scopes, " ")
-  local _, refusal, status, headers = denied(403, "missing scopes: " .. text,
+  local _, refusal, status, headers = denied(authorize, 403, "missing scopes: " .. text,
     'error="insufficient_scope", scope=' .. quoted(needed_by(spec.accessControl, scopes)))
   refusal.details = { requiredScopes = scopes }
   return nil, refusal, status, headers

@@ -74,8 +74,8 @@ local function make(server, version, seen, denied, outer_prefix, go_on)
   end
   return out.document(entries, { version = version, info = given.info, servers = given.servers,
     prefix = (outer_prefix or "") .. options.prefix, authorized = options.authorize and true or false,
-    anonymous = options.anonymous, authority = authority_of(options.authorize),
-    go_on = go_on })
+    scheme = type(options.authorize) == "table" and options.authorize.scheme or nil,
+    anonymous = options.anonymous, authority = authority_of(options.authorize), go_on = go_on })
 end
 
 --- The document as a table.

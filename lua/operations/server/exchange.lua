@@ -101,7 +101,7 @@ local function conclude(call, envelope, err)
   if response then
     return (call.route.cache or call.request.headers["if-none-match"]) and caching.validated(call, response) or response
   elseif err.code == "ACCESS_DENIED" then
-    local _, refusal, status, headers = caller.deny(call.route.spec, call.identity, err)
+    local _, refusal, status, headers = caller.deny(call.route.spec, call.identity, call.server.options.authorize, err)
     return failed(call, refusal, status, headers)
   end
   return failed(call, err, call.server.draining and err.code == "ABORTED" and 503 or nil)
@@ -248,7 +248,7 @@ local function admit(call, request, place)
   end
   call.route = route
   if sight == "denied" then
-    local _, err, status, headers = caller.deny(route.spec, call.identity)
+    local _, err, status, headers = caller.deny(route.spec, call.identity, call.server.options.authorize)
     return failed(call, err, status, headers)
   end
 end

@@ -11,7 +11,8 @@ local function refusal(call, request, options)
     return nil
   end
   return exchange.refuse(call, status or 401, err and err.code or "ACCESS_DENIED",
-    err and err.message or "credentials are required", headers or not err and caller.challenge() or nil)
+    err and err.message or "credentials are required", headers or not err and
+    { ["www-authenticate"] = caller.challenge(options.authorize) } or nil)
 end
 
 --- Answers a request for the figures; nil: it is for something else.

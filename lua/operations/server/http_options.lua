@@ -1,5 +1,6 @@
 --- The options of `to_http`: what they are, and how they are checked.
 local argument = require("operations.base.argument")
+local caller = require("operations.server.caller")
 local limits = require("operations.base.limits")
 local log = require("operations.task.log")
 local members = require("operations.base.members")
@@ -73,6 +74,7 @@ function http_options.read(options)
   local kept = members.merged({ prefix = "", log = log.write, max_body = limits.body,
     max_depth = limits.json_depth }, options)
   check_prefix(kept.prefix)
+  caller.check(kept.authorize, "to_http", 3)
   pages.check(kept.docs)
   kept.hosts = serving.in_lower_case(kept.hosts)
   return kept

@@ -26,14 +26,12 @@ function resource_metadata.of(options)
     or nil
 end
 
---- Checks the options `oauth` and `authorize`: misuse raises.
----@param options { oauth: operations.ResourceMetadata?, authorize: any }
+--- Checks the option `oauth`: misuse raises.
+---@param options { oauth: operations.ResourceMetadata? }
 ---@param name string  of the public function
 function resource_metadata.check(options, name)
-  local given, meta = options.oauth, getmetatable(options.authorize)
-  if type(options.authorize) == "table" and (type(meta) ~= "table" or type(meta.__call) ~= "function") then
-    error(("bad option 'authorize' to '%s' (something that can be called expected)"):format(name), 4)
-  elseif not given then
+  local given = options.oauth
+  if not given then
     return
   end
   local parsed = type(given.resource) == "string" and url.parse(given.resource)

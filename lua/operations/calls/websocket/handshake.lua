@@ -251,13 +251,14 @@ end
 --- The server's refusal.
 ---@param status integer
 ---@param reason string
+---@param challenge? string  with status 401: what WWW-Authenticate says
 ---@return operations.ServerResponse
-function handshake.refuse(status, reason)
+function handshake.refuse(status, reason, challenge)
   return { status = status, body = reason, headers = {
     ["Content-Type"] = "text/plain", Connection = "close",
     Upgrade = status == 426 and "websocket" or nil,
     ["Sec-WebSocket-Version"] = status == 426 and "13" or nil,
-    ["WWW-Authenticate"] = status == 401 and "Bearer" or nil,
+    ["WWW-Authenticate"] = status == 401 and challenge or nil,
   } }
 end
 

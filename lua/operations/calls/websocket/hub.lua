@@ -2,6 +2,7 @@
 local argument = require("operations.base.argument")
 local call_handler = require("operations.calls.handler")
 local call_map = require("operations.calls.map")
+local caller = require("operations.server.caller")
 local connection = require("operations.calls.websocket.connection")
 local core = require("operations.core")
 local errors = require("operations.base.error")
@@ -147,7 +148,7 @@ function Hub:handle(request)
     peer, status, reason = identify(self, handshake.opening(request))
   end
   if not peer then
-    return handshake.refuse(status, reason)
+    return handshake.refuse(status, reason, caller.challenge(self._options.authorize))
   elseif self._closed then
     return handshake.refuse(503, "the hub is closed")
   elseif self.connections >= (self._options.max_connections or limits.connections) then
@@ -177,6 +178,7 @@ end
 function websocket_hub.listen(options)
   argument.expect(options, "table", 1, "websocket_hub")
   argument.options(options, option_kinds, "websocket_hub")
+  caller.check(options.authorize, "websocket_hub", 2)
   local self = setmetatable({
     connections = 0, _options = options, _streams = {}, _maps = {}, _handlers = {},
   }, Hub)

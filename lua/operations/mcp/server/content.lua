@@ -74,7 +74,7 @@ function Content:run(call, context, id, input)
     if options.hide_denied then
       return nil
     end
-    local _, err, status, headers = caller.deny(self.registry:get_spec(id), call.identity)
+    local _, err, status, headers = caller.deny(self.registry:get_spec(id), call.identity, options.authorize)
     return nil, { code = message.codes.INVALID_REQUEST, message = err.message, data = err.details, status = status,
       headers = headers }
   end

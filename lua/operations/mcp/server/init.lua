@@ -12,6 +12,7 @@
 --- | web, http, exchange, session, channel        | messages over HTTP                                             |
 local additions = require("operations.mcp.server.additions")
 local argument = require("operations.base.argument")
+local caller = require("operations.server.caller")
 local core = require("operations.core")
 local cors = require("operations.server.cors")
 local hmac = require("operations.base.hmac")
@@ -197,6 +198,7 @@ function mcp_server.new(registry, options)
       error(("bad option '%s' to 'to_mcp' (0 or more expected, got %s)"):format(name, kept[name]), 2)
     end
   end
+  caller.check(kept.authorize, "to_mcp", 2)
   resource_metadata.check(kept, "to_mcp")
   kept.oauth = resource_metadata.of(kept)
   kept.hosts = serving.in_lower_case(kept.hosts)

@@ -85,7 +85,7 @@ function Queries:read(call, uri)
   end
   local spec = registry:get_spec(id)
   if sight == "denied" then
-    local _, err, status, headers = caller.deny(spec, call.identity)
+    local _, err, status, headers = caller.deny(spec, call.identity, self._server.options.authorize)
     return nil, { code = message.codes.INVALID_REQUEST, message = err.message, data = err.details, status = status,
       headers = headers }
   end

@@ -93,7 +93,8 @@ local function find(call, name)
   if not id or sight == "hidden" then
     return unknown(name)
   elseif sight == "denied" then
-    local _, err, status, fields = caller.deny(call.server.registry:get_spec(id), call.identity)
+    local _, err, status, fields = caller.deny(call.server.registry:get_spec(id), call.identity,
+      call.server.options.authorize)
     return nil, { code = message.codes.INVALID_REQUEST, message = err.message, data = err.details, status = status,
       headers = fields }
   end

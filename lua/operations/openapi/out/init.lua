@@ -31,6 +31,7 @@ local out = {}
 ---@field servers? table[]  Server Objects; default: where the document comes from
 ---@field prefix string  of the paths, which the default server has
 ---@field authorized? boolean  callers have credentials
+---@field scheme? "basic"|"bearer"  of these, default "bearer"
 ---@field anonymous? boolean  and may do without where nothing is required
 ---@field authority? operations.openapi.Authority  who gives the credentials
 ---@field go_on? fun()  called between two operations, for documents that take long

@@ -31,7 +31,7 @@ function security.of(access, options)
   if not options.authorized or options.anonymous and not access then
     return list_of({})
   end
-  local requirements = { { bearer = list_of({}) } }
+  local requirements = { { [options.scheme or "bearer"] = list_of({}) } }
   local authority = options.authority
   for i, scopes in ipairs(authority and alternatives(authority.endpoints and access) or {}) do
     table.insert(requirements, i, { oauth = scopes })
@@ -68,7 +68,8 @@ end
 ---@param options operations.openapi.OutOptions
 ---@return table
 function security.schemes(entries, options)
-  return { bearer = { type = "http", scheme = "bearer" },
+  local scheme = options.scheme or "bearer"
+  return { [scheme] = { type = "http", scheme = scheme },
     oauth = options.authority and oauth_of(options.authority, entries) or nil }
 end
 
