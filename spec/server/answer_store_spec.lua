@@ -1,5 +1,7 @@
 local answer_store = require("operations.server.answer_store")
+local command = require("spec.support.command")
 local core = require("operations.core")
+local eventually = require("spec.support.eventually")
 local inside = require("spec.support.inside")
 local limits = require("operations.base.limits")
 local operations = require("operations")
@@ -134,4 +136,100 @@ describe("answers in Redis", function()
       assert.equal("UNAVAILABLE", err.code)
     end)
   end)
+
+  -- As much memory as Redis may use, in bytes; 0: any.
+  local function allow(bytes)
+    inside.shell(("redis-cli -p %d CONFIG SET maxmemory %d"):format(server.port, bytes))
+  end
+
+  it("stay taken where Redis is full: what has run does not run again", function()
+    operations.run(function()
+      local store = operations.middleware.redis(server.url, { prefix = "full:" })
+      stores[#stores + 1] = store
+      assert.is_nil(store:add("k", "1", 50))
+      allow(1)
+      local was, err = store:swap("k", "1", "2", 60000)
+      local known, full = store:add("other", "1", 60000)
+      allow(0)
+      assert.same({ nil, nil }, { was, known })
+      assert.matches("OOM", err.message)
+      assert.matches("OOM", full.message)
+      operations.sleep(0.1)
+      assert.equal("1", store:add("k", "3", 60000))
+    end)
+  end)
+
+  -- A process with the same answers.
+  local function start(children)
+    local child = assert(operations.process.spawn({ command.interpreter(), "spec/support/paying.lua", server.url,
+      env = command.environment() }))
+    children[#children + 1] = child
+    local url = "http://127.0.0.1:" .. assert(child:read_line())
+    return {
+      child = child,
+      pay = function(key, wait, timeout)
+        return assert(operations.http.request({ method = "POST", url = url .. "/a/pay", timeout = 60000,
+          headers = {
+            ["Content-Type"] = "application/json", ["Idempotency-Key"] = key, ["Request-Timeout-Ms"] = timeout },
+          body = ('{"wait":%g}'):format(wait) }))
+      end,
+      ran = function()
+        return tonumber(assert(operations.http.request({ url = url .. "/a/ran" })).body)
+      end,
+    }
+  end
+
+  local function kill(child)
+    os.execute(("kill -KILL %d 2>/dev/null"):format(child.pid))
+  end
+
+  local function with_processes(count, fn)
+    return function()
+      local children = {}
+      operations.run(function()
+        local processes = {}
+        for i = 1, count do
+          processes[i] = start(children)
+        end
+        local ok, raised = pcall(fn, processes)
+        for _, child in ipairs(children) do
+          kill(child)
+          child:wait()
+        end
+        assert(ok, raised)
+      end)
+    end
+  end
+
+  it("are of all processes: one runs a request, whichever it is sent to", with_processes(2, function(processes)
+    local numbers, statuses = {}, { [200] = 0, [409] = 0 }
+    for i = 1, 30 do
+      numbers[i] = i
+    end
+    assert(operations.map(numbers, function(i)
+      local answer = processes[i % 2 + 1].pay("k-1", 0.2)
+      statuses[answer.status] = statuses[answer.status] + 1
+      return true
+    end))
+    assert.equal(30, statuses[200] + statuses[409])
+    for _, process in ipairs(processes) do
+      local again = process.pay("k-1", 0.2)
+      assert.same({ 200, '{"ran":1}', "true" }, { again.status, again.body, again.headers["idempotent-replayed"] })
+      assert.equal(422, process.pay("k-1", 0.3).status)
+    end
+    assert.equal(1, processes[1].ran() + processes[2].ran())
+  end))
+
+  it("are free when the process that ran them died", with_processes(2, function(processes)
+    local died = operations.spawn(pcall, processes[1].pay, "k-2", 60, "5000")
+    eventually(function() return processes[1].ran() == 1 end)
+    kill(processes[1].child)
+    assert.is_false((died:wait()))
+    assert.equal(409, processes[2].pay("k-2", 60, "5000").status)
+    eventually(function()
+      local answer = processes[2].pay("k-2", 60, "1") -- free: it runs, and takes too long here as well
+      return answer.status == 504
+    end)
+    assert.equal(1, processes[2].ran())
+  end))
 end)

@@ -65,14 +65,19 @@ end
 local add = scripts.new([[
 return redis.call("SET", KEYS[1], ARGV[1], "NX", "PX", ARGV[2]) and "" or redis.call("GET", KEYS[1])]])
 
--- Old value, new one or "", ms. Answers: 1 when the old one was there.
+-- Old value, new one or "", ms. Answers: 1 when the old one was there. In a Redis that is full the old one stays, for
+-- as long: what has run must not run again.
 local swap = scripts.new([[
 if redis.call("GET", KEYS[1]) ~= ARGV[1] then
   return 0
 elseif ARGV[2] == "" then
   redis.call("DEL", KEYS[1])
 else
-  redis.call("SET", KEYS[1], ARGV[2], "PX", ARGV[3])
+  local reply = redis.pcall("SET", KEYS[1], ARGV[2], "PX", ARGV[3])
+  if reply.err then
+    redis.call("PEXPIRE", KEYS[1], ARGV[3])
+    return reply
+  end
 end
 return 1]])
 
