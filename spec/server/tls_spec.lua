@@ -4,6 +4,7 @@ local eventually = require("spec.support.eventually")
 local handshakes = require("spec.support.handshakes")
 local http_peer = require("spec.support.http_peer")
 local inside = require("spec.support.inside")
+local limits = require("operations.base.limits")
 local listener = require("operations.server.listener")
 local operations = require("operations")
 local stream = require("operations.net.stream")
@@ -181,6 +182,22 @@ describe("a listener with TLS", function()
       os.remove(file)
       assert.same({ false, true, true, false, true, true }, { seen[1].resumed, seen[2].resumed, seen[3].resumed,
         seen[4].resumed, seen[5].resumed, seen[6].resumed })
+    end)
+  end)
+
+  it("changes the keys of tickets when their time is over", function()
+    with({ tls = options("localhost") }, function(server, _, seen)
+      local file, session = os.tmpname(), limits.tls_session
+      finally(function() limits.tls_session = session end)
+      for _, version in ipairs({ "-tls1_3", "-tls1_2" }) do
+        limits.tls_session = session
+        exchange(server, version .. " -sess_out " .. file)
+        assert.matches("\nReused, TLSv1", exchange(server, version .. " -sess_in " .. file))
+        limits.tls_session = 1
+        assert.matches("\nNew, TLSv1", exchange(server, version .. " -sess_in " .. file))
+      end
+      os.remove(file)
+      assert.equal(6, #seen)
     end)
   end)
 

@@ -182,6 +182,43 @@ describe("a context of TLS", function()
     end)
   end)
 
+  it("reads the tickets of its last two keys, which contexts that follow have, too", function()
+    local file = os.tmpname()
+    finally(function() os.remove(file) end)
+    local function exchange(url, words)
+      local child = assert(operations.process.spawn({ "sh", "-c", ("exec 2>&1; printf 'GET /a HTTP/1.1\\r\\n\\r\\n' | "
+        .. "timeout 20 openssl s_client -ign_eof -connect %s -CAfile %s %s"):format(url:match("[%w.]+:%d+$"),
+        certificates.path("ca.pem"), words) }))
+      while child:read() do end -- luacheck: ignore 542
+      child:wait()
+    end
+    for _, version in ipairs({ "-tls1_3", "-tls1_2" }) do
+      local first = assert(context())
+      local made = first
+      local function session()
+        return made:session()
+      end
+      with_sessions({ session = session }, whole, function(url, told)
+        local function resumed(words)
+          told.peer = nil
+          exchange(url, ("%s %s"):format(version, words))
+          return told.peer.resumed
+        end
+        assert.is_false(resumed("-sess_out " .. file))
+        assert.is_true(made:rotate())
+        assert.is_true(resumed("-sess_in " .. file))
+        made = assert(context({ previous = first }))
+        assert.is_true(resumed("-sess_in " .. file))
+        -- A ticket of the newest key; s_client keeps that of a session of TLS 1.2 that it resumes to itself.
+        resumed((version == "-tls1_3" and "-sess_in " .. file or "") .. " -sess_out " .. file)
+        made:rotate()
+        assert.is_true(resumed("-sess_in " .. file))
+        made:rotate()
+        assert.is_false(resumed("-sess_in " .. file))
+      end)
+    end
+  end)
+
   it("is not made of what is no option", function()
     for _, options in ipairs({ {}, { certificates = {} }, { certificates = { 1 }, session = 60 },
       { certificates = { { cert = "a" } }, session = 60 }, { certificates = { pair("localhost") } },

@@ -11,7 +11,6 @@
 
 /* Forward secrecy and authenticated encryption only; TLS 1.3 has no other. */
 #define CIPHERS "ECDHE+AESGCM:ECDHE+CHACHA20"
-#define TICKET_KEYS 256 /* bytes, as many as OpenSSL has and more */
 
 const char *tls_take_error(const char *otherwise) {
   unsigned long code = ERR_get_error();
@@ -202,15 +201,10 @@ static int on_protocols(SSL *ssl, const unsigned char **chosen,
   return SSL_TLSEXT_ERR_OK;
 }
 
-static bool keep_tickets(tls_Context *c, tls_Context *previous) {
-  unsigned char keys[TICKET_KEYS];
-  long length = SSL_CTX_get_tlsext_ticket_keys(previous->ssl, NULL, 0);
-  bool ok = length > 0 && length <= TICKET_KEYS &&
-            SSL_CTX_get_tlsext_ticket_keys(previous->ssl, keys,
-                                           (size_t)length) == 1 &&
-            SSL_CTX_set_tlsext_ticket_keys(c->ssl, keys, (size_t)length) == 1;
-  OPENSSL_cleanse(keys, sizeof(keys));
-  return ok;
+static bool make_tickets(tls_Context *c, const tls_Context *previous) {
+  if (previous != NULL) c->tickets = previous->tickets;
+  else if (!ticket_make(&c->tickets)) return false;
+  return ticket_use(c->ssl, &c->tickets);
 }
 
 static bool set_up(tls_Context *c, const tls_Options *options) {
@@ -221,7 +215,7 @@ static bool set_up(tls_Context *c, const tls_Options *options) {
   SSL_CTX_set_alpn_select_cb(c->ssl, on_protocols, NULL);
   return SSL_CTX_set_min_proto_version(c->ssl, TLS1_2_VERSION) == 1 &&
          SSL_CTX_set_cipher_list(c->ssl, CIPHERS) == 1 &&
-         (options->previous == NULL || keep_tickets(c, options->previous));
+         make_tickets(c, options->previous);
 }
 
 static bool allocate(tls_Context *c, size_t count) {
@@ -269,6 +263,7 @@ void tls_context_release(tls_Context *c) {
   BIO_meth_free(c->method);
   buffer_free(&c->in);
   buffer_free(&c->out);
+  OPENSSL_cleanse(&c->tickets, sizeof(c->tickets));
   ops_free(&c->alloc, c->certificates, c->count * sizeof(*c->certificates));
   ops_free(&c->alloc, c, sizeof(*c));
 }

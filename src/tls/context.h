@@ -8,6 +8,7 @@
 #include <openssl/ssl.h>
 
 #include "base/buffer.h"
+#include "tls/ticket.h"
 
 typedef struct tls_Text {
   const char *data; /* NULL: none */
@@ -48,6 +49,7 @@ typedef struct tls_Context {
   BIO_METHOD *method; /* of what sessions read and write */
   tls_Certificate *certificates;
   size_t count;
+  ticket_Keys tickets;
   buffer_Buffer in, out; /* what one call of a session gives; empty between */
 } tls_Context;
 

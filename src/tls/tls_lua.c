@@ -123,6 +123,13 @@ static int context_left(lua_State *L) {
   return 1;
 }
 
+/* context:rotate() -> true when the keys of session tickets were changed;
+** tickets of two changes ago are not read any more */
+static int context_rotate(lua_State *L) {
+  lua_pushboolean(L, ticket_rotate(&to_context(L, 1)->context->tickets));
+  return 1;
+}
+
 /* Sessions */
 
 static int session_gc(lua_State *L) {
@@ -257,6 +264,7 @@ static int session_peer(lua_State *L) {
 static const luaL_Reg context_methods[] = {
     {"session", context_session},
     {"left", context_left},
+    {"rotate", context_rotate},
     {NULL, NULL},
 };
 

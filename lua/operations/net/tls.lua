@@ -4,6 +4,7 @@ local argument = require("operations.base.argument")
 local errors = require("operations.base.error")
 local limits = require("operations.base.limits")
 local log = require("operations.task.log")
+local scheduler = require("operations.task.scheduler")
 local tls_layer = require("operations.net.tls_layer")
 
 local tls = {}
@@ -30,6 +31,7 @@ local pair_kinds = { cert = "string", key = "string", key_password = "string" }
 ---@field timeout number  ms
 ---@field log fun(level: string, message: string)
 ---@field _context table
+---@field _rotated number  ms since the epoch
 local Security = {}
 Security.__index = Security
 
@@ -40,9 +42,23 @@ function Security:layer(up)
   return tls_layer.new(self, up)
 end
 
+-- Changes the keys of session tickets as often as the last of those made with a key has ended: what was recorded of
+-- connections can be read only for as long by who learns the keys.
+local function rotate(self)
+  local now = scheduler.host().now()
+  local times = math.floor((now - self._rotated) / limits.tls_session)
+  for _ = 1, math.min(times, 2) do
+    self._context:rotate()
+  end
+  if times ~= 0 then -- below: the clock was set back
+    self._rotated = now
+  end
+end
+
 --- The session of a connection that was accepted.
 ---@return table
 function Security:session()
+  rotate(self)
   return self._context:session()
 end
 
@@ -165,6 +181,7 @@ function tls.security(options, settings, level)
   local self = setmetatable({
     refusal = settings.refusal, log = settings.log or log.write, timeout = options.handshake_timeout or
       limits.handshake_timeout, _options = options, _pairs = list, _module = module, _context = nil,
+    _rotated = scheduler.host().now(),
   }, Security)
   local ok, err = self:reload()
   if not ok then
