@@ -1,5 +1,6 @@
 -- The real program: real sockets, real signals.
 local certificates = require("spec.support.certificates")
+local compat = require("operations.base.compat")
 local command = require("spec.support.command")
 local json = require("operations.base.json")
 local listener = require("operations.server.listener")
@@ -197,11 +198,39 @@ describe("operations serve", function()
     assert.equal('"slept"', sleeping:wait())
   end))
 
+  it("serves clients with a certificate of --tls-client-ca, who need no token with --no-auth", within(function()
+    local path = certificates.path
+    local words = { "--tls-cert", path("localhost.pem"), "--tls-key", path("localhost.key"), "--tls-client-ca",
+      path("ca.pem") }
+    local function status(served, client, token)
+      local result = command.run(("curl -s --cacert %s %s %s -w '%%{http_code}' %s/t/echo?text=x"):format(
+        path("ca.pem"), client and ("--cert %s --key %s"):format(path(client .. ".pem"), path(client .. ".key")) or "",
+        token and "-H 'Authorization: Bearer " .. token .. "'" or "", served.url))
+      return result.out:sub(-3), json.decode(result.out:sub(1, -4))
+    end
+    local served = local_definitions(compat.unpack(words))
+    assert.equal("401", (status(served, "ada")))
+    assert.equal("200", (status(served, "ada", served.token)))
+    assert.equal("000", (status(served, nil, served.token)))
+    words[#words + 1] = "--no-auth"
+    served = local_definitions(compat.unpack(words))
+    local code, answer = status(served, "ada")
+    assert.same({ "200", "CN=ada,O=Löve\\, Lace" }, { code, answer.identity })
+    for _, client in ipairs({ "stranger", "late", false }) do
+      assert.equal("000", (status(served, client)))
+    end
+    assert.equal(1, #served:log(1)) -- the others did not get as far as a request
+  end))
+
   it("names the file of a certificate that it cannot use", function()
     local cert = certificates.path("localhost.pem")
     for words, expected in pairs({
       ["--tls-cert x"] = { 2, "--tls-cert: --tls-key has to name the file of its key" },
       ["--tls-key x"] = { 2, "--tls-key: --tls-cert has to name the file of its certificate" },
+      ["--tls-client-ca x"] = { 2, "--tls-client-ca: certificates of clients need --tls-cert and --tls-key" },
+      [("--tls-cert %s --tls-key %s --tls-client-ca /nowhere.pem"):format(cert, certificates.path("localhost.key"))] =
+        { 5, "client_ca /nowhere.pem: cannot be read" },
+      ["--no-auth --token env:X --tls-client-ca x"] = { 2, "a token, so --token has no effect" },
       ["--tls-cert /nowhere.pem --tls-key x"] = { 5, "the certificate /nowhere.pem: cannot be read: No such file" },
       [("--tls-cert %s --tls-key %s"):format(cert, certificates.path("example.key"))] =
         { 5, ("example.key (for the certificate %s): it is not the key of the certificate"):format(cert) },

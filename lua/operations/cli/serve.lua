@@ -33,6 +33,7 @@ local serve = {
     { name = "--insecure", help = "--no-auth, for other machines, too" },
     { name = "--tls-cert", value = "FILE", help = "serve by https: the certificate and its chain; HUP reads it again" },
     { name = "--tls-key", value = "FILE", help = "its key" },
+    { name = "--tls-client-ca", value = "FILE", help = "authorities of the certificates that clients have to show" },
     { name = "--allow-host", value = "NAME", many = true, help = "a name of this server, besides localhost" },
     { name = "--allow-origin", value = "ORIGIN", many = true, help = "web pages that may call: https://app.example" },
     { name = "--trusted-proxy", value = "CIDR", many = true, help = "proxies whose X-Forwarded-For and so on count" },
@@ -58,7 +59,8 @@ local POLL = 0.5 -- seconds between two looks at watched directories, or for HUP
 ---@field scheme "http"|"https"
 ---@field own_token? boolean  it was made here, so that it has to be shown
 ---@field identity? operations.Identity  of the token's holder
----@field authorize? operations.oauth.ResourceServer  callers have tokens of an authorization server
+---@field authorize? function|operations.oauth.ResourceServer  callers have tokens of an authorization server, or their
+---  certificates say who they are
 
 -- Fills numbers in; returns a message when one is wrong.
 local function read_numbers(parsed, options)
@@ -100,14 +102,26 @@ local function read_issuer(given, options)
   return not ok and ("--issuer: %s"):format((tostring(made):gsub("^.-%((.*)%)$", "%1"))) or nil
 end
 
+-- Callers are those whom their certificates name. Nobody comes in without one.
+local function by_certificate(scopes)
+  return function(request)
+    local shown = type(request.peer.tls) == "table" and request.peer.tls or {}
+    return shown.fingerprint and { id = shown.subject, fingerprint = shown.fingerprint, scopes = scopes } or nil
+  end
+end
+
 -- Fills in who may call; returns a message when that makes no sense.
 local function read_access(parsed, options)
   local given = parsed.options
   if given.issuer or given.audience or given.jwks then
     return read_issuer(given, options)
+  elseif given["no-auth"] and given["tls-client-ca"] and not given.token then
+    options.authorize = by_certificate(scopes_of(given.scopes))
+    return nil
   elseif given["no-auth"] then
     if given.token or given.scopes then
-      return "--no-auth: nobody sends a token, so --token and --scopes have no effect"
+      return given["tls-client-ca"] and "--no-auth: nobody sends a token, so --token has no effect"
+        or "--no-auth: nobody sends a token, so --token and --scopes have no effect"
     elseif not given.insecure and not is_loopback(options.host) then
       return ("--no-auth: whoever reaches %s could call everything; add --insecure if that is meant"):format(
         options.host)
@@ -137,8 +151,10 @@ end
 local function read_tls(parsed, options)
   local cert, key = parsed.options["tls-cert"], parsed.options["tls-key"]
   options.scheme = cert and "https" or "http"
-  options.tls = cert and { cert = cert, key = key }
-  if cert and not key then
+  options.tls = cert and { cert = cert, key = key, client_ca = parsed.options["tls-client-ca"] }
+  if not cert and parsed.options["tls-client-ca"] then
+    return "--tls-client-ca: certificates of clients need --tls-cert and --tls-key"
+  elseif cert and not key then
     return "--tls-cert: --tls-key has to name the file of its key"
   elseif key and not cert then
     return "--tls-key: --tls-cert has to name the file of its certificate"
