@@ -123,4 +123,15 @@ describe("a URL", function()
       assert.is_false(url.is_loopback(host), host)
     end
   end)
+
+  it("tells what browsers call an origin", function()
+    for _, text in ipairs({ "https://a.test", "http://localhost:3000", "http://[::1]:80", "chrome-extension://abc" }) do
+      assert.is_true(url.is_origin(text), text)
+    end
+    for _, text in ipairs({ "null", "*", "a.test", "https://", "https://a.test/", "https://A.test", "https://b@a.test",
+      "https://a.test?q", "https:a", "https://a .test" }) do
+      assert.is_false(url.is_origin(text), text)
+    end
+    assert.is_false(url.is_origin(nil))
+  end)
 end)

@@ -226,6 +226,14 @@ describe("a WebSocket hub", function()
     end)
   end
 
+  it("refuses origins that no page has a claim to", function()
+    for _, origin in ipairs({ "null", "*", "https://good.example/" }) do
+      assert.error_matches(function()
+        operations.transports.websocket_hub({ port = false, origins = { origin } })
+      end, "bad option 'origins' to 'websocket_hub'")
+    end
+  end)
+
   it("lets web pages of allowed origins in", function()
     with_hub({ origins = { "https://good.example" } }, function(hub)
       local got = talk(hub.port, opening .. "Origin: https://good.example\r\n\r\n", function(bytes)

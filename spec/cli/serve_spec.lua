@@ -227,6 +227,7 @@ describe("operations serve", function()
     for words, expected in pairs({
       ["--tls-cert x"] = { 2, "--tls-cert: --tls-key has to name the file of its key" },
       ["--tls-key x"] = { 2, "--tls-key: --tls-cert has to name the file of its certificate" },
+      ["--allow-origin null"] = { 2, '--allow-origin: an origin such as https://app.example expected, got "null"' },
       ["--tls-client-ca x"] = { 2, "--tls-client-ca: certificates of clients need --tls-cert and --tls-key" },
       [("--tls-cert %s --tls-key %s --tls-client-ca /nowhere.pem"):format(cert, certificates.path("localhost.key"))] =
         { 5, "client_ca /nowhere.pem: cannot be read" },

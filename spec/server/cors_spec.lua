@@ -111,6 +111,20 @@ describe("pages of other origins", function()
     assert.matches(", X%-Total$", answer.headers["access-control-expose-headers"])
   end)
 
+  it("are listed as browsers name them; nobody is null", function()
+    for _, origin in ipairs({ "null", "app.example", APP .. "/", APP .. "/a", "HTTPS://app.example", "https://", 7 }) do
+      for name, make in pairs({ to_http = serve, to_mcp = function(options)
+        operations.to_mcp(operations.registry(), options)
+      end }) do
+        local ok, raised = pcall(make, { origins = { APP, origin } })
+        assert.is_false(ok)
+        assert.matches(("bad option 'origins' to '%s' (an origin such as \"https://app.example\" expected, got %q)")
+          :format(name, tostring(origin)), raised, 1, true)
+      end
+    end
+    serve({ origins = { "http://localhost:3000", "http://[::1]:80", "chrome-extension://abc", "*" } })
+  end)
+
   it("never get credentials with \"*\"", function()
     for _, case in ipairs({ { { credentials = true }, 'the origin "*"' },
       { { headers = { "X: y" } }, "at [1], got X: y" }, { { credential = true }, "unknown" } }) do

@@ -128,6 +128,14 @@ function url.same_origin(a, b)
   return from and to and url.origin(from) == url.origin(to)
 end
 
+--- Is a text the origin of web pages, as browsers write it in `Origin`? "null" names nobody: pages in a sandbox and
+--- files have it, whoever made them.
+---@param text any
+---@return boolean
+function url.is_origin(text)
+  return type(text) == "string" and text:find("^%l[%l%d+.-]*://[^/?#@%s%u]+$") ~= nil
+end
+
 --- The URL without the query's parameters of these names.
 ---@param text string
 ---@param names string[]  not encoded

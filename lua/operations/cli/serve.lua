@@ -138,8 +138,13 @@ local function read_access(parsed, options)
   return message
 end
 
--- What is wrong with the addresses of proxies.
-local function read_proxies(parsed)
+-- What is wrong with the addresses of proxies and the origins of pages.
+local function read_others(parsed)
+  for _, text in ipairs(parsed.options["allow-origin"] or {}) do
+    if text ~= "*" and not url.is_origin(text) then
+      return ("--allow-origin: an origin such as https://app.example expected, got %q"):format(text)
+    end
+  end
   for _, text in ipairs(parsed.options["trusted-proxy"] or {}) do
     if text ~= "unix:" and not ip.network(text) then
       return ("--trusted-proxy: an address, a network such as 10.0.0.0/8 or unix: expected, got %q"):format(text)
@@ -171,7 +176,7 @@ local function read(parsed)
   elseif prefix and not prefix:find("^/[^?#%s]*[^/?#%s]$") then
     message = ("--prefix: expected a path such as /api, got %q"):format(prefix)
   else
-    message = message or read_proxies(parsed)
+    message = message or read_others(parsed)
   end
   return not message and options or nil, message
 end

@@ -3,6 +3,7 @@
 local argument = require("operations.base.argument")
 local guard = require("operations.server.guard")
 local limits = require("operations.base.limits")
+local url = require("operations.base.url")
 
 local cors = {}
 
@@ -82,6 +83,15 @@ local function joined(list, more, name, option, level)
   return list
 end
 
+local function check_origins(origins, name, level)
+  for _, origin in ipairs(origins or {}) do
+    if origin ~= "*" and not url.is_origin(origin) then
+      error(("bad option 'origins' to '%s' (an origin such as \"https://app.example\" expected, got %q)"):format(name,
+        tostring(origin)), level + 1)
+    end
+  end
+end
+
 --- Reads the options `origins` and `cors`; misuse raises.
 ---@param options { origins: string[]?, cors: operations.CorsOptions? }
 ---@param name string  of the function that has them
@@ -90,6 +100,7 @@ end
 function cors.new(options, name, level)
   local given, any = options.cors or {}, guard.lists(options.origins, "*")
   argument.options(given, kinds, name, level + 1)
+  check_origins(options.origins, name, level)
   if any and given.credentials then
     error(("bad option 'cors.credentials' to '%s' (true is not for the origin \"*\": list those that are meant)")
       :format(name), level)

@@ -14,6 +14,7 @@ local members = require("operations.base.members")
 local scheduler = require("operations.task.scheduler")
 local streams = require("operations.net.stream")
 local task = require("operations.task")
+local url = require("operations.base.url")
 
 local websocket_hub = {}
 
@@ -179,6 +180,12 @@ function websocket_hub.listen(options)
   argument.expect(options, "table", 1, "websocket_hub")
   argument.options(options, option_kinds, "websocket_hub")
   caller.check(options.authorize, "websocket_hub", 2)
+  for _, origin in ipairs(options.origins or {}) do
+    if not url.is_origin(origin) then
+      error(("bad option 'origins' to 'websocket_hub' (an origin such as \"https://app.example\" expected, got %q)")
+        :format(tostring(origin)), 2)
+    end
+  end
   local self = setmetatable({
     connections = 0, _options = options, _streams = {}, _maps = {}, _handlers = {},
   }, Hub)
