@@ -70,6 +70,27 @@ describe("operations mcp", function()
     assert.equal("operation:sums.add", server:request("resources/list").result.resources[1].uri)
   end)
 
+  it("lists tools in the same bytes each time", function()
+    local properties = {}
+    for i = 1, 40 do
+      properties[i] = ('"p%d":{"type":"string","description":"d","minLength":%d}'):format(i, i)
+    end
+    local path = path_of(json.encode({ openapi = "3.1.0", info = { title = "Shop", version = "1" },
+      servers = { { url = "http://127.0.0.1:1" } }, paths = { ["/a"] = { post = { operationId = "a", requestBody = {
+        content = { ["application/json"] = { schema = json.decode('{"type":"object","properties":{'
+          .. table.concat(properties, ",") .. "}}") } } } } } } }))
+    local first
+    for _ = 1, 3 do -- each process hashes names in its own way
+      local result = command.run(([[printf '%s\n%s\n' | operations mcp --openapi %s --namespace s]]):format(
+        '{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":"2025-11-25","capabilities":{},'
+        .. '"clientInfo":{"name":"s","version":"1"}}}', '{"jsonrpc":"2.0","id":2,"method":"tools/list"}', path))
+      local list = result.out:match('[^\n]*"tools":%[[^\n]*')
+      first = first or list
+      assert.equal(first, list)
+    end
+    assert.matches('"p1":{"description":"d","minLength":1,"type":"string"},"p10":', first, 1, true)
+  end)
+
   it("offers an OpenAPI document, by the names that it uses", function()
     local path = path_of(json.encode({ openapi = "3.1.0", info = { title = "Shop", version = "1" },
       servers = { { url = "http://127.0.0.1:1" } }, paths = {

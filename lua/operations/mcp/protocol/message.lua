@@ -71,9 +71,20 @@ function message.failure(id, code, text, data)
   return { jsonrpc = "2.0", id = id == nil and core.null or id, error = { code = code, message = text, data = data } }
 end
 
---- The text of a message: one line, whatever it holds.
----@type fun(value: operations.mcp.Message): string?, operations.Error?  err: VALIDATION_ERROR, what JSON cannot say
-message.encode = json.encode
+local sorted = { sort_keys = true }
+
+local function is_list(result)
+  return type(result) == "table" and (result.tools or result.prompts or result.resources or result.resourceTemplates)
+end
+
+--- The text of a message: one line, whatever it holds. Lists are the same bytes each time: what a model is told of its
+--- tools is cached by that.
+---@param value operations.mcp.Message
+---@return string?
+---@return operations.Error? err  VALIDATION_ERROR: what JSON cannot say
+function message.encode(value)
+  return json.encode(value, type(value) == "table" and is_list(value.result) and sorted or nil)
+end
 
 local decoding = { property_order = true } -- of the tools' schemas
 
