@@ -55,6 +55,50 @@ for _, era in ipairs({ "legacy", "modern" }) do
       assert.same({ action = "accept", name = "Ada" }, second.structuredContent)
     end)
 
+    local asked = { maxTokens = 10, messages = { { role = "user", content = { type = "text", text = "A number?" } } } }
+    local guess = { role = "assistant", model = "spec", content = { type = "text", text = "7" } }
+
+    it("asks the model of a client of the legacy era, which may refuse", function()
+      start()
+      proxy:initialize(nil, { sampling = {} })
+      for _, answer in ipairs({ { result = guess }, { error = { code = -1, message = "the user refused" } } }) do
+        proxy:send({ id = "g", method = "tools/call", params = { name = "far_demo_guess", arguments = {} } })
+        local request = proxy:receive()
+        assert.equal("sampling/createMessage", request.method)
+        assert.same(asked, request.params)
+        answer.id = request.id
+        proxy:send(answer)
+        local result = proxy:receive().result
+        if answer.result then
+          assert.same({ model = "spec", text = "7" }, result.structuredContent)
+        else
+          assert.is_true(result.isError)
+        end
+      end
+    end)
+
+    it("asks the model of a client of the modern era, in the rounds of the call", function()
+      start()
+      local meta = {}
+      for name, value in pairs(pipe.modern) do
+        meta[name] = name:find("clientCapabilities$") and { sampling = {} } or value
+      end
+      local first = proxy:call("far_demo_guess", {}, meta).result
+      local key, request = next(first.inputRequests)
+      assert.same({ "input_required", "sampling/createMessage", asked },
+        { first.resultType, request.method, request.params })
+      local second = proxy:request("tools/call", { name = "far_demo_guess", arguments = {}, _meta = meta,
+        requestState = first.requestState, inputResponses = { [key] = guess } }).result
+      assert.same({ model = "spec", text = "7" }, second.structuredContent)
+    end)
+
+    it("gets no guess from a client without a model", function()
+      start()
+      proxy:initialize()
+      local answer = proxy:call("far_demo_guess", {})
+      assert.is_true(answer.error ~= nil or answer.result.isError)
+    end)
+
     it("is told that the user declines, where the client has no way to ask", function()
       start()
       proxy:initialize(nil, { roots = {} })

@@ -52,7 +52,8 @@ describe("an MCP server over stdio", function()
       names[i] = tool.name
       assert.equal("object", tool.inputSchema.type)
     end
-    assert.same({ "demo_add", "demo_value", "demo_noise", "demo_fail", "demo_count", "demo_wait", "demo_greet" }, names)
+    assert.same({ "demo_add", "demo_value", "demo_noise", "demo_fail", "demo_count", "demo_wait", "demo_greet",
+      "demo_guess" }, names)
   end)
 
   it("keeps what is printed away from its messages", function()

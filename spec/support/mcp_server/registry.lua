@@ -71,6 +71,12 @@ add("greet", "mutation", { handler = function(_, context)
   return { action = action, name = content and content.name }
 end })
 
+add("guess", "mutation", { handler = function(_, context)
+  local answer, err = context.sample({ maxTokens = 10, messages = {
+    { role = "user", content = { type = "text", text = "A number?" } } } })
+  return answer and { model = answer.model, text = answer.content.text }, err
+end })
+
 add("secret", "query", { accessControl = { requiredScopes = { "admin" } }, handler = function()
   return { secret = 42 }
 end })
