@@ -71,6 +71,16 @@ describe("a bad client of an MCP server over HTTP", function()
     end)
   end)
 
+  it("sends what is no request under an id, which the refusal repeats as it was", function()
+    operations.run(function()
+      start({})
+      for _, id in ipairs({ "1", "a", 1 }) do
+        local response = send("POST", { jsonrpc = "2.0", id = id, result = 1 })
+        assert.same({ 400, id }, { response.status, response.json.id })
+      end
+    end)
+  end)
+
   it("goes while its tool runs: a modern call is cancelled", function()
     operations.run(function()
       local listener, file = start({}), os.tmpname()

@@ -44,6 +44,15 @@ describe("a bad client of an MCP server over stdio", function()
     is_alive()
   end)
 
+  it("sends what is no request under an id, which the refusal repeats as it was", function()
+    start()
+    for _, id in ipairs({ "1", "a", 1 }) do
+      server:send({ id = id, result = 1 })
+      assert.equal(id, server:receive().id)
+    end
+    is_alive()
+  end)
+
   it("sends blank lines, carriage returns and half lines", function()
     start()
     server:write("\n\r\n  \n")

@@ -120,6 +120,14 @@ local function is_id(id)
   return type(id) == "string" or core.kind(id) == "integer"
 end
 
+--- The id of what was sent as a request but is none, so that its refusal names it; nil where it has none.
+---@param value any
+---@return operations.mcp.Id?
+function message.id_in(value)
+  local id = core.kind(value) == "object" and value.id or nil
+  return is_id(id) and id or nil
+end
+
 local function failure_problem(value)
   if core.kind(value) ~= "object" then
     return "its error is no object"

@@ -109,7 +109,7 @@ local function legacy_batch(server, request, values, session)
   for i = 1, #values do
     local kind, problem = message.kind(values[i])
     if not kind then
-      answers[i] = message.failure(nil, codes.INVALID_REQUEST, "Invalid Request: " .. problem)
+      answers[i] = message.failure(message.id_in(values[i]), codes.INVALID_REQUEST, "Invalid Request: " .. problem)
     elseif kind == "request" then
       tasks[i] = task.spawn(run_of_batch, server, request, values[i], session)
     else
@@ -163,7 +163,7 @@ local function post(server, request, identity)
   if core.kind(value) == "array" and value[1] ~= nil then
     kind = "batch"
   elseif not kind then
-    return refuse(400, "Invalid Request: " .. problem, nil, message.id_of(type(value) == "table" and value.id or nil))
+    return refuse(400, "Invalid Request: " .. problem, nil, message.id_in(value))
   end
   if kind ~= "batch" and kind ~= "answer" and dispatch.is_modern(value, request.headers["mcp-protocol-version"]) then
     return modern(server, request, value, kind, identity)

@@ -72,8 +72,7 @@ local function take(self, value)
   elseif kind == "answer" then
     self.peer:answered(value)
   else
-    self:send(message.failure(message.id_of(type(value) == "table" and value.id or nil), codes.INVALID_REQUEST,
-      "Invalid Request: " .. problem))
+    self:send(message.failure(message.id_in(value), codes.INVALID_REQUEST, "Invalid Request: " .. problem))
   end
 end
 
