@@ -14,11 +14,13 @@ local wanted, seed, language, part = tonumber(arg[1]), tonumber(arg[2]), arg[3],
 -- C runs with the sanitizers, which notice what is not freed.
 local languages = {
   c = {
-    root = "src", build = "make -s asan-lua5.4 GOAL=all", test = 'make -s asan-lua5.4 TESTS="--no-keep-going %s"',
+    root = "src", builds = "build/lua5.4-asan", build = "make -s asan-lua5.4 GOAL=all",
+    test = 'make -s asan-lua5.4 TESTS="--no-keep-going %s"',
     last = "make -s oom", -- runs where the specs notice nothing; %s: the rooms
   },
   lua = {
-    root = "lua", build = "make -s all && make -s all LUA=luajit", -- nginx and Neovim load the latter
+    root = "lua", builds = "build/lua5.4 build/luajit",
+    build = "make -s all && make -s all LUA=luajit", -- nginx and Neovim load the latter
     test = 'ulimit -v 16000000; make -s test TESTS="--no-keep-going %s"',
     last = 'make -s test LUA=luajit TESTS="--no-keep-going %s"', -- some lines are LuaJIT's
   },
@@ -128,6 +130,8 @@ end
 
 assert(os.execute(("rm -rf %s && mkdir -p %s"):format(PLACE, TREE)))
 assert(os.execute("tar -c --exclude=./build --exclude=./.git . | tar -x -C " .. TREE))
+-- What is built already is not built again, but for the programs: they name their place.
+os.execute(("tar -c --exclude=bin %s 2>/dev/null | tar -x -C %s"):format(make.builds, TREE))
 if not run(make.build, 3000) then
   io.write(sources.read(OUTPUT), "cannot build in ", TREE, " (as root, where unshare makes process ids?)\n")
   os.exit(2)
