@@ -54,6 +54,15 @@ describe("a message", function()
     assert.is_nil(message.id_of(1.5))
   end)
 
+  it("that is none is refused under the id that it came with", function()
+    for _, id in ipairs({ "2", "a", "", 2, -1, 0 }) do
+      assert.equal(id, message.id_in({ id = id }))
+    end
+    for _, value in ipairs({ 7, "a", json.null, { id = 1.5 }, { id = true }, { id = json.null }, { { id = 1 } } }) do
+      assert.is_nil(message.id_in(value))
+    end
+  end)
+
   for text, is_noise in pairs({
     ["[]"] = true, ["7"] = true, ["null"] = true, ["{}"] = true, ['{"level":"info"}'] = true, ['{"id":1}'] = true,
     ['{"id":1,"method":"x","level":2}'] = true, ['{"method":"x"}'] = true, ['{"result":{}}'] = true,
