@@ -1,35 +1,48 @@
+local json = require("operations.base.json")
 local mcp_sources = require("operations.cli.mcp_sources")
 
-describe("the name of a server", function()
-  for line, expected in pairs({
-    ["npx -y @modelcontextprotocol/server-everything"] = "everything",
-    ["npx -y @modelcontextprotocol/server-filesystem@2026.8.31 /tmp"] = "filesystem",
-    ["uvx mcp-server-git --repository ."] = "git", ["/opt/bin/weather-mcp --fast"] = "weather",
-    ["lua5.4 'my tools/tasks_mcp.lua' x"] = "tasks", ["./server"] = "server",
-    ["node /opt/node_modules/@acme/files-mcp/dist/index.js stdio"] = "files",
-    ["env A=b C=d npx -y weather"] = "weather",
-    ["perl tools/notes.pl"] = "notes", ["python3.13 -u weather.py"] = "weather", ["uv run server-time"] = "time",
-    ["lua5.4"] = "lua5.4", ["lua5.4 main.lua"] = "main",
-  }) do
-    it("is told by its command: " .. line, function()
-      assert.equal(expected, mcp_sources.of_command(mcp_sources.words(line)))
-    end)
+describe("the MCP servers that an operation may be of", function()
+  local path = os.tmpname()
+
+  setup(function()
+    local file = assert(io.open(path, "w"))
+    file:write(json.encode({ mcpServers = { files = { command = "x" }, ["files.old"] = { command = "y" } } }))
+    file:close()
+  end)
+
+  teardown(function()
+    os.remove(path)
+  end)
+
+  local function source(kind, place, namespace)
+    return { kind = kind, place = place, config = { namespace = namespace } }
   end
 
-  for url, expected in pairs({
-    ["https://mcp.example.com/mcp"] = "example", ["http://localhost:3921/mcp"] = "localhost",
-    ["http://127.0.0.1:80/"] = "127.0.0.1",
-  }) do
-    it("is told by its URL: " .. url, function()
-      assert.equal(expected, mcp_sources.of_url(url))
-    end)
+  local function narrowed(id)
+    local places = {}
+    for i, item in ipairs(mcp_sources.narrow({ source("mcp", "npx weather"), source("openapi", "a.json"),
+      source("mcp", "https://mcp.example.com/mcp"), source("mcp", "npx weather", "second"),
+      source("mcp-config", path), source("mcp-config", "/no/such/file") }, id)) do
+      places[i] = item.place .. (item.wanted and "#" .. item.wanted or "")
+    end
+    return table.concat(places, " ")
   end
-end)
 
-describe("a command line", function()
-  it("is split at blanks, but not within quotes", function()
-    assert.same({ "a", "b c", "d e", "", "f g" }, mcp_sources.words("a 'b c' \"d e\"  ''  f\\ g "))
-    assert.same({ "ab c" }, mcp_sources.words("a'b c'"))
-    assert.is_nil(mcp_sources.words("a 'b"))
+  it("are the one whose namespace begins the id, and what is no MCP server", function()
+    assert.equal("npx weather a.json", narrowed("weather.today"))
+    assert.equal("a.json https://mcp.example.com/mcp", narrowed("example/search"))
+    assert.equal("a.json npx weather", narrowed("second.today"))
+  end)
+
+  it("are one of a file; the longest namespace counts", function()
+    assert.equal("a.json " .. path .. "#files", narrowed("files.read"))
+    assert.equal("a.json " .. path .. "#files.old", narrowed("files.old.read"))
+  end)
+
+  it("are all where no namespace begins it", function()
+    local all = ("npx weather a.json https://mcp.example.com/mcp npx weather %s /no/such/file"):format(path)
+    assert.equal(all, narrowed("read"))
+    assert.equal(all, narrowed("filesystem.read"))
+    assert.equal(all, narrowed("files."))
   end)
 end)

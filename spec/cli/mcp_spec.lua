@@ -106,12 +106,36 @@ describe("--mcp-config", function()
       good = { command = "sh", args = { "-c", "exec " .. server() } }, bad = { command = "no-such-program" },
     } }))
     file:close()
-    local result = command.run(("operations call good.add a=1 b=2 --mcp-config %s --compact"):format(path))
+    local result = command.run(("operations list --mcp-config %s"):format(path))
     os.remove(path)
-    assert.equal('{"sum":3}\n', result.out)
+    assert.matches("good.add", result.out, 1, true)
     assert.matches("bad: no%-such%-program", result.err)
     result = command.run("operations list --mcp-config /no/such/file")
     assert.equal(12, result.code)
+  end)
+
+  it("starts only the server whose name begins the operation", function()
+    local path, mark = os.tmpname(), os.tmpname()
+    os.remove(mark)
+    local file = assert(io.open(path, "w"))
+    file:write(json.encode({ mcpServers = {
+      good = { command = "sh", args = { "-c", "exec " .. server() } },
+      other = { command = "sh", args = { "-c", "touch " .. mark }, comand = "typo" },
+    } }))
+    file:close()
+    local function run(arguments)
+      return command.run(("operations %s --compact --mcp-config %s; ls %s"):format(arguments, path, mark))
+    end
+    local result = run("call good.add a=1 b=2")
+    assert.equal('{"sum":3}\n', result.out)
+    assert.equal(("ls: cannot access '%s': No such file or directory\n"):format(mark), result.err)
+    result = run("call good/add a=1 b=2")
+    assert.equal('{"sum":3}\n', result.out)
+    assert.not_matches("typo", result.err)
+    result = run("call add a=1 b=2") -- without the server's name it may be a tool of any of them
+    assert.equal('{"sum":3}\n' .. mark .. "\n", result.out)
+    os.remove(path)
+    os.remove(mark)
   end)
 
   it("may have comments, keys that nobody knows, which are told, and servers that are disabled", function()

@@ -127,6 +127,23 @@ function load.websocket(source, options, registry)
     { token = auth and auth.type == "bearer" and auth.token or nil })
 end
 
+--- The sources that an operation may be of: without the MCP servers that it is no tool of, as far as that is known
+--- before they are started.
+---@param list operations.cli.Source[]
+---@param id? string
+---@return operations.cli.Source[]
+function loaders.narrow(list, id)
+  local count = 0
+  for _, source in ipairs(id and list or {}) do
+    count = count + (source.kind == "mcp" and 1 or source.kind == "mcp-config" and 2 or 0)
+  end
+  if count < 2 then
+    return list
+  end
+  local known = #list == 1 and list[1].name and entry.find(id, kept.entries(list[1]) or {}) or {}
+  return require("operations.cli.mcp_sources").narrow(list, #known == 1 and known[1].id or id)
+end
+
 --- The definitions of a source. Its secrets are read first; where other processes serve the operations, they are
 --- registered already.
 ---@param source operations.cli.Source

@@ -5,99 +5,12 @@ local from_mcp = require("operations.mcp.client")
 local http_client = require("operations.cli.http_client")
 local limits = require("operations.base.limits")
 local login = require("operations.cli.login")
+local members = require("operations.base.members")
 local output = require("operations.cli.output")
+local server_name = require("operations.cli.server_name")
 local task = require("operations.task")
-local url = require("operations.base.url")
 
 local mcp_sources = {}
-
--- Names for servers that nobody gave one: what their package or host is called, without what says that it is a server.
-
--- Programs that run others: what counts is the first argument that is no option.
-local runners = {
-  env = true, npx = true, bunx = true, uvx = true, pipx = true, pnpx = true, node = true, bun = true, deno = true,
-  tsx = true, uv = true, run = true, lua = true, luajit = true, python = true, perl = true, ruby = true, sh = true,
-}
-
-local function clean(text)
-  text = text:gsub("[^%w_.-]+", "_"):gsub("^[_.-]+", ""):gsub("[_.-]+$", "")
-  return text ~= "" and text or "mcp"
-end
-
--- Parts of a path that say where a program is kept, not what it is.
-local places = {
-  index = true, main = true, cli = true, server = true, dist = true, build = true, src = true, bin = true,
-}
-
--- "@scope/server-files@1.2" is "files", "/opt/files_mcp.lua" and "files-mcp/dist/index.js" too.
-local function core_of(text)
-  local named, last
-  for part in text:gsub("(.)@[^@/]*$", "%1"):gmatch("[^/]+") do
-    last = part
-    if part ~= "." and not places[(part:gsub("%.%a+$", ""))] then
-      named = part
-    end
-  end
-  last = named or last or text
-  last = last:gsub("%.%a+$", ""):gsub("^mcp[-_]", ""):gsub("^server[-_]", "")
-  return clean((last:gsub("[-_]server$", ""):gsub("[-_]mcp$", "")))
-end
-
---- The name of a server that a command starts.
----@param words string[]
----@return string
-function mcp_sources.of_command(words)
-  local named = words[1]
-  for _, word in ipairs(words) do
-    local is_option = word:find("^%-") or word:find("^[%w_]+=")
-    local program = (word:match("([^/]+)$") or word):gsub("[%d.]+$", "") -- python3.13
-    if not is_option and not runners[program] then
-      named = word
-      break
-    end
-  end
-  return core_of(named)
-end
-
---- The name of a server at a URL: the part of its host in front of the last one.
----@param text string
----@return string
-function mcp_sources.of_url(text)
-  local host = (url.parse(text) or { host = text }).host
-  if host:find("^[%d.]+$") or host:find("^%[") then
-    return clean(host)
-  end
-  return clean(host:match("([^.]+)%.[^.]+$") or host)
-end
-
---- Splits a command line as a shell would, but expands nothing.
----@param line string
----@return string[]? words  nil when a quote is open
-function mcp_sources.words(line)
-  local words, word, at = {}, nil, 1
-  while at <= #line do
-    local blank = line:match("^%s+", at)
-    local quoted, stop = line:match("^'([^']*)'()", at)
-    if not quoted then
-      quoted, stop = line:match('^"([^"\\]*)"()', at)
-    end
-    if blank then
-      words[#words + 1], word, at = word, nil, at + #blank
-    elseif quoted then
-      word, at = (word or "") .. quoted, stop
-    elseif line:find("^['\"]", at) then
-      return nil
-    else
-      local plain, escaped = line:match("^[^%s'\"\\]+", at), line:match("^\\(.)", at)
-      word = (word or "") .. (plain or escaped or "\\")
-      at = at + (plain and #plain or escaped and 2 or 1)
-    end
-  end
-  words[#words + 1] = word
-  return words
-end
-
--- Servers
 
 -- How long a server may take to end by itself, ms: somebody waits for the prompt.
 local STOP = { close = 1000, term = 1000 }
@@ -124,6 +37,16 @@ local function common(log, verbose)
   }
 end
 
+-- What the operations of the server are called.
+local function name_of(source)
+  local place, namespace = source.place, source.config.namespace
+  if namespace or place:find("^https?://") then
+    return namespace or server_name.of_url(place)
+  end
+  local words = server_name.words(place)
+  return words and words[1] and server_name.of_command(words)
+end
+
 local function config_of(source, log, verbose)
   local config, given = common(log, verbose), source.config
   if source.place:find("^https?://") then
@@ -131,15 +54,14 @@ local function config_of(source, log, verbose)
     config.http = http_client.of(given.connection)
     config.headers.Authorization = config.headers.Authorization or authorization(given.auth)
     config.auth = not config.headers.Authorization and login.options() or nil
-    return config, given.namespace or mcp_sources.of_url(source.place)
+    return config, name_of(source)
   end
-  local words = mcp_sources.words(source.place)
+  local words = server_name.words(source.place)
   if not words or not words[1] then
     return nil, "--mcp: expected a command or a URL, every quote of it closed"
   end
-  local name = given.namespace or mcp_sources.of_command(words)
   config.command, config.args = table.remove(words, 1), words
-  return config, name
+  return config, name_of(source)
 end
 
 --- The operations of one server.
@@ -234,7 +156,7 @@ function mcp_sources.behind(source, registry, options)
 end
 
 --- The operations of the servers that a file lists; what fails is told and passed over, unless all do.
----@param source { place: string }
+---@param source { place: string, wanted?: string }  `wanted`: the namespace of the one server that is started
 ---@param log fun(level: string, message: string)
 ---@param verbose boolean
 ---@return operations.Definition[]?
@@ -243,6 +165,9 @@ function mcp_sources.file(source, log, verbose)
   output.progress("connecting to the servers of " .. source.place)
   local config = common(log, verbose)
   config.auth = login.options()
+  config.start = source.wanted and function(_, namespace)
+    return namespace == source.wanted
+  end
   local servers, err = from_mcp.load(source.place, config)
   if not servers then
     return nil, err
@@ -250,13 +175,52 @@ function mcp_sources.file(source, log, verbose)
   cleanup.add(servers)
   local has_failed = false
   for _, problem in ipairs(servers.problems) do
-    output.complain("%s: %s", problem.name, problem.message)
+    if not source.wanted or problem.namespace == source.wanted then
+      output.complain("%s: %s", problem.name, problem.message)
+    end
     has_failed = has_failed or problem.err ~= nil
   end
   if has_failed and next(servers.clients) == nil then
     return nil
   end
   return servers.operations
+end
+
+-- The namespaces that a source of MCP servers has, as far as they are known before a server is started.
+local function namespaces_of(source)
+  if source.kind == "mcp" then
+    return { name_of(source) }
+  end
+  return source.kind == "mcp-config" and from_mcp.namespaces(source.place) or {}
+end
+
+local function begins(id, namespace)
+  return id:sub(1, #namespace) == namespace and id:find("^[./].", #namespace + 1) ~= nil
+end
+
+--- Takes out of sources the MCP servers that an operation cannot be of: where the namespace of a server begins the id,
+--- no other server is started. The longest one counts.
+---@param list operations.cli.Source[]
+---@param id string
+---@return operations.cli.Source[]
+function mcp_sources.narrow(list, id)
+  local wanted, owner = "", nil
+  for _, source in ipairs(list) do
+    for _, namespace in ipairs(namespaces_of(source)) do
+      if #namespace > #wanted and begins(id, namespace) then
+        wanted, owner = namespace, source
+      end
+    end
+  end
+  local left = {}
+  for _, source in ipairs(owner and list or {}) do
+    if source == owner then
+      left[#left + 1] = members.merged(source, { wanted = source.kind == "mcp-config" and wanted or nil })
+    elseif source.kind ~= "mcp" and source.kind ~= "mcp-config" then
+      left[#left + 1] = source
+    end
+  end
+  return owner and left or list
 end
 
 return mcp_sources

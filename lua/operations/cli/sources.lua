@@ -80,7 +80,7 @@ end
 -- What is not a document is known from when it was last seen.
 local function remember(registry, list)
   local source = list[1]
-  if #list == 1 and source.name and source.kind ~= "openapi" then
+  if #list == 1 and source.name and source.kind ~= "openapi" and not source.wanted then
     documents.keep(source, (registry:specs()), {})
   end
 end
@@ -155,6 +155,7 @@ function sources.of(list, given)
   local owners, registry = {}, operations.registry({
     on_warning = given.on_warning or warn, normalize = given.normalize, log = sources.logger(given.verbose),
   })
+  list = loaders.narrow(list, given.id)
   for _, source in ipairs(list) do
     local code = register(registry, source, given, owners)
     if code then

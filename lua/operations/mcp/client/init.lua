@@ -17,6 +17,7 @@ local argument = require("operations.base.argument")
 local clients = require("operations.mcp.client.client")
 local config = require("operations.mcp.client.config")
 local entries = require("operations.mcp.client.entries")
+local errors = require("operations.base.error")
 local servers = require("operations.mcp.client.servers")
 
 ---@class operations.from_mcp
@@ -48,7 +49,9 @@ end
 --- environment's, `${workspaceFolder}` for `workspace`, `${cmd:...}` for the output of a command, which runs each time
 --- that the server is started.
 ---@param source string|table  a path, or `{ mcpServers = { name = { command =, args =, env =, url =, headers = } } }`
----@param options? operations.mcp.Config  for all of them; also `workspace`: a directory, default the current one
+---@param options? operations.mcp.Config  for all of them; also `workspace`: a directory, default the current one, and
+---  `start`: function(name, namespace) -> boolean that says which servers are started; the others stay closed until
+---  `servers:enable(name)`
 ---@return operations.mcp.Servers?
 ---@return operations.Error? err  the file cannot be read, or the task was cancelled
 function from_mcp.load(source, options)
@@ -56,6 +59,9 @@ function from_mcp.load(source, options)
     error(("bad argument #1 to 'load' (path or table expected, got %s)"):format(type(source)), 2)
   end
   argument.optional(options, "table", 2, "load")
+  if options and options.start ~= nil and type(options.start) ~= "function" then
+    error(("from_mcp: config.start: function expected, got %s"):format(type(options.start)), 2)
+  end
   return servers.load(source, options or {}, open)
 end
 
@@ -66,6 +72,24 @@ end
 function from_mcp.read(path)
   argument.expect(path, "string", 1, "read")
   return entries.read(path)
+end
+
+--- The namespaces of the operations of the servers that such a file lists, without starting anything.
+---@param path string
+---@return string[]?
+---@return operations.Error? err  the file cannot be read, or lists no servers
+function from_mcp.namespaces(path)
+  local value, err = from_mcp.read(path)
+  local list, problem
+  if value then
+    list, problem = entries.list(value, function() end)
+    err = problem and errors.new("VALIDATION_ERROR", path .. ": " .. problem, { location = path })
+  end
+  local names = {}
+  for i, entry in ipairs(list or {}) do
+    names[i] = entry.namespace
+  end
+  return list and names, err
 end
 
 return from_mcp

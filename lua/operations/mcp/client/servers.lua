@@ -13,6 +13,7 @@ local servers = {}
 
 ---@class operations.mcp.Problem
 ---@field name string  of the server
+---@field namespace string  of its operations
 ---@field message string
 ---@field err? operations.Error  the server failed
 ---@field path? string  JSON Pointer of what is wrong in the file
@@ -89,19 +90,23 @@ local function start(self, entry)
   return client, err
 end
 
+local function problem_of(entry, message, path, err)
+  return { name = entry.name, namespace = entry.namespace, message = message, path = path, err = err }
+end
+
 -- What is wrong, in the order of the servers, whichever was told first.
 local function collect(self, found)
   for _, entry in ipairs(self._entries) do
     for _, problem in ipairs(found[entry] or {}) do
-      table.insert(self.problems, problem)
+      table.insert(self.problems, problem_of(entry, problem.message, problem.path))
     end
     local err, client = self._failures[entry.name], self.clients[entry.name]
     if err then
-      table.insert(self.problems, { name = entry.name, message = err.message, err = err })
+      table.insert(self.problems, problem_of(entry, err.message, nil, err))
     end
     for _, problem in ipairs(client and client.problems or {}) do
       local message = ("tool %s: %s"):format(problem.name, problem.message)
-      table.insert(self.problems, { name = entry.name, message = message })
+      table.insert(self.problems, problem_of(entry, message))
     end
   end
 end
@@ -111,7 +116,7 @@ local function new(source, common, options, open)
   local found = {}
   local function report(entry, message, path)
     found[entry] = found[entry] or {}
-    table.insert(found[entry], { name = entry.name, message = message, path = path })
+    table.insert(found[entry], { message = message, path = path })
   end
   local list, problem = entries.list(source, report)
   if not list then
@@ -128,10 +133,16 @@ local function new(source, common, options, open)
   return self, found
 end
 
+-- Is a server started at once?
+local function is_wanted(self, entry)
+  local chosen = self._options.start
+  return not entries.is_disabled(entry) and (chosen == nil or chosen(entry.name, entry.namespace) and true or false)
+end
+
 -- Connects to the servers while the program goes on; `on_state` tells of each.
 local function start_behind(self)
   for _, entry in ipairs(self._entries) do
-    if not entries.is_disabled(entry) then
+    if is_wanted(self, entry) then
       self._starting[entry.name] = true
       task.detach(function()
         self:enable(entry.name)
@@ -142,7 +153,8 @@ end
 
 --- Connects to all servers of a file or table, several at the same time.
 ---@param source string|table  a path; or `{ mcpServers = { name = { command =, args =, env =, url =, ... } } }`
----@param common operations.mcp.Config  for all of them, and `workspace`; `wait = false`: returns before they are there
+---@param common operations.mcp.Config  for all of them, and `workspace`; `wait = false`: returns before they are there;
+---  `start`: function(name, namespace) that says which are started
 ---@param open function
 ---@return operations.mcp.Servers?
 ---@return operations.Error? err  the file cannot be read, or lists no servers
@@ -155,9 +167,9 @@ function servers.load(source, common, open)
     end
     source = value
   end
-  local options, waits = { workspace = common.workspace }, common.wait ~= false
+  local options, waits = { workspace = common.workspace, start = common.start }, common.wait ~= false
   common = members.merged(common)
-  common.workspace, common.wait = nil, nil
+  common.workspace, common.wait, common.start = nil, nil, nil
   local self, found = new(source, common, options, open)
   if not self then
     return nil, errors.new("VALIDATION_ERROR", (path and path .. ": " or "") .. found, { location = path })
@@ -168,7 +180,7 @@ function servers.load(source, common, open)
     return self
   end
   local ok, err = task_map.map(self._entries, function(entry)
-    if not entries.is_disabled(entry) then
+    if is_wanted(self, entry) then
       start(self, entry)
     end
     return true

@@ -1,0 +1,35 @@
+local server_name = require("operations.cli.server_name")
+
+describe("the name of a server", function()
+  for line, expected in pairs({
+    ["npx -y @modelcontextprotocol/server-everything"] = "everything",
+    ["npx -y @modelcontextprotocol/server-filesystem@2026.8.31 /tmp"] = "filesystem",
+    ["uvx mcp-server-git --repository ."] = "git", ["/opt/bin/weather-mcp --fast"] = "weather",
+    ["lua5.4 'my tools/tasks_mcp.lua' x"] = "tasks", ["./server"] = "server",
+    ["node /opt/node_modules/@acme/files-mcp/dist/index.js stdio"] = "files",
+    ["env A=b C=d npx -y weather"] = "weather",
+    ["perl tools/notes.pl"] = "notes", ["python3.13 -u weather.py"] = "weather", ["uv run server-time"] = "time",
+    ["lua5.4"] = "lua5.4", ["lua5.4 main.lua"] = "main",
+  }) do
+    it("is told by its command: " .. line, function()
+      assert.equal(expected, server_name.of_command(server_name.words(line)))
+    end)
+  end
+
+  for url, expected in pairs({
+    ["https://mcp.example.com/mcp"] = "example", ["http://localhost:3921/mcp"] = "localhost",
+    ["http://127.0.0.1:80/"] = "127.0.0.1",
+  }) do
+    it("is told by its URL: " .. url, function()
+      assert.equal(expected, server_name.of_url(url))
+    end)
+  end
+end)
+
+describe("a command line", function()
+  it("is split at blanks, but not within quotes", function()
+    assert.same({ "a", "b c", "d e", "", "f g" }, server_name.words("a 'b c' \"d e\"  ''  f\\ g "))
+    assert.same({ "ab c" }, server_name.words("a'b c'"))
+    assert.is_nil(server_name.words("a 'b"))
+  end)
+end)
