@@ -3,10 +3,8 @@
 */
 #include "core/open.h"
 
-#include <sys/random.h>
-
-#include "base/fork_page.h"
 #include "base/sha256.h"
+#include "platform/platform.h"
 #include "registry/envelope.h"
 #include "registry/registry.h"
 #include "schema/schema.h"
@@ -22,7 +20,7 @@ static int core_lua_now(lua_State *L) {
   return 1;
 }
 
-/* In a fork_page: a child that is forked finds none left. */
+/* In a fork page: a child that is forked finds none left. */
 struct core_Random {
   size_t left;
   unsigned char bytes[2048]; /* handed out from the end, each once */
@@ -32,11 +30,10 @@ struct core_Random {
 static bool take_random(core_State *core, unsigned char *bytes, size_t n) {
   struct core_Random *random = core->random;
   unsigned char *taken;
-  if (random == NULL) return getrandom(bytes, n, 0) == (ssize_t)n;
+  if (random == NULL) return platform_random(bytes, n);
   if (random->left < n) {
-    ssize_t got = getrandom(random->bytes, sizeof(random->bytes), 0);
-    random->left = got > 0 ? (size_t)got : 0; /* a signal may cut it short */
-    if (random->left < n) return false;
+    if (!platform_random(random->bytes, sizeof(random->bytes))) return false;
+    random->left = sizeof(random->bytes);
   }
   random->left -= n;
   taken = random->bytes + random->left;
@@ -70,7 +67,7 @@ static int core_random_bytes(lua_State *L) {
   lua_Integer n = luaL_checkinteger(L, 1);
   luaL_argcheck(L, n >= 1 && n <= (lua_Integer)sizeof(bytes), 1,
                 "1 to 256 expected");
-  if (getrandom(bytes, (size_t)n, 0) != (ssize_t)n)
+  if (!platform_random(bytes, (size_t)n))
     return luaL_error(L, "no random bytes from the system");
   lua_pushlstring(L, (const char *)bytes, (size_t)n);
   return 1;
@@ -199,7 +196,7 @@ static int core_open(lua_State *L) {
 
 static int state_gc(lua_State *L) {
   core_State *core = (core_State *)lua_touserdata(L, 1);
-  fork_page_free(core->random);
+  platform_fork_page_free(core->random);
   core->random = NULL; /* finalizers that run later may want ids */
   return 0;
 }
@@ -207,8 +204,7 @@ static int state_gc(lua_State *L) {
 /* Who sends values cannot choose them so that their hashes agree. */
 static uint64_t new_seed(const core_State *core) {
   uint64_t seed;
-  if (getrandom(&seed, sizeof(seed), GRND_NONBLOCK) == sizeof(seed))
-    return seed;
+  if (platform_random_at_once(&seed, sizeof(seed))) return seed;
   return (uint64_t)(uintptr_t)core ^ ((uint64_t)core_now() << 20);
 }
 
@@ -220,7 +216,7 @@ static core_State *new_state(lua_State *L) {
   lua_pushcfunction(L, state_gc);
   lua_setfield(L, -2, "__gc");
   lua_setmetatable(L, -2);
-  core->random = (struct core_Random *)fork_page_new();
+  core->random = (struct core_Random *)platform_fork_page();
   return core;
 }
 

@@ -6,7 +6,6 @@
 #include <netinet/in.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <sys/un.h>
@@ -24,7 +23,7 @@ static void on_somebody(reactor_Reactor *r, int fd, uint32_t events) {
 static void listen_on(reactor_Op *op) {
   listener_Listener *l = (listener_Listener *)op;
   op->reactor->sources[l->fd].op = op;
-  (void)reactor_watch(op->reactor, l->fd, EPOLLIN, on_somebody);
+  (void)reactor_watch(op->reactor, l->fd, POLLER_READ, on_somebody);
 }
 
 /* Only the file that was made here: another process may have replaced it. */
@@ -82,8 +81,7 @@ static int give_up(int fd) {
 }
 
 static int listen_at(const struct addrinfo *address, int backlog) {
-  int on = 1, fd = socket(address->ai_family,
-                          SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  int on = 1, fd = platform_socket(address->ai_family, SOCK_STREAM, 0, false);
   if (fd < 0) return -1;
   (void)setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
   if (bind(fd, address->ai_addr, address->ai_addrlen) == 0 &&
@@ -126,7 +124,7 @@ static bool is_stale(const struct sockaddr_un *address) {
   int fd;
   if (lstat(address->sun_path, &found) != 0 || !S_ISSOCK(found.st_mode))
     return false;
-  fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  fd = platform_socket(AF_UNIX, SOCK_STREAM, 0, false);
   if (fd < 0) return false;
   stale =
       connect(fd, (const struct sockaddr *)address, sizeof(*address)) != 0 &&
@@ -156,7 +154,7 @@ static int listen_at_path(listener_Listener *l, const char *path, mode_t mode,
     errno = ENAMETOOLONG;
     return -1;
   }
-  fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  fd = platform_socket(AF_UNIX, SOCK_STREAM, 0, false);
   if (fd < 0) return -1;
   address.sun_family = AF_UNIX;
   memcpy(address.sun_path, path, strlen(path) + 1);
@@ -212,7 +210,7 @@ bool listener_accept(listener_Listener *l, stream_Stream *s, size_t window,
   s->fd = -1;
   s->window = window;
   s->queue = queue;
-  do fd = accept4(l->fd, NULL, NULL, SOCK_CLOEXEC | SOCK_NONBLOCK);
+  do fd = platform_accept(l->fd, false);
   while (fd < 0 && (errno == EINTR || errno == ECONNABORTED));
   if (fd >= 0) return adopt(r, s, fd);
   if (errno == EAGAIN) {

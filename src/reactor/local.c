@@ -6,23 +6,11 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-/* The credentials are those of who called `listen`. */
-static bool is_own(int fd) {
-  struct ucred other;
-  socklen_t length = sizeof(other);
-  if (getsockopt(fd, SOL_SOCKET, SO_PEERCRED, &other, &length) != 0)
-    return false;
-  if (other.uid == geteuid()) return true;
-  errno = EPERM;
-  return false;
-}
-
 static int connect_to(const struct sockaddr_un *address) {
-  int error,
-      fd = socket(AF_UNIX, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  int error, fd = platform_socket(AF_UNIX, SOCK_STREAM, 0, false);
   if (fd < 0) return -1;
   if (connect(fd, (const struct sockaddr *)address, sizeof(*address)) == 0 &&
-      is_own(fd))
+      platform_is_same_user(fd))
     return fd;
   error = errno;
   close(fd);

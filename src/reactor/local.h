@@ -6,8 +6,8 @@
 
 #include "reactor/stream.h"
 
-/* Connects a zeroed stream, without waiting, to a process of the same user
-** (SO_PEERCRED): bytes for one's own program reach nobody else's.  False with
+/* Connects a zeroed stream, without waiting, to a process of the same user:
+** bytes for one's own program reach nobody else's.  False with
 ** errno set: EPERM for another user's, EAGAIN when its queue is full. */
 bool local_connect(reactor_Reactor *r, stream_Stream *s, const char *path,
                    size_t window, size_t queue);

@@ -3,17 +3,14 @@
 #include <errno.h>
 #include <poll.h>
 #include <signal.h>
-#include <sys/epoll.h>
 #include <sys/wait.h>
 #include <unistd.h>
-
-#include "reactor/pipe.h"
 
 #define CHUNK 65536   /* what a pipe holds */
 #define GATHERED 1024 /* bytes that are sent without waiting for more */
 #define MAX_LOG CHUNK
 #define KEPT_CAPACITY CHUNK /* of an empty queue */
-#define POLL_MS 20.0        /* for the end of a process without a pidfd */
+#define POLL_MS 20.0        /* for the end of a process that is not told */
 #define LAST_WAIT_MS 1000   /* for killed processes, when all is closed */
 
 /* Queues */
@@ -60,9 +57,16 @@ static void watch(process_Process *p, int fd, uint32_t want,
 
 static void drop(reactor_Reactor *r, int *fd) {
   if (*fd < 0) return;
-  /* A forked child shares the epoll set: it must leave it alone. */
+  /* A forked child shares the poller: it must leave it alone. */
   if (reactor_usable(r)) reactor_closing(r, *fd);
   close(*fd);
+  *fd = -1;
+}
+
+static void drop_exit(reactor_Reactor *r, int *fd) {
+  if (*fd < 0) return;
+  if (reactor_usable(r)) reactor_closing(r, *fd);
+  platform_close(*fd, !reactor_usable(r));
   *fd = -1;
 }
 
@@ -122,7 +126,7 @@ static void observe(process_Process *p) {
   while (p->child.err >= 0 && p->log.len < MAX_LOG && read_log(p)) {
   } /* its last words are said before its end */
   release_input(p);
-  drop(p->op.reactor, &p->child.pidfd);
+  drop_exit(p->op.reactor, &p->child.exit);
   reactor_timer_unset(p->op.reactor, &p->op.timer);
   say(p, REACTOR_EXIT);
 }
@@ -132,10 +136,10 @@ static void on_exit_ready(reactor_Reactor *r, int fd, uint32_t events) {
   observe(process_of(r, fd));
 }
 
-/* Without a pidfd (Linux before 5.3) asks again and again. */
+/* Where nothing tells of the end asks again and again. */
 static void ask_later(process_Process *p) {
   observe(p);
-  if (p->end != PROCESS_RUNS || p->child.pidfd >= 0) return;
+  if (p->end != PROCESS_RUNS || p->child.exit >= 0) return;
   (void)reactor_timer_set(p->op.reactor, &p->op.timer, reactor_after(POLL_MS));
 }
 
@@ -163,7 +167,8 @@ static void release_input(process_Process *p) {
   struct pollfd reader = {0};
   if (p->child.in < 0 || unread(&p->input) > 0) return;
   reader.fd = p->child.in;
-  if (poll(&reader, 1, 0) == 1 && reader.revents & POLLERR) finish_input(p);
+  if (poll(&reader, 1, 0) == 1 && reader.revents & (POLLERR | POLLHUP))
+    finish_input(p);
 }
 
 static void on_input(reactor_Reactor *r, int fd, uint32_t events);
@@ -173,13 +178,13 @@ static void flush(process_Process *p) {
   bool had = p->child.in >= 0;
   ssize_t n = 0;
   while (unread(&p->input) > 0 && n >= 0) {
-    n = pipe_write(p->child.in, p->input.bytes.data + p->input.start,
-                   unread(&p->input), &p->masks);
+    n = platform_pipe_write(p->child.in, p->input.bytes.data + p->input.start,
+                            unread(&p->input), &p->masks);
     if (n > 0) queue_take(&p->input, (size_t)n);
   }
   if (n < 0 && errno != EAGAIN) finish_input(p);
   else if (unread(&p->input) == 0 && p->closing) finish_input(p);
-  watch(p, p->child.in, unread(&p->input) > 0 ? EPOLLOUT : 0, on_input);
+  watch(p, p->child.in, unread(&p->input) > 0 ? POLLER_WRITE : 0, on_input);
   if ((p->refused && unread(&p->input) < p->options.queue) ||
       (had && process_is_lost(p))) {
     p->refused = false;
@@ -249,7 +254,7 @@ static ssize_t fill(process_Queue *q, int fd) {
 static void on_output(reactor_Reactor *r, int fd, uint32_t events);
 
 static void watch_output(process_Process *p) {
-  watch(p, p->child.out, wants_output(p) ? EPOLLIN : 0, on_output);
+  watch(p, p->child.out, wants_output(p) ? POLLER_READ : 0, on_output);
 }
 
 static void on_output(reactor_Reactor *r, int fd, uint32_t events) {
@@ -322,7 +327,7 @@ void process_take(process_Process *p, size_t whole) {
 static void on_log(reactor_Reactor *r, int fd, uint32_t events);
 
 static void watch_log(process_Process *p) {
-  watch(p, p->child.err, p->log.len < MAX_LOG ? EPOLLIN : 0, on_log);
+  watch(p, p->child.err, p->log.len < MAX_LOG ? POLLER_READ : 0, on_log);
 }
 
 /* Reads once; false when nothing more is there now. */
@@ -358,7 +363,7 @@ void process_log_pulled(process_Process *p) {
 static int wait_for(const process_Orphan *orphan, reactor_Time until) {
   reactor_Time now = reactor_now();
   double left = until > now ? (double)(until - now) / 1e6 : 0;
-  return (int)(orphan->pidfd < 0 && left > POLL_MS ? POLL_MS : left);
+  return (int)(orphan->exit < 0 && left > POLL_MS ? POLL_MS : left);
 }
 
 /* Reaps those that have ended; waits up to `ms`, in all, for the others. */
@@ -368,7 +373,7 @@ static void reap(reactor_Reactor *r, int ms) {
   while ((orphan = *link) != NULL) {
     struct pollfd waited = {0};
     siginfo_t info;
-    waited.fd = orphan->pidfd;
+    waited.fd = orphan->exit;
     waited.events = POLLIN;
     if (ms > 0) (void)poll(&waited, 1, wait_for(orphan, until));
     if (ask(orphan->pid, &info, 0) == 0 && ms == 0) {
@@ -376,7 +381,7 @@ static void reap(reactor_Reactor *r, int ms) {
       continue;
     }
     *link = orphan->next;
-    drop(r, &orphan->pidfd);
+    drop_exit(r, &orphan->exit);
     ops_free(&r->alloc, orphan, sizeof(*orphan));
   }
 }
@@ -387,7 +392,7 @@ static void on_orphan(reactor_Reactor *r, int fd, uint32_t events) {
 }
 
 static void forget(reactor_Reactor *r, process_Orphan *orphan) {
-  if (orphan->pidfd >= 0) close(orphan->pidfd);
+  if (orphan->exit >= 0) platform_close(orphan->exit, !reactor_usable(r));
   ops_free(&r->alloc, orphan, sizeof(*orphan));
 }
 
@@ -406,12 +411,13 @@ static void abandon(process_Process *p) {
   p->orphan = NULL;
   process_end(p, SIGKILL);
   orphan->pid = p->child.pid;
-  orphan->pidfd = p->child.pidfd;
+  orphan->exit = p->child.exit;
   orphan->next = r->orphans;
   r->orphans = orphan;
-  p->child.pidfd = -1;
-  if (orphan->pidfd >= 0 && reactor_watch(r, orphan->pidfd, EPOLLIN, on_orphan))
-    r->sources[orphan->pidfd].op = NULL;
+  p->child.exit = -1;
+  if (orphan->exit >= 0 &&
+      reactor_watch(r, orphan->exit, POLLER_READ, on_orphan))
+    r->sources[orphan->exit].op = NULL;
   reap(r, 0);
 }
 
@@ -425,7 +431,7 @@ static void stop(reactor_Op *op) {
   drop(r, &p->child.out);
   drop(r, &p->child.err);
   if (p->end == PROCESS_RUNS && reactor_usable(r)) abandon(p);
-  drop(r, &p->child.pidfd);
+  drop_exit(r, &p->child.exit);
   queue_free(&p->input);
   queue_free(&p->output);
   buffer_free(&p->log);
@@ -442,14 +448,14 @@ static bool fail(process_Process *p, const char *step, int error) {
 static bool adopt_all(reactor_Reactor *r, const spawn_Child *child) {
   return reactor_opened(r, child->in) && reactor_opened(r, child->out) &&
          reactor_opened(r, child->err) &&
-         (child->pidfd < 0 || reactor_opened(r, child->pidfd));
+         (child->exit < 0 || reactor_opened(r, child->exit));
 }
 
 bool process_start(reactor_Reactor *r, process_Process *p,
                    const process_Options *options) {
   r->on_close = on_close;
   reap(r, 0);
-  p->child.in = p->child.out = p->child.err = p->child.pidfd = -1;
+  p->child.in = p->child.out = p->child.err = p->child.exit = -1;
   p->options = *options;
   p->orphan = ops_alloc(&r->alloc, sizeof(*p->orphan));
   if (p->orphan == NULL) return fail(p, "memory", ENOMEM);
@@ -473,7 +479,7 @@ bool process_start(reactor_Reactor *r, process_Process *p,
   }
   watch_output(p);
   watch_log(p);
-  watch(p, p->child.pidfd, EPOLLIN, on_exit_ready);
-  if (p->child.pidfd < 0) ask_later(p);
+  watch(p, p->child.exit, POLLER_READ, on_exit_ready);
+  if (p->child.exit < 0) ask_later(p);
   return true;
 }

@@ -34,7 +34,7 @@ typedef enum process_End {
 typedef struct process_Orphan {
   struct process_Orphan *next;
   pid_t pid;
-  int pidfd;
+  int exit; /* as spawn_Child's */
 } process_Orphan;
 
 /* Says DATA: stdout has more, or ended; LOG: stderr likewise; DRAIN: the queue

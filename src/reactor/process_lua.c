@@ -180,10 +180,11 @@ void reactor_process_open(lua_State *L) {
 
 /* reactor.environment() -> array of "NAME=value" */
 int reactor_lua_environment(lua_State *L) {
+  char *const *environment = platform_environment();
   size_t i;
   lua_newtable(L);
-  for (i = 0; environ != NULL && environ[i] != NULL; i++) {
-    lua_pushstring(L, environ[i]);
+  for (i = 0; environment != NULL && environment[i] != NULL; i++) {
+    lua_pushstring(L, environment[i]);
     ops_rawseti(L, -2, i + 1);
   }
   return 1;

@@ -1,68 +1,42 @@
 #include "reactor/reactor.h"
 
-#include "base/fork_page.h"
-
-#include <errno.h>
-#include <fcntl.h>
 #include <limits.h>
 #include <string.h>
-#include <sys/epoll.h>
-#include <sys/timerfd.h>
 #include <unistd.h>
 
-/* Descriptors taken in by one step: few, so that what answers lead to is sent
-** while who answers is busy with the rest. */
-#define BATCH 16
 #define MIN_SOURCES 64
-
-/* What epoll remembers of the timerfd. */
-#define TIMER_TAG UINT64_MAX
-
-/* Where the program was started without stdin or stdout, their numbers are
-** free, and stay so. */
-static int create_epoll(void) {
-  int fd = epoll_create1(EPOLL_CLOEXEC), moved;
-  if (fd < 0 || fd > STDERR_FILENO) return fd;
-  moved = fcntl(fd, F_DUPFD_CLOEXEC, STDERR_FILENO + 1);
-  close(fd);
-  return moved;
-}
 
 bool reactor_init(reactor_Reactor *r, ops_Alloc alloc) {
   memset(r, 0, sizeof(*r));
   r->alloc = alloc;
   r->pid = getpid();
-  r->timerfd = -1;
   r->armed = REACTOR_NEVER;
-  r->epoll = create_epoll();
-  if (r->epoll < 0) return false;
-  r->mine = (char *)fork_page_new();
+  if (!platform_poller_open(&r->poller)) return false;
+  r->mine = (char *)platform_fork_page();
   if (r->mine != NULL) *r->mine = 1;
   return true;
 }
 
-/* A forked child has copies of all descriptors: epoll and what it watches are
-** still the parent's. */
+/* A forked child has copies of all descriptors: the poller and what it watches
+** are still the parent's. */
 static bool is_mine(const reactor_Reactor *r) {
   return r->mine != NULL ? *r->mine != 0 : r->pid == getpid();
 }
 
 bool reactor_usable(const reactor_Reactor *r) {
-  return r->epoll >= 0 && is_mine(r);
+  return r->poller.fd >= 0 && is_mine(r);
 }
 
 void reactor_close(reactor_Reactor *r) {
   bool forked = !is_mine(r);
   reactor_Op *op;
-  if (r->epoll < 0) return;
+  if (r->poller.fd < 0) return;
   while ((op = r->ops) != NULL) reactor_stop(op);
   if (r->engine != NULL && !forked) r->engine->close(r);
   r->engine = NULL;
   if (r->on_close != NULL) r->on_close(r, forked);
-  close(r->epoll);
-  if (r->timerfd >= 0) close(r->timerfd);
-  r->epoll = r->timerfd = -1;
-  fork_page_free(r->mine);
+  platform_poller_close(&r->poller, forked);
+  platform_fork_page_free(r->mine);
   r->mine = NULL;
   ops_free(&r->alloc, r->sources, r->source_count * sizeof(*r->sources));
   ops_free(&r->alloc, r->dirty, r->source_count * sizeof(*r->dirty));
@@ -211,14 +185,9 @@ static bool reserve_sources(reactor_Reactor *r, int fd) {
 ** one with its number. */
 static void apply(reactor_Reactor *r, int fd) {
   reactor_Source *source = &r->sources[fd];
-  struct epoll_event event;
   if (source->want == source->have) return;
-  memset(&event, 0, sizeof(event));
-  event.events = source->want;
-  event.data.u64 = (uint64_t)source->generation << 32 | (uint32_t)fd;
-  if (source->want == 0) epoll_ctl(r->epoll, EPOLL_CTL_DEL, fd, NULL);
-  else if (source->have == 0) epoll_ctl(r->epoll, EPOLL_CTL_ADD, fd, &event);
-  else epoll_ctl(r->epoll, EPOLL_CTL_MOD, fd, &event);
+  platform_poller_set(&r->poller, fd, source->generation, source->have,
+                      source->want);
   source->have = source->want;
 }
 
@@ -283,7 +252,7 @@ static void run_due(reactor_Reactor *r) {
   if (r->engine != NULL) r->engine->run(r, now);
 }
 
-/* epoll's timeout: until the next timer, rounded up to its milliseconds. */
+/* The poller's timeout: until the next timer, rounded up to milliseconds. */
 static int wait_ms(const reactor_Reactor *r, int timeout_ms) {
   reactor_Time due = reactor_due(r), now, ms;
   if (r->ready_first != NULL) return 0;
@@ -294,64 +263,38 @@ static int wait_ms(const reactor_Reactor *r, int timeout_ms) {
   return ms > INT_MAX ? INT_MAX : (int)ms;
 }
 
-static void read_timer(reactor_Reactor *r) {
-  uint64_t expirations;
-  r->armed = REACTOR_NEVER;
-  while (read(r->timerfd, &expirations, sizeof(expirations)) < 0 &&
-         errno == EINTR) {
-  }
-}
-
-static void take(reactor_Reactor *r, const struct epoll_event *event) {
-  uint64_t tag = event->data.u64;
-  int fd = (int)(uint32_t)tag;
+static void take(reactor_Reactor *r, const platform_Ready *ready) {
+  int fd = ready->fd;
   reactor_Source *source;
-  if (tag == TIMER_TAG) {
-    read_timer(r);
+  if (fd == POLLER_ALARM) {
+    r->armed = REACTOR_NEVER;
     return;
   }
   if ((size_t)fd >= r->source_count) return;
   source = &r->sources[fd];
   /* Fetched with others, of which one closed this descriptor. */
-  if (source->generation != (uint32_t)(tag >> 32) || source->want == 0) return;
-  source->on_ready(r, fd, event->events);
+  if (source->generation != ready->generation || source->want == 0) return;
+  source->on_ready(r, fd, ready->events);
 }
 
 void reactor_step(reactor_Reactor *r, int timeout_ms) {
-  struct epoll_event events[BATCH];
+  platform_Ready ready[POLLER_BATCH];
   int i, n;
   release_held(r);
   run_due(r);
   apply_all(r);
-  n = epoll_wait(r->epoll, events, BATCH, wait_ms(r, timeout_ms));
-  for (i = 0; i < n; i++) take(r, &events[i]);
+  n = platform_poller_wait(&r->poller, ready, wait_ms(r, timeout_ms));
+  for (i = 0; i < n; i++) take(r, &ready[i]);
   run_due(r);
-}
-
-static bool open_timer(reactor_Reactor *r) {
-  struct epoll_event event;
-  if (r->timerfd >= 0) return true;
-  r->timerfd = timerfd_create(CLOCK_MONOTONIC, TFD_NONBLOCK | TFD_CLOEXEC);
-  if (r->timerfd < 0) return false;
-  memset(&event, 0, sizeof(event));
-  event.events = EPOLLIN;
-  event.data.u64 = TIMER_TAG;
-  return epoll_ctl(r->epoll, EPOLL_CTL_ADD, r->timerfd, &event) == 0;
 }
 
 bool reactor_flush(reactor_Reactor *r, bool soon) {
   reactor_Time due;
-  struct itimerspec spec;
   release_held(r);
   due = soon || r->ready_first != NULL ? 1 : reactor_due(r);
   apply_all(r);
   if (due >= r->armed) return true; /* an early alarm costs one empty step */
-  if (!open_timer(r)) return false;
-  memset(&spec, 0, sizeof(spec));
-  spec.it_value.tv_sec = (time_t)(due / 1000000000u);
-  spec.it_value.tv_nsec = (long)(due % 1000000000u);
-  if (timerfd_settime(r->timerfd, TFD_TIMER_ABSTIME, &spec, NULL) != 0)
-    return false;
+  if (!platform_poller_alarm(&r->poller, due)) return false;
   r->armed = due;
   return true;
 }

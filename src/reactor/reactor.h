@@ -1,5 +1,5 @@
 /*
-** reactor.h - one epoll set, one timer heap, one queue of what happened.
+** reactor.h - one poller, one timer heap, one queue of what happened.
 ** Passive and single-threaded; never calls Lua and includes none of it.
 **
 ** Machine: reactor.c timer.c.
@@ -13,6 +13,7 @@
 #include <sys/types.h>
 
 #include "base/alloc.h"
+#include "platform/platform.h"
 
 typedef struct reactor_Reactor reactor_Reactor;
 typedef struct reactor_Op reactor_Op;
@@ -62,7 +63,7 @@ struct reactor_Op {
 typedef void (*reactor_OnReady)(reactor_Reactor *r, int fd, uint32_t events);
 
 typedef struct reactor_Source {
-  uint32_t want, have; /* epoll events */
+  uint32_t want, have; /* POLLER_READ, POLLER_WRITE */
   uint32_t generation; /* of this descriptor number */
   bool dirty;
   bool ours; /* we hear of its closing before it happens */
@@ -81,8 +82,8 @@ struct reactor_Reactor {
   ops_Alloc alloc;
   pid_t pid;
   char *mine; /* not zero in the process that opened it; or NULL: ask for pid */
-  int epoll, timerfd;      /* -1 when closed, -1 until somebody polls `epoll` */
-  reactor_Time armed;      /* of the timerfd */
+  platform_Poller poller;
+  reactor_Time armed;      /* the alarm of the poller */
   reactor_Source *sources; /* by descriptor */
   int *dirty;              /* descriptors whose want may differ from have */
   size_t source_count, dirty_count;
@@ -99,7 +100,7 @@ struct reactor_Reactor {
   struct process_Orphan *orphans; /* processes that nobody holds any more */
 };
 
-/* Opens the epoll set.  False with errno set. */
+/* Opens the poller.  False with errno set. */
 bool reactor_init(reactor_Reactor *r, ops_Alloc alloc);
 
 /* Stops every op, closes every descriptor.  May be called twice.  In a forked
@@ -114,7 +115,8 @@ bool reactor_usable(const reactor_Reactor *r);
 ** pending. */
 void reactor_step(reactor_Reactor *r, int timeout_ms);
 
-/* Makes `epoll` readable whenever a step has something to do (`soon`: at once):
+/* Makes `poller.fd` readable whenever a step has something to do (`soon`: at
+*once):
 ** to be called before somebody else's loop polls it.  False when out of
 ** descriptors. */
 bool reactor_flush(reactor_Reactor *r, bool soon);

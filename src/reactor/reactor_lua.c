@@ -29,7 +29,7 @@ static int reactor_create(lua_State *L) {
   lua_settop(L, 1);
   r = (reactor_Reactor *)ops_newuserdata(L, sizeof(*r), REACTOR_SLOTS);
   memset(r, 0, sizeof(*r));
-  r->epoll = -1;
+  r->poller.fd = -1;
   luaL_getmetatable(L, REACTOR_NAME);
   lua_setmetatable(L, -2);
   lua_insert(L, 1);
@@ -43,7 +43,7 @@ static int reactor_create(lua_State *L) {
   alloc.fn = lua_getallocf(L, &alloc.ud);
   if (reactor_init(r, alloc)) return 1;
   lua_pushnil(L);
-  lua_pushfstring(L, "epoll_create1: %s", strerror(errno));
+  lua_pushfstring(L, POLLER_CALL ": %s", strerror(errno));
   return 2;
 }
 
@@ -70,7 +70,7 @@ static int reactor_lua_timer(lua_State *L) {
 /* reactor:fd() -> integer; readable when step has work, once flush was called
  */
 static int reactor_lua_fd(lua_State *L) {
-  lua_pushinteger(L, reactor_check(L)->epoll);
+  lua_pushinteger(L, reactor_check(L)->poller.fd);
   return 1;
 }
 
@@ -89,7 +89,7 @@ static int reactor_lua_step(lua_State *L) {
 ** it is readable at once */
 static int reactor_lua_flush(lua_State *L) {
   if (!reactor_flush(reactor_check(L), lua_toboolean(L, 2)))
-    return luaL_error(L, "timerfd: %s", strerror(errno));
+    return luaL_error(L, "alarm: %s", strerror(errno));
   return 0;
 }
 

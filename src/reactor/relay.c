@@ -8,8 +8,6 @@
 #include <signal.h>
 #include <stdint.h>
 #include <string.h>
-#include <sys/eventfd.h>
-#include <sys/random.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -17,10 +15,6 @@
 #define CONNECT_MS 10000
 #define TOKEN_MS 1000
 #define STACK_SIZE (128 * 1024)
-
-/* What the eventfd counts. */
-#define ACKNOWLEDGED ((uint64_t)1)
-#define QUIT ((uint64_t)1 << 32)
 
 static void close_fd(int *fd) {
   if (*fd >= 0) close(*fd);
@@ -30,7 +24,8 @@ static void close_fd(int *fd) {
 void reactor_relay_init(reactor_Relay *relay) {
   memset(relay, 0, sizeof(*relay));
   relay->pid = getpid();
-  relay->epoll = relay->listener = relay->socket = relay->wake = -1;
+  relay->poller = relay->listener = relay->socket = -1;
+  relay->wake.in = relay->wake.out = -1;
 }
 
 /* Listening: on loopback, as nginx's sockets reach Unix sockets by a file's
@@ -40,8 +35,7 @@ static bool make_token(reactor_Relay *relay) {
   static const char digits[] = "0123456789abcdef";
   unsigned char bytes[RELAY_TOKEN / 2];
   size_t i;
-  if (getrandom(bytes, sizeof(bytes), 0) != (ssize_t)sizeof(bytes))
-    return false;
+  if (!platform_random(bytes, sizeof(bytes))) return false;
   for (i = 0; i < sizeof(bytes); i++) {
     relay->token[2 * i] = digits[bytes[i] >> 4];
     relay->token[2 * i + 1] = digits[bytes[i] & 15];
@@ -55,8 +49,7 @@ static bool listen_on_loopback(reactor_Relay *relay) {
   memset(&address, 0, sizeof(address));
   address.sin_family = AF_INET;
   address.sin_addr.s_addr = htonl(INADDR_LOOPBACK);
-  relay->listener =
-      socket(AF_INET, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+  relay->listener = platform_socket(AF_INET, SOCK_STREAM, 0, false);
   if (relay->listener < 0 ||
       bind(relay->listener, (struct sockaddr *)&address, len) != 0 ||
       listen(relay->listener, 8) != 0 ||
@@ -68,17 +61,9 @@ static bool listen_on_loopback(reactor_Relay *relay) {
 
 /* The thread */
 
-static bool told_to_quit(reactor_Relay *relay) {
-  uint64_t told;
-  while (read(relay->wake, &told, sizeof(told)) < 0) {
-    if (errno != EINTR) return true;
-  }
-  return told >= QUIT;
-}
-
 /* Waits until `fd` can be read.  False when told to quit, or after `ms`. */
 static bool await_readable(reactor_Relay *relay, int fd, int ms) {
-  struct pollfd polled[2] = {{fd, POLLIN, 0}, {relay->wake, POLLIN, 0}};
+  struct pollfd polled[2] = {{fd, POLLIN, 0}, {relay->wake.in, POLLIN, 0}};
   return poll(polled, 2, ms) > 0 && polled[1].revents == 0;
 }
 
@@ -103,7 +88,7 @@ static bool take_connection(reactor_Relay *relay) {
   while (relay->socket < 0) {
     int fd;
     if (!await_readable(relay, relay->listener, CONNECT_MS)) return false;
-    fd = accept4(relay->listener, NULL, NULL, SOCK_CLOEXEC);
+    fd = platform_accept(relay->listener, true);
     if (fd >= 0 && is_own(relay, fd)) relay->socket = fd;
     else if (fd >= 0) close(fd);
   }
@@ -114,12 +99,12 @@ static bool take_connection(reactor_Relay *relay) {
 
 static void send_bytes(reactor_Relay *relay) {
   for (;;) {
-    struct pollfd polled[2] = {{relay->epoll, POLLIN, 0},
-                               {relay->wake, POLLIN, 0}};
+    struct pollfd polled[2] = {{relay->poller, POLLIN, 0},
+                               {relay->wake.in, POLLIN, 0}};
     if (poll(polled, 2, TICK_MS) < 0 && errno != EINTR) return;
-    if (polled[1].revents == 0 && send(relay->socket, "", 1, MSG_NOSIGNAL) != 1)
+    if (polled[1].revents == 0 && platform_send(relay->socket, "", 1, 0) != 1)
       return;
-    if (told_to_quit(relay)) return;
+    if (platform_wake_wait(&relay->wake)) return;
   }
 }
 
@@ -150,31 +135,26 @@ static bool start(reactor_Relay *relay) {
   return relay->running;
 }
 
-bool reactor_relay_start(reactor_Relay *relay, int epoll) {
-  relay->epoll = fcntl(epoll, F_DUPFD_CLOEXEC, 0);
-  relay->wake = eventfd(0, EFD_CLOEXEC);
-  return relay->epoll >= 0 && relay->wake >= 0 && make_token(relay) &&
-         listen_on_loopback(relay) && start(relay);
-}
-
-static void tell(reactor_Relay *relay, uint64_t what) {
-  while (write(relay->wake, &what, sizeof(what)) < 0 && errno == EINTR) {
-  }
+bool reactor_relay_start(reactor_Relay *relay, int poller) {
+  relay->poller = fcntl(poller, F_DUPFD_CLOEXEC, 0);
+  return relay->poller >= 0 && platform_wake_open(&relay->wake) &&
+         make_token(relay) && listen_on_loopback(relay) && start(relay);
 }
 
 void reactor_relay_acknowledge(reactor_Relay *relay) {
-  if (relay->running) tell(relay, ACKNOWLEDGED);
+  if (relay->running) platform_wake_tell(&relay->wake, false);
 }
 
 void reactor_relay_close(reactor_Relay *relay) {
   bool forked = relay->pid != getpid();
   if (relay->running && !forked) {
-    tell(relay, QUIT);
+    platform_wake_tell(&relay->wake, true);
     pthread_join(relay->thread, NULL);
   }
   relay->running = false;
-  close_fd(&relay->epoll);
+  if (relay->poller >= 0) platform_close(relay->poller, forked);
+  relay->poller = -1;
   close_fd(&relay->listener);
   close_fd(&relay->socket);
-  close_fd(&relay->wake);
+  platform_wake_close(&relay->wake);
 }

@@ -9,16 +9,18 @@
 #include <stdbool.h>
 #include <sys/types.h>
 
+#include "platform/platform.h"
+
 #define RELAY_TOKEN 32 /* bytes */
 
 /* The thread touches the descriptors only, and sleeps from each byte until it
 ** is acknowledged. */
 typedef struct reactor_Relay {
   pid_t pid;
-  int epoll;    /* our own duplicate; -1 when closed, as the others */
+  int poller;   /* our own duplicate; -1 when closed, as the others */
   int listener; /* the thread's, as the socket, until it has ended */
   int socket;
-  int wake; /* an eventfd: what the thread is told */
+  platform_Wake wake; /* what the thread is told */
   bool running;
   pthread_t thread;
   unsigned short port;
@@ -30,9 +32,9 @@ void reactor_relay_init(reactor_Relay *relay);
 
 /* Listens on relay->port of 127.0.0.1 and starts the thread, which takes the
 ** first connection that begins with relay->token.  There, a byte comes whenever
-** `epoll` is readable, and when it was not for a while.  False with errno set;
+** `poller` is readable, and when it was not for a while.  False with errno set;
 ** to be closed in any case. */
-bool reactor_relay_start(reactor_Relay *relay, int epoll);
+bool reactor_relay_start(reactor_Relay *relay, int poller);
 
 /* The byte was taken in. */
 void reactor_relay_acknowledge(reactor_Relay *relay);

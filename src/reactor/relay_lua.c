@@ -21,7 +21,7 @@ int reactor_lua_relay(lua_State *L) {
   reactor_relay_init(relay);
   luaL_getmetatable(L, RELAY_NAME);
   lua_setmetatable(L, -2);
-  if (!reactor_relay_start(relay, r->epoll)) {
+  if (!reactor_relay_start(relay, r->poller.fd)) {
     int error = errno;
     reactor_relay_close(relay);
     lua_pushnil(L);

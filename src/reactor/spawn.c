@@ -5,18 +5,10 @@
 #include <signal.h>
 #include <stddef.h>
 #include <string.h>
-#include <sys/syscall.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
-#ifndef SYS_pidfd_open
-#define SYS_pidfd_open 434
-#endif
-#ifndef SYS_close_range
-#define SYS_close_range 436
-#endif
-
-#define MAX_DESCRIPTORS 65536 /* closed one by one on kernels before 5.9 */
+#include "platform/platform.h"
 
 enum { IN, OUT, ERR, REPORT, PIPES };
 
@@ -41,14 +33,6 @@ static void give_up(int report, spawn_Step step) {
   _exit(127);
 }
 
-static void close_from(int first) {
-  long fd, end;
-  if (syscall(SYS_close_range, (unsigned)first, ~0u, 0u) == 0) return;
-  end = sysconf(_SC_OPEN_MAX);
-  if (end < 0 || end > MAX_DESCRIPTORS) end = MAX_DESCRIPTORS;
-  for (fd = first; fd < end; fd++) close((int)fd);
-}
-
 /* 0, 1, 2 become the pipes, 3 the report, and no other stays open.  Ours may be
 ** any numbers, these among them: first they move out of the way. */
 static bool place_descriptors(int ends[PIPES]) {
@@ -59,21 +43,10 @@ static bool place_descriptors(int ends[PIPES]) {
   }
   for (i = 0; i < REPORT; i++)
     if (dup2(ends[i], i) < 0) return false;
-  if (dup3(ends[REPORT], REPORT, O_CLOEXEC) < 0) return false;
-  close_from(PIPES);
+  if (dup2(ends[REPORT], REPORT) < 0) return false;
+  if (fcntl(REPORT, F_SETFD, FD_CLOEXEC) != 0) return false;
+  platform_close_from(PIPES);
   return true;
-}
-
-/* By the system call: the library's own function leaves out two signals, which
-** it ignores in what it starts itself. */
-static void reset_signals(void) {
-  static const char by_default[64] = {0}; /* the kernel's struct, at most */
-  sigset_t none;
-  int i;
-  for (i = 1; i < NSIG; i++)
-    (void)syscall(SYS_rt_sigaction, i, by_default, NULL, (size_t)(NSIG / 8));
-  sigemptyset(&none);
-  (void)sigprocmask(SIG_SETMASK, &none, NULL);
 }
 
 /* Tries each file; returns, with errno, when none of them can be run. */
@@ -93,7 +66,7 @@ static void become(const spawn_Request *q, const int theirs[PIPES]) {
   if (!place_descriptors(ends)) give_up(ends[REPORT], DESCRIPTORS);
   (void)setpgid(0, 0);
   if (q->directory != NULL && chdir(q->directory) != 0) give_up(REPORT, CWD);
-  reset_signals();
+  platform_reset_signals();
   execute(q);
   give_up(REPORT, COMMAND);
 }
@@ -106,7 +79,8 @@ static pid_t launch(const spawn_Request *q, const int theirs[PIPES]) {
   pid_t pid;
   sigfillset(&all);
   if (pthread_sigmask(SIG_SETMASK, &all, &before) != 0) return -1;
-  pid = vfork(); /* NOLINT(clang-analyzer-security.insecureAPI.vfork) */
+  pid =
+      PLATFORM_VFORK(); /* NOLINT(clang-analyzer-security.insecureAPI.vfork) */
   if (pid == 0) become(q, theirs); /* NOLINT(clang-analyzer-unix.Vfork) */
   (void)pthread_sigmask(SIG_SETMASK, &before, NULL);
   return pid;
@@ -126,7 +100,7 @@ static bool open_pipes(int ours[PIPES], int theirs[PIPES]) {
   for (i = 0; i < PIPES; i++) ours[i] = theirs[i] = -1;
   for (i = 0; i < PIPES; i++) {
     int ends[2];
-    if (pipe2(ends, O_CLOEXEC) != 0) return false;
+    if (!platform_pipe(ends)) return false;
     ours[i] = ends[i == IN];
     theirs[i] = ends[i != IN];
     if (i != REPORT && fcntl(ours[i], F_SETFL, O_NONBLOCK) != 0) return false;
@@ -177,8 +151,7 @@ bool spawn_start(const spawn_Request *q, spawn_Child *child,
   child->in = ours[IN];
   child->out = ours[OUT];
   child->err = ours[ERR];
-  child->pidfd =
-      q->no_pidfd ? -1 : (int)syscall(SYS_pidfd_open, child->pid, 0u);
+  child->exit = q->no_pidfd ? -1 : platform_child_exit(child->pid);
   return true;
 fail:
   close_all(ours);

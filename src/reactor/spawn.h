@@ -14,13 +14,13 @@ typedef struct spawn_Request {
   char *const *arguments;
   char *const *environment;
   const char *directory; /* NULL: ours */
-  bool no_pidfd;         /* as on a kernel without them */
+  bool no_pidfd;         /* as on a system where nothing tells of the end */
 } spawn_Request;
 
 /* The caller owns the descriptors and the process. */
 typedef struct spawn_Child {
   pid_t pid;        /* leads a process group of its own */
-  int pidfd;        /* readable when it has ended; -1: the kernel has none */
+  int exit;         /* readable when it has ended; -1: nothing tells */
   int in, out, err; /* our ends of its standard streams; never block */
 } spawn_Child;
 

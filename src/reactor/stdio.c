@@ -2,12 +2,9 @@
 
 #include <errno.h>
 #include <fcntl.h>
-#include <stdio.h>
 #include <sys/socket.h>
 #include <sys/stat.h>
 #include <unistd.h>
-
-#include "reactor/pipe.h"
 
 #define FIRST 3 /* descriptors below are those that everybody knows */
 
@@ -22,8 +19,8 @@ static ssize_t receive(stream_Stream *s, char *bytes, size_t room) {
 
 static ssize_t transmit(stream_Stream *s, const char *bytes, size_t length) {
   if (of(s)->is_socket)
-    return send(s->fd, bytes, length, MSG_DONTWAIT | MSG_NOSIGNAL);
-  return pipe_write(s->fd, bytes, length, &of(s)->masks);
+    return platform_send(s->fd, bytes, length, MSG_DONTWAIT);
+  return platform_pipe_write(s->fd, bytes, length, &of(s)->masks);
 }
 
 static void close_layer(stream_Stream *s) {
@@ -37,7 +34,6 @@ static const stream_Layer layer = {receive, transmit, close_layer};
 ** opened, which others hold too: a pipe or a terminal is opened once more, a
 ** socket is asked not to wait each time, a file never does. */
 static int private_copy(int fd, int mode, bool *is_socket) {
-  char name[64];
   struct stat found;
   int copy;
   if (fstat(fd, &found) != 0) return -1;
@@ -46,9 +42,9 @@ static int private_copy(int fd, int mode, bool *is_socket) {
     return -1;
   }
   *is_socket = S_ISSOCK(found.st_mode);
+  if (*is_socket) platform_socket_adopt(fd);
   if (S_ISFIFO(found.st_mode) || S_ISCHR(found.st_mode)) {
-    (void)snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
-    copy = open(name, mode | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
+    copy = platform_reopen(fd, mode | O_NONBLOCK | O_CLOEXEC | O_NOCTTY);
     if (copy >= FIRST) return copy;
     if (copy >= 0) close(copy);
     (void)fcntl(fd, F_SETFL, fcntl(fd, F_GETFL) | O_NONBLOCK);

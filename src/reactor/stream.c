@@ -6,7 +6,6 @@
 #include <netinet/tcp.h>
 #include <stdio.h>
 #include <string.h>
-#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -25,8 +24,8 @@ static void watch(stream_Stream *s) {
   reactor_Reactor *r = s->op.reactor;
   uint32_t want = 0;
   if (s->fd < 0) return;
-  if (!s->over && s->in.len < s->window) want |= EPOLLIN;
-  if (unsent(s) > 0) want |= EPOLLOUT;
+  if (!s->over && s->in.len < s->window) want |= POLLER_READ;
+  if (unsent(s) > 0) want |= POLLER_WRITE;
   if (s->over) reactor_set_active(&s->op, unsent(s) > 0);
   r->sources[s->fd].op = &s->op;
   (void)reactor_watch(r, s->fd, want, on_ready); /* has its place */
@@ -65,7 +64,7 @@ static ssize_t receive(stream_Stream *s, char *bytes, size_t room) {
 
 static ssize_t transmit(stream_Stream *s, const char *bytes, size_t length) {
   if (s->layer != NULL) return s->layer->transmit(s, bytes, length);
-  return send(s->fd, bytes, length, MSG_NOSIGNAL);
+  return platform_send(s->fd, bytes, length, 0);
 }
 
 /* Reads once; true when there may be more at once: a layer is read until it has
@@ -128,8 +127,9 @@ static void tell_drained(stream_Stream *s) {
 
 static void on_ready(reactor_Reactor *r, int fd, uint32_t events) {
   stream_Stream *s = (stream_Stream *)r->sources[fd].op;
-  if (events & EPOLLOUT) flush(s);
-  if (s->fd >= 0 && events & (EPOLLIN | EPOLLHUP | EPOLLERR)) fill(s);
+  if (events & POLLER_WRITE) flush(s);
+  if (s->fd >= 0 && events & (POLLER_READ | POLLER_HANGUP | POLLER_ERROR))
+    fill(s);
   tell_drained(s);
   watch(s);
 }

@@ -1,14 +1,10 @@
 #include "reactor/reactor.h"
 
-#include <time.h>
-
 #define MIN_HEAP 16
 #define NS_PER_MS 1e6
 
 reactor_Time reactor_now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (reactor_Time)t.tv_sec * 1000000000u + (reactor_Time)t.tv_nsec;
+  return platform_monotonic();
 }
 
 reactor_Time reactor_after(double ms) {

@@ -18,6 +18,7 @@
 #include <unistd.h>
 
 #include "lua/compat.h"
+#include "platform/platform.h"
 
 #define DIRECTORY_NAME "operations.system.directory"
 
@@ -93,15 +94,17 @@ static int system_list(lua_State *L) {
 static int system_kind(lua_State *L) {
   const char *path = check_path(L, 1);
   struct stat st;
+  struct timespec modified;
   char identity[64], version[96];
   if (stat(path, &st) != 0) return push_failure(L, path, errno);
+  modified = platform_modified(&st);
   lua_pushstring(L, S_ISDIR(st.st_mode)   ? "directory"
                     : S_ISREG(st.st_mode) ? "file"
                                           : "other");
   snprintf(identity, sizeof(identity), "%llx:%llx",
            (unsigned long long)st.st_dev, (unsigned long long)st.st_ino);
   snprintf(version, sizeof(version), "%lld.%09ld:%lld",
-           (long long)st.st_mtim.tv_sec, (long)st.st_mtim.tv_nsec,
+           (long long)modified.tv_sec, (long)modified.tv_nsec,
            (long long)st.st_size);
   lua_pushstring(L, identity);
   lua_pushstring(L, version);

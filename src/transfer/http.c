@@ -2,7 +2,6 @@
 
 #include <stdlib.h>
 #include <strings.h>
-#include <sys/epoll.h>
 #include <sys/socket.h>
 #include <unistd.h>
 
@@ -65,8 +64,8 @@ static curl_socket_t on_open_socket(void *ud, curlsocktype purpose,
     t->reason = "the address is none of the public internet";
     return CURL_SOCKET_BAD;
   }
-  fd = socket(address->family, address->socktype | SOCK_CLOEXEC,
-              address->protocol);
+  fd = platform_socket(address->family, address->socktype, address->protocol,
+                       true);
   if (fd < 0) return CURL_SOCKET_BAD;
   if (reactor_opened(t->op.reactor, fd)) {
     http_socket_opened(t, fd);
@@ -358,9 +357,9 @@ static void act(const http_Pool *pool, curl_socket_t fd, int events) {
 
 static void ready(const http_Pool *pool, int fd, uint32_t events) {
   int what = 0;
-  if (events & (EPOLLIN | EPOLLHUP)) what |= CURL_CSELECT_IN;
-  if (events & EPOLLOUT) what |= CURL_CSELECT_OUT;
-  if (events & EPOLLERR) what |= CURL_CSELECT_ERR;
+  if (events & (POLLER_READ | POLLER_HANGUP)) what |= CURL_CSELECT_IN;
+  if (events & POLLER_WRITE) what |= CURL_CSELECT_OUT;
+  if (events & POLLER_ERROR) what |= CURL_CSELECT_ERR;
   act(pool, fd, what);
 }
 
@@ -377,8 +376,8 @@ static int on_socket(CURL *easy, curl_socket_t fd, int what, void *ud,
   const http_Pool *pool = (const http_Pool *)ud;
   uint32_t want = 0;
   (void)easy, (void)socket_ud;
-  if (what == CURL_POLL_IN || what == CURL_POLL_INOUT) want |= EPOLLIN;
-  if (what == CURL_POLL_OUT || what == CURL_POLL_INOUT) want |= EPOLLOUT;
+  if (what == CURL_POLL_IN || what == CURL_POLL_INOUT) want |= POLLER_READ;
+  if (what == CURL_POLL_OUT || what == CURL_POLL_INOUT) want |= POLLER_WRITE;
   /* Out of memory: the transfer's own timeouts end it. */
   (void)reactor_watch(pool->reactor, fd, want, pool->on_ready);
   return 0;

@@ -163,7 +163,7 @@ static bool names_proxy(const char *variable) {
 /* Whether the environment may name a proxy: curl asks it for one name after
 ** the other, with every request. */
 static bool is_proxied(void) {
-  char *const *variable = environ;
+  char *const *variable = platform_environment();
   for (; variable != NULL && *variable != NULL; variable++) {
     int first = **variable | 0x20; /* in lower case; most are none of these */
     if ((first == 'a' || first == 'h') && names_proxy(*variable)) return true;

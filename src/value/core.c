@@ -1,6 +1,6 @@
 #include "value/core.h"
 
-#include <time.h>
+#include "platform/platform.h"
 
 /* Registry keys: the address of the core state plus one of these. */
 enum { KEY_MARKS, KEY_ARRAY_MT, KEY_OBJECT_MT, KEY_ERROR_MT, KEY_ORDER };
@@ -62,9 +62,7 @@ void core_push_error(lua_State *L, const char *code, const char *message,
 }
 
 int64_t core_now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_REALTIME, &t);
-  return (int64_t)t.tv_sec * 1000 + t.tv_nsec / 1000000;
+  return platform_realtime() / 1000000;
 }
 
 void core_push_integer(lua_State *L, int64_t n) {

@@ -2,7 +2,7 @@
 
 #include "base/utf8.h"
 
-#include <sys/random.h>
+#include "platform/platform.h"
 
 /* What stands before each message in `messages`. */
 typedef struct Head {
@@ -38,8 +38,7 @@ static ssize_t on_send(wslay_event_context_ptr wslay, const uint8_t *bytes,
 
 static bool make_mask(websocket_Codec *c, uint8_t *mask, size_t length) {
   if (c->masks_left < length) {
-    if (getrandom(c->masks, sizeof(c->masks), 0) != (ssize_t)sizeof(c->masks))
-      return false;
+    if (!platform_random(c->masks, sizeof(c->masks))) return false;
     c->masks_left = sizeof(c->masks);
   }
   c->masks_left -= length;

@@ -1,7 +1,6 @@
 #include "schema/cast/ahead.h"
 
-#include <time.h>
-
+#include "platform/platform.h"
 #include "schema/program/value.h"
 
 #define LONG_LIST 64  /* items */
@@ -10,9 +9,7 @@
 #define BETWEEN 8     /* items between two looks at the clock */
 
 static int64_t now(void) {
-  struct timespec t;
-  clock_gettime(CLOCK_MONOTONIC, &t);
-  return (int64_t)t.tv_sec * 1000000000 + t.tv_nsec;
+  return (int64_t)platform_monotonic();
 }
 
 /* --- finding the lists --------------------------------------------------- */

@@ -1,17 +1,35 @@
-#include "reactor/pipe.h"
+#include "platform/platform.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <pthread.h>
 #include <signal.h>
-#include <stdint.h>
-#include <sys/syscall.h>
-#include <sys/uio.h>
+#include <stdio.h>
 #include <time.h>
 #include <unistd.h>
 
+#ifdef __linux__
+#include <sys/syscall.h>
+#include <sys/uio.h>
 #ifndef RWF_NOSIGNAL
 #define RWF_NOSIGNAL 0x100 /* Linux 6.18 */
 #endif
+#endif
+
+#ifdef F_SETNOSIGPIPE
+
+/* macOS: a flag of what is written to. */
+ssize_t platform_pipe_write(int fd, const char *bytes, size_t length,
+                            bool *masks) {
+  ssize_t n;
+  (void)masks;
+  (void)fcntl(fd, F_SETNOSIGPIPE, 1);
+  do n = write(fd, bytes, length);
+  while (n < 0 && errno == EINTR);
+  return n;
+}
+
+#else
 
 /* As write, while SIGPIPE does not get out. */
 static ssize_t write_masked(int fd, const char *bytes, size_t length) {
@@ -38,17 +56,38 @@ static ssize_t write_masked(int fd, const char *bytes, size_t length) {
 
 /* As write, without SIGPIPE, where the kernel can.  Not every C library has a
 ** function for it (musl 1.2.4 and older); -1 stands for no offset. */
-static ssize_t write_unsignalled(int fd, struct iovec *piece) {
-  return (ssize_t)syscall(SYS_pwritev2, fd, piece, 1L, -1L, -1L, RWF_NOSIGNAL);
+static ssize_t write_unsignalled(int fd, const char *bytes, size_t length) {
+#ifdef __linux__
+  struct iovec piece = {(void *)(uintptr_t)bytes, length};
+  return (ssize_t)syscall(SYS_pwritev2, fd, &piece, 1L, -1L, -1L, RWF_NOSIGNAL);
+#else
+  (void)fd, (void)bytes, (void)length;
+  errno = ENOSYS;
+  return -1;
+#endif
 }
 
-ssize_t pipe_write(int fd, const char *bytes, size_t length, bool *masks) {
-  struct iovec piece = {(void *)(uintptr_t)bytes, length};
+ssize_t platform_pipe_write(int fd, const char *bytes, size_t length,
+                            bool *masks) {
   ssize_t n = 0;
   if (!*masks) {
-    do n = write_unsignalled(fd, &piece);
+    do n = write_unsignalled(fd, bytes, length);
     while (n < 0 && errno == EINTR);
     *masks = n < 0 && errno != EAGAIN && errno != EPIPE;
   }
   return *masks ? write_masked(fd, bytes, length) : n;
+}
+
+#endif
+
+/* Elsewhere a path of a descriptor gives a duplicate, which shares the flags:
+** only a terminal has a path of its own. */
+int platform_reopen(int fd, int flags) {
+  char name[128];
+#ifdef __linux__
+  (void)snprintf(name, sizeof(name), "/proc/self/fd/%d", fd);
+#else
+  if (ttyname_r(fd, name, sizeof(name)) != 0) return -1;
+#endif
+  return open(name, flags);
 }
