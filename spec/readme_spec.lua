@@ -53,7 +53,7 @@ describe("the README", function()
 
   it("lists every exit code of the command line", function()
     local output = require("operations.cli.output")
-    local table_of_codes = read("README.md"):match("| exit code | |\n(.-)\n\n")
+    local table_of_codes = read("doc/command-line.md"):match("| exit code | |\n(.-)\n\n")
     for name, code in pairs(output.codes) do
       assert.matches(("| %d |"):format(code), table_of_codes, 1, true, name)
     end

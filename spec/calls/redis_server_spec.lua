@@ -73,10 +73,10 @@ local function with_server(settings, fn)
   end)
 end
 
--- What a user of Redis must be allowed, as the README says it.
-local readme = assert(io.open("README.md"))
-local SETUSER = readme:read("*a"):match("\nACL SETUSER app .-\n```"):gsub("`", "")
-readme:close()
+-- What a user of Redis must be allowed, as its page says it.
+local page = assert(io.open("doc/calls.md"))
+local SETUSER = page:read("*a"):match("\nACL SETUSER app .-\n```"):gsub("`", "")
+page:close()
 
 for _, mode in ipairs({ "fast", "reliable" }) do
   describe("Redis, " .. mode .. ", with a server", function()

@@ -89,7 +89,7 @@ end
 
 --- Runs the program.
 ---@param argv string[]  the arguments after the program's name
----@return integer code  for the shell; README.md has the table
+---@return integer code  for the shell; doc/command-line.md has the table
 function cli.main(argv)
   system.survive_broken_pipes() -- `operations ... | head` is to clean up
   hosts.use("plain")

@@ -6,7 +6,7 @@ local output = {}
 
 local STDOUT, STDERR = 1, 2
 
---- Exit codes. README.md prints this table.
+--- Exit codes. doc/command-line.md prints this table.
 output.codes = {
   OK = 0,
   UNKNOWN_ERROR = 1,
