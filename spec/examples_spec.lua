@@ -9,7 +9,7 @@ local test_server = require("spec.support.server")
 local names = assert(system.list("examples"))
 table.sort(names)
 
--- Their specs are elsewhere: below, readme_spec.lua, hosts/example_spec.lua.
+-- Their specs are elsewhere: below, pages_spec.lua, hosts/example_spec.lua.
 local elsewhere = { ["demo.lua"] = true, ["hello.lua"] = true, ["hosts.lua"] = true }
 
 -- It starts a server whose environment is chosen: a sanitizer that is preloaded does not get there.

@@ -1,5 +1,6 @@
 --- Finds the samples of a Markdown file and of example programs, with the output that they promise.
 local command = require("spec.support.command")
+local inside = require("spec.support.inside")
 
 local samples = {}
 
@@ -28,6 +29,20 @@ local function blocks(path)
       open = { language = fence, line = number, lines = {} }
     elseif open then
       open.lines[#open.lines + 1] = line
+    end
+  end
+  return found
+end
+
+--- The fenced blocks of a page.
+---@param path string
+---@param language? string  of the fence; default: any
+---@return { language: string, line: integer, text: string }[]
+function samples.blocks(path, language)
+  local found = {}
+  for _, block in ipairs(blocks(path)) do
+    if not language or block.language == language then
+      found[#found + 1] = block
     end
   end
   return found
@@ -99,6 +114,24 @@ function samples.run_program(code)
   local result = command.run_with_server("lua " .. path)
   os.remove(path)
   return result
+end
+
+-- Neovim's print shows a message; a program's writes a line.
+local print_lines = "local print = function(...) io.stdout:write(table.concat(vim.tbl_map(tostring, "
+  .. "vim.F.pack_len(...)), '\\t'), '\\n') end\n"
+
+--- Runs a Lua program inside Neovim, with a runtime directory of its own.
+---@param code string
+---@return string out
+function samples.run_in_nvim(code)
+  local path, runtime = os.tmpname(), os.tmpname()
+  os.remove(runtime)
+  local file = assert(io.open(path, "w"))
+  file:write(print_lines, code)
+  file:close()
+  local result = inside.nvim(path, ("XDG_RUNTIME_DIR=%s"):format(runtime), "-c 'qa!'")
+  inside.shell(("rm -rf %s %s"):format(path, runtime))
+  return result.out
 end
 
 --- Runs the commands of a session one after the other beside one tasks API.

@@ -1,29 +1,7 @@
-local inside = require("spec.support.inside")
-local samples = require("spec.support.samples")
-
+--- What doc/neovim-assistants.md names; its samples are run by spec/pages_spec.lua.
 local PAGE = "doc/neovim-assistants.md"
 
 describe(PAGE, function()
-  local missing = inside.missing("nvim")
-  if missing then
-    pending(missing)
-    return
-  end
-
-  for _, sample in ipairs(samples.programs(PAGE, "lua nvim")) do
-    it(("prints what it says in Neovim, line %d"):format(sample.line), function()
-      local path, runtime = os.tmpname(), os.tmpname()
-      os.remove(runtime)
-      local file = assert(io.open(path, "w"))
-      file:write("local print = function(...) io.stdout:write(table.concat(vim.tbl_map(tostring, vim.F.pack_len(...)),",
-        " '\\t'), '\\n') end\n", sample.code)
-      file:close()
-      local result = inside.nvim(path, ("XDG_RUNTIME_DIR=%s"):format(runtime), "-c 'qa!'")
-      inside.shell(("rm -rf %s %s"):format(path, runtime))
-      assert.equal(sample.expected, result.out)
-    end)
-  end
-
   it("names every tool and every option", function()
     local file = assert(io.open(PAGE))
     local text = file:read("*a")
