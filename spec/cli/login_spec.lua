@@ -29,19 +29,19 @@ describe("a login from the terminal", function()
 
   local read = '[{"text":"read","type":"text"}]'
 
-  local function call(sources)
-    return "lua/operations/cli/main.lua call guarded.scope --compact "
+  local function call(sources, words)
+    return ("lua/operations/cli/main.lua %s "):format(words or "call guarded.scope --compact")
       .. (sources or ("--namespace guarded --mcp '%s'"):format(server.mcp))
   end
 
-  -- Calls the tool at a terminal of its own; `answer(url)` is what the user types. Returns the last line,
-  -- and all of them.
-  local function at_terminal(way, answer, sources)
+  -- Calls the tool, or runs other `words`, at a terminal of its own; `answer(url)` is what the user types. Returns the
+  -- last line, and all of them.
+  local function at_terminal(way, answer, sources, words)
     local env = command.environment()
     local preload = env.LD_PRELOAD or "" -- for our program, not for `script`
     env.LD_PRELOAD, env.OPERATIONS_LOGIN, env.XDG_STATE_HOME = nil, way, home
     local run = assert(process.spawn({
-      "script", "-qec", ("LD_PRELOAD=%s %s %s"):format(preload, command.interpreter(), call(sources)), "/dev/null",
+      "script", "-qec", ("LD_PRELOAD=%s %s %s"):format(preload, command.interpreter(), call(sources, words)), "/dev/null",
       env = env,
     }))
     local last, all = nil, {}
@@ -82,8 +82,9 @@ describe("a login from the terminal", function()
     local file = assert(io.open(path, "w"))
     file:write(json.encode({ mcpServers = { guarded = { url = server.mcp }, other = { url = server.mcp .. "?b" } } }))
     file:close()
-    assert.equal(read, at_terminal(test_server.free_port(), visit, "--mcp-config '" .. path .. "'"))
+    local last, all = at_terminal(test_server.free_port(), visit, "--mcp-config '" .. path .. "'", "list")
     os.remove(path)
+    assert.matches("guarded%.scope.*other%.scope", all .. "\n" .. last)
     assert.equal(2, #browser.opened)
   end)
 
