@@ -66,6 +66,7 @@ describe("the core", function()
     package.loaded["operations.core"] = nil
     local again = require("operations.core")
     package.loaded["operations.core"] = core
+    assert.equal(core, again) -- each would leave its metatables and functions in the registry
     assert.equal("array", again.kind(setmetatable({}, again.array_mt)))
     assert.equal("array", core.kind(setmetatable({}, core.array_mt)))
     assert.is_true(core.is_error(setmetatable({}, core.error_mt)))

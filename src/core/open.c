@@ -222,9 +222,16 @@ static core_State *new_state(lua_State *L) {
 
 LUALIB_API int luaopen_operations_core(lua_State *L);
 
+/* Opened once in each Lua state: what the registry holds of it stays, so who
+** loads the library again (an editor its plugins) gets the same table. */
 int luaopen_operations_core(lua_State *L) {
+  static const char opened = 0;
+  ops_rawgetp(L, LUA_REGISTRYINDEX, &opened);
+  if (lua_istable(L, -1)) return 1;
   (void)new_state(L);
   lua_pushcclosure(L, core_open, 1);
   lua_call(L, 0, 1);
+  lua_pushvalue(L, -1);
+  ops_rawsetp(L, LUA_REGISTRYINDEX, &opened);
   return 1;
 }
