@@ -53,12 +53,16 @@ function nvim.close()
   end
 end
 
--- The library is loaded again: this copy ends with its last server.
+-- The library is loaded again: this copy ends with its last server. Compiled traces that others began hold its
+-- functions, so they go too; what is still used is compiled again.
 local function retire()
-  local former = sources
+  local former, jit = sources, rawget(_G, "jit")
   sources = nil
   if former then
     former:close(host.close)
+  end
+  if jit then
+    jit.flush()
   end
 end
 

@@ -177,7 +177,5 @@ local files_after, children_after = counts()
 io.stdout:write(("after %d reloads: Lua %+.0f KiB, resident %+.0f KiB, descriptors %+d, processes %+d\n"):format(
   RELOADS, after_lua - before_lua, after - before, files_after - files, children_after - children))
 assert(files_after - files <= 4 and children_after - children <= 0, "reloads leave something behind")
--- Neovim 0.7 itself keeps the callbacks of commands and autocommands that were replaced.
-local allowed = vim.fn.has("nvim-0.10") == 1 and 10240 or 40960
-assert(after_lua - before_lua < allowed, "reloads leave something behind")
+assert(after_lua - before_lua < 2048, "reloads leave something behind")
 vim.cmd("qa!")
