@@ -38,7 +38,8 @@ describe(":checkhealth operations", function()
   it("says that all is well", function()
     local text = health("")
     for _, line in ipairs({ "Neovim 0.", "LuaJIT 2.1", "operations.core", "operations.reactor", "operations.transfer",
-      "libcurl ", "SSL", "version " }) do
+      "operations.websocket", "operations.redis", "operations.tls", "operations.crypto", "libcurl ", "SSL",
+      "version " }) do
       has(text, "OK", line)
     end
     assert.is_nil(text:find("ERROR"), text)
@@ -59,10 +60,13 @@ describe(":checkhealth operations", function()
   end)
 
   it("says what was not built, and what is older than its sources", function()
-    plugin:shell("touch -d 2038-01-01 src/core/open.c; rm lua/operations/redis.so lua/operations/transfer.so")
+    plugin:shell("touch -d 2038-01-01 src/core/open.c; rm lua/operations/redis.so lua/operations/transfer.so "
+      .. "lua/operations/tls.so lua/operations/crypto.so")
     local text = health("")
     has(text, "WARNING", "the C modules are older than their sources")
     has(text, "WARNING", "operations.redis: not built. Redis needs hiredis")
+    has(text, "WARNING", "operations.tls: not built. serving over TLS needs OpenSSL 3")
+    has(text, "WARNING", "operations.crypto: not built. checking signed tokens needs OpenSSL 3")
     has(text, "ERROR", "operations.transfer: not built. HTTP")
   end)
 end)
