@@ -23,7 +23,7 @@ end
 local function second_over()
   shown, is_waiting = 0, false
   if unshown > 0 then
-    local text = ("operations: %d more messages, see :Operations log"):format(unshown)
+    local text = ("operations: %d more message%s, see :Operations log"):format(unshown, unshown == 1 and "" or "s")
     unshown = 0
     notify("warn", text)
   end

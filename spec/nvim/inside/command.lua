@@ -73,6 +73,7 @@ describe(":Operations", function()
   end)
 
   it("ends a call by Ctrl-C in its window, and by closing it, and stays quiet about that", function()
+    editor.quiet()
     for _, keys in ipairs({ "<C-c>", "q", ":bwipeout!<CR>" }) do
       cleaned = false
       vim.cmd("Operations call own.wait")
@@ -117,6 +118,7 @@ describe(":Operations", function()
   end)
 
   it("ends a stream when its buffer is wiped while it writes", function()
+    editor.quiet() -- the tests before make errors, the last of which are told of a second later
     vim.cmd("Operations watch own.count")
     editor.shows("%d events")
     vim.cmd("bwipeout!")
