@@ -40,8 +40,8 @@ local modules = {
   { "transfer", true, "HTTP and MCP servers at a URL need libcurl" },
   { "websocket", false, "WebSocket needs wslay (libwslay-dev, wslay-devel, wslay) when `make nvim` runs" },
   { "redis", false, "Redis needs hiredis (libhiredis-dev, hiredis-devel, hiredis) when `make nvim` runs" },
-  { "tls", false, "serving over TLS needs OpenSSL 3 (libssl-dev, openssl-devel, openssl) when `make nvim` runs" },
-  { "crypto", false, "checking signed tokens needs OpenSSL 3 (libssl-dev, openssl-devel, openssl) when `make nvim` runs" },
+  { "tls", false, "Serving over TLS needs OpenSSL 3 (libssl-dev, openssl-devel, openssl) when `make nvim` runs" },
+  { "crypto", false, "Signed tokens need OpenSSL 3 (libssl-dev, openssl-devel, openssl) when `make nvim` runs" },
 }
 
 local function check_module(name, is_needed, without)
