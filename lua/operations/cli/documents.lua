@@ -4,7 +4,6 @@ local cache = require("operations.cli.cache")
 local core = require("operations.core")
 local document = require("operations.openapi.document")
 local document_parts = require("operations.cli.document_parts")
-local entry = require("operations.cli.entry")
 local errors = require("operations.base.error")
 local from_openapi = require("operations.openapi")
 local http = require("operations.net.http")
@@ -86,19 +85,6 @@ local function specs_of(definitions)
   return (registry:specs())
 end
 
---- Keeps what there is in a source.
----@param source operations.cli.Source
----@param specs operations.Spec[]
----@param meta? table
----@param segments? { name: string, bytes: string }[]
-function documents.keep(source, specs, meta, segments)
-  local list = {}
-  for i, spec in ipairs(specs) do
-    list[i] = entry.of(spec, source.name)
-  end
-  kept.write(source, list, meta, segments)
-end
-
 -- Reads the whole document, and keeps it.
 local function take(source, text, meta)
   source_options.reveal_document_headers(source) -- what its $refs lead to is fetched with them
@@ -117,7 +103,7 @@ local function take(source, text, meta)
     return nil, report
   end
   local list = specs_of(definitions)
-  documents.keep(source, list, meta, { { name = "document", bytes = text },
+  kept.write_specs(source, list, meta, { { name = "document", bytes = text },
     { name = "parts", bytes = found and assert(json.encode(found)) or "null" } })
   return { definitions = definitions, report = report }
 end

@@ -1,5 +1,6 @@
 --- What is known of a source from when it was last loaded: its operations, and their keys.
 local cache = require("operations.cli.cache")
+local entry = require("operations.cli.entry")
 local json = require("operations.base.json")
 local marked = require("operations.base.marked")
 local members = require("operations.base.members")
@@ -32,6 +33,19 @@ end
 function kept.write(source, list, meta, segments)
   cache.write(kept.key(source), members.merged(meta, { count = #list }),
     members.joined(segments_of(list), segments or {}))
+end
+
+--- The same, of the specs of its operations.
+---@param source operations.cli.Source
+---@param specs operations.Spec[]
+---@param meta? table
+---@param segments? { name: string, bytes: string }[]
+function kept.write_specs(source, specs, meta, segments)
+  local list = {}
+  for i, spec in ipairs(specs) do
+    list[i] = entry.of(spec, source.name)
+  end
+  kept.write(source, list, meta, segments)
 end
 
 --- The entries that are kept of a source.

@@ -1,13 +1,11 @@
 --- Makes definitions of a source: one function for each kind. Each returns a list of definitions, or nil and an error;
 --- nil alone where what is wrong was told.
 local cleanup = require("operations.cli.cleanup")
-local documents = require("operations.cli.documents")
 local entry = require("operations.cli.entry")
 local kept = require("operations.cli.kept")
 local operations = require("operations")
 local output = require("operations.cli.output")
 local scanner = require("operations.registry.scanner")
-local sign_in = require("operations.cli.sign_in")
 local source_options = require("operations.cli.source_options")
 local system = require("operations.system")
 
@@ -48,7 +46,7 @@ local function report_of(source, definitions, report, verbose)
 end
 
 -- One operation, or all, of what is kept.
-local function of_cache(source, options)
+local function of_cache(documents, source, options)
   local held, loaded = documents.open(source, options)
   if not held then
     return nil, loaded
@@ -63,12 +61,13 @@ local function of_cache(source, options)
 end
 
 --- What the document lacks is told and passed over; an option that is wrong raises in the adapter. Only documents of
---- remembered sources, and those of URLs, are kept.
+--- remembered sources, and those of URLs, are kept. What reads documents is loaded when one is named.
 function load.openapi(source, options)
-  sign_in.prepare(source, options.is_rehearsal)
+  local documents = require("operations.cli.documents")
+  require("operations.cli.sign_in").prepare(source, options.is_rehearsal)
   source.config.eager = options.verbose or nil
   if source.name or source.place:find("^https?://") then
-    return of_cache(source, options)
+    return of_cache(documents, source, options)
   end
   local definitions, report = operations.from_openapi.file(source.place, documents.config(source))
   return report_of(source, definitions, report, options.verbose)
@@ -142,6 +141,19 @@ function loaders.narrow(list, id)
   end
   local known = #list == 1 and list[1].name and entry.find(id, kept.entries(list[1]) or {}) or {}
   return require("operations.cli.mcp_sources").narrow(list, #known == 1 and known[1].id or id)
+end
+
+--- Makes what is kept of a source's document current.
+---@param source operations.cli.Source
+---@param options table  refresh
+---@return operations.cli.CacheEntry|boolean held  false: the document cannot be read
+---@return any err
+function loaders.refresh(source, options)
+  local ok, held, err = pcall(require("operations.cli.documents").open, source, options)
+  if not ok then
+    return false, held
+  end
+  return held or false, err
 end
 
 --- The definitions of a source. Its secrets are read first; where other processes serve the operations, they are

@@ -1,5 +1,4 @@
 --- Fills a registry from what the command line names: sources by their options, or remembered ones by their names.
-local documents = require("operations.cli.documents")
 local entry = require("operations.cli.entry")
 local kept = require("operations.cli.kept")
 local loaders = require("operations.cli.loaders")
@@ -81,7 +80,7 @@ end
 local function remember(registry, list)
   local source = list[1]
   if #list == 1 and source.name and source.kind ~= "openapi" and not source.wanted then
-    documents.keep(source, (registry:specs()), {})
+    kept.write_specs(source, (registry:specs()), {})
   end
 end
 
@@ -195,9 +194,9 @@ end
 -- The entries of a remembered source: what is kept, where that is current; nil and the exit code.
 local function entries_of(source, given)
   if source.kind == "openapi" and not given.refresh then
-    local ok, held, err = pcall(documents.open, source, given)
-    if not ok or not held then
-      return nil, tell(source, not ok and held or err)
+    local held, err = loaders.refresh(source, given)
+    if not held then
+      return nil, tell(source, err)
     end
     return kept.entries(source)
   end
