@@ -96,6 +96,18 @@ local function check(trip)
   end
 end
 
+local pipe = assert(io.popen("find " .. documents .. "/@readme/oas-examples/*/json "
+  .. documents .. "/@octokit/openapi/generated/api.github.com.json -name '*.json' | sort"))
+local all = pipe:read("*a")
+pipe:close()
+
+-- A client of server-everything.
+local function everything()
+  return assert(operations.from_mcp.connect("everything", { command = "node", args = {
+    servers .. "/@modelcontextprotocol/server-everything/dist/index.js", "stdio" }, accessControl = open,
+    log = function() end }))
+end
+
 describe("documents", function()
   local trip
 
@@ -114,9 +126,7 @@ describe("documents", function()
   end)
 
   it("of the tools of an MCP server have no error for the checkers, and give the tools back", function()
-    local client = assert(operations.from_mcp.connect("everything", { command = "node", args = {
-      servers .. "/@modelcontextprotocol/server-everything/dist/index.js", "stdio" }, accessControl = open,
-      log = function() end }))
+    local client = everything()
     local registry = operations.registry()
     assert(client:register(registry))
     trip = serve(registry)
@@ -126,11 +136,6 @@ describe("documents", function()
     assert.is_true(trip:text(trip.server, "3.1") == trip:text(assert(operations.to_http(back, trip.options)), "3.1"))
     client:close()
   end)
-
-  local pipe = assert(io.popen("find " .. documents .. "/@readme/oas-examples/*/json "
-    .. documents .. "/@octokit/openapi/generated/api.github.com.json -name '*.json' | sort"))
-  local all = pipe:read("*a")
-  pipe:close()
 
   it("of the APIs of npm's packages give them back", function()
     local count, calls = 0, 0
@@ -145,6 +150,68 @@ describe("documents", function()
     end
     print(("\n%d documents, %d operations: the same after a round trip"):format(count, calls))
     assert.is_true(count > 30 and calls > 1500)
+  end)
+end)
+
+-- An instance of a schema; nil where none is found.
+local function instance_of(schema)
+  schema = type(schema) == "function" and schema() or schema -- of a large document, made when it is needed
+  local compiled = schema ~= nil and schema ~= true and operations.schema.compile(schema)
+  local ok, value = pcall(instance.of, schema, {})
+  return compiled and ok and compiled:check(value) and value or nil
+end
+
+-- The operations of a foreign API, which answer here: with an instance of what they say they answer, where one is
+-- found. `seen.last` is the input that came last.
+local function answering(definitions, seen)
+  local list = {}
+  for _, definition in ipairs(definitions) do
+    if definition.type ~= "subscription" then
+      local output = instance_of(definition.outputSchema)
+      definition.handler = function(input)
+        seen.last = json.encode(input, { sort_keys = true, max_depth = 2000 })
+        return output
+      end
+      list[#list + 1] = definition
+    end
+  end
+  return list
+end
+
+describe("a document of foreign operations, called over HTTP,", function()
+  local sum = { all = 0, succeeded = 0, failed = 0 }
+
+  -- Calls both registries; what arrives at handlers is the same, too.
+  local function compare(definitions, pick, n)
+    local seen = {}
+    local trip = round_trip.of(answering(definitions, seen), {})
+    local ok, counts = pcall(trip.compare_calls, trip, trip:read("3.1"), pick, n, function()
+      local last = seen.last
+      seen.last = nil
+      return last
+    end)
+    trip:close()
+    assert(ok, counts)
+    for name, count in pairs(counts) do
+      sum[name] = sum[name] + count
+    end
+  end
+
+  it("of the tools of an MCP server gives handlers the same inputs and callers the same answers", function()
+    local client = everything()
+    compare(client.operations, random_schema.generator(20), 20)
+    client:close()
+    assert.is_true(sum.all > 100 and sum.succeeded > 20, sum.succeeded)
+  end)
+
+  it("gives handlers the same inputs and callers the same answers", function()
+    local pick = random_schema.generator(19)
+    for path in all:gmatch("[^\n]+") do
+      local is_large = path:find("api.github.com", 1, true)
+      compare(assert(operations.from_openapi.file(path, { accessControl = open })), pick, is_large and 2 or 8)
+    end
+    print(("\n%d calls over HTTP of foreign APIs, %d succeeded: the same"):format(sum.all, sum.succeeded))
+    assert.is_true(sum.all >= 1000 and sum.succeeded > sum.all / 4, sum.succeeded)
   end)
 end)
 
