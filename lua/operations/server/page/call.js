@@ -3,7 +3,7 @@
 const at = (root, pointer) => pointer.split("/").slice(1).reduce(
 	(found, key) => found?.[decodeURIComponent(key).replace(/~1/g, "/").replace(/~0/g, "~")], root);
 
-// The operations of an OpenAPI document, in its order.
+// The operations of an OpenAPI document, by name.
 export function operations(doc, base) {
 	const server = new URL(doc.servers?.[0]?.url || ".", base).href.replace(/\/$/, ""), all = [];
 	const real = (one) => (one?.$ref ? at(doc, one.$ref) : one);
@@ -23,7 +23,7 @@ export function operations(doc, base) {
 		for (const [method, raw] of Object.entries(item))
 			if (/^(get|query|post|put|patch|delete)$/.test(method))
 				all.push(read(raw, method.toUpperCase(), path, [...(item.parameters || []), ...(raw.parameters || [])].map(real)));
-	return all;
+	return all.sort((a, b) => (a.id < b.id ? -1 : 1));
 }
 
 // Parameters and the members of a body are one input.

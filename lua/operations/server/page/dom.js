@@ -21,17 +21,19 @@ export const codes = (names) => names.map((name) => h("code", name));
 export const prose = (text) => String(text || "").split(/\n{2,}/).filter((part) => part.trim()).map((part) =>
 	h("p.prose", part.split("`").map((piece, i) => (i % 2 ? h("code", piece) : piece))));
 
-// JSON text in colours.
+// JSON text in colours, each member a part.
 export function coloured(text) {
 	const element = h("code");
-	let from = 0;
-	if (text.length < 200000)
+	let from = 0, part = element;
+	if (text.length < 2e5)
 		for (const match of text.matchAll(/("(?:[^"\\]|\\.)*")(\s*:)?|\b(true|false|null)\b|-?\d[\d.eE+-]*/g)) {
 			const kind = match[2] ? "key" : match[1] ? "string" : match[3] ? "word" : "number";
-			element.append(text.slice(from, match.index), h("span.j-" + kind, match[1] || match[0]), match[2] || "");
+			part.append(text.slice(from, match.index));
+			if (match[2]) element.append((part = h("span")));
+			part.append(h("span.j-" + kind, match[1] || match[0]), match[2] || "");
 			from = match.index + match[0].length;
 		}
-	element.append(text.slice(from));
+	part.append(text.slice(from));
 	return element;
 }
 

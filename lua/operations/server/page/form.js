@@ -55,13 +55,13 @@ function fits(schema, value, find) {
 }
 
 function range(low, high, unit) {
-	if (low == null && high == null) return "";
+	if (low == null && high == null) return;
 	return (low == null ? "≤ " + high : high == null ? "≥ " + low : low + " to " + high) + unit;
 }
 
 // What a schema wants, in a few words.
 const hint = (s, required) => [
-	required ? "required" : "", s.branches?.length ? "" : s.enum || "const" in s ? "" : s.type, s.format, s.contentMediaType,
+	required && "required", s.branches?.length ? "" : s.enum || "const" in s ? "" : s.type, s.format, s.contentMediaType,
 	range(s.minLength, s.maxLength, " chars"), range(s.minimum, s.maximum, ""), range(s.minItems, s.maxItems, " items"),
 	s.pattern,
 ].filter(Boolean).join(" · ");
@@ -144,7 +144,7 @@ function object(name, s, required, given, find, tool) {
 		delete rest[key]; // what no field shows is kept
 	}
 	const inner = h("div", [...members.values()].map((node) => node.element));
-	return framed(name, s, required, given, inner, { group: true, tool, control: undefined, child: (key) => members.get(key),
+	return framed(name, s, required, given, inner, { group: true, tool, child: (key) => members.get(key),
 		read: () => Object.fromEntries([...Object.entries(rest), ...[...members].map(([key, node]) => [key, node.get()])]
 			.filter(([, value]) => value !== undefined)) });
 }

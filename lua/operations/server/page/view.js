@@ -3,7 +3,7 @@ import { h, button, codes, prose, coloured, copier, modal, parsed, pretty } from
 import { any, form, show } from "./form.js";
 import { request, curl, events } from "./call.js";
 
-const MAX_EVENTS = 1000, MAX_SHOWN = 1000000; // characters of an answer
+const MAX_EVENTS = 1000, MAX_SHOWN = 1e6; // characters of an answer
 const count = (n, noun) => `${n} ${noun}${n === 1 ? "" : "s"}`;
 
 // Asks before something is changed for good.
@@ -62,7 +62,8 @@ const headersOf = (response) => h("details", h("summary", "Headers"),
 async function whole(response, since, head, place, session) {
 	const text = await response.text(), isJson = /[/+]json/.test(response.headers.get("content-type"));
 	const { value } = isJson ? parsed(text) : {}, shown = (value === undefined ? text : pretty(value)).slice(0, MAX_SHOWN);
-	head.replaceChildren(...statusOf(response, since), h("span", count(text.length, "character")), text ? copier(() => text) : "");
+	head.replaceChildren(...statusOf(response, since), h("span", count(text.length, "character")));
+	if (text) head.previousSibling.append(copier(() => text));
 	const problem = !response.ok && value;
 	place.append(...[/40[13]/.test(response.status) && refusal(response, problem, session), problem && h("p", problem.detail),
 		text && h("pre", { tabindex: 0, "aria-label": "Body" }, isJson ? coloured(shown) : shown), headersOf(response)].filter(Boolean));
@@ -81,7 +82,7 @@ async function live(response, since, head, place) {
 		rows.append(...waiting);
 		waiting = [];
 		while (rows.childElementCount > MAX_EVENTS) rows.firstChild.remove();
-		number.textContent = count(total, "event") + (total > MAX_EVENTS ? `, the last ${MAX_EVENTS} are shown` : "");
+		number.textContent = count(total, "event") + (total > MAX_EVENTS ? `, the last ${MAX_EVENTS} shown` : "");
 		if (follows) rows.scrollTop = rows.scrollHeight;
 	};
 	try {
@@ -133,6 +134,7 @@ export function view(op, session) {
 		}
 		if (running || op.x.destructive && !await confirmed(op)) return;
 		turn(new AbortController());
+		head.previousSibling.replaceChildren("Answer");
 		head.replaceChildren("waiting…");
 		body.replaceChildren();
 		try {
