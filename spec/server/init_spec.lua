@@ -63,6 +63,29 @@ describe("operations.to_http", function()
     assert.is_nil(made.headers.bad)
   end)
 
+  it("answers with the status that an operation declares, unless its handler gives another", function()
+    local answers = { { id = 7 }, operations.null,
+      operations.http_envelope(1, { statusCode = 202, headers = {}, contentType = "application/json" }) }
+    local count = 0
+    local server = assert(operations.to_http(registry_with({ name = "make", type = "mutation",
+      _meta = { http = { status = 201 } }, handler = function()
+        count = count + 1
+        return answers[count]
+      end })))
+    for _, status in ipairs({ 201, 201, 202, 201 }) do -- the last one without data
+      assert.equal(status, send(server, "POST", "/task/make").status)
+    end
+    local document = server:openapi()
+    assert.is_table(document.paths["/task/make"].post.responses["201"])
+    assert.is_nil(document.paths["/task/make"].post.responses["200"])
+    for _, status in ipairs({ 404, 204, 206, 200.5, "201" }) do
+      local none, err = operations.to_http(registry_with({ name = "make", _meta = { http = { status = status } },
+        handler = function() end }))
+      assert.is_nil(none)
+      assert.matches("task.make: _meta.http.status: 200 to 203 or 207 to 299 expected", err.message, 1, true)
+    end
+  end)
+
   it("passes on only some headers of another server's answer", function()
     local server = assert(operations.to_http(registry_with({ name = "get", _meta = { source = "openapi" },
       handler = function()

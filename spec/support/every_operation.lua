@@ -24,6 +24,8 @@ return function()
       inputSchema = T.object({ n = T.integer() }), handler = echo },
     { namespace = "any", name = "thing", type = "query", handler = echo },
     { namespace = "any", name = "empty", type = "mutation", inputSchema = {}, outputSchema = {}, handler = echo },
+    { namespace = "any", name = "made", _meta = { http = { status = 201 } },
+      inputSchema = T.object({ n = T.integer() }), handler = echo },
     { namespace = "any", name = "nothing", outputSchema = { type = "null" }, handler = function()
       return json.null
     end },

@@ -4,6 +4,7 @@ local members = require("operations.base.members")
 local schemas = require("operations.schema")
 local specs = require("operations.registry.spec")
 local own = require("operations.openapi.own")
+local own_schemas = require("operations.openapi.own_schemas")
 
 local extension = {}
 
@@ -78,8 +79,10 @@ function extension.describe(definition, x, node, trusted)
   if path or not usual then
     meta.http = { path = path, method = meta.method }
   end
-  if x.cache or x.idempotencyKey then
-    meta.http = members.merged(meta.http, { cache = x.cache, idempotencyKey = x.idempotencyKey })
+  local status = select(2, own_schemas.success(node))
+  status = status ~= "200" and math.floor(tonumber(status)) or nil
+  if x.cache or x.idempotencyKey or status then
+    meta.http = members.merged(meta.http, { cache = x.cache, idempotencyKey = x.idempotencyKey, status = status })
   end
 end
 

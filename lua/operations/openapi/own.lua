@@ -36,11 +36,11 @@ local function bare_of(node, x, with_body)
   if x.idempotencyKey then
     parameters[#parameters + 1] = { name = KEY, ["in"] = "header", schema = setmetatable({}, core.object_mt) }
   end
-  local success = type(node.responses) == "table" and type(node.responses["200"]) == "table" and node.responses["200"]
+  local success, status = own_schemas.success(node)
   return {
     parameters = parameters,
     requestBody = with_body and { content = bare_content(media_of(node.requestBody)) } or nil,
-    responses = { ["200"] = { description = "", content = bare_content(
+    responses = { [status] = { description = "", content = bare_content(
       x.type == "subscription" and "text/event-stream" or media_of(success)) } },
     security = node.security, servers = node.servers,
   }
@@ -223,14 +223,13 @@ end
 ---@return table parts  { input, output, handler }
 function own.read(place, x, schemas, read)
   local node = place.node
-  local responses = type(node.responses) == "table" and node.responses or {}
   if not select(2, own_schemas.parameters(node)) then
     refuse(place, "its parameters are none")
   end
   local input = needed(own_schemas.input(schemas, node, x), place, "input")
   local output = needed(own_schemas.output(schemas, node, x), place, "output")
   local plans = plans_of(place, x, input, read)
-  local answer = { accept = x.type == "subscription" and "text/event-stream" or media_of(responses["200"]),
+  local answer = { accept = x.type == "subscription" and "text/event-stream" or media_of((own_schemas.success(node))),
     schema = output, json = x.type == "subscription" or nil }
   for _, plan in pairs(plans) do
     plan.ending = x.type == "subscription" and ending or nil

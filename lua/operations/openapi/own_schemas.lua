@@ -84,14 +84,28 @@ function own_schemas.input(reader, node, x)
   return reader:schema(with_path(type(media) == "table" and media.schema or true, parameters))
 end
 
+--- The response of a call that succeeds, and its status: the one with data.
+---@param node table
+---@return table? response
+---@return string status
+function own_schemas.success(node)
+  local found, status = nil, nil
+  for key, response in pairs(type(node.responses) == "table" and node.responses or {}) do
+    if type(key) == "string" and key:find("^2%d%d$") and key ~= "204" and (not status or key < status) then
+      found, status = type(response) == "table" and response or nil, key
+    end
+  end
+  return found, status or "200"
+end
+
 --- The schema of the data, or of one event.
 ---@param reader operations.openapi.Verbatim
 ---@param node table
 ---@param x operations.openapi.Extension
 ---@return any?
 function own_schemas.output(reader, node, x)
-  local success = type(node.responses) == "table" and node.responses["200"]
-  local content = type(success) == "table" and type(success.content) == "table" and success.content or {}
+  local success = own_schemas.success(node)
+  local content = success and type(success.content) == "table" and success.content or {}
   if x.type == "subscription" then
     local lines = content["application/x-ndjson"]
     local schema = type(lines) == "table" and (lines.itemSchema or lines["x-itemSchema"])

@@ -42,12 +42,12 @@ local function take_relayed(headers, meta)
 end
 
 -- A status that an answer with data may have.
-local function status_of(meta, data)
+local function status_of(meta, data, declared)
   local status = meta.source == "http" and meta.statusCode
   if status and status >= 200 and status <= 299 and status % 1 == 0 and status ~= 205 and status ~= 206 then
     return math.floor(status)
   end
-  return data == nil and 204 or 200
+  return declared or data == nil and 204 or 200
 end
 
 -- Tools answer a failure as a result.
@@ -82,7 +82,7 @@ function answer.of(envelope, route, cache_control)
   elseif meta.source == "http" then
     take_own(headers, meta)
   end
-  local status = status_of(meta, data)
+  local status = status_of(meta, data, route.status)
   if status == 204 or data == nil then
     return { status = status, headers = headers, body = "" }
   end

@@ -28,6 +28,7 @@ local known = { GET = true, HEAD = true, QUERY = true, POST = true, PUT = true, 
 ---@field names table<integer, string>  of the parameters of its path, by the number of their segment
 ---@field path operations.Flat  how these become members of the input
 ---@field takes_context boolean
+---@field status? integer  of an answer that succeeds, where the handler gives none
 ---@field key_required? boolean  requests have to have an Idempotency-Key
 ---@field cache? operations.CachePolicy  what caches may do with answers to GET
 
@@ -105,6 +106,17 @@ local function key_flaw(spec, options)
     message = ("%s.%s: _meta.http.idempotencyKey: %s"):format(spec.namespace, spec.name, message) } or nil
 end
 
+-- An answer with this status has a body.
+local function status_flaw(spec)
+  local status = given(spec).status
+  if status == nil or type(status) == "number" and status % 1 == 0 and status >= 200 and status <= 299
+    and (status < 204 or status > 206) and spec.type ~= "subscription" then
+    return nil
+  end
+  return { path = "/_meta/http/status", keyword = "enum", message = ("%s.%s: _meta.http.status: 200 to 203 or 207 to "
+    .. "299 expected, and no subscription, got %s"):format(spec.namespace, spec.name, tostring(status)) }
+end
+
 -- Gives an operation its path in the tree, or says what stands in the way.
 local function lay_out(self, tree, spec)
   local path = given(spec).path
@@ -114,6 +126,7 @@ local function lay_out(self, tree, spec)
         tostring(path)) }
   end
   local flaw = caching.flaw(spec, given(spec).cache) or key_flaw(spec, self._options)
+    or status_flaw(spec)
   if flaw then
     return flaw
   end
@@ -152,7 +165,7 @@ local function make_route(self, entry)
     media = media_of(spec.inputSchema), output_media = media_of(spec.outputSchema),
     flat = flat.compile(spec.inputSchema, entry.names), names = entry.names,
     path = flat.of_members(spec.inputSchema, entry.names),
-    key_required = given(spec).idempotencyKey == "required",
+    key_required = given(spec).idempotencyKey == "required", status = given(spec).status,
     cache = kind == "query" and caching.policy(given(spec).cache) or nil,
   }
 end

@@ -92,7 +92,7 @@ function sink.run(registry, route, value, context, started, done)
     wake(slot, "on_piece")
   end)
   if wait(slot) then
-    return { status = 200, body = body_of(slot),
+    return { status = route.status or 200, body = body_of(slot),
       headers = { ["content-type"] = route.output_media, ["cache-control"] = "no-store" } }
   end
   return nil, slot.envelope, slot.err

@@ -22,6 +22,7 @@ local out = {}
 ---@field media? string  the input is a body of this media type
 ---@field output_media? string  and so is the output
 ---@field cache? true|{ maxAge: number }  what `_meta.http.cache` says
+---@field status? integer  of an answer with a result, default 200
 ---@field key_required? boolean  calls need an Idempotency-Key
 ---@field status_of fun(declared: operations.ErrorSchema): integer  of an error
 

@@ -116,9 +116,10 @@ local function add_success(all, components, entry, version, method)
       content = stream_of(components:schema(spec.outputSchema), version) }
     return
   end
-  all["200"] = { description = "The result.",
+  local status = tostring(entry.status or 200)
+  all[status] = { description = "The result.",
     content = { [entry.output_media or "application/json"] = { schema = components:schema(spec.outputSchema) } } }
-  if entry.cache and method == "get" then
+  if entry.cache and method == "get" and status == "200" then
     all["200"].headers = { ETag = { description = "Sent back in If-None-Match, it names what the caller has.",
       schema = { type = "string" } } }
     all["304"] = { description = "It is what If-None-Match names." }
