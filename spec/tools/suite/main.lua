@@ -146,14 +146,47 @@ local function add_typed(source, format, strict, definitions)
   typed[#typed + 1] = path
 end
 
-local function check_types()
-  local ok, output = run(("node '%s/typescript/bin/tsc' --noEmit --strict --skipLibCheck --target es2022 "
+local function compile(paths)
+  return run(("node '%s/typescript/bin/tsc' --noEmit --strict --skipLibCheck --target es2022 "
     .. "--module nodenext --moduleResolution nodenext --types node --typeRoots '%s/@types' %s"):format(npm, npm,
-    table.concat(typed, " ")))
+    table.concat(paths, " ")))
+end
+
+-- Definitions and messages that are wrong: tsc has to say so of both in each format, or its silence means nothing.
+local wrong = {
+  openai = '[{ "type": "function", "function": { "name": 7 } }]',
+  ["openai-responses"] = '[{ "type": "function", "name": "a", "strict": false }]',
+  anthropic = '[{ "name": "a" }]', gemini = '[{ "functionDeclarations": [{ "name": 7 }] }]',
+}
+
+local function check_refusals()
+  local paths, count = {}, 0
+  for _, format in ipairs(answers.formats) do
+    local head = heads[format]
+    paths[#paths + 1] = ("build/tools/wrong-%s.ts"):format(format)
+    write(paths[#paths], ("%s\nexport const tools: %s[] = %s;\nexport const messages: %s[] = [{ \"role\": 7 }];\n")
+      :format(head[1], head[2], wrong[format], head[3]))
+  end
+  local ok, output = compile(paths)
+  for _, path in ipairs(paths) do
+    for line = 2, 3 do
+      local is_refused = output:find(("%s(%d,"):format(path, line), 1, true)
+      count = count + (is_refused and 1 or 0)
+      if ok or not is_refused then
+        fail("tsc", ("%s: line %d is wrong, and not refused"):format(path, line))
+      end
+    end
+  end
+  print(("tsc: %d of %d wrong definitions and messages refused"):format(count, 2 * #paths))
+end
+
+local function check_types()
+  local ok, output = compile(typed)
   print(("tsc: %d files, %s"):format(#typed, ok and "no error" or "errors"))
   if not ok then
     fail("tsc", output:sub(1, 3000))
   end
+  check_refusals()
 end
 
 local function check(source)
