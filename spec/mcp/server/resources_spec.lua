@@ -59,6 +59,13 @@ describe("resources of an MCP server", function()
     assert.equal("application/json", result.contents[1].mimeType)
   end)
 
+  it("have no variables that are not UTF-8: such a URI is of no resource", function()
+    assert.truthy(read("note://by/%c3%a4/x").result)
+    for _, uri in ipairs({ "note://by/ada/%ac", "note://by/%ff/x", "operation:data.page?number=1&word=%ac" }) do
+      assert.equal("Resource not found", read(uri).error.message, uri)
+    end
+  end)
+
   it("are queries, too, their parameters made what the schema says", function()
     assert.equal('{"all":true}', read("operation:data.all").result.contents[1].text)
     assert.same({ number = 8, word = "a b" },

@@ -1,5 +1,6 @@
 --- URI templates (RFC 6570) of resources: which URIs fit one, and what its variables are there. Simple expressions
 --- `{id}` stand for a part between slashes, `{+path}` for anything, `{?a,b}` at the end for a query string.
+local json = require("operations.base.json")
 local url = require("operations.base.url")
 
 local template = {}
@@ -77,6 +78,12 @@ function template.compile(text)
   return setmetatable(self, { __index = template })
 end
 
+-- The text of a part of a URI; nil where it is not UTF-8, as no text of a message is.
+local function decoded(part)
+  local text = url.decode(part)
+  return json.encode(text) and text or nil
+end
+
 local function read_query(self, query, found)
   for pair in query:gmatch("[^&]+") do
     local name, value = pair:match("^([^=]*)=?(.*)$")
@@ -84,7 +91,10 @@ local function read_query(self, query, found)
     if not self._query[name] or found[name] then
       return nil
     end
-    found[name] = url.decode((value:gsub("%+", " ")))
+    found[name] = decoded((value:gsub("%+", " ")))
+    if not found[name] then
+      return nil
+    end
   end
   return found
 end
@@ -103,7 +113,10 @@ function template:match(uri)
   end
   local found = {}
   for i, name in ipairs(self._captures) do
-    found[name] = url.decode(values[i])
+    found[name] = decoded(values[i])
+    if not found[name] then
+      return nil
+    end
   end
   return query and read_query(self, query, found) or not query and found or nil
 end

@@ -1,0 +1,122 @@
+local command = require("spec.support.command")
+local eventually = require("spec.support.eventually")
+local http_request = require("spec.support.http_request")
+local operations = require("operations")
+
+local PREFIX = "io.modelcontextprotocol/"
+
+describe("resources and prompts of a server behind an MCP server", function()
+  local client, server
+
+  local function start(era)
+    client = assert(operations.from_mcp.connect("far off", { command = command.interpreter() or "luajit",
+      args = { "spec/support/mcp_server/content.lua" }, env = command.environment(), env_allow = { "PATH", "HOME" },
+      log = function() end, era = era }))
+    server = operations.to_mcp(operations.registry({ log = function() end }), { clients = { client },
+      log = function() end })
+    server:resource({ uri = "near://one", read = function() return "one" end })
+    server:prompt({ name = "near", get = function() return "near" end })
+  end
+
+  before_each(function()
+    start("modern")
+  end)
+
+  after_each(function()
+    server:close()
+    client:close()
+  end)
+
+  local function request(method, params)
+    params = params or {}
+    params._meta = { [PREFIX .. "protocolVersion"] = "2026-07-28",
+      [PREFIX .. "clientCapabilities"] = operations.object() }
+    return http_request.send(server, "POST", "/mcp", { accept = "application/json, text/event-stream",
+      ["mcp-protocol-version"] = "2026-07-28", ["mcp-method"] = method, ["mcp-name"] = params.name or params.uri },
+      { jsonrpc = "2.0", id = 1, method = method, params = params }).json
+  end
+
+  local function names(list)
+    local found = {}
+    for i, item in ipairs(list) do
+      found[i] = item.name
+    end
+    return found
+  end
+
+  it("are listed under names with the client's in front; URIs stay", function()
+    local list = request("resources/list").result.resources
+    assert.same({ "near://one", "far_off_hello", "far_off_note://bytes" }, { list[1].name, list[2].name, list[3].name })
+    assert.equal("note://hello", list[2].uri)
+    local templates = request("resources/templates/list").result.resourceTemplates
+    assert.same({ "far_off_notes", "note://by/{author}/{+path}" }, { templates[1].name, templates[1].uriTemplate })
+    assert.same({ "near", "far_off_greet", "far_off_talk", "far_off_nothing" },
+      names(request("prompts/list").result.prompts))
+  end)
+
+  it("are read, those that nobody has are not there, failures are told as they were", function()
+    local read = request("resources/read", { uri = "note://hello" }).result
+    assert.same({ { uri = "note://hello", mimeType = "text/plain", text = "hello" } }, read.contents)
+    assert.same({ "complete", 0 }, { read.resultType, read.ttlMs }) -- this server's own
+    assert.equal("one", request("resources/read", { uri = "near://one" }).result.contents[1].text)
+    local missing = request("resources/read", { uri = "note://none" }).error
+    assert.same({ -32602, "Resource not found" }, { missing.code, missing.message })
+    assert.equal(-32603, request("resources/read", { uri = "note://broken" }).error.code)
+  end)
+
+  it("are prompts under their own names only", function()
+    local got = request("prompts/get", { name = "far_off_greet", arguments = { name = "Ada", tone = "warm" } }).result
+    assert.equal("Say hello to Ada, warm", got.messages[1].content.text)
+    assert.equal("near", request("prompts/get", { name = "near" }).result.messages[1].content.text)
+    for _, name in ipairs({ "greet", "far_off_near", "far_off_" }) do
+      assert.equal(-32602, request("prompts/get", { name = name }).error.code, name)
+    end
+    local failed = request("prompts/get", { name = "far_off_nothing" }).error
+    assert.same({ -32603, "BUSY: come back later" }, { failed.code, failed.message })
+    local refused = request("prompts/get", { name = "far_off_greet", arguments = { tone = "hot" } }).error
+    assert.same({ -32602, 2 }, { refused.code, #refused.data })
+  end)
+
+  it("are completed there, a prompt by its own name", function()
+    local function complete(ref, name, value, others)
+      return request("completion/complete", { ref = ref, argument = { name = name, value = value },
+        context = others and { arguments = others } })
+    end
+    assert.same({ "warm" }, complete({ type = "ref/prompt", name = "far_off_greet" }, "tone", "w").result
+      .completion.values)
+    local uri = { type = "ref/resource", uri = "note://by/{author}/{+path}" }
+    assert.same({ "ada", "Adam" }, complete(uri, "author", "a").result.completion.values)
+    assert.equal("adax1", complete(uri, "path", "x", { author = "ada" }).result.completion.values[1])
+    for _, ref in ipairs({ { type = "ref/prompt", name = "greet" }, { type = "ref/prompt", name = "far_off_none" },
+      { type = "ref/resource", uri = "note://none" } }) do
+      assert.equal(-32602, complete(ref, "tone", "w").error.code)
+    end
+  end)
+
+  it("tell this server's clients when they change", function()
+    server:close()
+    client:close()
+    start("legacy")
+    local told = {}
+    function server.changes.changed(_, kind)
+      told[kind] = true
+    end
+    function server.changes.updated(_, uri)
+      told[#told + 1] = uri
+    end
+    assert(client:subscribe("note://hello", function() end))
+    assert(client:call("make_update", { uri = "note://hello" }))
+    assert(client:call("make_prompt", { name = "new" }))
+    eventually(function()
+      return told.prompts and told[1]
+    end)
+    assert.equal("note://hello", told[1])
+    assert.is_nil(told.resources)
+  end)
+
+  it("are none where the client is not connected", function()
+    client:close()
+    assert.same({ "near" }, names(request("prompts/list").result.prompts))
+    assert.same({ "near://one" }, names(request("resources/list").result.resources))
+  end)
+end)
