@@ -45,6 +45,11 @@ local function fresh()
   return registry
 end
 
+-- Made once, and never opened: what is called on them ends in a check of its arguments, or is without effect.
+local server, mcp_server, tools, servers = operations.to_http(fresh()), operations.to_mcp(fresh()),
+  operations.to_tools(fresh(), { format = "openai" }), operations.from_mcp.load({ mcpServers = {} })
+local middleware = operations.middleware
+
 -- Name, how many arguments, and the call.
 local functions = {
   { "registry", 1, operations.registry },
@@ -114,6 +119,49 @@ local functions = {
   { "schema:cast", 2, function(...) return _G.assert(operations.schema.compile({ maxItems = 1 })):cast(...) end },
   { "from_openapi.document", 2, function(...) return operations.from_openapi.document(...) end },
   { "from_openapi.file", 2, function(...) return operations.from_openapi.file(...) end },
+  { "to_http", 2, operations.to_http },
+  { "to_http options", 1, function(options) return operations.to_http(fresh(), options) end },
+  { "to_http:mount", 2, function(...) return server:mount(...) end },
+  { "to_http:openapi", 2, function(...) return server:openapi(...) end },
+  { "to_http:drain", 1, function(...) return operations.to_http(fresh()):drain(...) end },
+  { "to_mcp", 2, operations.to_mcp },
+  { "to_mcp options", 1, function(options) return operations.to_mcp(fresh(), options) end },
+  { "to_mcp:resource", 1, function(...) return mcp_server:resource(...) end },
+  { "to_mcp:prompt", 1, function(...) return mcp_server:prompt(...) end },
+  { "to_mcp:offer", 1, function(...) return mcp_server:offer(...) end },
+  { "to_mcp:changed", 1, function(...) return mcp_server:changed(...) end },
+  { "to_mcp:updated", 1, function(...) return mcp_server:updated(...) end },
+  { "to_mcp:drain", 1, function(...) return operations.to_mcp(fresh()):drain(...) end },
+  { "to_mcp:listen_lines", 1, function(...) return mcp_server:listen_lines(...) end },
+  { "to_tools", 2, operations.to_tools },
+  { "to_tools options", 1, function(options) return operations.to_tools(fresh(), options) end },
+  { "to_tools:name_of", 1, function(...) return tools:name_of(...) end },
+  { "to_tools:id_of", 1, function(...) return tools:id_of(...) end },
+  { "to_tools:stream", 2, function(...) return tools:stream(...) end },
+  { "from_mcp.connect", 2, operations.from_mcp.connect },
+  { "from_mcp.load", 2, operations.from_mcp.load },
+  { "from_mcp.read", 1, operations.from_mcp.read },
+  { "servers:register", 1, function(...) return servers:register(...) end },
+  { "servers:on_state", 1, function(...) return servers:on_state(...) end },
+  { "servers:enable", 1, function(...) return servers:enable(...) end },
+  { "servers:disable", 1, function(...) return servers:disable(...) end },
+  { "middleware.only", 2, middleware.only },
+  { "middleware.breaker", 1, middleware.breaker },
+  { "middleware.cache", 1, middleware.cache },
+  { "middleware.concurrency", 1, middleware.concurrency },
+  { "middleware.confirm", 2, middleware.confirm },
+  { "middleware.log", 1, middleware.log },
+  { "middleware.metrics", 1, middleware.metrics },
+  { "middleware.rate_limit", 1, middleware.rate_limit },
+  { "middleware.retry", 1, middleware.retry },
+  { "middleware.timeout", 1, middleware.timeout },
+  { "middleware.trace", 2, middleware.trace },
+  { "base64.encode", 1, operations.base64.encode },
+  { "base64.decode", 1, operations.base64.decode },
+  { "approvals", 2, operations.approvals },
+  { "await", 1, function(arm) return type(arm) ~= "function" and operations.await(arm) or nil end },
+  { "on_error", 1, function(fn) return type(fn) ~= "function" and operations.on_error(fn) or nil end },
+  { "spawn", 1, operations.spawn },
 }
 
 local function is_named(message)
@@ -165,6 +213,37 @@ describe("bad arguments never get the better of", function()
     end)
   end
 end)
+
+local function nothing() end
+
+-- Options that are unknown, or of which the value is out of its range.
+for name, calls in pairs({
+  breaker = { middleware.breaker, { { nope = 1 } }, { { failures = 0 } }, { { failures = 3, of = 2 } },
+    { { pause = math.huge } }, { { failures = 1.5 } } },
+  cache = { middleware.cache, { { nope = 1 } }, { { max_bytes = -1 } } },
+  concurrency = { middleware.concurrency, { { nope = 1 } }, { { limit = 0 } }, { { queue = -1 } } },
+  confirm = { middleware.confirm, { nothing, { nope = 1 } }, { nothing, { memory = {} } } },
+  metrics = { middleware.metrics, { { nope = 1 } }, { { buckets = { 2, 1 } } }, { { buckets = { 0 } } } },
+  only = { middleware.only, { { nope = 1 }, {} }, { {}, { 7 } } },
+  rate_limit = { middleware.rate_limit, { { nope = 1 } }, { { rate = 0 } }, { { rate = 1, per = 0 } },
+    { { rate = 1, store = {} } } },
+  retry = { middleware.retry, { { nope = 1 } }, { { attempts = 0 } }, { { attempts = 101 } }, { { jitter = 2 } },
+    { { budget = { nope = 1 } } } },
+  timeout = { middleware.timeout, { 0 } },
+  trace = { middleware.trace, { nothing, { nope = 1 } }, { nothing, { sample = 1.5 } }, { nothing, { sample = -1 } } },
+  to_http = { operations.to_http, { fresh(), { nope = 1 } } },
+  to_mcp = { operations.to_mcp, { fresh(), { nope = 1 } }, { fresh(), { timeout = -1 } }, { fresh(), { ttl = -1 } } },
+  to_tools = { operations.to_tools, { fresh(), { nope = 1 } }, { fresh(), { format = "nope" } },
+    { fresh(), { format = "openai", max_bytes = 0 } } },
+}) do
+  it("bad options of " .. name .. " are refused in the line that gives them", function()
+    for i = 2, #calls do
+      local ok, raised = pcall(caller, calls[1], calls[i][1], calls[i][2])
+      assert.is_false(ok, ("call %d"):format(i - 1))
+      assert.is_nil(complaint(ok, raised))
+    end
+  end)
+end
 
 -- What the library itself gives its modules in C is checked there, too: the boundaries on both sides.
 describe("modules in C", function()

@@ -31,7 +31,7 @@ local function is_failure(err)
 end
 
 local function read(given)
-  argument.optional(given, "table", 1, "breaker")
+  argument.optional(given, "table", 1, "breaker", 4)
   given = given or {}
   argument.options(given, kinds, "breaker", 4)
   local options = { counts = given.counts or is_failure, on_change = given.on_change }

@@ -77,7 +77,7 @@ local function expect_count(value, name, least)
 end
 
 local function read(given)
-  argument.optional(given, "table", 1, "concurrency")
+  argument.optional(given, "table", 1, "concurrency", 4)
   given = given or {}
   argument.options(given, kinds, "concurrency", 4)
   return { limit = expect_count(given.limit or limits.concurrency, "limit", 1),

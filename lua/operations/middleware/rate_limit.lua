@@ -47,7 +47,7 @@ local function store_of(given)
 end
 
 local function read(given)
-  argument.expect(given, "table", 1, "rate_limit")
+  argument.expect(given, "table", 1, "rate_limit", 4)
   argument.options(given, kinds, "rate_limit", 4)
   local rate = expect(given.rate, 0.001, "rate", "calls above 0")
   local per = expect(given.per or 1000, 1, "per", "ms from 1 on")

@@ -24,7 +24,7 @@ local defaults = { attempts = 3, delay = 100, max_delay = 10000, jitter = 0.5 }
 local ranges = { attempts = { 1, 100 }, delay = { 0, math.huge }, max_delay = { 0, math.huge }, jitter = { 0, 1 } }
 
 local function read(given)
-  argument.optional(given, "table", 1, "retry")
+  argument.optional(given, "table", 1, "retry", 4)
   argument.options(given or {}, kinds, "retry", 4)
   local options = members.merged(defaults, given)
   for name, range in pairs(ranges) do

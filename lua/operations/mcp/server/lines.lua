@@ -55,8 +55,8 @@ end
 ---@return operations.McpLines?
 ---@return operations.Error? err
 function lines.listen(server, options)
-  argument.expect(options, "table", 1, "listen_lines")
-  argument.options(options, option_kinds, "listen_lines")
+  argument.expect(options, "table", 1, "listen_lines", 4)
+  argument.options(options, option_kinds, "listen_lines", 4)
   if not options.path then
     error("bad option 'path' to 'listen_lines' (string expected, got nil)", 3)
   end
