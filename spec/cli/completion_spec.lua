@@ -1,0 +1,96 @@
+--- What the scripts of the shells ask: `operations complete -- WORDS...`. spec/cli/terminal has the shells themselves.
+local command = require("spec.support.command")
+
+local document = [[{ "openapi": "3.1.0", "info": { "title": "Pets", "version": "1" },
+  "servers": [ { "url": "http://127.0.0.1:9" } ], "paths": {
+  "/pets/{kind}": { "get": { "operationId": "pets/list", "summary": "All  pets\nof a kind", "parameters": [
+    { "name": "kind", "in": "path", "required": true, "schema": { "enum": ["cat", "dog"] } },
+    { "name": "age", "in": "query", "schema": { "type": "integer" } } ], "responses": { "200": { "description": "",
+      "content": { "application/json": {} } } } } },
+  "/news": { "get": { "operationId": "news", "responses": { "200": { "description": "",
+      "content": { "text/event-stream": {} } } } } } } }]]
+
+describe("completion", function()
+  local home
+
+  local function run(script)
+    return command.run(("HOME=%s; export HOME; unset XDG_CONFIG_HOME XDG_CACHE_HOME XDG_STATE_HOME; %s")
+      :format(home, script))
+  end
+
+  setup(function()
+    home = os.tmpname()
+    os.remove(home)
+    os.execute("mkdir -p " .. home)
+    local file = assert(io.open(home .. "/pets.json", "w"))
+    file:write(document)
+    file:close()
+    assert.equal(0, run("operations add petstore ~/pets.json && operations add other ~/pets.json").code)
+  end)
+
+  teardown(function()
+    os.execute("rm -rf " .. home)
+  end)
+
+  -- Several command lines at once, as a process each takes time: what each is answered.
+  local function complete(lines)
+    local script = {}
+    for i, words in ipairs(lines) do
+      script[i] = ("operations complete -- %s; echo =="):format(words)
+    end
+    local found = {}
+    local ran = run(table.concat(script, "; "))
+    assert.equal("", ran.err)
+    for text in ran.out:gmatch("(.-)==\n") do
+      found[#found + 1] = text
+    end
+    return found
+  end
+
+  it("knows the commands, with what they are for", function()
+    local found = complete({ "''", "'desc'", "'help'" })
+    for _, name in ipairs({ "call", "watch", "describe", "list", "add", "remove", "completion", "help" }) do
+      assert.truthy(("\n" .. found[1]):find("\n" .. name .. "\t", 1, true), name)
+    end
+    assert.matches("^describe\t[^\n]+\n$", found[2])
+    assert.equal("help\twhat a command takes\n", found[3])
+  end)
+
+  it("knows the operations that fit a command", function()
+    local both = "%s.pets_list\tAll pets of a kind\n"
+    local found = complete({ "call petstore", "watch petstore", "describe petstore", "call --json petstore",
+      "describe petstore.news ''", "call nobody" })
+    assert.equal(both:format("petstore"), found[1])
+    assert.matches("^petstore%.news", found[2])
+    assert.matches("^petstore%.[^\n]*\npetstore%.[^\n]*\n$", found[3])
+    assert.equal(both:format("petstore"), found[4])
+    assert.same({ "", "" }, { found[5], found[6] })
+  end)
+
+  it("knows the keys that are not given, and their values", function()
+    local found = complete({ "call petstore.pets_list ''", "call petstore.pets_list kind=",
+      "call petstore.pets_list kind=d", "call petstore.pets_list kind=cat ''", "call petstore.pets_list age=",
+      "call petstore.none ''" })
+    assert.same({ "kind=\trequired\nage=\n", "kind=cat\nkind=dog\n", "kind=dog\n", "age=\n", "", "" }, found)
+  end)
+
+  it("knows sources, options and shells", function()
+    local found = complete({ "remove ''", "export pet", "serve ''", "list ''", "completion ''", "completion z",
+      "completion bash ''", "list --col", "list --nope" })
+    assert.same({ "other\npetstore\n", "petstore\n", "other\npetstore\n", "", "bash\nzsh\nfish\n", "zsh\n", "" },
+      { found[1], found[2], found[3], found[4], found[5], found[6], found[7] })
+    assert.matches("^%-%-color\t[^\n]+\n$", found[8])
+    assert.equal("", found[9])
+  end)
+
+  it("has a script for each of three shells, and no other", function()
+    for _, shell in ipairs({ "bash", "zsh", "fish" }) do
+      assert.truthy(run("operations completion " .. shell).out:find("operations complete -- ", 1, true), shell)
+    end
+    assert.equal(0, run("operations completion bash | bash -n").code)
+    local refused = run("operations completion tcsh; echo $?; operations completion bash zsh; echo $?")
+    assert.equal("2\n2\n", refused.out)
+    assert.matches("expected bash, zsh or fish, got \"tcsh\"", refused.err)
+    assert.matches("got \"bash zsh\"", refused.err)
+  end)
+end)
