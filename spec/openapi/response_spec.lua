@@ -352,3 +352,31 @@ describe("what an operation answers", function()
     assert.equal("bad", found.errorSchemas[1].description)
   end)
 end)
+
+-- IANA's registry of HTTP status codes, those of failures that servers send.
+local reasons = {
+  [300] = "Multiple Choices", [301] = "Moved Permanently", [302] = "Found", [303] = "See Other", [304] = "Not Modified",
+  [307] = "Temporary Redirect", [308] = "Permanent Redirect", [400] = "Bad Request", [401] = "Unauthorized",
+  [402] = "Payment Required", [403] = "Forbidden", [404] = "Not Found", [405] = "Method Not Allowed",
+  [406] = "Not Acceptable", [407] = "Proxy Authentication Required", [408] = "Request Timeout", [409] = "Conflict",
+  [410] = "Gone", [411] = "Length Required", [412] = "Precondition Failed", [413] = "Content Too Large",
+  [414] = "URI Too Long", [415] = "Unsupported Media Type", [416] = "Range Not Satisfiable",
+  [417] = "Expectation Failed", [418] = "I'm a Teapot", [421] = "Misdirected Request",
+  [422] = "Unprocessable Content", [423] = "Locked", [424] = "Failed Dependency", [425] = "Too Early",
+  [426] = "Upgrade Required", [428] = "Precondition Required", [429] = "Too Many Requests",
+  [431] = "Request Header Fields Too Large", [451] = "Unavailable For Legal Reasons", [500] = "Internal Server Error",
+  [501] = "Not Implemented", [502] = "Bad Gateway", [503] = "Service Unavailable", [504] = "Gateway Timeout",
+  [505] = "HTTP Version Not Supported", [507] = "Insufficient Storage", [508] = "Loop Detected",
+  [511] = "Network Authentication Required",
+}
+
+describe("a failure", function()
+  it("is told with the reason that its status stands for", function()
+    for status, reason in pairs(reasons) do
+      local _, err = call({ status = status, body = "" })
+      assert.equal(("HTTP_%d: %d %s"):format(status, status, reason), tostring(err))
+    end
+    local _, err = call({ status = 499, body = "" })
+    assert.equal("HTTP_499: 499", tostring(err))
+  end)
+end)

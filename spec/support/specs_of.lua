@@ -27,6 +27,7 @@ specs_of.covered = {
   ["lua/operations/oauth"] = "spec/oauth/authorizer_spec.lua",
   ["lua/operations/nvim"] = "spec/nvim/command_spec.lua",
   ["lua/operations/openapi"] = "spec/openapi/document_spec.lua",
+  ["lua/operations/openapi/out"] = "spec/server/document_spec.lua",
   ["lua/operations/registry"] = "spec/registry/registry_spec.lua",
   ["lua/operations/schema"] = "spec/schema/type_spec.lua",
   ["lua/operations/server"] = "spec/server/exchange_spec.lua",

@@ -470,6 +470,25 @@ describe("tools", function()
     assert.equal("function_call_output", messages[3].type)
   end)
 
+  it("keep an OpenAI message that has a text, calls or both, and none that has neither", function()
+    local tools = to_tools(sample(), "openai")
+    local function messages(message)
+      return (tools:run({ choices = { { message = message } } }))
+    end
+    local call = { id = "1", type = "function", ["function"] = { name = "tasks_list", arguments = "{}" } }
+    for _, message in ipairs({ { content = "x" }, { tool_calls = { call } },
+      { content = "x", tool_calls = { call } } }) do
+      local kept = messages(message)
+      assert.same({ "assistant", message.content, message.tool_calls },
+        { kept[1].role, kept[1].content, kept[1].tool_calls })
+      assert.equal(message.tool_calls and 2 or 1, #kept)
+    end
+    assert.same({}, messages({ refusal = "no" }))
+    local kept = messages({ content = "x", role = "user", annotations = {}, function_call = {}, parsed = {},
+      audio = { id = "a", data = "b" } })[1]
+    assert.same({ role = "assistant", content = "x", audio = { id = "a" } }, kept)
+  end)
+
   it("do not make a call that the schema of its tool refuses", function()
     local ran = false
     local registry = registry_of({ { namespace = "a", name = "b", inputSchema = { type = "array",

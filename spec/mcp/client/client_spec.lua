@@ -587,6 +587,7 @@ describe("a configuration", function()
     ["no \"yaml\""] = { command = "x", text = "yaml" }, ["no \"raise\""] = { command = "x", is_error = "raise" },
     ["no \"off\""] = { command = "x", on_mismatch = "off" }, ["'output' to"] = { command = "x", output = "warn" },
     ["above 0"] = { command = "x", timeout = 0 },
+    ["config.auth: "] = { url = "http://x", auth = { nope = 1 } },
   }) do
     it("that is wrong raises: " .. message, function()
       local ok, raised = pcall(operations.from_mcp.connect, "x", config)
