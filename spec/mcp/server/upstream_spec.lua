@@ -114,6 +114,31 @@ describe("resources and prompts of a server behind an MCP server", function()
     assert.is_nil(told.resources)
   end)
 
+  it("are watched there from the first subscriber to the last", function()
+    local told = {}
+    function client.subscribe(_, uri)
+      told[#told + 1] = "+" .. uri
+    end
+    function client.unsubscribe(_, uri)
+      told[#told + 1] = "-" .. uri
+    end
+    local function post(session, method, params)
+      return http_request.send(server, "POST", "/mcp", { accept = "application/json, text/event-stream",
+        ["mcp-session-id"] = session }, { jsonrpc = "2.0", id = 1, method = method, params = params })
+    end
+    local sessions = {}
+    for i = 1, 2 do
+      sessions[i] = post(nil, "initialize", { protocolVersion = "2025-11-25", capabilities = operations.object() })
+        .headers["mcp-session-id"]
+      assert.same({}, post(sessions[i], "resources/subscribe", { uri = "note://hello" }).json.result)
+    end
+    assert.same({ "+note://hello" }, told)
+    assert.same({}, post(sessions[1], "resources/unsubscribe", { uri = "note://hello" }).json.result)
+    assert.same({ "+note://hello" }, told)
+    http_request.send(server, "DELETE", "/mcp", { ["mcp-session-id"] = sessions[2] })
+    assert.same({ "+note://hello", "-note://hello" }, told)
+  end)
+
   it("are none where the client is not connected", function()
     client:close()
     assert.same({ "near" }, names(request("prompts/list").result.prompts))
