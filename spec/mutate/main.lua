@@ -11,18 +11,23 @@ local ISOLATED = "unshare --pid --fork --kill-child --mount-proc "
 
 local wanted, seed, language, part = tonumber(arg[1]), tonumber(arg[2]), arg[3], arg[4] or ""
 
+local function rooms_of(path)
+  local rooms = specs_of.rooms(path)
+  return #rooms > 0 and rooms or { specs_of.file(path) }
+end
+
 -- C runs with the sanitizers, which notice what is not freed.
 local languages = {
   c = {
     root = "src", builds = "build/lua5.4-asan", build = "make -s asan-lua5.4 GOAL=all",
     test = 'make -s asan-lua5.4 TESTS="--no-keep-going %s"',
-    last = "make -s oom", -- runs where the specs notice nothing; %s: the rooms
+    last = 'make -s oom TESTS="%s"', last_of = specs_of.exhausted, -- runs where the specs notice nothing
   },
   lua = {
     root = "lua", builds = "build/lua5.4 build/luajit",
     build = "make -s all && make -s all LUA=luajit", -- nginx and Neovim load the latter
     test = 'ulimit -v 16000000; make -s test TESTS="--no-keep-going %s"',
-    last = 'make -s test LUA=luajit TESTS="--no-keep-going %s"', -- some lines are LuaJIT's
+    last = 'make -s test LUA=luajit TESTS="--no-keep-going %s"', last_of = rooms_of, -- some lines are LuaJIT's
   },
 }
 local make = assert(languages[language], "the language is c or lua")
@@ -61,10 +66,9 @@ end
 
 -- What may notice a change, nearest first: commands of the copy.
 local function checks_of(path)
-  local checks, rooms = { make.test:format(specs_of.file(path)) }, specs_of.rooms(path)
-  checks[2] = make.test:format(table.concat(rooms, " ") .. " spec/misuse_spec.lua") -- that is every room's
-  checks[#checks + 1] = make.last:format(#rooms > 0 and table.concat(rooms, " ") or specs_of.file(path))
-  return checks
+  return { make.test:format(specs_of.file(path)),
+    make.test:format(table.concat(rooms_of(path), " ") .. " spec/misuse_spec.lua"), -- that is every room's
+    make.last:format(table.concat(make.last_of(path), " ")) }
 end
 
 local there = {} -- path -> its text in the copy, where that is changed

@@ -79,6 +79,25 @@ specs_of.covered = {
   ["src/value"] = "spec/json/json_spec.lua",
 }
 
+-- The scripts of spec/native/oom that reach a room of src/; of other rooms all are run.
+local exhausted = {
+  crypto = "crypto", format = "schema", http = "http http_server", json = "json", regex = "schema",
+  registry = "execute subscribe envelopes", schema = "schema execute", server = "http_server", sse = "sse",
+  streams = "sse envelopes subscribe", tls = "tls", transfer = "http upload", value = "json execute schema",
+  websocket = "websocket",
+}
+
+--- The scripts that let allocations fail in a C file, nearest first; none: all of them.
+---@param path string
+---@return string[]
+function specs_of.exhausted(path)
+  local scripts = {}
+  for name in (exhausted[path:match("^src/([^/]+)/")] or ""):gmatch("%S+") do
+    scripts[#scripts + 1] = "spec/native/oom/" .. name .. ".lua"
+  end
+  return scripts
+end
+
 --- The spec of a source file, or nil: "src/x/y_lua.c" -> "spec/x/y_spec.lua", where that exists.
 ---@param path string
 ---@return string?
