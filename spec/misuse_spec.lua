@@ -50,7 +50,7 @@ local server, mcp_server, tools, servers = operations.to_http(fresh()), operatio
   operations.to_tools(fresh(), { format = "openai" }), operations.from_mcp.load({ mcpServers = {} })
 local middleware = operations.middleware
 
--- Name, how many arguments, and the call.
+-- Name, how many arguments, the call, and where its first argument goes when that is not the first place.
 local functions = {
   { "registry", 1, operations.registry },
   { "error", 2, operations.error },
@@ -88,7 +88,7 @@ local functions = {
   { "call_handler", 3, operations.call_handler },
   { "call_handler", 1, function(options)
     return operations.call_handler(fresh(), operations.call_map(), options)
-  end },
+  end, 3 },
   { "import", 3, operations.import },
   { "call_map:call", 3, function(...) return operations.call_map():call(...) end },
   { "call_map:subscribe", 3, function(...) return operations.call_map():subscribe(...) end },
@@ -116,16 +116,16 @@ local functions = {
   { "subscribe", 3, function(...) return fresh():subscribe(...) end },
   { "subscribe a.s", 2, function(...) return fresh():subscribe("a.s", ...) end },
   { "schema:check", 1, function(...) return _G.assert(operations.schema.compile({ maxItems = 1 })):check(...) end },
-  { "schema:cast", 2, function(...) return _G.assert(operations.schema.compile({ maxItems = 1 })):cast(...) end },
+  { "schema:cast", 2, function(...) return _G.assert(operations.schema.compile({ maxItems = 1 })):cast(...) end, 2 },
   { "from_openapi.document", 2, function(...) return operations.from_openapi.document(...) end },
   { "from_openapi.file", 2, function(...) return operations.from_openapi.file(...) end },
   { "to_http", 2, operations.to_http },
-  { "to_http options", 1, function(options) return operations.to_http(fresh(), options) end },
+  { "to_http options", 1, function(options) return operations.to_http(fresh(), options) end, 2 },
   { "to_http:mount", 2, function(...) return server:mount(...) end },
   { "to_http:openapi", 2, function(...) return server:openapi(...) end },
   { "to_http:drain", 1, function(...) return operations.to_http(fresh()):drain(...) end },
   { "to_mcp", 2, operations.to_mcp },
-  { "to_mcp options", 1, function(options) return operations.to_mcp(fresh(), options) end },
+  { "to_mcp options", 1, function(options) return operations.to_mcp(fresh(), options) end, 2 },
   { "to_mcp:resource", 1, function(...) return mcp_server:resource(...) end },
   { "to_mcp:prompt", 1, function(...) return mcp_server:prompt(...) end },
   { "to_mcp:offer", 1, function(...) return mcp_server:offer(...) end },
@@ -134,7 +134,7 @@ local functions = {
   { "to_mcp:drain", 1, function(...) return operations.to_mcp(fresh()):drain(...) end },
   { "to_mcp:listen_lines", 1, function(...) return mcp_server:listen_lines(...) end },
   { "to_tools", 2, operations.to_tools },
-  { "to_tools options", 1, function(options) return operations.to_tools(fresh(), options) end },
+  { "to_tools options", 1, function(options) return operations.to_tools(fresh(), options) end, 2 },
   { "to_tools:name_of", 1, function(...) return tools:name_of(...) end },
   { "to_tools:id_of", 1, function(...) return tools:id_of(...) end },
   { "to_tools:stream", 2, function(...) return tools:stream(...) end },
@@ -178,8 +178,8 @@ local function caller(fn, ...)
   return result, err
 end
 
---- What is wrong with how a call ended, or nil.
-local function complaint(ok, result, err)
+--- What is wrong with how a call with up to `last` arguments ended, or nil.
+local function complaint(last, ok, result, err)
   if ok then
     return result == nil and err ~= nil and type(err) ~= "table" and "returned nil and a " .. type(err) or nil
   elseif operations.is_error(result) then
@@ -191,18 +191,20 @@ local function complaint(ok, result, err)
   elseif not result:find("^spec/misuse_spec%.lua:%d+: ") then
     return "does not name the caller: " .. result
   end
+  local position = tonumber(result:match("bad argument #(%d+)") or 1)
+  return (position < 1 or position > last) and "names an argument that there is not: " .. result or nil
 end
 
 describe("bad arguments never get the better of", function()
   for _, entry in ipairs(functions) do
-    local name, arity, fn = entry[1], entry[2], entry[3]
+    local name, arity, fn, first = entry[1], entry[2], entry[3], entry[4] or 1
     it(name, function()
       local problems = {}
       for position = 1, arity do
         for _, value in ipairs(bad_values) do
           local arguments = { "a.b", {}, {} }
           arguments[position] = value[2]
-          local problem = complaint(pcall(caller, fn, arguments[1], arguments[2], arguments[3]))
+          local problem = complaint(arity + first - 1, pcall(caller, fn, arguments[1], arguments[2], arguments[3]))
           if problem then
             problems[#problems + 1] = ("%s as #%d %s"):format(value[1], position, problem)
           end
@@ -240,7 +242,7 @@ for name, calls in pairs({
     for i = 2, #calls do
       local ok, raised = pcall(caller, calls[1], calls[i][1], calls[i][2])
       assert.is_false(ok, ("call %d"):format(i - 1))
-      assert.is_nil(complaint(ok, raised))
+      assert.is_nil(complaint(2, ok, raised))
     end
   end)
 end
