@@ -308,6 +308,10 @@ test-server-cors: dependencies-docs all
 	$(MAKE) -s --no-print-directory $(PAGE_DATA) && cp spec/server/production/cors.mjs build/npm-page && \
 	$(ENVIRONMENT) node build/npm-page/cors.mjs $$chromium $(LUA)
 
+.PHONY: help-file
+help-file: all ## doc/operations.txt, the help of Vim, from the pages in doc/
+	@$(ENVIRONMENT) $(LUA) spec/doc/main.lua
+
 .PHONY: pictures
 pictures: ## the pictures of doc/, from the page in Chromium
 	@$(MAKE) -s --no-print-directory test-page PICTURES=doc LARGE_DOCUMENT=
