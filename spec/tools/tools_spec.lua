@@ -249,6 +249,20 @@ for _, format in ipairs(answers.formats) do
       assert.is_not_nil(told(format, messages, 2))
     end)
 
+    it("remember for themselves what is approved always, where no memory is given", function()
+      local registry, added = sample()
+      local asked = 0
+      local tools = to_tools(registry, format, { confirm = function()
+        asked = asked + 1
+        return true, "always"
+      end })
+      for _, text in ipairs({ "a", "b" }) do
+        run(tools, { { id = text, name = "tasks_add", arguments = { title = text } } })
+      end
+      assert.equal(2, #added)
+      assert.equal(1, asked)
+    end)
+
     it("ask about what will run: not about what the schema refuses, defaults filled in", function()
       local asked, ran = {}, nil
       local registry = registry_of({ { namespace = "a", name = "b", inputSchema = { type = "object",

@@ -3,6 +3,7 @@
 --- Four formats: OpenAI's chat completions ("openai") and responses ("openai-responses"), Anthropic's messages
 --- ("anthropic") and Gemini's generateContent ("gemini"); each with the vendor's strict mode.
 local anthropic = require("operations.tools.anthropic")
+local approvals = require("operations.offer.approvals")
 local argument = require("operations.base.argument")
 local call = require("operations.tools.call")
 local core = require("operations.core")
@@ -32,7 +33,7 @@ local formats = { openai = openai, ["openai-responses"] = openai_responses, anth
 ---@field search? boolean  three tools that find, describe and call the others, beside those that are pinned
 ---@field pinned? string[]  with `search`: ids that are offered themselves, as those with `_meta.tool.pinned`
 ---@field confirm? operations.Confirm  asked before everything but queries
----@field approvals? operations.Approvals  what need not be asked again
+---@field approvals? operations.Approvals  what need not be asked again; default: as long as these tools are used
 ---@field parallel? integer  calls under way at once, default 16
 ---@field max_result? integer  bytes of text of a result, default 100,000
 ---@field max_image? integer  bytes of an image in base64, default 5,000,000
@@ -226,7 +227,7 @@ function tools.new(registry, options)
   check(options)
   local format = formats[options.format]
   local kept = members.merged({ strict = false, parallel = limits.concurrency, max_result = limits.tool_result,
-    max_image = limits.tool_image, log = log.write }, options, { shows = format.shows })
+    max_image = limits.tool_image, log = log.write, approvals = approvals.new() }, options, { shows = format.shows })
   local self = setmetatable({ _registry = registry, _options = kept, _format = format, _revision = false,
     _definitions = false, _search_tools = false, _search_order = false, _search = false }, Tools)
   local err = names.error(refresh(self))
