@@ -2,6 +2,7 @@
 --- methods of the objects that they return, the options that annotations list, and the limits.
 local annotations = require("spec.support.annotations")
 local command = require("spec.support.command")
+local errors = require("operations.base.error")
 local operations = require("operations")
 local samples = require("spec.support.samples")
 
@@ -190,6 +191,13 @@ describe("the pages", function()
     assert.equal("", table.concat(missing, "\n"))
   end)
 
+  it("have every code of an error", function()
+    local text = read("doc/errors.md")
+    for code in pairs(errors.codes) do
+      assert.truthy(text:find("`" .. code .. "`", 1, true), code)
+    end
+  end)
+
   it("have every limit, with its value", function()
     local limits, text = operations.http.limits, read("doc/limits.md")
     local units = { KiB = 1024, MiB = 1024 * 1024, ms = 1, s = 1, [""] = 1 }
@@ -228,6 +236,9 @@ local function objects()
     { "jar", "http-client", operations.http.jar() }, { "task", "hosts", operations.spawn(function() end) },
     { "client", "mcp", assert(operations.from_mcp.connect("words", { command = arg[-1] or "lua",
       args = { "examples/mcp/words.lua" }, env_allow = { "PATH", "LUA_*" } })) },
+    { "cache", "middleware", operations.middleware.cache() },
+    { "metrics", "middleware", operations.middleware.metrics() },
+    { "hub", "calls", operations.transports.websocket_hub and assert(operations.transports.websocket_hub({})) or {} },
     { "servers", "mcp", assert(operations.from_mcp.load({ mcpServers = {} })) },
   }, server
 end
