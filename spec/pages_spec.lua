@@ -170,14 +170,15 @@ end
 local languages = { caddy = true, console = true, json = true, lua = true, ["lua nvim"] = true, nginx = true, sh = true,
   text = true, toml = true }
 
--- The anchors of a page, as GitHub makes them of its headings.
+-- The anchors of a page, as GitHub makes them of its headings: a second one of the same text ends in -1.
 local function anchors(path)
   local found, text, open = {}, read(path), false
   for line in text:gmatch("[^\n]*") do
     open = open ~= (line:find("^```") ~= nil)
     local heading = not open and line:match("^#+ (.*)$")
     if heading then
-      found[heading:lower():gsub("[^%w%- _]", ""):gsub(" ", "-")] = true
+      local anchor = heading:lower():gsub("[^%w%- _]", ""):gsub(" ", "-")
+      found[found[anchor] and anchor .. "-1" or anchor] = true
     end
   end
   return found
@@ -227,6 +228,17 @@ for _, page in ipairs(pages) do
     end)
   end)
 end
+
+describe("doc/security.md", function()
+  it("names specs that there are", function()
+    local count = 0
+    for name in read("doc/security.md"):gmatch("`([%l%d_/]+%.l?u?a?c?)`") do
+      assert.equal(0, command.run(("test -e 'spec/%s'"):format(name)).code, name)
+      count = count + 1
+    end
+    assert.is_true(count > 30)
+  end)
+end)
 
 describe("the README", function()
   it("begins with the program of examples/hello.lua", function()
