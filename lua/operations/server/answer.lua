@@ -6,6 +6,7 @@ local json = require("operations.base.json")
 
 local answer = {}
 
+local unset = nil -- keeps room in a constructor; LuaJIT keeps none where `nil` is written
 -- What an answer of another server may say through this one; the rest speaks of its connection, its cookies, its
 -- caches and its origin.
 local relayed = { "content-language", "etag", "last-modified", "link", "location", "retry-after" }
@@ -73,8 +74,8 @@ end
 ---@return operations.Error? err  TOOL_ERROR, or EXECUTION_ERROR for data that JSON cannot say
 function answer.of(envelope, route, cache_control)
   local data, meta = envelope.data, envelope.meta
-  local headers = { ["cache-control"] = cache_control or "no-store", ["content-type"] = nil, ["x-request-id"] = nil,
-    ["x-content-type-options"] = nil } -- room for all
+  local headers = { ["cache-control"] = cache_control or "no-store", ["content-type"] = unset, ["x-request-id"] = unset,
+    ["x-content-type-options"] = unset } -- room for all
   if meta.source == "mcp" and meta.isError then
     return nil, tool_error(meta)
   elseif meta.source == "http" and route.imported then

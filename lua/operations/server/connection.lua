@@ -24,6 +24,7 @@ local connection = {}
 ---@field write_timeout? number  ms in which no byte of an answer is taken, default 60,000
 ---@field log? fun(level: string, message: string)  default: warnings and errors go to stderr
 
+local unset = nil -- keeps room in a constructor; LuaJIT keeps none where `nil` is written
 local IN_A_ROW = 16 -- requests that are served before others have their turn
 
 ---@class operations.HttpConnection
@@ -175,10 +176,10 @@ end
 function connection.new(stream, handler, settings)
   local address, port = stream:peer()
   local self = setmetatable({
-    limit = nil, idle = nil, peer = { address = address, port = port, tls = false },
+    limit = unset, idle = unset, peer = { address = address, port = port, tls = false },
     _stream = stream, _handle = handler, _options = settings, _bytes = "", _from = 1, _count = 0,
     _parser = codec.parser(settings.max_head, settings.max_fields, settings.max_target, settings.max_body),
-    _wait = waiters.new(), _request = nil, _left = nil, _leaving = nil, _heartbeat = nil, _expired = false,
+    _wait = waiters.new(), _request = unset, _left = unset, _leaving = unset, _heartbeat = unset, _expired = false,
     _waiting = false, _unread = false,
   }, Connection)
   self._take = function(bytes)

@@ -4,6 +4,7 @@ local limits = require("operations.base.limits")
 
 local context = {}
 
+local unset = nil -- keeps room in a constructor; LuaJIT keeps none where `nil` is written
 --- The token of "Authorization: Bearer" (RFC 6750, 2.1).
 ---@param headers table<string, string>
 ---@return string?
@@ -66,8 +67,8 @@ end
 ---@return table
 function context.of(call, request, options)
   local headers = request.headers
-  local made = { requestId = call.id, identity = call.identity, timeout = nil, traceparent = call.traceparent,
-    metadata = nil, lastEventId = nil }
+  local made = { requestId = call.id, identity = call.identity, timeout = unset, traceparent = call.traceparent,
+    metadata = unset, lastEventId = unset }
   if call.route.takes_context then
     made.metadata = { http = {
       method = request.method, path = call.path, address = request.peer and request.peer.address,

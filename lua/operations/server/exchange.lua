@@ -91,9 +91,18 @@ local function watch(call, worker)
   end
 end
 
+-- The handler has ended: nothing is left to cancel.
+local function be_over(call)
+  local workers = call.server.workers
+  call.over = true
+  if workers[call] then -- LuaJIT adds a key to set it to nil
+    workers[call] = nil
+  end
+end
+
 local function conclude(call, envelope, err)
   local response
-  call.over, call.server.workers[call] = true, nil
+  be_over(call)
   if envelope then
     local cache = call.route.cache
     response, err = answer.of(envelope, call.route, cache and caching.control(call, cache))
@@ -120,7 +129,7 @@ local function run(call, request, value)
     local response, envelope, err = sink.run(server.registry, call.route, value, context, function(worker)
       watch(call, worker)
     end, function()
-      call.over, server.workers[call] = true, nil
+      be_over(call)
       leave(call)
     end)
     call.streams = response ~= nil

@@ -72,6 +72,7 @@ function Server:_left()
   end
 end
 
+local unset = nil -- keeps room in a constructor; LuaJIT keeps none where `nil` is written
 local TEXT = { ["content-type"] = "text/plain", ["cache-control"] = "no-store" }
 
 -- What a supervisor asks: does it run, and may it be given requests?
@@ -118,11 +119,14 @@ function Server:handle(request)
     return handler:handle(request)
   end
   local options = self.options
-  request.path, request.token = path, contexts.bearer(headers)
+  request.path = path
+  if headers.authorization or request.token then
+    request.token = contexts.bearer(headers)
+  end
   local call = { server = self, request = request, id = contexts.request_id(headers), path = path,
     below = below(path, options.prefix), query = query, traceparent = contexts.traceparent(headers),
-    time = options.access_log and core.now(), route = nil, identity = nil, code = nil, over = nil, streams = nil,
-    counted = nil }
+    time = options.access_log and core.now(), route = unset, identity = unset, code = unset, over = unset,
+    streams = unset, counted = unset }
   local flaw = malformed or guard.check(request, options, self._page and self._page.files[call.below] ~= nil)
   local response = malformed and exchange.refuse(call, 400, "VALIDATION_ERROR", malformed)
     or options.oauth and resource_metadata.answer(options.oauth, request)

@@ -5,6 +5,7 @@ local waiting = require("operations.server.waiting")
 
 local request_reader = {}
 
+local unset = nil -- keeps room in a constructor; LuaJIT keeps none where `nil` is written
 local DISCARDED = 65536 -- bytes of a body that nobody read for which the connection is kept
 
 -- What the parser makes of the bytes that are there; nil when it needs more.
@@ -110,7 +111,7 @@ local function make(self, method, target, headers, body, ended, keep_alive, mino
   end
   local request = {
     method = method, target = target, headers = headers, body = body, peer = self.peer, left = self._register,
-    path = nil, token = nil,
+    path = unset, is_local = unset, -- room for what is set later: a table that grows costs more than a new one
   }
   self._request, self._minor, self._expects = request, minor, expects
   self._keep_alive, self._unread, self._piece, self._body_err = keep_alive, not ended, nil, nil

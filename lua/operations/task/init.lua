@@ -17,6 +17,7 @@ local task = {
   cancelled = scheduler.cancelled,
 }
 
+local unset = nil -- keeps room in a constructor; LuaJIT keeps none where `nil` is written
 ---@class operations.Task
 ---@field _co? thread  until it returned; nil where tasks are the host's threads
 ---@field _strand operations.Strand
@@ -39,10 +40,10 @@ Task.__name = "operations.task"
 -- Both tables have room for what comes.
 local function new(deadline, ...)
   local self = setmetatable({
-    _start = compat.pack(...), _wait = false, _aborted = false, _strand = nil, _co = nil, _results = nil,
-    _fn = nil, _returned_already = nil, _ended = nil, _untold = nil,
+    _start = compat.pack(...), _wait = false, _aborted = false, _strand = unset, _co = unset, _results = unset,
+    _fn = unset, _returned_already = unset, _ended = unset, _untold = unset,
   }, Task)
-  self._strand = { task = self, root = self, deadline = deadline, managed = nil }
+  self._strand = { task = self, root = self, deadline = deadline, managed = unset }
   return self
 end
 
@@ -322,7 +323,8 @@ end
 function task.enclose(fn, a, b, c)
   local strand = scheduler.here()
   local outer, self = strand.task, setmetatable({ -- room for what most of them need
-    _strand = strand, _parent = nil, _depth = nil, _aborted = nil, _on_wait = nil, _subject = nil, _ended = nil,
+    _strand = strand, _parent = unset, _depth = unset, _aborted = unset, _on_wait = unset, _subject = unset,
+    _ended = unset,
   }, Task)
   task_tree.adopt(outer, self, true)
   strand.task = self

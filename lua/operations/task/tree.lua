@@ -15,9 +15,9 @@ function task_tree.adopt(parent, self, held)
     return
   end
   self._parent, self._aborted, self._depth = parent, parent._aborted, parent._depth + 1
-  self._older = parent._youngest
-  if self._older then
-    self._older._younger = self
+  local older = parent._youngest
+  if older then
+    self._older, older._younger = older, self
   else
     parent._eldest = self
   end
@@ -32,17 +32,17 @@ function task_tree.disown(self)
     roots[self] = nil
     return
   end
+  self._parent = nil
   if older then
-    older._younger = younger
+    older._younger, self._older = younger, nil
   else
     parent._eldest = younger
   end
   if younger then
-    younger._older = older
+    younger._older, self._younger = older, nil
   else
     parent._youngest = older
   end
-  self._parent, self._older, self._younger = nil, nil, nil
 end
 
 --- Ties something to a task: `thing:abort()` is called when the task is cancelled. Does not keep it.

@@ -4,6 +4,7 @@ local hosts = require("operations.hosts")
 
 local wait = {}
 
+local unset = nil -- keeps room in a constructor; LuaJIT keeps none where `nil` is written
 ---@class operations.Wait
 ---@field done boolean
 ---@field n integer  how many values it was woken with; they are at [1] to [n]
@@ -33,7 +34,7 @@ wait.on_error = nil
 
 ---@return operations.Wait
 function wait.new()
-  return { nil, nil, nil, nil, done = false, n = 0, cancel = nil, task = nil } -- has room for what comes
+  return { nil, nil, nil, nil, done = false, n = 0, cancel = unset, task = unset } -- has room for what comes
 end
 
 --- Ends a wait; one that is done already stays as it is.
