@@ -182,21 +182,23 @@ end
 ---@param given? table
 ---@return operations.Identity? identity
 ---@return integer? deadline  ms since the epoch
+---@return integer? now  when that is known: the clock is asked once for a call
 function context.read(given)
   if given == nil then
     return nil
   elseif type(given) ~= "table" then
     error(("bad argument 'context' (table expected, got %s)"):format(type(given)), 3)
   end
-  local deadline, timeout = given.deadline, given.timeout
+  local deadline, timeout, now = given.deadline, given.timeout, nil
   if deadline ~= nil then
     expect(deadline, "deadline", 3)
   end
   if timeout ~= nil then
-    local limit = core.now() + expect(timeout, "timeout", 3)
-    deadline = math.min(deadline or limit, limit)
+    now = core.now()
+    local limit = now + expect(timeout, "timeout", 3)
+    deadline = deadline and math.min(deadline, limit) or limit
   end
-  return given.identity, deadline
+  return given.identity, deadline, now
 end
 
 --- Makes the context of a call from what the caller gave: a plain table, or the context of the call around it, from

@@ -134,13 +134,13 @@ local function not_prepared(self, err, unmade, id, input, given, trusted)
 end
 
 function execute(self, id, input, given, trusted)
-  local identity, deadline = context.read(given)
+  local identity, deadline, now = context.read(given)
   local handler, admitted, found, takes_context = self._operations:prepare(id, input, identity, trusted)
   if not handler then
     return not_prepared(self, admitted, found, id, input, given, trusted)
   end
   local call = takes_context and context.new(given, self, deadline)
-  return run(found, self._options, handler, admitted, call, deadline)
+  return run(found, self._options, handler, admitted, call, deadline, now)
 end
 
 --- Calls a query or mutation: access control, input validation, the handler, then its result wrapped, normalized and

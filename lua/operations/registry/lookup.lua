@@ -81,8 +81,10 @@ end
 ---@return number
 function lookup:revision()
   local revision = operations_of(self, "revision"):revision()
-  for _, mount in ipairs(self._mounts or {}) do
-    revision = revision + 1 + mount.registry:revision()
+  if self._mounts then
+    for _, mount in ipairs(self._mounts) do
+      revision = revision + 1 + mount.registry:revision()
+    end
   end
   return revision
 end

@@ -143,11 +143,12 @@ end
 ---@param input any
 ---@param context operations.Context|false  false for a handler that takes none
 ---@param deadline? integer  ms since the epoch
+---@param now? integer  ms since the epoch, if the caller knows
 ---@return operations.Envelope?
 ---@return operations.Error?
-function operation.run(found, options, handler, input, context, deadline)
+function operation.run(found, options, handler, input, context, deadline, now)
   local ok, value, failure
-  if deadline and core.now() >= deadline then
+  if deadline and (now or core.now()) >= deadline then
     return nil, operation.late(found, deadline, false)
   elseif deadline then
     ok, value, failure = with_deadline(handler, input, context, deadline)
