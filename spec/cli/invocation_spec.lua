@@ -127,51 +127,9 @@ describe("the exchange", function()
     assert.is_nil(result.err:find("abcdef", 1, true))
     assert.matches("\n< set%-cookie: %*%*%*\n", api:run("call thing -v").err)
   end)
-
-  it("is shown and not sent", function()
-    assert.equal(("POST %s/echo/ada\nAccept: application/json\nAuthorization: ***\nContent-Type: application/json\n\n"
-      .. '{"title":"x"}\n'):format(api.url), printed("create owner=ada title=x --bearer abcdef --dry-run"))
-    assert.equal(("GET %s/shell/mute\nAccept: application/json\n"):format(api.url), printed("mute --dry-run"))
-    fails("create owner=ada --dry-run count=x", 5, "operations: VALIDATION_ERROR\n"
-      .. '  /body/title: required, but missing; expected string\n  /body/count: expected integer, got string\n')
-  end)
-
-  it("is a command of curl that does the same", function()
-    local result = api:run("call create owner=ada \"title=it's\" --curl >c; OPERATIONS_BEARER=abcdef; export "
-      .. "OPERATIONS_BEARER; call create owner=ada title=y --curl >d; cat d; sh ./c 2>/dev/null; sh ./d 2>/dev/null")
-    assert.equal("", result.err)
-    local text, one, two = result.out:match("^(curl.-\n)({.-\n?})({.*)$")
-    assert.matches('--header "Authorization: Bearer $OPERATIONS_BEARER" \\\n', text, 1, true)
-    assert.equal('{"title":"it\'s"}', json.decode(one).body)
-    assert.equal("Bearer abcdef", json.decode(two).headers.authorization)
-    result = api:run("printf png >a.png; call attach title=t file=@a.png --curl >c; sh ./c 2>/dev/null")
-    assert.matches('name="file"; filename="a.png"\r\nContent-Type: image/png\r\n\r\npng',
-      json.decode(result.out).body, 1, true)
-    result = api:run([[echo 'return { namespace = "t", name = "a", handler = print }' >a.lua
-      operations call t.a --lua a.lua --curl]])
-    assert.equal("operations: --curl: t.a is no operation of an HTTP API\n", result.err)
-  end)
 end)
 
-describe("pages and shapes", function()
-  local all = '{"extra":true,"id":%d,"name":"n%d"}'
-
-  local function items(first, last)
-    local list = {}
-    for i = first, last do
-      list[#list + 1] = all:format(i, i)
-    end
-    return list
-  end
-
-  it("are all pages of a list", function()
-    assert.equal("[" .. table.concat(items(1, 6), ",") .. "]\n", printed("items --all"))
-    assert.equal("[" .. table.concat(items(1, 3), ",") .. "]\n", printed("items --max-items 3"))
-    assert.equal(table.concat(items(1, 6), "\n") .. "\n", printed("items --all -f ndjson"))
-    local wrapped = api:run("call items --all wrapped=1 --select items -f ndjson")
-    assert.equal(table.concat(items(1, 6), "\n") .. "\n", wrapped.out)
-  end)
-
+describe("shapes", function()
   it("are a part of the answer", function()
     assert.equal('"n2"\n', printed("items --select '[1].name'"))
     assert.equal("n2\n", printed("items --select /1/name --raw"))

@@ -44,7 +44,7 @@ local function paths()
     ["/shell/empty"] = get("empty"),
     ["/shell/error"] = get("error"),
     ["/shell/items"] = get("items", { type = "array", items = item },
-      { query("page", { type = "integer" }), query("wrapped") }),
+      { query("page", { type = "integer" }), query("wrapped"), query("broken") }),
     ["/shell/thing"] = get("thing", { type = "object", properties = { id = { type = "string" },
       state = { type = "string", default = "open" } } }),
     ["/echo/{owner}"] = { post = { operationId = "create", parameters = {

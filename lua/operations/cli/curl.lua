@@ -97,19 +97,28 @@ function curl.command(shown, request, body, variables)
   return table.concat(words, " \\\n  ") .. "\n"
 end
 
---- What the environment has of secrets that the command line names by variables.
----@param options table<string, any>  of parsed arguments
----@return table<string, string>
-function curl.variables(options)
-  local found = { OPERATIONS_BEARER = os.getenv("OPERATIONS_BEARER") }
-  for _, value in pairs(options) do
-    for _, text in ipairs(type(value) == "table" and value or { value }) do
-      local name = type(text) == "string" and text:match("env:([%a_][%w_]*)$")
-      if name then
-        found[name] = os.getenv(name)
-      end
+-- Adds the variables that texts name, at any depth.
+local function add_variables(found, value)
+  if type(value) == "table" then
+    for _, item in pairs(value) do
+      add_variables(found, item)
     end
+    return
   end
+  local name = type(value) == "string" and value:match("env:([%a_][%w_]*)$")
+  if name then
+    found[name] = os.getenv(name)
+  end
+end
+
+--- What the environment has of secrets that options name by variables.
+---@param options table<string, any>  of parsed arguments
+---@param references? table  members of a remembered source
+---@return table<string, string>
+function curl.variables(options, references)
+  local found = { OPERATIONS_BEARER = os.getenv("OPERATIONS_BEARER") }
+  add_variables(found, options)
+  add_variables(found, references)
   return found
 end
 

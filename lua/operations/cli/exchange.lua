@@ -213,6 +213,22 @@ function Exchange:total()
   return not headers["content-encoding"] and tonumber(headers["content-length"]) or nil
 end
 
+--- Who is told of the messages that go to and come from MCP servers, where they are to be shown: those of the call, one
+--- on each line.
+---@return fun(way: "in"|"out", message: any)|nil
+function Exchange:listener()
+  if not self._show then
+    return nil
+  end
+  return function(way, message)
+    local text = self.armed and (type(message) == "string" and message or json.encode(message, { sort_keys = true }))
+    if text then
+      local shown = #text > LONGEST and ("(%s)"):format(sizes.text(#text)) or text
+      output.tell((way == "out" and "> " or "< ") .. shown .. "\n")
+    end
+  end
+end
+
 --- Makes the client of a call.
 ---@param options { show: boolean?, hold: boolean? }
 ---@return operations.cli.Exchange

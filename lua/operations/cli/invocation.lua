@@ -2,16 +2,13 @@
 --- as they come.
 local answers = require("operations.cli.answer")
 local confirmation = require("operations.cli.confirmation")
-local core = require("operations.core")
-local curl = require("operations.cli.curl")
-local errors = require("operations.base.error")
-local exchange = require("operations.cli.exchange")
 local identities = require("operations.cli.identity")
 local input = require("operations.offer.input")
-local key_hint = require("operations.cli.key_hint")
-local marked = require("operations.base.marked")
 local members = require("operations.base.members")
+local outcome = require("operations.cli.outcome")
 local output = require("operations.cli.output")
+local pages = require("operations.cli.pages")
+local rehearsal = require("operations.cli.rehearsal")
 local request = require("operations.cli.request")
 local schema_place = require("operations.offer.schema_place")
 
@@ -21,56 +18,6 @@ local invocation = {}
 local shared_options = members.joined(answers.options, {
   { name = "--timeout", value = "SECONDS", help = "give up after so long" },
 }, identities.options)
-
--- A failure leaves no file.
-local function discard(answer)
-  if answer.place and answer.place.close then
-    answer.place:close()
-    answer.place = nil
-  end
-end
-
--- Reports an error; the answer that it is goes to standard output with --envelope.
-local function failed(asked, err)
-  local details = type(err) == "table" and type(err.details) == "table" and err.details or {}
-  discard(asked.answer)
-  if asked.answer.options.envelope and type(details.statusCode) == "number" then
-    local headers = details.headers or {}
-    local meta = { statusCode = details.statusCode, headers = headers, contentType = headers["content-type"] }
-    local message = asked.answer:value(core.http_envelope(details.body, meta))
-    output.complain("%s", tostring(err))
-    return message and output.usage("%s", message) or output.exit_code(err)
-  end
-  return output.fail(key_hint.add(err, asked.spec.inputSchema))
-end
-
---- Prints the data of an envelope, or all of it, as the options say. That of a tool which failed (MCP: `isError`) is an
---- answer too, but told to the shell.
----@param asked operations.cli.Request
----@param envelope operations.Envelope
----@param pretty boolean|nil  what to do when they do not say; nil: pretty on a terminal
----@return integer code
-local function print_data(asked, envelope, pretty)
-  local answer, has_failed = asked.answer, envelope.meta.isError == true
-  if has_failed then
-    discard(answer)
-  end
-  local value = envelope
-  if not answer.options.envelope then
-    value = envelope.data
-    if value == nil then
-      value = core.null
-    end
-  end
-  local message = answer:value(value, envelope.meta.source, pretty)
-  if message then
-    return output.usage("%s", message)
-  elseif has_failed then
-    output.tool_failure(envelope.meta.content)
-    return output.codes.EXECUTION_ERROR
-  end
-  return output.codes.OK
-end
 
 -- Calls
 
@@ -110,21 +57,6 @@ local function sink_of(place)
   end
 end
 
--- Ends what was written; returns the exit code.
-local function finish(asked, code)
-  local place = asked.answer.place
-  if place and code == output.codes.OK then
-    local ok, result = pcall(place.finish, place)
-    local message = place.problem or ok and result
-    if message then
-      return output.usage("%s", message)
-    elseif not ok then
-      error(result, 0)
-    end
-  end
-  return code
-end
-
 -- Is there nothing left to print: it has gone to the sink, or there was nothing?
 local function is_written(asked, envelope)
   local place = asked.answer.place
@@ -148,108 +80,11 @@ local function run_call(asked)
   elseif place and place.problem then
     return output.usage("%s", place.problem)
   elseif not envelope then
-    return failed(asked, err)
+    return outcome.failed(asked, err)
   elseif place and place.count > 0 then
     answer.place = place
   end
-  return finish(asked, is_written(asked, envelope) and output.codes.OK or print_data(asked, envelope, nil))
-end
-
--- Every page
-
--- Hands the items of a page to `take` until it wants no more; returns what is wrong.
-local function take_page(asked, envelope, take)
-  local whole = envelope.data
-  if asked.answer.options.envelope then
-    whole = envelope
-  end
-  local value, message = asked.answer:select(whole)
-  if message then
-    return message
-  end
-  for _, item in ipairs(core.kind(value) == "array" and value or { value }) do
-    if not take(item) then
-      break
-    end
-  end
-end
-
--- Takes pages until there are no more, or enough; returns the exit code of a failure.
-local function take_pages(asked, pages, most, take)
-  local count, got = 0, 0
-  while count < most do
-    local envelope, err = pages:next()
-    if not envelope then
-      return err and failed(asked, err)
-    end
-    got = got + 1
-    output.progress(("page %d, %d items"):format(got, count))
-    local message = take_page(asked, envelope, function(item)
-      count = count + 1
-      take(item)
-      return count < most
-    end)
-    if message then
-      return output.usage("%s", message)
-    end
-  end
-end
-
-local function run_all(asked, most)
-  local answer, list = asked.answer, marked.array()
-  local pages, err = asked.registry:pages(asked.id, asked.input, asked.context)
-  if not pages then
-    return failed(asked, err)
-  end
-  local ok, code = pcall(take_pages, asked, pages, most, function(item)
-    if answer.format == "ndjson" then
-      answer:item(item)
-    else
-      list[#list + 1] = item
-    end
-  end)
-  pages:close()
-  if not ok then
-    error(code, 0)
-  elseif not code and answer.format ~= "ndjson" then
-    answer:print(list)
-  end
-  return finish(asked, code or output.codes.OK)
-end
-
--- Nothing is sent
-
-local function print_held(asked, options)
-  local held = asked.exchange.held
-  local shown = exchange.shown(held, asked.exchange.plain)
-  if options.curl then
-    local text = curl.command(shown, held, asked.input.body, curl.variables(options))
-    output.text(text, true)
-    if text:find("***", 1, true) then
-      output.complain("credentials are shown as ***; one that is given as env:NAME is written as $NAME")
-    end
-  else
-    output.text(exchange.text(shown, ""), true)
-  end
-  return output.codes.OK
-end
-
-local function rehearse(asked, options)
-  if asked.is_http then
-    local _, err = asked.registry:execute(asked.id, asked.input, asked.context)
-    return asked.exchange.held and print_held(asked, options) or failed(asked, err)
-  elseif options.curl then
-    return output.usage("--curl: %s is no operation of an HTTP API", asked.id)
-  end
-  local fits, issues = true, nil
-  if asked.schema then
-    fits, issues = asked.schema:check(asked.input)
-  end
-  if not fits then
-    return failed(asked, errors.new("VALIDATION_ERROR", "input", issues))
-  end
-  output.data({ operationId = asked.id, input = asked.input }, options.pretty)
-  return output.codes.OK
+  return outcome.finish(asked, is_written(asked, envelope) and output.codes.OK or outcome.print(asked, envelope, nil))
 end
 
 ---@param parsed operations.cli.Arguments
@@ -268,7 +103,7 @@ function invocation.call.run(parsed)
   elseif asked.spec.type == "subscription" then
     return output.usage("%s is a subscription: use operations watch", asked.id)
   elseif options["dry-run"] or options.curl then
-    return rehearse(asked, options)
+    return rehearsal.run(asked, options)
   end
   if not confirmation.given(asked.spec, options) then
     output.complain("not called")
@@ -280,7 +115,7 @@ function invocation.call.run(parsed)
   end
   output.progress("calling " .. asked.id)
   if options.all or most < math.huge then
-    return run_all(asked, most)
+    return pages.run(asked, most)
   end
   return run_call(asked)
 end
@@ -300,9 +135,9 @@ local function follow(subscription, asked, limit)
   while count < limit do
     local envelope, err = subscription:next()
     if envelope == nil then
-      return err and failed(asked, err) or code
+      return err and outcome.failed(asked, err) or code
     end
-    local printed = print_data(asked, envelope, false)
+    local printed = outcome.print(asked, envelope, false)
     code = printed ~= output.codes.OK and printed or code
     count = count + 1
   end
@@ -326,7 +161,7 @@ function invocation.watch.run(parsed)
   end
   local subscription, err = asked.registry:subscribe(asked.id, asked.input, asked.context)
   if not subscription then
-    return failed(asked, err)
+    return outcome.failed(asked, err)
   end
   output.progress("watching " .. asked.id .. " (Ctrl-C ends)")
   local ok, result = pcall(follow, subscription, asked, text and tonumber(text) or math.huge)

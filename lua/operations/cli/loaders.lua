@@ -91,11 +91,11 @@ end
 
 -- What talks to MCP servers is loaded when one is named.
 function load.mcp(source, options)
-  return require("operations.cli.mcp_sources").server(source, loaders.logger(options.verbose), options.verbose)
+  return require("operations.cli.mcp_sources").server(source, loaders.logger(options.verbose), options)
 end
 
 load["mcp-config"] = function(source, options)
-  return require("operations.cli.mcp_sources").file(source, loaders.logger(options.verbose), options.verbose)
+  return require("operations.cli.mcp_sources").file(source, loaders.logger(options.verbose), options)
 end
 
 -- What other processes serve is known here by its spec, and called there. Registers what they offer.

@@ -24,10 +24,10 @@ local function authorization(auth)
 end
 
 -- The part of a configuration that all servers share.
-local function common(log, verbose)
+local function common(log, options)
   return {
-    log = log, stop = STOP,
-    on_stderr = verbose and function(line)
+    log = log, stop = STOP, on_message = options.on_message,
+    on_stderr = options.verbose and function(line)
       output.complain("%s", line)
     end or nil,
     on_progress = function(progress, call)
@@ -47,8 +47,8 @@ local function name_of(source)
   return words and words[1] and server_name.of_command(words)
 end
 
-local function config_of(source, log, verbose)
-  local config, given = common(log, verbose), source.config
+local function config_of(source, log, options)
+  local config, given = common(log, options), source.config
   if source.place:find("^https?://") then
     config.url, config.headers = source.place, given.headers
     config.http = http_client.of(given.connection)
@@ -67,11 +67,11 @@ end
 --- The operations of one server.
 ---@param source { place: string, shown: string, config: table }
 ---@param log fun(level: string, message: string)
----@param verbose boolean
+---@param options { verbose: boolean?, on_message: function? }
 ---@return operations.Definition[]?
 ---@return any err
-function mcp_sources.server(source, log, verbose)
-  local config, name = config_of(source, log, verbose)
+function mcp_sources.server(source, log, options)
+  local config, name = config_of(source, log, options)
   if not config then
     return nil, name
   end
@@ -102,7 +102,7 @@ end
 ---@field on_client fun(client: operations.mcp.Client)  told of each server that is there
 
 local function connect_behind(source, registry, options)
-  local config, name = config_of(source, options.log, options.verbose)
+  local config, name = config_of(source, options.log, options)
   if not config then
     return output.complain("%s", name)
   end
@@ -132,7 +132,7 @@ function mcp_sources.behind(source, registry, options)
     task.detach(connect_behind, source, registry, options)
     return true
   end
-  local config = offered(common(options.log, options.verbose), options.include)
+  local config = offered(common(options.log, options), options.include)
   config.auth, config.wait = login.options(), false
   local servers, err = from_mcp.load(source.place, config)
   if not servers then
@@ -158,12 +158,12 @@ end
 --- The operations of the servers that a file lists; what fails is told and passed over, unless all do.
 ---@param source { place: string, wanted?: string }  `wanted`: the namespace of the one server that is started
 ---@param log fun(level: string, message: string)
----@param verbose boolean
+---@param options { verbose: boolean?, on_message: function? }
 ---@return operations.Definition[]?
 ---@return any err
-function mcp_sources.file(source, log, verbose)
+function mcp_sources.file(source, log, options)
   output.progress("connecting to the servers of " .. source.place)
-  local config = common(log, verbose)
+  local config = common(log, options)
   config.auth = login.options()
   config.start = source.wanted and function(_, namespace)
     return namespace == source.wanted

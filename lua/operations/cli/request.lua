@@ -23,7 +23,9 @@ local STDIN = 0
 ---@field registry operations.Registry
 ---@field id string
 ---@field spec operations.Spec
+---@field kind string  of the source: "openapi", "mcp", ...
 ---@field is_http boolean  an operation of an OpenAPI document
+---@field references table[]  the members of remembered sources
 ---@field input any
 ---@field schema? table    of the input, compiled; nil where it accepts everything
 ---@field context table
@@ -104,7 +106,8 @@ local function load(asked, parsed)
   local registry, code = sources.registry(parsed, {
     id = asked.id, identity = asked.context.identity, is_rehearsal = is_rehearsal,
     normalize = parsed.options.cast and "cast" or "off", on_warning = warner(parsed.options),
-    http = asked.exchange.client, kinds = kinds, plain_headers = asked.exchange.plain,
+    http = asked.exchange.client, kinds = kinds, references = asked.references,
+    on_message = asked.exchange:listener(), plain_headers = asked.exchange.plain,
     decode_text = asked.answer:is_for_people(), max_body = limits.answer,
   })
   task.deadline(nil)
@@ -115,7 +118,8 @@ local function load(asked, parsed)
   asked.spec, code = sources.find(registry, asked.id)
   if asked.spec then
     asked.id = asked.spec.namespace .. "." .. asked.spec.name
-    asked.is_http = kinds[asked.id] == "openapi"
+    asked.kind = kinds[asked.id]
+    asked.is_http = asked.kind == "openapi"
   end
   return code
 end
@@ -136,7 +140,7 @@ function request.read(parsed)
   if not (context and answer and items) then
     return nil, output.usage("%s", wrong_context or wrong_answer or wrong_input)
   end
-  local asked = { id = id, context = context, answer = answer }
+  local asked = { id = id, context = context, answer = answer, references = {} }
   asked.exchange = exchange.new({ show = options.verbose, hold = options["dry-run"] or options.curl })
   local code = load(asked, parsed)
   if code then

@@ -46,6 +46,9 @@ local function register(registry, source, given, owners)
   for name, value in pairs(given.plain_headers and source.config.headers or {}) do
     given.plain_headers[name] = not secret.is_reference(value) or nil
   end
+  if given.references and source.entry then
+    table.insert(given.references, source.entry)
+  end
   source.call = { http = given.http, decode_text = given.decode_text, max_body = given.max_body }
   local definitions, err = loaders.load(source, given, registry)
   if not definitions then
@@ -97,6 +100,8 @@ end
 ---@field on_warning? fun(warning: table)  told of results that do not fit
 ---@field kinds? table<string, string>  filled with the kind of source ("openapi", ...) of each operation
 ---@field plain_headers? table<string, boolean>  filled with the names of headers whose values are no secrets
+---@field references? table[]  filled with the members of the remembered sources, which may name variables
+---@field on_message? fun(way: "in"|"out", message: any)  told of the messages of MCP servers
 ---@field max_body? integer  bytes of an answer's JSON
 ---@field decode_text? boolean  false: answers stay in the charset they came in
 ---@field http? table  the HTTP client of APIs

@@ -61,9 +61,12 @@ end
 function answers.items()
   local page = tonumber(arguments.page or "1")
   ngx.header["Content-Type"] = "application/json"
-  if page < 3 then
+  if arguments.broken and page == 3 then
+    ngx.status = 500
+    return ngx.print('{"message":"out of order"}')
+  elseif page < 3 then
     ngx.header["Link"] = ('<%s?page=%d%s>; rel="next"'):format(ngx.var.uri, page + 1,
-      arguments.wrapped and "&wrapped=1" or "")
+      arguments.wrapped and "&wrapped=1" or arguments.broken and "&broken=1" or "")
   end
   local first = page * 2 - 1
   local list = ('[{"id":%d,"name":"n%d","extra":true},{"id":%d,"name":"n%d","extra":true}]'):format(first, first,

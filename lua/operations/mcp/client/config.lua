@@ -41,6 +41,8 @@ local config = {}
 ---@field questions? "caller"  elicitation and sampling without a function above are handed on to who calls the tool
 ---@field on_progress? fun(progress: table, call: { tool: string })
 ---@field on_log? fun(entry: { level: string, logger: string?, data: any })
+---@field on_message? fun(way: "in"|"out", message: any)  told of each message, a text that goes out or a value
+---  that came; it must neither wait nor raise, nor refer to the client
 ---@field log_level? string
 ---@field log? fun(level: string, message: string, details: any)
 ---@field namespace? string  of the operations, default: the name of the connection
@@ -63,7 +65,7 @@ local kinds = {
   timeout = "number", max_timeout = "number", connect_timeout = "number", probe_timeout = "number",
   max_message = "number", client = "table", capabilities = "table", roots = "table or function", sampling = "function",
   elicitation = "function or table", questions = "string", on_progress = "function", on_log = "function",
-  log_level = "string",
+  on_message = "function", log_level = "string",
   log = "function", namespace = "string", accessControl = "table or function", include = "table or function",
   exclude = "table or function", disabled_tools = "table", text = "string", is_error = "string",
   normalize = "string", on_mismatch = "string", retry = "boolean", http = "table",

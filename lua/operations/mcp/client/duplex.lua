@@ -17,6 +17,7 @@ local duplex = {}
 ---@class operations.mcp.LinkEvents
 ---@field message fun(message: operations.mcp.Message, kind: "request"|"notification")
 ---@field noise fun(what: string, came?: any)  what came is no message, or nobody's
+---@field watch? fun(way: "in"|"out", message: any)  the program wants to see all messages
 ---@field mended fun(warning: string)  what came was changed so that it could be read
 ---@field refused fun(answer: operations.mcp.Message)  it was sent as a request: what is to be answered
 ---@field closed fun(err: operations.Error)
@@ -54,9 +55,19 @@ local function malformed(problem)
   return mcp_failure.new("malformed", "malformed response: " .. problem)
 end
 
+--- Shows a message to who watches.
+---@param way "in"|"out"
+---@param what any
+function Duplex:show(way, what)
+  if self._events.watch then
+    self._events.watch(way, what)
+  end
+end
+
 --- Takes one message that came.
 ---@param value any
 function Duplex:accept(value)
+  self:show("in", value)
   local kind, problem = message.kind(value)
   if kind == "answer" then
     local failure = value.error and message.id_of(value.id) == nil and mcp_failure.of_answer(value.error, "the server")
@@ -148,6 +159,7 @@ function Duplex:exchange(id, method, params, timeout, max, options)
   if not text then
     return nil, err
   end
+  self:show("out", text)
   local now, entry = scheduler.host().now(), self.pending:open(id, timeout, max)
   entry.last = now + max
   self._deadlines:watch(entry, now + (timeout < max and timeout or max))
@@ -193,6 +205,7 @@ local function hand(self, value, take)
   if not text then
     return nil, err
   end
+  self:show("out", text)
   return take(self, text)
 end
 

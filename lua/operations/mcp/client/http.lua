@@ -106,6 +106,7 @@ function Http:exchange(id, method, params, timeout, max, options)
   if not text then
     return nil, failure
   end
+  self:show("out", text)
   local entry = self.pending:open(id, timeout, max)
   entry.wake = interrupt
   local _, err = waits.within(entry, exchange, self, entry, text, method, params, options)
@@ -159,6 +160,7 @@ function Http:deliver(value)
   if not text then
     return nil, err
   end
+  self:show("out", text)
   local request = self._outgoing:request(self, value.method, value.params, {})
   return waits.at_most(self._config.timeout, requester.deliver, self._config, request, text, reply.LINGER)
 end

@@ -97,6 +97,7 @@ function Session:_connect(kind)
     noise = function(what, came)
       self:_noise(what, came)
     end,
+    watch = self._config.on_message,
     mended = function(warning)
       self._mended = self._mended + 1
       if is_told(self._mended) then
