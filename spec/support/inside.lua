@@ -108,4 +108,15 @@ function inside.tap(out)
   return { passed = passed, planned = tonumber(out:match("1%.%.(%d+)")), failures = table.concat(failures, "\n") }
 end
 
+--- Runs a spec file in Neovim: all of it passes, and so many specs at least. What the editor shows by `vim.notify`
+--- comes in between.
+---@param file string
+---@param at_least integer
+function inside.passes(file, at_least)
+  local result = inside.nvim("spec/support/run_busted.lua", ("BUSTED_ARGS='-o TAP %s'"):format(file))
+  local tap = inside.tap(result.out)
+  assert(not tap.failures:find("not ok"), tap.failures:match("not ok.*"))
+  assert(result.code == 0 and tap.passed >= at_least, result.out)
+end
+
 return inside
