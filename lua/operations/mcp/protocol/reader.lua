@@ -4,7 +4,6 @@
 --- answers.
 local core = require("operations.core")
 local json = require("operations.base.json")
-local sse = require("operations.base.sse")
 
 local reader = {}
 
@@ -12,7 +11,7 @@ local REPLACEMENT = "\239\191\189"
 
 -- The event-stream parser replaces what is no UTF-8; line ends, which it would take for its own, are kept from it.
 local function to_utf8(text)
-  local parser = sse.parser(nil, { max_event = #text * 3 + 16 })
+  local parser = require("operations.base.sse").parser(nil, { max_event = #text * 3 + 16 })
   parser:feed("data: " .. text:gsub("[\r\n]", " ") .. "\n\n")
   return (parser:next_values())
 end

@@ -3,9 +3,7 @@ local argument = require("operations.base.argument")
 local changes = require("operations.mcp.server.changes")
 local content = require("operations.mcp.server.content")
 local prompts = require("operations.mcp.server.prompts")
-local queries = require("operations.mcp.server.queries")
 local resources = require("operations.mcp.server.resources")
-local upstream = require("operations.mcp.server.upstream")
 
 local additions = {}
 
@@ -15,10 +13,10 @@ function additions.init(server)
   server.changes, server.content = changes.new(server), content.new(server)
   server.providers, server.relayed = { server.content }, {}
   if server.options.resources then
-    server.providers[2] = queries.new(server, server.options.resources)
+    server.providers[2] = require("operations.mcp.server.queries").new(server, server.options.resources)
   end
   for _, client in ipairs(server.options.clients or {}) do
-    upstream.add(server, client)
+    require("operations.mcp.server.upstream").add(server, client)
   end
   server.changes.unfollow = server.registry:on_revision(function()
     server.changes:changed("tools")
@@ -51,7 +49,7 @@ end
 ---@param client operations.mcp.Client
 function methods:offer(client)
   argument.object(client, "request", "MCP client", 1, "offer")
-  upstream.add(self, client)
+  require("operations.mcp.server.upstream").add(self, client)
   self.changes:changed("resources")
   self.changes:changed("prompts")
 end

@@ -1,11 +1,9 @@
 --- What a program offers beside its operations: resources and prompts. Each is an operation of a registry of the
 --- server's own, so that access control, deadlines, failures and contexts are those of all calls.
 local argument = require("operations.base.argument")
-local caller = require("operations.server.caller")
 local core = require("operations.core")
 local members = require("operations.base.members")
 local message = require("operations.mcp.protocol.message")
-local problem = require("operations.server.problem")
 local registry = require("operations.registry")
 
 local content = {}
@@ -74,7 +72,8 @@ function Content:run(call, context, id, input)
     if options.hide_denied then
       return nil
     end
-    local _, err, status, headers = caller.deny(self.registry:get_spec(id), call.identity, options.authorize)
+      local caller = require("operations.server.caller")
+      local _, err, status, headers = caller.deny(self.registry:get_spec(id), call.identity, options.authorize)
     return nil, { code = message.codes.INVALID_REQUEST, message = err.message, data = err.details, status = status,
       headers = headers }
   end
@@ -91,7 +90,7 @@ end
 ---@param err operations.Error
 ---@return operations.mcp.Failure
 function content.failure(call, err)
-  local _, told = problem.status(err)
+  local _, told = require("operations.server.problem").status(err)
   told = told or call.server.options.expose_errors == true or call.round ~= nil and err.code == "INPUT_REQUIRED"
   local invalid = err.code == "VALIDATION_ERROR"
   return { code = invalid and message.codes.INVALID_PARAMS or message.codes.INTERNAL_ERROR,

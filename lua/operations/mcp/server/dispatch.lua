@@ -2,7 +2,6 @@
 --- that goes back. No I/O: whoever carries the messages hands them in and gets the answer.
 local errors = require("operations.base.error")
 local features = require("operations.mcp.server.features")
-local headers = require("operations.mcp.server.headers")
 local members = require("operations.base.members")
 local message = require("operations.mcp.protocol.message")
 local negotiation = require("operations.mcp.protocol.negotiation")
@@ -92,7 +91,7 @@ local function modern_flaw(call, method)
   if type(version) ~= "string" then
     return invalid(("_meta: %sprotocolVersion: string expected"):format(PREFIX))
   end
-  local flaw = call.http and headers.flaw(call, method)
+  local flaw = call.http and require("operations.mcp.server.headers").flaw(call, method)
   if flaw then
     return flaw
   elseif not negotiation.is_known(version) or not negotiation.is_modern(version) then

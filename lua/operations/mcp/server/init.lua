@@ -12,17 +12,12 @@
 --- | web, http, exchange, session, channel        | messages over HTTP                                             |
 local additions = require("operations.mcp.server.additions")
 local argument = require("operations.base.argument")
-local caller = require("operations.server.caller")
 local core = require("operations.core")
-local cors = require("operations.server.cors")
 local hmac = require("operations.base.hmac")
 local hosts = require("operations.hosts")
 local limits = require("operations.base.limits")
-local lines = require("operations.mcp.server.lines")
 local log = require("operations.task.log")
 local members = require("operations.base.members")
-local proxies = require("operations.server.proxies")
-local resource_metadata = require("operations.server.resource_metadata")
 local serving = require("operations.server.serving")
 local sessions = require("operations.mcp.server.session")
 local stdio = require("operations.mcp.server.stdio")
@@ -127,7 +122,7 @@ end
 ---@return operations.McpLines?
 ---@return operations.Error? err  TRANSPORT_LOST: somebody listens there, or no file can be made there
 function McpServer:listen_lines(options)
-  local opened, err = lines.listen(self, options)
+  local opened, err = require("operations.mcp.server.lines").listen(self, options)
   self._listeners[#self._listeners + 1] = opened
   return opened, err
 end
@@ -198,13 +193,18 @@ function mcp_server.new(registry, options)
       error(("bad option '%s' to 'to_mcp' (0 or more expected, got %s)"):format(name, kept[name]), 2)
     end
   end
-  caller.check(kept.authorize, "to_mcp", 2)
-  resource_metadata.check(kept, "to_mcp")
-  kept.oauth = resource_metadata.of(kept)
+  if kept.oauth or kept.authorize then
+    require("operations.server.caller").check(kept.authorize, "to_mcp", 2)
+    local resource_metadata = require("operations.server.resource_metadata")
+    resource_metadata.check(kept, "to_mcp")
+    kept.oauth = resource_metadata.of(kept)
+  end
   kept.hosts = serving.in_lower_case(kept.hosts)
   local self = setmetatable({
     registry = registry, options = kept, links = {}, running = 0, calls = {}, draining = false, _listeners = {},
-    cors = cors.new(kept, "to_mcp", 3), proxies = proxies.new(kept.trusted_proxies, "to_mcp", 3),
+    cors = (kept.origins or kept.cors) and require("operations.server.cors").new(kept, "to_mcp", 3) or nil,
+    proxies = kept.trusted_proxies
+      and require("operations.server.proxies").new(kept.trusted_proxies, "to_mcp", 3) or nil,
     info = { name = kept.name or "operations", version = kept.version or version, title = kept.title },
     sign = hmac.signer(kept.state_secret or core.random_id() .. core.random_id()),
   }, McpServer)

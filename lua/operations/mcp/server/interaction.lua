@@ -6,8 +6,6 @@ local errors = require("operations.base.error")
 local lifecycle = require("operations.mcp.server.lifecycle")
 local marks = require("operations.base.marked")
 local message = require("operations.mcp.protocol.message")
-local question = require("operations.mcp.server.question")
-local state = require("operations.mcp.server.state")
 
 local interaction = {}
 
@@ -71,7 +69,7 @@ local function modern_asks(call)
   local round = call.round
   return function(request)
     local given = round.answers[request.key]
-    if given ~= nil and question.accepts(request, given) then
+    if given ~= nil and require("operations.mcp.server.question").accepts(request, given) then
       round.used[request.key] = given
       return given
     end
@@ -107,6 +105,7 @@ function Context.__index(self, key)
     return value
   elseif asks[key] then
     local call = self._call
+    local question = require("operations.mcp.server.question")
     question.add(self, call.capabilities, call.modern and modern_asks(call) or legacy_asks(call))
     return rawget(self, key)
   end
@@ -122,7 +121,7 @@ end
 local function input_required(call)
   local round = call.round
   return { resultType = "input_required", inputRequests = marks.object(round.asked),
-    requestState = state.seal(call, round) }
+    requestState = require("operations.mcp.server.state").seal(call, round) }
 end
 
 --- Runs what may ask the client for input.
@@ -132,7 +131,7 @@ end
 ---@return operations.mcp.Failure? failure
 function interaction.run(call, fn)
   if call.modern then
-    local round, failure = state.open(call)
+    local round, failure = require("operations.mcp.server.state").open(call)
     if not round then
       return nil, failure
     end

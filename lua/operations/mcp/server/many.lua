@@ -4,7 +4,6 @@ local json = require("operations.base.json")
 local limits = require("operations.base.limits")
 local marks = require("operations.base.marked")
 local members = require("operations.base.members")
-local search = require("operations.offer.search")
 
 local many = {}
 
@@ -104,7 +103,8 @@ local function find(call, input, tools)
   if type(input.query) ~= "string" then
     return refused("search_operations: query: string expected")
   end
-  server._search = server._search or search.new(server.registry, { filter = server.options.filter })
+  server._search = server._search
+    or require("operations.offer.search").new(server.registry, { filter = server.options.filter })
   local found = marks.array()
   local hits = server._search:find(input.query, { identity = call.identity, limit = limit, accept = function(spec)
     return tools.name_of(call, spec) ~= nil

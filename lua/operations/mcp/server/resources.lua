@@ -1,6 +1,5 @@
 --- Resources: what has a URI and can be read (`server:resource`), what fits a URI template, queries, and what MCP
 --- servers behind this one have.
-local base64 = require("operations.base.base64")
 local content = require("operations.mcp.server.content")
 local core = require("operations.core")
 local interaction = require("operations.mcp.server.interaction")
@@ -9,7 +8,6 @@ local listing = require("operations.mcp.server.listing")
 local marks = require("operations.base.marked")
 local members = require("operations.base.members")
 local message = require("operations.mcp.protocol.message")
-local template = require("operations.mcp.server.template")
 
 local resources = { methods = {} }
 
@@ -46,7 +44,7 @@ function resources.add(self, given)
   end
   local compiled, problem
   if kept.uriTemplate then
-    compiled, problem = template.compile(kept.uriTemplate)
+    compiled, problem = require("operations.mcp.server.template").compile(kept.uriTemplate)
   end
   if problem then
     error(("bad option 'uriTemplate' to 'resource' (%s)"):format(problem), 3)
@@ -97,12 +95,12 @@ local function item_of(value, uri, mime_type)
   if type(value) == "string" then
     local text = is_text(mime_type, value)
     return { uri = uri, mimeType = mime_type, text = text and value or nil,
-      blob = not text and base64.encode(value) or nil }
+      blob = not text and require("operations.base.base64").encode(value) or nil }
   elseif type(value) == "table" and (type(value.text) == "string" or type(value.blob) == "string") then
     return members.merged({ uri = uri, mimeType = mime_type }, value)
   elseif type(value) == "table" and type(value.bytes) == "string" then
     local item = members.merged({ uri = uri, mimeType = mime_type }, value)
-    item.bytes, item.blob = nil, base64.encode(value.bytes)
+    item.bytes, item.blob = nil, require("operations.base.base64").encode(value.bytes)
     return item
   end
   return { uri = uri, mimeType = mime_type or "application/json", text = assert(json.encode(value)) }

@@ -1,6 +1,5 @@
 --- Sessions of the legacy era over HTTP: a client that has said who it is, the streams it is answered on, and the
 --- credential that it came with. They are few, and end when they were idle for long.
-local channels = require("operations.mcp.server.channel")
 local core = require("operations.core")
 local message = require("operations.mcp.protocol.message")
 local peers = require("operations.mcp.server.peer")
@@ -164,7 +163,7 @@ end
 function Session:stream()
   self._last = self._last + 1
   local name = tostring(self._last)
-  self._streams[name] = channels.new(name)
+  self._streams[name] = require("operations.mcp.server.channel").new(name)
   return self._streams[name]
 end
 

@@ -1,17 +1,13 @@
 --- Operations as tools: `tools/list` and `tools/call`. Queries and mutations that the caller may see, in the order of
 --- their registration.
-local caller = require("operations.server.caller")
 local core = require("operations.core")
 local definition = require("operations.mcp.server.definition")
-local headers = require("operations.mcp.server.headers")
 local interaction = require("operations.mcp.server.interaction")
 local limits = require("operations.base.limits")
 local listing = require("operations.mcp.server.listing")
 local many = require("operations.mcp.server.many")
 local message = require("operations.mcp.protocol.message")
 local names = require("operations.offer.names")
-local problem = require("operations.server.problem")
-local tool_result = require("operations.mcp.server.tool_result")
 
 local tools = { methods = {} }
 
@@ -93,8 +89,9 @@ local function find(call, name)
   if not id or sight == "hidden" then
     return unknown(name)
   elseif sight == "denied" then
-    local _, err, status, fields = caller.deny(call.server.registry:get_spec(id), call.identity,
-      call.server.options.authorize)
+      local caller = require("operations.server.caller")
+      local _, err, status, fields = caller.deny(call.server.registry:get_spec(id), call.identity,
+        call.server.options.authorize)
     return nil, { code = message.codes.INVALID_REQUEST, message = err.message, data = err.details, status = status,
       headers = fields }
   end
@@ -107,14 +104,14 @@ local function failed(call, id, err)
     return nil, { code = message.codes.MISSING_CAPABILITY, message = err.message, data = err.details, status = 400 }
   end
   local spec = server.registry:get_spec(id)
-  local _, told = problem.status(err, spec and { id = id, spec = spec })
-  return tool_result.of_error(err, told or server.options.expose_errors == true)
+  local _, told = require("operations.server.problem").status(err, spec and { id = id, spec = spec })
+  return require("operations.mcp.server.tool_result").of_error(err, told or server.options.expose_errors == true)
 end
 
 local function result_of(call, id, envelope, err)
   local result
   if envelope then
-    result, err = tool_result.of(envelope, call.modern)
+    result, err = require("operations.mcp.server.tool_result").of(envelope, call.modern)
   end
   if result then
     return result
@@ -129,7 +126,8 @@ local function invoke(call, name, input, is_direct)
     return nil, failure
   end
   failure = is_direct and call.modern and call.http
-    and headers.params_flaw(call.http.headers, call.server.registry:get_spec(id).inputSchema, input)
+    and require("operations.mcp.server.headers").params_flaw(call.http.headers,
+      call.server.registry:get_spec(id).inputSchema, input)
   if failure then
     return nil, failure
   end
