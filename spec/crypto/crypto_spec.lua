@@ -3,6 +3,8 @@ local crypto = require("operations.crypto")
 local json = require("operations.base.json")
 local sources = require("spec.support.sources")
 
+local ALGORITHMS = { "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA",
+  "Ed25519", "Ed448" }
 local vectors = assert(json.decode(sources.read("spec/vectors/jose/signed.json")))
 
 local function bytes(text)
@@ -29,10 +31,15 @@ local function each(run)
 end
 
 describe("public keys and signatures", function()
-  it("verifies the examples of RFC 6979, 7515, 8032 and 8037", function()
+  it("verifies the examples of RFC 6979, 7515, 8032 and 8037, and one of each other algorithm", function()
+    local verified = {}
     each(function(vector, key, text, signature)
       assert.is_true(key:verify(vector.alg, text, signature), vector.name)
+      verified[vector.alg] = true
     end)
+    for _, alg in ipairs(ALGORITHMS) do
+      assert.is_true(verified[alg] or alg == "Ed25519", alg) -- that is EdDSA's, too
+    end
   end)
 
   it("verifies no signature of which any byte is changed, cut off or added", function()
@@ -51,9 +58,9 @@ describe("public keys and signatures", function()
 
   it("uses a key for the algorithms of its kind only", function()
     each(function(vector, key, text, signature)
-      for _, alg in ipairs({ "RS256", "RS384", "RS512", "PS256", "PS384", "PS512", "ES256", "ES384", "ES512", "EdDSA",
-        "Ed25519", "Ed448" }) do
+      for _, alg in ipairs(ALGORITHMS) do
         local fits = alg == vector.alg or vector.alg == "EdDSA" and alg == vector.key.crv
+          or vector.alg == "Ed448" and alg == "EdDSA"
         assert.equal(fits, key:verify(alg, text, signature), vector.name .. " as " .. alg)
       end
     end)
@@ -90,6 +97,14 @@ describe("public keys and signatures", function()
       assert.matches(case[3], flaw, 1, true)
     end
     assert.truthy(crypto.rsa("\0" .. n, e)) -- some write a sign
+    local largest = "\128" .. ("\1"):rep(1023)
+    assert.truthy(crypto.rsa(largest, e))
+    assert.is_nil((crypto.rsa("\1" .. largest, e)))
+    assert.is_nil((crypto.rsa("\127" .. n:sub(2), e))) -- 2047 bits
+    assert.truthy(crypto.rsa(n, "\3"))
+    assert.truthy(crypto.rsa(n, ("\255"):rep(8)))
+    assert.is_nil((crypto.rsa(n, "\1" .. ("\255"):rep(8))))
+    assert.is_nil((crypto.rsa(n, ("\1"):rep(100000))))
   end)
 
   it("refuses points of another length or beside their curve", function()
@@ -99,14 +114,17 @@ describe("public keys and signatures", function()
       { "P-521", x, y }, { "P-256", ("\0"):rep(32), ("\0"):rep(32) }, { "Ed25519", x:sub(2) }, { "Ed448", x } }) do
       local key, flaw = crypto.curve(case[1], case[2], case[3])
       assert.is_nil(key)
-      assert.is_string(flaw)
+      local fits = case[1] == "P-256" and #case[2] == 32 and #case[3] == 32
+      assert.matches(fits and "^no point of its curve$" or "of another length than its curve's$", flaw)
+    end
+    for _, name in ipairs({ "secp256k1", "P-256\0", "p-256", "" }) do
+      assert.has_error(function()
+        crypto.curve(name, x, y)
+      end, "bad argument #1 to 'curve' (not a known curve)")
     end
     assert.has_error(function()
-      crypto.curve("secp256k1", x, y)
-    end)
-    assert.has_error(function()
       crypto.curve("P-256", x)
-    end)
+    end, "bad argument #3 to 'curve' (string expected, got no value)")
   end)
 
   it("raises for a key that is none", function()
@@ -114,8 +132,14 @@ describe("public keys and signatures", function()
     assert.has_error(function()
       key.verify(io.stdout, "RS256", "", "")
     end)
-    assert.has_error(function()
-      key:verify("RS256", "text")
-    end)
+    assert.is_false(pcall(key.verify, key, "RS256", "text"))
+    local ok, raised = pcall(key.verify, key, "RS257", "text", "signature")
+    assert.is_false(ok)
+    assert.matches("not a known algorithm", raised, 1, true)
+    local was_made = getmetatable(key).__gc
+    was_made(key)
+    ok, raised = pcall(key.verify, key, "RS256", "text", "signature")
+    assert.is_false(ok)
+    assert.matches("the key was not made", raised, 1, true)
   end)
 end)

@@ -102,9 +102,9 @@ EVP_PKEY *key_point(key_Kind kind, key_Bytes x, key_Bytes y,
   params[1] = OSSL_PARAM_construct_octet_string(OSSL_PKEY_PARAM_PUB_KEY, point,
                                                 1 + 2 * curve->size);
   params[2] = OSSL_PARAM_construct_end();
+  *flaw = "no point of its curve";
   ERR_set_mark();
   key = from_params("EC", params);
-  *flaw = key == NULL ? "no point of its curve" : NULL;
   ERR_pop_to_mark();
   return key;
 }
@@ -114,9 +114,9 @@ EVP_PKEY *key_edwards(key_Kind kind, key_Bytes x, const char **flaw) {
   EVP_PKEY *key;
   *flaw = "a key of another length than its curve's";
   if (x.size != curve->size) return NULL;
+  *flaw = NO_MEMORY;
   ERR_set_mark();
   key = EVP_PKEY_new_raw_public_key_ex(NULL, curve->name, NULL, x.at, x.size);
-  *flaw = key == NULL ? NO_MEMORY : NULL;
   ERR_pop_to_mark();
   return key;
 }
