@@ -37,13 +37,6 @@ function Upstream:has(kind)
   return self.client:has(kind)
 end
 
--- What the client's request is told of the call.
-local function options_of(context)
-  return context and { on_progress = context.progress and function(report)
-    context.progress(report.progress, report.total, report.message)
-  end, traceparent = context.traceparent }
-end
-
 -- The items of a list; none where the server has none, or does not answer.
 local function list(self, capability, method, key)
   local items, cursor, seen = {}, nil, {}
@@ -134,7 +127,7 @@ function Upstream:get(_, name, given)
   if not own then
     return nil
   end
-  local value, err = self.client:request("prompts/get", { name = own, arguments = given }, options_of())
+  local value, err = self.client:request("prompts/get", { name = own, arguments = given })
   if value then
     return passed_on(value)
   end
