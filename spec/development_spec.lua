@@ -1,0 +1,71 @@
+-- The page for engineers names paths, rooms and make targets: all of them exist.
+local lfs = require("lfs")
+local sources = require("spec.support.sources")
+
+local page = sources.read("doc/development.md")
+
+-- The code spans of the page, without blocks.
+local function spans()
+  local list = {}
+  for span in page:gsub("```.-```", ""):gmatch("`([^`\n]+)`") do
+    list[#list + 1] = span
+  end
+  return list
+end
+
+-- The folders of the tree that hold what the page names by path.
+local roots = { src = true, lua = true, spec = true, doc = true, examples = true, [".ci"] = true }
+
+local function missing_paths(list)
+  local missing = {}
+  for _, span in ipairs(list) do
+    for path in span:gmatch("[%w_./-]+") do
+      local is_placeholder = path:find("^spec/[xy]%f[_%z]")
+      if roots[path:match("^([^/]+)/")] and not is_placeholder and not lfs.attributes((path:gsub("/$", ""))) then
+        missing[#missing + 1] = path
+      end
+    end
+  end
+  return missing
+end
+
+local function missing_targets(list)
+  local makefile, missing = "\n", {}
+  for _, path in ipairs({ "Makefile", "spec/checks.mk", "src/nvim.mk" }) do
+    makefile = makefile .. sources.read(path)
+  end
+  for _, span in ipairs(list) do
+    local target = span:match("^make ([%l][%w-]*)")
+    local room = target and target:match("^test%-(.*)")
+    local is_room = room and (lfs.attributes("spec/" .. room)
+      or lfs.attributes("spec/" .. room:gsub("%-", "/") .. "_spec.lua"))
+    if target and not is_room and not makefile:find("\n" .. target:gsub("%-", "%%-") .. "[%w :-]*:") then
+      missing[#missing + 1] = span
+    end
+  end
+  return missing
+end
+
+describe("doc/development.md", function()
+  it("names no path that does not exist", function()
+    assert.same({ "src/nowhere.c" }, missing_paths({ "src/nowhere.c", "src/json/", "see lua/operations/init.lua" }))
+    assert.same({}, missing_paths(spans()))
+  end)
+
+  it("names no make target that does not exist", function()
+    assert.same({ "make nothing" }, missing_targets({ "make nothing", "make lint", "make test-base-url" }))
+    assert.same({}, missing_targets(spans()))
+  end)
+
+  it("names only identifiers that the file beside them has", function()
+    local wrong = {}
+    for names, path in page:gmatch("| (`[%w_.]+`[^|`]*) in `([%w_./-]+)`") do
+      for name in names:gmatch("`([%w_.]+)`") do
+        if not sources.read(path):find(name, 1, true) then
+          wrong[#wrong + 1] = name .. " in " .. path
+        end
+      end
+    end
+    assert.same({}, wrong)
+  end)
+end)
