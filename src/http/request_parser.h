@@ -1,5 +1,5 @@
 /*
-** request_parser.h - what the reader of requests holds: internal to request.c,
+** request_parser.h - state of the request parser: internal to request.c,
 ** which reads lines and bodies, and framing.c, which judges a whole head.  No
 ** Lua.
 */

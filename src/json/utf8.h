@@ -1,5 +1,5 @@
 /*
-** utf8.h - what a JSON string may hold as it is, eight bytes at a time;
+** utf8.h - finds bytes that need no escape, eight at a time;
 ** shared by reader and writer.
 */
 #ifndef OPERATIONS_JSON_UTF8_H

@@ -1,5 +1,5 @@
 /*
-** handle_lua.c - what starts things in a reactor needs: the reactor and
+** handle_lua.c - arguments of functions that start handles: the reactor and
 ** its handles.
 */
 #include "reactor/reactor_lua.h"

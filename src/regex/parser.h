@@ -1,5 +1,5 @@
 /*
-** parser.h - what the two halves of the pattern parser share: its state,
+** parser.h - shared by the two halves of the pattern parser: its state,
 ** reading characters and names (regex/read.c), writing the translation.  Not
 ** for users of regex/regex.h.
 **

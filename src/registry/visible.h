@@ -1,5 +1,5 @@
 /*
-** visible.h - who may know of an operation, as its spec says.
+** visible.h - decides if an identity may see an operation, by its spec.
 */
 #ifndef OPERATIONS_VISIBLE_H
 #define OPERATIONS_VISIBLE_H

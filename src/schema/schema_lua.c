@@ -1,5 +1,5 @@
 /*
-** schema_lua.c - what Lua sees of schemas: core.schema_compile and the methods
+** schema_lua.c - schemas for Lua: core.schema_compile and the methods
 ** of "operations.schema".
 */
 #include <stdarg.h>

@@ -1,5 +1,5 @@
 /*
-** server.h - what luaopen_operations_http_server puts together.
+** server.h - parts of the module that luaopen_operations_http_server opens.
 */
 #ifndef OPERATIONS_SERVER_H
 #define OPERATIONS_SERVER_H

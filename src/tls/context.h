@@ -1,5 +1,5 @@
 /*
-** context.h - what all TLS connections of a listener share: certificates, who
+** context.h - shared by all TLS connections of a listener: certificates, who
 ** may connect, the keys of session tickets; by OpenSSL.  No I/O, no Lua.
 */
 #ifndef OPERATIONS_TLS_CONTEXT_H

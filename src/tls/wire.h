@@ -1,5 +1,5 @@
 /*
-** wire.h - what OpenSSL takes for the network: bytes that came, and a buffer
+** wire.h - the network as OpenSSL sees it: bytes that came, and a buffer
 ** for those that go.  No I/O, no Lua.
 */
 #ifndef OPERATIONS_TLS_WIRE_H

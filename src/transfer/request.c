@@ -1,5 +1,5 @@
 /*
-** request.c - what a request asks of curl's easy handle.
+** request.c - sets the options of curl's easy handle for a request.
 */
 #include "transfer/http.h"
 

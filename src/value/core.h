@@ -1,5 +1,5 @@
 /*
-** core.h - what the Lua-facing parts of operations.core share: one state per
+** core.h - shared by the Lua-facing parts of operations.core: one state per
 ** Lua state (core.c), and how a Lua value is read as a JSON value (value.c).
 */
 #ifndef OPERATIONS_CORE_H

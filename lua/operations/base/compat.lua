@@ -1,4 +1,4 @@
---- What differs between Lua 5.4 and LuaJIT, in one place.
+--- The differences between Lua 5.4 and LuaJIT, in one place.
 -- luacheck: ignore 113 143
 local compat = {}
 

@@ -1,4 +1,4 @@
---- What a call map makes of the events that arrive, and of a transport that is lost and there again.
+--- Handles the events that arrive at a call map, and the loss and return of its transport.
 local call_event = require("operations.calls.event")
 local call_request = require("operations.calls.request")
 local errors = require("operations.base.error")

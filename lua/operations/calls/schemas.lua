@@ -1,4 +1,4 @@
---- What `operations.schemas` is: the JSON Schemas of the envelope, and of the events of the call protocol, which
+--- `operations.schemas`: the JSON Schemas of the envelope, and of the events of the call protocol, which
 --- arrivals are checked by.
 local envelopes = require("operations.registry.schemas")
 local events = require("operations.calls.event_schema")

@@ -1,4 +1,4 @@
---- What is kept of sources between calls, in $XDG_CACHE_HOME/operations/sources: a file for each, its user's only, that
+--- The cache of sources between calls, in $XDG_CACHE_HOME/operations/sources: a file for each, its user's only, that
 --- is replaced as a whole. It begins with a line of JSON, `{ format, meta, sizes }`; behind it are segments, which are
 --- read when they are asked for. Whatever is wrong with a file: it counts as absent.
 local core = require("operations.core")

@@ -1,4 +1,4 @@
---- What is to be ended before the program ends, however it ends.
+--- The clean-up functions that run before the program ends, however it ends.
 local cleanup = {}
 
 local pending = {}

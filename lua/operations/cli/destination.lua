@@ -1,4 +1,4 @@
---- Where the bytes of an answer go: standard output, a terminal, or a file, which is there whole or not at all.
+--- The destination of an answer's bytes: standard output, a terminal, or a file, which is written whole or not at all.
 local cleanup = require("operations.cli.cleanup")
 local core = require("operations.core")
 local json = require("operations.base.json")

@@ -1,4 +1,4 @@
---- Where the command line keeps files (XDG Base Directory Specification), and paths that mean the same everywhere.
+--- Directories of the command line's files (XDG Base Directory Specification), and absolute forms of paths.
 local system = require("operations.system")
 
 local directories = {}

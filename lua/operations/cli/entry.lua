@@ -1,4 +1,4 @@
---- What the command line knows of an operation without its schemas: enough to list it, to find it by what people type,
+--- An operation as the command line lists it, without its schemas: enough to show it, to find it by what people type,
 --- and to complete its keys.
 local members = require("operations.base.members")
 local schema = require("operations.schema")

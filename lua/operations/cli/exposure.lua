@@ -1,4 +1,4 @@
---- What a server of the command line offers to others: `--expose` opens imported operations, which are for the program
+--- The operations that a server of the command line offers: `--expose` opens imported ones, which are for the program
 --- alone otherwise.
 local members = require("operations.base.members")
 local output = require("operations.cli.output")

@@ -1,4 +1,4 @@
---- Who the command line acts as: `--scopes` and `--identity`, of the commands that look at operations and call them.
+--- The identity of the command line: `--scopes` and `--identity`, of commands that look at operations and call them.
 local core = require("operations.core")
 local json = require("operations.base.json")
 local operations = require("operations")

@@ -1,4 +1,4 @@
---- What is known of a source from when it was last loaded: its operations, and their keys.
+--- The cached description of a source as it was last loaded: its operations, and their keys.
 local cache = require("operations.cli.cache")
 local entry = require("operations.cli.entry")
 local json = require("operations.base.json")

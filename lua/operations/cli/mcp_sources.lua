@@ -1,4 +1,4 @@
---- What `--mcp` and `--mcp-config` name: servers that run, or are called, while the command does.
+--- The MCP servers that `--mcp` and `--mcp-config` name; they are started or called for as long as the command runs.
 local base64 = require("operations.base.base64")
 local cleanup = require("operations.cli.cleanup")
 local from_mcp = require("operations.mcp.client")

@@ -1,4 +1,4 @@
---- Where the command line writes: data to stdout, everything else to stderr, and a number to the shell.
+--- The output of the command line: data to stdout, everything else to stderr, an exit code to the shell.
 local json = require("operations.base.json")
 local system = require("operations.system")
 

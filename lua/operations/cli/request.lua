@@ -1,4 +1,4 @@
---- What a command line asks for, read and checked: the registry, the operation, its input and the context of the call.
+--- Reads and checks the call that a command line names: registry, operation, input and context.
 local answers = require("operations.cli.answer")
 local core = require("operations.core")
 local exchange = require("operations.cli.exchange")

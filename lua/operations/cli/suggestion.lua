@@ -1,4 +1,4 @@
---- What somebody may have meant by the id of an operation, or another word, that is not there.
+--- Suggests the closest known id or word for one that does not exist.
 local suggestion = {}
 
 local MOST = 3 -- suggestions

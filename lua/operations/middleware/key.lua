@@ -1,4 +1,4 @@
---- What calls have in common: those of one key share a bucket, a breaker, a bulkhead.
+--- The key of a call: calls of one key share a bucket, a breaker, a bulkhead.
 local layer = require("operations.middleware.layer")
 
 local key = {}

@@ -1,4 +1,4 @@
---- What all middleware is made of: a handler around a handler that never raises, and knows when its call has ended.
+--- The base of all middleware: a handler around a handler that never raises, and knows when its call has ended.
 local errors = require("operations.base.error")
 
 local layer = {}

@@ -1,4 +1,4 @@
---- What `:checkhealth operations` says: modules, versions, what libcurl can do, programs that servers need,
+--- The report of `:checkhealth operations`: modules, versions, what libcurl can do, programs that servers need,
 --- permissions.
 local nvim = require("operations.nvim")
 local version = require("operations.base.version")

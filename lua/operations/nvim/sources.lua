@@ -1,4 +1,4 @@
---- What setup() named: MCP servers and OpenAPI documents, started at the first use, behind the editor, and put into one
+--- The sources that setup() names: MCP servers and OpenAPI documents, started at first use in the background, in one
 --- registry. One that fails is told of and costs the others nothing.
 local argument = require("operations.base.argument")
 local errors = require("operations.base.error")

@@ -1,4 +1,4 @@
---- What a server asks for: the challenges of a WWW-Authenticate header (RFC 9110, 11.6.1), schemes with a token or with
+--- Reads the challenges of a WWW-Authenticate header (RFC 9110, 11.6.1), schemes with a token or with
 --- parameters, several in one field or in several fields joined by commas; and scopes (RFC 6749, 3.3), names separated
 --- by blanks, in no order that counts.
 local header_field = require("operations.net.http.header_field")

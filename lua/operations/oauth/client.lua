@@ -1,4 +1,4 @@
---- Who asks: a client of an authorization server, how it proves to be that client (RFC 6749, 2.3), and where it comes
+--- A client of an authorization server, how it proves to be that client (RFC 6749, 2.3), and where it comes
 --- from: known beforehand, described in a document that the server reads (client id metadata documents), or registered
 --- now (RFC 7591). What an issuer gave out is shown to that issuer only.
 local base64 = require("operations.base.base64")

@@ -1,4 +1,4 @@
---- Where the browser comes back to on this machine (RFC 8252, 7.3): a listener that is there while a user logs in, and
+--- The redirect URI of a login on this machine (RFC 8252, 7.3): a listener that is open while a user logs in, and
 --- takes the one request that belongs to that login.
 local argument = require("operations.base.argument")
 local endpoint = require("operations.oauth.endpoint")

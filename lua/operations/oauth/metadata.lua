@@ -1,4 +1,4 @@
---- Who protects a server, and how to talk to that: protected resource metadata (RFC 9728) and authorization server
+--- Finds the authorization server of a server: protected resource metadata (RFC 9728) and authorization server
 --- metadata (RFC 8414, OpenID Connect Discovery 1.0), found in the order that MCP prescribes.
 local endpoint = require("operations.oauth.endpoint")
 local json = require("operations.base.json")

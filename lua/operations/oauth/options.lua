@@ -1,4 +1,4 @@
---- What the makers of this adapter are told: options are copied and checked; a wrong one is misuse and raises. One of
+--- The options of this adapter's constructors: they are copied and checked; a wrong one is misuse and raises. One of
 --- them is the store of tokens and registrations: two functions over keys and plain tables.
 local argument = require("operations.base.argument")
 local client = require("operations.oauth.client")

@@ -1,4 +1,4 @@
---- Who calls, by the access token of a request: what `authorize` of a server takes. Tokens are JWTs, whose signatures
+--- Finds the identity of a caller by its access token, for `authorize` of a server. Tokens are JWTs, whose signatures
 --- and claims are checked here (RFC 9068, RFC 8725), or opaque ones, about which the authorization server is asked.
 local core = require("operations.core")
 local endpoint = require("operations.oauth.endpoint")

@@ -1,4 +1,4 @@
---- What one request carries to prove who calls: made of what is configured for a security scheme. Values live here
+--- The credentials of one request, made from the configuration of its security schemes. Values live here
 --- and in the request; no error tells them.
 local base64 = require("operations.base.base64")
 local core = require("operations.core")

@@ -1,4 +1,4 @@
---- What an operation takes: its parameters and its body, as one flat input object and as the plan of a request.
+--- The input of an operation: its parameters and its body, as one flat input object and as the plan of a request.
 local body = require("operations.openapi.body")
 local header_field = require("operations.net.http.header_field")
 local media = require("operations.openapi.media")

@@ -1,4 +1,4 @@
---- Where documents and operations are: telling URLs from paths, resolving relative ones, base URLs, `servers`, and
+--- Locations of documents and operations: telling URLs from paths, resolving relative ones, base URLs, `servers`, and
 --- path templates (RFC 3986, 3.3).
 local url = require("operations.base.url")
 

@@ -1,4 +1,4 @@
---- What an operation answers: the schema of its result, of its errors, and what to ask for with `Accept`.
+--- The output of an operation: the schema of its result, of its errors, and what to ask for with `Accept`.
 local media = require("operations.openapi.media")
 
 local outputs = {}

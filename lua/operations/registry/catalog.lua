@@ -1,4 +1,4 @@
---- What is registered, and how it gets there. The operations themselves are one object in C
+--- Registers operations and removes them. The operations themselves are one object in C
 --- (src/registry/registry.c): by id, in the order of their registration, specs given out as copies (lookup.lua).
 local argument = require("operations.base.argument")
 local compat = require("operations.base.compat")

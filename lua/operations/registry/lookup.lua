@@ -1,4 +1,4 @@
---- What is registered, looked up and listed, as copies. What a mounted registry has is looked up there.
+--- Looks up and lists registered operations, as copies. Those of a mounted registry are looked up there.
 local argument = require("operations.base.argument")
 local mounts = require("operations.registry.mounts")
 local specs = require("operations.registry.spec")

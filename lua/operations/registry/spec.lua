@@ -1,4 +1,4 @@
---- What an operation's spec must look like, and its defaults. Checked by our own schema engine.
+--- The schema of an operation's spec, and its defaults. Checked by our own schema engine.
 ---
 --- `inputSchema`, `outputSchema` and `errorSchemas` may be functions that return them: each is called once, on first
 --- need (a call, `get_spec`, `specs`), so that a thousand operations cost little until one is used. What is wrong with

@@ -1,4 +1,4 @@
---- Where the server keeps the answers to requests with an Idempotency-Key: in this process, or in a shared dictionary
+--- The store of answers to requests with an Idempotency-Key: in this process, or in a shared dictionary
 --- of nginx. What `operations.middleware.redis` makes is a third one.
 local dictionary_lock = require("operations.base.dictionary_lock")
 local errors = require("operations.base.error")

@@ -1,4 +1,4 @@
---- What caches may do with the answers of operations, and conditional requests (RFC 9110, 13; RFC 9111). Caches keep
+--- The cache headers of answers, and conditional requests (RFC 9110, 13; RFC 9111). Caches keep
 --- nothing unless an operation says `_meta.http.cache`.
 local entity_tag = require("operations.server.entity_tag")
 local limits = require("operations.base.limits")

@@ -1,4 +1,4 @@
---- Who calls, and whether this caller may: `authorize` of the options, then the operation's access control; refusals
+--- Authenticates a caller by `authorize` of the options, then asks the operation's access control; makes refusals
 --- with their challenges (RFC 6750, section 3).
 local errors = require("operations.base.error")
 local members = require("operations.base.members")

@@ -1,4 +1,4 @@
---- What a handler learns of a request, and what the request says of itself.
+--- Makes the context of a call from an HTTP request.
 local core = require("operations.core")
 local limits = require("operations.base.limits")
 

@@ -1,4 +1,4 @@
---- What every request has to pass, whoever sends it: a web page of elsewhere must not reach this server through its
+--- The checks that every request must pass: a web page of another origin must not reach this server through its
 --- visitor's browser, neither under a name that was made to lead here (DNS rebinding) nor as a foreign origin.
 local members = require("operations.base.members")
 

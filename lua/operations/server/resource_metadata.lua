@@ -1,4 +1,4 @@
---- What a client needs to get a token for the server (RFC 9728): who gives them, as a document at
+--- Protected resource metadata (RFC 9728): tells clients which authorization servers issue tokens, in a document at
 --- `/.well-known/oauth-protected-resource{path}`, and in the challenges of refusals.
 local json = require("operations.base.json")
 local marks = require("operations.base.marked")

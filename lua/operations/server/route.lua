@@ -1,4 +1,4 @@
---- Where operations stand on the server: `{prefix}/{namespace}/{name}`, or the path that `_meta.http` names. Follows
+--- The paths of operations on the server: `{prefix}/{namespace}/{name}`, or the path that `_meta.http` names. Follows
 --- the registry: what is registered or taken out later is served, or not, from the next request on.
 local caching = require("operations.server.caching")
 local errors = require("operations.base.error")

@@ -1,4 +1,4 @@
---- What servers share, whatever they serve over HTTP: where strangers reach them, names of hosts.
+--- Shared by all HTTP servers: which addresses are reachable from elsewhere, names of hosts.
 local core = require("operations.core")
 local errors = require("operations.base.error")
 local task = require("operations.task")

@@ -1,4 +1,4 @@
---- What a connection of the HTTP server waits for, and for how long: bytes, room to send, a caller that leaves. One
+--- The waits of a connection of the HTTP server, and their limits: bytes, room to send, a caller that leaves. One
 --- timer watches over all connections.
 local errors = require("operations.base.error")
 local limits = require("operations.base.limits")

@@ -1,4 +1,4 @@
---- Where a log goes when the program names none: to where the host shows messages, else warnings and errors to stderr.
+--- The default log: to the messages of the host, else warnings and errors to stderr.
 local hosts = require("operations.hosts")
 
 local log = {}

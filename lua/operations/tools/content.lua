@@ -1,4 +1,4 @@
---- What a call gave, as texts and images for a model.
+--- Turns the result of a call into texts and images for a model.
 local base64 = require("operations.base.base64")
 local core = require("operations.core")
 local json = require("operations.base.json")

@@ -1,4 +1,4 @@
---- What the strict modes of the vendors take of JSON Schema (as their documents and SDKs say in November 2026).
+--- The subsets of JSON Schema that the vendors' strict modes accept (as their documents and SDKs say in November 2026).
 local members = require("operations.base.members")
 
 local dialects = {}

@@ -1,4 +1,4 @@
---- What a vendor's subset of JSON Schema cannot say, in words for the description: the model reads it, and the
+--- Keywords that a vendor's subset of JSON Schema lacks, in words for the description: the model reads them, and the
 --- original schema judges what it sends.
 local core = require("operations.core")
 local json = require("operations.base.json")

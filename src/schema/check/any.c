@@ -1,5 +1,5 @@
 /*
-** any.c - what a schema that accepts everything asks of a table: that it can be
+** any.c - check of a table by a schema that accepts everything: that it can be
 ** said in JSON (schema/check/check.h).
 */
 #include "schema/check/check.h"

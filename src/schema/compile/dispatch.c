@@ -1,5 +1,5 @@
 /*
-** dispatch.c - what each node does with a value of each Lua type, decided once
+** dispatch.c - each node's act for a value of each Lua type, decided once
 ** for all (schema/compile/compile.h): most values need no instruction then.
 */
 #include "schema/compile/compile.h"

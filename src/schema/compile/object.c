@@ -1,5 +1,5 @@
 /*
-** object.c - what the keywords of objects become
+** object.c - compiles the keywords of objects
 ** (schema/compile/emit.h).
 */
 #include "schema/check/equal.h"

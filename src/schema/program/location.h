@@ -1,5 +1,5 @@
 /*
-** location.h - where something stands, in a schema and in a value, as
+** location.h - a place in a schema and in a value, as
 ** JSON Pointers (RFC 6901).
 */
 #ifndef OPERATIONS_SCHEMA_LOCATION_H

@@ -1,6 +1,6 @@
 /*
-** types.h - what the users of compiled schemas and the machines that run them
-** both name.
+** types.h - types that the users of compiled schemas and the machines
+** that run them share.
 */
 #ifndef OPERATIONS_SCHEMA_TYPES_H
 #define OPERATIONS_SCHEMA_TYPES_H

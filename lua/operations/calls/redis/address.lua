@@ -1,4 +1,4 @@
---- Where a Redis is, and how one connects to it: a URL and options.
+--- The address of a Redis server and the options of its connection, read from a URL and a table.
 local members = require("operations.base.members")
 local urls = require("operations.base.url")
 

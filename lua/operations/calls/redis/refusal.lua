@@ -1,4 +1,4 @@
---- What the errors of Redis are here, and where a node of a Redis Cluster sends who asks it for what another one has.
+--- Maps the errors of Redis to ours; reads MOVED and ASK, by which a Redis Cluster redirects to another node.
 local errors = require("operations.base.error")
 local members = require("operations.base.members")
 

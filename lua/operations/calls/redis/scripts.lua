@@ -1,4 +1,4 @@
---- What mode `reliable` has Redis do in one step each, as scripts, and the keys they work on. The keys of one system
+--- The Redis scripts of mode `reliable`, each one atomic step, and the keys they work on. The keys of one system
 --- share a slot of Redis Cluster, by the hash tag in their names.
 ---
 --- | key                          | type   | is                                                               |

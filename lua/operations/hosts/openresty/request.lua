@@ -1,4 +1,4 @@
---- What is known about the running request (or timer) of OpenResty and dies with it: what its coroutines wait for, and
+--- The state of the running request (or timer) of OpenResty, which ends with it: the waits of its coroutines, and
 --- its connection as a byte stream's handle. Light threads that nginx kills run no cleanup, and their coroutines are
 --- used again for other requests.
 local semaphores = require("ngx.semaphore")

@@ -1,4 +1,4 @@
---- What belongs to a worker of nginx. Tasks that belong to no request are light threads of a timer. Not a timer each:
+--- The state of a worker of nginx. Tasks that belong to no request are light threads of a timer. Not a timer each:
 --- nginx runs 256 at once unless told otherwise, and drops the others. When nginx is reloaded or quits, the worker's
 --- requests have all the time nginx gives them; connections that nobody waits for do not hold it up; tasks that belong
 --- to no request have a moment.

@@ -1,4 +1,4 @@
---- What a server offers as definitions of operations: its tools (`Tool`, 2024-11-05 to 2026-07-28), and its resources
+--- Makes definitions of operations of a server's tools (`Tool`, 2024-11-05 to 2026-07-28), and of its resources
 --- and prompts as operations too. Also what a list of them has become since it was read last, and a registry that
 --- follows it.
 local config = require("operations.mcp.client.config")

@@ -1,4 +1,4 @@
---- What files called `mcp.json` list: JSON with comments and trailing commas, as editors write it, an entry for each
+--- Entries of files called `mcp.json`: JSON with comments and trailing commas, as editors write it, an entry for each
 --- server. The forms of VS Code, Claude, Cursor, Gemini, Windsurf, Zed and others are read.
 local errors = require("operations.base.error")
 local json = require("operations.base.json")

@@ -1,4 +1,4 @@
---- What comes from a server by itself: its notifications, and its requests, answered while calls are under way. The
+--- Messages that a server sends unasked: its notifications, and its requests, answered while calls are under way. The
 --- program's own functions answer what it asks: roots, sampling, elicitation. Until 2025-11-25 it asks in requests,
 --- since then in the rounds of ours.
 local core = require("operations.core")

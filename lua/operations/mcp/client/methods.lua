@@ -1,4 +1,4 @@
---- What a client asks for besides its operations: completions, logging, subscriptions, roots. In the modern era one
+--- The client's requests besides its operations: completions, logging, subscriptions, roots. In the modern era one
 --- request stays open for what the server says by itself (`subscriptions/listen`, 2026-07-28); it is asked again when
 --- it ends.
 local argument = require("operations.base.argument")

@@ -1,4 +1,4 @@
---- What a server offers, as its client has it: listed, listed again when it changes, kept in step in registries.
+--- The client's list of a server's tools, resources and prompts: fetched again when it changes, followed by registries.
 local argument = require("operations.base.argument")
 local core = require("operations.core")
 local definitions = require("operations.mcp.client.definitions")

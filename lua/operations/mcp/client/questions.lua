@@ -1,4 +1,4 @@
---- What a server asks while one of its tools is called, elicitation and sampling, handed on to whoever calls: the
+--- Hands elicitation and sampling, which a server requests while one of its tools is called, on to the caller: the
 --- option `questions = "caller"`. A server of the modern era asks in the rounds of the call. One of the legacy era asks
 --- in requests that do not say for which call: they are answered while one call is under way, else refused, as another
 --- caller could be asked.

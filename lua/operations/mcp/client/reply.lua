@@ -1,4 +1,4 @@
---- What a server says over HTTP (Streamable HTTP): the answer to a POST, a JSON body or a stream of events that in the
+--- A server's messages over HTTP (Streamable HTTP): the answer to a POST, a JSON body or a stream of events that in the
 --- legacy era is taken up again where it broke off; and the stream on which a legacy server says things by itself.
 local limits = require("operations.base.limits")
 local mcp_failure = require("operations.mcp.protocol.failure")

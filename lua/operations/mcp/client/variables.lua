@@ -1,4 +1,4 @@
---- What `${...}` stands for in files called `mcp.json`: variables of the environment, the workspace, the output of a
+--- The values of `${...}` in files called `mcp.json`: variables of the environment, the workspace, the output of a
 --- command.
 local errors = require("operations.base.error")
 local json_pointer = require("operations.base.json_pointer")

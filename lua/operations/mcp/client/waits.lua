@@ -1,4 +1,4 @@
---- What is waited for: requests that were sent and wait for their answer, by id; and how long something may take, and
+--- The requests that wait for their answer, by id; and how long each may take, and
 --- that it may take longer while it makes progress.
 local core = require("operations.core")
 local errors = require("operations.base.error")

@@ -1,4 +1,4 @@
---- What requests say about themselves: in the modern era (2026-07-28, `_meta`) all of it, in the legacy one only what
+--- The metadata of requests: in the modern era (2026-07-28, `_meta`) all of it, in the legacy one only what
 --- was asked for.
 local marks = require("operations.base.marked")
 local members = require("operations.base.members")

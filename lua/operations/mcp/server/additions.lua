@@ -1,4 +1,4 @@
---- What programs add to a server beside its operations, as methods of the server.
+--- The methods of a server by which programs add resources, prompts and completions to its operations.
 local argument = require("operations.base.argument")
 local changes = require("operations.mcp.server.changes")
 local content = require("operations.mcp.server.content")

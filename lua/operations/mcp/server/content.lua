@@ -1,4 +1,4 @@
---- What a program offers beside its operations: resources and prompts. Each is an operation of a registry of the
+--- The resources and prompts that a program offers beside its operations. Each is an operation of a registry of the
 --- server's own, so that access control, deadlines, failures and contexts are those of all calls.
 local argument = require("operations.base.argument")
 local core = require("operations.core")

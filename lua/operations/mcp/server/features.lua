@@ -1,4 +1,4 @@
---- What the server can do, feature by feature: the methods of each, by name, and what it says of itself when a client
+--- The features of the server: the methods of each, by name, and its entry when a client
 --- asks for the server's capabilities. A feature is one file.
 local changes = require("operations.mcp.server.changes")
 local lifecycle = require("operations.mcp.server.lifecycle")

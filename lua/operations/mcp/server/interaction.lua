@@ -1,4 +1,4 @@
---- What a handler may tell and ask the client while it runs: progress, messages for its log, input of its user or its
+--- Messages between a running handler and the client: progress, messages for its log, input of its user or its
 --- model. In the legacy era a question is a request to the client, and the handler waits for the answer. In the modern
 --- era (revision 2026-07-28) it is the result of the round: the client calls again with the answers, and the handler
 --- runs again from its beginning; questions that were answered return at once.

@@ -1,4 +1,4 @@
---- What several providers have, as one list in pages, and who of them answers for a name or URI: the first.
+--- Joins the lists of several providers into one, in pages; the first that has a name or URI answers for it.
 local marks = require("operations.base.marked")
 local message = require("operations.mcp.protocol.message")
 

@@ -1,4 +1,4 @@
---- What the server knows of one client: a process at the other end of stdio, or a session of the legacy era over HTTP.
+--- The server's state of one client: a process at the other end of stdio, or a session of the legacy era over HTTP.
 --- Requests of both sides are under way at once; each side counts its own.
 local errors = require("operations.base.error")
 local limits = require("operations.base.limits")

@@ -1,5 +1,5 @@
---- What handlers ask the client for, as functions of their context: `elicit`, `sample`, `roots`, and `ask` for several
---- at once. Who carries the questions is elsewhere; without anybody who can, `elicit` answers "decline".
+--- The functions of a handler's context that ask the client: `elicit`, `sample`, `roots`, and `ask` for several
+--- at once. Other files carry the questions; when none can, `elicit` answers "decline".
 local argument = require("operations.base.argument")
 local core = require("operations.core")
 local errors = require("operations.base.error")

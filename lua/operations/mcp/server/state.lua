@@ -1,4 +1,4 @@
---- What is known of a call between its rounds (revision 2026-07-28): the answers so far travel with the client, as
+--- The state of a call between its rounds (revision 2026-07-28): the answers so far travel with the client, as
 --- `requestState`, signed by HMAC-SHA-256 (RFC 2104) so that only what this server wrote counts, and bound to the
 --- caller, the method, its params and a time.
 local base64 = require("operations.base.base64")

@@ -1,4 +1,4 @@
---- What an HTTP request must look like before libcurl sees it.
+--- Checks an HTTP request before libcurl gets it.
 local core = require("operations.core")
 local header_field = require("operations.net.http.header_field")
 local json = require("operations.base.json")

@@ -1,4 +1,4 @@
---- Where an answer sends a request, and what becomes of it on the way (RFC 9110, 15.4).
+--- Redirects: the target of an answer, and the request that is sent there (RFC 9110, 15.4).
 local members = require("operations.base.members")
 local message = require("operations.net.http.message")
 local url = require("operations.base.url")

@@ -1,4 +1,4 @@
---- Where an editor that is an MCP server has its socket: the editor that serves and the bridge that looks for it follow
+--- The socket of an editor that is an MCP server: the editor that serves and the bridge that looks for it follow
 --- the same rule, so neither has to ask the other. Nothing of Neovim is needed here.
 local core = require("operations.core")
 

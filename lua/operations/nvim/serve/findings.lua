@@ -1,4 +1,4 @@
---- What was found in files, as operations: diagnostics and the quickfix list.
+--- Diagnostics and the quickfix list, as operations.
 local buffers = require("operations.nvim.serve.buffers")
 local limits = require("operations.base.limits")
 local marks = require("operations.base.marked")

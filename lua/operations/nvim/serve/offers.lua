@@ -1,4 +1,4 @@
---- What plugins offer to the clients of the editor, whether or not it serves any yet.
+--- The operations that plugins offer to clients of the editor; plugins may add them before it serves any.
 local argument = require("operations.base.argument")
 local core = require("operations.core")
 local errors = require("operations.base.error")

@@ -1,4 +1,4 @@
---- What clients can read of the editor as resources, and what they are told when it changes.
+--- The resources of the editor that clients can read, and the notifications of their changes.
 local buffers = require("operations.nvim.serve.buffers")
 local findings = require("operations.nvim.serve.findings")
 local marks = require("operations.base.marked")

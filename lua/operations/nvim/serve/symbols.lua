@@ -1,4 +1,4 @@
---- What language servers know of symbols, as operations.
+--- Symbols, as language servers know them, as operations.
 local buffers = require("operations.nvim.serve.buffers")
 local errors = require("operations.base.error")
 local limits = require("operations.base.limits")

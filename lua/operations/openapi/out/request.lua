@@ -1,4 +1,4 @@
---- What an operation takes: by which method, and which of its input is in the path, in the query, in the body.
+--- The request of an operation: its method, and the parts of its input in the path, in the query, in the body.
 local members = require("operations.base.members")
 local property_order = require("operations.base.property_order")
 

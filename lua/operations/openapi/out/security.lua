@@ -1,4 +1,4 @@
---- What credentials the operations of a document need: a token, and where it is to be had if that is known. Scopes
+--- The credentials that the operations of a document need: a token, and its issuer if that is known. Scopes
 --- belong to schemes that list them, or linters complain; `x-operation` has them in any case.
 local core = require("operations.core")
 local members = require("operations.base.members")
