@@ -1,5 +1,5 @@
---- A registry as an HTTP API, for who has the token: a query, a mutation and a stream. At its end, a client of it; a
---- server sleeps there for ever. `operations serve --lua FILE` does all this for definitions in a file.
+--- A registry as an HTTP API, for callers with the token: a query, a mutation and a stream. At its end, a client of
+--- it; a server sleeps there for ever. `operations serve --lua FILE` does all this for definitions in a file.
 ---   curl -H "Authorization: Bearer secret" "http://127.0.0.1:8080/notes/find?text=milk"
 local operations = require("operations")
 local T = operations.type
@@ -22,7 +22,7 @@ assert(registry:register_all({
     end },
   { namespace = "notes", name = "watch", type = "subscription",
     handler = function(_, context)
-      local seen = tonumber(context.lastEventId) or 0 -- who comes back goes on where it was
+      local seen = tonumber(context.lastEventId) or 0 -- a client that reconnects continues after the last event
       while true do -- until its reader leaves
         for id = seen + 1, #notes do
           context.emit(notes[id], { id = tostring(id) })

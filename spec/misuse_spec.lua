@@ -172,7 +172,7 @@ local function is_named(message)
   end
 end
 
--- Who calls: the line that a message is to name.
+-- The caller: the line that a message is to name.
 local function caller(fn, ...)
   local result, err = fn(...)
   return result, err

@@ -21,7 +21,7 @@ local registry = operations.registry({ middleware = { -- the first is the outerm
 registry:register_all(assert(operations.from_openapi.file("/srv/gateway/tasks.openapi.json", {
   namespace = "tasks",
   base_url = os.getenv("UPSTREAM_URL"),
-  accessControl = { requiredScopes = { "tasks" } }, -- exposes its operations to who has the scope
+  accessControl = { requiredScopes = { "tasks" } }, -- exposes its operations to callers with the scope
 })))
 
 return assert(operations.to_http(registry, {

@@ -17,7 +17,7 @@ describe("the API of examples/definitions", function()
       headers = { host = "localhost", authorization = token and "Bearer " .. token } })
   end
 
-  it("greets who has the token", function()
+  it("greets a caller with the token", function()
     local answer = send("GET", "/demo/greet?name=Ada&times=2", "secret")
     assert.equal(200, answer.status)
     assert.equal("Hello, Ada! Hello, Ada!", operations.json.decode(answer.body))

@@ -16,7 +16,7 @@ describe("marks", function()
     assert.equal(t, operations.object(t))
   end)
 
-  it("refuse what is no table", function()
+  it("refuse anything but a table", function()
     assert.has_error(function() operations.array("x") end, "bad argument #1 to 'array' (table expected, got string)")
     assert.has_error(function() operations.object(1) end, "bad argument #1 to 'object' (table expected, got number)")
   end)

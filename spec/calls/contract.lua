@@ -338,7 +338,7 @@ return function(it, connect, traits)
     end)
   end)
 
-  it("gives one event and the end to who subscribes to what answers once", function()
+  it("gives a subscriber of a query one event and the end", function()
     with(function(map)
       local subscription = assert(map:subscribe("contract.add", { a = 1, b = 1 }))
       assert.equal(2, subscription:next().data)

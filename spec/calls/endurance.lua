@@ -107,7 +107,7 @@ local function read_on(subscription, last)
   return last, err
 end
 
---- A network that is cut: nobody waits for ever, and when it is there again, everything works.
+--- A network that is cut: nobody waits for ever, and everything works after a reconnect.
 ---@param map operations.CallMap  whose calls are served beyond the network
 ---@param network { cut: fun(self), heal: fun(self) }
 ---@param seconds number

@@ -10,7 +10,7 @@ describe("an event of the call protocol", function()
     assert.same(event, json.decode((assert(call_event.encode(event, LIMIT)))))
   end)
 
-  it("says what is no JSON by its place in the input, the result, or what else was given", function()
+  it("names the place of a value that JSON cannot hold, in the input, the result, or what else was given", function()
     local function nan_at(event)
       local text, err = call_event.encode(event, LIMIT)
       assert.is_nil(text)

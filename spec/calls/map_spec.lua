@@ -50,7 +50,7 @@ describe("a call map", function()
     local left = send(core.now() + 864e5, 60000) -- a clock that is a day ahead
     assert.is_true(left > 0 and left <= 60000)
     assert.is_true(send(1, 60000) < 0) -- it lay in a socket for long
-    assert.is_true(send(1) < 0) -- from who knows no ttl
+    assert.is_true(send(1) < 0) -- from a peer without ttl
   end)
 
   it("refuses events that are none, logs and counts them", function()
@@ -361,7 +361,7 @@ describe("a call map", function()
     assert.equal("/list", err.details[1].path)
   end)
 
-  it("gives an event to who waits for it and holds nothing else of the subscription", function()
+  it("gives an event to a waiting task that holds nothing else of the subscription", function()
     served:serve(function(request)
       request.streams = true
       task.detach(function()

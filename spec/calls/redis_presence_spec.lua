@@ -1,4 +1,4 @@
---- Who shares a Redis, as one of them sees it, which is told so by a clock that stands still.
+--- The processes that share a Redis, as one of them sees them, on a clock that stands still.
 local core = require("operations.core")
 local fake_host = require("spec.support.fake_host")
 local hosts = require("operations.hosts")

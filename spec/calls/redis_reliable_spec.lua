@@ -273,7 +273,7 @@ describe("a call map over Redis, reliable", function()
     end)
   end)
 
-  it("goes on for a caller that was killed, and keeps the outcome for who asks again", function()
+  it("goes on for a caller that was killed, and keeps the outcome for a second request", function()
     operations.run(function()
       local worker, map, file = start_worker(), connect(), new_file()
       local caller = command.start("-e", ([[
@@ -790,7 +790,7 @@ describe("a call map over Redis, reliable", function()
     end)
   end)
 
-  it("refuses what is no request, and answers for it", function()
+  it("refuses anything but a request, and answers for it", function()
     operations.run(function()
       local served, map = connect(), connect()
       local started = 0

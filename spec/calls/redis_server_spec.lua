@@ -194,7 +194,7 @@ describe("Redis over TLS", function()
     end)
   end
 
-  it("is refused when its certificate is nobody's that we trust", function()
+  it("is refused when no trusted authority signed its certificate", function()
     operations.run(function()
       local _, err = connect(url, "fast")
       assert.same({ "TRANSPORT_LOST", "tls" }, { err.code, err.details.kind })

@@ -130,7 +130,7 @@ end
 
 for _, mode in ipairs({ "fast", "reliable" }) do
   describe("processes that share a secret, " .. mode .. ",", function()
-    it("take no answer of who does not know it", function()
+    it("take no answer of a process that does not know it", function()
       operations.run(function()
         local prefix, ran, served = serve(mode)
         local map, transport = connect(prefix, mode, SECRET)

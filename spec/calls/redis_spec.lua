@@ -284,7 +284,7 @@ describe("a call map over Redis", function()
     end)
   end)
 
-  it("waits for who serves an operation no longer than the call may take", function()
+  it("waits for a server of an operation no longer than the call may take", function()
     local discovery = limits.discovery
     limits.discovery = 3600000
     operations.run(function()

@@ -116,7 +116,7 @@ describe("a registry served over WebSocket by OpenResty", function()
     end)
   end
 
-  it("refuses what is no handshake, and nginx logs the status", function()
+  it("refuses anything but a handshake, and nginx logs the status", function()
     operations.run(function()
       for _, case in ipairs(hostile.refusals) do
         local got = hostile.talk(app.port, (case[1]:gsub("^(%u+) /", "%1 /calls/strict")))
@@ -222,7 +222,7 @@ describe("a registry served over WebSocket by OpenResty", function()
     return operations.call_map(transport, { log = quiet })
   end
 
-  it("ends its connections when nginx is reloaded, and is there again", function()
+  it("ends its connections when nginx is reloaded, and accepts new ones", function()
     operations.run(function()
       local map = connect()
       local process = map:call("calls.process").data

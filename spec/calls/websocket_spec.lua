@@ -89,7 +89,7 @@ describe("a WebSocket hub", function()
     end)
   end)
 
-  it("refuses what is no handshake, and says why", function()
+  it("refuses anything but a handshake, and says why", function()
     with_hub({}, function(hub)
       for _, case in ipairs(hostile.refusals) do
         local got = talk(hub.port, case[1])

@@ -71,7 +71,7 @@ describe("remembered sources", function()
       .. "petstore.pets_list?\n", run("operations call pets_lost").err)
   end)
 
-  it("are shown what would be sent, with what is no parameter in the body", function()
+  it("are shown what would be sent, with fields other than parameters in the body", function()
     run("operations add petstore $HOME/pets.json --header 'X-Team: pets'")
     local result = run("operations call pets/create name=Rex --dry-run")
     assert.equal("", result.err)

@@ -385,7 +385,7 @@ describe("decoding a line of JSON", function()
     assert.same({ nil, nil, 1 }, { found, value, err.details.line })
   end)
 
-  it("refuses what is no place in a text", function()
+  it("refuses anything but a place in a text", function()
     for _, place in ipairs({ 0, 3, -1, 0 / 0 }) do
       assert.error_matches(function() core.json_line("1", place) end, "not a place in the text")
     end
@@ -478,7 +478,7 @@ describe("encoding JSON", function()
     assert.is_nil(getmetatable(value[2].a))
   end)
 
-  it("names the place of what is no JSON value", function()
+  it("names the place of a value that JSON cannot hold", function()
     assert.equal("/a/1/b~1c~0: function is no JSON value", refused({ a = { 1, { ["b/c~"] = print } } }, "/a/1/b~1c~0"))
     assert.equal("/0: NaN is no JSON number", refused({ 0 / 0 }, "/0"))
     assert.equal("/x: an infinite number is no JSON number", refused({ x = -math.huge }, "/x"))

@@ -92,7 +92,7 @@ describe("buckets in Redis", function()
     end)
   end)
 
-  it("refuse what is no address", function()
+  it("refuse anything but an address", function()
     assert.has_error(function() middleware.redis("http://x") end,
       "bad argument #1 to 'redis' (URL of redis or rediss expected, got http://x)")
     assert.has_error(function() middleware.redis("redis://x", { lease = 1 }) end,

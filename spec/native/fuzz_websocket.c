@@ -31,7 +31,7 @@ static void open_codec(websocket_Codec *c, bool server, size_t max) {
   require(websocket_open(c, alloc, server, max));
 }
 
-/* Sends what is no control frame to a codec of the other side. */
+/* Sends data frames to a codec of the other side. */
 static void send_on(const websocket_Message *message, bool server) {
   websocket_Codec from, to;
   websocket_Message got;

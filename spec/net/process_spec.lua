@@ -521,7 +521,7 @@ describe("process:stop", function()
     assert.is_nil(state_of(pid))
   end)
 
-  it("refuses what is no time", function()
+  it("refuses anything but a time", function()
     for text, options in pairs({
       ["'close' to 'stop' (number expected, got string)"] = { close = "soon" },
       ["'term' to 'stop' (number of ms expected, got NaN)"] = { term = 0 / 0 },
@@ -602,7 +602,7 @@ describe("the end of a process", function()
     assert.is_nil(state_of(pid))
   end)
 
-  it("is unknown to who still asks when it was dropped, as a finalizer may", function()
+  it("is unknown once it was dropped, also to a finalizer that asks", function()
     for _, method in ipairs({ "wait", "stop" }) do
       local child = spawn({ "sleep", "1000" })
       child._handle:cancel() -- as if collected
@@ -643,7 +643,7 @@ describe("the end of a process", function()
     end)
   end
 
-  it("leaves no descriptor to who keeps a process that has ended and was read", function()
+  it("keeps no descriptor of a process that has ended and was read", function()
     local kept = {}
     local function keep(n)
       for i = 1, n do

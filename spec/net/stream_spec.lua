@@ -201,7 +201,7 @@ describe("a byte stream", function()
     end)
   end)
 
-  it("tells of the end to who asks later", function()
+  it("tells of the end to later calls", function()
     with(function(accepted)
       accepted:write("last words")
       accepted:finish()
@@ -323,7 +323,7 @@ describe("a reactor that gathers", function()
     ours:release()
   end)
 
-  it("is at work while something is to be sent, also to who sends no more", function()
+  it("is at work while something is to be sent, also to a peer that sends no more", function()
     ours:release()
     sending:finish_sending()
     repeat

@@ -584,7 +584,7 @@ describe("an authorizer", function()
       end)))
     end)
 
-    it("refuses what is no answer", function()
+    it("refuses anything but an answer", function()
       for problem, answer in pairs({
         ["it is not the redirect_uri"] = "http://127.0.0.1:1/other?code=a",
         ["it is neither a URL nor a table"] = 7,

@@ -22,7 +22,7 @@ describe("a WWW-Authenticate header", function()
     ["Bearer realm=\"a\" scope=\"b\" error=c"] = { one("bearer", { realm = "a", scope = "b", error = "c" }) },
     ["Bearer realm=\"a\", scope=\"no end"] = { one("bearer", { realm = "a" }) },
     ["Bearer realm=\"a\\"] = {},
-    ["realm=\"nobody's\""] = {},
+    ["realm=\"another's\""] = {},
     ["\"quoted\", Bearer a=b"] = { one("bearer", { a = "b" }) },
     ["Bearer @, a=b"] = { one("bearer", { a = "b" }) },
     ["Bearer =x, a=b"] = {},

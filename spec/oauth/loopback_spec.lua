@@ -88,7 +88,7 @@ describe("a browser on this machine", function()
     return table.concat(pieces)
   end
 
-  it("outlives what is no request, endless lines and silence", function()
+  it("outlives invalid requests, endless lines and silence", function()
     local said = {}
     local answer = log_in(function()
       local silent = {}

@@ -176,7 +176,7 @@ describe("a search for operations", function()
     assert.same({}, found(registry, "%a+ [ ( \0 \255"))
   end)
 
-  it("refuses what is no registry, no query and no option", function()
+  it("refuses anything but a registry, a query and options", function()
     assert.error_matches(function() search.new({}) end, "bad argument #1 to 'search' %(registry expected, got table")
     local index = search.new(registry_of({ name = "a" }))
     assert.error_matches(function() index:find(1) end, "bad argument #1 to 'find' %(string expected, got number")

@@ -303,7 +303,7 @@ describe("a body of", function()
       assert.equal("multipart/form-data; boundary=operations-second", api.requests[1].headers["Content-Type"])
     end)
 
-    it("refuses what is no object", function()
+    it("refuses anything but an object", function()
       local _, err = send({ content = { ["multipart/form-data"] = {} } }, { body = "text" })
       assert.equal("VALIDATION_ERROR", err.code)
       assert.equal("/body", err.details[1].path)

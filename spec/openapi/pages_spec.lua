@@ -105,7 +105,7 @@ describe("the pages of an answer", function()
     assert.matches("more than 3 pages", err.message)
   end)
 
-  it("at what is no http URL fail", function()
+  it("at other URLs than http fail", function()
     local err = failure_of(registry_of(), { of = 2, origin = "file://etc" })
     assert.equal("pages", err.details.kind)
   end)

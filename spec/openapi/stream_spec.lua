@@ -350,7 +350,7 @@ describe("a stream that is opened again", function()
     end)
   end
 
-  it("ends with what is no stream", function()
+  it("ends with an answer that is not a stream", function()
     local _, err, requests = follow({ reply({ '{"error":"x"}' }, "application/json") })
     assert.equal("response", err.details.kind)
     assert.equal(1, #requests)

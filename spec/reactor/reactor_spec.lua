@@ -174,7 +174,7 @@ describe("a reactor", function()
       assert.equal(#handles, reactor:inflight())
     end)
 
-    it("refuses what is no number", function()
+    it("refuses anything but a number", function()
       assert.has_error(function()
         reactor:timer("soon")
       end)
@@ -358,7 +358,7 @@ describe("a reactor", function()
       assert.is_true(largest <= 50000 + 16384)
     end)
 
-    it("obeys the deadline of who waits, whatever time it has itself", function()
+    it("obeys the deadline of the waiting task, whatever time it has itself", function()
       for _, path in ipairs({ "/slow?head=60", "/slow?body=60" }) do
         for _, time in ipairs({ 0, 60000 }) do
           local handle = http(path, { deadline = 20, first_byte_timeout = time, idle_timeout = time })

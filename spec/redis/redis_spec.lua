@@ -27,7 +27,7 @@ describe("the protocol of Redis", function()
     end
   end)
 
-  it("says what is no answer of Redis", function()
+  it("names an invalid answer of Redis", function()
     for bytes, expected in pairs({
       ["HTTP/1.1 400\r\n"] = 'Protocol error, got "H" as reply type byte', ["$x\r\n"] = "Bad bulk string length",
       ["*99999999999\r\n"] = "Multi-bulk length out of range", [":1x\r\n"] = "Bad integer value",

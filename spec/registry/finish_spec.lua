@@ -210,7 +210,7 @@ describe("a result", function()
     assert.equal(200, result.meta.statusCode)
   end)
 
-  it("tells of every change to who asks", function()
+  it("tells of every change when asked to", function()
     local seen = {}
     answer(returning({ id = "x", total = "12", secret = 1 }), nil, {
       on_change = function(id, list)

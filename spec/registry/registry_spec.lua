@@ -192,7 +192,7 @@ describe("a registry", function()
     assert.same({ "a" }, registry:get_spec("task.create").tags)
   end)
 
-  it("copies a spec, so that nobody's table is shared", function()
+  it("copies a spec, so that no table is shared", function()
     local mine = definition({ title = "one" })
     assert(registry:register(mine))
     mine.title = "two"

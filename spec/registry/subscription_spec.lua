@@ -358,7 +358,7 @@ describe("the end of a subscription runs the cleanup once:", function()
     end)
   end
 
-  it("and refuses to defer what is no function", function()
+  it("and refuses to defer anything but a function", function()
     local _, err = subscribe(function(_, context) context.defer("x") end):next()
     assert.matches("bad argument #1 to 'defer' (function expected, got string)", err.message, 1, true)
   end)

@@ -106,7 +106,7 @@ describe("a list that is cast ahead", function()
     end))
   end)
 
-  it("may hold what is no table", function()
+  it("may hold values other than tables", function()
     same({ type = "array", items = { type = "integer" } }, records(5000, tostring))
     same({ type = "array", items = { type = "number", maximum = 10 } }, records(500, function(i)
       return i

@@ -65,7 +65,7 @@ describe("compiling a schema", function()
     },
     ["a reference to nowhere"] = { { ["$ref"] = "#/$defs/x" }, "/$ref: \"#/$defs/x\" points to no schema" },
     ["a reference to an unknown anchor"] = { { ["$ref"] = "#x" }, "/$ref: \"#x\" points to no schema" },
-    ["a reference to what is no schema"] = {
+    ["a reference to a value that is not a schema"] = {
       { ["$ref"] = "#/title", title = "x" }, "/$ref: \"#/title\" points to no schema",
     },
     ["an unknown dialect"] = { { ["$schema"] = "http://example.com/x" }, "\"http://example.com/x\" is no dialect" },

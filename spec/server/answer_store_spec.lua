@@ -124,7 +124,7 @@ describe("answers in Redis", function()
     return store
   end)
 
-  it("are nobody's when Redis is not there", function()
+  it("belong to no request when Redis is gone", function()
     operations.run(function()
       local store = operations.middleware.redis("redis://127.0.0.1:1")
       stores[#stores + 1] = store

@@ -705,7 +705,7 @@ describe("a connection of the HTTP server", function()
     end)
   end)
 
-  describe("that sends what is no request", function()
+  describe("that sends invalid requests", function()
     it("is answered with a problem that says why, and closed", function()
       with(hello, {}, function(server)
         for status, bytes in pairs({

@@ -13,7 +13,7 @@ local function registry_with(definition)
 end
 
 describe("operations.to_http", function()
-  it("refuses options that it does not know, and what is no registry", function()
+  it("refuses options that it does not know, and anything but a registry", function()
     assert.has_error(function() operations.to_http(operations.registry(), { prefex = "/api" }) end,
       "bad option 'prefex' to 'to_http' (unknown)")
     assert.has_error(function() operations.to_http({}) end,

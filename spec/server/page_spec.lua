@@ -161,7 +161,7 @@ describe("the page of a server", function()
     assert.matches("/docs/page belongs to the server", err.message, 1, true)
   end)
 
-  it("says what is no option", function()
+  it("names an unknown option", function()
     for _, case in ipairs({ { 1, "bad option 'docs' to 'to_http' (boolean or table expected, got number)" },
       { {}, "bad option 'docs.directory' to 'to_http' (string expected, got nil)" },
       { { directory = 1 }, "bad option 'docs.directory' to 'to_http' (string expected, got number)" },

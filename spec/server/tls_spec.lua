@@ -148,7 +148,7 @@ describe("a listener with TLS", function()
     end)
   end)
 
-  it("speaks HTTP/1.1 to who offers it, and nothing to who does not", function()
+  it("speaks HTTP/1.1 to clients that offer it, and nothing to others", function()
     with({ tls = options("localhost") }, function(server)
       assert.matches("ALPN protocol: http/1.1", exchange(server, "-alpn h2,http/1.1"), 1, true)
       assert.matches("no application protocol", exchange(server, "-alpn h2"), 1, true)

@@ -268,7 +268,7 @@ describe("a parser that reads data as JSON", function()
       values_of('data: {"a":\ndata: [1,2.5,null]}\n\ndata: "x"\n\ndata:false\n\ndata: 7\n\ndata:null\n\n'))
   end)
 
-  it("leaves what is no JSON as text, and says why", function()
+  it("leaves invalid JSON as text, and says why", function()
     local parser = sse.parser(nil, { json = true })
     parser:feed("id: 1\ndata: 1\n\ndata: [DONE]\n\ndata: 2\n\ndata\n\n")
     assert.same({ event = "message", data = 1, id = "1" }, parser:next())

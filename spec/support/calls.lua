@@ -1,5 +1,5 @@
 --- What the specs of transports call from other programs: a hub that serves it, and what starts it as a program of
---- plain Lua that is there again when it was killed.
+--- plain Lua that is started again when it was killed.
 local command = require("spec.support.command")
 local operations = require("operations")
 local test_server = require("spec.support.server")

@@ -69,13 +69,13 @@ describe("task", function()
       end, "deadlock")
     end)
 
-    it("refuses what is no function, naming the argument", function()
+    it("refuses anything but a function, naming the argument", function()
       assert.error_matches(function()
         task.run("x")
       end, "bad argument #1 to 'run' %(function expected, got string%)")
     end)
 
-    it("refuses methods of what is no task", function()
+    it("refuses methods of anything but a task", function()
       local one = task.spawn(function() end)
       for _, name in ipairs({ "wait", "cancel" }) do
         assert.error_matches(function()
@@ -159,7 +159,7 @@ describe("task", function()
   end)
 
   describe("begin", function()
-    it("runs a function at once, and on when it has waited, apart from who calls", function()
+    it("runs a function at once, and on when it has waited, apart from its caller", function()
       local seen = {}
       task.run(function()
         local caller = task.current()
@@ -345,7 +345,7 @@ describe("task", function()
       assert.equal(40 * 86400 * 1000, host.now() - before)
     end)
 
-    it("refuses what is no number of seconds", function()
+    it("refuses anything but a number of seconds", function()
       assert.error_matches(function()
         task.sleep("1")
       end, "number of seconds expected")

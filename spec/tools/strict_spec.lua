@@ -261,7 +261,7 @@ describe("strict mode", function()
     end
   end)
 
-  it("wraps what is no object", function()
+  it("wraps values other than objects", function()
     for _, format in ipairs(formats) do
       for _, is_strict in ipairs({ true, false }) do
         local made = parameters.of(read([[{"type": "array", "items": {"type": "string"}}]]), format, is_strict)

@@ -30,7 +30,7 @@ describe("a Lua value read as JSON", function()
     assert.equal("object", core.kind(setmetatable({ 1 }, { __jsontype = "object" })))
   end)
 
-  it("names what is no JSON value as Lua does", function()
+  it("names values that JSON cannot hold as Lua does", function()
     assert.equal("function", core.kind(print))
     assert.equal("nil", core.kind(nil))
   end)

@@ -111,7 +111,7 @@ static int core_set_foreign_null(lua_State *L) {
 #define KIND_OBJECT lua_upvalueindex(3)
 
 /* core.kind(value) -> "null" | "boolean" | "integer" | "number" | "string" |
-** "array" | "object" | Lua's name of what is no JSON value */
+** "array" | "object" | Lua's name of any other type */
 static int core_kind(lua_State *L) {
   if (lua_istable(L, 1)) {
     bool is_array = value_is_array(L, core_state(L), 1);
@@ -201,7 +201,7 @@ static int state_gc(lua_State *L) {
   return 0;
 }
 
-/* Who sends values cannot choose them so that their hashes agree. */
+/* Random: a sender of values cannot choose colliding ones. */
 static uint64_t new_seed(const core_State *core) {
   uint64_t seed;
   if (platform_random_at_once(&seed, sizeof(seed))) return seed;

@@ -10,7 +10,7 @@
 typedef struct signature_Algorithm signature_Algorithm;
 
 /* The algorithm of a name such as "RS256"; NULL: there is none.  HMACs are not
-** among them: who checks them could have made them. */
+** among them: their verifiers could forge them. */
 const signature_Algorithm *signature_algorithm(const char *name);
 
 typedef enum signature_Verdict {

@@ -1,6 +1,6 @@
 #include "format/kinds.h"
 
-/* What is left of the text.  Each take_... passes what it names, or says
+/* The rest of the text.  Each take_... passes what it names, or says
 ** false. */
 typedef struct Text {
   const char *s, *end;

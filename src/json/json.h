@@ -1,6 +1,6 @@
 /*
 ** json.h - JSON reader (RFC 8259, strict): bytes in, events out.  No I/O, no
-** Lua, no tree: who wants one builds it from the events.
+** Lua, no tree: it can be built from the events.
 **
 ** The text may be fed in pieces of any size; the events are the same.
 */

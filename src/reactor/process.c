@@ -113,7 +113,7 @@ static bool read_log(process_Process *p);
 static void release_input(process_Process *p);
 
 /* Takes note of the end, if it came.  The number of a process is ours until it
-** is reaped: what is left of its group is killed before. */
+** is reaped: the rest of its group is killed before. */
 static void observe(process_Process *p) {
   siginfo_t info;
   int state;

@@ -51,7 +51,7 @@ typedef struct process_Process {
   bool refused;      /* `process_send` said FULL */
   bool closing;      /* stdin, once the queue is empty */
   bool masks;        /* SIGPIPE for each write: the kernel is an older one */
-  bool ending;       /* what is left of its group goes with it */
+  bool ending;       /* the rest of its group ends with it */
   process_End end;
   int status; /* exit code, or signal */
   spawn_Failure failure;

@@ -56,10 +56,10 @@ struct reactor_Op {
   reactor_Op *held_next;
   bool held; /* on_release is to be called */
   void (*on_release)(reactor_Op *op);
-  const void *face; /* for who holds the op; nothing here looks at it */
+  const void *face; /* for the holder of the op; not used here */
 };
 
-/* Who wants to know about a descriptor. */
+/* Called when a descriptor is ready. */
 typedef void (*reactor_OnReady)(reactor_Reactor *r, int fd, uint32_t events);
 
 typedef struct reactor_Source {

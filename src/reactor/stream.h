@@ -1,6 +1,6 @@
 /*
 ** stream.h - byte streams inside a reactor: connected sockets.  No protocol;
-** who connects or accepts is elsewhere.  No Lua.
+** other files connect and accept.  No Lua.
 */
 #ifndef OPERATIONS_REACTOR_STREAM_H
 #define OPERATIONS_REACTOR_STREAM_H
@@ -61,8 +61,8 @@ stream_Sent stream_send(stream_Stream *s, const char *bytes, size_t length,
 ** when it is closed. */
 bool stream_unsent(stream_Stream *s, bool flushing, size_t *bytes);
 
-/* Who is at the other side: a numeric address and its port, "unix:" and 0 for a
-** Unix socket.  False when nobody is any more. */
+/* The address of the peer: numeric, and its port; "unix:" and 0 for a Unix
+** socket.  False when the connection is gone. */
 bool stream_peer(const stream_Stream *s, char *host, size_t room, int *port);
 
 /* Ends our side behind what is queued. */

@@ -7,8 +7,8 @@
 
 #include "value/core.h"
 
-/* The strings of a local envelope. Who makes many holds them as upvalues: that
-** is cheaper than to look each of them up again. */
+/* The strings of a local envelope. Functions that make many hold them as
+** upvalues: cheaper than to look each of them up again. */
 enum {
   ENVELOPE_DATA,
   ENVELOPE_META,

@@ -56,7 +56,7 @@ static void push_headers(lua_State *L, const request_Head *head) {
   }
 }
 
-/* What is left of the bytes that a read was given. */
+/* The rest of the bytes that a read was given. */
 typedef struct Input {
   const char *at, *end;
 } Input;

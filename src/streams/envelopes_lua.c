@@ -127,7 +127,7 @@ static void push_meta_of(Reader *r, const sse_Event *event) {
   lua_replace(L, AT_META);
 }
 
-/* Pushes the value of a text; what is no JSON stays text. */
+/* Pushes the value of a text; invalid JSON stays text. */
 static void push_data(Reader *r, const char *text, size_t len) {
   if (r->json && json_texts_push(r->texts, text, len)) {
     if (*text != '{') r->objects = false;
@@ -174,7 +174,7 @@ static void on_item(void *ud, const char *item, size_t len) {
 }
 
 /* RFC 7464: a text ends with a line feed, also where the next record has not
-** begun yet.  What is no JSON so far may go on. */
+** begun yet.  Text that is not JSON yet may go on. */
 static void take_whole_record(Reader *r) {
   buffer_Buffer *rest = &r->lines.rest;
   bool whole;

@@ -1,6 +1,6 @@
 /*
 ** sse_lua.c - the event-stream parser for Lua.  Events go into a queue that
-** lua/operations/base/sse.lua holds; who handles them is Lua's business.
+** lua/operations/base/sse.lua holds; C calls no handler.
 */
 #include "streams/streams.h"
 #include "value/json_lua.h"

@@ -187,7 +187,7 @@ static bool ask_clients(tls_Context *c, const tls_Options *options,
 
 /* The rest */
 
-/* Who offers protocols must offer ours (RFC 7301, 3.2). */
+/* A client that offers protocols must offer ours (RFC 7301, 3.2). */
 static int on_protocols(SSL *ssl, const unsigned char **chosen,
                         unsigned char *length, const unsigned char *offered,
                         unsigned offered_length, void *none) {

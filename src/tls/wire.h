@@ -9,7 +9,7 @@
 
 #include "base/buffer.h"
 
-/* The data of a BIO; who has the BIO owns it. */
+/* The data of a BIO; the owner of the BIO owns it. */
 typedef struct tls_Wire {
   const char *bytes; /* not yet read; borrowed while OpenSSL is called */
   size_t length;

@@ -121,7 +121,7 @@ static void end_block(http_Transfer *t) {
     t->easy->watched = true;
     curl_easy_setopt(t->easy->curl, CURLOPT_VERBOSE, 1L);
   }
-  /* RFC 9112, 6.3: two framings at once may be an attack on who comes next. */
+  /* RFC 9112, 6.3: two framings at once may be an attack on the next user. */
   if (t->chunked && t->length >= 0) {
     t->easy->closing = true;
     curl_easy_setopt(t->easy->curl, CURLOPT_FORBID_REUSE, 1L);

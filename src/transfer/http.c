@@ -286,7 +286,7 @@ static reactor_Time after(double ms) {
   return ms > 0 ? reactor_after(ms) : REACTOR_NEVER;
 }
 
-/* Who waits has less time than the transfer; it is told first. */
+/* The caller's deadline is before the transfer's and fires first. */
 static bool set_timer(http_Transfer *t, reactor_Time due) {
   if (t->deadline < due) due = t->deadline;
   return due == REACTOR_NEVER ||

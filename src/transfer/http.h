@@ -26,8 +26,8 @@ typedef struct http_Request {
   const char *cert_file, *key_file, *key_password; /* ours; NULL: none */
   const char *proxy; /* NULL: as the environment says; "": none */
   double timeout;    /* ms; 0: none */
-  double deadline;   /* of who waits for the head, or for all of an answer that
-                     ** is no stream: ms from now; 0: none */
+  double deadline;   /* of the wait for the head, or for all of an answer that
+                     ** is not a stream: ms from now; 0: none */
   double connect_timeout, first_byte_timeout;
   double idle_timeout; /* between two pieces of an answer's body */
   bool public_only;    /* connect to public addresses only */
@@ -35,7 +35,8 @@ typedef struct http_Request {
   bool fresh;          /* over a connection of its own */
   double keep_alive;   /* ms that an idle connection may wait for more */
   /* Of all requests, so the same in each: idle connections that are kept; those
-  ** of what is no stream, to a host and in all, 0: any.  Further requests wait.
+  ** of answers that are not streams, to a host and in all, 0: any.  Further
+  ** requests wait.
   */
   size_t idle_connections, host_connections, connections;
   size_t max_headers; /* bytes */
@@ -73,7 +74,7 @@ typedef struct http_Route {
 ** what differs is. */
 typedef struct http_Easy {
   CURL *curl;
-  http_Transfer *transfer; /* whose it is now; NULL: nobody's */
+  http_Transfer *transfer; /* that uses it now; NULL: none */
   CURLU *parsed;           /* `url`; or NULL: curl parses it */
   struct curl_slist *lines;
   long timeout, connect_timeout, max_age, version, wait, fresh;
@@ -119,7 +120,7 @@ struct http_Transfer {
   http_Route route; /* of a connection that was opened for this */
   coding_Check coding;
   double idle_timeout, first_byte;
-  reactor_Time deadline;         /* of who waits; REACTOR_NEVER: none */
+  reactor_Time deadline;         /* of the wait; REACTOR_NEVER: none */
   reactor_Time heard;            /* when the last piece came or was asked for */
   buffer_Buffer upload;          /* what curl has not taken yet */
   size_t taken;                  /* of it */

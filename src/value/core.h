@@ -127,7 +127,7 @@ typedef struct value_Name {
 value_Name *value_sorted_names(lua_State *L, int i, size_t *count);
 
 /* The name of a kind for people: "null", "boolean", "integer", "number",
-** "string", "array", "object", or Lua's type name for what is no JSON. */
+** "string", "array", "object", or Lua's type name for other types. */
 const char *value_type_name(lua_State *L, const core_State *core, int i);
 
 /* The same, but "NaN" and "infinity" of the numbers that JSON has not. */

@@ -9,7 +9,7 @@ local type = type
 ---@param kind string
 ---@param position integer
 ---@param name string  of the public function
----@param level? integer  as of `error`, where that is not the caller of who calls this; default 3
+---@param level? integer  as of `error`: which function up the stack the message names; default 3
 function argument.expect(value, kind, position, name, level)
   if type(value) ~= kind then
     error(("bad argument #%d to '%s' (%s expected, got %s)"):format(position, name, kind, type(value)), level or 3)
@@ -53,7 +53,7 @@ end
 ---@param options table
 ---@param kinds table<string, string>  "number", "boolean or table", "string or false"
 ---@param name string  of the public function
----@param level? integer  as of `error`, where that is not the caller of who calls this; default 3
+---@param level? integer  as of `error`: which function up the stack the message names; default 3
 function argument.options(options, kinds, name, level)
   for key, value in pairs(options) do
     local kind = kinds[key]
@@ -70,7 +70,7 @@ end
 ---@param kind string  what was expected, in words: "call map"
 ---@param position integer
 ---@param name string  of the public function
----@param level? integer  as of `error`, where that is not the caller of who calls this; default 3
+---@param level? integer  as of `error`: which function up the stack the message names; default 3
 function argument.object(value, method, kind, position, name, level)
   local ok, found = pcall(function()
     return value[method]

@@ -72,7 +72,7 @@ function errors.traceback(err)
   return tracebacks[err]
 end
 
---- The same, for who logs it: it is given once.
+--- The same, for logging: it is returned once.
 ---@param err any
 ---@return string?
 function errors.take_traceback(err)

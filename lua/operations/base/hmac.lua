@@ -1,4 +1,4 @@
---- HMAC-SHA-256 (RFC 2104): who knows a secret signs texts, and sees which ones were signed by it.
+--- HMAC-SHA-256 (RFC 2104): signs texts with a secret and verifies such signatures.
 local core = require("operations.core")
 
 local hmac = {}

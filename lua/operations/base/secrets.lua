@@ -8,7 +8,7 @@ local SHORTEST = 4
 
 --- Adds a text, as it is and as URLs and forms write it, to a list of secrets.
 ---@param list string[]
----@param text any  what is no string, or short, is passed over
+---@param text any  values other than strings, and short ones, are ignored
 function secrets.add(list, text)
   if type(text) == "string" and #text >= SHORTEST then
     local encoded = url.encode(text)

@@ -18,7 +18,7 @@ local sse = {}
 ---@class operations.SseOptions
 ---@field max_event integer?  ceiling in bytes for data, name and id of one event together; default 1 MiB
 ---@field last_event_id string?  the last event ID of the connection that this one continues
----@field json boolean?  reads data as JSON, straight from the stream; what is no JSON stays text
+---@field json boolean?  reads data as JSON, straight from the stream; invalid JSON stays text
 
 ---@class operations.SseParser
 local Parser = {}

@@ -96,7 +96,7 @@ function url.encode(text)
   return (text:gsub("[^A-Za-z0-9%-._~]", escape))
 end
 
---- Undoes `encode`; what is no escape stays.
+--- Undoes `encode`; characters outside of escapes stay.
 ---@param text string
 ---@return string
 function url.decode(text)
@@ -159,7 +159,7 @@ function url.redact(text)
   return (text:gsub("[?#].*$", ""):gsub("^(%a[%w+.-]*://)[^/]*@", "%1"))
 end
 
---- What is no URL of the kind that was expected, as it may be shown: whatever may be a secret is cut out, be it written
+--- Text that should have been a URL, in a form that may be shown: whatever may be a secret is cut out, be it written
 --- in the wrong place.
 ---@param text string
 ---@return string

@@ -1,5 +1,5 @@
 --- The events of the call protocol: `{ type, id, payload }`, each payload with its `requestId`, which is the `id`, too.
---- What arrives from a peer is checked against the schema of its type before anything else looks at it.
+--- Checks events from peers against the schema of their type, before any other code sees them.
 --- Specification: doc/protocol.md.
 local core = require("operations.core")
 local errors = require("operations.base.error")
@@ -172,7 +172,7 @@ end
 -- What begins the place of a value in an event, or in its payload, where whoever gave it knows only the rest.
 local frames = { "^/payload/input(.*)$", "^/payload/output/data(.*)$", "^/payload(/.*)$", "^/input(.*)$" }
 
--- What is no JSON, as an issue of the input or of the result.
+-- A value that JSON cannot hold, as an issue of the input or of the result.
 local function unfit(err)
   local path = type(err.details) == "table" and err.details.path
   if not path then

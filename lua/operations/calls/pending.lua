@@ -15,7 +15,7 @@ local call_pending = {}
 ---@field map operations.CallMap
 ---@field ended? boolean  its terminal event came, or it was given up
 ---@field err? operations.Error
----@field notify fun(self)  wakes who waits for what comes
+---@field notify fun(self)  wakes the task that waits for the next event
 ---@field limit? integer  of a call that waits: when `expire` is called
 local Pending = {}
 Pending.__index = Pending
@@ -254,7 +254,7 @@ function Stream:complete()
   finish(self)
 end
 
---- The connection is there again: makes the request anew. What came so far is still there to be read.
+--- Reconnected: sends the request again. Events received so far can still be read.
 ---@return table payload
 function Stream:restart()
   local payload = self.payload

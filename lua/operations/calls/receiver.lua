@@ -114,7 +114,7 @@ local function lose(self, err, keeps)
   end
 end
 
--- The connection is there again.
+-- The connection was made again.
 local function resubscribe(self)
   local again = {}
   for id, found in pairs(self._pending) do

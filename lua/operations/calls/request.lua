@@ -26,7 +26,7 @@ local none = {}
 ---  can hold the peer back, the subscription ends with EXECUTION_ERROR
 ---@field consumer_timeout? integer  ms, default 20,000: when nothing is consumed for so long while the connection is
 ---  not read, the subscription ends with EXECUTION_ERROR, and what else goes over the connection goes on
----@field resubscribe? boolean  subscriptions: start again, from the beginning, when a lost connection is there again
+---@field resubscribe? boolean  subscriptions: start again, from the beginning, after a lost connection is made again
 ---@field identity? operations.Identity
 ---@field metadata? table
 ---@field traceparent? string  W3C Trace Context
@@ -139,12 +139,12 @@ end
 ---@field traceparent? string
 ---@field attempt? integer  as the transport counts
 ---@field peer operations.Peer
----@field streams? boolean  set by who serves it: a response does not end it
+---@field streams? boolean  set by the side that serves it: a response does not end it
 ---@field credit? integer  how many events may still be sent; nil: the transport alone holds them back
 ---@field plain boolean  its peer announced nothing: it gets the five events, and no further fields
 ---@field ended? boolean
----@field on_abort? fun(err: operations.Error, request: operations.Request)  set by who serves it
----@field worker? operations.Task  which runs it, set by who serves it
+---@field on_abort? fun(err: operations.Error, request: operations.Request)  set by the side that serves it
+---@field worker? operations.Task  which runs it, set by the side that serves it
 local Request = {}
 Request.__index = Request
 
@@ -184,7 +184,7 @@ function call_request.new(map, payload, peer)
   return self
 end
 
---- Sends an event to who made the request.
+--- Sends an event to the caller.
 ---@param name string
 ---@param payload table
 ---@return boolean? ok
@@ -334,7 +334,7 @@ function Request:grant(n)
   end
 end
 
---- Who made it wants it no more, or is gone: whatever works on it is told to stop.
+--- The caller cancelled it, or is gone: its handler is told to stop.
 ---@param err operations.Error
 function Request:abort(err)
   if not self.ended then

@@ -24,20 +24,20 @@ local transports = {}
 ---@field close fun(self)
 ---@field serves? fun(self)  told when the receiver has what it serves
 ---@field offered? fun(self): string[]  the ids of what the other sides serve, where there are many
----@field reconnects? boolean  what was lost will be there again: `ready` tells
+---@field reconnects? boolean  a lost connection is made again: `ready` tells
 ---@field executor? fun(self): operations.Executor?  in process: what runs a call at once, if anything does
 
 ---@class operations.Receiver
 ---@field announced? boolean  what it sends in this program is of one that knows more than the five events
 ---@field event fun(event: any, peer: operations.Peer): boolean?  from elsewhere, unchecked; false: refused
 ---@field deliver fun(name: string, payload: table, peer: operations.Peer)  made by a call map of this program
----@field offers? fun(): string[]  set by who serves calls: the ids of what it serves
----@field executor? operations.Executor  set by who serves calls
----@field room? fun(wake?: fun()): integer  set by who serves calls: how many more it takes; `wake` is called when there
+---@field offers? fun(): string[]  set by the side that serves calls: the ids of its operations
+---@field executor? operations.Executor  set by the side that serves calls
+---@field room? fun(wake?: fun()): integer  how many more calls the serving side takes; `wake` is called when there
 ---  is room again
 ---@field lost fun(err: operations.Error, keeps?: fun(id: string): boolean)  nothing sent so far will be answered,
 ---  nothing received can be, but for the requests that the transport keeps
----@field ready fun()  the connection is there again
+---@field ready fun()  the connection was made again
 
 ---@class operations.Executor
 ---@field enter fun(self, id: string): function?, operations.Registry|operations.Error, boolean?  begins a call; what

@@ -14,7 +14,7 @@ local arguments = {}
 ---@class operations.cli.Arguments
 ---@field options table<string, any>       by name without dashes: true, a string, or a list of strings
 ---@field order { name: string, value: any }[]  the options as they came
----@field rest string[]                    what is no option
+---@field rest string[]                    words other than options
 
 local function find(options, name)
   for _, option in ipairs(options) do

@@ -19,7 +19,7 @@ local PROGRESS_EVERY = 100 -- ms
 ---@field client table       for `config.http`
 ---@field held? table        the request that was not sent
 ---@field head? { status: integer, headers: table, url: string }  of the last answer
----@field plain table<string, boolean>  names of configured headers that are no secret, filled in by who knows
+---@field plain table<string, boolean>  names of configured headers that are no secret, filled in when sources are read
 ---@field armed boolean      from now on requests of the API are meant
 ---@field _show boolean
 ---@field _hold boolean

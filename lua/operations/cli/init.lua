@@ -81,7 +81,7 @@ local function dispatch(argv)
   return run_command(name, command, argv)
 end
 
--- Who interrupts this as well wants no more time to be given to what is ended.
+-- A second interrupt ends the program without waiting for the clean-up.
 local function clean_up(code)
   local ok, raised = pcall(cleanup.run)
   return ok and code or clean_up(output.fail(raised))

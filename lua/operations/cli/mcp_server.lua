@@ -48,7 +48,7 @@ local function filter_of(patterns)
 end
 mcp_server.filter_of = filter_of
 
--- Who starts the server is who calls: what was named is offered, without files of this machine being sent.
+-- The user who starts the server is the caller: named sources are offered; files of this machine are not sent.
 local exposure = {}
 
 function exposure.any()

@@ -84,7 +84,7 @@ function mcp_sources.server(source, log, options)
   return client.operations
 end
 
--- What a proxy adds to the configuration of a server: its tools are for who calls, as far as they are asked for, and
+-- What a proxy adds to the configuration of a server: its tools are for the caller, as far as they are asked for, and
 -- what it asks is for them. People may take long.
 local function offered(config, include)
   config.questions, config.timeout = "caller", limits.server_max_timeout

@@ -71,7 +71,7 @@ function output.settle()
   end
 end
 
---- Prints a text for people; what is no terminal gets it as it is with `as_is`.
+--- Prints a text for people; with `as_is`, files and pipes get it unchanged.
 ---@param text string
 ---@param as_is? boolean
 function output.text(text, as_is)
@@ -135,7 +135,7 @@ function output.data(value, pretty)
   output.json(output.encode(value, pretty) .. "\n")
 end
 
---- Tells people, on standard error, what is no complaint.
+--- Prints a notice on standard error.
 ---@param text string
 function output.tell(text)
   output.settle()

@@ -181,7 +181,7 @@ local function read(parsed)
   return not message and options or nil, message
 end
 
--- Who judges the callers; nil: nobody.
+-- The function that authenticates callers; nil: none.
 local function authorizer(options)
   return options.authorize or options.token and operations.oauth.static_tokens({ [options.token] = options.identity })
 end

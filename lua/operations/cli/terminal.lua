@@ -4,7 +4,7 @@ local system = require("operations.system")
 local terminal = {}
 
 local STDOUT = 1
-local WIDTH = 80 -- of what is no terminal
+local WIDTH = 80 -- of files and pipes
 
 ---@type operations.cli.Option
 terminal.option = { name = "--color", value = "WHEN", help = "auto, always or never (auto: at a terminal)" }

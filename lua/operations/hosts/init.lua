@@ -8,7 +8,7 @@ local hosts = {}
 ---@field name string
 ---@field now fun(): integer  ms since the epoch
 ---@field timer fun(ms: number, fn: fun()): fun()  calls `fn` once, later; returns what stops it, by being called or,
----sooner or later, dropped: who waits holds it
+---sooner or later, garbage-collected: a waiting task keeps it
 ---@field block? fun(poll: fun(): boolean, boolean)  lets things happen until `poll()` is true; its second result says
 ---that more can run at once
 ---@field schedule? fun(turn: operations.Turn)  has the host's loop call `turn` soon, and again while it returns true;
@@ -36,7 +36,7 @@ local hosts = {}
 
 local required = { "now", "timer" }
 
-hosts.chosen = nil ---@type operations.Host?  the one in use, for who cannot spare a call
+hosts.chosen = nil ---@type operations.Host?  the one in use, read without a call in hot paths
 
 -- Are we inside of the program that a host is for?
 local inside = {

@@ -1,4 +1,4 @@
---- The reactor as hosts use it: made when first needed, events handed to who started what they are about.
+--- The reactor as hosts use it: made when first needed, events passed to the starter of each handle.
 local limits = require("operations.base.limits")
 
 local reactor_loop = {}

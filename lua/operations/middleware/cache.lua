@@ -22,7 +22,7 @@ local cache = {}
 
 local kinds = { ttl = "number", max_bytes = "number", max_entry = "number", max_entries = "number", vary = "function" }
 
--- An answer as text: who changes what was handed out changes nothing here.
+-- An answer as text: changing a returned value does not change the cache.
 ---@class operations.CacheEntry
 ---@field source "http"|"mcp"|"local"|false  of its envelope; false: the bare value
 ---@field raw? string  a string
@@ -170,7 +170,7 @@ local function lead(self, key, spec, inner, input, context)
   return value, err
 end
 
--- Waits for who asks already: whether that is the answer here, and the answer.
+-- Waits for the call that is already asking: whether its answer holds here, and the answer.
 local function follow(flight, id)
   local interruption = scheduler.try_await(function(wake)
     return task_wait.add(flight.wakes, wake)
@@ -222,8 +222,8 @@ end
 
 --- Keeps answers of queries: an HTTP answer with status 200 as its Cache-Control or Expires say, others for `ttlMs` of
 --- their MCP result or of their spec's `_meta`, else for `ttl`. One that is not fresh and has an ETag is asked for
---- again with it: `context.ifNoneMatch`, to which 304 answers that it still holds. Who asks for the same meanwhile
---- waits for that answer. What one identity got, no other gets. Streams, pages and bodies in pieces are never kept.
+--- again with it: `context.ifNoneMatch`, to which 304 answers that it still holds. Calls for the same meanwhile
+--- wait for that answer. What one identity got, no other gets. Streams, pages and bodies in pieces are never kept.
 ---@param options? operations.CacheOptions
 ---@return operations.Cache
 function cache.new(options)

@@ -11,7 +11,7 @@ local metrics = {}
 ---@class operations.MetricsOptions
 ---@field buckets? number[]  seconds, rising; default 0.005 to 10
 ---@field store? table  a shared dictionary of nginx: figures of all its workers; default: of this process
----@field public? boolean  `to_http` shows them to who has no credentials, too
+---@field public? boolean  `to_http` shows them to callers without credentials, too
 ---@field max_series? integer  operations with a code that are counted apart, default 10,000; others count as "other"
 
 local kinds = { buckets = "table", store = "table or userdata", public = "boolean", max_series = "number" }

@@ -14,7 +14,7 @@ local rate_limit = {}
 ---@field burst? integer  calls that may come at once, default `rate`: what a caller saves up
 ---@field by? operations.KeyOption  calls that share a bucket, default { "identity", "operation" }; a caller without an
 ---  identity counts by its address
----@field name? string  of the policy, told to who is refused; default "default"
+---@field name? string  of the policy, in refusals; default "default"
 ---@field store? operations.Buckets|table  where the buckets are: a shared dictionary of nginx, of all its workers; or
 ---  `operations.middleware.redis(url)`, of all processes; default: this process
 ---@field max_keys? integer  buckets in this process, default 10,000; those used least recently are full again

@@ -12,7 +12,7 @@ local retry = {}
 ---@class operations.RetryOptions
 ---@field attempts? integer  all tries of a call together, 1 to 100, default 3
 ---@field delay? number  ms before the second try; doubles each time; default 100
----@field max_delay? number  ms; who asks for a longer wait (`retryAfter`) is not asked again; default 10,000
+---@field max_delay? number  ms; a failure with a longer `retryAfter` is not retried; default 10,000
 ---@field jitter? number  share of a delay that chance decides, 0 to 1, default 0.5
 ---@field budget? { ratio: number?, burst: number? }|false  tries beyond the first, of all calls together: `ratio` for
 ---  each call (default 0.2) and `burst` saved up at most (default 10); false: any number

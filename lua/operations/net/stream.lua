@@ -183,7 +183,7 @@ function Stream:unsent()
   return self._handle:unsent() or 0
 end
 
---- Who is at the other side of an accepted stream.
+--- The address of the other side of an accepted stream.
 ---@return string? address  numeric; "unix:" for a Unix socket; nil when nobody is any more
 ---@return integer? port
 function Stream:peer()

@@ -14,7 +14,7 @@ local tls = {}
 ---@field key? string  file, PEM
 ---@field key_password? string
 ---@field certificates? { cert: string, key: string, key_password: string? }[]  instead of `cert` and `key`, where there
----  are several: that which has the name the client asks for is used (SNI), else the first
+---  are several: the one with the name that the client asks for is used (SNI), else the first
 ---@field client_ca? string  file, PEM: clients are asked for a certificate that one of these has signed
 ---@field client_certificate? "required"|"optional"  with `client_ca`; default "required"
 ---@field handshake_timeout? number  ms, default 10,000
@@ -27,7 +27,7 @@ local option_kinds = {
 local pair_kinds = { cert = "string", key = "string", key_password = "string" }
 
 ---@class operations.Security
----@field refusal? string  bytes for who does not speak TLS but HTTP
+---@field refusal? string  bytes sent to a client that speaks HTTP without TLS
 ---@field timeout number  ms
 ---@field log fun(level: string, message: string)
 ---@field _context table
@@ -98,7 +98,7 @@ local function read_pairs(list)
   return texts
 end
 
--- Certificates that have expired are used: who renews them may be late, and `reload` takes the new ones.
+-- Expired certificates are used: their renewal may be late, and `reload` takes the new ones.
 local function warn_of_expired(self, context)
   for i, pair in ipairs(self._pairs) do
     if context:left(i) < 0 then

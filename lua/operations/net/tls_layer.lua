@@ -45,8 +45,8 @@ local function release(self)
   end
 end
 
--- Sends what TLS itself answers, which has no room of its own in the queue. False for who asks on and on, and does not
--- read the answers.
+-- Sends TLS's own answers, which have no room of their own in the queue. False for a client that sends requests for
+-- such answers and does not read them.
 local function answer(self, out)
   if (self._handle:unsent() or 0) > limits.send_queue + limits.window then
     return false

@@ -78,7 +78,7 @@ local function prompt_of(name, schema, is_required)
   return text .. (is_required and ": " or ", optional: ")
 end
 
--- Text as the schema has it: what is no string is written as JSON.
+-- Text of a value: values other than strings are written as JSON.
 local function read(text, schema)
   if schema.type ~= "string" and schema.type ~= nil or schema.type == nil and text:find("^[%[{]") then
     local value = json.decode(text)

@@ -131,7 +131,7 @@ local function check_commands(servers)
   end
 end
 
--- Who may change the file decides which programs are started; it may hold secrets.
+-- Write access to the file decides which programs are started; it may hold secrets.
 local function check_file(path)
   local stat = vim.loop.fs_stat(path)
   if not stat then

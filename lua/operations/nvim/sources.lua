@@ -232,7 +232,7 @@ end
 
 local kinds = { servers = "string or table", apis = "table", mcp = "table", registry = "table" }
 
---- Checks the options of setup(); misuse raises at who called that.
+--- Checks the options of setup(); misuse raises at the caller's line.
 ---@param options operations.nvim.Options
 ---@return operations.nvim.Sources
 function sources.new(options)

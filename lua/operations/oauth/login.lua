@@ -1,6 +1,6 @@
 --- How a user's token is got: which authorization server protects a server now, what the browser is sent there for
 --- (PKCE, RFC 7636), what of its answer is believed (RFC 6749, 4.1.2; RFC 9207), and the exchange for a token: with the
---- user at a browser, as the program itself, or by what is left of the time before.
+--- user at a browser, as the program itself, or by a stored refresh token.
 local base64 = require("operations.base.base64")
 local challenge = require("operations.oauth.challenge")
 local clients = require("operations.oauth.client")
@@ -194,7 +194,7 @@ local function scope_of(options, server, wanted)
   return offline and challenge.union(wanted, "offline_access") or wanted
 end
 
--- Who gives out tokens, and who we are there.
+-- The authorization server, and our client there.
 local function parties(options, issuer)
   local server, err = metadata.server(issuer, options)
   if not server then

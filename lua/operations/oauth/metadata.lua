@@ -104,7 +104,7 @@ local function resource_problem(document, server)
   end
 end
 
---- Finds out who protects a server. One that publishes nothing, as until 2025-03-26, is its own authorization server.
+--- Finds the authorization server of a server. One that publishes no metadata, as until 2025-03-26, is its own.
 ---@param server string  its URL
 ---@param named? string  where its challenge says that the metadata is
 ---@param transport operations.oauth.Transport

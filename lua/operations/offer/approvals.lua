@@ -70,7 +70,7 @@ local function add(self, item)
 end
 
 --- Makes a memory.
----@param stored? operations.Approval[]  what `list` gave before; what is no approval is left out
+---@param stored? operations.Approval[]  what `list` gave before; invalid entries are left out
 ---@param changed? fun(list: operations.Approval[])  told what to store after each change
 ---@return operations.Approvals
 function approvals.new(stored, changed)

@@ -82,7 +82,7 @@ local function as_file(path)
   return { path = path, filename = path:match("[^/]*$"), contentType = types[ending] }
 end
 
--- The content of a file where a text, or JSON, is wanted. What is no JSON may be one text of a list.
+-- The content of a file where a text, or JSON, is wanted. Invalid JSON may be one text of a list.
 local function content(path, schemas, items)
   local text, message = read(path)
   if not text then

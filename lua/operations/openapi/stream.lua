@@ -43,7 +43,7 @@ local function rest(connection)
   return table.concat(pieces):sub(1, limits.body)
 end
 
---- What is no stream: an error status, or another kind of body.
+--- Answers that are not streams: an error status, or another kind of body.
 local function refuse(connection)
   local reply = connection.reply
   local whole = { status = reply.status, headers = reply.headers, body = rest(connection) }

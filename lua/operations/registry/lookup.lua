@@ -174,9 +174,9 @@ function lookup:specs(filter)
   return select_operations(self, filter, "specs")
 end
 
---- Who sees what: "hidden" is an operation that is not exposed (`_meta.exposed` is false) or that the filter leaves
---- out, which others must not learn of; "denied" one that this identity may not call. No input is known: where one
---- resource of a type is asked for, any that grants the action will do.
+--- Tells if an identity may see an operation: "hidden" is one that is not exposed (`_meta.exposed` is false) or that
+--- the filter leaves out, which others must not learn of; "denied" one that this identity may not call. The input is
+--- not known: where access to one resource of a type is required, access to any one of them counts.
 ---@param spec operations.Spec|string  or the id of what is registered
 ---@param identity? operations.Identity  nil: nobody in particular
 ---@param filter? operations.Filter|fun(spec: operations.Spec, identity: operations.Identity?): boolean

@@ -159,7 +159,7 @@ end
 
 local option_kinds = { list = "function", reader = "function" }
 
--- The level is that of `error`, here: at the line of who calls the public function.
+-- The level is that of `error`: the message names the line that calls the public function.
 local function start(path, options, name, take, level)
   argument.expect(path, "string", 1, name, level + 1)
   argument.optional(options, "table", 2, name, level + 1)

@@ -1,5 +1,5 @@
 --- Builds JSON Schema (draft 2020-12) as plain Lua tables: `T.object{ title = T.string{ minLength = 1 } }`.
---- What comes out is data, not a class: it can be printed as JSON, changed, or mixed with schemas written by hand.
+--- The result is data, not a class: it can be printed as JSON, changed, or mixed with schemas written by hand.
 local core = require("operations.core")
 local marked = require("operations.base.marked")
 local members = require("operations.base.members")

@@ -60,7 +60,7 @@ local function seen_by(server, caller, go_on)
   return seen, denied, core.sha256(table.concat(ids, "\n"))
 end
 
--- Who gives tokens, where `authorize` is a resource server.
+-- The authorization servers, where `authorize` is a resource server.
 local function authority_of(authorize)
   if type(authorize) == "table" and type(authorize.issuer) == "string" then
     return { issuer = authorize.issuer, endpoints = authorize.endpoints }

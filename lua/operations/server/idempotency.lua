@@ -27,7 +27,7 @@ local function framed(text)
   return #text .. ":" .. text
 end
 
--- Who sent it: nobody gets the answers of another caller. nil: nothing tells this one from others.
+-- The sender: nobody gets the answers of another caller. nil: nothing tells this one from others.
 local function sender(call, request)
   local identity, credentials = call.identity, request.headers.authorization
   if not identity then

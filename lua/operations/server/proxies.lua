@@ -127,8 +127,8 @@ function Proxies:_trusts_peer(address)
   return bytes ~= nil and self:_trusts(bytes)
 end
 
--- What the last proxy that is trusted says of a client that is none, and its address. Proxies append: what is left of
--- that is the client's own invention. Where all are trusted, it is the first one.
+-- The address of the client: of the last entry that no trusted proxy has. Proxies append: entries before it are the
+-- client's own claims. Where all are trusted, it is the first one.
 function Proxies:_client(hops)
   for i = #hops, 1, -1 do
     local bytes = bytes_of(hops[i].node)

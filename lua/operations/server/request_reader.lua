@@ -89,7 +89,7 @@ local function body_reader(self, request)
   end
 end
 
---- Reads what is left of a body that the handler did not want. False when that is too much, takes as long as a piece of
+--- Reads the rest of a body that the handler did not read. False when that is too much, takes as long as a piece of
 --- a body may, or cannot be read.
 ---@param self operations.HttpConnection
 ---@return boolean

@@ -1,4 +1,4 @@
---- Waits: one wait of a coroutine, what ends it and how; who waits for the same thing to happen; the deadlines of many.
+--- Waits: one wait of a coroutine, what ends it and how; waits for the same event; the deadlines of many.
 local compat = require("operations.base.compat")
 local hosts = require("operations.hosts")
 
@@ -103,7 +103,7 @@ end
 --- Adds a function that is called once what all in the list wait for has happened.
 ---@param list (fun()|false)[]
 ---@param wake fun()
----@return fun() leave  waits no longer; for who was not called yet, once
+---@return fun() leave  leaves the wait; only before its function was called, once
 function wait.add(list, wake)
   local place = #list + 1
   list[place] = wake

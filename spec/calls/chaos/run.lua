@@ -42,7 +42,7 @@ local function moment(ms)
   operations.sleep(random.upto(ms) / 1000)
 end
 
--- What can be done to them: each thing takes its time and leaves everybody there again.
+-- The faults: each takes its time, and all processes run again at its end.
 local deeds = {}
 
 deeds["workers killed"] = function(self)

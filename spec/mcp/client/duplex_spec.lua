@@ -95,7 +95,7 @@ describe("a connection on which messages go both ways", function()
     ['{"id":1,"load":NaN}'] = "column 16 ", ['{"load":NaN,"id":1}'] = "column 9 ", x = "column 1 ",
     ["1"] = "a message is a JSON object", ['"x"'] = "a message is a JSON object", null = "a message is a JSON object",
   }) do
-    it("skips what is no message of the protocol: " .. text, function()
+    it("skips invalid messages: " .. text, function()
       assert.same({ "answered", false }, { hear(text) })
       assert.matches(why, said[1], 1, true)
     end)

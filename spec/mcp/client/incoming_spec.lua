@@ -8,7 +8,7 @@ describe("what a server sends as a request", function()
     client:close()
   end)
 
-  -- What is no request, and why; false: it cannot be answered.
+  -- Invalid requests, and why; false: it cannot be answered.
   local none = {
     ['{"jsonrpc":"2.0","id":"a","method":"ping","params":[1]}'] = "params are no object",
     ['{"jsonrpc":"2.0","id":1.5,"method":"ping"}'] = "neither a string nor an integer",

@@ -200,14 +200,14 @@ describe("an MCP server over stdio that says what makes no sense", function()
     ["progress of nothing"] = '{"jsonrpc":"2.0","method":"notifications/progress","params":{"progressToken":5}}\n'
       .. '{"jsonrpc":"2.0","id":$id,"result":{"content":[]}}',
     ["carriage returns"] = '{"jsonrpc":"2.0","id":$id,"result":{"content":[]}}\r\n\r',
-    ["what is no UTF-8"] = '{"jsonrpc":"2.0","id":$id,"result":{"structuredContent":["$bad\\ud800"],"content":[]}}',
+    ["invalid UTF-8"] = '{"jsonrpc":"2.0","id":$id,"result":{"structuredContent":["$bad\\ud800"],"content":[]}}',
   }) do
     it("is understood with " .. name, function()
       local envelope = assert(say(text))
       local data, meta = envelope.data, envelope.meta
       assert.is_nil(meta._meta)
       assert.is_false(meta.isError)
-      assert.same(name == "what is no UTF-8" and { "\239\191\189\239\191\189" } or {}, data)
+      assert.same(name == "invalid UTF-8" and { "\239\191\189\239\191\189" } or {}, data)
     end)
   end
 end)

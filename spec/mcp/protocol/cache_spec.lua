@@ -76,7 +76,7 @@ describe("a cache of results", function()
     assert.equal(text, kept:find("resources/read", { uri = "10" }).text)
   end)
 
-  it("lets go of what is no longer fresh", function()
+  it("drops stale entries", function()
     kept:keep("tools/list", nil, { ttlMs = 50 })
     now = 1050
     assert.is_nil(kept:find("tools/list"))

@@ -86,7 +86,7 @@ describe("the lines of a stream", function()
 end)
 
 describe("a text that is almost JSON", function()
-  it("is read with what is no UTF-8 and what is half a character replaced", function()
+  it("is read with invalid UTF-8 and halves of characters replaced", function()
     local value = assert(message.decode('{"a":"x\255y","b":"\\ud800-\\udc00","c":"\\ud83d\\ude00","d":"\\\\ud800"}'))
     assert.equal("x\239\191\189y", value.a)
     assert.equal("\239\191\189-\239\191\189", value.b)

@@ -20,7 +20,7 @@ describe("a bad client of an MCP server over stdio", function()
     assert.same({}, server:request("ping").result)
   end
 
-  it("sends what is no JSON", function()
+  it("sends invalid JSON", function()
     start()
     for _, text in ipairs({ "garbage\n", "{\"jsonrpc\":\"2.0\",\n", "\255\254\n", "{\n" }) do
       server:write(text)

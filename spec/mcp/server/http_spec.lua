@@ -81,7 +81,7 @@ describe("an MCP server over HTTP", function()
     assert.same({ 405, "DELETE, GET, POST" }, { refused.status, refused.headers.allow })
   end)
 
-  it("refuses what is no message", function()
+  it("refuses invalid messages", function()
     assert.same({ 400, -32700 }, error_of(post("garbage")))
     assert.same({ 400, -32700 }, error_of(post("")))
     for _, text in ipairs({ "1", "{}", "[]", '{"jsonrpc":"2.0","id":{},"method":"ping"}' }) do

@@ -136,7 +136,7 @@ return function(kit)
     assert.equal("1234", table.concat(seen))
   end)
 
-  it("refuses what is no list of middleware", function()
+  it("refuses anything but a list of middleware", function()
     assert.has_error(function() middleware.only({}, { 1 }) end,
       "bad argument #2 to 'only' (middleware expected at [1], got number)")
     assert.has_error(function() middleware.only({ tags = "x" }, {}) end, "bad option 'tags' to 'only' (unknown)")

@@ -84,7 +84,7 @@ return function(kit)
     assert.equal("late", assert(registry:subscribe("spec.call")):next().data)
   end)
 
-  it("refuses what is no time", function()
+  it("refuses anything but a time", function()
     for text, value in pairs({ ["0.5"] = 0.5, inf = math.huge, ["nil"] = false }) do
       assert.has_error(function() timeout(value or nil) end,
         ("bad argument #1 to 'timeout' (ms from 1 on expected, got %s)"):format(text))

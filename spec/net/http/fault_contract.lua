@@ -25,7 +25,7 @@ local failures = {
   { "sends trailers without end", "/fault/endless_trailers", "size" },
   { "sends a bomb", "/raw/bomb", "size", { max_body = 1000000 }, text = "larger than max_body %(1000000 bytes%)" },
   { "redirects in a circle", "/redirect/loop", "redirect", text = "more than 5 redirects" },
-  { "redirects to what is no URL", "/redirect?to=http://", "redirect" },
+  { "redirects to an invalid URL", "/redirect?to=http://", "redirect" },
   { "redirects to another scheme", "/redirect?to=file:///etc/passwd", "redirect", text = "from http to file" },
   { "says two different lengths", "/raw/two_lengths", "protocol", text = "two different Content%-Length" },
   { "says two different lengths at once", "/raw/listed_lengths", "protocol", text = "two different Content%-Length" },

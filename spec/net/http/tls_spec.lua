@@ -254,7 +254,7 @@ describe("a TLS server", function()
       assert.equal(200, assert(get({ cert_file = client .. ".pem", key_file = client .. ".key" })).status)
     end)
 
-    it("is not told without being asked to, nor on the connection of who was", function()
+    it("is not told without being asked to, nor on the connection of another request that was", function()
       assert.equal(400, assert(get({})).status)
     end)
 

@@ -197,7 +197,7 @@ describe(":Operations", function()
     assert.matches("warn  trouble 50 x+\nmore$", editor.text())
   end)
 
-  it("takes what is no parameter for the request's body, and reads no standard input", function()
+  it("takes fields other than parameters for the request's body, and reads no standard input", function()
     vim.cmd("Operations call shop.add name=ab")
     assert.matches("VALIDATION_ERROR.*\n  /body/name: ", editor.shows("failed"))
     editor.press("q")

@@ -43,7 +43,7 @@ describe("a reference", function()
     assert.is_true(leads_to("/a/b", "c", "/a/c"))
   end)
 
-  it("has a pointer whose escapes are undone, and what is no escape stays", function()
+  it("has a pointer whose escapes are undone, and other characters stay", function()
     local definitions = { ["a b"] = { type = "string" }, ["%"] = { type = "string" }, ["%2"] = { type = "string" },
       ["%zz"] = { type = "string" }, ["%1z"] = { type = "string" }, ["jJ"] = { type = "string" } }
     for _, pointer in ipairs({ "a%20b", "%25", "%", "%2", "%zz", "%1z", "%6A%4a" }) do

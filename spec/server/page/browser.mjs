@@ -190,7 +190,7 @@ async function fillsIn() {
   check("has the input as JSON", value.parent.next.label === "second" && value.due === null);
   await raw.fill("{");
   await press("Call");
-  check("says what is no JSON", await page.locator(".issue:visible").count() === 1);
+  check("reports invalid JSON", await page.locator(".issue:visible").count() === 1);
   await raw.fill(JSON.stringify({ ...value, assignee: { kind: "person", name: "Ada" }, title: "" }));
   await press("Call");
   await head().getByText("422").waitFor();

@@ -166,7 +166,7 @@ function calls.half(id)
   os.exit(4)
 end
 
--- Says what is no message, and then nothing.
+-- Sends an invalid message, and then nothing.
 function calls.mute()
   put("this was all\n")
 end

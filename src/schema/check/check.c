@@ -209,7 +209,7 @@ bool check_inner(check_Machine *m, int32_t node, int v, int t) {
   return ok;
 }
 
-/* Known names are looked up; others are nobody's business.  `decided` is a
+/* Known names are looked up; others are ignored.  `decided` is a
 ** property that was looked at already, or NULL. */
 static HOT bool check_known_members(check_Machine *m,
                                     const schema_Object *object, int v,
@@ -535,7 +535,7 @@ static bool check_tagged_act(check_Machine *m, const schema_Node *n, int v) {
   return tag != NULL ? check_tagged(m, tag, v) : check_other_table(m, n, v);
 }
 
-/* What is no scalar, or needs its node's instructions. */
+/* Values that are not scalars, or need their node's instructions. */
 static COLD bool check_table(check_Machine *m, const schema_Node *n, int v,
                              int t) {
   if (n->acts[t] == ACT_BRANCH) n = branch_for(n, t);

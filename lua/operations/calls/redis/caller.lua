@@ -192,7 +192,7 @@ function answered(self, call, reply, err)
   local id = call.payload.requestId
   if call.given_up then
     too_late(self, call, reply, err)
-  elseif self._calls[id] ~= call or is_lost(err) then -- it is asked for when the connection is there again
+  elseif self._calls[id] ~= call or is_lost(err) then -- it is asked for after the next connect
     if err and refusals.lasts(err) then -- Redis has it only from before
       call.sent = call.again
     end
@@ -241,7 +241,7 @@ function Caller:submit(payload, named)
   return true
 end
 
---- The connection is there again: asks for all that is under way.
+--- Reconnected: asks for the outcomes of all calls under way.
 function Caller:resume()
   local forgotten = self._forgotten
   self._forgotten = {}

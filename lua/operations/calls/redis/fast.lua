@@ -1,5 +1,5 @@
 --- Mode `fast`: a request is published to one of those who serve the operation, at most once; its events are published
---- to who made it. What one turn of the program has for the same process goes as one message, which costs less.
+--- to its caller. Events of one turn for the same process are sent as one message, which costs less.
 local call_event = require("operations.calls.event")
 local errors = require("operations.base.error")
 local task = require("operations.task")

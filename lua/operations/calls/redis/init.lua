@@ -21,7 +21,7 @@ local redis = {}
 ---@class operations.RedisOptions : operations.StreamOptions
 ---@field mode? "fast"|"reliable"  default "fast"
 ---@field prefix? string  of all channels and keys, default "ops"
----@field vouches? boolean  believe the identities in requests: who may publish here is trusted to say who calls
+---@field vouches? boolean  believe the identities in requests: every client that may publish is trusted
 ---@field user? string  instead of the URL's
 ---@field password? string
 ---@field secret? string  from 16 bytes on, shared by all: what they send is signed by it, and nothing else is taken
@@ -222,7 +222,7 @@ function Redis:close()
   end, "PING")
 end
 
--- Both connections are there again.
+-- Both connections were made again.
 local function resume(self)
   self._presence:announce()
   if self._worker then

@@ -1,4 +1,4 @@
---- One connection to Redis that is there again when it was lost: commands are pipelined, each has its answer, and what
+--- One connection to Redis, made again when it is lost: commands are pipelined, each has its answer, and what
 --- is published comes to whoever subscribed. It has exactly one owner.
 local backoff = require("operations.base.backoff")
 local compat = require("operations.base.compat")

@@ -175,7 +175,7 @@ function Queues:serve(operations)
   end
 end
 
---- The connection is there again.
+--- Called after a reconnect.
 function Queues:resume()
   if self._link then
     join(self)

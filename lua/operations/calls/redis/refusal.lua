@@ -46,7 +46,7 @@ function redis_refusal.lasts(err)
 end
 
 --- The address of the node that an error tells of.
----@param address operations.RedisAddress  of who told
+---@param address operations.RedisAddress  of the node that answered
 ---@param moved { host: string, port: integer }
 ---@return operations.RedisAddress
 function redis_refusal.elsewhere(address, moved)

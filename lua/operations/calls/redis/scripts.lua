@@ -4,7 +4,7 @@
 --- | key                          | type   | is                                                               |
 --- |------------------------------|--------|------------------------------------------------------------------|
 --- | `ops:{ops}:q:<operation>`    | stream | requests: `i` id, `f` caller, `p` payload, `a` when asked again, |
---- |                              |        | "revived" where that is by who revived it                        |
+--- |                              |        | "revived" after a takeover                                       |
 --- | `ops:{ops}:r:<request id>`   | string | its record: the entry in the queue, then the outcome as an event |
 --- | `ops:{ops}:dead:<operation>` | stream | requests that no worker survived, after `n` attempts             |
 --- | `ops:{ops}:dead`             | set    | the operations that there are such of                            |
@@ -36,7 +36,7 @@ function Keys:dead(operation)
   return self._prefix .. "dead:" .. operation
 end
 
---- One that nothing is kept under: who has it in a cluster has them all.
+--- A key that holds no data: the node of a cluster that owns it owns all keys of the system.
 function Keys:any()
   return self._prefix .. "any"
 end
@@ -120,7 +120,7 @@ end
 return answers]])
 
 --- Queue, records | worker, how long outcomes are kept (ms); of each request: entry, outcome, its caller's channel.
---- Only who holds the entry may end it. Answers for each: 1, or 0 when it is another's, or gone.
+--- Only the holder of the entry may end it. Answers for each: 1, or 0 when it is another's, or gone.
 redis_scripts.finish = script([[
 local worker, kept, answers, ended, channels, told = ARGV[1], ARGV[2], {}, {}, {}, {}
 for i = 2, #KEYS do

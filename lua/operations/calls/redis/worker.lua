@@ -1,6 +1,6 @@
 --- The worker's side of mode `reliable`: takes requests from the queues, as many as there is room for, keeps their
---- leases while they are worked on, takes over what others let lie, and writes down what became of each. Only who holds
---- the entry of a request may; the result of one that came too late is dropped.
+--- leases while they are worked on, takes over requests whose lease ended, and stores the outcome of each. Only the
+--- holder of the entry of a request may; the result of another one is dropped.
 local call_event = require("operations.calls.event")
 local core = require("operations.core")
 local errors = require("operations.base.error")
@@ -246,7 +246,7 @@ function Worker:set_clock(ahead)
   self._ahead = ahead
 end
 
---- The connection is there again.
+--- Called after a reconnect.
 function Worker:resume()
   for _, job in pairs(self._jobs) do
     if job.outcome then

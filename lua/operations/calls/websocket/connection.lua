@@ -214,7 +214,7 @@ function Connection:release(holder)
   if self._taking or self._resume then
     return
   end
-  self._resume = scheduler.host().timer(0, function() -- not in the task of a consumer: who takes what comes cannot wait
+  self._resume = scheduler.host().timer(0, function() -- not in the task of a consumer: receivers cannot wait
     self._resume = nil
     if next(self._holders) == nil and not self._lost then
       take(self)
@@ -234,7 +234,7 @@ function Connection:send(name, payload)
   local bytes = self._codec:text(text)
   if not bytes then
     return nil, errors.new("TRANSPORT_LOST", "the connection is being closed", { kind = "closed" })
-  elseif urgent[name] or self._taking and not scheduler.here().task then -- who takes what comes cannot wait
+  elseif urgent[name] or self._taking and not scheduler.here().task then -- a receiver cannot wait
     queue(self, bytes)
     return true
   end

@@ -52,14 +52,14 @@ local function report(name, raised)
   task.on_error(raised, debug.traceback(name .. ": " .. errors.text(raised)))
 end
 
--- Calls a function of the options. Its mistakes are told of here, not to who connects.
+-- Calls a function of the options. Its errors are logged here, not sent to the client.
 local function call(name, fn, ...)
   return xpcall(fn, function(raised)
     report(name, raised)
   end, ...)
 end
 
--- Who the authoriser says it is.
+-- The identity that the authoriser returns.
 local function authorized(authorize, request)
   local ok, identity, reason = call("authorize", authorize, request)
   if ok and identity and type(identity) ~= "table" then
@@ -76,7 +76,7 @@ local function authorized(authorize, request)
   return { identity = identity }
 end
 
--- Who it is; nil, status and reason when it may not connect.
+-- The client's identity; nil, status and reason when it may not connect.
 local function identify(self, request)
   local authorize = self._options.authorize
   local origin = request.headers.origin -- of a web page

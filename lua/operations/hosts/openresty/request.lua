@@ -226,7 +226,7 @@ local function wake_writer(self)
   end
 end
 
---- Queues bytes, all or none. The first are the answer's head, from who took the connection over.
+--- Queues bytes, all or none. The first are the answer's head, from the code that took the connection over.
 ---@param bytes string
 ---@param urgent? boolean
 ---@return "sent"|"full"|"closed"

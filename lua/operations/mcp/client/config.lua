@@ -38,7 +38,7 @@ local config = {}
 ---@field roots? (string|table)[]|fun(): table[]  directories that the server may look at, as URIs
 ---@field sampling? fun(params: table, context: table): table?, any
 ---@field elicitation? fun(params: table, context: table): table?, any|{ form?: function, url?: function }
----@field questions? "caller"  elicitation and sampling without a function above are handed on to who calls the tool
+---@field questions? "caller"  elicitation and sampling without a function above are handed on to the caller of the tool
 ---@field on_progress? fun(progress: table, call: { tool: string })
 ---@field on_log? fun(entry: { level: string, logger: string?, data: any })
 ---@field on_message? fun(way: "in"|"out", message: any)  told of each message, a text that goes out or a value

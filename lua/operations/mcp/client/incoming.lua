@@ -157,7 +157,7 @@ local Incoming = {}
 Incoming.__index = Incoming
 
 --- One for a session.
----@param notified fun(method: string, params: table)  told of what is no request's own
+---@param notified fun(method: string, params: table)  told of notifications that belong to no request
 ---@return operations.mcp.Incoming
 function incoming.new(notified)
   return setmetatable({ _notified = notified, _running = {}, _count = 0, reports = {} }, Incoming)

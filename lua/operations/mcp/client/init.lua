@@ -23,7 +23,7 @@ local servers = require("operations.mcp.client.servers")
 ---@class operations.from_mcp
 local from_mcp = {}
 
--- Opens the connection that a configuration asks for; `kind` "events": as in 2024-11-05. Who talks to a program need
+-- Opens the connection that a configuration asks for; `kind` "events": as in 2024-11-05. A client of a program need
 -- not load what talks to a URL.
 local function open(options, listeners, kind)
   local transport = options.command and "stdio" or kind or "http"

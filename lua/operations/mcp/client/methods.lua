@@ -157,7 +157,7 @@ end
 -- A server that ends over what is asked of each connection is not to be started for that again.
 local attached = { attached = true }
 
---- What is asked of the server once a connection is there, or there again.
+--- The requests that are sent after each connect.
 ---@param self operations.mcp.Client
 function methods._resume(self)
   local config, session = self._config, self._session

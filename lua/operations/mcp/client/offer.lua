@@ -114,8 +114,7 @@ local function refresh(self, options)
   end)
 end
 
---- Lists again what the server has; whoever follows is told of what changed. Who asks while it is being listed gets
---- that list.
+--- Fetches the lists again and tells followers of the changes. Calls while that is under way get the same lists.
 ---@return operations.mcp.Changes?
 ---@return operations.Error? err
 function offer:refresh()

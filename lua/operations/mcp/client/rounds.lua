@@ -23,7 +23,7 @@ local function invalid(method, text)
   return nil, mcp_failure.new("malformed", ("%s: malformed result: %s"):format(method, text))
 end
 
--- Asks who calls for what the program has no function for.
+-- Asks the caller where the program has no function for a question.
 local function ask_caller(config, asked, asker)
   local relayed = {}
   for key, request in pairs(asker and asked or {}) do

@@ -34,7 +34,7 @@ end
 ---@field server? table  what it says about itself
 ---@field instructions? string
 ---@field longest number  ms that one request may take, whatever the progress
----@field noise integer  how often something came that was no message, or nobody's
+---@field noise integer  how many invalid messages and answers to unknown requests came
 ---@field owner { client: operations.mcp.Client? }  whose it is; weak, so that what listens does not keep it
 local Session = {}
 Session.__index = Session
@@ -218,7 +218,7 @@ local function reconnect(self, options)
   return no_connection(self) -- it came to another end meanwhile
 end
 
--- The connection that is there, or there again.
+-- The open connection; connects when there is none.
 function Session:_ensure(options)
   local link = self._link
   if link and not (self._ended or link.closed or link.expired) then

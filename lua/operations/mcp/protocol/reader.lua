@@ -9,7 +9,7 @@ local reader = {}
 
 local REPLACEMENT = "\239\191\189"
 
--- The event-stream parser replaces what is no UTF-8; line ends, which it would take for its own, are kept from it.
+-- The event-stream parser replaces invalid UTF-8; line ends, which it would take for its own, are kept from it.
 local function to_utf8(text)
   local parser = require("operations.base.sse").parser(nil, { max_event = #text * 3 + 16 })
   parser:feed("data: " .. text:gsub("[\r\n]", " ") .. "\n\n")

@@ -9,7 +9,7 @@ local request = {}
 
 local PREFIX = "io.modelcontextprotocol/"
 
---- Who we are, when the program does not say.
+--- The name and version of the client, when the program gives none.
 request.client = { name = "operations", version = version }
 
 ---@class operations.mcp.Self

@@ -144,7 +144,7 @@ local function keep_original(value, blocks, changed)
 end
 
 --- The result that an envelope was made of, where that had what the envelope has not: members and blocks that nobody
---- knows. For who passes it on.
+--- knows. For proxies.
 ---@param envelope operations.Envelope
 ---@return table?  not to be changed
 function result.original(envelope)

@@ -104,7 +104,7 @@ function Changes:updated(uri)
   end)
 end
 
--- Has who provides a resource told once that somebody wants to know.
+-- Tells the provider of a resource, once, that it has a subscriber.
 function Changes:_watch(uri)
   self._watched[uri] = (self._watched[uri] or 0) + 1
   for _, provider in ipairs(self._watched[uri] == 1 and self._server.providers or {}) do

@@ -75,7 +75,7 @@ function Channel:close()
   wake_all(self)
 end
 
---- Has the reader's connection end; the stream goes on for who resumes it.
+--- Has the reader's connection end; the stream can be resumed.
 function Channel:hang_up()
   if self.reader then
     self.reader.gone = true

@@ -51,7 +51,7 @@ function content.add(self, kind, given, definition)
   return id
 end
 
---- May who calls see it?
+--- May the caller see it?
 ---@param call operations.mcp.ServerCall
 ---@param id string
 ---@return boolean
@@ -59,7 +59,7 @@ function Content:shows(call, id)
   return self.registry:visible(id, call.identity) == "yes"
 end
 
---- Calls the program's function. nil and no failure: it has nothing of the kind, or who calls must not know of it.
+--- Calls the program's function. nil and no failure: it has no such thing, or the caller must not know of it.
 ---@param call operations.mcp.ServerCall
 ---@param context table
 ---@param id string

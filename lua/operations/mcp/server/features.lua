@@ -37,7 +37,7 @@ for _, feature in ipairs(list) do
   end
 end
 
---- What the server can do for who calls.
+--- The server's capabilities for the caller.
 ---@param server operations.McpServer
 ---@param call operations.mcp.ServerCall
 ---@return table<string, table>

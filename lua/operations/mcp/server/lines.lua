@@ -12,7 +12,7 @@ local lines = {}
 ---@class operations.McpLinesOptions
 ---@field path string  of the socket; a file there at which nobody listens any more is replaced
 ---@field mode? integer  permission bits of its file, default 384 (0600)
----@field max_connections? integer  default 64; who comes then is told so, and its connection ends
+---@field max_connections? integer  default 64; further clients get an error, and their connections end
 
 local option_kinds = { path = "string", mode = "number", max_connections = "number" }
 
@@ -49,7 +49,7 @@ local function on_stream(self, server, stream)
   end
 end
 
---- Listens, and serves who connects, until it is closed.
+--- Listens, and serves clients, until it is closed.
 ---@param server operations.McpServer
 ---@param options operations.McpLinesOptions
 ---@return operations.McpLines?

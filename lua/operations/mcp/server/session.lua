@@ -6,7 +6,7 @@ local peers = require("operations.mcp.server.peer")
 
 local session = {}
 
-local KEPT = 16 -- streams that are over, for who did not get their end
+local KEPT = 16 -- ended streams, for clients that did not get their end
 
 ---@class operations.mcp.ServerSession
 ---@field id string
@@ -127,7 +127,7 @@ function Sessions:open(credential, identity)
   return made
 end
 
---- The session of an id, for who has its credential.
+--- The session of an id, for a caller with its credential.
 ---@param id string
 ---@param credential string
 ---@return operations.mcp.ServerSession?

@@ -106,7 +106,7 @@ end
 
 --- Hands a request on to the worker that has its session.
 ---@param request operations.ServerRequest
----@return operations.ServerResponse?  nil: it is this worker's, or nobody's
+---@return operations.ServerResponse?  nil: it belongs to this worker, or to none
 function Workers:forward(request)
   local id = request.headers["mcp-session-id"]
   local port = id and port_in(self, id)

@@ -80,7 +80,7 @@ function redirect.destination(from, target)
   local location = url.resolve(from, (target:gsub("[ \128-\255]", url.encode))) -- which many servers forget
   local here, there = url.parse(from), location and url.parse(location)
   if not there then
-    return nil, "redirected to what is no URL"
+    return nil, "redirected to an invalid URL"
   elseif there.scheme ~= here.scheme and there.scheme ~= "https" then
     return nil, ("redirected from %s to %s"):format(here.scheme, there.scheme)
   end

@@ -39,7 +39,7 @@ local function queue_up(self, event, wake)
   return waiters.add(self._waiting[event], wake)
 end
 
--- Waits for an event; nil, or what interrupted. What is no error object is the host's own, and raised.
+-- Waits for an event; nil, or what interrupted. Other values than error objects are the host's own, and raised.
 local function wait_for(self, event)
   local raised = scheduler.try_await(function(wake)
     return queue_up(self, event, wake)
@@ -254,7 +254,7 @@ end
 local stop_options = { close = "number", term = "number" }
 
 --- Ends the process: closes its stdin, sends SIGTERM to its group, then SIGKILL, with time in between. Waits for the
---- end, also in a task that was cancelled. What is left of the group goes with the process.
+--- end, also in a task that was cancelled. The rest of the group ends with the process.
 ---@param options? { close?: number, term?: number }  ms
 ---@return operations.ProcessEnd?
 ---@return operations.Error? err  it does not even end when killed

@@ -39,7 +39,7 @@ local kinds = {
   whole_group = "boolean", no_pidfd = "boolean",
 }
 
--- The level is that of `error`, for who calls this: at the program's own line.
+-- The level is that of `error`: the message names the program's own line.
 local function fail(level, text, ...)
   error(("bad argument #1 to 'spawn' (" .. text .. ")"):format(...), level + 1)
 end

@@ -238,7 +238,7 @@ buffers.definitions = {
       all = { type = "boolean", description = "unlisted ones, too" } } }, handler = list },
   { namespace = "buffers", name = "read", type = "query", title = "Read a buffer",
     description = "The text of a buffer as it is in the editor, with changes that are not saved. A long one comes in "
-      .. "pieces: `next` says what to ask for next. What is no text comes as base64. `tick` is for buffers_edit.",
+      .. "pieces: `next` says what to ask for next. Binary data comes as base64. `tick` is for buffers_edit.",
     inputSchema = { type = "object", properties = { buffer = buffers.schema,
       from = { type = "integer", minimum = 1, description = "first line, default 1" },
       to = { type = "integer", minimum = 0, description = "last line, default: the last one" },

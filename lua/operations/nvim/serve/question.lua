@@ -27,7 +27,7 @@ local waiting = {} -- who asks next
 local shown -- the question that is asked now: { answer = function(word), since }
 local vanished = false -- the one before was taken away, maybe while its user typed an answer
 
--- Who calls, as it says of itself.
+-- The client's name, as it gives it.
 local function client_of(call)
   local name = type(call.client) == "table" and call.client.name
   return type(name) == "string" and text.shown(name:gsub("%c", " "), 60) or "a client"
@@ -58,7 +58,7 @@ local function open_window(lines)
   return buffer, window
 end
 
--- Who goes into the window chooses there; closing it is a no.
+-- In the window, the user chooses by keys; closing it means no.
 local function set_keys(buffer, first, answer)
   local function map(key, fn)
     vim.keymap.set("n", key, fn, { buffer = buffer, nowait = true })

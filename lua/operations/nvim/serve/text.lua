@@ -24,7 +24,7 @@ function text.cut(bytes, max)
   return bytes:sub(1, last)
 end
 
---- A text to be shown: not longer than this, what is no UTF-8 replaced.
+--- A text to be shown: cut at this length, invalid UTF-8 replaced.
 ---@param bytes string
 ---@param max integer
 ---@return string

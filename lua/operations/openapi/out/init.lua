@@ -34,7 +34,7 @@ local out = {}
 ---@field authorized? boolean  callers have credentials
 ---@field scheme? "basic"|"bearer"  of these, default "bearer"
 ---@field anonymous? boolean  and may do without where nothing is required
----@field authority? operations.openapi.Authority  who gives the credentials
+---@field authority? operations.openapi.Authority  the issuer of the credentials
 ---@field go_on? fun()  called between two operations, for documents that take long
 
 local versions = { ["3.1"] = "3.1.1", ["3.2"] = "3.2.0" }
@@ -48,7 +48,7 @@ local function list_of(items)
   return items and setmetatable(members.joined(items), core.array_mt)
 end
 
--- Who may call; nil: everybody.
+-- The access rule of an operation; nil: everybody may call.
 local function access_of(access)
   if type(access) ~= "table" or access.resourceType == nil and #(access.requiredScopes or {}) == 0
     and #(access.requiredScopesAny or {}) == 0 then

@@ -13,7 +13,7 @@ const confirmed = (op) => new Promise((done) => {
 	dialog.addEventListener("close", () => done(false));
 });
 
-// Who may call an operation.
+// The access rule of an operation.
 function access({ x, raw }) {
 	const { requiredScopes: all = [], requiredScopesAny: some = [], resourceType } = x.accessControl || {};
 	const needs = [all.length && codes(all), some.length && ["one of ", codes(some)], resourceType && ["rights on a ", codes([resourceType])]].filter(Boolean);
