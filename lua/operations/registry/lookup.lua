@@ -47,6 +47,7 @@ function lookup:get(id)
   return definition, err
 end
 
+--- A copy of the spec of an operation, without its handler.
 ---@param id string
 ---@return operations.Spec?
 ---@return operations.Error? err  as `get`
@@ -103,6 +104,7 @@ function lookup:parameters(id)
   return other and other:parameters(there)
 end
 
+--- The handler of an operation, with its middleware; nil when the id is unknown.
 ---@param id string
 ---@return function?
 function lookup:get_handler(id)
@@ -115,6 +117,7 @@ function lookup:get_handler(id)
   return other and other:get_handler(there)
 end
 
+--- The definition of an operation by the two parts of its id; nil when it is unknown.
 ---@param namespace string
 ---@param name string
 ---@return operations.Definition?

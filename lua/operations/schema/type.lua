@@ -193,6 +193,9 @@ end
 local scalars = { string = string_keywords, integer = number_keywords, number = number_keywords,
   boolean = annotations, null = annotations }
 for name, keywords in pairs(scalars) do
+  --- A schema of values of the type that the function is named after.
+  ---@param options? table  keywords of the type (minLength, minimum, ...), annotations (title, default, ...)
+  ---@return operations.JsonSchema
   type_builder[name] = function(options)
     return apply(name, { type = name }, options, keywords)
   end
@@ -265,6 +268,7 @@ function type_builder.map(values, options)
   return apply("map", schema, options, object_keywords)
 end
 
+--- A schema of arrays.
 ---@param items? operations.JsonSchema  of every item; any when left out
 ---@param options? table  minItems, maxItems, uniqueItems, contains, ..., annotations
 ---@return operations.JsonSchema
@@ -323,6 +327,10 @@ end
 
 local combined = { any_of = "anyOf", one_of = "oneOf", all_of = "allOf" }
 for name, keyword in pairs(combined) do
+  --- A schema of values that fit any, exactly one, or all of these schemas.
+  ---@param schemas operations.JsonSchema[]  at least one
+  ---@param options? table  annotations; for `all_of` keywords of objects, too
+  ---@return operations.JsonSchema
   type_builder[name] = function(schemas, options)
     return apply(name, { [keyword] = schema_list(name, schemas) }, options,
       name == "all_of" and object_keywords or annotations)
