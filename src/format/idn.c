@@ -8,7 +8,7 @@
 #define MAX_LABEL 63
 #define MAX_NAME 253
 
-/* What a code point is in a host name; 0 is DISALLOWED. */
+/* The property of a code point in host names; 0 is DISALLOWED. */
 enum {
   IDN_VALID = 1 << 0,   /* PVALID */
   IDN_CONTEXT = 1 << 1, /* CONTEXTJ or CONTEXTO */

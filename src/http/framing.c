@@ -92,7 +92,7 @@ static bool join_repeated(request_Parser *p) {
 
 /* The request as a whole */
 
-/* What the fields say about the message itself; NULL where one is absent. */
+/* The fields that describe the message itself; NULL where one is absent. */
 typedef struct Framing {
   request_Field *host, *length, *coding, *expect, *connection;
 } Framing;

@@ -225,7 +225,7 @@ static request_Event read_extension_blank(request_Parser *p, Cursor *c) {
   return enter(p, *c->at++ == ';' ? EXTENSION : EXTENSION_BLANK);
 }
 
-/* What an extension says is dropped. */
+/* The text of extensions is dropped. */
 static request_Event read_extension(request_Parser *p, Cursor *c) {
   while (c->at < c->end && is_value((unsigned char)*c->at)) {
     if (p->extensions++ == MAX_EXTENSIONS)
@@ -240,7 +240,7 @@ static request_Event read_extension(request_Parser *p, Cursor *c) {
   return enter(p, CHUNK_LF);
 }
 
-/* What follows the last chunk are fields again, which are dropped. */
+/* Trailer fields follow the last chunk; they are dropped. */
 static request_Event read_chunk_lf(request_Parser *p, Cursor *c) {
   if (*c->at++ != '\n') return request_fail(p, 400, CR_ALONE);
   p->digits = 0;

@@ -6,7 +6,7 @@
 #include "json/number.h"
 #include "json/utf8.h"
 
-/* What the grammar allows next. */
+/* The tokens that the grammar allows next. */
 enum {
   EXPECT_START, /* the value, or a byte order mark before it */
   EXPECT_VALUE,
@@ -279,7 +279,7 @@ static inline unsigned hex_digit(char c) {
   return digit < 6 ? digit + 10 : 16;
 }
 
-/* What a step within a string answers, beside a place to go on from. */
+/* The results of a step within a string, beside a place to go on from. */
 static const char cut[] = "";
 
 /* The four digits after "\u" at `p`; `*unit` gets their value.  `cut` when the
@@ -318,7 +318,7 @@ static const char *read_unicode(json_Reader *r, const char *p,
   return s;
 }
 
-/* What an escape stands for, by the byte after its backslash. */
+/* The character of an escape, by the byte after its backslash. */
 static const char escapes[256] = {
     ['"'] = '"',  ['\\'] = '\\', ['/'] = '/',  ['b'] = '\b',
     ['f'] = '\f', ['n'] = '\n',  ['r'] = '\r', ['t'] = '\t'};

@@ -14,7 +14,7 @@
 #include "base/alloc.h"
 #include "base/buffer.h"
 
-/* What the text says, in its order.  Strings are UTF-8, borrowed for the
+/* The events of a text, in its order.  Strings are UTF-8, borrowed for the
 ** duration of the call.  A handler that returns false stops the reader.  It may
 ** also not return at all (a Lua error): the reader can then only be freed. */
 typedef struct json_Handlers {

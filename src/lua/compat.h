@@ -118,7 +118,7 @@ static inline void ops_getslot(lua_State *L, int i, int slot) {
 #endif
 }
 
-/* What a C function of LuaJIT may have on its stack is 8000 slots. */
+/* A C function of LuaJIT may have 8000 slots on its stack. */
 #define OPS_STACK_SLOTS 7900
 
 /* Makes room for `n` more stack slots; false when there is no more to be had.

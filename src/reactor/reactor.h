@@ -22,7 +22,7 @@ typedef struct reactor_Op reactor_Op;
 typedef uint64_t reactor_Time;
 #define REACTOR_NEVER UINT64_MAX
 
-/* What an op has to say; bits, said in this order. */
+/* The events of an op; bits, reported in this order. */
 typedef enum reactor_Event {
   REACTOR_HEAD = 1,
   REACTOR_DATA = 2,

@@ -11,7 +11,7 @@
 #define REACTOR_NAME "operations.reactor"
 #define REACTOR_HANDLE_NAME "operations.handle"
 
-/* What the slots of a reactor hold, and those of a handle. */
+/* The slots of a reactor, and those of a handle. */
 enum { REACTOR_HANDLES = 1, REACTOR_USUAL = 2 };
 enum { REACTOR_OWNER = 1, REACTOR_BODY = 2 };
 enum { REACTOR_SLOTS = 2 };

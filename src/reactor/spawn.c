@@ -12,7 +12,7 @@
 
 enum { IN, OUT, ERR, REPORT, PIPES };
 
-/* What the child says through the last pipe before it gives up. */
+/* The message of a child through the last pipe when it gives up. */
 typedef enum spawn_Step { DESCRIPTORS, CWD, COMMAND } spawn_Step;
 
 typedef struct spawn_Report {
@@ -108,7 +108,7 @@ static bool open_pipes(int ours[PIPES], int theirs[PIPES]) {
   return true;
 }
 
-/* What the child had to say; nothing when it became the program. */
+/* The child's message; nothing when it became the program. */
 static bool read_report(int fd, spawn_Report *report) {
   ssize_t n;
   do n = read(fd, report, sizeof(*report));

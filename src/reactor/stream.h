@@ -10,7 +10,7 @@
 
 typedef struct stream_Stream stream_Stream;
 
-/* What bytes go through on their way, such as TLS. */
+/* A filter of the bytes of a stream, such as TLS. */
 typedef struct stream_Layer {
   /* As recv and send: how many bytes, 0 at the end, -1 with errno set.  It may
   ** hold bytes that no descriptor tells of. */
@@ -40,7 +40,7 @@ struct stream_Stream {
 ** started; `layer`, `window` and `queue` are set, the rest is zero. */
 void stream_begin(stream_Stream *s, int fd);
 
-/* What came so far: borrowed until stream_drained. */
+/* The bytes that came so far: borrowed until stream_drained. */
 size_t stream_unread(const stream_Stream *s, const char **bytes);
 
 /* It was read. */

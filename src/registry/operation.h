@@ -19,7 +19,7 @@ enum { UP_CORE = 1, UP_KEYS };
 #define UP_COUNT (UP_KEYS - 1 + ENVELOPE_KEYS)
 #define KEYS lua_upvalueindex(UP_KEYS)
 
-/* What an operation owns; nil is nothing. */
+/* The values that an operation owns; nil where it has none. */
 enum {
   OPERATION_ID = 1,
   OPERATION_SPEC,

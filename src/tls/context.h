@@ -28,7 +28,7 @@ typedef enum tls_Clients {
   TLS_CLIENTS_REQUIRED
 } tls_Clients;
 
-/* What is wrong with what a context is made of. */
+/* The error in the parts of a context. */
 typedef struct tls_Flaw {
   enum { TLS_CERTIFICATE, TLS_KEY, TLS_CLIENT_CA, TLS_MEMORY } part;
   size_t pair; /* counted from 0 */

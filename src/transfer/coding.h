@@ -61,7 +61,7 @@ void coding_end(coding_Check *check);
 /* Encoded bytes as they came, chunk framing included. */
 void coding_feed(coding_Check *check, const char *bytes, size_t length);
 
-/* What became of them. */
+/* The result of decoding them. */
 void coding_decoded(coding_Check *check, const char *bytes, size_t length);
 
 /* Were the bytes whole, framed or not? */

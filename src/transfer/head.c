@@ -128,7 +128,7 @@ static void end_block(http_Transfer *t) {
   }
 }
 
-/* What it says of the body. */
+/* The body's length and coding, as the head declares them. */
 static bool heed(http_Transfer *t, const fields_Field *field) {
   switch (field->name_len) { /* most are none of these */
   case 14:

@@ -7,7 +7,7 @@
 
 #define MAX_IDLE_EASY 64
 
-/* What may lie in a socket's buffers without having gone anywhere. */
+/* Bytes that may lie in a socket's buffers, not yet sent. */
 #define SOCKET_FULL 65536
 
 /* Bytes of a body that are not worth being lent. */
@@ -39,7 +39,7 @@ static http_Engine *engine_of(const reactor_Reactor *r) {
   return (http_Engine *)r->engine_data;
 }
 
-/* What curl calls.  Nothing here may reach Lua. */
+/* The callbacks of curl.  Nothing here may reach Lua. */
 
 static int on_socket(CURL *easy, curl_socket_t fd, int what, void *ud,
                      void *socket_ud);
@@ -517,7 +517,7 @@ static void take_options(http_Transfer *t, const http_Request *q) {
   t->length = -1;
 }
 
-/* What requests say of all connections. */
+/* The options of requests that concern all connections. */
 static void limit_connections(const http_Transfer *t, const http_Request *q) {
   http_Pool *pool = t->pool;
   if (q->connect_only) return;

@@ -210,7 +210,7 @@ void http_sweep(http_Sweep *sweep, CURLM *multi);
 
 /* transfer/upload.c: bodies that come piece by piece */
 
-/* What curl calls for the next piece. */
+/* curl's callback for the next piece. */
 size_t http_on_read(char *bytes, size_t size, size_t n, void *ud);
 
 /* transfer/socket.c: what a server says on a connection where nobody asked.

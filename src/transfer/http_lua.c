@@ -8,7 +8,7 @@
 /* Bytes of a body; more than this is as good as not known. */
 #define MAX_UPLOAD 9007199254740992.0
 
-/* What it says */
+/* Its fields */
 
 /* Pushes the status and the text of the head. */
 static void push_head(lua_State *L, const http_Transfer *t) {

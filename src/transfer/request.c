@@ -210,7 +210,7 @@ static long milliseconds(double ms) {
   return ms > 2e9 ? 2000000000L : (long)ms;
 }
 
-/* What makes a handle unfit for other requests. */
+/* The options that make a handle unfit for other requests. */
 static CURLcode set_special(http_Transfer *t, const http_Request *q) {
   const struct {
     CURLoption option;
@@ -236,7 +236,7 @@ static CURLcode set_special(http_Transfer *t, const http_Request *q) {
   if (q->connect_only) {
     curl_easy_setopt(easy, CURLOPT_CONNECT_ONLY, 1L);
     curl_easy_setopt(easy, CURLOPT_HTTPPROXYTUNNEL, 1L);
-    /* What is spoken over a byte stream is not for TLS to choose. */
+    /* TLS does not choose the protocol over a byte stream. */
     curl_easy_setopt(easy, CURLOPT_SSL_ENABLE_ALPN, 0L);
   }
   if (!q->decode) curl_easy_setopt(easy, CURLOPT_ACCEPT_ENCODING, NULL);
@@ -257,7 +257,7 @@ static bool may_share(const http_Request *q) {
          !q->connect_only && strncasecmp(q->url, "https:", 6) == 0;
 }
 
-/* What the head of the last answer made us set. */
+/* The options that the head of the last answer set. */
 static void unset(http_Easy *easy) {
   if (easy->watched) curl_easy_setopt(easy->curl, CURLOPT_VERBOSE, 0L);
   if (easy->closing) curl_easy_setopt(easy->curl, CURLOPT_FORBID_REUSE, 0L);
@@ -276,7 +276,7 @@ static void set_connection(http_Transfer *t, const http_Request *q) {
            t->shared ? (long)CURL_HTTP_VERSION_2TLS
                      : (long)CURL_HTTP_VERSION_1_1);
   set_long(easy, CURLOPT_PIPEWAIT, &easy->wait, t->shared ? 1L : 0L);
-  /* What the address check let through must not be used by others' rules. */
+  /* Addresses that passed this check must not be used under other rules. */
   set_long(easy, CURLOPT_FRESH_CONNECT, &easy->fresh,
            q->public_only || q->upload || q->fresh || q->connect_only ? 1L
                                                                       : 0L);

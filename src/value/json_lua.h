@@ -8,7 +8,7 @@
 
 #define JSON_DEFAULT_DEPTH 512
 
-/* What reads text after text within one C call, and lives no longer. */
+/* A reader of text after text within one C call; it lives no longer. */
 typedef struct json_Texts {
   build_Builder builder;
   json_Reader reader;

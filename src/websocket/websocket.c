@@ -4,7 +4,7 @@
 
 #include "platform/platform.h"
 
-/* What stands before each message in `messages`. */
+/* The header of each message in `messages`. */
 typedef struct Head {
   size_t length;
   uint16_t code;
@@ -166,7 +166,7 @@ void websocket_close(websocket_Codec *c) {
   buffer_free(&c->out);
 }
 
-/* What wslay only reports, it answers by a close frame without a code. */
+/* Errors that wslay only reports get a close frame without a code. */
 static void take_in(websocket_Codec *c) {
   int failed = wslay_event_recv(c->wslay);
   if (failed == WSLAY_ERR_NOMEM) c->starved = true;

@@ -258,7 +258,7 @@ static bool cast_odd(cast_Machine *c, const schema_Object *object, int key,
   return false;
 }
 
-/* What is not named: patterns, the rest, what is left out. */
+/* Properties without a name in the schema: patterns, the rest, omitted ones. */
 static void cast_others(cast_Machine *c, const schema_Object *object, int slot,
                         Members *members, bool *fits) {
   lua_State *L = c->m.L;

@@ -86,7 +86,7 @@ void cast_mark_empty(cast_Machine *c, int slot, int out, uint16_t types);
 /* Collects the schemas that apply to the value in `slot`. */
 void cast_gather(cast_Machine *c, cast_Views *views, int32_t node, int slot);
 
-/* What all the schemas accept, as TYPE_ bits. */
+/* The types that all the schemas accept, as TYPE_ bits. */
 uint16_t cast_types(const cast_Machine *c, const cast_Views *views);
 
 /* Casts by all the schemas that apply, but does not replace the value itself;

@@ -186,7 +186,7 @@ void cast_gather(cast_Machine *c, cast_Views *views, int32_t node, int slot) {
   gather(c, views, node, slot, false, 0);
 }
 
-/* What the schemas together say of one member. */
+/* The schemas that apply to one member, together. */
 typedef struct Verdict {
   int32_t nodes[CAST_VIEWS];
   int count;

@@ -9,7 +9,7 @@
 
 #include "schema/program/program.h"
 
-/* What checks and casts do for each member, and what they seldom do. */
+/* The work of checks and casts for each member, and their rare work. */
 #if defined(__GNUC__)
 #define HOT inline __attribute__((always_inline))
 #define COLD __attribute__((noinline))
@@ -166,7 +166,7 @@ bool check_text_op(check_Machine *m, const schema_Op *op, const char *s,
 bool check_one_op(check_Machine *m, const schema_Node *n, const schema_Op *op,
                   int v, uint16_t type);
 
-/* What a node asks beyond its type: all its instructions. */
+/* Checks all instructions of a node, beyond its type. */
 bool check_ops(check_Machine *m, const schema_Node *n, int v, int t,
                uint16_t type);
 

@@ -29,7 +29,7 @@ static Text last_part(Text text) {
   return part;
 }
 
-/* What the branch refers to; empty when it does not. */
+/* The reference of the branch; empty when it has none. */
 static Text reference_of(const Hints *h, int32_t branch) {
   const schema_Union *u = program_union(h->s, h->u);
   int32_t node = *program_link(h->s, u->first + branch);

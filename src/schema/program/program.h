@@ -343,7 +343,7 @@ static inline uint32_t program_slot_of(const schema_Object *object,
          object->mask;
 }
 
-/* What the address is taken for where only the bytes are at hand. */
+/* Stands for the address where only the bytes are at hand. */
 static inline const void *program_address_of(const schema_Schema *s,
                                              const char *name) {
   return (const void *)((uintptr_t)name - (uintptr_t)s->name_offset);
