@@ -43,7 +43,7 @@ local json = {
 --- A table is an array when it is marked as one (`array_mt`, the marks of lua-cjson and Neovim, a `__jsontype`) or has
 --- a value at [1]; an unmarked empty table is `{}`. Numbers are the shortest text that reads back the same.
 ---
---- What JSON cannot say is an error that names its place (a JSON Pointer, also in `err.details.path`): NaN and
+--- A value that JSON cannot hold is an error that names its place (a JSON Pointer, also in `err.details.path`): NaN and
 --- infinities, functions, strings that are no UTF-8, arrays with holes, keys that are no strings, cycles.
 ---@type fun(value: any, options?: operations.json.EncodeOptions): string?, operations.Error?  err: VALIDATION_ERROR
 json.encode = core.json_encode

@@ -8,7 +8,7 @@ function json_pointer.escape(key)
   return type(key) == "number" and tostring(key - 1) or (tostring(key):gsub("~", "~0"):gsub("/", "~1"))
 end
 
---- What a token says.
+--- The text of a token, its escapes undone.
 ---@param token string
 ---@return string
 function json_pointer.unescape(token)
@@ -30,7 +30,7 @@ function json_pointer.child(node, token)
   return child
 end
 
---- What a pointer leads to from `node`.
+--- The value that a pointer names, from `node`.
 ---@param node any
 ---@param pointer string
 ---@return any  nil when there is nothing

@@ -19,7 +19,7 @@ local ID = schemas.longest_id
 --- The JSON Schemas of the events by type, of any event, and of an identity.
 call_event.schemas, call_event.schema, call_event.identity = schemas.by_type, schemas.any, schemas.identity
 
--- What remains to be checked of an event whose type has led here: its payload, and the id beside it.
+-- Checks the rest of an event whose type has led here: its payload, and the id beside it.
 local compiled = {}
 for name, event in pairs(schemas.by_type) do
   compiled[name] = assert(schema.compile(event.properties.payload))

@@ -23,7 +23,7 @@ local function meta(source, fields)
   return T.object(fields, open)
 end
 
--- What tells an envelope from other data, as `core.is_response_envelope` does, and no more than that: a refused answer
+-- Tells an envelope from other data, as `core.is_response_envelope` does, and no more than that: a refused answer
 -- leaves its caller waiting. `operations.schemas.envelope` says what is in the envelopes that this library makes.
 local envelope = T.object({
   data = T.optional(true),

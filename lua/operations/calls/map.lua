@@ -255,7 +255,7 @@ function CallMap:pending_count()
   return n
 end
 
---- What was refused (invalid), came too late (after its request ended) or twice, since the start.
+--- Counts events since the start: refused (invalid), late (after their request ended) and duplicate ones.
 ---@return { refused: integer, late: integer, duplicate: integer }
 function CallMap:counted()
   return { refused = self._counted.refused, late = self._counted.late, duplicate = self._counted.duplicate }

@@ -142,7 +142,7 @@ local function release(self)
   end
 end
 
--- What waits behind these events on the connection does not wait for ever: the consumer must go on, if slowly.
+-- Events behind these on the connection do not wait for ever: the consumer must go on, if slowly.
 local function expect_progress(self)
   self.progress = false
   if self.consumer_timeout == math.huge then
@@ -305,7 +305,7 @@ end
 local Handle = {}
 Handle.__index = Handle
 
---- What the consumer holds; dropping it aborts the subscription.
+--- The handle of the consumer; dropping it aborts the subscription.
 ---@return operations.RemoteSubscription
 function call_pending.handle(stream)
   return setmetatable({

@@ -148,7 +148,7 @@ end
 local Request = {}
 Request.__index = Request
 
--- What is left when it was sent counts beside the absolute deadline: a caller's clock that is ahead gives no more time,
+-- The time left at sending counts beside the absolute deadline: a caller's clock that is ahead gives no more time,
 -- and a receiver that stood still for long starts nothing that nobody waits for.
 local function due_of(payload)
   local deadline, ttl = payload.deadline, payload.ttl
@@ -278,7 +278,7 @@ function Request:respond(envelope)
   return ok, err
 end
 
--- What is left out of an error that cannot be sent, one thing after the other: the caller must hear that it failed.
+-- Fields dropped from an error that cannot be sent, one after the other: the caller must hear that it failed.
 local without = {
   function(payload)
     payload.details = nil

@@ -72,7 +72,7 @@ function Direct:send(name, payload)
   return true
 end
 
---- What runs a call at once; nil when the other end answers in its own time.
+--- The executor, which runs a call at once; nil when the other end answers in its own time.
 function Direct:executor()
   local other = self._other
   local receiver = other and other._receiver

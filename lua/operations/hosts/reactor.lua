@@ -5,7 +5,7 @@ local reactor_loop = {}
 
 local reactor
 
--- What is true of a request that does not say otherwise, and of the connections of all.
+-- The defaults of a request, and the limits of the connections of all.
 local function usual()
   return {
     connect_timeout = limits.connect_timeout,

@@ -85,11 +85,11 @@ local function expect(value, key, level)
   return value
 end
 
--- What a nested call takes over from the one around it.
+-- The fields that a nested call inherits.
 local inherited = { identity = true, deadline = true, metadata = true, traceparent = true, elicit = true, sample = true,
   roots = true, ask = true }
 
--- What is made when nobody gave it and somebody asks.
+-- Defaults, computed on first read.
 local made = {}
 
 function made.requestId()

@@ -35,7 +35,7 @@ function error_schema.find(list, code)
   return family
 end
 
---- What of an error's details does not fit its declaration.
+--- The issues of an error's details by its declaration.
 ---@param declared operations.ErrorSchema
 ---@param details any
 ---@return operations.Issue[]?

@@ -90,8 +90,8 @@ local function admit_here(self, method, id, input, identity)
   return handler ~= nil, admitted
 end
 
---- What a call would hand to the handler: access control, defaults and validation, but nothing is called. For those who
---- ask somebody first.
+--- Returns the input that a call would hand to the handler, after access control, defaults and validation; nothing is
+--- called. For callers that ask for an approval first.
 ---@param id string
 ---@param input? any
 ---@param given? operations.Context|table

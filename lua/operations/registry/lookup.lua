@@ -60,7 +60,7 @@ function lookup:get_spec(id)
   return mounts.get(self, "get_spec", id)
 end
 
---- What kind of operation an id is, and whether it may be offered to others (`_meta.exposed` is not false).
+--- The type of an operation, and whether it may be offered to others (`_meta.exposed` is not false).
 ---@param id string
 ---@return "query"|"mutation"|"subscription"|nil type
 ---@return boolean exposed

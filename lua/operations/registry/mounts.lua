@@ -48,7 +48,7 @@ local function placed(spec, start)
   return spec
 end
 
---- What a method of the mounted registry (`get`, `get_spec`) tells of an operation.
+--- Calls a method of the mounted registry (`get`, `get_spec`) for an operation.
 ---@param self operations.Registry
 ---@param method string
 ---@param id string

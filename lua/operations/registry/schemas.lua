@@ -20,7 +20,7 @@ local function named(name, title, schema)
   return schema
 end
 
--- What a content block of a known type needs.
+-- The required fields of a content block of a known type.
 local function block(name, fields)
   return {
     ["if"] = { properties = { type = { const = name } } },

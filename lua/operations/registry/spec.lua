@@ -42,7 +42,7 @@ local spec = {}
 ---@class operations.Definition : operations.Spec
 ---@field handler? fun(input: any, context: operations.Context): any, any
 
--- What a spec must look like; what is in the schemas is another matter.
+-- The schema of a spec; the schemas in it are checked elsewhere.
 local strings = { type = "array", items = { type = "string", minLength = 1 } }
 local name = { type = "string", pattern = "^[^\\s\\x00-\\x1f\\x7f]+$" }
 local json_schema = { type = { "object", "boolean" } }
@@ -281,7 +281,7 @@ function spec.make(operation)
   return false, flaw
 end
 
---- What a spec has to look like, as JSON Schema.
+--- The JSON Schema of a spec.
 spec.shape = shape
 
 return spec

@@ -21,7 +21,7 @@ local subscription = {}
 local Subscription = {}
 Subscription.__index = Subscription
 
--- What outlives the handle for a moment when it is collected. Nothing in here may reach the handle.
+-- The state that outlives a collected handle for a moment. Nothing in here may reach the handle.
 ---@class operations.SubscriptionState
 ---@field co thread
 ---@field strand? operations.Strand  of `co`, once it runs
@@ -37,7 +37,7 @@ Subscription.__index = Subscription
 ---@field finished boolean  they are the consumer's as they are
 ---@field traceback? string  of what the handler raised
 
--- What the log raises stops no cleanup either.
+-- An error in the log does not stop the cleanup either.
 local function log_failed_cleanup(state, raised)
   pcall(function()
     state.context.log("error", ("%s: cleanup failed: %s"):format(state.operation:id(), errors.text(raised)))
@@ -183,7 +183,7 @@ local function deliver(state, value, options)
   return type(options) == "table" and numbered(envelope, value, options.id) or envelope
 end
 
--- What a handler raises that is told to end is no news, unless its cleanup failed.
+-- Errors of a handler that was told to end are ignored, unless its cleanup failed.
 local function closed(state, event, ok, raised)
   if event == RETURNED and not ok and not (errors.is_error(raised) and raised.code == "ABORTED") then
     log_failed_cleanup(state, raised)

@@ -69,7 +69,7 @@ end
 
 --- Compiles a schema, a Lua table or a boolean. It is not kept: later changes to the table have no effect on checks.
 ---
---- What is wrong with it is told all at once: `err.details` is an array of issues, their paths lead into the schema.
+--- All errors in it are reported at once: `err.details` is an array of issues, their paths lead into the schema.
 ---@param definition table|boolean
 ---@param options? operations.schema.Options
 ---@return operations.Schema? schema

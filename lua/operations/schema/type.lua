@@ -45,7 +45,7 @@ local function is_schema_map(value)
   return true
 end
 
---- What an option may hold: a test and its name for people.
+--- The kinds of values that an option may hold: a test and its name for people.
 local forms = {
   any = { function() return true end, "any value" },
   boolean = { function(value) return type(value) == "boolean" end, "a boolean" },

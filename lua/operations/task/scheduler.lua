@@ -319,7 +319,7 @@ local function perform(task)
   end, compat.unpack(start, 1, start.n)))
 end
 
--- What a task does in a thread of the host.
+-- The body of a task in a thread of the host.
 local function run_in_thread(task)
   if task._aborted then
     return task:_returned(false, task._aborted)

@@ -19,7 +19,7 @@ local function fly(self, flight, work)
   task_wait.wake(flight.wakes)
 end
 
--- What interrupted the wait, if anything.
+-- The error that interrupted the wait, if any.
 local function wait(flight)
   return scheduler.try_await(function(wake)
     return task_wait.add(flight.wakes, wake)

@@ -2,7 +2,7 @@
 local argument = require("operations.base.argument")
 local hosts = require("operations.hosts")
 
--- What is known about a coroutine. Never refers to the coroutine: LuaJIT's weak keys are no ephemerons.
+-- The state of a coroutine. Never refers to the coroutine: LuaJIT's weak keys are no ephemerons.
 ---@class operations.Strand
 ---@field task? operations.Task
 ---@field outer? operations.Strand  who runs it: its deadlines count here too
@@ -25,7 +25,7 @@ local strands = {
   current = main, -- always `main` or a managed strand
 }
 
---- What is known about coroutines.
+--- The states of coroutines.
 ---@return table<thread, operations.Strand>
 ---@return boolean threads  tasks are threads of the host
 local function known()

@@ -93,7 +93,7 @@ function wait.waker(self)
   end
 end
 
---- What it was woken with.
+--- The values that it was woken with.
 ---@param self operations.Wait
 ---@return any ...
 function wait.values(self)

@@ -253,7 +253,7 @@ function Caller:resume()
   end
 end
 
--- What became of a call that nothing was heard of for long?
+-- Asks for the outcome of a call without events for long.
 local function check(self, call)
   call.asked = core.now()
   self._shared.link:post(function(reply, err)

@@ -32,7 +32,7 @@ local redis = {}
 ---@field max_queue? integer  `reliable`: requests for one operation, further ones are refused; default 10,000
 ---@field retention? number  ms, `reliable`: how long an outcome is kept that nobody has taken, default 10 minutes
 
--- What the parts of a transport have in common.
+-- The state that the parts of a transport share.
 ---@class operations.RedisShared
 ---@field link operations.RedisLink  for all but reading
 ---@field subscriber operations.RedisLink
@@ -105,7 +105,7 @@ local function on_line(self, channel, line, message)
   end
 end
 
--- What comes together is a line each.
+-- Events that come together are a line each.
 local function on_message(self, channel, bytes)
   if #bytes > self._shared.max_message + fasts.slack then
     return refuse(self)
@@ -215,7 +215,7 @@ function Redis:close()
     self._fast:flush()
   end
   self._presence:leave()
-  -- What was sent last is to arrive.
+  -- Waits until the last events were sent.
   self._commands:post(function()
     self._commands:close()
     self._subscriber:close()

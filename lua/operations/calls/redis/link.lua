@@ -58,7 +58,7 @@ local function lost(self, err)
   end
 end
 
--- What comes on a link that subscribes; true where it ends the answer to a command.
+-- Handles a reply on a link that subscribes; true where it ends the answer to a command.
 local pushed = {}
 
 function pushed.message(self, reply)
@@ -157,7 +157,7 @@ local function send(self, bytes, fn, subject)
   end
 end
 
---- What becomes of what is to be sent while it is not connected.
+--- The error of commands while it is not connected.
 ---@return operations.Error
 function Link:unconnected()
   local why = self.outage
@@ -168,7 +168,7 @@ function Link:unconnected()
   return err
 end
 
---- What Redis itself has refused us with for so long that waiting is of no use.
+--- The error with which Redis has refused us for so long that waiting is of no use.
 ---@return operations.Error?
 function Link:refusal()
   return self._refused and core.now() - self._refused >= limits.redis_patience and self.outage or nil

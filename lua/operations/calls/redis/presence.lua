@@ -172,7 +172,7 @@ function Presence:encode(name, payload, max_message)
   return call_event.encode(call_event.new(name, payload, self.id), max_message or math.huge)
 end
 
--- What everybody is to know. What we offer is said when it has changed, or somebody asks.
+-- Our announcement. The list of our operations is sent when it has changed, or another process asks.
 local function say(self, fields)
   fields.node = self.id
   if self._link.connected then
@@ -236,7 +236,7 @@ local function bury(self, node, message)
   end
 end
 
---- What came on the common channel.
+--- Handles a message on the common channel.
 ---@param news table
 function Presence:hear(news)
   if type(news.node) ~= "string" or news.node == self.id then

@@ -158,7 +158,7 @@ local function begin(self)
   keep(self)
 end
 
---- What to read.
+--- The streams to read.
 ---@param operations string[]
 function Queues:serve(operations)
   self._operations, self._queues, self._by_queue = operations, {}, {}

@@ -12,7 +12,7 @@ local codes = {
   CLUSTERDOWN = "TRANSPORT_LOST", MOVED = "TRANSPORT_LOST", ASK = "TRANSPORT_LOST", TRYAGAIN = "TRANSPORT_LOST",
 }
 
--- What it does not say itself.
+-- Texts for errors that Redis does not explain.
 local remarks = {
   ASK = " (the keys of this prefix are being moved to another node of the cluster: it goes on when they are there)",
   READONLY = " (the URL of the primary is needed)",
@@ -34,7 +34,7 @@ function redis_refusal.error(message)
   return err
 end
 
--- What passes by itself: a Redis that starts, a cluster that is being changed.
+-- Temporary errors: a Redis that starts, a cluster that is being changed.
 local passing = { LOADING = true, MASTERDOWN = true, CLUSTERDOWN = true, MOVED = true, ASK = true, TRYAGAIN = true }
 
 --- Is it Redis that refuses us, until somebody changes that?

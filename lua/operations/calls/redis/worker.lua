@@ -132,7 +132,7 @@ end
 
 local function start(self, job)
   local payload = #job.text <= self._shared.max_message + signatures.most and json.decode(job.text)
-  -- What callers of ours give is said twice, and was read.
+  -- Our own callers send these fields twice; they were read.
   if (type(payload) ~= "table" or payload.requestId ~= job.id) and rename(self, job) then
     payload = nil
   end
@@ -184,7 +184,7 @@ local function bury(self, job)
     presence:channel(job.from), limits.redis_dead, attempts, job.id, job.from, job.text, job.operation })
 end
 
--- What the fields of an entry say.
+-- Reads the fields of an entry.
 local meanings = { i = "id", f = "from", p = "text" }
 
 -- An entry that was read or taken over.
@@ -211,7 +211,7 @@ function take(self, operation, entry, deliveries)
   table.insert(self._waiting, job)
 end
 
--- What waits for room here, and is not offered any more, is for others.
+-- Requests that wait for room here, for operations no longer served, go back to other workers.
 local function release_waiting(self, offered)
   for i = #self._waiting, 1, -1 do
     local job = self._waiting[i]
@@ -222,7 +222,7 @@ local function release_waiting(self, offered)
   end
 end
 
---- What is offered has changed.
+--- Called when the served operations have changed.
 ---@param offered table<string, boolean>  operation ids
 function Worker:serve(offered)
   local operations = {}
@@ -256,7 +256,7 @@ function Worker:resume()
   self._queues:resume()
 end
 
---- What its request, and an abort of that, are signed for.
+--- The text that signs its request, and an abort of it.
 ---@param id string
 ---@return string
 function Worker:place(id)

@@ -66,7 +66,7 @@ end
 
 local GUID = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11"
 
--- What proves that the other side read the key.
+-- The proof that the other side read the key (Sec-WebSocket-Accept).
 local function proof(key)
   return base64.encode(codec.sha1(key .. GUID))
 end
@@ -147,7 +147,7 @@ function handshake.request(opening)
   return table.concat(lines, "\r\n") .. "\r\n\r\n"
 end
 
--- What is wrong with the server's answer.
+-- The error in the server's answer; nil: none.
 local function flaw(opening, status, headers)
   if status ~= "101" then
     return ("the server answered %s"):format(status)
@@ -226,7 +226,7 @@ function handshake.reader()
   end
 end
 
---- What an authoriser is asked about.
+--- The request that an authoriser gets.
 ---@param request operations.ServerRequest
 ---@return operations.WebSocketRequest
 function handshake.opening(request)

@@ -88,7 +88,7 @@ local function identify(self, request)
   return authorized(authorize, request)
 end
 
--- What a transport writes to before its connection is there: nobody.
+-- Takes the place of the connection of a transport that has none yet.
 local nowhere = { close = function() end, linger = function() end, pause = function() end }
 
 function nowhere.offer()

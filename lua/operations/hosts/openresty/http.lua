@@ -2,7 +2,7 @@
 --- has them.
 local http = {}
 
--- What nginx lets pass and RFC 9110 does not.
+-- Requests that nginx lets pass and RFC 9110 does not.
 local NAME, CONTROL = "^[%w!#$%%&'*+.^_`|~-]+$", "[^%C\t]"
 
 -- Fields by lower-case name, repeated ones joined; nil when one is malformed.

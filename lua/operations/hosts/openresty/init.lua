@@ -75,7 +75,7 @@ local function run_collected(list)
   end
 end
 
--- What was collected is cleaned up after in a light thread.
+-- Cleans up after collected values, in a light thread.
 local function clean_up()
   local list = collected
   collected, behind = {}, 0

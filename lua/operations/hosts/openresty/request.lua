@@ -27,7 +27,7 @@ function request.own(key)
   return found
 end
 
---- What the scheduler knows of the request's coroutines.
+--- The scheduler's state of the request's coroutines.
 ---@return table<thread, operations.Strand>
 function request.strands()
   return request.own("operations.strands")
@@ -187,7 +187,7 @@ local function write(self)
   end
 end
 
--- What a thread does.
+-- The body of a thread.
 local function run(work, self)
   local ok, raised = pcall(work, self)
   if not ok then
@@ -196,7 +196,7 @@ local function run(work, self)
   end
 end
 
---- What came and was not taken.
+--- The bytes that came and were not read.
 ---@return string?
 function Connection:receive()
   local bytes = self._unread
