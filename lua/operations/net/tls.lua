@@ -81,7 +81,7 @@ local function read(path, what)
   return text
 end
 
--- What the options name, read; the second value is the error.
+-- The contents of the files that the options name; the second value is the error.
 local function read_pairs(list)
   local texts = {}
   for i, pair in ipairs(list) do

@@ -55,7 +55,7 @@ local function answer(self, out)
   return true
 end
 
--- What came goes through the session.
+-- Passes the bytes that came through the session.
 local function pull(self)
   local bytes = not self._state and self._handle:receive()
   if not bytes then
@@ -76,7 +76,7 @@ local function kind_of(self)
   return self._state ~= "closed" and "tls" or nil
 end
 
---- What came so far, and whether that was all, and why.
+--- The bytes that came so far, and whether that was all, and why.
 ---@return string? bytes
 ---@return boolean? ended
 ---@return string? kind

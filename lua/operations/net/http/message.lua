@@ -83,7 +83,7 @@ end
 -- URLs that need no closer look. The frontier keeps a long host from being tried once for each of its digits.
 local plain_url = "^https?://[A-Za-z0-9.-]+%f[:/]:?[0-9]*/[^%c #]*$"
 
--- What is wrong with another URL.
+-- The error in any other URL.
 local function url_problem(text, userinfo)
   if text:find("[%c ]") then
     return "the URL contains a blank or a control character"

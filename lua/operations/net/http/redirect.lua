@@ -23,7 +23,7 @@ end
 
 local bound = { authorization = true, cookie = true, ["proxy-authorization"] = true, host = true }
 
--- What describes a body that is not sent again.
+-- Header fields of a body, which is not sent again.
 local about_body = {
   ["content-type"] = true, ["content-encoding"] = true, ["content-language"] = true, ["content-location"] = true,
   ["idempotency-key"] = true, expect = true,

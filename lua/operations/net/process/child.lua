@@ -146,7 +146,7 @@ local function read_by(self, method)
   end
 end
 
---- What the process wrote to its stdout and was not read yet, as soon as there is some.
+--- The unread output of the process on stdout, as soon as there is some.
 ---@return string? bytes  never empty; nil at the end
 ---@return operations.Error? err  ABORTED, TIMEOUT
 function Process:read()

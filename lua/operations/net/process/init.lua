@@ -12,7 +12,7 @@ local task_wait = require("operations.task.wait")
 ---@class operations.process
 local process = {}
 
--- What a program inherits of our environment; a star stands for any end.
+-- The variables that a program inherits from our environment; a star stands for any end.
 local inherited = { "PATH", "HOME", "LANG", "LC_*", "TMPDIR", "USER", "SHELL", "TERM" }
 process.inherited = inherited
 
