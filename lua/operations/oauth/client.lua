@@ -41,7 +41,7 @@ local function method_of(self)
   return self.client_auth or (self.client_secret and "client_secret_basic" or "none")
 end
 
---- What is wrong with a client, if anything.
+--- The error in a client's registration; nil: none.
 ---@param self table
 ---@return string?
 function client.problem(self)

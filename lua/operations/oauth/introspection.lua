@@ -96,7 +96,7 @@ local function copied(value)
   return copy
 end
 
---- What the authorization server says of a token. May wait.
+--- Asks the authorization server about a token. May wait.
 ---@param token string
 ---@return table|false|nil claims  false: it is not valid; the caller's own
 ---@return operations.Error? err  UNAVAILABLE
@@ -105,7 +105,7 @@ function Introspection:claims(token)
   return copied(claims), err
 end
 
---- What is wrong with the options, if anything.
+--- The error in the options; nil: none.
 ---@param given table
 ---@return string?
 function introspection.flaw(given)

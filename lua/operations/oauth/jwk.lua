@@ -42,7 +42,7 @@ local function make(member)
   return algorithms, crypto.curve(member.crv, bytes(member.x), bytes(member.y))
 end
 
--- What the key says it is for; of one that says nothing, anything.
+-- May the key verify signatures? One without a declared use may.
 local function is_for_signatures(member)
   if member.use ~= nil and member.use ~= "sig" then
     return false

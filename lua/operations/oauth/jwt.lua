@@ -25,7 +25,7 @@ local function type_of(header)
   return type(header.typ) == "string" and header.typ:lower():gsub("^application/", "") or nil
 end
 
--- What is wrong with a header, if anything.
+-- The error in a header; nil: none.
 local function header_flaw(header, rules)
   local typ = type_of(header)
   if header.crit ~= nil then
@@ -84,7 +84,7 @@ end
 ---@field leeway number  seconds
 ---@field complete boolean  `iss` and `exp` have to be there
 
---- What is wrong with the claims of a token, if anything.
+--- The error in the claims of a token; nil: none.
 ---@param claims table
 ---@param rules operations.oauth.TokenRules
 ---@param now number  seconds since the epoch

@@ -69,7 +69,7 @@ local function random_text()
   return base64.encode_url(core.random_bytes(32))
 end
 
--- What is wrong with a server that is to be asked in the browser.
+-- The reason why a server cannot be used with a browser; nil: none.
 local function server_problem(server)
   if not server.authorization_endpoint then
     return "has no authorization_endpoint"

@@ -119,7 +119,7 @@ local function open(port, show, address)
   return nil, endpoint.failure("the user did not log in in time", { error = "login_required" })
 end
 
---- What an authorizer needs for a browser on this machine: `open`, and `redirect_uri`.
+--- The options of an authorizer for a browser on this machine: `open`, and `redirect_uri`.
 ---@param show fun(url: string)  shows the user the URL, or opens the browser; may wait
 ---@param port? integer  default 8976
 ---@return { open: fun(url: string), redirect_uri: string }  options for `oauth.authorizer`

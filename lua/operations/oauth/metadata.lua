@@ -93,7 +93,7 @@ function metadata.covers(resource, server)
   return b.path == path or b.path:sub(1, #path + 1) == path .. "/"
 end
 
--- What is wrong with a resource's metadata.
+-- The error in a resource's metadata; nil: none.
 local function resource_problem(document, server)
   if type(document.resource) ~= "string" then
     return "it names no resource"
@@ -134,7 +134,7 @@ end
 
 local endpoints = { "authorization_endpoint", "token_endpoint", "registration_endpoint" }
 
--- What is wrong with an authorization server's metadata.
+-- The error in an authorization server's metadata; nil: none.
 local function server_problem(document, issuer, transport)
   if document.issuer ~= issuer then
     return ("it is of another issuer, %s"):format(url.redact(tostring(document.issuer)))

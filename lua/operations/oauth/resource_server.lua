@@ -109,7 +109,7 @@ local function audiences_of(audience)
   return audience and members.set(type(audience) == "table" and audience or { audience })
 end
 
--- What is wrong with options of the right types, if anything.
+-- The error in options of the right types; nil: none.
 local function flaw_of(given)
   local sources = 0
   for _, name in ipairs({ "jwks_uri", "jwks", "introspection" }) do

@@ -22,7 +22,7 @@ local token = {}
 ---@field refresh_token? string
 ---@field scope? string  what was granted; when the server said nothing, what was asked for
 
--- What the answer's `expires_in` says, in ms; some servers send a string.
+-- The answer's `expires_in`, in ms; some servers send a string.
 local function lifetime_of(answer)
   local seconds = tonumber(answer.expires_in)
   return seconds and seconds >= 0 and seconds < 1e9 and math.floor(seconds * 1000) or nil
@@ -32,7 +32,7 @@ local function is_text(value)
   return type(value) == "string" and value ~= ""
 end
 
--- What is wrong with an answer that is no error.
+-- The error in a successful answer; nil: none.
 local function problem_of(answer)
   local access_token, kind = answer.access_token, answer.token_type
   if not is_text(access_token) then
