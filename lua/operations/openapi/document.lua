@@ -204,7 +204,7 @@ local function find(self, ref, file, depth)
   return place, not place and "names an anchor that is not there" or nil
 end
 
---- What one `$ref` points at, not followed further.
+--- The target of one `$ref`, not followed further.
 ---@param ref string
 ---@param file operations.openapi.File  the file that holds the reference
 ---@param depth? integer  references whose way leads through this one

@@ -46,7 +46,7 @@ function kinds.multipart(value, plan)
   return { data = data, size = size, content_type = ("%s; boundary=%s"):format(plan.content_type, boundary) }
 end
 
--- What is put before each JSON text: of NDJSON nothing, of a sequence (RFC 7464) a mark.
+-- The prefix of each JSON text: none in NDJSON, a mark in a sequence (RFC 7464).
 local marks = { lines = "", sequence = "\30" }
 
 -- JSON texts one behind the other, a line end behind each.

@@ -50,7 +50,7 @@ local function type_of(node)
   return node.properties and "object" or node.items and "array" or nil
 end
 
--- What a schema without a type still says of itself.
+-- Has the schema none of the keywords that imply a type?
 local function says_nothing(node)
   for _, key in ipairs({ "type", "properties", "items", "allOf", "anyOf", "oneOf", "enum", "const", "$ref" }) do
     if node[key] ~= nil then
@@ -161,7 +161,7 @@ local function properties_of(build, place)
   return found, required
 end
 
--- What an Encoding Object adds to what follows from the schema. 3.0 knows styles for forms only.
+-- The settings of an Encoding Object, which go before those from the schema. 3.0 knows styles for forms only.
 local function read_entry(build, entry, field, is_multipart)
   field.content_type = first_type(entry.node.contentType)
   if not is_multipart or not build.converter.old then

@@ -12,7 +12,7 @@ local shape = specs.shape.properties
 local codes = { type = "array", items = { type = "string", minLength = 1 } }
 local compiled
 
--- What it must look like to be believed.
+-- Is it a valid `x-operation`? Others are ignored.
 local function is_valid(value)
   compiled = compiled or assert(schemas.compile({
     type = "object", required = { "namespace", "name", "type", "input" },
@@ -29,7 +29,7 @@ local function is_valid(value)
   return compiled:check(value)
 end
 
---- What a document says of an operation itself.
+--- The operation's `x-operation` in the document.
 ---@param node table  the Operation Object
 ---@return operations.openapi.Extension?
 ---@return operations.Issue[]? issues  why what is there does not count

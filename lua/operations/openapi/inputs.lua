@@ -24,7 +24,7 @@ local function describe(schema, node)
   return copy
 end
 
--- What tells a parameter apart; nil and why when it does not count.
+-- The key of a parameter, its location and name; nil and why when it is ignored.
 local function id_of(build, node)
   if type(node.name) ~= "string" or node.name == "" then
     return nil, "the parameter has no name"

@@ -101,7 +101,7 @@ local rules = {
   allOf = is_schemas, anyOf = is_schemas, oneOf = is_schemas, prefixItems = is_schemas,
 }
 
---- What is wrong with a keyword's value.
+--- The error in a keyword's value; nil: none.
 ---@param name string
 ---@param value any
 ---@return string|false|nil expected  what should have been there, when something is wrong

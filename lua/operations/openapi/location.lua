@@ -88,7 +88,7 @@ local function pick(servers, wanted)
   end
 end
 
--- What a variable may be, as text for the message, when the value is none of it.
+-- The allowed values of a variable as text, when the given one is not among them.
 local function allowed_instead(variable, value)
   local allowed = type(variable) == "table" and type(variable.enum) == "table" and variable.enum or {}
   local texts = {}

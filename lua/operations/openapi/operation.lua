@@ -114,7 +114,7 @@ local function document_url(build)
   return from and location.is_url(from) and from or nil
 end
 
---- What the requests of an operation have in common: decided once, used by every call.
+--- The plan that all requests of an operation share: made once, used by every call.
 ---@return operations.openapi.Plan
 local function new_plan(build, item, place, info, input, output)
   local options = build.config
@@ -179,7 +179,7 @@ local function read_own(shared, item, place, info)
   end })
 end
 
---- What is to be reported of an error that reading a place raised.
+--- The report entry of an error that reading a place raised.
 ---@param raised any
 ---@param place operations.openapi.Place
 ---@return { pointer: string, message: string }

@@ -269,7 +269,7 @@ local function may_stream(build, operation)
   return false
 end
 
---- What can come back: a value, a stream of values, or either. Looks at media types only.
+--- The kind of answer: a value, a stream of values, or either. Looks at media types only.
 ---@param build table
 ---@param operation operations.openapi.Place
 ---@return boolean has_value

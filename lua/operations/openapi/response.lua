@@ -96,7 +96,7 @@ function response.decode(body, content_type)
   return decode and decode(body) or body
 end
 
--- What the document says of a status: its own response, that of its range, the default.
+-- The response object of a status: its own, that of its range, the default.
 local function declares_json(declared, status)
   for _, key in ipairs({ tostring(status), tostring(status):sub(1, 1) .. "XX", "DEFAULT" }) do
     if declared[key] ~= nil then

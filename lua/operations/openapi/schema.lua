@@ -52,7 +52,7 @@ function Converter:name(pointer)
   return given
 end
 
---- What becomes of the value of a keyword; other keywords stay as they are.
+--- Conversions of keywords' values; other keywords stay as they are.
 local change = {}
 
 for _, key in ipairs({ "additionalProperties", "items", "contains", "propertyNames", "contentSchema",
@@ -251,7 +251,7 @@ local function merge(into, from)
   end
 end
 
---- What the schema at a place needs, itself among it, by name.
+--- The schemas that the one at a place refers to, and itself, by name.
 local function closure(converter, place, way)
   local start, own = converter:entry(place, way), converter:name(place.pointer)
   local found, stack = {}, { place }

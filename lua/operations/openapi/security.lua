@@ -28,7 +28,7 @@ local simple_kinds = {
   bearer = "bearer", basic = "basic", apiKey = "apiKey", oauth2 = "bearer", mutualTLS = "mutualTLS",
 }
 
--- What a scheme asks for, in two or three words.
+-- The kind of credential of a scheme, in two or three words.
 local function words_of(scheme)
   if type(scheme) ~= "table" then
     return "unknown scheme"

@@ -222,7 +222,7 @@ local function keep_open(plan, input, context, connection)
   end
 end
 
--- What requests of streams have in common, unlike others.
+-- Settings of all requests of streams, unlike others.
 local function prepare(plan)
   call.open_ended(plan)
   if plan.reconnect then

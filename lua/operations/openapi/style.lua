@@ -141,7 +141,7 @@ local function pairs_of(name, texts, is_array)
   return list
 end
 
---- What a value becomes by the expression of a style: pairs { name, text }.
+--- Expands a value by the expression of a style: pairs { name, text }.
 ---@param expression table  one of `style.expressions`
 ---@param name string   encoded
 ---@param value any

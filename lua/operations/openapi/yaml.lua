@@ -9,7 +9,7 @@ local property_order = require("operations.base.property_order")
 
 local yaml = {}
 
---- What is wrong with a text, raised through the builder and caught in `decode`.
+--- The error in a text, raised through the builder and caught in `decode`.
 local function fail(event, message, ...)
   local mark = event.start_mark or { line = 0 }
   error({ message = ("line %d: " .. message):format(mark.line + 1, ...) }, 0)

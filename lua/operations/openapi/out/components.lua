@@ -129,7 +129,7 @@ local function reach(record, start)
   return names
 end
 
--- What tells a definition from others of its name: its text and that of all it needs.
+-- Distinguishes a definition from others of its name: its text and that of all it needs.
 local function key_of(record, name)
   local parts = {}
   for i, needed in ipairs(reach(record, name)) do

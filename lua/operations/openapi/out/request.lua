@@ -4,7 +4,7 @@ local property_order = require("operations.base.property_order")
 
 local request = {}
 
--- What an input schema may say, besides annotations, for parameters to say the same.
+-- The keywords of an input schema, besides annotations, that parameters can express.
 local spoken = members.set({ "type", "properties", "required", "additionalProperties", "$defs", "$schema", "title",
   "description", "examples", "$comment", "deprecated", "readOnly", "writeOnly" })
 
@@ -101,7 +101,7 @@ local function parameters_of(all, entry, in_path, by_query)
   return list
 end
 
---- What a request has to have.
+--- The required parts of a request.
 ---@param all operations.openapi.Components
 ---@param entry operations.openapi.Entry
 ---@param version "3.1"|"3.2"

@@ -20,7 +20,7 @@ responses.problem = {
 
 local reference = { ["$ref"] = "#/components/schemas/Problem" }
 
---- What every operation may answer, as `components/responses`.
+--- The responses of every operation, as `components/responses`.
 responses.shared = {
   Refused = { description = "The request is refused.", content = { [PROBLEM] = { schema = reference } } },
   Failed = { description = "The operation failed.", content = { [PROBLEM] = { schema = reference } } },
@@ -108,7 +108,7 @@ local function accepts_anything(schema)
   return schema == nil or schema == true or type(schema) == "table" and next(schema) == nil
 end
 
--- What comes back when all goes well.
+-- The responses of a successful call.
 local function add_success(all, components, entry, version, method)
   local spec = entry.spec
   if spec.type == "subscription" then
