@@ -18,7 +18,7 @@ local access_log = {}
 ---@field ms integer
 ---@field bytes integer  of the body
 
--- What the program's log raises costs no answer.
+-- An error that the program's log raises does not affect the answer.
 local function tell(write, call, request, status, bytes)
   local ok, raised = pcall(write, {
     time = call.time, requestId = call.id, traceparent = call.traceparent, method = request.method, path = call.path,

@@ -11,7 +11,7 @@ local unset = nil -- keeps room in a constructor; LuaJIT keeps none where `nil` 
 -- caches and its origin.
 local relayed = { "content-language", "etag", "last-modified", "link", "location", "retry-after" }
 
--- What the connection decides, not a handler.
+-- Header fields that the connection sets, not a handler.
 local own = { connection = true, ["content-length"] = true, ["keep-alive"] = true, ["transfer-encoding"] = true,
   upgrade = true, trailer = true, te = true, date = true, ["proxy-authenticate"] = true, ["proxy-connection"] = true }
 

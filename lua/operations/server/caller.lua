@@ -97,7 +97,7 @@ local function missing(access, identity)
   return list
 end
 
--- What a token for the operation has to have: what this one lacks, and the rest that is required.
+-- The scopes of a token for the operation: those that this one lacks, and the other required ones.
 local function needed_by(access, lacked)
   local list, seen = {}, {}
   for _, scopes in ipairs({ access.requiredScopes or {}, lacked }) do

@@ -15,7 +15,7 @@ local cors = {}
 
 local kinds = { credentials = "boolean", headers = "table", expose = "table", max_age = "number" }
 
--- What every request may have. None of these says who the client is, as the fields of proxies do.
+-- The fields that every request may have. None of these says who the client is, as the fields of proxies do.
 local known = "Accept, Authorization, Content-Type, Idempotency-Key, If-None-Match, Last-Event-ID, MCP-Method, "
   .. "MCP-Name, MCP-Protocol-Version, MCP-Session-Id, Request-Timeout-Ms, Traceparent, Tracestate, X-Request-Id"
 local sent = "ETag, Idempotent-Replayed, Location, MCP-Session-Id, RateLimit, RateLimit-Policy, Retry-After, "

@@ -56,7 +56,7 @@ end
 
 framing.last_chunk = "0\r\n\r\n"
 
---- What is wrong with what a handler returned; nil: nothing.
+--- The error in the response of a handler; nil: none.
 ---@param response any
 ---@return string?
 function framing.flaw(response)

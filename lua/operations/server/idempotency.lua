@@ -80,7 +80,7 @@ local function repeated(call, known, print, refuse)
   return answer
 end
 
--- What is kept of an answer; nil: nothing, so that the request can be sent again.
+-- The stored form of an answer; nil: not stored, so that the request can be sent again.
 local function record_of(call, response, print)
   if unkept[call.code or ""] or type(response.body) ~= "string" then
     return nil

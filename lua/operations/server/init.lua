@@ -225,7 +225,7 @@ local function cancel_workers(self)
   end
 end
 
--- What drains beside the server itself: its listeners, and what is mounted and can.
+-- The parts that drain with the server: its listeners, and mounted servers that can.
 local function start_draining(self, grace)
   local tasks = {}
   for _, mount in ipairs(self._mounts) do

@@ -103,7 +103,7 @@ local function open(self, options)
   return streams.listen(options.host or "127.0.0.1", options.port or 0, accept, given)
 end
 
--- What connections are secured with; nil without TLS.
+-- The TLS of connections; nil without TLS.
 local function secure(options, log)
   if options.tls then
     local answer = response_writer.problem(400, "this port speaks TLS: use https")

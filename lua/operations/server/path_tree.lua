@@ -46,7 +46,7 @@ local function walk(node, segments, at, values)
   return found
 end
 
---- What is at a path.
+--- The value at a path.
 ---@param tree table
 ---@param segments string[]  decoded
 ---@param values table<integer, string>  gets the values of parameters, by the number of their segment

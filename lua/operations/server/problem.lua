@@ -71,7 +71,7 @@ local function details_of(err, told, expose)
   end
 end
 
--- What a handler says may be any bytes; a problem is JSON.
+-- The text of a handler may be any bytes; a problem is JSON.
 local function readable(text)
   text = tostring(text)
   return json.encode(text) and text or (text:gsub("[\128-\255]", "?"))

@@ -17,7 +17,7 @@ local proxies = {}
 local Proxies = {}
 Proxies.__index = Proxies
 
---- What a proxy says of whoever it got the request from.
+--- The client of a request as a proxy names it.
 ---@class operations.ForwardedHop
 ---@field node? string  address, "unknown" or a name that the proxy made up
 ---@field proto? string

@@ -8,7 +8,7 @@ local request_reader = {}
 local unset = nil -- keeps room in a constructor; LuaJIT keeps none where `nil` is written
 local DISCARDED = 65536 -- bytes of a body that nobody read for which the connection is kept
 
--- What the parser makes of the bytes that are there; nil when it needs more.
+-- The parser's result for the bytes that came; nil when it needs more.
 local function read(self)
   if self._from > #self._bytes then
     return nil

@@ -32,7 +32,7 @@ local known = { GET = true, HEAD = true, QUERY = true, POST = true, PUT = true, 
 ---@field key_required? boolean  requests have to have an Idempotency-Key
 ---@field cache? operations.CachePolicy  what caches may do with answers to GET
 
---- What is at one path: routes by method.
+--- The routes of one path, by method.
 ---@class operations.Place
 ---@field methods table<string, operations.Route>
 ---@field allow string  as the header says it
@@ -73,7 +73,7 @@ local function segments_of(spec, options)
   return segments, names, method
 end
 
--- What stands in the way of a path.
+-- The conflict of a path with others; nil: none.
 local function flaw_of(place, spec, segments, names, method, prefix)
   local id, path = spec.namespace .. "." .. spec.name, prefix .. path_tree.text(segments, names)
   if type(segments[1]) == "string" and reserved[segments[1]] then
@@ -91,7 +91,7 @@ local function flaw_of(place, spec, segments, names, method, prefix)
   end
 end
 
--- What is for this program alone takes no path.
+-- Operations that are not exposed take no path.
 local function is_internal(spec)
   return type(spec._meta) == "table" and spec._meta.exposed == false
 end
@@ -237,7 +237,7 @@ local function refresh(self)
   end
 end
 
---- What is at a path below the prefix.
+--- The routes of a path below the prefix.
 ---@param path string  raw
 ---@return operations.Place? place
 ---@return table<integer, string>|operations.Error? values  of the path's parameters, by the number of their segment; or
