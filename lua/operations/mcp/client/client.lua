@@ -38,7 +38,7 @@ function Client:_tell(listeners, ...)
   end
 end
 
---- What the server says by itself, by method.
+--- Handlers of the server's notifications, by method.
 local notified = {}
 
 notified["notifications/tools/list_changed"] = function(self)
@@ -107,7 +107,7 @@ end
 
 -- Calls
 
--- What the tool's plan, and the configuration, add to a caller's options.
+-- The options of a call: the caller's, with those of the tool's plan and the configuration.
 local function completed(self, plan, options)
   local all = members.merged(plan.options, options)
   local on_progress = all.on_progress or self._config.on_progress

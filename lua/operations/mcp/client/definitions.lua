@@ -54,7 +54,7 @@ end
 local known = members.set({ "name", "title", "description", "inputSchema", "outputSchema", "annotations", "icons",
   "execution", "_meta" })
 
--- What a tool says that no revision knows; nil: nothing.
+-- The members of a tool that no revision knows; nil: none.
 local function unknown_of(value)
   local unknown
   for name, member in pairs(value) do
@@ -239,7 +239,7 @@ end
 
 -- Changes
 
--- What a definition says, as text that can be compared.
+-- The content of a definition as text that can be compared.
 local function words_of(definition)
   local spec = members.merged(definition)
   spec.handler = nil
@@ -251,7 +251,7 @@ end
 ---@field removed operations.Definition[]
 ---@field changed operations.Definition[]  as they are now
 
---- What is new in a list, gone from it, different.
+--- The differences of two lists: added, removed, changed.
 ---@param before operations.Definition[]
 ---@param after operations.Definition[]
 ---@return operations.mcp.Changes

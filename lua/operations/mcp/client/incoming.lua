@@ -173,7 +173,7 @@ local function forget(self, id)
   return running
 end
 
--- What is sent for a result or a failure: what JSON cannot say is a failure, too.
+-- The message of a result or a failure; a result that JSON cannot hold is a failure, too.
 local function reply_of(config, request, result, failure)
   local reply = result and message.result(request.id, result)
     or message.failure(request.id, failure.code, failure.message, failure.data)

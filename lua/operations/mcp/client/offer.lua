@@ -214,7 +214,7 @@ function offer:enable(tool)
   return switch(self, tool, nil)
 end
 
--- What is known of a registry that has the operations.
+-- The state of a registry that has the operations.
 local function entry_of(self, registry)
   for _, entry in ipairs(self._registries) do
     if entry.registry == registry then

@@ -214,7 +214,7 @@ local function read_body(self, stream, media, method, entry, request)
   end
   entry.wake = nil -- what comes now is not waited for
   local is_success = stream.status >= 200 and stream.status < 300
-  -- What refuses a request may speak JSON and not the protocol, as OAuth does.
+  -- A refusal may be JSON of another protocol, such as OAuth.
   if is_json(media, body) and (is_success or body:find('"jsonrpc"', 1, true)) then
     self:receive(body, entry, stream.status, not is_success and stream.headers or nil)
     if entry.answered then

@@ -44,7 +44,7 @@ local function said_by(child)
   return (said:gsub("[\r\n]+$", ""))
 end
 
--- What a command line of the shell says on its stdout, without the end of its last line.
+-- The output of a command line of the shell, without the end of its last line.
 local function output_of(line)
   local child, err = process.spawn({ "sh", "-c", line, env_allow = { "*" } })
   if not child then

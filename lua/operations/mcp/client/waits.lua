@@ -54,7 +54,7 @@ function Pending:open(id, timeout, max)
   return entry
 end
 
--- What comes for it from here on is late.
+-- Messages for it are late from here on.
 local function drop(self, entry)
   if self.entries[entry.id] == entry then
     self.entries[entry.id] = nil
@@ -116,7 +116,7 @@ function Pending:fail_all(err)
   end
 end
 
---- What came of a request, for which nobody waits from here on.
+--- The outcome of a request, which ends its wait.
 ---@param entry operations.mcp.Entry
 ---@param err? operations.Error  why nobody waits any more
 ---@return operations.mcp.Message? answer

@@ -62,7 +62,7 @@ function request.initialize(self, protocol)
   return { protocolVersion = protocol, capabilities = self.capabilities or marks.object(), clientInfo = self.client }
 end
 
---- What a server said about itself (`Implementation`), wherever its revision has it say so.
+--- The name and version of a server (`Implementation`), wherever its revision puts them.
 ---@param result? table  of `initialize`, or of any request of the modern era
 ---@return table? info  { name, version, title?, ... }
 function request.server_of(result)

@@ -231,7 +231,7 @@ function result.of_tool(value, plan, options, modern)
   } }
 end
 
--- What the protocol adds to results.
+-- The members that the protocol adds to results.
 local protocol = { _meta = true, resultType = true, ttlMs = true, cacheScope = true, nextCursor = true }
 
 --- The envelope of any other result: the object without what is the protocol's.

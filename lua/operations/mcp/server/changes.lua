@@ -132,7 +132,7 @@ function Changes:close()
   end
 end
 
--- What a client wants to hear, as far as there is something; nil and why not.
+-- The changes that a client subscribes to and that exist here; nil and why not.
 local function filter_of(wanted)
   if core.kind(wanted) ~= "object" then
     return nil, "notifications: object expected"

@@ -85,7 +85,7 @@ local function invalid(text)
   return { code = codes.INVALID_PARAMS, message = text, status = 400 }
 end
 
--- What a request of the modern era has to say of itself.
+-- The metadata that a request of the modern era must have.
 local function modern_flaw(call, method)
   local version = call.version
   if type(version) ~= "string" then
@@ -115,7 +115,7 @@ local function flaw_of(call, method)
   end
 end
 
--- What results of the modern era say beside what their method does.
+-- The members that results of all methods have in the modern era.
 local function finish(call, method, result)
   if not call.modern then
     return result

@@ -137,7 +137,7 @@ local function status_of(self)
   return failure and failure.status or 200, failure and failure.headers
 end
 
---- What goes out first: the answer, or the beginning of a stream.
+--- The first message out: the answer, or the beginning of a stream.
 ---@param self operations.mcp.Exchange
 ---@param more? table  headers
 ---@return operations.ServerResponse

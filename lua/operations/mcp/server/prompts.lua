@@ -117,7 +117,7 @@ local function message_of(value)
   return { role = "user", content = block_of(value) }
 end
 
--- What a prompt's function gave, as the result of `prompts/get`.
+-- The value of a prompt's function as the result of `prompts/get`.
 local function result_of(value, kept)
   local whole = type(value) == "table" and core.kind(value.messages) == "array"
   local list = whole and value.messages or core.kind(value) == "array" and value or { value }

@@ -106,7 +106,7 @@ local function item_of(value, uri, mime_type)
   return { uri = uri, mimeType = mime_type or "application/json", text = assert(json.encode(value)) }
 end
 
---- What was read as the result of `resources/read`.
+--- The value that was read as the result of `resources/read`.
 ---@param value any
 ---@param uri string
 ---@param mime_type? string
@@ -122,7 +122,7 @@ function resources.result(value, uri, mime_type)
   return { contents = list, _meta = value._meta }
 end
 
--- What answers for a URI, and the input of its function.
+-- The resource of a URI, and the input of its function.
 local function find(self, uri)
   if self._resources[uri] then
     return self._resources[uri], { uri = uri }

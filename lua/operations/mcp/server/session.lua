@@ -32,7 +32,7 @@ function session.none(server)
   return setmetatable({ server = server, count = 0, all = {}, new_id = core.random_id }, Sessions)
 end
 
---- What a caller came with, without keeping it.
+--- A digest of a caller's credentials, which are not stored.
 ---@param request operations.ServerRequest
 ---@param identity? operations.Identity
 ---@return string

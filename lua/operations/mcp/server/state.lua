@@ -17,7 +17,7 @@ local state = {}
 
 local sorted = { sort_keys = true }
 
--- What a state is good for: this call, by this caller.
+-- The purpose that a state is bound to: this call, by this caller.
 local function place_of(call)
   local params = {}
   for name, value in pairs(call.params) do

@@ -113,7 +113,7 @@ local function read(self, input)
   end)
 end
 
--- What runs is cancelled, and has some time to clean up.
+-- Running calls are cancelled, and have some time to clean up.
 local function finish(self)
   self.peer:cancel_all("the client has gone")
   if self.count > 0 then

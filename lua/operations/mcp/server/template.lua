@@ -11,7 +11,7 @@ local template = {}
 ---@field _captures string[]  the variables of its captures
 ---@field _query? table<string, true>
 
--- What Lua's patterns give a meaning.
+-- Characters with a meaning in Lua's patterns.
 local function literal(text)
   return (text:gsub("[%^%$%(%)%%%.%[%]%*%+%-%?]", "%%%0"))
 end

@@ -12,7 +12,7 @@ local function text_block(text)
   return { type = "text", text = text }
 end
 
--- What a handler says may be any bytes; a message is JSON.
+-- The text of a handler may be any bytes; a message is JSON.
 local function readable(text)
   return json.encode(text) and text or (text:gsub("[\128-\255]", "?"))
 end
@@ -67,7 +67,7 @@ end
 
 local MAX_ISSUES = 20
 
--- What does not fit, one line for each.
+-- The issues, one line for each.
 local function lines_of(issues)
   local lines = {}
   for i, issue in ipairs(issues) do

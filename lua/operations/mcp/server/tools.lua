@@ -13,7 +13,7 @@ local tools = { methods = {} }
 
 local INVALID_PARAMS = message.codes.INVALID_PARAMS
 
--- What the registry has to offer, made anew when it changes.
+-- The tools of the registry, listed again when it changes.
 local function offer_of(server)
   local revision = server.registry:revision()
   if server._offer_revision ~= revision then
@@ -42,7 +42,7 @@ local function sight_of(call, id)
   return sight == "denied" and options.hide_denied and "hidden" or sight
 end
 
--- What a caller sees: specs without schemas, and whether they are too many to be listed.
+-- The tools that a caller sees: specs without schemas, and whether they are too many to be listed.
 local function seen_by(call)
   local offer, seen = offer_of(call.server), {}
   for _, bare in ipairs(offer.specs) do

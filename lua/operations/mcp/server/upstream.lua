@@ -80,7 +80,7 @@ function Upstream:prompts()
   return prefixed(self, list(self, "prompts", "prompts/list", "prompts"))
 end
 
--- What the protocol, and each server for itself, adds to results.
+-- The members that the protocol, and each server for itself, adds to results.
 local hop = { resultType = true, ttlMs = true, cacheScope = true }
 
 local function passed_on(value)

@@ -12,7 +12,7 @@ local workers = {}
 
 local SEAL, PEER = "x-operations-seal", "x-operations-peer"
 
--- What concerns one connection only.
+-- Header fields of one connection only.
 local hop = { connection = true, ["keep-alive"] = true, ["transfer-encoding"] = true, ["content-length"] = true,
   host = true, te = true, upgrade = true, expect = true, trailer = true }
 
