@@ -52,6 +52,7 @@ local function timed_out(self)
     details = { deadline = payload.deadline }, mayHaveRun = true })
 end
 
+local unset = nil -- keeps room in a constructor; LuaJIT keeps none where `nil` is written
 -- It is its own `operations.Wait`.
 local Call = setmetatable({}, { __index = Pending })
 Call.__index = Call
@@ -62,8 +63,8 @@ Call.fail, Call.give_up = Pending.fail, Pending.give_up -- found at once
 ---@param payload table  of its call.requested
 function call_pending.call(map, payload)
   return setmetatable({
-    payload = payload, map = map, done = false, n = 0, task = nil, failure = nil, -- of a wait
-    limit = nil, ended = nil, envelope = nil, err = nil, -- room for what comes
+    payload = payload, map = map, done = false, n = 0, task = unset, failure = unset, -- of a wait
+    limit = unset, ended = unset, envelope = unset, err = unset, -- room for what comes
   }, Call)
 end
 

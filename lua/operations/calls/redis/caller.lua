@@ -216,6 +216,7 @@ function post(self, call)
   return true
 end
 
+local unset = nil -- keeps room in a constructor; LuaJIT keeps none where `nil` is written
 --- Asks for a call; when there is no connection, as soon as there is one.
 ---@param payload table
 ---@param named? boolean
@@ -224,7 +225,7 @@ end
 function Caller:submit(payload, named)
   local id = payload.requestId
   local call = { payload = payload, named = named, begun = core.now(), asked = 0, sent = false, again = false,
-    text = nil, accepted = nil, shared = nil, timer = nil, given_up = nil } -- room for what comes
+    text = unset, accepted = unset, shared = unset, timer = unset, given_up = unset } -- room for what comes
   self._calls[id] = call
   local ok, err
   if self._shared.link.connected then
