@@ -41,8 +41,8 @@ describe("a login from the terminal", function()
     local preload = env.LD_PRELOAD or "" -- for our program, not for `script`
     env.LD_PRELOAD, env.OPERATIONS_LOGIN, env.XDG_STATE_HOME = nil, way, home
     local run = assert(process.spawn({
-      "script", "-qec", ("LD_PRELOAD=%s %s %s"):format(preload, command.interpreter(), call(sources, words)), "/dev/null",
-      env = env,
+      "script", "-qec", ("LD_PRELOAD=%s %s %s"):format(preload, command.interpreter(), call(sources, words)),
+      "/dev/null", env = env,
     }))
     local last, all = nil, {}
     while true do

@@ -28,7 +28,7 @@ describe("the MCP servers that an operation may be of", function()
     return table.concat(places, " ")
   end
 
-  it("are the one whose namespace begins the id, and what is no MCP server", function()
+  it("are the one whose namespace begins the id, and sources other than MCP servers", function()
     assert.equal("npx weather a.json", narrowed("weather.today"))
     assert.equal("a.json https://mcp.example.com/mcp", narrowed("example/search"))
     assert.equal("a.json npx weather", narrowed("second.today"))

@@ -68,7 +68,7 @@ describe("callers with passwords", function()
     end
   end)
 
-  it("have no credentials without a header, and wrong ones with another scheme or what is no base64", function()
+  it("have no credentials without a header, and wrong ones with another scheme or bad base64", function()
     local authorize = operations.oauth.basic(users)
     assert.equal(0, #{ authorize({ headers = {} }) })
     for _, given in ipairs({ "Bearer YWRhOmE6YiBj", "Basic", "Basic ", "Basic YWRhOmE6YiB",

@@ -219,7 +219,7 @@ describe("a context of TLS", function()
     end
   end)
 
-  it("is not made of what is no option", function()
+  it("is not made of unknown options", function()
     for _, options in ipairs({ {}, { certificates = {} }, { certificates = { 1 }, session = 60 },
       { certificates = { { cert = "a" } }, session = 60 }, { certificates = { pair("localhost") } },
       { certificates = { pair("localhost") }, session = 60, client_certificate = "required" },

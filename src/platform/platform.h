@@ -1,5 +1,5 @@
 /*
-** platform.h - what differs between operating systems: clocks, random bytes,
+** platform.h - the calls that differ between systems: clocks, random bytes,
 ** pollers, wake-ups between threads, child processes, sockets and pipes.  The
 ** only room that names calls of one system.  No Lua.
 **
@@ -155,7 +155,8 @@ ssize_t platform_send(int fd, const void *bytes, size_t length, int flags);
 void platform_socket_adopt(int fd);
 
 /* Does the other end of a Unix socket belong to our user?  The credentials are
-** those of who called `listen`.  False with errno EPERM when it does not. */
+** those of the process that called `listen`.  False with errno EPERM when it
+** does not. */
 bool platform_is_same_user(int fd);
 
 /* platform/pipe.c */

@@ -213,8 +213,8 @@ function Exchange:total()
   return not headers["content-encoding"] and tonumber(headers["content-length"]) or nil
 end
 
---- Who is told of the messages that go to and come from MCP servers, where they are to be shown: those of the call, one
---- on each line.
+--- The function that shows the messages that go to and come from MCP servers, one on each line; nil where they are not
+--- to be shown.
 ---@return fun(way: "in"|"out", message: any)|nil
 function Exchange:listener()
   if not self._show then

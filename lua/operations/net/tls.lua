@@ -42,8 +42,8 @@ function Security:layer(up)
   return tls_layer.new(self, up)
 end
 
--- Changes the keys of session tickets as often as the last of those made with a key has ended: what was recorded of
--- connections can be read only for as long by who learns the keys.
+-- Changes the keys of session tickets each time the last ticket made with a key has ended, so that a key that leaks
+-- opens recorded connections of that time only.
 local function rotate(self)
   local now = scheduler.host().now()
   local times = math.floor((now - self._rotated) / limits.tls_session)

@@ -71,7 +71,7 @@ describe("a bad client of an MCP server over HTTP", function()
     end)
   end)
 
-  it("sends what is no request under an id, which the refusal repeats as it was", function()
+  it("sends other things than requests under an id, which the refusal repeats as it was", function()
     operations.run(function()
       start({})
       for _, id in ipairs({ "1", "a", 1 }) do

@@ -44,7 +44,7 @@ describe("a bad client of an MCP server over stdio", function()
     is_alive()
   end)
 
-  it("sends what is no request under an id, which the refusal repeats as it was", function()
+  it("sends other things than requests under an id, which the refusal repeats as it was", function()
     start()
     for _, id in ipairs({ "1", "a", 1 }) do
       server:send({ id = id, result = 1 })

@@ -16,7 +16,7 @@ local duplex = {}
 
 ---@class operations.mcp.LinkEvents
 ---@field message fun(message: operations.mcp.Message, kind: "request"|"notification")
----@field noise fun(what: string, came?: any)  what came is no message, or nobody's
+---@field noise fun(what: string, came?: any)  input that is no message, or belongs to no request
 ---@field watch? fun(way: "in"|"out", message: any)  the program wants to see all messages
 ---@field mended fun(warning: string)  what came was changed so that it could be read
 ---@field refused fun(answer: operations.mcp.Message)  it was sent as a request: what is to be answered
@@ -55,7 +55,7 @@ local function malformed(problem)
   return mcp_failure.new("malformed", "malformed response: " .. problem)
 end
 
---- Shows a message to who watches.
+--- Shows a message to the program, where it watches.
 ---@param way "in"|"out"
 ---@param what any
 function Duplex:show(way, what)
