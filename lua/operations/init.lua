@@ -1,4 +1,5 @@
 --- operations: the one call interface for everything a Lua program can invoke.
+require("operations.base.runtime") -- first: it says which runtimes can load the rest
 local core = require("operations.core")
 local errors = require("operations.base.error")
 local marked = require("operations.base.marked")

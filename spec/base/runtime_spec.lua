@@ -1,0 +1,33 @@
+local command = require("spec.support.command")
+local runtime = require("operations.base.runtime")
+
+describe("base.runtime", function()
+  it("has nothing against Lua 5.4 and LuaJIT 2.1", function()
+    assert.is_nil(runtime.flaw("Lua 5.4"))
+    assert.is_nil(runtime.flaw("Lua 5.1", { version = "LuaJIT 2.1.0-beta3", version_num = 20100 }))
+    assert.is_nil(runtime.flaw("Lua 5.1", { version = "LuaJIT 2.1.1720049189", version_num = 20199 }))
+  end)
+
+  it("names a runtime that is not supported, and those that are", function()
+    for _, version in ipairs({ "Lua 5.1", "Lua 5.2", "Lua 5.3", "Lua 5.5" }) do
+      assert.equal("operations supports Lua 5.4 and LuaJIT 2.1; this is " .. version, runtime.flaw(version))
+    end
+    assert.equal("operations supports Lua 5.4 and LuaJIT 2.1; this is LuaJIT 2.0.5",
+      runtime.flaw("Lua 5.1", { version = "LuaJIT 2.0.5", version_num = 20005 }))
+  end)
+
+  -- Those that are not installed here are left out; lua5.1 is one of the specs' own dependencies.
+  for _, name in ipairs({ "lua5.1", "lua5.2", "lua5.3" }) do
+    local found = command.run("command -v " .. name).code == 0
+    local run = found and it or pending
+    run("is what " .. name .. " meets first, in the library and in the program", function()
+      local script = [[unset LUA_INIT; %s -e 'print(select(2, pcall(require, "operations")))' &&
+        ! %s lua/operations/cli/main.lua --version]]
+      local result = command.run(script:format(name, name))
+      local text = "operations supports Lua 5.4 and LuaJIT 2.1; this is Lua " .. name:sub(4)
+      assert.equal(text .. "\n", result.out)
+      assert.matches(text, result.err, 1, true)
+      assert.equal(0, result.code)
+    end)
+  end
+end)
