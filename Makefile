@@ -10,9 +10,17 @@ CSTD = -std=c99 -D_GNU_SOURCE
 WERROR ?=
 WARN = -Wall -Wextra -Wpedantic -Wshadow -Wundef -Wmissing-prototypes -Wstrict-prototypes $(WERROR)
 LIBFLAG ?= -shared
-LUA_INCDIRS = /usr/include/lua5.4 /usr/local/include/lua5.4 /usr/local/include
-LUAJIT_INCDIRS = $(addsuffix /include/luajit-2.1,/usr /usr/local $(HOMEBREW_PREFIX) /usr/local/openresty/luajit)
-LUA_INCDIR ?= $(firstword $(wildcard $(if $(findstring jit,$(LUA)),$(LUAJIT_INCDIRS),$(LUA_INCDIRS))))
+# Where headers and libraries are: what the command line names, then what pkg-config knows, then the usual places.
+PKG_CONFIG ?= pkg-config
+pkg-config = $(shell for name in $(2); do $(PKG_CONFIG) $(1) $$name; done 2>/dev/null)
+includes-of = $(patsubst -I%,%,$(call pkg-config,--cflags-only-I,$(1)))
+LUA_INCDIRS = $(dir $(wildcard $(addsuffix /lua.h,/usr/include/lua5.4 /usr/local/include/lua5.4 /usr/include/lua54 \
+  $(call includes-of,lua5.4 lua-5.4 lua54) /usr/local/include /usr/include)))
+LUAJIT_INCDIRS = $(dir $(wildcard $(addsuffix /luajit.h,$(addsuffix /include/luajit-2.1,/usr /usr/local $(HOMEBREW_PREFIX) \
+  /usr/local/openresty/luajit) $(call includes-of,luajit))))
+ifeq ($(origin LUA_INCDIR),undefined)
+LUA_INCDIR := $(patsubst %/,%,$(firstword $(if $(findstring jit,$(LUA)),$(LUAJIT_INCDIRS),$(LUA_INCDIRS))))
+endif
 
 # VARIANT (-asan, -coverage) keeps builds with other flags apart.
 RUNTIME = $(notdir $(LUA))
@@ -38,13 +46,16 @@ TLS_OBJ = $(call room,tls) $(call objects,base/buffer base/sha256)
 CRYPTO_OBJ = $(call room,crypto)
 # Modules that are built where their library's headers are.  CURL_INCDIR, CURL_LIBDIR, and so for PCRE2, WSLAY,
 # HIREDIS and OPENSSL (3: the first with provider.h), say where a library is that the compiler does not find by itself.
-header = $(wildcard $(addsuffix /$(2),$($(1)_INCDIR) /usr/include /usr/local/include))
+PACKAGES = libcurl libpcre2-8 libwslay hiredis libcrypto
+PACKAGE_INCDIRS := $(call includes-of,$(PACKAGES))
+header = $(wildcard $(addsuffix /$(2),$($(1)_INCDIR) $(PACKAGE_INCDIRS) /usr/include /usr/local/include))
 OPTIONAL = $(if $(call header,WSLAY,wslay/wslay.h),$(MODULES)/websocket.so) \
   $(if $(call header,HIREDIS,hiredis/read.h),$(MODULES)/redis.so)
 OPTIONAL += $(if $(call header,OPENSSL,openssl/provider.h),$(MODULES)/tls.so $(MODULES)/crypto.so)
 LIBRARY_DIRS = CURL PCRE2 WSLAY HIREDIS OPENSSL
-LIBRARY_CFLAGS = $(foreach name,$(LIBRARY_DIRS),$(addprefix -I,$($(name)_INCDIR)))
-LIBRARY_LDFLAGS = $(foreach name,$(LIBRARY_DIRS),$(addprefix -L,$($(name)_LIBDIR)))
+LIBRARY_CFLAGS := $(foreach name,$(LIBRARY_DIRS),$(addprefix -I,$($(name)_INCDIR))) $(addprefix -I,$(PACKAGE_INCDIRS))
+LIBRARY_LDFLAGS := $(foreach name,$(LIBRARY_DIRS),$(addprefix -L,$($(name)_LIBDIR))) \
+  $(call pkg-config,--libs-only-L,$(PACKAGES))
 
 LUA_PATH_BUILT = $(CURDIR)/lua/?.lua;$(CURDIR)/lua/?/init.lua;
 LUA_CPATH_BUILT = $(CURDIR)/$(BUILD)/?.so;
@@ -93,20 +104,29 @@ COMPILED_PATH = $(CURDIR)/$(BUILD)/lua/?.lua;$(CURDIR)/$(BUILD)/lua/?/init.lua;
 program = printf '%s\n' "\#!$$(command -v $(LUA))" 'package.path = "$(1)" .. package.path' \
   'package.cpath = "$(2)" .. package.cpath' 'dofile("$(3)/operations/cli/main.lua")'
 
-$(BUILD)/lua/%.lua: lua/%.lua
+$(BUILD)/lua/%.lua: lua/%.lua | $(BUILD)/needs
+	@command -v "$(LUA)" >/dev/null || { echo "make: there is no $(LUA) (Debian: apt install lua5.4, luajit)" >&2; exit 1; }
 	@mkdir -p $(@D)
 	@echo 'local source, target = ... local file = assert(io.open(target, "wb"))' \
 	  'file:write(string.dump(assert(loadfile(source)))) file:close()' | $(LUA) - $< $@
 
-$(BUILD)/bin/operations: Makefile $(COMPILED)
+$(BUILD)/bin/operations: Makefile $(COMPILED) | $(BUILD)/needs
 	@mkdir -p $(@D)
 	@$(call program,$(COMPILED_PATH)$(LUA_PATH_BUILT),$(LUA_CPATH_BUILT),$(CURDIR)/$(BUILD)/lua) >$@
 	@chmod +x $@
 
-$(BUILD)/%.o: src/%.c
+$(BUILD)/%.o: src/%.c | $(BUILD)/needs
 	@mkdir -p $(@D)
 	@echo "  $(CC) $@"
-	@$(CC) $(CSTD) $(WARN) $(CFLAGS) -fPIC -Isrc -I$(LUA_INCDIR) $(LIBRARY_CFLAGS) -MMD -MP -c -o $@ $<
+	@$(CC) $(CSTD) $(WARN) $(CFLAGS) -fPIC -Isrc $(LUA_CFLAGS) $(LIBRARY_CFLAGS) -MMD -MP -c -o $@ $<
+
+# What is missing is said before the first file is compiled: a runtime that is supported, its headers, the libraries'.
+LUA_CFLAGS = $(if $(LUA_INCDIR),-I"$(LUA_INCDIR)")
+NEEDS = sh src/needs.sh
+
+$(BUILD)/needs: src/needs.sh
+	@$(NEEDS) "make LUA=$(LUA)" "$(CC)" "$(LUA)" $(LUA_CFLAGS) $(LIBRARY_CFLAGS)
+	@mkdir -p $(@D) && touch $@
 
 -include $(SOURCES:src/%.c=$(BUILD)/%.d)
 
@@ -143,6 +163,7 @@ test-hosts: dependencies-test all ## the hosts' specs in plain Lua, Neovim and n
 	@$(BUSTED) spec/hosts spec/net/http/fault_spec.lua
 	@$(ENVIRONMENT) $(LUA) spec/bench/hosts.lua
 
+include src/install.mk
 include src/nvim.mk
 include spec/checks.mk
 
@@ -162,30 +183,6 @@ lint: dependencies-lint ## gcc, clang, clang-format, clang-tidy, luacheck, the r
 	  xargs -P "$$(nproc)" -I FILE sh -c 'clang-tidy --quiet FILE -- $(CSTD) -I$(LUA_INCDIR) -Isrc 2>/dev/null'
 	luacheck --quiet lua spec examples
 	luarocks --lua-version 5.4 lint $(wildcard *.rockspec)
-
-# Names and places as LuaRocks passes them.
-PREFIX ?= /usr/local
-LUA_VERSION ?= $(shell $(LUA) -e 'io.write(_VERSION:match("%d+%.%d+"))')
-INST_BINDIR ?= $(PREFIX)/bin
-INST_LIBDIR ?= $(PREFIX)/lib/lua/$(LUA_VERSION)
-INST_LUADIR ?= $(PREFIX)/share/lua/$(LUA_VERSION)
-INST_COMPILED = $(INST_LIBDIR)/operations/compiled
-
-.PHONY: install-modules
-install-modules: modules # what require finds; LuaRocks installs the program itself
-	@install -d "$(DESTDIR)$(INST_LIBDIR)/operations"
-	install -m 755 $(MODULES)/*.so "$(DESTDIR)$(INST_LIBDIR)/operations"
-	@cd lua && find . -type f ! -name '*.so' -exec install -D -m 644 {} "$(call absolute,$(DESTDIR)$(INST_LUADIR))/{}" ';'
-
-.PHONY: install
-install: all install-modules ## install for $(LUA) under PREFIX, DESTDIR in front of it
-	@install -d "$(DESTDIR)$(INST_BINDIR)"
-	@cd $(BUILD)/lua && find . -name '*.lua' -exec install -D -m 644 {} "$(call absolute,$(DESTDIR)$(INST_COMPILED))/{}" ';'
-	@$(call program,$(INST_COMPILED)/?.lua;$(INST_COMPILED)/?/init.lua;$(INST_LUADIR)/?.lua;$(INST_LUADIR)/?/init.lua;,$(INST_LIBDIR)/?.so;,$(INST_COMPILED)) \
-	  >"$(DESTDIR)$(INST_BINDIR)/operations"
-	@chmod 755 "$(DESTDIR)$(INST_BINDIR)/operations"
-
-absolute = $(if $(filter /%,$(1)),$(1),$(CURDIR)/$(1))
 
 .PHONY: luapath
 luapath: ## print the LUA_PATH, LUA_CPATH and PATH of the built tree

@@ -19,7 +19,7 @@ description = {
 }
 supported_platforms = { "linux" }
 dependencies = {
-  "lua >= 5.1, < 5.5",
+  "lua >= 5.1, < 5.5", -- of these LuaJIT 2.1 and Lua 5.4; the Makefile refuses the others by name
 }
 external_dependencies = {
   CURL = { library = "curl" },
@@ -46,6 +46,7 @@ build = {
   install = {
     bin = { operations = "lua/operations/cli/main.lua" },
   },
+  copy_directories = { "doc", "examples" },
 }
 test = {
   type = "command",

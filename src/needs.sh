@@ -1,24 +1,34 @@
 #!/bin/sh
-# Says what `make nvim` lacks and which packages have it; fails when there is anything.
-# Usage: needs.sh COMPILER [-IDIRECTORY...]
+# Says what a build lacks and which packages have it; fails when there is anything.
+# Usage: needs.sh COMMAND COMPILER LUA [-IDIRECTORY...]
+#   COMMAND is what was typed ("make LUA=luajit"), LUA the interpreter; the first directory has the headers of Lua.
 set -u
-cc=$1
-shift
+command=$1 cc=$2 lua=$3
+shift 3
+
+supported="operations supports Lua 5.4 and LuaJIT 2.1"
+
+fail() {
+  echo "$command: $*" >&2
+  exit 1
+}
 
 if [ "$(uname -s)" != Linux ]; then
-  echo "make nvim: operations works on Linux only (epoll, pidfd); this is $(uname -s)" >&2
-  exit 1
+  fail "operations works on Linux only (epoll, pidfd); this is $(uname -s)"
 fi
+
+has_compiler=yes
+command -v "${cc%% *}" >/dev/null || has_compiler=no
 
 # Without a compiler, headers are looked for where packages have them.
 found() {
   if [ "$has_compiler" = yes ]; then
-    # shellcheck disable=SC2086 # lists of words
-    echo "#include <$1>" | $cc $includes -DPCRE2_CODE_UNIT_WIDTH=8 -x c -fsyntax-only - >/dev/null 2>&1
+    # shellcheck disable=SC2086 # a compiler with its options
+    echo "#include <$name>" | $cc "$@" -DPCRE2_CODE_UNIT_WIDTH=8 -x c -fsyntax-only - >/dev/null 2>&1
     return
   fi
-  for directory in /usr/include /usr/local/include /usr/include/luajit-2.1 /usr/include/*-linux-*; do
-    [ -e "$directory/$1" ] && return
+  for directory in /usr/include /usr/local/include /usr/include/luajit-2.1 /usr/include/lua5.4 /usr/include/*-linux-*; do
+    [ -e "$directory/$name" ] && return
   done
   return 1
 }
@@ -29,30 +39,66 @@ lacks() {
   debian="$debian $2" fedora="$fedora $3" arch="$arch $4" alpine="$alpine $5" homebrew="$homebrew $6"
 }
 
-has_compiler=yes
-if ! command -v "${cc%% *}" >/dev/null; then
-  has_compiler=no
-  lacks "a C compiler ($cc)" build-essential gcc gcc build-base gcc
-fi
-# Its name, what it is of, and the packages.
-header() {
-  name=$1 what=$2
-  shift 2
-  found "$name" || lacks "$what ($name)" "$@"
+lacks_header() {
+  case $name in
+  lua.h) lacks "the headers of Lua 5.4 ($name)" liblua5.4-dev lua-devel lua lua5.4-dev lua ;;
+  luajit.h) lacks "LuaJIT's headers ($name)" libluajit-5.1-dev luajit-devel luajit luajit-dev luajit ;;
+  curl/curl.h) lacks "libcurl's headers ($name)" libcurl4-openssl-dev libcurl-devel curl curl-dev curl ;;
+  pcre2.h) lacks "PCRE2's headers ($name)" libpcre2-dev pcre2-devel pcre2 pcre2-dev pcre2 ;;
+  esac
 }
-includes=$*
-header luajit.h "LuaJIT's headers" libluajit-5.1-dev luajit-devel luajit luajit-dev luajit
-header curl/curl.h "libcurl's headers" libcurl4-openssl-dev libcurl-devel curl curl-dev curl
-header pcre2.h "PCRE2's headers" libpcre2-dev pcre2-devel pcre2 pcre2-dev pcre2
 
-[ -z "$lacking" ] && exit 0
-cat >&2 <<END
-make nvim: not found: $lacking. Install
+[ "$has_compiler" = yes ] || lacks "a C compiler ($cc)" build-essential gcc gcc build-base gcc
+case ${lua##*/} in
+*jit*) of_lua=luajit.h ;;
+*) of_lua=lua.h ;;
+esac
+for name in $of_lua curl/curl.h pcre2.h; do
+  found "$@" || lacks_header
+done
+if [ -n "$lacking" ]; then
+  cat >&2 <<END
+$command: not found: $lacking. Install
   Debian, Ubuntu:  apt install$debian
   Fedora:          dnf install$fedora
   Arch:            pacman -S$arch
   Alpine:          apk add$alpine
   Homebrew:        brew install$homebrew
-Headers in other places: make nvim LUA_INCDIR=... CURL_INCDIR=... PCRE2_INCDIR=... (and _LIBDIR)
+Headers in other places: $command LUA_INCDIR=... CURL_INCDIR=... PCRE2_INCDIR=... (and _LIBDIR)
 END
-exit 1
+  exit 1
+fi
+
+# Which Lua the headers are of: LUAJIT_VERSION_NUM and LUA_VERSION_NUM as the compiler sees them.
+number_of() {
+  # shellcheck disable=SC2086
+  printf '#include <%s>\n= %s\n' "$1" "$2" | $cc "${3:--I.}" -x c -E -P - 2>/dev/null | sed -n 's/^= *\([0-9][0-9]*\)$/\1/p'
+}
+
+where=${1:-}
+jit=$(number_of luajit.h LUAJIT_VERSION_NUM "$where")
+version=$(number_of lua.h LUA_VERSION_NUM "$where")
+name="Lua $((${version:-0} / 100)).$((${version:-0} % 100))"
+[ "$version" = 501 ] && [ "${jit:-0}" -ge 20100 ] && name=LuaJIT
+[ "$version" = 501 ] && [ "${jit:-20100}" -lt 20100 ] && name="LuaJIT 2.0"
+
+# The interpreter may be missing (Neovim, OpenResty and a cross compiler have none).
+interpreter=$("$lua" -e 'io.write(jit and jit.version_num < 20100 and "LuaJIT 2.0" or jit and "LuaJIT" or _VERSION)' 2>/dev/null)
+
+case $name in
+"Lua 5.4" | LuaJIT) ;;
+"Lua 5.1")
+  fail "the headers in ${where#-I} are of $name; $supported. For LuaJIT add" \
+    "LUA_INCDIR=/usr/include/luajit-2.1 (Debian: libluajit-5.1-dev)"
+  ;;
+*) fail "the headers in ${where#-I} are of $name; $supported" ;;
+esac
+case "$interpreter with $name" in
+" with"* | "Lua 5.4 with Lua 5.4" | "LuaJIT with LuaJIT") ;;
+# LuaRocks, whose own interpreter it is, builds for the LuaJIT of an editor or a server.
+"Lua 5.1 with LuaJIT") ;;
+"Lua 5.4 with LuaJIT" | "LuaJIT with Lua 5.4")
+  fail "$lua is $interpreter, but the headers in ${where#-I} are of $name; pass LUA and LUA_INCDIR of one runtime"
+  ;;
+*) fail "$lua is $interpreter; $supported (make LUA=lua5.4, make LUA=luajit)" ;;
+esac

@@ -3,11 +3,11 @@
 
 NVIM ?= nvim
 # LUA_INCDIR on the command line goes before.
-LUAJIT_INCDIR = $(if $(filter command line,$(origin LUA_INCDIR)),$(LUA_INCDIR),$(firstword $(wildcard $(LUAJIT_INCDIRS))))
+LUAJIT_INCDIR = $(if $(filter command line,$(origin LUA_INCDIR)),$(LUA_INCDIR),$(patsubst %/,%,$(firstword $(LUAJIT_INCDIRS))))
 
 .PHONY: nvim
 nvim: ## build the plugin for Neovim: C modules in lua/operations/, help tags
-	@sh src/needs.sh "$(CC)" $(addprefix -I,$(LUAJIT_INCDIR)) $(LIBRARY_CFLAGS)
+	@$(NEEDS) "make nvim" "$(CC)" luajit $(addprefix -I,$(LUAJIT_INCDIR)) $(LIBRARY_CFLAGS)
 	@$(MAKE) -s --no-print-directory -j $(JOBS) nvim-modules LUA=luajit LUA_INCDIR=$(LUAJIT_INCDIR)
 	@if command -v $(NVIM) >/dev/null; then \
 	  $(NVIM) --headless -u NONE -i NONE -n -c 'helptags doc' -c 'qa!' </dev/null; \
