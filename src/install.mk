@@ -1,4 +1,4 @@
-# Installing and removing.  Included by the Makefile.
+# Installing, removing, and what a release is made of.  Included by the Makefile.
 
 # Names and places as LuaRocks passes them.
 PREFIX ?= /usr/local
@@ -20,3 +20,7 @@ install: all ## install for $(LUA) under PREFIX (/usr/local), DESTDIR in front o
 .PHONY: uninstall
 uninstall: ## remove what `make install` with the same LUA, PREFIX and DESTDIR put there
 	@$(INSTALL) uninstall
+
+.PHONY: release
+release: ## write what release VERSION is made of to build/release: rockspec, archive, checksums, changes
+	@sh src/release.sh "$(VERSION)"
