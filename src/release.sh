@@ -55,8 +55,9 @@ sed -e 's/^version = "scm-1"$/version = "'"$version"'-1"/' \
 chmod 644 "$out/$rockspec"
 
 # The archive has the release's rockspec in the place of the development one.
-git -c tar.umask=0022 archive --format=tar --prefix="$name/" --add-file="$out/$rockspec" HEAD \
-  -- . ':(exclude)operations-scm-1.rockspec' | gzip -n -9 >"$out/$archive"
+git -c tar.umask=0022 archive --format=tar --prefix="$name/" --add-file="$out/$rockspec" --output="$out/$name.tar" HEAD \
+  -- . ':(exclude)operations-scm-1.rockspec'
+gzip -n -9 "$out/$name.tar"
 (cd "$out" && sha256sum "$archive" "$rockspec" >SHA256SUMS)
 changes >"$out/CHANGELOG-$version.md"
 # A line that begins with # is a comment to git.
