@@ -31,7 +31,7 @@ end
 
 local function missing_targets(list)
   local makefile, missing = "\n", {}
-  for _, path in ipairs({ "Makefile", "spec/checks.mk", "src/nvim.mk" }) do
+  for _, path in ipairs({ "Makefile", "spec/checks.mk", "src/nvim.mk", "src/install.mk" }) do
     makefile = makefile .. sources.read(path)
   end
   for _, span in ipairs(list) do

@@ -66,7 +66,8 @@ end
 -- Targets of the Makefile and of the files that it includes.
 local function targets()
   local found = {}
-  for target in (read("Makefile") .. read("spec/checks.mk") .. read("src/nvim.mk")):gmatch("\n([%w%-]+)%%?:") do
+  local rules = read("Makefile") .. read("spec/checks.mk") .. read("src/nvim.mk") .. read("src/install.mk")
+  for target in rules:gmatch("\n([%w%-]+)%%?:") do
     found[target] = true
   end
   return found
