@@ -2,20 +2,32 @@
 
 LUA ?= lua5.4
 CC ?= cc
+# What it is built for, as `uname -s` says: Linux, Darwin (macOS), FreeBSD.
+SYSTEM ?= $(shell uname -s)
+ifeq ($(SYSTEM),Darwin)
+CFLAGS ?= -O2 -g
+LDFLAGS ?=
+LIBFLAG ?= -bundle -undefined dynamic_lookup
+RESIDENT = $(BUILD)/platform/resident.o
+HOMEBREW_PREFIX ?= $(shell brew --prefix 2>/dev/null)
+HOMEBREW = $(if $(HOMEBREW_PREFIX),$(wildcard $(addprefix $(HOMEBREW_PREFIX),/. /opt/openssl@3)))
+else
 # Calls within a module are direct: a twentieth of execute's time.
 CFLAGS ?= -O2 -g -fno-semantic-interposition -fno-plt
 LDFLAGS ?= -Wl,-Bsymbolic -Wl,-z,now
+LIBFLAG ?= -shared
+NODELETE = -Wl,-z,nodelete
+endif
 CSTD = -std=c99 -D_GNU_SOURCE
 # A warning of a compiler that nobody here has tried does not stop a user's build, their CI's neither; lint and .ci stop.
 WERROR ?=
 WARN = -Wall -Wextra -Wpedantic -Wshadow -Wundef -Wmissing-prototypes -Wstrict-prototypes $(WERROR)
-LIBFLAG ?= -shared
 # Where headers and libraries are: what the command line names, then what pkg-config knows, then the usual places.
 PKG_CONFIG ?= pkg-config
 pkg-config = $(shell for name in $(2); do $(PKG_CONFIG) $(1) $$name; done 2>/dev/null)
 includes-of = $(patsubst -I%,%,$(call pkg-config,--cflags-only-I,$(1)))
 LUA_INCDIRS = $(dir $(wildcard $(addsuffix /lua.h,/usr/include/lua5.4 /usr/local/include/lua5.4 /usr/include/lua54 \
-  $(call includes-of,lua5.4 lua-5.4 lua54) /usr/local/include /usr/include)))
+  $(addsuffix /include/lua,$(HOMEBREW)) $(call includes-of,lua5.4 lua-5.4 lua54) /usr/local/include /usr/include)))
 LUAJIT_INCDIRS = $(dir $(wildcard $(addsuffix /luajit.h,$(addsuffix /include/luajit-2.1,/usr /usr/local $(HOMEBREW_PREFIX) \
   /usr/local/openresty/luajit) $(call includes-of,luajit))))
 ifeq ($(origin LUA_INCDIR),undefined)
@@ -48,14 +60,15 @@ CRYPTO_OBJ = $(call room,crypto)
 # HIREDIS and OPENSSL (3: the first with provider.h), say where a library is that the compiler does not find by itself.
 PACKAGES = libcurl libpcre2-8 libwslay hiredis libcrypto
 PACKAGE_INCDIRS := $(call includes-of,$(PACKAGES))
-header = $(wildcard $(addsuffix /$(2),$($(1)_INCDIR) $(PACKAGE_INCDIRS) /usr/include /usr/local/include))
+header = $(wildcard $(addsuffix /$(2),$($(1)_INCDIR) $(PACKAGE_INCDIRS) /usr/include /usr/local/include $(HOMEBREW:%=%/include)))
 OPTIONAL = $(if $(call header,WSLAY,wslay/wslay.h),$(MODULES)/websocket.so) \
   $(if $(call header,HIREDIS,hiredis/read.h),$(MODULES)/redis.so)
 OPTIONAL += $(if $(call header,OPENSSL,openssl/provider.h),$(MODULES)/tls.so $(MODULES)/crypto.so)
 LIBRARY_DIRS = CURL PCRE2 WSLAY HIREDIS OPENSSL
-LIBRARY_CFLAGS := $(foreach name,$(LIBRARY_DIRS),$(addprefix -I,$($(name)_INCDIR))) $(addprefix -I,$(PACKAGE_INCDIRS))
+LIBRARY_CFLAGS := $(foreach name,$(LIBRARY_DIRS),$(addprefix -I,$($(name)_INCDIR))) $(addprefix -I,$(PACKAGE_INCDIRS)) \
+  $(HOMEBREW:%=-I%/include)
 LIBRARY_LDFLAGS := $(foreach name,$(LIBRARY_DIRS),$(addprefix -L,$($(name)_LIBDIR))) \
-  $(call pkg-config,--libs-only-L,$(PACKAGES))
+  $(call pkg-config,--libs-only-L,$(PACKAGES)) $(HOMEBREW:%=-L%/lib)
 
 LUA_PATH_BUILT = $(CURDIR)/lua/?.lua;$(CURDIR)/lua/?/init.lua;
 LUA_CPATH_BUILT = $(CURDIR)/$(BUILD)/?.so;
@@ -91,10 +104,10 @@ $(MODULES)/crypto.so: $(CRYPTO_OBJ)
 $(MODULES)/crypto.so: LIBRARIES = -lcrypto
 
 # A module stays loaded: LuaJIT unloads it while finalizers still run that call it.
-$(MODULES)/%.so:
+$(MODULES)/%.so: | $(RESIDENT)
 	@mkdir -p $(@D)
 	@echo "  $(CC) $@"
-	@$(CC) $(LIBFLAG) -Wl,-z,nodelete $(LDFLAGS) $(LIBRARY_LDFLAGS) -o $@ $^ $(LIBRARIES)
+	@$(CC) $(LIBFLAG) $(NODELETE) $(LDFLAGS) $(LIBRARY_LDFLAGS) -o $@ $(filter-out $(RESIDENT),$^) $(RESIDENT) $(LIBRARIES)
 
 # The command line program runs compiled Lua: parsing would double the time that it takes to start.
 COMPILED = $(patsubst lua/%,$(BUILD)/lua/%,$(shell find lua -name '*.lua'))
@@ -173,8 +186,22 @@ format: ## lay out the C files
 
 C_FILES = $(SOURCES) $(wildcard src/*/*.h src/*/*/*.h spec/native/*.c spec/native/*.h)
 
+# Calls, flags and headers that not every system has: src/platform has them, and no other room.
+SYSTEM_CALLS = epoll_[a-z]+[0-9]?|EPOLL[A-Z_]*|eventfd|pidfd_[a-z]+|signalfd|timerfd_[a-z]+|inotify_[a-z]+|kqueue|kevent|EVFILT_[A-Z]+ \
+  accept4|pipe2|dup3|SOCK_(CLOEXEC|NONBLOCK)|(MSG|SO)_NOSIG[A-Z]+|SO_PEERCRED|ucred|getpeereid \
+  syscall|SYS_[a-z_]+|getrandom|arc4random[a-z_]*|getentropy|clock_gettime|CLOCK_[A-Z]+|prctl|vfork\(|close_range|closefrom|environ \
+  mmap|madvise|MADV_[A-Z]+|minherit|memfd_create|sendfile|splice|st_m?tim(espec)?|sigtimedwait|__(linux__|APPLE__|FreeBSD__) \
+  sys/(epoll|event|eventfd|inotify|mman|prctl|random|sendfile|signalfd|syscall|timerfd)\.h|linux/[a-z_]+\.h|"/proc/[^"]*"
+empty =
+system_calls = $(subst $(empty) $(empty),|,$(strip $(SYSTEM_CALLS)))
+
+.PHONY: lint-system
+lint-system: # calls of one operating system stand in src/platform
+	@! grep -nE '(^|[^A-Za-z0-9_])($(system_calls))([^A-Za-z0-9_]|$$)' $(filter-out src/platform/%,$(C_FILES:spec/%=)) || \
+	  { echo "make lint: these belong in src/platform" >&2; exit 1; }
+
 .PHONY: lint
-lint: dependencies-lint ## gcc, clang, clang-format, clang-tidy, luacheck, the rockspec
+lint: dependencies-lint lint-system ## gcc, clang, clang-format, clang-tidy, luacheck, the rockspec
 	@for cc in gcc clang; do echo $$cc && $$cc $(CSTD) $(WARN) -Werror -fsyntax-only -I$(LUA_INCDIR) -Isrc $(SOURCES) $(wildcard spec/native/*.c spec/bench/*.c) || exit 1; done
 	@echo clang-format
 	@clang-format --dry-run -Werror $(C_FILES)

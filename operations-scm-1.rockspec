@@ -17,7 +17,7 @@ description = {
   license = "MIT",
   labels = { "jsonschema", "mcp", "openapi", "rpc" },
 }
-supported_platforms = { "linux" }
+supported_platforms = { "linux", "macosx", "freebsd" }
 dependencies = {
   "lua >= 5.1, < 5.5", -- of these LuaJIT 2.1 and Lua 5.4; the Makefile refuses the others by name
 }

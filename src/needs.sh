@@ -13,9 +13,10 @@ fail() {
   exit 1
 }
 
-if [ "$(uname -s)" != Linux ]; then
-  fail "operations works on Linux only (epoll, pidfd); this is $(uname -s)"
-fi
+case $(uname -s) in
+Linux | Darwin | *BSD) ;;
+*) fail "operations needs Linux (epoll), macOS or a BSD (kqueue); this is $(uname -s)" ;;
+esac
 
 has_compiler=yes
 command -v "${cc%% *}" >/dev/null || has_compiler=no

@@ -88,7 +88,7 @@ describe("the plain host", function()
         files[#files + 1] = another
       until not another
       local ok, why = pcall(sleep, 0)
-      assert(not ok and why:find("cannot wait for anything: epoll_create1: ", 1, true), why)
+      assert(not ok and why:find("cannot wait for anything: [%w_]+: %u"), why)
       files[1]:close()
       sleep(0)
       print("fine")

@@ -21,16 +21,33 @@
 extern char **environ;
 #endif
 
-#ifdef PLATFORM_KQUEUE
+#if defined(PLATFORM_KQUEUE) && !defined(__linux__)
 #include <sys/event.h>
 #endif
 
 #define MAX_DESCRIPTORS 65536 /* closed one by one */
 
+#ifdef __linux__
+
+/* Linux before 5.3 has none; queues of an emulated kqueue cannot be polled. */
+int platform_child_exit(pid_t pid) {
 #ifdef PLATFORM_KQUEUE
+  (void)pid;
+  return -1;
+#else
+  return (int)syscall(SYS_pidfd_open, pid, 0u);
+#endif
+}
+
+void platform_close(int fd, bool forked) {
+  (void)forked;
+  close(fd);
+}
+
+#else
 
 /* A queue of its own, which is readable as a pidfd is.  One that has ended
-** already may be refused: whoever asks sees it at once. */
+** already may be refused: the caller sees it at once. */
 int platform_child_exit(pid_t pid) {
   struct kevent event;
   int fd = kqueue();
@@ -42,26 +59,8 @@ int platform_child_exit(pid_t pid) {
   return -1;
 }
 
-#ifdef __linux__
-#define QUEUES_ARE_INHERITED true /* the emulation's, by accident */
-#else
-#define QUEUES_ARE_INHERITED false
-#endif
-
 void platform_close(int fd, bool forked) {
-  if (!forked || QUEUES_ARE_INHERITED) close(fd);
-}
-
-#else
-
-/* Linux before 5.3 has none. */
-int platform_child_exit(pid_t pid) {
-  return (int)syscall(SYS_pidfd_open, pid, 0u);
-}
-
-void platform_close(int fd, bool forked) {
-  (void)forked;
-  close(fd);
+  if (!forked) close(fd);
 }
 
 #endif

@@ -115,10 +115,9 @@ bool reactor_usable(const reactor_Reactor *r);
 ** pending. */
 void reactor_step(reactor_Reactor *r, int timeout_ms);
 
-/* Makes `poller.fd` readable whenever a step has something to do (`soon`: at
-*once):
-** to be called before somebody else's loop polls it.  False when out of
-** descriptors. */
+/* Makes `poller.fd` readable whenever a step has something to do (at once when
+** `soon`): to be called before somebody else's loop polls it.  False when out
+** of descriptors. */
 bool reactor_flush(reactor_Reactor *r, bool soon);
 
 /* When it has something to do by itself: a timer, or a connection that was idle
