@@ -392,6 +392,10 @@ cli-at-length: all
 	@echo "== $(LUA)"
 	@$(BUSTED) spec/cli $(wildcard spec/cli/terminal/*.lua)
 
+.PHONY: test-release
+test-release: dependencies-test all ## a release, in clean trees without network: LuaRocks on both runtimes, calls, removal; sizes and times
+	@$(BUSTED) spec/release/installed.lua
+
 .PHONY: soak
 soak: dependencies-test all ## 112,000 requests on $(LUA): what stays behind
 	@$(ENVIRONMENT) $(LUA) spec/bench/soak.lua
