@@ -124,7 +124,7 @@ describe("a release", function()
         nvim --headless -n -i NONE -u NONE --cmd "set runtimepath+=$here/operations-0.1.0" \
           -c 'luafile editor.lua' -c 'qa!' 2>&1
       ]])
-      assert.equal("Hello, Ada! Hello, Bob!\n", out)
+      assert.equal("Hello, Ada! Hello, Bob!", out)
     end)
 
     it("in nginx, with examples/nginx/nginx.conf", function()
