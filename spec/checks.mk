@@ -331,7 +331,7 @@ DOCS_DATA = $(CACHE)/docs/node_modules
 DOCS_NPM = node@24 @redocly/cli@2 @stoplight/spectral-cli@6 @readme/openapi-parser@9
 
 .PHONY: test-docs
-test-docs: dependencies-test all $(DOCS_DATA)/.installed $(OPENAPI_PACKAGES)/.openapi $(MCP_DATA) ## the documents of registries: checkers from npm, Prism before the server, registries that they give back
+test-docs: dependencies-test all $(DOCS_DATA)/.installed $(OPENAPI_PACKAGES)/.openapi $(MCP_DATA)/.$(MCP_DATE) ## the documents of registries: checkers from npm, Prism before the server, registries that they give back
 	@OPENAPI_PACKAGES=$(OPENAPI_PACKAGES) DOCS_PACKAGES=$(DOCS_DATA) MCP_SERVERS=$(abspath $(MCP_DATA)) \
 	  PATH="$(DOCS_DATA)/node/bin:$$PATH" $(BUSTED) spec/openapi/out spec/openapi/out/docs/main.lua
 

@@ -56,7 +56,7 @@ function clone:set_version(version)
 end
 
 function clone:remove()
-  os.execute("rm -rf " .. quote(self.base))
+  os.execute("unset LD_PRELOAD; rm -rf " .. quote(self.base))
 end
 
 --- Copies what git lists of this tree, or, where it is no repository, what belongs to it.
@@ -66,10 +66,10 @@ function clone.new(name)
   local base = os.tmpname()
   os.remove(base)
   local self = setmetatable({ base = base, tree = base .. "/" .. (name or "operations") }, clone)
-  assert(os.execute("mkdir -p " .. quote(self.tree) .. " " .. quote(base .. "/home")))
-  local copy = "{ git ls-files -co --exclude-standard 2>/dev/null || "
+  local copy = "unset LD_PRELOAD; { git ls-files -co --exclude-standard 2>/dev/null || "
     .. "ls -d Makefile LICENSE *.md *.rockspec src lua spec doc examples .gitignore .luacheckrc; } | "
     .. "while read -r file; do [ -e \"$file\" ] && printf '%s\\n' \"$file\"; done | tar -cf - -T - | tar -xf - -C "
+  assert(os.execute(("unset LD_PRELOAD; mkdir -p %s %s"):format(quote(self.tree), quote(base .. "/home"))))
   assert(os.execute(copy .. quote(self.tree)))
   self:must("git init -q . && git add -A && git commit -qm 'the tree'")
   return self
