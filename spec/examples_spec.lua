@@ -283,12 +283,15 @@ end)
 
 describe("examples/systemd", function()
   local verify = command.run("command -v systemd-analyze").code == 0 and it or pending
-  verify("is a unit that systemd understands", function()
-    local result = command.run([[
-      unit=$(mktemp -d)/operations.service
-      sed 's,/usr/local/bin/operations,/bin/true,' examples/systemd/operations.service >$unit
-      systemd-analyze verify --man=no $unit; code=$?; rm -r $(dirname $unit); exit $code]])
-    assert.equal("", result.err)
-    assert.equal(0, result.code)
-  end)
+  for _, name in ipairs({ "serve@8080", "worker@1" }) do
+    verify(("has a template of which %s is a unit that systemd understands"):format(name), function()
+      local result = command.run(([[
+        unit=$(mktemp -d)/operations-%s.service
+        sed 's,/usr/local/bin/operations,/bin/true,' examples/systemd/operations-%s.service >$unit
+        systemd-analyze verify --man=no $unit; code=$?; rm -r $(dirname $unit); exit $code]]):format(
+        name, name:match("^.*@")))
+      assert.equal("", result.err)
+      assert.equal(0, result.code)
+    end)
+  end
 end)
