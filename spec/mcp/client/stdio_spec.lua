@@ -215,9 +215,12 @@ end)
 describe("the end of an MCP server over stdio", function()
   it("fails what is under way at once, with its exit code and what it said last", function()
     local client = support.connect("legacy")
-    local failed
+    local failed, under_way
     local waiting = operations.spawn(function()
-      failed = select(2, client:call("never"))
+      failed = select(2, client:call("never", {}, { on_progress = function() under_way = true end }))
+    end)
+    eventually(function()
+      return under_way
     end)
     local _, err = client:call("exit", { code = 7 })
     assert.equal("closed", err.details.kind)

@@ -138,7 +138,11 @@ tool("cancelled", {}, function()
   return structured(array(cancelled))
 end)
 
-tool("never", {}, function()
+tool("never", {}, function(_, params)
+  local token = params._meta and params._meta.progressToken
+  if token then
+    notify("notifications/progress", { progressToken = token, progress = 0 })
+  end
   return false
 end)
 
