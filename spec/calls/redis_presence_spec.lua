@@ -7,20 +7,23 @@ local presences = require("operations.calls.redis.presence")
 local signatures = require("operations.calls.redis.signature")
 
 describe("the presence of a process on Redis", function()
-  local now, host, lost, presence = core.now, nil, nil, nil
+  local now, host, lost, sent_on, presence = core.now, nil, nil, nil, nil
 
   before_each(function()
-    host, lost = fake_host.new(), {}
+    host, lost, sent_on = fake_host.new(), {}, {}
     core.now = host.now
     hosts.use(host)
     presence = presences.new("spec", signatures.new())
     presence:begin({ connected = true, post = function() end }, {
       deliver = function(_, payload)
-        lost[#lost + 1] = payload.code
+        lost[#lost + 1] = payload.code .. (payload.mayHaveRun and "" or " (not run)")
       end,
-    })
+    }, { unbegun = function(payload)
+      sent_on[#sent_on + 1] = payload.requestId
+      return payload.operationId == "a.b"
+    end })
     presence:hear({ node = "other", version = 1, offers = { "a.b" } })
-    presence.nodes:assign("request", presence:find("a.b"))
+    presence.nodes:assign({ requestId = "request", operationId = "a.b" }, presence:find("a.b"))
   end)
 
   after_each(function()
@@ -36,6 +39,20 @@ describe("the presence of a process on Redis", function()
     end
     assert.same({}, lost)
     host.advance(5 * limits.presence)
+    assert.same({ "WORKER_LOST" }, lost)
+  end)
+
+  it("ends with what it still works on; what it did not begin is sent elsewhere", function()
+    presence.nodes:assign({ requestId = "running", operationId = "a.b" }, presence:find("a.b"))
+    presence.nodes:assign({ requestId = "unsent", operationId = "a.c" }, presence:find("a.b"))
+    presence:hear({ node = "other", gone = true, running = { "running" } })
+    assert.same({ "request", "unsent" }, sent_on)
+    assert.same({ "WORKER_LOST", "WORKER_LOST (not run)" }, lost)
+  end)
+
+  it("ends with everything when it does not say what it works on", function()
+    presence:hear({ node = "other", gone = true })
+    assert.same({}, sent_on)
     assert.same({ "WORKER_LOST" }, lost)
   end)
 

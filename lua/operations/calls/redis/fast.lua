@@ -20,18 +20,6 @@ local redis_fast = {
 local Fast = {}
 Fast.__index = Fast
 
----@param shared operations.RedisShared
----@return operations.RedisFast
-function redis_fast.new(shared)
-  local self = setmetatable({ _shared = shared, _gathered = {} }, Fast)
-  function self._published(receivers, _, message)
-    if receivers == 0 then
-      self:_reassign(message)
-    end
-  end
-  return self
-end
-
 local ends = { ["call.completed"] = true, ["call.error"] = true, ["call.aborted"] = true }
 
 -- `streams`: it is known to be a subscription, also when its events are not numbered.
@@ -47,35 +35,6 @@ local function peer_of(self, node)
   end
   peer.announced = peer.announced or node.version >= 0 -- by its hello
   return peer
-end
-
--- Only what is served, and by whom it was asked for, may be aborted by them.
-local function take_request(self, event, node, id)
-  local before = node.serving[id]
-  node.serving[id] = true
-  if self._shared.receiver.event(event, peer_of(self, node)) == false then
-    node.serving[id] = before
-  end
-end
-
---- Takes an event that came.
----@param event table
----@param payload table
-function Fast:take(event, payload)
-  local nodes = self._shared.presence.nodes
-  local node, id = nodes:hear(event.from), payload.requestId
-  if type(id) == "string" then
-    if event.type == "call.requested" then
-      return take_request(self, event, node, id)
-    elseif event.type == "call.aborted" and node.serving[id] then
-      node.serving[id] = nil
-    elseif nodes:of(id) ~= node and event.type ~= "call.credit" then
-      return self._shared.receiver.event(false, {}) -- an answer from a peer that the call was not sent to
-    elseif is_end(event.type, payload, nodes:streams(id)) then
-      nodes:release(id)
-    end
-  end
-  self._shared.receiver.event(event, peer_of(self, node))
 end
 
 local function encode(shared, name, payload)
@@ -138,28 +97,94 @@ local function gather(self, node, text, request)
 end
 
 local function assign(self, node, payload, text)
-  self._shared.presence.nodes:assign(payload.requestId, node, payload.credit ~= nil)
+  self._shared.presence.nodes:assign(payload, node)
   gather(self, node, text, payload)
 end
 
--- Nobody heard of these requests: somebody else may.
-function Fast:_reassign(message)
+--- Sends a request that a node did not begin to another one that serves the operation.
+---@param payload table
+---@return boolean sent
+function Fast:send_on(payload)
+  payload.ttl = call_event.ttl(payload.deadline)
+  local node = self._shared.presence.nodes:pick(operation_of(payload))
+  local text = node and encode(self._shared, "call.requested", payload)
+  if text then
+    assign(self, node, payload, text)
+  end
+  return text ~= nil
+end
+
+-- Until a node says what it offers, it is sent no further request.
+local function avoid(node)
+  node.offers, node.version = {}, -1
+end
+
+-- Nobody received these requests.
+local function reassign(self, message)
   local nodes, node = self._shared.presence.nodes, message.node
   for _, payload in ipairs(message.requests) do
-    local id, operation = payload.requestId, operation_of(payload)
-    if nodes:of(id) == node then
-      nodes:release(id)
-      node.offers, node.version = {}, -1
-      payload.ttl = call_event.ttl(payload.deadline)
-      local other, text = nodes:pick(operation), encode(self._shared, "call.requested", payload)
-      if other and text then
-        assign(self, other, payload, text)
-      else
-        self._shared.receiver.deliver("call.error", { requestId = id, code = "UNAVAILABLE", retryable = true,
-          mayHaveRun = false, message = ("nobody on this Redis serves '%s' any more"):format(operation) }, {})
+    if nodes:of(payload.requestId) == node then
+      nodes:release(payload.requestId)
+      avoid(node)
+      if not self:send_on(payload) then
+        self._shared.receiver.deliver("call.error", { requestId = payload.requestId, code = "UNAVAILABLE",
+          retryable = true, mayHaveRun = false,
+          message = ("nobody on this Redis serves '%s' any more"):format(operation_of(payload)) }, {})
       end
     end
   end
+end
+
+---@param shared operations.RedisShared
+---@return operations.RedisFast
+function redis_fast.new(shared)
+  local self = setmetatable({ _shared = shared, _gathered = {} }, Fast)
+  function self._published(receivers, _, message)
+    if receivers == 0 then
+      reassign(self, message)
+    end
+  end
+  return self
+end
+
+-- A node that is about to leave refused a request: it is sent to another one, if there is one.
+local function is_sent_on(self, event, payload, node)
+  if event.type == "call.error" and payload.code == "DRAINING" and payload.mayHaveRun == false then
+    avoid(node)
+    return self:send_on(self._shared.presence.nodes:release(payload.requestId))
+  end
+  return false
+end
+
+-- Only what is served, and by whom it was asked for, may be aborted by them.
+local function take_request(self, event, node, id)
+  local before = node.serving[id]
+  node.serving[id] = true
+  if self._shared.receiver.event(event, peer_of(self, node)) == false then
+    node.serving[id] = before
+  end
+end
+
+--- Takes an event that came.
+---@param event table
+---@param payload table
+function Fast:take(event, payload)
+  local nodes = self._shared.presence.nodes
+  local node, id = nodes:hear(event.from), payload.requestId
+  if type(id) == "string" then
+    if event.type == "call.requested" then
+      return take_request(self, event, node, id)
+    elseif event.type == "call.aborted" and node.serving[id] then
+      node.serving[id] = nil
+    elseif nodes:of(id) ~= node and event.type ~= "call.credit" then
+      return self._shared.receiver.event(false, {}) -- an answer from a peer that the call was not sent to
+    elseif is_sent_on(self, event, payload, node) then
+      return
+    elseif is_end(event.type, payload, nodes:streams(id)) then
+      nodes:release(id)
+    end
+  end
+  self._shared.receiver.event(event, peer_of(self, node))
 end
 
 --- Makes a request; waits a moment for somebody who serves the operation.

@@ -100,7 +100,7 @@ local function on_line(self, channel, line, message)
     refuse(self)
   elseif channel == self._presence.common then
     on_news(self, channel, line, message)
-  elseif self._fast then -- else nobody listens yet
+  elseif self._fast and not self._closed then -- else nobody listens
     on_event(self, channel, line, message)
   end
 end
@@ -148,21 +148,25 @@ local function look_after(self)
 end
 
 function Redis:open(receiver)
-  local shared, on_change, on_leave = self._shared, nil, nil
+  local shared = self._shared
+  local events = {}
+  function events.unbegun(payload)
+    return self._fast:send_on(payload)
+  end
   self._receiver, shared.receiver = receiver, receiver
   self._fast = fasts.new(shared)
   if self._mode == "reliable" then
     self._caller, self._worker = callers.new(shared), workers.new(shared)
     read_clock(self)
     look_after(self)
-    on_change = function(offered)
+    function events.changed(offered)
       self._worker:serve(offered)
     end
-    on_leave = function()
+    function events.left()
       self._worker:look_after()
     end
   end
-  self._presence:begin(self._commands, receiver, on_change, on_leave)
+  self._presence:begin(self._commands, receiver, events)
 end
 
 --- The receiver has been told what is served.

@@ -18,7 +18,7 @@ local redis_presence = {}
 ---@field silence integer  how often it was looked after since it last said something
 ---@field version integer  of what it offers; -1: not known yet
 ---@field offers table<string, boolean>  operation ids
----@field requests table<string, "call"|"stream">  of ours that it works on, by id
+---@field requests table<string, table>  the payloads of our requests that it has, by id
 ---@field load integer  how many
 ---@field serving table<string, boolean>  of its that we work on, by id
 ---@field peer? operations.Peer  that makes its requests
@@ -89,13 +89,13 @@ function Nodes:offered()
 end
 
 --- A request of ours is on its way to a node.
----@param request_id string
+---@param payload table  of the request
 ---@param node operations.RedisNode
----@param streams? boolean  it is a subscription
-function Nodes:assign(request_id, node, streams)
-  self._of_request[request_id] = node
-  if not node.requests[request_id] then
-    node.requests[request_id], node.load = streams and "stream" or "call", node.load + 1
+function Nodes:assign(payload, node)
+  local id = payload.requestId
+  self._of_request[id] = node
+  if not node.requests[id] then
+    node.requests[id], node.load = payload, node.load + 1
   end
 end
 
@@ -104,7 +104,7 @@ end
 ---@return boolean
 function Nodes:streams(request_id)
   local node = self._of_request[request_id]
-  return node ~= nil and node.requests[request_id] == "stream"
+  return node ~= nil and node.requests[request_id].credit ~= nil
 end
 
 --- The node that works on a request of ours.
@@ -113,27 +113,48 @@ function Nodes:of(request_id)
   return self._of_request[request_id]
 end
 
---- A request of ours has ended.
+--- A request of ours has ended, or is sent to another node.
+---@param request_id string
+---@return table? payload
 function Nodes:release(request_id)
   local node = self._of_request[request_id]
   if node then
+    local payload = node.requests[request_id]
     self._of_request[request_id] = nil
     node.requests[request_id], node.load = nil, node.load - 1
+    return payload
   end
 end
 
 --- Forgets a node: whose requests end with it.
 ---@param node operations.RedisNode
----@return string[] ours  requests that it worked on
+---@return table[] ours  the payloads of our requests that it had
 ---@return string[] its  requests that we work on for it
 function Nodes:forget(node)
-  local ours, its = members.names(node.requests), members.names(node.serving)
+  local ours = {}
   self.by_id[node.id] = nil
-  for _, id in ipairs(ours) do
-    self:release(id)
+  for i, id in ipairs(members.names(node.requests)) do
+    ours[i] = self:release(id)
   end
-  return ours, its
+  return ours, members.names(node.serving)
 end
+
+--- The ids of the requests that we work on for others.
+---@return string[]
+function Nodes:serving()
+  local ids = {}
+  for _, node in pairs(self.by_id) do
+    for id in pairs(node.serving) do
+      ids[#ids + 1] = id
+    end
+  end
+  return ids
+end
+
+---@class operations.RedisPresenceEvents
+---@field changed? fun(offered: table<string, boolean>)  what this process offers has changed
+---@field left? fun()  another process has left
+---@field unbegun? fun(payload: table): boolean?  sends a request elsewhere that a process left without beginning; sent?
 
 ---@class operations.RedisPresence
 ---@field id string  this process, as others see it
@@ -152,6 +173,7 @@ function redis_presence.new(prefix, signature)
     id = core.random_id(), _signature = signature, nodes = new_nodes(), offered = {}, common = prefix .. ":nodes",
     _prefix = prefix .. ":node:", _list = {}, _text = "", _version = 0, _beats = 0, _seekers = {}, _shown = 0,
     _link = { connected = false }, _receiver = {}, -- until it begins
+    _events = { changed = nothing, left = nothing, unbegun = nothing },
   }, Presence)
 end
 
@@ -198,8 +220,8 @@ end
 function Presence:hello(whole)
   local changed = refresh(self)
   say(self, { version = self._version, offers = (whole or changed) and marked.array(self._list) or nil })
-  if changed and self._on_change then
-    self._on_change(self.offered)
+  if changed then
+    self._events.changed(self.offered)
   end
 end
 
@@ -216,20 +238,24 @@ function Presence:ask()
   say(self, { ask = true })
 end
 
---- Says that this process is gone.
+--- Says that this process leaves, and which requests it still works on: it begins no other.
 function Presence:leave()
-  say(self, { gone = true })
+  say(self, { gone = true, running = marked.array(self.nodes:serving()) })
   if self._timer then
     self._timer()
   end
 end
 
--- Ends what depends on a process that is gone.
-local function bury(self, node, message)
+-- Ends what depends on a process that is gone. Where it said which requests it still worked on, it has not begun the
+-- others: they are sent to another process.
+local function bury(self, node, message, running)
   local ours, its = self.nodes:forget(node)
-  for _, id in ipairs(ours) do
-    self._receiver.deliver("call.error", { requestId = id, code = "WORKER_LOST", message = message, retryable = true,
-      mayHaveRun = true }, {})
+  for _, payload in ipairs(ours) do
+    local begun = not running or running[payload.requestId] ~= nil
+    if begun or not self._events.unbegun(payload) then
+      self._receiver.deliver("call.error", { requestId = payload.requestId, code = "WORKER_LOST", message = message,
+        retryable = true, mayHaveRun = begun }, {})
+    end
   end
   for _, id in ipairs(its) do
     self._receiver.deliver("call.aborted", { requestId = id, reason = "the caller is gone" }, {})
@@ -244,9 +270,10 @@ function Presence:hear(news)
   elseif news.gone then
     local node = self.nodes.by_id[news.node]
     if node then
-      bury(self, node, "the process that served it has left")
+      local running = type(news.running) == "table" and members.set(news.running) or nil
+      bury(self, node, "the process that served it has left", running)
     end
-    return self._on_leave and self._on_leave()
+    return self._events.left()
   end
   local given = type(news.offers) == "table" and news.offers or nil
   local _, outdated = self.nodes:hear(news.node, tonumber(news.version), given)
@@ -306,10 +333,9 @@ end
 --- Begins to be present.
 ---@param link operations.RedisLink  that publishes
 ---@param receiver operations.Receiver
----@param on_change? fun(offered: table<string, boolean>)  what this process offers is other than before
----@param on_leave? fun()  another process has left
-function Presence:begin(link, receiver, on_change, on_leave)
-  self._link, self._receiver, self._on_change, self._on_leave = link, receiver, on_change, on_leave
+---@param events? operations.RedisPresenceEvents
+function Presence:begin(link, receiver, events)
+  self._link, self._receiver, self._events = link, receiver, members.merged(self._events, events)
   keep_present(self)
   self:announce()
 end

@@ -1,0 +1,65 @@
+--- Workers are replaced while calls keep coming: the new one serves before the old one is told to end.
+local command = require("spec.support.command")
+local eventually = require("spec.support.eventually")
+local operations = require("operations")
+local redis = require("spec.support.redis")
+
+describe("workers of Redis", function()
+  local server
+
+  setup(function()
+    server = redis.start()
+  end)
+
+  teardown(function()
+    server.stop()
+  end)
+
+  local function start_worker(mode)
+    local serving = false
+    local worker = assert(operations.process.spawn({ command.interpreter(), "lua/operations/cli/main.lua", "worker",
+      "--redis", server.url, "--lua", "examples/definitions", mode == "reliable" and "--reliable" or nil,
+      env = command.environment(), on_stderr = function(line)
+        serving = serving or line:find("serving 3 operations", 1, true) ~= nil
+      end }))
+    eventually(function()
+      return serving
+    end)
+    return worker
+  end
+
+  for _, mode in ipairs({ "fast", "reliable" }) do
+    it("are replaced without a lost call: " .. mode, function()
+      operations.run(function()
+        local worker = start_worker(mode)
+        local map = operations.call_map(assert(operations.transports.redis(server.url, { mode = mode })))
+        local answered, ending, lost = 0, false, nil
+        local callers = {}
+        for i = 1, 16 do
+          callers[i] = operations.spawn(function()
+            while not ending and not lost do
+              local _, err = map:call("demo.greet", { name = "Ada" })
+              lost, answered = lost or err, answered + 1
+            end
+          end)
+        end
+        for _ = 1, 4 do
+          local before, new = answered, start_worker(mode)
+          os.execute("kill -TERM " .. worker.pid)
+          assert.same({ signal = 15 }, worker:wait())
+          worker = new
+          eventually(function()
+            return lost or answered > before + 100
+          end)
+        end
+        assert.is_nil(lost, tostring(lost))
+        ending = true
+        for _, caller in ipairs(callers) do
+          caller:wait()
+        end
+        map:close()
+        worker:stop()
+      end)
+    end)
+  end
+end)
