@@ -3,6 +3,7 @@
 local cjson = require("cjson")
 local http = require("operations.net.http")
 local members = require("operations.base.members")
+local operations = require("operations")
 local test_server = require("spec.support.server")
 
 -- What the server does, its path, and the kind of the failure.
@@ -86,6 +87,22 @@ for _, name in ipairs({ "deflate", "raw_deflate", "br", "zstd", "zstd_unsummed" 
   answers[#answers + 1] = { "encodes with " .. name, "/raw/coded?name=" .. name, text }
 end
 
+-- Frames of zstd (RFC 8878, section 3.1), made by hand: what is in them, the bytes, the body.
+local function frame(descriptor, ...)
+  return "\x28\xB5\x2F\xFD" .. string.char(descriptor) .. table.concat({ ... })
+end
+local plain = "\x29\0\0hello" -- the last block, raw
+local frames = {
+  { "a raw block", frame(0x20, "\5", plain), "hello" },
+  { "a byte that is repeated", frame(0x20, "\5", "\x2B\0\0x"), "xxxxx" },
+  { "a window and no length", frame(0, "\0", plain), "hello" },
+  { "a length of four bytes", frame(0xA0, "\5\0\0\0", plain), "hello" },
+  { "a length of eight bytes", frame(0xE0, "\5\0\0\0\0\0\0\0", plain), "hello" },
+  { "two blocks", frame(0x20, "\7", "\x10\0\0hi", plain), "hihello" },
+  { "an empty block at the end", frame(0x20, "\5", "\x28\0\0hello", "\1\0\0"), "hello" },
+  { "a frame to skip", "\x5A\x2A\x4D\x18\3\0\0\0abc" .. frame(0x20, "\5", plain), "hello" },
+}
+
 ---@param busted table
 return function(busted)
   local it, assert = busted.it, busted.assert
@@ -163,6 +180,23 @@ return function(busted)
           assert.same({ case.status or 200, body }, { response.status, response.body })
         end
         assert_goes_on()
+      end)
+    end
+
+    for _, case in ipairs(frames) do
+      local what, bytes, body = case[1], case[2], case[3]
+      local function ask(count)
+        local encoded = operations.base64.encode(bytes:sub(1, count)):gsub("%W", function(character)
+          return ("%%%02X"):format(character:byte())
+        end)
+        return get("/raw/coded?name=zstd&bytes=" .. encoded)
+      end
+      it("encodes with zstd, " .. what .. ", is understood, and not when it ends early", function()
+        assert.equal(body, assert(ask(#bytes)).body)
+        for _, count in ipairs({ #bytes - 1, #bytes - #plain, 3 }) do
+          local _, err = ask(count)
+          assert.equal("truncated", err.details.kind)
+        end
       end)
     end
 

@@ -71,7 +71,7 @@ local coded = {
 local generated = {
   coded = function()
     local args = ngx.req.get_uri_args()
-    local bytes = ngx.decode_base64(coded[args.name])
+    local bytes = ngx.decode_base64(args.bytes or coded[args.name])
     bytes = bytes:sub(1, #bytes - tonumber(args.cut or 0))
     local coding = args.name:gsub("raw_", ""):gsub("_.*", "")
     return closing .. "Content-Encoding: " .. coding .. "\r\n\r\n" .. bytes
