@@ -107,7 +107,7 @@ describe("a release", function()
     calls("$here/tree/bin/operations")
     for _, runtime in ipairs(runtimes) do
       local out = place:must(('eval "$(luarocks_for %s --tree $here/tree path)"; '):format(runtime.version)
-        .. runtime.name .. " -e 'print(require(\"operations.base.version\"))'")
+        .. runtime.name .. " -e 'print((require(\"operations.base.version\")))'")
       assert.equal("0.1.1\n", out)
     end
   end)
