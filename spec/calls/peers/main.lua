@@ -287,8 +287,8 @@ end
 
 -- The examples: how each is started, and what its operations are called.
 local examples = {
-  { "node", "examples/peer.mjs", "node" },
-  { "python3", "examples/peer.py", "python" },
+  { "node", "examples/peers/peer.mjs", "node" },
+  { "python3", "examples/peers/peer.py", "python" },
 }
 
 for _, example in ipairs(examples) do

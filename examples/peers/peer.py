@@ -2,8 +2,8 @@
 """A peer of the call protocol (doc/protocol.md) on Python's standard library, WebSocket (RFC 6455) by hand: it serves
 python.greet and python.count, and calls what the other side serves.
 
-  python3 examples/peer.py ws://127.0.0.1:8080 [OPERATION [INPUT]]   calls it, prints the answer; else serves on
-  python3 examples/peer.py listen                                    prints its port, serves whoever connects
+  python3 examples/peers/peer.py ws://127.0.0.1:8080 [OPERATION [INPUT]]   calls it, prints the answer; else serves on
+  python3 examples/peers/peer.py listen                                    prints its port, serves whoever connects
 """
 import base64
 import hashlib

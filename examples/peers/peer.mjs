@@ -1,7 +1,7 @@
 // A peer of the call protocol (doc/protocol.md) in Node, on npm's ws alone: it serves node.greet and node.count, and
 // calls what the other side serves.
-//   node examples/peer.mjs ws://127.0.0.1:8080 [OPERATION [INPUT]]    calls it, prints the answer; else serves on
-//   node examples/peer.mjs listen                                     prints its port, serves whoever connects
+//   node examples/peers/peer.mjs ws://127.0.0.1:8080 [OPERATION [INPUT]]    calls it, prints the answer; else serves on
+//   node examples/peers/peer.mjs listen                                     prints its port, serves whoever connects
 import { randomUUID } from "node:crypto";
 import { createRequire } from "node:module";
 const { WebSocket, WebSocketServer } = createRequire(import.meta.url)("ws");
