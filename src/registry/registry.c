@@ -10,7 +10,6 @@
 typedef struct registry_Registry {
   const void *tag; /* registry_tag */
   size_t last, count;
-  uint64_t revision;  /* counts registrations and removals */
   uint8_t mode;       /* schema_Mode of what does not say */
   bool tells_changes; /* somebody wants the list of changes */
   bool fails;         /* results that do not fit, of what does not say */
@@ -95,7 +94,6 @@ static int registry_put(lua_State *L) {
     r->count++;
   }
   op->place = place;
-  r->revision++;
   return 0;
 }
 
@@ -134,16 +132,9 @@ static int registry_remove(lua_State *L) {
     lua_rawset(L, 4);
     op->place = 0;
     r->count--;
-    r->revision++;
     close_holes(L, r, 4);
   }
   lua_pushboolean(L, op != NULL);
-  return 1;
-}
-
-/* registry:revision() -> number, another one after each put and remove */
-static int registry_revision(lua_State *L) {
-  lua_pushnumber(L, (lua_Number)check_self(L)->revision);
   return 1;
 }
 
@@ -266,7 +257,6 @@ static const luaL_Reg registry_methods[] = {
     {"put", registry_put},
     {"remove", registry_remove},
     {"find", registry_find},
-    {"revision", registry_revision},
     {"type_of", registry_type_of},
     {"select", registry_select},
     {"visible", registry_visible},

@@ -1,6 +1,8 @@
 /*
 ** target_lua.c - the texts of a request's target for Lua.
 */
+#include <string.h>
+
 #include "http/target.h"
 #include "server/server.h"
 
@@ -59,9 +61,25 @@ static int query(lua_State *L) {
   return 1;
 }
 
+/* http_server.split(target) -> path, query: of a target in origin form or "*",
+** raw; query: nil without "?".  nil: it has another form */
+static int split(lua_State *L) {
+  size_t length, path;
+  const char *text = luaL_checklstring(L, 1, &length);
+  if (*text != '/' && strcmp(text, "*") != 0) return 0;
+  path = target_span(text, length, '?');
+  lua_settop(L, 1);
+  if (path == length) return 1;
+  lua_pushlstring(L, text, path);
+  lua_pushlstring(L, text + path + 1, length - path - 1);
+  return 2;
+}
+
 void server_open_target(lua_State *L) {
   lua_pushcfunction(L, decode);
   lua_setfield(L, -2, "decode");
   lua_pushcfunction(L, query);
   lua_setfield(L, -2, "query");
+  lua_pushcfunction(L, split);
+  lua_setfield(L, -2, "split");
 }

@@ -53,6 +53,7 @@ function catalog.init(self, given)
   given = given == nil and {} or given
   check_options(given)
   local write = given.log or log.write
+  self._revision = 0
   self._operations = core.registry(given.normalize or "cast", given.on_change ~= nil, given.on_mismatch == "fail")
   self._options = {
     log = write,
@@ -68,6 +69,7 @@ local operations_of = lookup.operations_of
 
 -- Tells those who follow.
 local function changed(self)
+  self._revision = self._revision + 1
   for _, listener in ipairs(self._listeners or {}) do
     listener()
   end

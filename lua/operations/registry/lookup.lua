@@ -81,13 +81,10 @@ end
 --- out of date then.
 ---@return number
 function lookup:revision()
-  local revision = operations_of(self, "revision"):revision()
-  if self._mounts then
-    for _, mount in ipairs(self._mounts) do
-      revision = revision + 1 + mount.registry:revision()
-    end
+  if not self._revision then
+    operations_of(self, "revision")
   end
-  return revision
+  return self._revision
 end
 
 --- The names of an operation's parameters (the properties of its inputSchema) in any order, for a search. No schema is

@@ -1,4 +1,5 @@
 --- Tells of every answer once it has ended: one entry a request.
+local contexts = require("operations.server.context")
 local core = require("operations.core")
 local errors = require("operations.base.error")
 
@@ -21,7 +22,7 @@ local access_log = {}
 -- An error that the program's log raises does not affect the answer.
 local function tell(write, call, request, status, bytes)
   local ok, raised = pcall(write, {
-    time = call.time, requestId = call.id, traceparent = call.traceparent, method = request.method, path = call.path,
+    time = call.time, requestId = call.id, traceparent = contexts.traceparent(request.headers), method = request.method, path = call.path,
     operation = call.route and call.route.id, identity = call.identity and call.identity.id,
     address = request.peer and request.peer.address, status = status, code = call.code,
     ms = core.now() - call.time, bytes = bytes,

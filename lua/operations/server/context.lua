@@ -42,9 +42,6 @@ end
 ---@return integer ms
 function context.timeout(headers, options)
   local asked = headers["request-timeout-ms"]
-  if not asked then
-    return options.timeout or limits.call_timeout
-  end
   local ms = asked and asked:find("^%d+$") and #asked <= 10 and tonumber(asked)
   if not ms then
     return options.timeout or limits.call_timeout
@@ -67,13 +64,16 @@ end
 ---@return table
 function context.of(call, request, options)
   local headers = request.headers
-  local made = { requestId = call.id, identity = call.identity, timeout = unset, traceparent = call.traceparent,
-    metadata = unset, lastEventId = unset }
+  local made = { requestId = call.id, identity = call.identity, timeout = unset, metadata = unset,
+    traceparent = headers.traceparent and context.traceparent(headers), lastEventId = unset }
+  if call.route.kind ~= "subscription" then
+    made.timeout = context.timeout(headers, options)
+  end
   if call.route.takes_context then
     made.metadata = { http = {
       method = request.method, path = call.path, address = request.peer and request.peer.address,
       scheme = request.scheme or (request.peer and request.peer.tls and "https" or "http"), host = headers.host,
-      tracestate = call.traceparent and headers.tracestate,
+      tracestate = made.traceparent and headers.tracestate,
       headers = some_headers(headers, options.metadata_headers),
     } }
   end

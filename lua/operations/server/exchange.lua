@@ -24,12 +24,10 @@ local exchange = {}
 ---@field path string  raw, without the query
 ---@field below? string  the path below the server's prefix; nil: it is elsewhere
 ---@field query? string  raw
----@field traceparent? string
----@field time integer|false  ms since the epoch, where the access log wants it
+---@field time? integer  ms since the epoch, where the access log wants it
 ---@field route? operations.Route  once it is admitted
 ---@field identity? operations.Identity
 ---@field code? string  of the error
----@field over? boolean  the handler has ended
 ---@field streams? boolean  the body goes on after `handle`
 ---@field counted? boolean  among the requests under way
 ---@field lasts? boolean  it goes on when its caller leaves: the caller will ask again
@@ -72,9 +70,13 @@ local function enter(call)
 end
 
 local function leave(call)
+  local server = call.server
+  if server.workers[call] then -- LuaJIT adds a key to set it to nil
+    server.workers[call] = nil
+  end
   if call.counted then
     call.counted = false
-    call.server:_left()
+    server:_left()
   end
 end
 
@@ -84,25 +86,15 @@ local function watch(call, worker)
   local left = call.request.left
   if left then
     left(function()
-      if not call.over and not call.lasts then
+      if not call.lasts then
         worker:cancel(errors.new("ABORTED", "the caller left"))
       end
     end)
   end
 end
 
--- The handler has ended: nothing is left to cancel.
-local function be_over(call)
-  local workers = call.server.workers
-  call.over = true
-  if workers[call] then -- LuaJIT adds a key to set it to nil
-    workers[call] = nil
-  end
-end
-
 local function conclude(call, envelope, err)
   local response
-  be_over(call)
   if envelope then
     local cache = call.route.cache
     response, err = answer.of(envelope, call.route, cache and caching.control(call, cache))
@@ -116,26 +108,22 @@ local function conclude(call, envelope, err)
   return failed(call, err, call.server.draining and err.code == "ABORTED" and 503 or nil)
 end
 
-local function execute(worker, call, value, context)
-  worker:on_wait(watch, call)
-  return call.server.registry:execute(call.route.id, value, context)
-end
-
 local function run(call, request, value)
   local server = call.server
-  local context = contexts.of(call, request, server.options)
-  context.timeout = contexts.timeout(request.headers, server.options)
-  if call.route.output_media then
-    local response, envelope, err = sink.run(server.registry, call.route, value, context, function(worker)
+  return conclude(call, server.registry:execute(call.route.id, value, contexts.of(call, request, server.options)))
+end
+
+-- An operation whose result is a body, which it may hand out in pieces.
+local function run_sink(call, request, value)
+  local server = call.server
+  local response, envelope, err = sink.run(server.registry, call.route, value,
+    contexts.of(call, request, server.options), function(worker)
       watch(call, worker)
     end, function()
-      be_over(call)
       leave(call)
     end)
-    call.streams = response ~= nil
-    return response or conclude(call, envelope, err)
-  end
-  return conclude(call, task.enclose(execute, call, value, context))
+  call.streams = response ~= nil
+  return response or conclude(call, envelope, err)
 end
 
 local function stream(call, request, value, last_event_id)
@@ -170,10 +158,7 @@ local function stream(call, request, value, last_event_id)
 end
 
 -- The last id that a stream's reader saw: in a header, or in the query where a page cannot set headers.
-local function take_last_event_id(route, request, query)
-  if route.kind ~= "subscription" then
-    return nil, query
-  end
+local function take_last_event_id(request, query)
   local kept, found = {}, request.headers["last-event-id"]
   for pair in (query or ""):gmatch("[^&]+") do
     local id = pair:match("^lastEventId=(.*)$")
@@ -195,23 +180,39 @@ local function refuse_more(call)
   end
 end
 
-local function serve(call, request, values)
-  local route, options = call.route, call.server.options
-  local last_event_id, query = take_last_event_id(route, request, call.query)
-  local value, err, status = input.read(route, request, query, values, options)
+-- The input of a call, which counts as under way from here on; nil and an answer when it cannot be made.
+local function read(call, request, query, values)
+  local value, err, status = input.read(call.route, request, query, values, call.server.options)
   if err then
-    return failed(call, err, status)
+    return nil, failed(call, err, status)
+  elseif call.counted then
+    return value
   end
-  if not call.counted then
-    local refusal = refuse_more(call)
-    if refusal then
-      return refusal
-    end
+  local refusal = refuse_more(call)
+  if not refusal then
     enter(call)
   end
-  if route.kind == "subscription" then
-    return stream(call, request, value, last_event_id)
-  elseif call.server.answers and idempotency.concerns(route) then
+  return value, refusal
+end
+
+local function serve_stream(call, request, values)
+  local last_event_id, query = take_last_event_id(request, call.query)
+  local value, refusal = read(call, request, query, values)
+  return refusal or stream(call, request, value, last_event_id)
+end
+
+local function serve_sink(call, request, values)
+  local value, refusal = read(call, request, call.query, values)
+  return refusal or run_sink(call, request, value)
+end
+
+-- Runs in a task of its own, which is what the caller who leaves cancels.
+local function serve(worker, call, request, values)
+  worker:on_wait(watch, call)
+  local value, refusal = read(call, request, call.query, values)
+  if refusal then
+    return refusal
+  elseif call.server.answers and idempotency.concerns(call.route) then
     return idempotency.answer(call, request, value, run, refuse)
   end
   return run(call, request, value)
@@ -275,22 +276,43 @@ local function describe(call, request)
     or refuse(call, 422, "VALIDATION_ERROR", "the query: version=3.1, version=3.2 or denied=true expected")
 end
 
+-- Has an admitted call served. What is raised is an error of ours.
+local function respond(call, request, values)
+  local route, response, err = call.route, nil, nil
+  if route.kind ~= "subscription" and not route.output_media then
+    response, err = task.enclose(serve, call, request, values)
+  else
+    local ok
+    ok, response = pcall(route.output_media and serve_sink or serve_stream, call, request, values)
+    if not ok then
+      response, err = nil, (errors.from(response))
+    end
+  end
+  if not call.streams then
+    leave(call)
+  end
+  return response or failed(call, err, 500)
+end
+
 --- Answers a request that may be looked at.
 ---@param call operations.ServerCall
 ---@param request operations.ServerRequest
 ---@return operations.ServerResponse
 function exchange.answer(call, request)
-  local identity, err, status, headers = caller.identify(request, call.server.options)
-  if err then
-    return failed(call, err, status, headers)
+  local server, below = call.server, call.below
+  if server.options.authorize then
+    local identity, err, status, headers = caller.identify(request, server.options)
+    if err then
+      return failed(call, err, status, headers)
+    end
+    call.identity = identity
   end
-  call.identity = identity
-  if call.below == "/openapi.json" and call.server.options.openapi ~= false then
+  if below == "/openapi.json" and server.options.openapi ~= false then
     return describe(call, request)
   end
   local place, values
-  if call.below then
-    place, values = call.server.routes:find(call.below)
+  if below then
+    place, values = server.routes:find(below)
   end
   if not place then
     return values and failed(call, values) or not_found(call)
@@ -298,18 +320,10 @@ function exchange.answer(call, request)
   local response = admit(call, request, place) or refuse_more(call)
   if response then
     return response
-  end
-  if not request.breaks_off then
+  elseif not request.breaks_off then
     enter(call)
   end
-  local ok, raised = pcall(serve, call, request, values)
-  if not call.streams then
-    leave(call)
-  end
-  if not ok then
-    return failed(call, (errors.from(raised)), 500)
-  end
-  return raised
+  return respond(call, request, values)
 end
 
 return exchange

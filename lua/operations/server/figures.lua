@@ -22,7 +22,7 @@ end
 function figures.answer(call, request)
   local options = call.server.options
   local source = options.metrics
-  if call.below ~= "/metrics" or request.method ~= "GET" and request.method ~= "HEAD" then
+  if request.method ~= "GET" and request.method ~= "HEAD" then
     return nil
   end
   local refused = options.authorize and not source.public and refusal(call, request, options)

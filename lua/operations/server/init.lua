@@ -75,19 +75,34 @@ end
 local unset = nil -- keeps room in a constructor; LuaJIT keeps none where `nil` is written
 local TEXT = { ["content-type"] = "text/plain", ["cache-control"] = "no-store" }
 
--- What a supervisor asks: does it run, and may it be given requests?
-local function health(self, path)
-  if path == "/healthz" then
-    return { status = 200, headers = members.copy(TEXT), body = "ok\n" }
-  elseif path ~= "/readyz" then
-    return nil
-  end
+local function alive()
+  return { status = 200, headers = members.copy(TEXT), body = "ok\n" }
+end
+
+-- May requests be given to it?
+local function readiness(call)
+  local self = call.server
   local ok, ready = true, not self.draining
   if ready and self.options.ready then
     ok, ready = pcall(self.options.ready)
   end
   ready = ok and ready
   return { status = ready and 200 or 503, headers = members.copy(TEXT), body = ready and "ready\n" or "not ready\n" }
+end
+
+-- What the server itself answers, by path below the prefix: functions of the call and the request.
+local function own_answers(options, page)
+  local own = {}
+  for path in pairs(page and page.files or {}) do
+    own[path] = function(call, request)
+      return page:answer(request, call.below)
+    end
+  end
+  own["/metrics"] = options.metrics and figures.answer or nil
+  if options.health ~= false then -- what a supervisor asks
+    own["/healthz"], own["/readyz"] = alive, readiness
+  end
+  return own
 end
 
 -- The path below a prefix; nil when it is elsewhere.
@@ -124,20 +139,22 @@ function Server:handle(request)
     request.token = contexts.bearer(headers)
   end
   local call = { server = self, request = request, id = contexts.request_id(headers), path = path,
-    below = below(path, options.prefix), query = query, traceparent = contexts.traceparent(headers),
-    time = options.access_log and core.now(), route = unset, identity = unset, code = unset, over = unset,
-    streams = unset, counted = unset }
-  local flaw = malformed or guard.check(request, options, self._page and self._page.files[call.below] ~= nil)
+    below = below(path, options.prefix), query = query, route = unset, identity = unset, counted = unset }
+  if options.access_log then
+    call.time = core.now()
+  end
+  local own = self._own[call.below or ""]
+  local flaw = malformed or guard.check(request, options, own ~= nil and self._page and self._page.files[call.below] ~= nil)
   local response = malformed and exchange.refuse(call, 400, "VALIDATION_ERROR", malformed)
     or options.oauth and resource_metadata.answer(options.oauth, request)
     or flaw and exchange.refuse(call, 403, "ACCESS_DENIED", flaw)
     or sharing and sharing:preflight(request)
-    or options.health ~= false and call.below and health(self, call.below)
-    or options.metrics and figures.answer(call, request)
-    or self._page and call.below and self._page:answer(request, call.below)
+    or own and own(call, request)
     or exchange.answer(call, request)
   response.headers["x-request-id"], response.headers["x-content-type-options"] = call.id, "nosniff"
-  resource_metadata.challenge(options.oauth, response)
+  if options.oauth then
+    resource_metadata.challenge(options.oauth, response)
+  end
   if sharing then
     sharing:share(request, response)
   end
@@ -301,7 +318,8 @@ function server.new(registry, options)
     end
   end
   return setmetatable({ running = 0, draining = false, registry = registry, options = kept, routes = found,
-    workers = {}, streams = {}, answers = idempotency.store(kept.idempotency, 3) or false, _page = page,
+    workers = {}, streams = {}, answers = idempotency.store(kept.idempotency, 3) or false, _page = page or false,
+    _own = own_answers(kept, page),
     _proxies = proxies.new(kept.trusted_proxies, "to_http", 3) or false,
     _cors = cors.new(kept, "to_http", 3) or false, _mounts = {},
     _listeners = {} }, Server)

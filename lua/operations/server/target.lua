@@ -8,15 +8,12 @@ local target = {}
 ---@return string path  "/" at least, or "*"
 ---@return string? query  without "?"
 function target.split(raw)
-  if raw:byte() ~= 47 and raw ~= "*" then -- "/"
-    raw = raw:match("^%a[%w+.-]*://[^/?]*(.*)$") or "/" .. raw
-    raw = raw:byte() == 47 and raw or "/" .. raw
+  local path, query = codec.split(raw)
+  if path then
+    return path, query
   end
-  local mark = raw:find("?", 1, true)
-  if mark then
-    return raw:sub(1, mark - 1), raw:sub(mark + 1)
-  end
-  return raw, nil
+  raw = raw:match("^%a[%w+.-]*://[^/?]*(.*)$") or raw
+  return codec.split(raw:byte() == 47 and raw or "/" .. raw) -- "/"
 end
 
 --- Decodes percent-encoded text strictly: every "%" begins an escape, and the result is UTF-8.
