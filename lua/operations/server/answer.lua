@@ -4,6 +4,7 @@ local errors = require("operations.base.error")
 local header_field = require("operations.net.http.header_field")
 local json = require("operations.base.json")
 
+local encode = json.encode
 local answer = {}
 
 local unset = nil -- keeps room in a constructor; LuaJIT keeps none where `nil` is written
@@ -43,12 +44,11 @@ local function take_relayed(headers, meta)
 end
 
 -- A status that an answer with data may have.
-local function status_of(meta, data, declared)
-  local status = meta.source == "http" and meta.statusCode
+local function status_of(meta)
+  local status = meta.statusCode
   if status and status >= 200 and status <= 299 and status % 1 == 0 and status ~= 205 and status ~= 206 then
     return math.floor(status)
   end
-  return declared or data == nil and 204 or 200
 end
 
 -- Tools answer a failure as a result.
@@ -58,12 +58,16 @@ local function tool_error(meta)
   return errors.new("TOOL_ERROR", message, { content = meta.content })
 end
 
-local function body_of(route, data)
-  if route.output_media and type(data) == "string" then
-    return data, nil, route.output_media
+-- What the source of an envelope says of the answer: its status and header fields.
+local function take_meta(headers, meta, route)
+  if meta.source ~= "http" then
+    return nil
+  elseif route.imported then
+    take_relayed(headers, meta)
+  else
+    take_own(headers, meta)
   end
-  local text, err = json.encode(data)
-  return text, err, "application/json"
+  return status_of(meta)
 end
 
 --- Makes the answer to a call that succeeded.
@@ -73,25 +77,27 @@ end
 ---@return operations.ServerResponse?
 ---@return operations.Error? err  TOOL_ERROR, or EXECUTION_ERROR for data that JSON cannot say
 function answer.of(envelope, route, cache_control)
-  local data, meta = envelope.data, envelope.meta
+  local data, meta, status = envelope.data, envelope.meta, nil
   local headers = { ["cache-control"] = cache_control or "no-store", ["content-type"] = unset, ["x-request-id"] = unset,
     ["x-content-type-options"] = unset } -- room for all
-  if meta.source == "mcp" and meta.isError then
-    return nil, tool_error(meta)
-  elseif meta.source == "http" and route.imported then
-    take_relayed(headers, meta)
-  elseif meta.source == "http" then
-    take_own(headers, meta)
+  if meta.source ~= "local" then
+    if meta.source == "mcp" and meta.isError then
+      return nil, tool_error(meta)
+    end
+    status = take_meta(headers, meta, route)
   end
-  local status = status_of(meta, data, route.status)
+  status = status or route.status or data == nil and 204 or 200
   if status == 204 or data == nil then
     return { status = status, headers = headers, body = "" }
+  elseif route.output_media and type(data) == "string" then
+    headers["content-type"] = headers["content-type"] or route.output_media
+    return { status = status, headers = headers, body = data }
   end
-  local body, err, media = body_of(route, data)
+  local body, err = encode(data)
   if not body then
     return nil, errors.new("EXECUTION_ERROR", ("%s: the result is not JSON: %s"):format(route.id, err.message))
   end
-  headers["content-type"] = headers["content-type"] or media
+  headers["content-type"] = headers["content-type"] or "application/json"
   return { status = status, headers = headers, body = body }
 end
 

@@ -1,4 +1,5 @@
---- One connection of the HTTP server: requests are read, handled and answered one after the other, in their order.
+--- One connection of the HTTP server: requests are read, handled and answered one after the other, in their order. It
+--- has a task only while a request is there.
 local codec = require("operations.http_server")
 local framing = require("operations.server.framing")
 local limits = require("operations.base.limits")
@@ -6,9 +7,9 @@ local log = require("operations.task.log")
 local request_reader = require("operations.server.request_reader")
 local response_writer = require("operations.server.response_writer")
 local scheduler = require("operations.task.scheduler")
-local task = require("operations.task")
 local waiters = require("operations.task.wait")
 local waiting = require("operations.server.waiting")
+local workers = require("operations.server.workers")
 
 local connection = {}
 
@@ -33,7 +34,9 @@ local IN_A_ROW = 16 -- requests that are served before others have their turn
 ---@field peer { address: string?, port: integer?, tls: false|operations.TlsPeer }
 ---@field _stream operations.Stream
 ---@field _bytes string  came and were not read, from `_from` on
----@field _wait operations.Wait  the same for every wait for bytes
+---@field _wait operations.Wait  the same for every wait for bytes of a body
+---@field _asleep boolean  it waits for bytes of the next request
+---@field _begun boolean  some of these have come
 ---@field _request? operations.ServerRequest  that is read, handled or answered
 ---@field _unread boolean  the body of the request has not come to its end
 ---@field _expects boolean  its sender waits for "100 Continue"
@@ -73,7 +76,7 @@ end
 
 -- Answers one request. True when the next one may come.
 local function serve_one(self, request)
-  self._count, self._left, self._leaving, self._heartbeat, self._queued = self._count + 1, nil, nil, nil, nil
+  self._count, self._left, self._leaving, self._heartbeat = self._count + 1, nil, nil, nil
   local response = handle(self, request)
   if response.status == 101 then
     self._request = nil
@@ -85,39 +88,63 @@ local function serve_one(self, request)
   return keep and (not self._unread or request_reader.discard(self))
 end
 
-local function serve(self)
-  local keep, row = true, 0
-  self.idle = waiting.watch(self, self._options.head_timeout)
-  self._stream:each_chunk(self._take)
-  while keep do
-    row = self._from <= #self._bytes and row + 1 or 0
-    if row == IN_A_ROW then
-      row = 0
-      task.sleep(0)
-    end
+-- Serves the requests that are there. False when the connection has ended.
+local function serve_row(self)
+  for _ = 1, IN_A_ROW do
     local request, status, reason = request_reader.next(self)
-    keep = request and serve_one(self, request)
-    if keep then
-      self.idle = waiting.watch(self, self._options.keep_alive, on_idle, self._now)
+    if request then
+      if not serve_one(self, request) then
+        return false
+      end
     elseif status then
       self._minor, self._keep_alive = 1, false
-      response_writer.respond(self, response_writer.problem(status, reason))
+      return response_writer.respond(self, response_writer.problem(status, reason))
+    else
+      return not request_reader.is_over(self)
     end
   end
-  if not self._upgraded then
-    response_writer.finish(self)
-  end
+  return true
 end
 
---- Serves requests until the connection ends, or is another protocol's.
+-- The same; then it waits for the next request. True when the connection has ended.
+local function serve(self)
+  if not serve_row(self) then
+    if not self._upgraded then
+      response_writer.finish(self)
+    end
+    return true
+  elseif self._from <= #self._bytes or request_reader.is_over(self) then
+    workers.add(self) -- behind the others
+    return false
+  elseif not self._begun then
+    self._queued = nil
+    self.idle = waiting.watch(self, self._options.keep_alive, on_idle, self._now)
+  end
+  waiting.sleep(self)
+  return false
+end
+
+--- Begins to wait for requests. `on_end` is called once, when the connection has ended or is another protocol's.
+---@param on_end fun()
+function Connection:begin(on_end)
+  self._on_end = on_end
+  self.idle = waiting.watch(self, self._options.head_timeout)
+  self._asleep = true
+  self._stream:each_chunk(self._take)
+end
+
+--- Serves what has come; the workers call it.
 function Connection:serve()
-  local ok, raised = xpcall(serve, waiting.traced, self)
-  waiting.forget(self)
+  local ok, ended = xpcall(serve, waiting.traced, self)
   if not ok then
     if not scheduler.cancelled() then
-      waiting.report(self, "a connection failed: " .. raised)
+      waiting.report(self, "a connection failed: " .. ended)
     end
     waiting.abort(self)
+  end
+  if ended then
+    waiting.forget(self)
+    self._on_end()
   end
 end
 
@@ -130,9 +157,9 @@ end
 --- behind the answer before.
 function Connection:drain()
   self._draining = true
-  if self.idle and self._waiting then
+  if self.idle then
     self.idle = nil
-    waiters.settle(self._wait)
+    waiting.go_on(self)
   end
 end
 
@@ -168,7 +195,7 @@ function connection.settings(options)
   return settings
 end
 
---- A connection that is to be served.
+--- A connection that `begin` serves.
 ---@param stream operations.Stream
 ---@param handler fun(request: operations.ServerRequest): operations.ServerResponse  may wait
 ---@param settings operations.ConnectionOptions  of `connection.settings`
@@ -180,7 +207,7 @@ function connection.new(stream, handler, settings)
     _stream = stream, _handle = handler, _options = settings, _bytes = "", _from = 1, _count = 0,
     _parser = codec.parser(settings.max_head, settings.max_fields, settings.max_target, settings.max_body),
     _wait = waiters.new(), _request = unset, _left = unset, _leaving = unset, _heartbeat = unset, _expired = false,
-    _waiting = false, _unread = false,
+    _waiting = false, _asleep = false, _begun = false, _unread = false,
   }, Connection)
   self._take = function(bytes)
     return waiting.take(self, bytes)
@@ -189,14 +216,6 @@ function connection.new(stream, handler, settings)
     return waiting.register(self, fn)
   end
   return self
-end
-
---- Serves requests over a stream until it ends.
----@param stream operations.Stream
----@param handler fun(request: operations.ServerRequest): operations.ServerResponse  may wait
----@param options? operations.ConnectionOptions
-function connection.serve(stream, handler, options)
-  connection.new(stream, handler, connection.settings(options)):serve()
 end
 
 return connection

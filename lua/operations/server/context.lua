@@ -2,6 +2,7 @@
 local core = require("operations.core")
 local limits = require("operations.base.limits")
 
+local random_id = core.random_id
 local context = {}
 
 local unset = nil -- keeps room in a constructor; LuaJIT keeps none where `nil` is written
@@ -18,7 +19,7 @@ end
 ---@return string
 function context.request_id(headers)
   local given = headers["x-request-id"]
-  return given and #given <= 128 and given:find("^[%w._-]+$") and given or core.random_id()
+  return given and #given <= 128 and given:find("^[%w._-]+$") and given or random_id()
 end
 
 --- The trace context (W3C Trace Context), when it is well-formed.

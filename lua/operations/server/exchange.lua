@@ -180,19 +180,19 @@ local function refuse_more(call)
   end
 end
 
--- The input of a call, which counts as under way from here on; nil and an answer when it cannot be made.
-local function read(call, request, query, values)
-  local value, err, status = input.read(call.route, request, query, values, call.server.options)
-  if err then
-    return nil, failed(call, err, status)
-  elseif call.counted then
-    return value
-  end
+-- Counts a call as under way; the answer that refuses it where it cannot be.
+local function admit_more(call)
   local refusal = refuse_more(call)
   if not refusal then
     enter(call)
   end
-  return value, refusal
+  return refusal
+end
+
+-- The input of a call; nil and an answer when it cannot be made.
+local function read(call, request, query, values)
+  local value, err, status = input.read(call.route, request, query, values, call.server.options)
+  return value, err and failed(call, err, status) or not call.counted and admit_more(call)
 end
 
 local function serve_stream(call, request, values)
@@ -208,11 +208,13 @@ end
 
 -- Runs in a task of its own, which is what the caller who leaves cancels.
 local function serve(worker, call, request, values)
+  local server, route = call.server, call.route
   worker:on_wait(watch, call)
-  local value, refusal = read(call, request, call.query, values)
+  local value, err, status = input.read(route, request, call.query, values, server.options)
+  local refusal = err and failed(call, err, status) or not call.counted and admit_more(call)
   if refusal then
     return refusal
-  elseif call.server.answers and idempotency.concerns(call.route) then
+  elseif server.answers and idempotency.concerns(route) then
     return idempotency.answer(call, request, value, run, refuse)
   end
   return run(call, request, value)
@@ -250,8 +252,7 @@ local function tell_methods(call, request, place)
 end
 
 -- Why this caller gets no further with what is at the path; nil: it does.
-local function admit(call, request, place)
-  local route = place.methods[request.method]
+local function admit(call, request, place, route)
   local sight = route and (place.public and "yes" or sight_of(call, route))
   if not route or sight == "hidden" then
     return tell_methods(call, request, place)
@@ -277,12 +278,11 @@ local function describe(call, request)
 end
 
 -- Has an admitted call served. What is raised is an error of ours.
-local function respond(call, request, values)
-  local route, response, err = call.route, nil, nil
+local function respond(call, request, route, values)
+  local ok, response, err
   if route.kind ~= "subscription" and not route.output_media then
     response, err = task.enclose(serve, call, request, values)
   else
-    local ok
     ok, response = pcall(route.output_media and serve_sink or serve_stream, call, request, values)
     if not ok then
       response, err = nil, (errors.from(response))
@@ -294,20 +294,25 @@ local function respond(call, request, values)
   return response or failed(call, err, 500)
 end
 
+-- The caller's identity, kept for the call; or the answer to one who is not let in.
+local function identify(call, request)
+  local identity, err, status, headers = caller.identify(request, call.server.options)
+  if err then
+    return failed(call, err, status, headers)
+  end
+  call.identity = identity
+end
+
 --- Answers a request that may be looked at.
 ---@param call operations.ServerCall
 ---@param request operations.ServerRequest
 ---@return operations.ServerResponse
 function exchange.answer(call, request)
   local server, below = call.server, call.below
-  if server.options.authorize then
-    local identity, err, status, headers = caller.identify(request, server.options)
-    if err then
-      return failed(call, err, status, headers)
-    end
-    call.identity = identity
-  end
-  if below == "/openapi.json" and server.options.openapi ~= false then
+  local response = server.options.authorize and identify(call, request)
+  if response then
+    return response
+  elseif below == "/openapi.json" and server.options.openapi ~= false then
     return describe(call, request)
   end
   local place, values
@@ -317,13 +322,14 @@ function exchange.answer(call, request)
   if not place then
     return values and failed(call, values) or not_found(call)
   end
-  local response = admit(call, request, place) or refuse_more(call)
+  local route = place.methods[request.method]
+  response = admit(call, request, place, route) or refuse_more(call)
   if response then
     return response
   elseif not request.breaks_off then
     enter(call)
   end
-  return respond(call, request, values)
+  return respond(call, request, route, values)
 end
 
 return exchange

@@ -7,6 +7,7 @@ local limits = require("operations.base.limits")
 local members = require("operations.base.members")
 local target = require("operations.server.target")
 
+local object_mt, read_query = core.object_mt, target.query
 local flat = {}
 
 -- Keywords by which a schema may know members that `properties` does not name.
@@ -251,13 +252,23 @@ end
 ---@return operations.Issue[]? issues  what is wrong, the first 100
 ---@return string? malformed  a pair that is not percent-encoded UTF-8: nothing else is told then
 function Flat:read(query)
-  local input, issues = setmetatable({}, core.object_mt), nil
-  local texts, malformed = target.query(query or "")
+  local input, issues = setmetatable({}, object_mt), nil
+  local texts, malformed = read_query(query or "")
   if not texts then
     return nil, nil, malformed
   end
+  local known = self.members
   for i = 1, #texts, 2 do
-    local flaw = take(self, input, texts[i], texts[i + 1])
+    local name, text = texts[i], texts[i + 1]
+    local member, value, flaw = known[name], nil, nil
+    if member and not member.list and input[name] == nil then
+      value = readers[member.one](text)
+    end
+    if value ~= nil then
+      input[name] = value
+    else
+      flaw = take(self, input, name, text)
+    end
     if flaw then
       issues = issues or {}
       issues[#issues + 1] = flaw

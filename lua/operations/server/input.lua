@@ -6,11 +6,6 @@ local json = require("operations.base.json")
 
 local input = {}
 
--- Methods that carry their input in the query; DELETE does where it can.
-local function is_by_query(route, method)
-  return method == "GET" or method == "HEAD" or method == "DELETE" and route.flat ~= nil
-end
-
 local function refuse(status, message, issues)
   return nil, errors.new("VALIDATION_ERROR", message, issues), status
 end
@@ -110,6 +105,21 @@ local function no_query(request, query)
   end
 end
 
+local function read_body(route, request, query, limits)
+  local _, err, status = no_query(request, query)
+  if err ~= nil then
+    return nil, err, status
+  end
+  local body
+  body, err, status = input.body(request, limits.max_body)
+  if err ~= nil then
+    return nil, err, status
+  elseif route.media then
+    return read_text(route, request, body)
+  end
+  return read_json(request, body, limits.max_depth)
+end
+
 -- Parameters of the path go into the input; the path says what is meant.
 local function add_path(route, value, values)
   value = value == nil and {} or value
@@ -127,7 +137,7 @@ local function add_path(route, value, values)
   return value
 end
 
---- Reads the input of a request.
+--- Reads the input of a request: GET, HEAD and, where it can, DELETE carry it in the query, others in the body.
 ---@param route operations.Route
 ---@param request operations.ServerRequest
 ---@param query? string  without what is the server's own
@@ -137,20 +147,11 @@ end
 ---@return operations.Error? err
 ---@return integer? status  of the failure
 function input.read(route, request, query, values, limits)
-  local value, err, status
-  if is_by_query(route, request.method) then
+  local method, value, err, status = request.method, nil, nil, nil
+  if method == "GET" or method == "HEAD" or method == "DELETE" and route.flat then
     value, err, status = read_query(route, query)
   else
-    local _
-    _, err, status = no_query(request, query)
-    if err == nil then
-      value, err, status = input.body(request, limits.max_body)
-    end
-    if err == nil and route.media then
-      value, err, status = read_text(route, request, value)
-    elseif err == nil then
-      value, err, status = read_json(request, value, limits.max_depth)
-    end
+    value, err, status = read_body(route, request, query, limits)
   end
   if err ~= nil or next(route.names) == nil then
     return value, err, status

@@ -7,7 +7,6 @@ local members = require("operations.base.members")
 local response_writer = require("operations.server.response_writer")
 local scheduler = require("operations.task.scheduler")
 local streams = require("operations.net.stream")
-local task = require("operations.task")
 local tls = require("operations.net.tls")
 local waiters = require("operations.task.wait")
 
@@ -53,11 +52,6 @@ local function forget(self, served)
   end
 end
 
-local function serve(self, served)
-  served:serve()
-  forget(self, served)
-end
-
 -- The connection that has waited longest for a request; nil when all are busy. The first request of a new one may be on
 -- its way.
 local function longest_idle(self)
@@ -89,7 +83,9 @@ local function on_stream(self, stream)
   end
   local served = connection.new(stream, handler, handler == refuse and self._refusals or self._settings)
   self._served[served], self.connections = true, self.connections + 1
-  task.detach(serve, self, served)
+  served:begin(function()
+    forget(self, served)
+  end)
 end
 
 local function open(self, options)

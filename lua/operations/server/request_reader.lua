@@ -122,46 +122,44 @@ local function make(self, method, target, headers, body, ended, keep_alive, mino
   return request
 end
 
--- The head of a request has begun to come.
+-- A part of a head has come.
 local function begin(self)
-  if self.idle and self._count > 0 then
-    waiting.watch(self, self._options.head_timeout)
+  if not self._begun then
+    self._begun, self.idle = true, nil
+    if self._count > 0 then -- the first one has had its limit since the connection began
+      waiting.watch(self, self._options.head_timeout)
+    end
   end
-  self.idle = nil
 end
 
---- Waits for the next request.
+--- The next request, when its head is there.
 ---@param self operations.HttpConnection
 ---@return operations.ServerRequest?
----@return integer? status  nil: the connection ended between requests
+---@return integer? status  of the answer to one that cannot be read
 ---@return string? reason
 function request_reader.next(self)
-  local started = false
-  while true do
-    local from = self._from
-    local more = from <= #self._bytes
-    if more then
-      local event, a, b, c, d, e, f, g, h
-      event, self._from, a, b, c, d, e, f, g, h = self._parser:read(self._bytes, from)
-      if event == "head" and not self._ended then -- else the caller has left already
-        self.idle, self.limit = nil, nil
-        return make(self, a, b, c, d, e, f, g, h)
-      elseif event == "error" then
-        return nil, a, b
-      end
+  local from = self._from
+  if from <= #self._bytes then
+    local event, a, b, c, d, e, f, g, h
+    event, self._from, a, b, c, d, e, f, g, h = self._parser:read(self._bytes, from)
+    if event == "head" and not self._ended then -- else the caller has left already
+      self._begun, self._expired, self.idle, self.limit = false, false, nil, nil
+      return make(self, a, b, c, d, e, f, g, h)
+    elseif event == "error" then
+      return nil, a, b
     end
-    if self._ended or self._draining and not started and not more then
-      return nil
-    elseif more and not started then
-      started = true
-      begin(self)
-    end
-    if waiting.await(self) ~= nil then
-      return nil
-    elseif self._expired then
-      return nil, started and 408 or nil, "the head of the request came too slowly"
-    end
+    begin(self)
   end
+  if self._expired and self._begun then
+    return nil, 408, "the head of the request came too slowly"
+  end
+end
+
+--- Will there be no further request?
+---@param self operations.HttpConnection
+---@return boolean
+function request_reader.is_over(self)
+  return self._ended or self._expired or self._draining and not self._begun or false
 end
 
 return request_reader

@@ -4,6 +4,7 @@ local errors = require("operations.base.error")
 local limits = require("operations.base.limits")
 local scheduler = require("operations.task.scheduler")
 local waiters = require("operations.task.wait")
+local workers = require("operations.server.workers")
 
 local waiting = {}
 
@@ -29,11 +30,26 @@ local deadlines = waiters.deadlines(watched, function(self)
   self._on_limit(self)
 end)
 
+--- Goes on with a connection that waits for bytes.
+---@param self operations.HttpConnection
+---@return boolean waited  false: it is served, or ready to be
+function waiting.go_on(self)
+  if self._waiting then
+    waiters.settle(self._wait)
+    return true
+  elseif self._asleep then
+    self._asleep = false
+    workers.add(self)
+    return true
+  end
+  return false
+end
+
 --- The limit of a wait has passed.
 ---@param self operations.HttpConnection
 function waiting.wake(self)
   self._expired = true
-  waiters.settle(self._wait)
+  waiting.go_on(self)
 end
 
 --- From here on the connection waits for something, for `ms` at most.
@@ -101,15 +117,29 @@ function waiting.take(self, bytes)
   else
     self._bytes, self._from = self._bytes:sub(self._from) .. bytes, 1
   end
-  if self._waiting then
-    waiters.settle(self._wait)
-  elseif self._ended then
+  if not waiting.go_on(self) and self._ended then
     waiting.leave(self, "left")
   end
   if not self._ended and #self._bytes >= limits.window then -- also while it waits: much may come in one turn
     self._paused = true
     self._stream:pause()
   end
+end
+
+-- Has the sender go on that was held back.
+local function read_on(self)
+  if self._paused then
+    self._paused = false
+    self._stream:each_chunk(self._take)
+  end
+end
+
+--- Waits for bytes of the next request, without a task: a worker goes on when they come, when the connection ends or
+--- when the limit passes.
+---@param self operations.HttpConnection
+function waiting.sleep(self)
+  self._asleep = true
+  read_on(self)
 end
 
 --- Waits until something came, the connection ended or the limit passed.
@@ -119,10 +149,7 @@ function waiting.await(self)
   local wait, failure = self._wait, nil
   wait.done, wait.failure, wait.n, wait.task = false, nil, 0, nil
   self._waiting = true
-  if self._paused then
-    self._paused = false
-    self._stream:each_chunk(self._take)
-  end
+  read_on(self)
   if not wait.done then
     failure = scheduler.wait(wait)
   end
@@ -135,9 +162,7 @@ end
 function waiting.abort(self)
   self._ended, self.idle = true, nil
   self._stream:close()
-  if self._waiting then
-    waiters.settle(self._wait)
-  elseif self._request then
+  if not waiting.go_on(self) and self._request then
     waiting.leave(self, "left")
   end
 end

@@ -322,11 +322,12 @@ end
 ---@return any err
 function task.enclose(fn, a, b, c)
   local strand = scheduler.here()
-  local outer, self = strand.task, setmetatable({ -- room for what most of them need
-    _strand = strand, _parent = unset, _depth = unset, _aborted = unset, _on_wait = unset, _subject = unset,
-    _ended = unset,
-  }, Task)
-  task_tree.adopt(outer, self, true)
+  local outer = strand.task
+  local self = setmetatable({ _strand = strand, _parent = outer, _depth = 0, _aborted = false, _on_wait = unset,
+    _subject = unset, _ended = false }, Task)
+  if outer then
+    task_tree.join(outer, self)
+  end
   strand.task = self
   return returned(self, outer, pcall(fn, self, a, b, c))
 end

@@ -4,24 +4,30 @@ local task_tree = {}
 -- Tasks without a parent that have not ended: nothing else may refer to a task that waits.
 local roots = {} -- luacheck: ignore 241 (held, never read)
 
---- Makes `self` the youngest child of `parent`, or a task of its own.
----@param parent operations.Task?
+--- Makes `self` the youngest child of `parent`.
+---@param parent operations.Task
 ---@param self operations.Task
----@param held boolean  by whoever runs it
-function task_tree.adopt(parent, self, held)
-  if not parent then
-    self._depth = 0
-    roots[self] = not held or nil
-    return
-  end
-  self._parent, self._aborted, self._depth = parent, parent._aborted, parent._depth + 1
+function task_tree.join(parent, self)
   local older = parent._youngest
+  self._parent, self._aborted, self._depth = parent, parent._aborted, parent._depth + 1
   if older then
     self._older, older._younger = older, self
   else
     parent._eldest = self
   end
   parent._youngest = self
+end
+
+--- Makes `self` the youngest child of `parent`, or a task of its own.
+---@param parent operations.Task?
+---@param self operations.Task
+---@param held boolean  by whoever runs it
+function task_tree.adopt(parent, self, held)
+  if parent then
+    return task_tree.join(parent, self)
+  end
+  self._depth = 0
+  roots[self] = not held or nil
 end
 
 --- Takes an ended task out.

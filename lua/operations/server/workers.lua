@@ -1,0 +1,77 @@
+--- Tasks that serve whatever has something to do: a connection between two requests has no task of its own. One that
+--- waits while it is served keeps its task, and another task goes on with the others.
+local core = require("operations.core")
+local scheduler = require("operations.task.scheduler")
+local task = require("operations.task")
+local waiters = require("operations.task.wait")
+
+local workers = {}
+
+local SPARE = 64 -- tasks that are kept for later
+local TURN = tonumber(os.getenv("TURN")) or 2 -- ms after which other tasks have their turn
+
+---@class operations.Work  served again each time it was added
+---@field serve fun(self)  may wait, must not raise
+
+local ready, first, last = {}, 1, 0 ---@type operations.Work[], integer, integer
+local spare = {} ---@type operations.Wait[]
+local called = false -- is a task about to look at what is ready?
+
+local function await(wait)
+  wait.done, wait.failure, wait.n, wait.task = false, nil, 0, nil
+  spare[#spare + 1] = wait
+  return scheduler.wait(wait)
+end
+
+local call
+
+-- Serves what is ready, in the order in which it came.
+local function serve_all()
+  local stop = core.now() + TURN
+  called = false
+  while first <= last do
+    local work = ready[first]
+    ready[first], first = nil, first + 1
+    if first <= last then
+      call() -- where this one waits
+    else
+      first, last = 1, 0
+    end
+    work:serve()
+    if called and core.now() >= stop then
+      return
+    end
+  end
+end
+
+local function run()
+  local wait = waiters.new()
+  repeat
+    serve_all()
+  until #spare >= SPARE or await(wait) ~= nil
+end
+
+-- Has a task look at what is ready.
+function call()
+  if called then
+    return
+  end
+  local wait = spare[#spare]
+  if wait then
+    spare[#spare] = nil
+    waiters.settle(wait)
+  else
+    task.detach(run)
+  end
+  called = true
+end
+
+--- Has `work` served soon.
+---@param work operations.Work
+function workers.add(work)
+  last = last + 1
+  ready[last] = work
+  call()
+end
+
+return workers
