@@ -6,6 +6,9 @@
 
 #define PARSER_NAME "operations.http_server.parser"
 
+/* Stack of parser_read. */
+enum { CALLS = 4, EVENT, NEXT };
+
 typedef struct Box {
   request_Parser *parser; /* owned; NULL before it is made */
   bool ended;             /* the next read begins another request */
@@ -103,6 +106,14 @@ static int push_head(lua_State *L, Box *box, Input *in, request_Step *step) {
   return 10;
 }
 
+/* Behind "head" and the position are route and input. */
+static int push_call(lua_State *L, Box *box, Input *in, request_Step *step) {
+  (void)step_on(box, in, step); /* there is no body */
+  lua_pushliteral(L, "call");
+  lua_replace(L, EVENT);
+  return 4;
+}
+
 static int push_failure(lua_State *L, const Box *box) {
   const char *reason;
   int status = request_failure(box->parser, &reason);
@@ -121,6 +132,9 @@ static int push_event(lua_State *L, Box *box, Input *in, request_Step *step) {
   case REQUEST_NO_MEMORY: return luaL_error(L, "not enough memory");
   }
   lua_pushnil(L); /* the position, once it is known */
+  if (step->event == REQUEST_HEAD && lua_istable(L, CALLS) &&
+      server_push_direct(L, CALLS, request_head(box->parser)))
+    return push_call(L, box, in, step);
   if (step->event == REQUEST_HEAD) return push_head(L, box, in, step);
   if (step->event == REQUEST_FAILED) return push_failure(L, box);
   if (step->event != REQUEST_BODY) return 2;
@@ -129,8 +143,9 @@ static int push_event(lua_State *L, Box *box, Input *in, request_Step *step) {
   return 4;
 }
 
-/* parser:read(bytes, from) -> event, next, ...: reads from the byte `from` on;
-** `next` is the first byte that was not read
+/* parser:read(bytes, from, calls?) -> event, next, ...: reads from the byte
+** `from` on; `next` is the first byte that was not read
+**   "call", next, route, input: a request that is one of the plain `calls`
 **   "head", next, method, target, headers, body, ended, keep_alive, minor,
 **     expects: a request; body: what of it has come; ended: that is all of it
 **   "body", next, bytes, ended
@@ -152,11 +167,11 @@ static int parser_read(lua_State *L) {
   in.at = bytes + (size_t)from - 1;
   in.end = bytes + length;
   if (box->ended) request_go_on(box->parser);
-  lua_settop(L, 3);
+  lua_settop(L, CALLS);
   (void)step_on(box, &in, &step);
   count = push_event(L, box, &in, &step);
   lua_pushinteger(L, (lua_Integer)(in.at - bytes) + 1);
-  lua_replace(L, 5);
+  lua_replace(L, NEXT);
   return count;
 }
 

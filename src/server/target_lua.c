@@ -8,8 +8,7 @@
 
 #define SHORT 512 /* bytes that need no room on the heap */
 
-/* Pushes the decoded text; false, and nothing pushed, when it is malformed. */
-static bool push_decoded(lua_State *L, const char *text, size_t length,
+bool server_push_decoded(lua_State *L, const char *text, size_t length,
                          bool plus) {
   char room[SHORT], *out = room;
   size_t n;
@@ -25,7 +24,7 @@ static bool push_decoded(lua_State *L, const char *text, size_t length,
 static int decode(lua_State *L) {
   size_t length;
   const char *text = luaL_checklstring(L, 1, &length);
-  if (!push_decoded(L, text, length, false)) lua_pushnil(L);
+  if (!server_push_decoded(L, text, length, false)) lua_pushnil(L);
   return 1;
 }
 
@@ -34,9 +33,9 @@ static int decode(lua_State *L) {
 static bool add_pair(lua_State *L, const char *pair, size_t length, int *n) {
   size_t name = target_span(pair, length, '=');
   size_t value = name < length ? name + 1 : length;
-  if (!push_decoded(L, pair, name, true)) return false;
+  if (!server_push_decoded(L, pair, name, true)) return false;
   ops_rawseti(L, 2, ++*n);
-  if (!push_decoded(L, pair + value, length - value, true)) return false;
+  if (!server_push_decoded(L, pair + value, length - value, true)) return false;
   ops_rawseti(L, 2, ++*n);
   return true;
 }

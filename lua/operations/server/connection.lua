@@ -32,6 +32,9 @@ local IN_A_ROW = 16 -- requests that are served before others have their turn
 ---@field limit? number  ms since the epoch: until then what it waits for must have happened
 ---@field idle? number  ms since the epoch: since then it waits for the first byte of a request
 ---@field peer { address: string?, port: integer?, tls: false|operations.TlsPeer }
+---@field register fun(fn: fun())  has `fn` called when the caller of the request leaves
+---@field direct operations.Direct|false
+---@field request_id? string  of a plain call
 ---@field _stream operations.Stream
 ---@field _bytes string  came and were not read, from `_from` on
 ---@field _wait operations.Wait  the same for every wait for bytes of a body
@@ -88,11 +91,24 @@ local function serve_one(self, request)
   return keep and (not self._unread or request_reader.discard(self))
 end
 
+-- Answers a plain call. True when the next request may come.
+local function serve_direct(self, route, input)
+  self._count, self._left, self._leaving, self._heartbeat = self._count + 1, nil, nil, nil
+  local response = self.direct:answer(self, route, input)
+  local keep = not self._ended and response_writer.respond(self, response)
+  self._request = nil
+  return keep
+end
+
 -- Serves the requests that are there. False when the connection has ended.
 local function serve_row(self)
   for _ = 1, IN_A_ROW do
-    local request, status, reason = request_reader.next(self)
-    if request then
+    local request, status, reason, input = request_reader.next(self)
+    if input then
+      if not serve_direct(self, request, input) then
+        return false
+      end
+    elseif request then
       if not serve_one(self, request) then
         return false
       end
@@ -199,20 +215,21 @@ end
 ---@param stream operations.Stream
 ---@param handler fun(request: operations.ServerRequest): operations.ServerResponse  may wait
 ---@param settings operations.ConnectionOptions  of `connection.settings`
+---@param direct? operations.Direct  answers requests that need no handler
 ---@return operations.HttpConnection
-function connection.new(stream, handler, settings)
+function connection.new(stream, handler, settings, direct)
   local address, port = stream:peer()
   local self = setmetatable({
-    limit = unset, idle = unset, peer = { address = address, port = port, tls = false },
+    direct = direct or false, request_id = unset, limit = unset, idle = unset, peer = { address = address, port = port, tls = false },
     _stream = stream, _handle = handler, _options = settings, _bytes = "", _from = 1, _count = 0,
-    _parser = codec.parser(settings.max_head, settings.max_fields, settings.max_target, settings.max_body),
+    _calls = direct and direct.calls, _parser = codec.parser(settings.max_head, settings.max_fields, settings.max_target, settings.max_body),
     _wait = waiters.new(), _request = unset, _left = unset, _leaving = unset, _heartbeat = unset, _expired = false,
     _waiting = false, _asleep = false, _begun = false, _unread = false,
   }, Connection)
   self._take = function(bytes)
     return waiting.take(self, bytes)
   end
-  self._register = function(fn)
+  self.register = function(fn)
     return waiting.register(self, fn)
   end
   return self

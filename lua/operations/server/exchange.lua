@@ -93,7 +93,12 @@ local function watch(call, worker)
   end
 end
 
-local function conclude(call, envelope, err)
+--- The answer to a call that has ended.
+---@param call operations.ServerCall
+---@param envelope? operations.Envelope
+---@param err? operations.Error
+---@return operations.ServerResponse
+function exchange.conclude(call, envelope, err)
   local response
   if envelope then
     local cache = call.route.cache
@@ -110,7 +115,7 @@ end
 
 local function run(call, request, value)
   local server = call.server
-  return conclude(call, server.registry:execute(call.route.id, value, contexts.of(call, request, server.options)))
+  return exchange.conclude(call, server.registry:execute(call.route.id, value, contexts.of(call, request, server.options)))
 end
 
 -- An operation whose result is a body, which it may hand out in pieces.
@@ -123,7 +128,7 @@ local function run_sink(call, request, value)
       leave(call)
     end)
   call.streams = response ~= nil
-  return response or conclude(call, envelope, err)
+  return response or exchange.conclude(call, envelope, err)
 end
 
 local function stream(call, request, value, last_event_id)
@@ -135,7 +140,7 @@ local function stream(call, request, value, last_event_id)
   context.lastEventId = last_event_id
   local subscription, err = server.registry:subscribe(call.route.id, value, context)
   if not subscription then
-    return conclude(call, nil, err)
+    return exchange.conclude(call, nil, err)
   end
   local response, close = event_stream.response(subscription, media, {
     problem = function(failure)
@@ -171,18 +176,31 @@ local function take_last_event_id(request, query)
   return found, table.concat(kept, "&")
 end
 
-local function refuse_more(call)
+--- Is there no room for one request more, or no time?
+---@param server operations.Server
+---@return boolean
+function exchange.is_full(server)
+  return server.draining or server.running >= (server.options.max_requests or limits.requests)
+end
+
+local is_full = exchange.is_full
+
+--- The answer that refuses a request where that is so.
+---@param call operations.ServerCall
+---@return operations.ServerResponse?
+function exchange.refuse_more(call)
   local server = call.server
-  if server.draining then
+  if not is_full(server) then
+    return nil
+  elseif server.draining then
     return refuse(call, 503, "DRAINING", "the server is about to end", { connection = "close" })
-  elseif server.running >= (server.options.max_requests or limits.requests) then
-    return refuse(call, 503, "BUSY", ("%d requests are under way, no more are accepted"):format(server.running))
   end
+  return refuse(call, 503, "BUSY", ("%d requests are under way, no more are accepted"):format(server.running))
 end
 
 -- Counts a call as under way; the answer that refuses it where it cannot be.
 local function admit_more(call)
-  local refusal = refuse_more(call)
+  local refusal = exchange.refuse_more(call)
   if not refusal then
     enter(call)
   end
@@ -323,7 +341,7 @@ function exchange.answer(call, request)
     return values and failed(call, values) or not_found(call)
   end
   local route = place.methods[request.method]
-  response = admit(call, request, place, route) or refuse_more(call)
+  response = admit(call, request, place, route) or is_full(server) and exchange.refuse_more(call)
   if response then
     return response
   elseif not request.breaks_off then

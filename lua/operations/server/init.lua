@@ -9,6 +9,7 @@ local argument = require("operations.base.argument")
 local contexts = require("operations.server.context")
 local core = require("operations.core")
 local cors = require("operations.server.cors")
+local direct = require("operations.server.direct")
 local document = require("operations.server.document")
 local exchange = require("operations.server.exchange")
 local figures = require("operations.server.figures")
@@ -160,6 +161,8 @@ function Server:handle(request)
   end
   if options.access_log then
     access_log.follow(options.access_log, call, request, response)
+  elseif self._direct then
+    self._direct:know(options.known_host)
   end
   return response
 end
@@ -186,6 +189,7 @@ function Server:mount(prefix, handler)
   if not prefix:find("^/") or prefix:find("/$") then
     error(("bad argument #1 to 'mount' (a path such as \"/admin\" expected, got %q)"):format(prefix), 2)
   end
+  self.routes:forget()
   table.insert(self._mounts, { prefix = prefix, handler = handler })
   table.sort(self._mounts, function(a, b)
     return #a.prefix > #b.prefix
@@ -229,7 +233,7 @@ function Server:listen(options)
   local opened, err = listener.listen(given, function(request)
     request.is_local = is_local
     return self:handle(request)
-  end)
+  end, self._direct or nil)
   if opened then
     self._listeners[#self._listeners + 1] = opened
   end
@@ -305,24 +309,22 @@ function server.new(registry, options)
   local kept = http_options.read(options)
   resource_metadata.check(kept, "to_http")
   kept.oauth = resource_metadata.of(kept)
-  local found, err = routes.new(registry, { prefix = kept.prefix, paths = kept.paths, log = kept.log,
-    filter = kept.filter, keeps_answers = kept.idempotency and true or false })
-  if not found then
+  local self = setmetatable({ running = 0, draining = false, registry = registry, options = kept, workers = {},
+    streams = {}, answers = idempotency.store(kept.idempotency, 3) or false, _mounts = {}, _listeners = {},
+    _proxies = proxies.new(kept.trusted_proxies, "to_http", 3) or false, _cors = cors.new(kept, "to_http", 3) or false,
+  }, Server)
+  self._direct = direct.new(self) or false
+  local err
+  self.routes, err = routes.new(registry, { prefix = kept.prefix, paths = kept.paths, log = kept.log,
+    filter = kept.filter, keeps_answers = kept.idempotency and true or false, direct = self._direct })
+  if self.routes and kept.docs then
+    self._page, err = pages.new(kept.docs)
+  end
+  if err then
     return nil, err
   end
-  local page
-  if kept.docs then
-    page, err = pages.new(kept.docs)
-    if not page then
-      return nil, err
-    end
-  end
-  return setmetatable({ running = 0, draining = false, registry = registry, options = kept, routes = found,
-    workers = {}, streams = {}, answers = idempotency.store(kept.idempotency, 3) or false, _page = page or false,
-    _own = own_answers(kept, page),
-    _proxies = proxies.new(kept.trusted_proxies, "to_http", 3) or false,
-    _cors = cors.new(kept, "to_http", 3) or false, _mounts = {},
-    _listeners = {} }, Server)
+  self._page, self._own = self._page or false, own_answers(kept, self._page)
+  return self
 end
 
 return server

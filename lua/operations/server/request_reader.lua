@@ -110,7 +110,7 @@ local function make(self, method, target, headers, body, ended, keep_alive, mino
     self.peer.tls = self._stream:tls() or false
   end
   local request = {
-    method = method, target = target, headers = headers, body = body, peer = self.peer, left = self._register,
+    method = method, target = target, headers = headers, body = body, peer = self.peer, left = self.register,
     path = unset, is_local = unset, -- room for what is set later: a table that grows costs more than a new one
   }
   self._request, self._minor, self._expects = request, minor, expects
@@ -134,17 +134,22 @@ end
 
 --- The next request, when its head is there.
 ---@param self operations.HttpConnection
----@return operations.ServerRequest?
+---@return operations.ServerRequest|operations.Route|nil
 ---@return integer? status  of the answer to one that cannot be read
 ---@return string? reason
+---@return table? input  of a plain call: the first value is its route
 function request_reader.next(self)
   local from = self._from
   if from <= #self._bytes then
     local event, a, b, c, d, e, f, g, h
-    event, self._from, a, b, c, d, e, f, g, h = self._parser:read(self._bytes, from)
-    if event == "head" and not self._ended then -- else the caller has left already
+    event, self._from, a, b, c, d, e, f, g, h = self._parser:read(self._bytes, from, self._calls)
+    if (event == "call" or event == "head") and not self._ended then -- else the caller has left already
       self._begun, self._expired, self.idle, self.limit = false, false, nil, nil
-      return make(self, a, b, c, d, e, f, g, h)
+      if event == "head" then
+        return make(self, a, b, c, d, e, f, g, h)
+      end
+      self._request, self._minor, self._keep_alive, self._unread = a, 1, true, false
+      return a, nil, nil, b
     elseif event == "error" then
       return nil, a, b
     end

@@ -225,11 +225,20 @@ local function finish(self, place)
   return { methods = methods, allow = route.allow(methods), public = is_public(self, methods) }
 end
 
+--- Has each path found again in the tree before it is known by its text.
+function Routes:forget()
+  self._by_path = {}
+  if self._options.direct then
+    self._options.direct:forget()
+  end
+end
+
 -- Forgets what was made for an earlier state of the registry.
 local function refresh(self)
   local revision = self._registry:revision()
   if revision ~= self._revision then
-    self._revision, self._by_path, self._made = revision, {}, {}
+    self:forget()
+    self._revision, self._made = revision, {}
     build(self)
     for _, flaw in ipairs(self._flaws) do
       self._options.log("warn", "not served: " .. flaw.message)
@@ -265,6 +274,9 @@ function Routes:find(path)
     self._made[found] = place
     if next(values) == nil and not path:find("%", 1, true) then
       self._by_path[path] = place
+      if self._options.direct then
+        self._options.direct:learn(self._options.prefix .. path, place)
+      end
     end
   end
   return place, values
@@ -325,6 +337,7 @@ end
 ---@field paths? "source"  operations of OpenAPI documents keep their paths
 ---@field filter? operations.Filter|function
 ---@field keeps_answers? boolean  requests may have an Idempotency-Key
+---@field direct? operations.Direct|false
 ---@field log fun(level: string, message: string)
 
 --- Lays out the operations of a registry.
@@ -335,6 +348,9 @@ end
 function route.new(registry, options)
   local self = setmetatable({ _registry = registry, _options = options, _by_path = {}, _made = {} }, Routes)
   self._revision = registry:revision()
+  registry:on_revision(function()
+    self:forget()
+  end)
   build(self)
   if #self._flaws > 0 then
     return nil, errors.new("VALIDATION_ERROR", self._flaws[1].message, self._flaws)
