@@ -68,7 +68,7 @@ local function hand_over(self)
   end
   local bytes, ended, kind, message = self._handle:receive()
   if bytes then
-    tell(self, bytes)
+    self._on_chunk(bytes)
   end
   if ended and not self._ended then
     end_with(self, kind and failure(kind, message))

@@ -1,6 +1,7 @@
 --- One connection of the HTTP server: requests are read, handled and answered one after the other, in their order. It
 --- has a task only while a request is there.
 local codec = require("operations.http_server")
+local direct_calls = require("operations.server.direct")
 local framing = require("operations.server.framing")
 local limits = require("operations.base.limits")
 local log = require("operations.task.log")
@@ -94,29 +95,30 @@ end
 -- Answers a plain call. True when the next request may come.
 local function serve_direct(self, route, input)
   self._count, self._left, self._leaving, self._heartbeat = self._count + 1, nil, nil, nil
-  local response = self.direct:answer(self, route, input)
-  local keep = not self._ended and response_writer.respond(self, response)
+  local body, response = self.direct:answer(self, route, input)
   self._request = nil
-  return keep
+  if self._ended then
+    return false
+  elseif body and not self._draining and self._count < self._options.max_connection_requests then
+    return response_writer.result(self, body)
+  end
+  return response_writer.respond(self, response or direct_calls.response(self, body))
 end
 
--- Serves the requests that are there. False when the connection has ended.
+-- Serves the requests that are there, as many as are served in a row. False when the connection has ended.
 local function serve_row(self)
   for _ = 1, IN_A_ROW do
     local request, status, reason, input = request_reader.next(self)
-    if input then
-      if not serve_direct(self, request, input) then
-        return false
+    if not request then
+      if status then
+        self._minor, self._keep_alive = 1, false
+        response_writer.respond(self, response_writer.problem(status, reason))
       end
-    elseif request then
-      if not serve_one(self, request) then
-        return false
-      end
-    elseif status then
-      self._minor, self._keep_alive = 1, false
-      return response_writer.respond(self, response_writer.problem(status, reason))
-    else
-      return not request_reader.is_over(self)
+      return status == nil
+    elseif not (input and serve_direct or serve_one)(self, request, input) then
+      return false
+    elseif self._from > #self._bytes then
+      return true
     end
   end
   return true
@@ -124,14 +126,15 @@ end
 
 -- The same; then it waits for the next request. True when the connection has ended.
 local function serve(self)
-  if not serve_row(self) then
+  local goes_on = serve_row(self)
+  if goes_on and self._from <= #self._bytes then
+    workers.add(self) -- behind the others
+    return false
+  elseif not goes_on or request_reader.is_over(self) then
     if not self._upgraded then
       response_writer.finish(self)
     end
     return true
-  elseif self._from <= #self._bytes or request_reader.is_over(self) then
-    workers.add(self) -- behind the others
-    return false
   elseif not self._begun then
     self._queued = nil
     self.idle = waiting.watch(self, self._options.keep_alive, on_idle, self._now)
@@ -219,16 +222,16 @@ end
 ---@return operations.HttpConnection
 function connection.new(stream, handler, settings, direct)
   local address, port = stream:peer()
+  local parser = codec.parser(settings.max_head, settings.max_fields, settings.max_target, settings.max_body)
   local self = setmetatable({
-    direct = direct or false, request_id = unset, limit = unset, idle = unset, peer = { address = address, port = port, tls = false },
+    direct = direct or false, request_id = unset, limit = unset, idle = unset, peer = { address = address, port = port,
+      tls = false },
     _stream = stream, _handle = handler, _options = settings, _bytes = "", _from = 1, _count = 0,
-    _calls = direct and direct.calls, _parser = codec.parser(settings.max_head, settings.max_fields, settings.max_target, settings.max_body),
+    _calls = direct and direct.calls, _parser = parser, _read = parser.read,
     _wait = waiters.new(), _request = unset, _left = unset, _leaving = unset, _heartbeat = unset, _expired = false,
     _waiting = false, _asleep = false, _begun = false, _unread = false,
   }, Connection)
-  self._take = function(bytes)
-    return waiting.take(self, bytes)
-  end
+  self._take = waiting.taker(self)
   self.register = function(fn)
     return waiting.register(self, fn)
   end

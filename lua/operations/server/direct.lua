@@ -8,7 +8,7 @@ local json = require("operations.base.json")
 local limits = require("operations.base.limits")
 local task = require("operations.task")
 
-local encode, random_id = json.encode, core.random_id
+local encode, enclose, is_full, random_id = json.encode, task.enclose, exchange.is_full, core.random_id
 local direct = {}
 
 local PATHS, HOST, OBJECT_MT = 1, 2, 3 -- of the table that the parser takes
@@ -17,8 +17,6 @@ local kinds = { string = 1, integer = 2, number = 2, boolean = 3 }
 ---@class operations.Direct
 ---@field calls table  which requests are plain calls, for the parser
 ---@field _server operations.Server
----@field _headers table<string, string>  of answers
----@field _response operations.ServerResponse  the same for all: it is used up before anything else runs
 local Direct = {}
 Direct.__index = Direct
 
@@ -70,36 +68,48 @@ local function describe(self, connection, route)
   return { server = self._server, request = request, id = connection.request_id, route = route }
 end
 
-local function with_own(self, connection, response)
-  response.headers["x-request-id"] = connection.request_id
-  response.headers["x-content-type-options"] = self._headers["x-content-type-options"]
-  return response
+-- Answers as `Server:handle` does, from where the call has ended, or was refused.
+local function conclude(self, connection, route, envelope, err)
+  local call = describe(self, connection, route)
+  local response = not envelope and not err and exchange.refuse_more(call) or exchange.conclude(call, envelope, err)
+  response.headers["x-request-id"], response.headers["x-content-type-options"] = call.id, "nosniff"
+  return nil, response
 end
 
 --- Answers a plain call. May wait.
 ---@param connection operations.HttpConnection
 ---@param route operations.Route
 ---@param input table
----@return operations.ServerResponse
+---@return string? body  of an answer with status 200 and the fields that `http_server.result` has
+---@return operations.ServerResponse? response  any other answer
 function Direct:answer(connection, route, input)
   local server = self._server
   connection.request_id = random_id()
-  if exchange.is_full(server) then
-    return with_own(self, connection, exchange.refuse_more(describe(self, connection, route)))
+  if is_full(server) then
+    return conclude(self, connection, route)
   end
   server.running = server.running + 1
-  local envelope, err = task.enclose(execute, connection, route, input)
+  local envelope, err = enclose(execute, connection, route, input)
   if server.workers[connection] then
     server.workers[connection] = nil
   end
   server:_left()
-  local data = envelope and envelope.meta.source == "local" and envelope.data
-  local body = data and encode(data)
-  if body then
-    self._headers["x-request-id"], self._response.body = connection.request_id, body
-    return self._response
+  if envelope and envelope.meta.source == "local" and envelope.data ~= nil then
+    local body = encode(envelope.data)
+    if body then
+      return body
+    end
   end
-  return with_own(self, connection, exchange.conclude(describe(self, connection, route), envelope, err))
+  return conclude(self, connection, route, envelope, err)
+end
+
+--- The answer with a body of `answer`.
+---@param connection operations.HttpConnection
+---@param body string
+---@return operations.ServerResponse
+function direct.response(connection, body)
+  return { status = 200, body = body, headers = { ["cache-control"] = "no-store", ["content-type"] = "application/json",
+    ["x-content-type-options"] = "nosniff", ["x-request-id"] = connection.request_id } }
 end
 
 --- Makes the plain calls of a server.
@@ -110,10 +120,7 @@ function direct.new(server)
   if options.authorize or options.access_log or options.oauth or server._cors or server._proxies then
     return nil
   end
-  local headers = { ["cache-control"] = "no-store", ["content-type"] = "application/json",
-    ["x-content-type-options"] = "nosniff", ["x-request-id"] = "" }
-  return setmetatable({ calls = { {}, false, core.object_mt }, _server = server, _headers = headers,
-    _response = { status = 200, headers = headers, body = "" } }, Direct)
+  return setmetatable({ calls = { {}, false, core.object_mt }, _server = server }, Direct)
 end
 
 return direct

@@ -139,10 +139,10 @@ end
 ---@return string? reason
 ---@return table? input  of a plain call: the first value is its route
 function request_reader.next(self)
-  local from = self._from
-  if from <= #self._bytes then
+  local bytes, from = self._bytes, self._from
+  if from <= #bytes then
     local event, a, b, c, d, e, f, g, h
-    event, self._from, a, b, c, d, e, f, g, h = self._parser:read(self._bytes, from, self._calls)
+    event, self._from, a, b, c, d, e, f, g, h = self._read(self._parser, bytes, from, self._calls)
     if (event == "call" or event == "head") and not self._ended then -- else the caller has left already
       self._begun, self._expired, self.idle, self.limit = false, false, nil, nil
       if event == "head" then

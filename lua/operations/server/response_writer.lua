@@ -1,4 +1,5 @@
 --- Writes the answers of a connection, whole or piece by piece; waits for those who read them slowly.
+local codec = require("operations.http_server")
 local errors = require("operations.base.error")
 local framing = require("operations.server.framing")
 local limits = require("operations.base.limits")
@@ -141,6 +142,16 @@ function response_writer.respond(self, response, head_only)
   end
   self._now, self._chunked = nil, minor == 1
   return send_pieces(self, response, head_only, keep)
+end
+
+--- Sends the answer to a plain call.
+---@param self operations.HttpConnection
+---@param body string
+---@return boolean keep  the connection goes on
+function response_writer.result(self, body)
+  local now = scheduler.host().now()
+  self._now = now
+  return write(self, codec.result(self.request_id, body, framing.date(now)))
 end
 
 --- Hands the connection over to another protocol.

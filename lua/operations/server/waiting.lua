@@ -105,24 +105,27 @@ function waiting.register(self, fn)
   table.insert(self._leaving, fn)
 end
 
---- Takes bytes, or the end. While a request is handled they are kept for the next one, up to the window; the end is
+--- What takes bytes, or the end. While a request is handled they are kept for the next one, up to the window; the end is
 --- then a caller that leaves.
 ---@param self operations.HttpConnection
----@param bytes string?
-function waiting.take(self, bytes)
-  if bytes == nil then
-    self._ended = true
-  elseif self._from > #self._bytes then
-    self._bytes, self._from = bytes, 1
-  else
-    self._bytes, self._from = self._bytes:sub(self._from) .. bytes, 1
-  end
-  if not waiting.go_on(self) and self._ended then
-    waiting.leave(self, "left")
-  end
-  if not self._ended and #self._bytes >= limits.window then -- also while it waits: much may come in one turn
-    self._paused = true
-    self._stream:pause()
+---@return fun(bytes: string?)
+function waiting.taker(self)
+  local window = limits.window
+  return function(bytes)
+    if bytes == nil then
+      self._ended = true
+    elseif self._from > #self._bytes then
+      self._bytes, self._from = bytes, 1
+    else
+      self._bytes, self._from = self._bytes:sub(self._from) .. bytes, 1
+    end
+    if not waiting.go_on(self) and self._ended then
+      waiting.leave(self, "left")
+    end
+    if not self._ended and #self._bytes >= window then -- also while it waits: much may come in one turn
+      self._paused = true
+      self._stream:pause()
+    end
   end
 end
 

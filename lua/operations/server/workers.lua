@@ -8,7 +8,8 @@ local waiters = require("operations.task.wait")
 local workers = {}
 
 local SPARE = 64 -- tasks that are kept for later
-local TURN = tonumber(os.getenv("TURN")) or 2 -- ms after which other tasks have their turn
+local TURN = 2 -- ms after which other tasks have their turn
+local ROW = 4 -- connections between two looks at the clock
 
 ---@class operations.Work  served again each time it was added
 ---@field serve fun(self)  may wait, must not raise
@@ -27,7 +28,7 @@ local call
 
 -- Serves what is ready, in the order in which it came.
 local function serve_all()
-  local stop = core.now() + TURN
+  local stop, count = core.now() + TURN, 0
   called = false
   while first <= last do
     local work = ready[first]
@@ -38,7 +39,8 @@ local function serve_all()
       first, last = 1, 0
     end
     work:serve()
-    if called and core.now() >= stop then
+    count = count + 1
+    if called and count % ROW == 0 and core.now() >= stop then
       return
     end
   end
