@@ -15,4 +15,8 @@ return function()
   assert(event == "end" or event == "body")
   local bytes = http_server.answer(200, { a = { "b", "c" }, d = 1 }, ("x"):rep(100000), "now", "close", false)
   assert(#bytes > 100000)
+  local calls = { { ["/a"] = { "route", { n = 2, t = 1, b = 3 } } }, "a", {} }
+  local _, _, route, input = parser:read("GET /a?n=7&%74=a+b&b=true HTTP/1.1\r\nHost: a\r\n\r\n", 1, calls)
+  assert(route == "route" and input.n == 7 and input.t == "a b" and input.b == true)
+  assert(#http_server.result("id", ("x"):rep(100000), "now") > 100000)
 end

@@ -1,0 +1,78 @@
+local operations = require("operations")
+local workers = require("operations.server.workers")
+
+local function work(fn)
+  return { serve = fn }
+end
+
+describe("workers", function()
+  it("serve in the order in which things were added", function()
+    operations.run(function()
+      local order = {}
+      for i = 1, 10 do
+        workers.add(work(function()
+          order[#order + 1] = i
+        end))
+      end
+      assert.same({}, order)
+      operations.sleep(0.01)
+      assert.same({ 1, 2, 3, 4, 5, 6, 7, 8, 9, 10 }, order)
+    end)
+  end)
+
+  it("go on with the others while one waits", function()
+    operations.run(function()
+      local waiting, most, done = 0, 0, 0
+      for _ = 1, 200 do -- more than are kept for later
+        workers.add(work(function()
+          waiting = waiting + 1
+          most = math.max(most, waiting)
+          operations.sleep(0.02)
+          waiting, done = waiting - 1, done + 1
+        end))
+      end
+      repeat
+        operations.sleep(0.01)
+      until done == 200
+      assert.equal(200, most)
+    end)
+  end)
+
+  it("serve what is added while they serve, again and again", function()
+    operations.run(function()
+      local count, again = 0, nil
+      again = work(function()
+        count = count + 1
+        if count < 1000 then
+          workers.add(again)
+        end
+      end)
+      workers.add(again)
+      repeat
+        operations.sleep(0)
+      until count == 1000
+    end)
+  end)
+
+  it("let other tasks have their turn", function()
+    operations.run(function()
+      local count, stop, again = 0, false, nil
+      again = work(function()
+        count = count + 1
+        local till = os.clock() + 0.001
+        repeat
+        until os.clock() >= till
+        if not stop then
+          workers.add(again)
+          workers.add(work(function() end))
+        end
+      end)
+      workers.add(again)
+      for _ = 1, 5 do
+        operations.sleep(0) -- would not come back
+      end
+      stop = true
+      assert.is_true(count > 0)
+    end)
+  end)
+end)
