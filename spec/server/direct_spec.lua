@@ -252,6 +252,20 @@ describe("plain calls", function()
     end)
   end)
 
+  it("may take as long as the option `timeout` says", function()
+    with({ timeout = 50 }, function(port, _, made)
+      assert(made:register({ namespace = "a", name = "long", type = "query", handler = function()
+        operations.sleep(60)
+      end }))
+      local client = connect(port)
+      for _ = 1, 2 do
+        local status, _, body = client:send("GET /a/long HTTP/1.1\r\nHost: localhost\r\n\r\n"):answer()
+        assert.equal(504, status)
+        assert.matches('"code":"TIMEOUT"', body, 1, true)
+      end
+    end)
+  end)
+
   it("end after as many requests as a connection may bring", function()
     operations.run(function()
       local server = assert(operations.to_http(registry()))

@@ -8,7 +8,8 @@ local json = require("operations.base.json")
 local limits = require("operations.base.limits")
 local task = require("operations.task")
 
-local encode, enclose, is_full, random_id = json.encode, task.enclose, exchange.is_full, core.random_id
+local encode, enclose, is_full = json.encode, task.enclose, exchange.is_full
+local now, random_id = core.now, core.random_id
 local direct = {}
 
 local PATHS, HOST, OBJECT_MT = 1, 2, 3 -- of the table that the parser takes
@@ -17,6 +18,7 @@ local kinds = { string = 1, integer = 2, number = 2, boolean = 3 }
 ---@class operations.Direct
 ---@field calls table  which requests are plain calls, for the parser
 ---@field _server operations.Server
+---@field _timeout integer  ms
 local Direct = {}
 Direct.__index = Direct
 
@@ -25,9 +27,9 @@ Direct.__index = Direct
 ---@param place operations.Place
 function Direct:learn(path, place)
   local route = place.public and place.methods.GET
-  if not route or route.kind ~= "query" or route.takes_context or route.cache or route.output_media or route.status
-    or next(route.names) then
-    return
+  if not route or route.kind ~= "query" or route.imported or route.takes_context or route.cache or route.status
+    or route.output_media or next(route.names) then
+    return -- somebody looks at the request, or at the context of the call
   end
   local members = {}
   for name, member in pairs(route.flat.members) do
@@ -58,8 +60,7 @@ end
 local function execute(worker, connection, route, input)
   local server = connection.direct._server
   worker:on_wait(watch, connection)
-  return server.registry:execute(route.id, input, { requestId = connection.request_id,
-    timeout = server.options.timeout or limits.call_timeout })
+  return server.registry:execute(route.id, input)
 end
 
 -- The call as `Server:handle` has it.
@@ -89,7 +90,7 @@ function Direct:answer(connection, route, input)
     return conclude(self, connection, route)
   end
   server.running = server.running + 1
-  local envelope, err = enclose(execute, connection, route, input)
+  local envelope, err = enclose(now() + self._timeout, execute, connection, route, input)
   if server.workers[connection] then
     server.workers[connection] = nil
   end
@@ -120,7 +121,8 @@ function direct.new(server)
   if options.authorize or options.access_log or options.oauth or server._cors or server._proxies then
     return nil
   end
-  return setmetatable({ calls = { {}, false, core.object_mt }, _server = server }, Direct)
+  return setmetatable({ calls = { {}, false, core.object_mt }, _server = server,
+    _timeout = options.timeout or limits.call_timeout }, Direct)
 end
 
 return direct

@@ -299,7 +299,7 @@ end
 local function respond(call, request, route, values)
   local ok, response, err
   if route.kind ~= "subscription" and not route.output_media then
-    response, err = task.enclose(serve, call, request, values)
+    response, err = task.enclose(nil, serve, call, request, values)
   else
     ok, response = pcall(route.output_media and serve_sink or serve_stream, call, request, values)
     if not ok then

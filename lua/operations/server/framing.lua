@@ -6,16 +6,16 @@ local framing = {}
 local days = { "Sun", "Mon", "Tue", "Wed", "Thu", "Fri", "Sat" }
 local months = { "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec" }
 
-local second, date
+local date, from, till = nil, math.huge, 0 -- of the second from `from` to `till`, ms since the epoch
 
 --- The value of a field `Date` (RFC 9110, 5.6.7), made once a second.
 ---@param now number  ms since the epoch
 ---@return string
 function framing.date(now)
-  local this = math.floor(now / 1000)
-  if this ~= second then
-    local t = os.date("!*t", this)
-    second = this
+  if now < from or now >= till then
+    local second = math.floor(now / 1000)
+    local t = os.date("!*t", second)
+    from, till = second * 1000, (second + 1) * 1000
     date = ("%s, %02d %s %d %02d:%02d:%02d GMT"):format(days[t.wday], t.day, months[t.month], t.year, t.hour, t.min,
       t.sec)
   end

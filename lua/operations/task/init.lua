@@ -296,8 +296,9 @@ function task.run(fn, ...)
 end
 
 -- What `enclose` returns; most functions succeed and leave no children.
-local function returned(self, outer, ok, value, err)
-  self._strand.task = outer
+local function returned(self, outer, deadline, ok, value, err)
+  local strand = self._strand
+  strand.task, strand.deadline = outer, deadline
   if ok and not self._eldest and not self._wakes then
     self._ended = true
     task_tree.disown(self)
@@ -314,22 +315,26 @@ end
 
 --- Runs `fn` as a task of its own in the coroutine that calls this: what is cancelled then is the task, not what called
 --- it. Returns when it and its children have ended. LuaJIT compiles no varargs: so many arguments and results are all.
+---@param deadline number?  ms since the epoch: what it waits for ends by then; the caller's own may be earlier
 ---@param fn fun(task: operations.Task, a: any, b: any, c: any): any, any
 ---@param a? any
 ---@param b? any
 ---@param c? any
 ---@return any value  what `fn` returned, or nil and an error object when it raised
 ---@return any err
-function task.enclose(fn, a, b, c)
+function task.enclose(deadline, fn, a, b, c)
   local strand = scheduler.here()
-  local outer = strand.task
+  local outer, outer_deadline = strand.task, strand.deadline
   local self = setmetatable({ _strand = strand, _parent = outer, _depth = 0, _aborted = false, _on_wait = unset,
     _subject = unset, _ended = false }, Task)
   if outer then
     task_tree.join(outer, self)
   end
   strand.task = self
-  return returned(self, outer, pcall(fn, self, a, b, c))
+  if deadline and (not outer_deadline or deadline < outer_deadline) then
+    strand.deadline = deadline
+  end
+  return returned(self, outer, outer_deadline, pcall(fn, self, a, b, c))
 end
 
 --- Waits for what this library knows nothing of: a callback of the editor, of an event loop or of another library.
