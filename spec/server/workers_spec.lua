@@ -54,6 +54,26 @@ describe("workers", function()
     end)
   end)
 
+  it("tell what raises, and go on", function()
+    operations.run(function()
+      local told, served = {}, 0
+      for i = 1, 3 do
+        workers.add({ serve = function()
+          served = served + 1
+          if i == 2 then
+            error("oops")
+          end
+        end, fail = function(_, raised)
+          told[#told + 1] = raised
+        end })
+      end
+      operations.sleep(0.01)
+      assert.equal(3, served)
+      assert.equal(1, #told)
+      assert.matches("workers_spec.lua:%d+: oops\nstack traceback:", told[1])
+    end)
+  end)
+
   it("let other tasks have their turn", function()
     operations.run(function()
       local count, stop, again = 0, false, nil

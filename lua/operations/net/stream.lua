@@ -83,15 +83,18 @@ local function finish(self, err)
   end
 end
 
-local function on_event(self, event, kind, message)
-  if event == "data" then
-    hand_over(self)
-  elseif event == "drain" then
-    wake_writers(self)
-  elseif event == "done" then
-    finish(self)
-  elseif event == "error" then
-    finish(self, failure(kind, message))
+-- What takes the events of its handle.
+local function taker(self)
+  return function(event, kind, message)
+    if event == "data" then
+      hand_over(self)
+    elseif event == "drain" then
+      wake_writers(self)
+    elseif event == "done" then
+      finish(self)
+    elseif event == "error" then
+      finish(self, failure(kind, message))
+    end
   end
 end
 
@@ -251,13 +254,14 @@ end
 
 -- Connects; `wake` is told how it went.
 local function start(self, given, wake)
+  local take = taker(self)
   local handle, why, text = scheduler.host().start("connect", given, function(event, ...)
     if wake and (event == "head" or event == "error") then
       local woken = wake
       wake = nil
       return woken(event, ...)
     end
-    return on_event(self, event, ...)
+    return take(event, ...)
   end)
   if not handle then
     return wake("error", why, text)
@@ -305,9 +309,7 @@ function stream.connect_path(path)
   argument.expect(path, "string", 1, "connect_path")
   local self = setmetatable({}, Stream)
   local handle, message = scheduler.host().start("connect_path", { path = path, window = limits.window,
-    queue = limits.send_queue }, function(...)
-      return on_event(self, ...)
-    end)
+    queue = limits.send_queue }, taker(self))
   if not handle then
     return nil, unconnected("connect", ("%s: %s"):format(path, message))
   end
@@ -325,9 +327,7 @@ function stream.take_over(on_stream)
     error(("the host '%s' handles no requests whose connections could be taken over"):format(host.name), 2)
   end
   local self = setmetatable({}, Stream)
-  host.take_over({ queue = limits.send_queue }, function(...)
-    return on_event(self, ...)
-  end, function(handle)
+  host.take_over({ queue = limits.send_queue }, taker(self), function(handle)
     self._handle = handle
     on_stream(self)
   end)
@@ -341,9 +341,7 @@ end
 function stream.of_program(which)
   local self = setmetatable({}, Stream)
   local handle, message = scheduler.host().start(which, { window = limits.window, queue = limits.send_queue },
-    function(...)
-      return on_event(self, ...)
-    end)
+    taker(self))
   if not handle then
     return nil, failure("open", ("%s: %s"):format(which, message))
   end
@@ -359,9 +357,7 @@ Listener.__index = Listener
 -- A stream that is not connected yet, and what takes the events of its handle.
 local function prepare(security)
   local accepted = setmetatable({}, Stream)
-  local function up(event, kind, message)
-    return on_event(accepted, event, kind, message)
-  end
+  local up = taker(accepted)
   if not security then
     return accepted, up
   end

@@ -134,7 +134,10 @@ local function not_prepared(self, err, unmade, id, input, given, trusted)
 end
 
 function execute(self, id, input, given, trusted)
-  local identity, deadline, now = context.read(given)
+  local identity, deadline, now
+  if given ~= nil then
+    identity, deadline, now = context.read(given)
+  end
   local handler, admitted, found, takes_context = self._operations:prepare(id, input, identity, trusted)
   if not handler then
     return not_prepared(self, admitted, found, id, input, given, trusted)

@@ -30,8 +30,8 @@ local unset = nil -- keeps room in a constructor; LuaJIT keeps none where `nil` 
 local IN_A_ROW = 16 -- requests that are served before others have their turn
 
 ---@class operations.HttpConnection
----@field limit? number  ms since the epoch: until then what it waits for must have happened
----@field idle? number  ms since the epoch: since then it waits for the first byte of a request
+---@field limit number|false  ms since the epoch: until then what it waits for must have happened
+---@field idle number|false  ms since the epoch: since then it waits for the first byte of a request
 ---@field peer { address: string?, port: integer?, tls: false|operations.TlsPeer }
 ---@field register fun(fn: fun())  has `fn` called when the caller of the request leaves
 ---@field direct operations.Direct|false
@@ -41,11 +41,11 @@ local IN_A_ROW = 16 -- requests that are served before others have their turn
 ---@field _wait operations.Wait  the same for every wait for bytes of a body
 ---@field _asleep boolean  it waits for bytes of the next request
 ---@field _begun boolean  some of these have come
----@field _request? operations.ServerRequest  that is read, handled or answered
+---@field _request operations.ServerRequest|operations.Route|false  that is read, handled or answered
 ---@field _unread boolean  the body of the request has not come to its end
 ---@field _expects boolean  its sender waits for "100 Continue"
 ---@field _body_err? operations.Error
----@field _now? number  ms since the epoch, when nothing was waited for since
+---@field _now number|false  ms since the epoch, when nothing was waited for since
 ---@field _ended? boolean  the other side sends no more, or the connection is closed
 local Connection = {}
 Connection.__index = Connection
@@ -80,23 +80,23 @@ end
 
 -- Answers one request. True when the next one may come.
 local function serve_one(self, request)
-  self._count, self._left, self._leaving, self._heartbeat = self._count + 1, nil, nil, nil
+  self._count, self._left, self._leaving, self._heartbeat = self._count + 1, false, false, false
   local response = handle(self, request)
   if response.status == 101 then
-    self._request = nil
+    self._request = false
     response_writer.upgrade(self, response)
     return false
   end
   local keep = not self._ended and response_writer.respond(self, response, request.method == "HEAD")
-  self._request = nil
+  self._request = false
   return keep and (not self._unread or request_reader.discard(self))
 end
 
 -- Answers a plain call. True when the next request may come.
 local function serve_direct(self, route, input)
-  self._count, self._left, self._leaving, self._heartbeat = self._count + 1, nil, nil, nil
+  self._count, self._left, self._leaving, self._heartbeat = self._count + 1, false, false, false
   local body, response = self.direct:answer(self, route, input)
-  self._request = nil
+  self._request = false
   if self._ended then
     return false
   elseif body and not self._draining and self._count < self._options.max_connection_requests then
@@ -136,7 +136,7 @@ local function serve(self)
     end
     return true
   elseif not self._begun then
-    self._queued = nil
+    self._queued = false
     self.idle = waiting.watch(self, self._options.keep_alive, on_idle, self._now)
   end
   waiting.sleep(self)
@@ -152,19 +152,26 @@ function Connection:begin(on_end)
   self._stream:each_chunk(self._take)
 end
 
+local function forget(self)
+  waiting.forget(self)
+  self._on_end()
+end
+
 --- Serves what has come; the workers call it.
 function Connection:serve()
-  local ok, ended = xpcall(serve, waiting.traced, self)
-  if not ok then
-    if not scheduler.cancelled() then
-      waiting.report(self, "a connection failed: " .. ended)
-    end
-    waiting.abort(self)
+  if serve(self) then
+    forget(self)
   end
-  if ended then
-    waiting.forget(self)
-    self._on_end()
+end
+
+--- Ends the connection, because of an error of ours.
+---@param raised string
+function Connection:fail(raised)
+  if not scheduler.cancelled() then
+    waiting.report(self, "a connection failed: " .. raised)
   end
+  waiting.abort(self)
+  forget(self)
 end
 
 --- Ends the connection at once.
@@ -177,7 +184,7 @@ end
 function Connection:drain()
   self._draining = true
   if self.idle then
-    self.idle = nil
+    self.idle = false
     waiting.go_on(self)
   end
 end
@@ -185,7 +192,7 @@ end
 --- Is it waiting for a request, with nothing left to be read of the answer before?
 ---@return boolean
 function Connection:is_idle()
-  return self.idle ~= nil and self._stream:unsent() == 0
+  return self.idle and self._stream:unsent() == 0
 end
 
 --- Calls off the request that is being handled; its answer may still go out.
@@ -224,12 +231,13 @@ function connection.new(stream, handler, settings, direct)
   local address, port = stream:peer()
   local parser = codec.parser(settings.max_head, settings.max_fields, settings.max_target, settings.max_body)
   local self = setmetatable({
-    direct = direct or false, request_id = unset, limit = unset, idle = unset, peer = { address = address, port = port,
+    direct = direct or false, request_id = unset, limit = false, idle = false, peer = { address = address, port = port,
       tls = false },
     _stream = stream, _handle = handler, _options = settings, _bytes = "", _from = 1, _count = 0,
     _calls = direct and direct.calls, _parser = parser, _read = parser.read,
-    _wait = waiters.new(), _request = unset, _left = unset, _leaving = unset, _heartbeat = unset, _expired = false,
-    _waiting = false, _asleep = false, _begun = false, _unread = false,
+    _wait = waiters.new(), _request = false, _left = false, _leaving = false, _heartbeat = false, _expired = false,
+    _waiting = false, _asleep = false, _begun = false, _unread = false, _queued = false, _now = false,
+    _paused = false,
   }, Connection)
   self._take = waiting.taker(self)
   self.register = function(fn)

@@ -44,7 +44,7 @@ local function wait_for_body(self)
     self._expects = false
     self._stream:offer("HTTP/1.1 100 Continue\r\n\r\n", true)
   end
-  self._now = nil
+  self._now = false
   waiting.watch(self, self._options.body_timeout)
   local failure = waiting.await(self)
   waiting.unwatch(self)
@@ -125,7 +125,7 @@ end
 -- A part of a head has come.
 local function begin(self)
   if not self._begun then
-    self._begun, self.idle = true, nil
+    self._begun, self.idle = true, false
     if self._count > 0 then -- the first one has had its limit since the connection began
       waiting.watch(self, self._options.head_timeout)
     end
@@ -139,17 +139,16 @@ end
 ---@return string? reason
 ---@return table? input  of a plain call: the first value is its route
 function request_reader.next(self)
-  local bytes, from = self._bytes, self._from
-  if from <= #bytes then
-    local event, a, b, c, d, e, f, g, h
-    event, self._from, a, b, c, d, e, f, g, h = self._read(self._parser, bytes, from, self._calls)
-    if (event == "call" or event == "head") and not self._ended then -- else the caller has left already
-      self._begun, self._expired, self.idle, self.limit = false, false, nil, nil
-      if event == "head" then
-        return make(self, a, b, c, d, e, f, g, h)
-      end
+  if self._from <= #self._bytes then
+    local event, from, a, b, c, d, e, f, g, h = self._read(self._parser, self._bytes, self._from, self._calls)
+    self._from = from
+    if event == "call" and not self._ended then -- else the caller has left already
+      self._begun, self._expired, self.idle, self.limit = false, false, false, false
       self._request, self._minor, self._keep_alive, self._unread = a, 1, true, false
       return a, nil, nil, b
+    elseif event == "head" and not self._ended then
+      self._begun, self._expired, self.idle, self.limit = false, false, false, false
+      return make(self, a, b, c, d, e, f, g, h)
     elseif event == "error" then
       return nil, a, b
     end

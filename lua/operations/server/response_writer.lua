@@ -37,7 +37,7 @@ local function write(self, bytes)
   watch(self)
   local ok = self._stream:write(bytes)
   waiting.unwatch(self)
-  self._now = nil
+  self._now = false
   return ok ~= nil
 end
 
@@ -140,7 +140,7 @@ function response_writer.respond(self, response, head_only)
   elseif type(response.body) ~= "function" then
     return keep
   end
-  self._now, self._chunked = nil, minor == 1
+  self._now, self._chunked = false, minor == 1
   return send_pieces(self, response, head_only, keep)
 end
 
@@ -151,7 +151,8 @@ end
 function response_writer.result(self, body)
   local now = scheduler.host().now()
   self._now = now
-  return write(self, codec.result(self.request_id, body, framing.date(now)))
+  local bytes = codec.result(self.request_id, body, framing.date(now))
+  return self._stream:offer(bytes) or write(self, bytes)
 end
 
 --- Hands the connection over to another protocol.

@@ -26,7 +26,7 @@ function waiting.report(self, message)
 end
 
 local deadlines = waiters.deadlines(watched, function(self)
-  watched[self], self.limit = nil, nil
+  watched[self], self.limit = nil, false
   self._on_limit(self)
 end)
 
@@ -68,13 +68,13 @@ end
 --- It waits for nothing that has a limit.
 ---@param self operations.HttpConnection
 function waiting.unwatch(self)
-  self.limit = nil
+  self.limit = false
 end
 
 --- The connection has ended.
 ---@param self operations.HttpConnection
 function waiting.forget(self)
-  watched[self], self.limit = nil, nil
+  watched[self], self.limit = nil, false
   if next(watched) == nil then
     deadlines:stop()
   end
@@ -85,7 +85,7 @@ end
 ---@param reason "left"|"draining"
 function waiting.leave(self, reason)
   local list = self._leaving
-  self._left, self._leaving = self._left or reason, nil
+  self._left, self._leaving = self._left or reason, false
   for _, fn in ipairs(list or {}) do
     local ok, message = xpcall(fn, waiting.traced, reason)
     if not ok then
@@ -119,7 +119,10 @@ function waiting.taker(self)
     else
       self._bytes, self._from = self._bytes:sub(self._from) .. bytes, 1
     end
-    if not waiting.go_on(self) and self._ended then
+    if self._asleep then
+      self._asleep = false
+      workers.add(self)
+    elseif not waiting.go_on(self) and self._ended then
       waiting.leave(self, "left")
     end
     if not self._ended and #self._bytes >= window then -- also while it waits: much may come in one turn
@@ -131,10 +134,8 @@ end
 
 -- Has the sender go on that was held back.
 local function read_on(self)
-  if self._paused then
-    self._paused = false
-    self._stream:each_chunk(self._take)
-  end
+  self._paused = false
+  self._stream:each_chunk(self._take)
 end
 
 --- Waits for bytes of the next request, without a task: a worker goes on when they come, when the connection ends or
@@ -142,7 +143,9 @@ end
 ---@param self operations.HttpConnection
 function waiting.sleep(self)
   self._asleep = true
-  read_on(self)
+  if self._paused then
+    read_on(self)
+  end
 end
 
 --- Waits until something came, the connection ended or the limit passed.
@@ -152,7 +155,9 @@ function waiting.await(self)
   local wait, failure = self._wait, nil
   wait.done, wait.failure, wait.n, wait.task = false, nil, 0, nil
   self._waiting = true
-  read_on(self)
+  if self._paused then
+    read_on(self)
+  end
   if not wait.done then
     failure = scheduler.wait(wait)
   end
@@ -163,7 +168,7 @@ end
 --- Ends the connection at once.
 ---@param self operations.HttpConnection
 function waiting.abort(self)
-  self._ended, self.idle = true, nil
+  self._ended, self.idle = true, false
   self._stream:close()
   if not waiting.go_on(self) and self._request then
     waiting.leave(self, "left")

@@ -1,6 +1,7 @@
 --- Tasks that serve whatever has something to do: a connection between two requests has no task of its own. One that
 --- waits while it is served keeps its task, and another task goes on with the others.
 local core = require("operations.core")
+local errors = require("operations.base.error")
 local scheduler = require("operations.task.scheduler")
 local task = require("operations.task")
 local waiters = require("operations.task.wait")
@@ -12,7 +13,8 @@ local TURN = 2 -- ms after which other tasks have their turn
 local ROW = 4 -- connections between two looks at the clock
 
 ---@class operations.Work  served again each time it was added
----@field serve fun(self)  may wait, must not raise
+---@field serve fun(self)  may wait
+---@field fail fun(self, raised: string)  told what `serve` raised, with a traceback; must not raise
 
 local ready, first, last = {}, 1, 0 ---@type operations.Work[], integer, integer
 local spare = {} ---@type operations.Wait[]
@@ -26,18 +28,19 @@ end
 
 local call
 
--- Serves what is ready, in the order in which it came.
-local function serve_all()
+-- Serves what is ready, in the order in which it came; `served.last` is what it is at.
+local function serve_all(served)
   local stop, count = core.now() + TURN, 0
   called = false
   while first <= last do
     local work = ready[first]
     ready[first], first = nil, first + 1
-    if first <= last then
-      call() -- where this one waits
-    else
+    if first > last then
       first, last = 1, 0
+    elseif not called then
+      call() -- where this one waits
     end
+    served.last = work
     work:serve()
     count = count + 1
     if called and count % ROW == 0 and core.now() >= stop then
@@ -46,18 +49,24 @@ local function serve_all()
   end
 end
 
+local function traced(raised)
+  return debug.traceback(errors.text(raised), 2)
+end
+
 local function run()
-  local wait = waiters.new()
+  local wait, served = waiters.new(), { last = nil }
   repeat
-    serve_all()
-  until #spare >= SPARE or await(wait) ~= nil
+    local ok, raised = xpcall(serve_all, traced, served)
+    local failed = not ok and served.last
+    served.last = nil
+    if failed then
+      failed:fail(raised)
+    end
+  until not failed and (#spare >= SPARE or await(wait) ~= nil)
 end
 
 -- Has a task look at what is ready.
 function call()
-  if called then
-    return
-  end
   local wait = spare[#spare]
   if wait then
     spare[#spare] = nil
@@ -73,7 +82,9 @@ end
 function workers.add(work)
   last = last + 1
   ready[last] = work
-  call()
+  if not called then
+    call()
+  end
 end
 
 return workers

@@ -42,12 +42,12 @@ function task_tree.disown(self)
   if older then
     older._younger, self._older = younger, nil
   else
-    parent._eldest = younger
+    parent._eldest = younger or false -- which costs less than nil when the next child comes
   end
   if younger then
     younger._older, self._younger = older, nil
   else
-    parent._youngest = older
+    parent._youngest = older or false
   end
 end
 
