@@ -22,10 +22,10 @@ local access_log = {}
 -- An error that the program's log raises does not affect the answer.
 local function tell(write, call, request, status, bytes)
   local ok, raised = pcall(write, {
-    time = call.time, requestId = call.id, traceparent = contexts.traceparent(request.headers), method = request.method, path = call.path,
-    operation = call.route and call.route.id, identity = call.identity and call.identity.id,
-    address = request.peer and request.peer.address, status = status, code = call.code,
-    ms = core.now() - call.time, bytes = bytes,
+    time = call.time, requestId = call.id, traceparent = contexts.traceparent(request.headers),
+    method = request.method, path = call.path, operation = call.route and call.route.id,
+    identity = call.identity and call.identity.id, address = request.peer and request.peer.address, status = status,
+    code = call.code, ms = core.now() - call.time, bytes = bytes,
   })
   if not ok then
     call.server.options.log("error", "access_log failed: " .. errors.text(raised))

@@ -1,6 +1,6 @@
---- Plain calls: requests by GET of a query that everybody may call, whose parameters are scalars and whose header fields
---- change nothing. src/server/direct_lua.c finds them; they are answered without the tables that describe a request.
---- Everything else, and the first request of each path, goes through `Server:handle`.
+--- Plain calls: requests by GET of a query that everybody may call, whose parameters are scalars and whose header
+--- fields change nothing. src/server/direct_lua.c finds them; they are answered without the tables that describe a
+--- request. Everything else, and the first request of each path, goes through `Server:handle`.
 local core = require("operations.core")
 local errors = require("operations.base.error")
 local exchange = require("operations.server.exchange")
@@ -12,7 +12,7 @@ local encode, enclose, is_full = json.encode, task.enclose, exchange.is_full
 local now, random_id = core.now, core.random_id
 local direct = {}
 
-local PATHS, HOST, OBJECT_MT = 1, 2, 3 -- of the table that the parser takes
+local PATHS, HOST = 1, 2 -- of `calls`; 3: the metatable of inputs
 local kinds = { string = 1, integer = 2, number = 2, boolean = 3 }
 
 ---@class operations.Direct

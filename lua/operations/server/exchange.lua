@@ -115,7 +115,8 @@ end
 
 local function run(call, request, value)
   local server = call.server
-  return exchange.conclude(call, server.registry:execute(call.route.id, value, contexts.of(call, request, server.options)))
+  local context = contexts.of(call, request, server.options)
+  return exchange.conclude(call, server.registry:execute(call.route.id, value, context))
 end
 
 -- An operation whose result is a body, which it may hand out in pieces.

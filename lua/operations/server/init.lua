@@ -145,7 +145,8 @@ function Server:handle(request)
     call.time = core.now()
   end
   local own = self._own[call.below or ""]
-  local flaw = malformed or guard.check(request, options, own ~= nil and self._page and self._page.files[call.below] ~= nil)
+  local is_file = own and self._page and self._page.files[call.below] ~= nil
+  local flaw = malformed or guard.check(request, options, is_file)
   local response = malformed and exchange.refuse(call, 400, "VALIDATION_ERROR", malformed)
     or options.oauth and resource_metadata.answer(options.oauth, request)
     or flaw and exchange.refuse(call, 403, "ACCESS_DENIED", flaw)

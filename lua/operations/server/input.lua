@@ -147,7 +147,8 @@ end
 ---@return operations.Error? err
 ---@return integer? status  of the failure
 function input.read(route, request, query, values, limits)
-  local method, value, err, status = request.method, nil, nil, nil
+  local method = request.method
+  local value, err, status
   if method == "GET" or method == "HEAD" or method == "DELETE" and route.flat then
     value, err, status = read_query(route, query)
   else

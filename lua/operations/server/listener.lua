@@ -128,7 +128,8 @@ function listener.listen(options, handler, direct)
     return nil, flaw
   end
   local self = setmetatable({
-    connections = 0, path = options.path, _handler = handler, _direct = direct, _settings = settings, _served = {}, _security = security,
+    connections = 0, path = options.path, _handler = handler, _direct = direct, _settings = settings, _served = {},
+    _security = security,
     _refusals = members.merged(settings, { max_connection_requests = 1 }),
     _max = options.max_connections or limits.connections,
   }, Listener)

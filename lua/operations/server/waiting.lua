@@ -105,8 +105,8 @@ function waiting.register(self, fn)
   table.insert(self._leaving, fn)
 end
 
---- What takes bytes, or the end. While a request is handled they are kept for the next one, up to the window; the end is
---- then a caller that leaves.
+--- The function that takes bytes, or the end. While a request is handled it keeps them for the next one, up to the
+--- window; the end is then a caller that leaves.
 ---@param self operations.HttpConnection
 ---@return fun(bytes: string?)
 function waiting.taker(self)
