@@ -1,4 +1,5 @@
 --- One request on its way to its answer: the caller, the operation, its input; then the call itself.
+local admission = require("operations.server.admission")
 local answer = require("operations.server.answer")
 local caching = require("operations.server.caching")
 local caller = require("operations.server.caller")
@@ -10,7 +11,6 @@ local idempotency = require("operations.server.idempotency")
 local input = require("operations.server.input")
 local limits = require("operations.base.limits")
 local problem = require("operations.server.problem")
-local routes = require("operations.server.route")
 local sink = require("operations.server.sink")
 local target = require("operations.server.target")
 local task = require("operations.task")
@@ -31,37 +31,6 @@ local exchange = {}
 ---@field streams? boolean  the body goes on after `handle`
 ---@field counted? boolean  among the requests under way
 ---@field lasts? boolean  it goes on when its caller leaves: the caller will ask again
-
--- Failures that are no news to whoever runs the server.
-local ordinary = { ABORTED = true, BUSY = true, DRAINING = true }
-
-local function failed(call, err, status, headers)
-  local options = call.server.options
-  call.code = err.code
-  if (status or problem.status(err, call.route)) >= 500 and not ordinary[err.code] then
-    options.log("error", ("%s: %s (request %s)"):format(call.route and call.route.id or call.path, tostring(err),
-      call.id))
-  end
-  return problem.response(err, { route = call.route, expose = options.expose_errors, request_id = call.id,
-    status = status, headers = headers })
-end
-
---- The answer that refuses a request.
----@param call operations.ServerCall
----@param status integer
----@param code string
----@param message string
----@param headers? table
----@return operations.ServerResponse
-function exchange.refuse(call, status, code, message, headers)
-  return failed(call, errors.new(code, message), status, headers)
-end
-
-local refuse = exchange.refuse
-
-local function not_found(call)
-  return refuse(call, 404, "OPERATION_NOT_FOUND", ("nothing is at %s"):format(call.path))
-end
 
 -- A request is under way until its answer has gone out.
 local function enter(call)
@@ -108,9 +77,9 @@ function exchange.conclude(call, envelope, err)
     return (call.route.cache or call.request.headers["if-none-match"]) and caching.validated(call, response) or response
   elseif err.code == "ACCESS_DENIED" then
     local _, refusal, status, headers = caller.deny(call.route.spec, call.identity, call.server.options.authorize, err)
-    return failed(call, refusal, status, headers)
+    return problem.answer(call, refusal, status, headers)
   end
-  return failed(call, err, call.server.draining and err.code == "ABORTED" and 503 or nil)
+  return problem.answer(call, err, call.server.draining and err.code == "ABORTED" and 503 or nil)
 end
 
 local function run(call, request, value)
@@ -135,7 +104,7 @@ end
 local function stream(call, request, value, last_event_id)
   local server, media = call.server, event_stream.choose(request.headers.accept)
   if not media then
-    return refuse(call, 406, "VALIDATION_ERROR", "a stream is text/event-stream or application/x-ndjson")
+    return problem.refuse(call, 406, "VALIDATION_ERROR", "a stream is text/event-stream or application/x-ndjson")
   end
   local context = contexts.of(call, request, server.options)
   context.lastEventId = last_event_id
@@ -146,7 +115,7 @@ local function stream(call, request, value, last_event_id)
   local response, close = event_stream.response(subscription, media, {
     problem = function(failure)
       call.code = failure.code
-      return failure.code ~= "ABORTED" and failed(call, failure).body or nil
+      return failure.code ~= "ABORTED" and problem.answer(call, failure).body or nil
     end,
     heartbeat = server.options.heartbeat or limits.heartbeat,
     done = function()
@@ -194,9 +163,9 @@ function exchange.refuse_more(call)
   if not is_full(server) then
     return nil
   elseif server.draining then
-    return refuse(call, 503, "DRAINING", "the server is about to end", { connection = "close" })
+    return problem.refuse(call, 503, "DRAINING", "the server is about to end", { connection = "close" })
   end
-  return refuse(call, 503, "BUSY", ("%d requests are under way, no more are accepted"):format(server.running))
+  return problem.refuse(call, 503, "BUSY", ("%d requests are under way, no more are accepted"):format(server.running))
 end
 
 -- Counts a call as under way; the answer that refuses it where it cannot be.
@@ -211,7 +180,7 @@ end
 -- The input of a call; nil and an answer when it cannot be made.
 local function read(call, request, query, values)
   local value, err, status = input.read(call.route, request, query, values, call.server.options)
-  return value, err and failed(call, err, status) or not call.counted and admit_more(call)
+  return value, err and problem.answer(call, err, status) or not call.counted and admit_more(call)
 end
 
 local function serve_stream(call, request, values)
@@ -230,57 +199,13 @@ local function serve(worker, call, request, values)
   local server, route = call.server, call.route
   worker:on_wait(watch, call)
   local value, err, status = input.read(route, request, call.query, values, server.options)
-  local refusal = err and failed(call, err, status) or not call.counted and admit_more(call)
+  local refusal = err and problem.answer(call, err, status) or not call.counted and admit_more(call)
   if refusal then
     return refusal
   elseif server.answers and idempotency.concerns(route) then
-    return idempotency.answer(call, request, value, run, refuse)
+    return idempotency.answer(call, request, value, run, problem.refuse)
   end
   return run(call, request, value)
-end
-
-local function sight_of(call, route)
-  local server = call.server
-  local sight = server.registry:visible(route.id, call.identity, server.options.filter)
-  return sight == "denied" and server.options.hide_denied and "hidden" or sight
-end
-
--- The methods at a place that this caller may know of, as the header says it; nil: there are none.
-local function allowed(call, place)
-  if place.public then
-    return place.allow
-  end
-  local seen = {}
-  for method, route in pairs(place.methods) do
-    seen[method] = sight_of(call, route) ~= "hidden" and route or nil
-  end
-  return next(seen) and routes.allow(seen)
-end
-
--- The answer to a method that this caller cannot use at a place.
-local function tell_methods(call, request, place)
-  local allow = allowed(call, place)
-  if not allow then
-    return not_found(call)
-  elseif request.method == "OPTIONS" then
-    return { status = 204, body = "", headers = { allow = allow,
-      ["accept-query"] = allow:find("QUERY", 1, true) and "application/json" or nil } }
-  end
-  return refuse(call, 405, "VALIDATION_ERROR", ("%s expected, got %s"):format(allow, request.method),
-    { allow = allow })
-end
-
--- Why this caller gets no further with what is at the path; nil: it does.
-local function admit(call, request, place, route)
-  local sight = route and (place.public and "yes" or sight_of(call, route))
-  if not route or sight == "hidden" then
-    return tell_methods(call, request, place)
-  end
-  call.route = route
-  if sight == "denied" then
-    local _, err, status, headers = caller.deny(route.spec, call.identity, call.server.options.authorize)
-    return failed(call, err, status, headers)
-  end
 end
 
 -- The document, to somebody who was let in.
@@ -289,11 +214,11 @@ local function describe(call, request)
   if method == "OPTIONS" then
     return { status = 204, headers = { allow = "GET, HEAD, OPTIONS" }, body = "" }
   elseif method ~= "GET" and method ~= "HEAD" then
-    return refuse(call, 405, "VALIDATION_ERROR", ("GET, HEAD, OPTIONS expected, got %s"):format(method),
+    return problem.refuse(call, 405, "VALIDATION_ERROR", ("GET, HEAD, OPTIONS expected, got %s"):format(method),
       { allow = "GET, HEAD, OPTIONS" })
   end
   return document.answer(call.server, request, call.query, call.identity)
-    or refuse(call, 422, "VALIDATION_ERROR", "the query: version=3.1, version=3.2 or denied=true expected")
+    or problem.refuse(call, 422, "VALIDATION_ERROR", "the query: version=3.1, version=3.2 or denied=true expected")
 end
 
 -- Has an admitted call served. What is raised is an error of ours.
@@ -310,14 +235,14 @@ local function respond(call, request, route, values)
   if not call.streams then
     leave(call)
   end
-  return response or failed(call, err, 500)
+  return response or problem.answer(call, err, 500)
 end
 
 -- The caller's identity, kept for the call; or the answer to one who is not let in.
 local function identify(call, request)
   local identity, err, status, headers = caller.identify(request, call.server.options)
   if err then
-    return failed(call, err, status, headers)
+    return problem.answer(call, err, status, headers)
   end
   call.identity = identity
 end
@@ -339,10 +264,10 @@ function exchange.answer(call, request)
     place, values = server.routes:find(below)
   end
   if not place then
-    return values and failed(call, values) or not_found(call)
+    return values and problem.answer(call, values) or admission.not_found(call)
   end
   local route = place.methods[request.method]
-  response = admit(call, request, place, route) or is_full(server) and exchange.refuse_more(call)
+  response = admission.admit(call, request, place, route) or is_full(server) and exchange.refuse_more(call)
   if response then
     return response
   elseif not request.breaks_off then

@@ -1,6 +1,6 @@
 --- The figures of the middleware `metrics` at /metrics, for Prometheus.
 local caller = require("operations.server.caller")
-local exchange = require("operations.server.exchange")
+local problem = require("operations.server.problem")
 
 local figures = {}
 
@@ -10,7 +10,7 @@ local function refusal(call, request, options)
   if identity then
     return nil
   end
-  return exchange.refuse(call, status or 401, err and err.code or "ACCESS_DENIED",
+  return problem.refuse(call, status or 401, err and err.code or "ACCESS_DENIED",
     err and err.message or "credentials are required", headers or not err and
     { ["www-authenticate"] = caller.challenge(options.authorize) } or nil)
 end

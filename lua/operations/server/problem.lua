@@ -1,5 +1,6 @@
 --- Failures as HTTP answers: `application/problem+json` (RFC 9457) with the code of the error, by which programs tell
 --- what happened. What only concerns the program that serves stays in its log.
+local errors = require("operations.base.error")
 local json = require("operations.base.json")
 local members = require("operations.base.members")
 
@@ -135,6 +136,37 @@ function problem.response(err, options)
   local headers = members.merged({ ["content-type"] = "application/problem+json", ["cache-control"] = "no-store",
     ["retry-after"] = retry_after(err, status) }, rate_limit(err), options.headers)
   return { status = status, headers = headers, body = assert(json.encode(body, { sort_keys = true })) }
+end
+
+-- Failures that need not be logged.
+local ordinary = { ABORTED = true, BUSY = true, DRAINING = true }
+
+--- The answer to a call that failed; logs what whoever runs the server has to know.
+---@param call operations.ServerCall
+---@param err operations.Error
+---@param status? integer
+---@param headers? table
+---@return operations.ServerResponse
+function problem.answer(call, err, status, headers)
+  local options = call.server.options
+  call.code = err.code
+  if (status or problem.status(err, call.route)) >= 500 and not ordinary[err.code] then
+    options.log("error", ("%s: %s (request %s)"):format(call.route and call.route.id or call.path, tostring(err),
+      call.id))
+  end
+  return problem.response(err, { route = call.route, expose = options.expose_errors, request_id = call.id,
+    status = status, headers = headers })
+end
+
+--- The answer that refuses a request.
+---@param call operations.ServerCall
+---@param status integer
+---@param code string
+---@param message string
+---@param headers? table
+---@return operations.ServerResponse
+function problem.refuse(call, status, code, message, headers)
+  return problem.answer(call, errors.new(code, message), status, headers)
 end
 
 return problem
