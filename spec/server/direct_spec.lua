@@ -1,3 +1,4 @@
+local certificates = require("spec.support.certificates")
 local http_peer = require("spec.support.http_peer")
 local operations = require("operations")
 local server_codec = require("operations.http_server")
@@ -277,6 +278,28 @@ describe("plain calls", function()
       assert.equal(1, select(2, all:gsub("Connection: close", "")))
       server:close()
     end)
+  end)
+
+  it("say nothing wrong of the TLS of a connection that began with one", function()
+    operations.run(function()
+      local made, seen = registry(), {}
+      assert(made:register({ namespace = "a", name = "tls", type = "query", handler = function(_, context)
+        seen[#seen + 1] = context.metadata.http.scheme
+      end }))
+      local server = assert(operations.to_http(made))
+      local listener = assert(server:listen({ port = 0, tls = certificates.options("localhost") }))
+      for _ = 1, 2 do
+        local client = connect(listener.port, { tls = true, ca_file = certificates.path("ca.pem") })
+        for _, name in ipairs({ "echo", "echo", "tls" }) do
+          local status = client:send(("GET /a/%s HTTP/1.1\r\nHost: localhost\r\n\r\n"):format(name)):answer()
+          assert.equal(name == "tls" and 204 or 200, status)
+        end
+        client:close()
+      end
+      server:close()
+      assert.same({ "https", "https" }, seen)
+    end)
+    certificates.remove()
   end)
 
   it("have an id of their own each", function()

@@ -130,6 +130,19 @@ describe("the paths of a server", function()
     assert.equal(404, status(server, "GET", "/task/list"))
   end)
 
+  it("are not kept by the registry that they follow", function()
+    local registry = operations.registry()
+    local gone = setmetatable({}, { __mode = "v" })
+    for i = 1, 3 do
+      gone[i] = assert(operations.to_http(registry))
+    end
+    for _ = 1, 2 do
+      collectgarbage()
+    end
+    assert.same({}, gone)
+    assert(registry:register({ namespace = "a", name = "b", handler = function() end })) -- nobody is left to be told
+  end)
+
   it("are refused when they are the server's own or given twice", function()
     local server, err = operations.to_http(registry_with({ namespace = "docs", name = "x" }))
     assert.is_nil(server)

@@ -9,9 +9,10 @@ local http_peer = {}
 local Client = {}
 Client.__index = Client
 
---- Connects.
-function http_peer.connect(port)
-  local self = setmetatable({ bytes = "", stream = assert(stream.connect("127.0.0.1", port)) }, Client)
+--- Connects; `options` as `stream.connect` has them.
+function http_peer.connect(port, options)
+  local host = options and options.tls and "localhost" or "127.0.0.1"
+  local self = setmetatable({ bytes = "", stream = assert(stream.connect(host, port, options)) }, Client)
   self.stream:each_chunk(function(bytes, err)
     self.bytes = self.bytes .. (bytes or "")
     self.ended, self.err = self.ended or bytes == nil, err

@@ -36,6 +36,7 @@ local IN_A_ROW = 16 -- requests that are served before others have their turn
 ---@field register fun(fn: fun())  has `fn` called when the caller of the request leaves
 ---@field direct operations.Direct|false
 ---@field request_id? string  of a plain call
+---@field _met boolean  `peer` is whole: the handshake of TLS is over when a request comes
 ---@field _stream operations.Stream
 ---@field _bytes string  came and were not read, from `_from` on
 ---@field _wait operations.Wait  the same for every wait for bytes of a body
@@ -237,7 +238,7 @@ function connection.new(stream, handler, settings, direct)
     _calls = direct and direct.calls, _parser = parser, _read = parser.read,
     _wait = waiters.new(), _request = false, _left = false, _leaving = false, _heartbeat = false, _expired = false,
     _waiting = false, _asleep = false, _begun = false, _unread = false, _queued = false, _now = false,
-    _paused = false,
+    _paused = false, _met = false,
   }, Connection)
   self._take = waiting.taker(self)
   self.register = function(fn)

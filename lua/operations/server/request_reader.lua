@@ -106,8 +106,8 @@ function request_reader.discard(self)
 end
 
 local function make(self, method, target, headers, body, ended, keep_alive, minor, expects)
-  if self._count == 0 then
-    self.peer.tls = self._stream:tls() or false
+  if not self._met then
+    self._met, self.peer.tls = true, self._stream:tls() or false
   end
   local request = {
     method = method, target = target, headers = headers, body = body, peer = self.peer, left = self.register,

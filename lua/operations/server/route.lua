@@ -332,6 +332,18 @@ function Routes:all(go_on)
   return list
 end
 
+-- Forgets at once what another registration may change; the registry does not keep the routes.
+local function follow(self, registry)
+  local weak, stop = setmetatable({ self }, { __mode = "v" }), nil
+  stop = registry:on_revision(function()
+    if weak[1] then
+      weak[1]:forget()
+    else
+      stop()
+    end
+  end)
+end
+
 ---@class operations.RouteOptions
 ---@field prefix string
 ---@field paths? "source"  operations of OpenAPI documents keep their paths
@@ -348,9 +360,7 @@ end
 function route.new(registry, options)
   local self = setmetatable({ _registry = registry, _options = options, _by_path = {}, _made = {} }, Routes)
   self._revision = registry:revision()
-  registry:on_revision(function()
-    self:forget()
-  end)
+  follow(self, registry)
   build(self)
   if #self._flaws > 0 then
     return nil, errors.new("VALIDATION_ERROR", self._flaws[1].message, self._flaws)
