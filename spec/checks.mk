@@ -91,13 +91,18 @@ build/fuzz/%.o: src/%.c
 
 -include $(FUZZ_OBJ:.o=.d)
 
+# The official JSON Schema tests: SUITE=directory, else beside this tree, else by npm. (The package
+# @json-schema-org/tests names a commit of 2020, so npm gets the suite itself.)
+SUITE_SOURCE = github:json-schema-org/JSON-Schema-Test-Suite\#44401e0c046704b476ec9d2e2fccdaee618f259d
+SUITE_DATA = $(or $(SUITE),$(wildcard ../shared/json-schema-test-suite),build/npm-suite/node_modules/json-schema-test-suite)
+
 MUTANTS ?= 100
 SEED ?= 1
 
 .PHONY: mutate
-mutate: dependencies-test ## change one token at a time, run its specs: which changes do they miss?  MUTANTS, SEED, LANGUAGE=c|lua, PART=path
+mutate: dependencies-test $(SUITE_DATA) ## change one token at a time, run its specs: which changes do they miss?  MUTANTS, SEED, LANGUAGE=c|lua, PART=path
 	@for language in $(or $(LANGUAGE),c lua); do \
-	  env -u MAKEFLAGS -u MAKELEVEL $(LUA) spec/mutate/main.lua $(MUTANTS) $(SEED) $$language $(PART) || exit 1; \
+	  env -u MAKEFLAGS -u MAKELEVEL SUITE=$(abspath $(SUITE_DATA)) $(LUA) spec/mutate/main.lua $(MUTANTS) $(SEED) $$language $(PART) || exit 1; \
 	done
 
 COVERAGE = build/lua5.4-coverage
@@ -117,11 +122,6 @@ coverage: dependencies-test dependencies-coverage ## line and branch coverage of
 	$$report --branches --fail-under-branch 90 && exit $$tests
 
 NPM = npm install --silent --no-audit --no-fund
-
-# The official JSON Schema tests: SUITE=directory, else beside this tree, else by npm. (The package
-# @json-schema-org/tests names a commit of 2020, so npm gets the suite itself.)
-SUITE_SOURCE = github:json-schema-org/JSON-Schema-Test-Suite\#44401e0c046704b476ec9d2e2fccdaee618f259d
-SUITE_DATA = $(or $(SUITE),$(wildcard ../shared/json-schema-test-suite),build/npm-suite/node_modules/json-schema-test-suite)
 
 .PHONY: suite
 suite: dependencies-test all $(SUITE_DATA) ## the official JSON Schema tests, all drafts, on $(LUA); SUITE=directory

@@ -28,7 +28,17 @@ describe("the mutations of", function()
     assert.same({ "1 constant: f(0)" }, changes("f(1)", "c"))
     assert.same({ "1 constant: f(0u)" }, changes("f(4096u)", "c"))
     assert.same({ "1 constant: f(false)" }, changes("f(true)", "lua"))
+  end)
+
+  it("room that is asked for are none: more will do as well", function()
     assert.same({ "1 constant: lua_createtable(L, 0, 2), f(3)" }, changes("lua_createtable(L, 0, 2), f(2)", "c"))
+    assert.same({}, changes("luaL_checkstack(L, n + 8, text), ops_checkstack(L, 4), check_reserve(m, 8)", "c"))
+    assert.same({ "1 constant: buffer_reserve(b, n + 3)" }, changes("buffer_reserve(b, n + 2)", "c"))
+  end)
+
+  it("an array's size are a smaller one", function()
+    assert.same({ "1 constant: static const char text[1], *p;" }, changes("static const char text[64], *p;", "c"))
+    assert.same({ "2 constant: f(\n  a[3]);" }, changes("f(\n  a[2]);", "c"))
   end)
 
   it("a statement are none, of a value returned another one", function()

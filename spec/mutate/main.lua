@@ -16,9 +16,22 @@ local function rooms_of(path)
   return #rooms > 0 and rooms or { specs_of.file(path) }
 end
 
--- C runs with the sanitizers, which notice what is not freed.
+-- The specs of the rooms but for the file's own, which runs before them; what every room shares comes with them.
+local function others_of(path)
+  local list = { "spec/misuse_spec.lua" }
+  for _, room in ipairs(specs_of.rooms(path)) do
+    for _, spec in ipairs(sources.list(room, "_spec.lua")) do
+      list[#list + 1] = spec ~= specs_of.file(path) and spec or nil
+    end
+  end
+  return list
+end
+
+-- C runs with the sanitizers, which notice what is not freed. A change that the optimizer makes the same object of is
+-- none: `object` is made without lines for debuggers and without sanitizers.
 local languages = {
   c = {
+    object = "rm -f %s && make -s %s LUA=lua5.4 BUILD=build/optimized CFLAGS=-O2",
     root = "src", builds = "build/lua5.4-asan", build = "make -s asan-lua5.4 GOAL=all",
     test = 'make -s asan-lua5.4 TESTS="--no-keep-going %s"',
     last = 'make -s oom TESTS="%s"', last_of = specs_of.exhausted, -- runs where the specs notice nothing
@@ -33,11 +46,12 @@ local languages = {
 local make = assert(languages[language], "the language is c or lua")
 local PLACE = "build/mutate/" .. language
 local TREE, OUTPUT = PLACE .. "/tree", PLACE .. "/output"
+local UNCHANGED = PLACE .. "/unchanged" -- another copy, in which nothing is ever changed
 
--- Runs a command in the copy. True when it succeeds; its output is in OUTPUT.
-local function run(command, seconds)
+-- Runs a command in a copy. True when it succeeds; its output is in OUTPUT.
+local function run(command, seconds, tree)
   local line = "cd %s && timeout -k 5 %d %ssh -c '%s' >../output 2>&1 </dev/null"
-  local ok = os.execute(line:format(TREE, seconds, ISOLATED, command))
+  local ok = os.execute(line:format(tree or TREE, seconds, ISOLATED, command))
   return ok == true or ok == 0
 end
 
@@ -67,7 +81,7 @@ end
 -- What may notice a change, nearest first: commands of the copy.
 local function checks_of(path)
   return { make.test:format(specs_of.file(path)),
-    make.test:format(table.concat(rooms_of(path), " ") .. " spec/misuse_spec.lua"), -- that is every room's
+    make.test:format(table.concat(others_of(path), " ")),
     make.last:format(table.concat(make.last_of(path), " ")) }
 end
 
@@ -83,13 +97,26 @@ local function put(candidate, text)
   return run(make.build, 300)
 end
 
+local objects = {} -- path -> its object without a change
+
+-- Is the object of a file the same with the change that is there?
+local function is_same_object(path)
+  local name = path:gsub("^src/(.*)%.c$", "build/optimized/%1.o")
+  local function object(tree)
+    assert(run(make.object:format(name, name), 300, tree), "no object of " .. path)
+    return sources.read(tree .. "/" .. name)
+  end
+  objects[path] = objects[path] or object(UNCHANGED)
+  return object(TREE) == objects[path]
+end
+
 local baseline = {} -- command -> seconds that it takes without a change; false when it fails
 
 -- Tried twice: under load some wait in vain.
 local function seconds_of(command)
   for _ = 1, baseline[command] == nil and 2 or 0 do
     local start = os.time()
-    baseline[command] = run(command, 600) and os.time() - start
+    baseline[command] = run(command, 600, UNCHANGED) and os.time() - start
     if baseline[command] then
       break
     end
@@ -99,11 +126,8 @@ end
 
 -- Does a command fail because of the change? nil where the change cannot be built.
 local function notices(command, candidate, changed)
-  if baseline[command] == nil then
-    assert(put(candidate, candidate.text), "the tree does not build")
-    if not seconds_of(command) then
-      io.write(sources.read(OUTPUT):sub(-2000), "\nfails without a change, is left out: ", command, "\n")
-    end
+  if baseline[command] == nil and not seconds_of(command) then
+    io.write(sources.read(OUTPUT):sub(-2000), "\nfails without a change, is left out: ", command, "\n")
   end
   if not put(candidate, changed) then
     return nil
@@ -111,12 +135,15 @@ local function notices(command, candidate, changed)
   return baseline[command] and not run(command, 3 * baseline[command] + 20)
 end
 
--- Is the change noticed by any of the specs? nil where it cannot be built.
+-- Is the change noticed by any of the specs? nil where it cannot be built, or is none.
 local function judge(candidate)
   local changed = mutations.apply(candidate.text, candidate.mutation)
   local noticed
-  for _, command in ipairs(checks_of(candidate.path)) do
+  for i, command in ipairs(checks_of(candidate.path)) do
     noticed = notices(command, candidate, changed)
+    if noticed == false and i == 1 and make.object and is_same_object(candidate.path) then
+      noticed = nil
+    end
     if noticed ~= false then
       break
     end
@@ -132,13 +159,15 @@ local function describe(candidate)
     mutation.replacement)
 end
 
-assert(os.execute(("rm -rf %s && mkdir -p %s"):format(PLACE, TREE)))
-assert(os.execute("tar -c --exclude=./build --exclude=./.git . | tar -x -C " .. TREE))
--- What is built already is not built again, but for the programs: they name their place.
-os.execute(("tar -c --exclude=bin %s 2>/dev/null | tar -x -C %s"):format(make.builds, TREE))
-if not run(make.build, 3000) then
-  io.write(sources.read(OUTPUT), "cannot build in ", TREE, " (as root, where unshare makes process ids?)\n")
-  os.exit(2)
+for _, tree in ipairs({ TREE, UNCHANGED }) do
+  assert(os.execute(("rm -rf %s && mkdir -p %s"):format(tree, tree)))
+  assert(os.execute("tar -c --exclude=./build --exclude=./.git . | tar -x -C " .. tree))
+  -- What is built already is not built again, but for the programs: they name their place.
+  os.execute(("tar -c --exclude=bin %s 2>/dev/null | tar -x -C %s"):format(make.builds, tree))
+  if not run(make.build, 3000, tree) then
+    io.write(sources.read(OUTPUT), "cannot build in ", tree, " (as root, where unshare makes process ids?)\n")
+    os.exit(2)
+  end
 end
 
 local tried, noticed = 0, 0

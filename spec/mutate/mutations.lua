@@ -93,9 +93,21 @@ local function other_number(token)
   end
 end
 
--- How much room a table gets at first: as many other numbers will do.
+local function line_before(text, at)
+  return text:sub(1, at - 1):match("[^\n]*$")
+end
+
+-- How much room a table or Lua's stack gets: more will do as well.
 local function is_hint(text, at, language)
-  return language == "c" and text:sub(1, at - 1):match("[^\n]*$"):find("lua_createtable%([^)]*$") ~= nil
+  local before = line_before(text, at)
+  return language == "c" and (before:find("lua_createtable%([^)]*$") or before:find("checkstack%([^)]*$") or
+    before:find("check_reserve%([^)]*$")) ~= nil
+end
+
+-- The size of an array that is declared: a larger one will do as well.
+local function is_array_size(text, at, language)
+  local before = line_before(text, at)
+  return language == "c" and before:find("^%s*[%a_][%w_]* [%w_ *]*%[$") ~= nil and not before:find("^%s*return ")
 end
 
 -- Whole lines that are one statement, each with what may be dropped of it: the captured position to the line's end.
@@ -155,7 +167,10 @@ function mutations.all(text, language)
       end
     end
     local number = other_number(token)
-    if number and not is_hint(text, first, language) then
+    if number and is_array_size(text, first, language) then
+      number = "1"
+    end
+    if number and number ~= token and not is_hint(text, first, language) then
       add("constant", first, last, number)
     end
   end)
