@@ -211,6 +211,11 @@ describe("the architecture", function()
         if not specs_of.file(path) then
           wrong[#wrong + 1] = path .. " has no spec"
         end
+        for _, named in ipairs(specs_of.elsewhere(path)) do
+          if not lfs.attributes(named) then
+            wrong[#wrong + 1] = named .. " does not exist"
+          end
+        end
       end
     end
     for path, spec in pairs(specs_of.covered) do

@@ -16,14 +16,23 @@ local function rooms_of(path)
   return #rooms > 0 and rooms or { specs_of.file(path) }
 end
 
--- The specs of the rooms but for the file's own, which runs before them; what every room shares comes with them.
+-- The specs of a file's rooms and those of others that use it, but for its own, which runs before them.
 local function others_of(path)
-  local list = { "spec/misuse_spec.lua" }
-  for _, room in ipairs(specs_of.rooms(path)) do
-    for _, spec in ipairs(sources.list(room, "_spec.lua")) do
-      list[#list + 1] = spec ~= specs_of.file(path) and spec or nil
+  local list, known = {}, { [specs_of.file(path)] = true }
+  local function add(spec)
+    list[#list + 1] = not known[spec] and spec or nil
+    known[spec] = true
+  end
+  local function add_all(places)
+    for _, place in ipairs(places) do
+      for _, spec in ipairs(place:find("%.lua$") and { place } or sources.list(place, "_spec.lua")) do
+        add(spec)
+      end
     end
   end
+  add_all(specs_of.rooms(path))
+  add_all(specs_of.elsewhere(path))
+  add("spec/misuse_spec.lua")
   return list
 end
 

@@ -87,6 +87,38 @@ local exhausted = {
   websocket = "websocket",
 }
 
+-- What specs of other rooms say of a room of src/.
+local elsewhere = {
+  base = "spec/json spec/sse spec/streams spec/http spec/redis spec/websocket",
+  core = "spec/value spec/registry/registry_spec.lua",
+  format = "spec/schema/suite_spec.lua spec/schema/check_spec.lua spec/schema/compile_spec.lua",
+  http = "spec/net/http/header_field_spec.lua spec/server/connection_spec.lua",
+  json = "spec/value",
+  platform = "spec/reactor spec/net/process_spec.lua spec/net/stream_spec.lua spec/net/http/network_spec.lua",
+  reactor = "spec/reactor spec/net/process_spec.lua spec/net/stream_spec.lua",
+  redis = "spec/calls/redis_spec.lua",
+  regex = "spec/schema/suite_spec.lua spec/schema/compile_spec.lua",
+  registry = "spec/schema/laws_spec.lua",
+  schema = "spec/value/integer_spec.lua spec/registry/finish_spec.lua spec/registry/prepare_spec.lua",
+  sse = "spec/streams spec/openapi/stream_spec.lua",
+  streams = "spec/sse spec/openapi/stream_spec.lua spec/registry/subscription_spec.lua",
+  tls = "spec/server/tls_spec.lua",
+  transfer = "spec/net/stream_spec.lua",
+  value = "spec/schema/cast_spec.lua spec/schema/issue_spec.lua spec/schema/suite_spec.lua spec/registry/finish_spec.lua",
+  websocket = "spec/calls/websocket_spec.lua",
+}
+
+--- The specs of other rooms, folders among them, that say something of a C file.
+---@param path string
+---@return string[]
+function specs_of.elsewhere(path)
+  local list = {}
+  for name in (elsewhere[path:match("^src/([^/]+)/")] or ""):gmatch("%S+") do
+    list[#list + 1] = name
+  end
+  return list
+end
+
 --- The scripts that let allocations fail in a C file, nearest first; none: all of them.
 ---@param path string
 ---@return string[]
