@@ -183,6 +183,56 @@ describe("a reader of envelopes", function()
     assert.same(expected, (read("lines", { table.concat(lines) })))
   end)
 
+  it("passes over lines of blanks alone, and no others", function()
+    local blanks = {}
+    for byte = 0, 255 do
+      local data = read("lines", { string.char(byte) .. "\n" }, { json = false })
+      if #data == 0 then
+        blanks[#blanks + 1] = byte
+      end
+      assert.same(byte == 10 and { "x", "y" } or { "x" .. string.char(byte) .. "y" },
+        (read("lines", { "x" .. string.char(byte) .. "y\n" }, { json = false })))
+    end
+    assert.same({ 9, 10, 11, 12, 13, 32 }, blanks)
+    assert.same({ "a\r", "b" }, (read("lines", { "a\r\r\n \t \r\nb\r" }, { json = false })))
+  end)
+
+  it("names the ceiling that an item is above", function()
+    local reader = open("lines", { max = 8 })
+    local ok, err = reader:feed("123456789\n")
+    assert.is_nil(ok)
+    assert.equal("EXECUTION_ERROR: an item of the stream is larger than max_event (8 bytes)", tostring(err))
+    assert.same({ kind = "size", limit = 8 }, err.details)
+  end)
+
+  it("has neither identifiers nor times to wait where there are no events", function()
+    for _, kind in ipairs({ "lines", "sequence" }) do
+      local reader = open(kind)
+      reader:feed("id: 1\n\nretry: 5\n\n")
+      assert.equal(0, select("#", reader:last_event_id()))
+      assert.equal(0, select("#", reader:retry()))
+    end
+  end)
+
+  it("takes bytes at an address, as many as it is told", function()
+    local reader, take = open("lines")
+    assert.is_true(reader:feed(core.null, 0))
+    assert.error_matches(function() reader:feed(core.null, 2 ^ 31) end, "out of range")
+    assert.same({}, take())
+  end)
+
+  it("takes any ceiling of one byte and up to 2^31 - 1, and an id of that length", function()
+    for _, max in ipairs({ 1, 2 ^ 31 - 1 }) do
+      local reader, take = open("events", { max = max, id = "1" })
+      assert.is_true(reader:feed("data: 2\n\n"))
+      assert.equal("1", take()[1].meta.lastEventId)
+    end
+    for _, max in ipairs({ 0, 0.5, -1, 2 ^ 31 }) do
+      assert.error_matches(function() open("lines", { max = max }) end, "out of range")
+    end
+    assert.error_matches(function() open("events", { max = 1, id = "12" }) end, "longer than max_event")
+  end)
+
   it("takes arguments of the right types only", function()
     assert.has_error(function() core.envelope_reader("words", META, 10, true) end)
     assert.has_error(function() core.envelope_reader("lines", nil, 10, true) end)
@@ -235,6 +285,15 @@ describe("the envelope of an event", function()
     assert.is_nil(list[4].meta.retry)
     assert.equal(list[4].meta, list[5].meta)
     assert.is_nil(META.event)
+  end)
+
+  it("has the time to wait that came with it, and no other, where that is nothing too", function()
+    local waits = {}
+    for i, envelope in ipairs(read_events(
+        "data: 1\n\nretry: 0\ndata: 2\n\ndata: 3\n\nretry: 0\ndata: 4\n\nretry: 7\ndata: 5\n\ndata: 6\n\n")) do
+      waits[i] = envelope.meta.retry or "none"
+    end
+    assert.same({ "none", 0, "none", 0, 7, "none" }, waits)
   end)
 
   it("has the id that was set last, with an event or without one", function()
