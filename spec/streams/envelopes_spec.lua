@@ -1,4 +1,5 @@
 local core = require("operations.core")
+local json = require("operations.base.json")
 
 local META = core.http_envelope(nil, { statusCode = 200, headers = { a = "b" }, contentType = "x" }).meta
 
@@ -179,6 +180,18 @@ describe("a reader of envelopes", function()
     for i = 1, 200 do
       lines[i] = i % 7 == 0 and "[" .. i .. "]\n" or ('{"i":%d,"t":{"s":"%s"}}\n'):format(i, ("x"):rep(i % 50))
       expected[i] = i % 7 == 0 and { i } or { i = i, t = { s = ("x"):rep(i % 50) } }
+    end
+    assert.same(expected, (read("lines", { table.concat(lines) })))
+  end)
+
+  it("reads texts between broken ones, wherever those break", function()
+    local whole = '{"a":[1,{"b":[null,"\\u00e4"]}],"c":{}}'
+    local lines, expected = {}, {}
+    for length = 1, #whole - 1 do
+      local broken = whole:sub(1, length)
+      lines[#lines + 1] = broken .. "\n" .. whole .. "\n"
+      expected[#expected + 1] = broken
+      expected[#expected + 1] = json.decode(whole)
     end
     assert.same(expected, (read("lines", { table.concat(lines) })))
   end)
