@@ -16,26 +16,6 @@ local function rooms_of(path)
   return #rooms > 0 and rooms or { specs_of.file(path) }
 end
 
--- The specs of a file's rooms and those of others that use it, but for its own, which runs before them.
-local function others_of(path)
-  local list, known = {}, { [specs_of.file(path)] = true }
-  local function add(spec)
-    list[#list + 1] = not known[spec] and spec or nil
-    known[spec] = true
-  end
-  local function add_all(places)
-    for _, place in ipairs(places) do
-      for _, spec in ipairs(place:find("%.lua$") and { place } or sources.list(place, "_spec.lua")) do
-        add(spec)
-      end
-    end
-  end
-  add_all(specs_of.rooms(path))
-  add_all(specs_of.elsewhere(path))
-  add("spec/misuse_spec.lua")
-  return list
-end
-
 -- C runs with the sanitizers, which notice what is not freed. A change that the optimizer makes the same object of is
 -- none: `object` is made without lines for debuggers and without sanitizers.
 local languages = {
@@ -56,6 +36,27 @@ local make = assert(languages[language], "the language is c or lua")
 local PLACE = "build/mutate/" .. language
 local TREE, OUTPUT = PLACE .. "/tree", PLACE .. "/output"
 local UNCHANGED = PLACE .. "/unchanged" -- another copy, in which nothing is ever changed
+
+-- The specs of a file's rooms and those of others that use it, but for its own, which runs before them.
+local function others_of(path)
+  local list, known = {}, { [specs_of.file(path)] = true }
+  local function add(spec)
+    list[#list + 1] = not known[spec] and spec or nil
+    known[spec] = true
+  end
+  local function add_all(places)
+    for _, place in ipairs(places) do
+      local folder = UNCHANGED .. "/" .. place
+      for _, spec in ipairs(place:find("%.lua$") and { place } or sources.list(folder, "_spec.lua")) do
+        add(spec:sub(1, #UNCHANGED) == UNCHANGED and spec:sub(#UNCHANGED + 2) or spec)
+      end
+    end
+  end
+  add_all(specs_of.rooms(path))
+  add_all(specs_of.elsewhere(path))
+  add("spec/misuse_spec.lua")
+  return list
+end
 
 -- Runs a command in a copy. True when it succeeds; its output is in OUTPUT.
 local function run(command, seconds, tree)
