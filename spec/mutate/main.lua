@@ -48,7 +48,10 @@ local function others_of(path)
     for _, place in ipairs(places) do
       local folder = UNCHANGED .. "/" .. place
       for _, spec in ipairs(place:find("%.lua$") and { place } or sources.list(folder, "_spec.lua")) do
-        add(spec:sub(1, #UNCHANGED) == UNCHANGED and spec:sub(#UNCHANGED + 2) or spec)
+        spec = spec:sub(1, #UNCHANGED) == UNCHANGED and spec:sub(#UNCHANGED + 2) or spec
+        if spec == place or spec:match("^(.*)/[^/]*$") == place then -- a folder in it is another room
+          add(spec)
+        end
       end
     end
   end
