@@ -130,6 +130,100 @@ describe("operations.system", function()
     assert.same({ "goes on\n", 129 }, { result.out, result.code })
   end)
 
+  -- What a program prints that has signals caught, and its exit code.
+  local function caught(program, before)
+    local result = command.run((before or "") .. [[lua -e '
+      local system = require("operations.system")
+      local function send(name)
+        io.popen("kill -" .. name .. " $PPID"):close() -- os.execute ignores INT
+      end
+      local function spin(seconds)
+        local stop = os.clock() + seconds
+        repeat until os.clock() > stop
+      end
+      assert(system.catch_signals())
+    ]] .. program .. "'")
+    return { result.out, result.code }
+  end
+
+  it("raises a signal in the loop that runs, and ends by it in the end", function()
+    for name, number in pairs({ INT = 2, TERM = 15, HUP = 1 }) do
+      assert.same({ ("false\tinterrupted!\t%d\n"):format(number), 128 + number }, caught(([[
+        assert(system.interrupted() == nil)
+        send("%s")
+        local ok, err = pcall(spin, 60)
+        print(ok, err, system.interrupted())
+      ]]):format(name)))
+    end
+  end)
+
+  it("raises one signal of several that come at once", function()
+    assert.same({ "false\t15\ntrue\t15\nfalse\t2\n", 130 }, caught([[
+      send("TERM") send("TERM") send("INT")
+      print((pcall(spin, 60)), system.interrupted())
+      print((pcall(spin, 0.5)), system.interrupted())
+      send("INT")
+      print((pcall(spin, 60)), system.interrupted())
+    ]]))
+  end)
+
+  it("raises no signal where it is held, but where that is asked for", function()
+    assert.same({ "a\tb\t3\nfalse\tinterrupted!\nfalse\tx\nfalse\tinterrupted!\n", 143 }, caught([[
+      print(system.hold_signals(function(...)
+        send("TERM")
+        spin(0.5)
+        return ..., "b", select("#", ...)
+      end, "a", nil, nil))
+      print(pcall(spin, 60))
+      print(pcall(system.hold_signals, error, "x"))
+      print(pcall(system.hold_signals, function()
+        system.raise_signal()
+        send("TERM")
+        spin(0.5)
+        system.hold_signals(function() end)
+        spin(0.5)
+        system.raise_signal()
+      end))
+    ]]))
+  end)
+
+  it("ends by no signal that was raised before it let go of them", function()
+    assert.same({ "false\tnil\nfalse\tinterrupted!\n", 0 }, caught([[
+      send("TERM")
+      local ok = pcall(spin, 60)
+      system.release_signals()
+      system.release_signals()
+      print(ok, system.interrupted())
+      assert(system.catch_signals())
+      send("TERM")
+      print(pcall(spin, 60))
+      system.release_signals()
+    ]]))
+  end)
+
+  it("leaves a signal ignored that was ignored before", function()
+    assert.same({ "true\tnil\n", 0 }, caught([[
+      send("TERM")
+      local ok = pcall(spin, 0.5)
+      print(ok, system.interrupted())
+    ]], "trap \"\" TERM; "))
+  end)
+
+  it("wakes what waits in C, so that the signal is raised", function()
+    assert.same({ "false\tinterrupted!\n", 143 }, caught([[
+      os.execute("(sleep 0.2; kill -TERM $PPID) &")
+      print(pcall(function() while true do io.popen("sleep 1"):close() end end))
+    ]]))
+  end)
+
+  it("ends by a signal that comes again where Lua cannot raise it", function()
+    assert.same({ "", 130 }, caught([[
+      os.execute("(sleep 0.2; kill -TERM $PPID; sleep 2; kill -INT $PPID) &")
+      pcall(string.find, ("a"):rep(200000), (".-"):rep(30) .. "b")
+      print("not reached")
+    ]]))
+  end)
+
   it("names the argument that is wrong", function()
     assert.error_matches(function() system.make_private_directory("") end, "bad argument #1 to 'make_private")
     assert.error_matches(function() system.write_private("a") end, "bad argument #2 to 'write_private'")
