@@ -81,11 +81,11 @@ specs_of.covered = {
 
 -- The scripts of spec/native/oom that reach a room of src/; of other rooms all are run.
 local exhausted = {
-  base = "json sse envelopes", core = "open execute http", crypto = "crypto", format = "schema", http = "http http_server", json = "json",
-  platform = "process relay local", reactor = "process relay local http", redis = "open", regex = "schema",
-  system = "open", registry = "execute subscribe envelopes", schema = "schema execute", server = "http_server", sse = "sse",
-  streams = "sse envelopes subscribe", tls = "tls", transfer = "http upload", value = "json execute schema",
-  websocket = "websocket",
+  base = "json sse envelopes", core = "open execute http", crypto = "crypto", format = "schema",
+  http = "http http_server", json = "json", platform = "process relay local", reactor = "process relay local http",
+  redis = "open", regex = "schema", registry = "execute subscribe envelopes", schema = "schema execute",
+  server = "http_server", sse = "sse", streams = "sse envelopes subscribe", system = "open", tls = "tls",
+  transfer = "http upload", value = "json execute schema", websocket = "websocket",
 }
 
 -- What specs of other rooms say of a room of src/.
