@@ -303,6 +303,62 @@ describe("decoding JSON", function()
     assert.same(expected, decoder:finish())
   end)
 
+  it("keeps the order of properties where that is asked for, in one piece or many", function()
+    local names, members = {}, {}
+    for i = 1, 200 do
+      names[i] = ("p%d"):format(i * 7919 % 1000)
+      members[i] = ('"%s":{"properties":{"z":1,"y":[{"a":1,"properties":{"c":1,"b":2}}],"x":{}}}'):format(names[i])
+    end
+    local text = '{"other":{"z":1,"a":2},"properties":{' .. table.concat(members, ",") .. "}}"
+    local order = core.property_order
+    local function check(value)
+      assert.same(names, order[value.properties])
+      for _, name in ipairs({ names[1], names[77], names[200] }) do
+        local inner = value.properties[name].properties
+        assert.same({ "z", "y", "x" }, order[inner])
+        assert.same({ "c", "b" }, order[inner.y[1].properties])
+      end
+      assert.is_nil(order[value.other] or order[value])
+    end
+    check(decodes(text, { property_order = true }))
+    for _, size in ipairs({ 1, 7, 64, 1000 }) do
+      local decoder = json.decoder({ property_order = true })
+      for at = 1, #text, size do
+        assert.is_true(decoder:feed(text:sub(at, at + size - 1)))
+      end
+      check(decoder:finish())
+    end
+    assert.is_nil(order[decodes(text).properties])
+    assert.is_nil(order[decodes(text, { property_order = false }).properties])
+  end)
+
+  it("takes each option to its limits, and says those", function()
+    for name, most in pairs({ max_depth = 2000, max_size = 2 ^ 53 }) do
+      for _, value in ipairs({ 0, 1, most }) do
+        assert.is_true(pcall(json.decode, "1", { [name] = value }))
+        assert.is_true(pcall(json.decoder, { [name] = value }))
+      end
+      for _, value in ipairs({ -1, 0.5, most + 2, math.huge, 0 / 0, "1", true }) do
+        for _, decode in ipairs({ function(options) json.decode("1", options) end, json.decoder }) do
+          local ok, message = pcall(decode, { [name] = value })
+          assert.is_false(ok)
+          assert.matches(("%s: expected an integer from 0 to %d"):format(name, most), message, 1, true)
+        end
+      end
+    end
+    for _, indent in ipairs({ 0, 1, 16 }) do
+      local text = indent == 0 and "[1]" or "[\n" .. (" "):rep(indent) .. "1\n]"
+      assert.equal(text, json.encode({ 1 }, { indent = indent }))
+    end
+    for name, value in pairs({ unique = 1, property_order = "x" }) do
+      local message = ("%s: expected a boolean, got %s"):format(name, type(value))
+      assert.error_matches(function() json.decode("1", { [name] = value }) end, message)
+      assert.error_matches(function() json.decoder({ [name] = value }) end, message)
+    end
+    assert.error_matches(function() json.decode("1", { integers = 1 }) end, 'integers: expected "exact" or "text"')
+    assert.equal(1, decodes("1", { integers = "exact", huge = "error", unique = false, property_order = false }))
+  end)
+
   it("raises on arguments of the wrong type and names them", function()
     assert.error_matches(function() json.decode(12) end, "#1.*string expected, got number")
     assert.error_matches(function() json.decode() end, "#1")
