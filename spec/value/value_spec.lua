@@ -31,7 +31,7 @@ describe("a Lua value read as JSON", function()
   end)
 
   it("is no null but that of its own, and what another library has for it", function()
-    local address = debug.upvalueid(function() return core end, 1) -- a pointer of no library
+    local address = rawget(debug, "upvalueid")(function() return core end, 1) -- a pointer of no library
     if type(address) == "userdata" then
       assert.equal("userdata", core.kind(address))
       assert.equal("userdata is no JSON value", tostring(select(2, core.json_encode(address)).message))
