@@ -145,6 +145,16 @@ describe("a relay", function()
     end)
   end)
 
+  it("waits no longer for a token of a connection that has ended", function()
+    local gone = connect(port, token:sub(1, 16))
+    gone.stream:finish()
+    assert.equal(0, until_received(gone)) -- the end
+    gone.stream:close()
+    local own = connect(port, token)
+    assert.equal(1, until_received(own))
+    own.stream:close()
+  end)
+
   it("refuses connections that do not begin with the token, and takes the one that does", function()
     local wrong = connect(port, ("0"):rep(32))
     assert.equal(0, until_received(wrong)) -- the end

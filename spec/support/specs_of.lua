@@ -74,6 +74,7 @@ specs_of.covered = {
   ["src/streams/sse_lua.c"] = "spec/sse/sse_spec.lua",
   ["src/tls"] = "spec/tls/tls_spec.lua",
   ["src/transfer"] = "spec/net/http/http_spec.lua",
+  ["src/transfer/head.c"] = "spec/net/http/head_spec.lua",
   ["src/transfer/connect.c"] = "spec/net/stream_spec.lua",
   ["src/transfer/connect_lua.c"] = "spec/net/stream_spec.lua",
   ["src/value"] = "spec/json/json_spec.lua",
