@@ -1,3 +1,4 @@
+-- luacheck: ignore 113 143 (unpack of either runtime)
 local redis = require("operations.redis")
 
 local text = "+OK\r\n:42\r\n:-9007199254740993\r\n$5\r\na\0b\r\n\r\n$0\r\n\r\n$-1\r\n*-1\r\n*0\r\n"
@@ -57,5 +58,64 @@ describe("the protocol of Redis", function()
     assert.has_error(function()
       redis.command()
     end)
+  end)
+
+  it("is read with arrays of any length, and some levels of them", function()
+    for _, length in ipairs({ 1, 1023, 1024, 1025, 5000 }) do
+      local parts, expected = { ("*%d\r\n"):format(length) }, {}
+      for i = 1, length do
+        parts[#parts + 1] = i % 3 == 0 and "$-1\r\n" or (":%d\r\n"):format(i)
+        expected[i] = i % 3 ~= 0 and i
+      end
+      assert.same({ expected, "OK" }, redis.reader():feed(table.concat(parts) .. "+OK\r\n"))
+    end
+    local deep = redis.reader():feed(("*1\r\n"):rep(7) .. ":5\r\n")
+    for _ = 1, 8 do
+      deep = deep[1]
+    end
+    assert.equal(5, deep)
+    local replies, message = redis.reader():feed(("*1\r\n"):rep(100) .. ":5\r\n")
+    assert.is_nil(replies)
+    assert.is_string(message)
+  end)
+
+  it("has errors beside other replies, wherever they are", function()
+    assert.same({ { err = "A" }, { 1, { err = "B c" }, { { err = "" } } }, "" },
+      redis.reader():feed("-A\r\n*3\r\n:1\r\n-B c\r\n*1\r\n-\r\n+\r\n"))
+  end)
+
+  it("knows a script by the SHA-1 of its text", function()
+    assert.equal("a9993e364706816aba3e25717850c26c9cd0d89d", redis.script_id("abc"))
+    assert.equal("da39a3ee5e6b4b0d3255bfef95601890afd80709", redis.script_id(""))
+    assert.error_matches(function() redis.script_id({}) end, "bad argument #1 to 'script_id'")
+  end)
+
+  it("is read by a reader that is there", function()
+    local reader = redis.reader()
+    assert.same({}, reader:feed("$3\r\na"))
+    getmetatable(reader).__gc(reader)
+    assert.error_matches(function() reader:feed("bc\r\n") end, "the reader is closed")
+    getmetatable(reader).__gc(reader)
+    assert.error_matches(function() redis.reader():feed({}) end, "string expected")
+  end)
+
+  it("writes commands of any length", function()
+    for _, length in ipairs({ 0, 9, 10, 99, 100, 999, 1000, 100000 }) do
+      local argument = ("x"):rep(length)
+      local bytes = redis.command("SET", argument, "")
+      assert.equal(("*3\r\n$3\r\nSET\r\n$%d\r\n%s\r\n$0\r\n\r\n"):format(length, argument), bytes)
+    end
+    assert.equal("*1\r\n$4\r\nPING\r\n", redis.command("PING"))
+    local many = {}
+    for i = 1, 200 do
+      many[i] = i
+    end
+    assert.matches("^%*200\r\n%$1\r\n1\r\n.*%$3\r\n200\r\n$", redis.command((table.unpack or unpack)(many)))
+    for i = 1, 3 do
+      local arguments = { "A", "b", "c" }
+      arguments[i] = true
+      assert.error_matches(function() redis.command((table.unpack or unpack)(arguments)) end,
+        "bad argument #" .. i .. " to 'command'")
+    end
   end)
 end)

@@ -84,7 +84,89 @@ describe("WebSocket framing", function()
     assert.same({ "ping", "", "text", "hello" }, found)
   end)
 
+  it("takes messages of as many bytes as it may, in one frame or more, and no longer ones", function()
+    for _, max in ipairs({ 1, 125, 126, 1000, 65536 }) do
+      local writer = websocket.codec(false, 1e6)
+      local whole = writer:text(("x"):rep(max))
+      for _, size in ipairs({ 1, 1000, #whole }) do
+        assert.same({ "text", ("x"):rep(max) }, (feed(websocket.codec(true, max), whole, size)))
+      end
+      local server = websocket.codec(true, max)
+      local found, open = feed(server, writer:text(("x"):rep(max + 1)), 1000)
+      assert.same({ {}, false }, { found, open })
+      assert.equal("\136\2\3\241", server:output()) -- 1009
+      local parts = "\1\129\0\0\0\0a\128\129\0\0\0\0b"
+      found, open = feed(websocket.codec(true, max), parts, #parts)
+      assert.same(max > 1 and { { "text", "ab" }, true } or { {}, false }, { found, open })
+    end
+  end)
+
+  it("carries many messages through one codec, with masks that all differ", function()
+    local client, server = websocket.codec(false, 1000), websocket.codec(true, 1000)
+    local seen = {}
+    for i = 1, 300 do
+      local bytes = client:text("message " .. i)
+      local mask = bytes:sub(3, 6)
+      assert.is_nil(seen[mask])
+      seen[mask] = true
+      assert.same({ "text", "message " .. i }, (feed(server, bytes, 100)))
+      assert.same({ "text", "answer " .. i }, (feed(client, server:text("answer " .. i), 100)))
+    end
+  end)
+
+  it("tells nothing twice, and gives large messages back their memory", function()
+    local client, server = websocket.codec(false, 1e6), websocket.codec(true, 1e6)
+    local large = ("y"):rep(300000)
+    for _ = 1, 3 do
+      assert.same({ "text", large, "text", "z" }, (feed(server, client:text(large) .. client:text("z"), 1e6)))
+      assert.same({ true, {} }, { server:feed("") })
+      assert.is_nil(server:output())
+    end
+  end)
+
+  it("closes with a code from 1000 to 4999 and a reason, and then no more", function()
+    for _, code in ipairs({ 1000, 1001, 3000, 4999 }) do
+      local client = websocket.codec(false, 10)
+      assert.same({ { "close", code .. " why" }, false },
+        { feed(client, websocket.codec(true, 10):close(code, "why"), 100) })
+    end
+    local server = websocket.codec(true, 10)
+    assert.equal("\136\2\3\232", server:close(1000))
+    assert.is_nil(server:close(1000))
+    assert.is_nil(server:ping())
+    for _, code in ipairs({ 0, 999, 5000, -1, 70000 }) do
+      assert.error_matches(function() websocket.codec(true, 10):close(code) end, "close code expected")
+    end
+  end)
+
+  it("sends pings of up to 125 bytes", function()
+    for _, server in ipairs({ true, false }) do
+      local sender, taker = websocket.codec(server, 200), websocket.codec(not server, 200)
+      for _, payload in ipairs({ "", "p", ("p"):rep(125) }) do
+        assert.same({ "ping", payload }, (feed(taker, sender:ping(payload), 9)))
+      end
+      assert.same({ "ping", "" }, (feed(taker, sender:ping(), 9)))
+      assert.is_nil(sender:ping(("p"):rep(126)))
+    end
+  end)
+
+  it("is of no use once it was collected", function()
+    local codec = websocket.codec(true, 10)
+    getmetatable(codec).__gc(codec)
+    getmetatable(codec).__gc(codec)
+    for _, name in ipairs({ "feed", "output", "text", "ping" }) do
+      assert.error_matches(function() codec[name](codec, "x") end, "the codec is closed")
+    end
+  end)
+
   it("says what is wrong with its arguments", function()
+    for _, max in ipairs({ 0, 0.5, -1, 1e15, math.huge, 0 / 0 }) do
+      assert.error_matches(function() websocket.codec(true, max) end, "bytes expected")
+    end
+    assert.is_userdata(websocket.codec(true, 1))
+    assert.is_userdata(websocket.codec(true, 1e15 - 1))
+    assert.error_matches(function() websocket.codec(true, 10):text() end, "bad argument #1 to 'text'")
+    assert.error_matches(function() websocket.codec(true, 10):feed({}) end, "bad argument #1 to 'feed'")
     assert.has_error(function()
       websocket.codec(true, 0)
     end)
