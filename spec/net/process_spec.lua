@@ -230,6 +230,15 @@ describe("a process", function()
     assert.equal("12345", shell("echo 12345", { max_line = 5 }):read_line())
     assert.equal("size", select(2, shell("echo 123456", { max_line = 5 }):read_line()).details.kind)
     assert.equal("size", select(2, shell("printf 123456", { max_line = 5 }):read_line()).details.kind)
+    for _, window in ipairs({ 1, 4, 5, 6 }) do
+      local options = { max_line = 5, window = window }
+      local child = shell("printf 12; sleep 0.1; printf 345; sleep 0.1; echo; echo next", options)
+      assert.equal("12345", child:read_line())
+      assert.equal("next", child:read_line())
+      assert.equal("12345", shell("printf 12345; sleep 0.1", options):read_line())
+      child = shell("printf 12345; sleep 0.1; echo 6", options)
+      assert.equal("size", select(2, child:read_line()).details.kind)
+    end
   end)
 
   it("is held back while nobody reads", function()
