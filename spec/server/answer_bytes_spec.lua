@@ -1,5 +1,20 @@
 local answer = require("operations.http_server").answer
 
+-- RFC 9110, section 15, RFC 6585, and nginx's for a client that is gone.
+local phrases = {
+  [101] = "Switching Protocols", [200] = "OK", [201] = "Created", [202] = "Accepted", [204] = "No Content",
+  [206] = "Partial Content", [301] = "Moved Permanently", [302] = "Found", [303] = "See Other",
+  [304] = "Not Modified", [307] = "Temporary Redirect", [308] = "Permanent Redirect", [400] = "Bad Request",
+  [401] = "Unauthorized", [403] = "Forbidden", [404] = "Not Found", [405] = "Method Not Allowed",
+  [406] = "Not Acceptable", [408] = "Request Timeout", [409] = "Conflict", [410] = "Gone",
+  [412] = "Precondition Failed", [413] = "Content Too Large", [414] = "URI Too Long",
+  [415] = "Unsupported Media Type", [417] = "Expectation Failed", [421] = "Misdirected Request",
+  [422] = "Unprocessable Content", [426] = "Upgrade Required", [428] = "Precondition Required",
+  [429] = "Too Many Requests", [431] = "Request Header Fields Too Large", [499] = "Client Closed Request",
+  [500] = "Internal Server Error", [501] = "Not Implemented", [502] = "Bad Gateway", [503] = "Service Unavailable",
+  [504] = "Gateway Timeout", [505] = "HTTP Version Not Supported",
+}
+
 local DATE = "Mon, 23 Nov 2026 12:00:00 GMT"
 
 describe("the bytes of an answer", function()
@@ -68,6 +83,53 @@ describe("the bytes of an answer", function()
       assert.same({ nil, name }, { answer(200, { [name] = "a" }, "", "x") })
     end
     assert.matches("\r\n`_~: a\r\n", (answer(200, { ["`_~"] = "a" }, "", "x")))
+  end)
+
+  it("begin with the status and its phrase, or none", function()
+    for status = 100, 999 do
+      local sized = status >= 200 and status ~= 204 and status ~= 304
+      assert.equal(("HTTP/1.1 %d %s\r\nDate: x\r\n%s\r\n%s"):format(status, phrases[status] or "",
+        sized and "Content-Length: 1\r\n" or "", sized and "a" or ""), answer(status, nil, "a", "x"))
+    end
+    for _, status in ipairs({ 99, 0, -200, 1000, 100000 }) do
+      assert.error_matches(function() answer(status, nil, "", "x") end, "a status of three digits expected")
+    end
+  end)
+
+  it("say the length of a body, however many digits it has", function()
+    for _, length in ipairs({ 0, 1, 9, 10, 11, 99, 100, 101, 999, 1000, 65535, 65536, 1000000 }) do
+      local body = ("b"):rep(length)
+      assert.equal(("HTTP/1.1 200 OK\r\nDate: x\r\nContent-Length: %d\r\n\r\n%s"):format(length, body),
+        answer(200, nil, body, "x"))
+    end
+  end)
+
+  it("hold a field whose name is a token, wherever which byte is in it", function()
+    for byte = 0, 255 do
+      local char = string.char(byte)
+      local is_token = char:find("^[%w!#$%%&'*+%-.^_`|~]$") ~= nil
+      for _, name in ipairs({ char, "a" .. char, char .. "a", "a" .. char .. "a" }) do
+        local bytes, field = answer(204, { [name] = "v" }, nil, "x")
+        if is_token then
+          assert.equal("HTTP/1.1 204 No Content\r\n" .. name .. ": v\r\nDate: x\r\n\r\n", bytes)
+        else
+          assert.same({ nil, name }, { bytes, field })
+        end
+      end
+    end
+  end)
+
+  it("hold fields with names as long as those of its own", function()
+    for _, name in ipairs({ "Dato", "Connectiom", "Content-Lengtx", "Transfer-Encodinx", "X" }) do
+      assert.equal("HTTP/1.1 200 OK\r\n" .. name .. ": v\r\nDate: x\r\nContent-Length: 0\r\n\r\n",
+        answer(200, { [name] = "v" }, "", "x"))
+    end
+    assert.equal("HTTP/1.1 200 OK\r\nContent-Length: 7\r\nDate: x\r\n\r\n",
+      answer(200, { ["Content-Length"] = 7 }, nil, "x"))
+    for _, name in ipairs({ "date", "Connection", "content-LENGTH", "transfer-encoding" }) do
+      assert.equal("HTTP/1.1 200 OK\r\nDate: x\r\nTransfer-Encoding: chunked\r\n\r\n",
+        answer(200, { [name] = "v" }, true, "x"))
+    end
   end)
 
   it("refuse misuse", function()
