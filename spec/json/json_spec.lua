@@ -519,6 +519,37 @@ describe("encoding JSON", function()
     assert.equal(long, decodes(encodes({ { long } }))[1][1])
   end)
 
+  it("writes values of each kind wherever its room ends", function()
+    local values = {
+      { 12345678901, "12345678901" }, { -1.7976931348623157e308, "-1.7976931348623157e308" }, { json.null, "null" },
+      { true, "true" }, { false, "false" }, { "", '""' }, { "\1\1\1", '"\\u0001\\u0001\\u0001"' }, { "äöü", '"äöü"' },
+      { setmetatable({}, json.array_mt), "[]" }, { { 1, { 2 } }, "[1,[2]]" }, { { k = { k = {} } }, '{"k":{"k":{}}}' },
+      { { ["\n"] = 0 }, '{"\\n":0}' }, { decodes("9223372036854775807"), "9223372036854775807" },
+      { decodes("18446744073709551615"), "18446744073709551615" },
+      { decodes("-9223372036854775808"), "-9223372036854775808" },
+    }
+    for _, room in ipairs({ 512, 1024, 2048, 4096 }) do
+      for length = room - 60, room + 4 do
+        local pad = ("p"):rep(length)
+        for _, case in ipairs(values) do
+          local text = encodes({ pad, case[1] })
+          if text ~= '["' .. pad .. '",' .. case[2] .. "]" then
+            error(("%d: %s"):format(length, text:sub(length)))
+          end
+          text = encodes({ { [pad] = case[1] } })
+          if text ~= '[{"' .. pad .. '":' .. case[2] .. "}]" then
+            error(("%d: %s"):format(length, text:sub(length)))
+          end
+        end
+      end
+    end
+    for length = 0, 1100 do
+      local text = encodes({ { ("p"):rep(length) } }, { indent = 7 })
+      assert.equal("[\n" .. (" "):rep(7) .. "[\n" .. (" "):rep(14) .. '"' .. ("p"):rep(length) .. '"\n' ..
+        (" "):rep(7) .. "]\n]", text)
+    end
+  end)
+
   it("indents and sorts when asked", function()
     local value = { b = { 1, {} }, a = setmetatable({}, json.array_mt), ["a\0"] = 1, aa = "x" }
     assert.equal('{"a":[],"a\\u0000":1,"aa":"x","b":[1,{}]}', encodes(value, { sort_keys = true }))
