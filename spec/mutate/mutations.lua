@@ -47,6 +47,15 @@ local function string_end(text, at)
   end
 end
 
+-- What is before `at` in its line.
+local function line_before(text, at)
+  local first = at
+  while first > 1 and text:byte(first - 1) ~= 10 do
+    first = first - 1
+  end
+  return text:sub(first, at - 1)
+end
+
 -- The end of a directive of the preprocessor, with the lines that continue it.
 local function directive_end(text, at)
   local stop = at
@@ -57,7 +66,7 @@ local function directive_end(text, at)
 end
 
 local function skip(text, at, language)
-  if language == "c" and text:find("^#", at) and text:sub(1, at - 1):match("[^\n]*$"):find("^%s*$") then
+  if language == "c" and text:find("^#", at) and line_before(text, at):find("^%s*$") then
     return directive_end(text, at)
   end
   for _, pattern in ipairs(skipped[language]) do
@@ -91,10 +100,6 @@ local function other_number(token)
   if number then
     return ((number == 1 or number >= 100) and "0" or ("%d"):format(number + 1)) .. suffix
   end
-end
-
-local function line_before(text, at)
-  return text:sub(1, at - 1):match("[^\n]*$")
 end
 
 -- How much room a table or Lua's stack gets: more will do as well.
