@@ -89,6 +89,37 @@ describe("casting", function()
     assert.equal(9, (cast({ type = "integer", maximum = 5 }, "9")))
   end)
 
+  it("takes the text of every number back, and no other text of it", function()
+    local random = require("spec.support.random")
+    local number = assert(schema.compile({ type = "number" }))
+    local string = assert(schema.compile({ type = "string" }))
+    for seed = 1, 40 do
+      random.seed(seed)
+      for _, digits in ipairs({ 1, 2, 7, 15, 16, 17 }) do
+        for exponent = -330 + seed, 308, 41 do
+          local drawn = tostring(random.upto(9))
+          for _ = 2, digits do
+            drawn = drawn .. random.upto(10) - 1
+          end
+          local value = tonumber(drawn .. "e" .. exponent - digits)
+          if value > 0 and value < math.huge and (value % 1 ~= 0 or value > 2 ^ 64) then
+            value = random.chance(50) and value or -value
+            local written = json.encode(value)
+            assert.equal(written, (string:cast(value)))
+            assert.equal(value, (number:cast(written)))
+            for _, other in ipairs({ "+" .. written, "0" .. written, written .. "0", written .. ".", " " .. written,
+              written .. " ", written .. "\0", written:gsub("^%-?", "%0.", 1), written .. "e0", "-" .. written }) do
+              if tonumber(other) ~= -value and not other:find("^%-?%d+$") and other ~= json.encode(tonumber(other)) and
+                not other:find("e%-?%d+0$") then
+                assert.equal(other, (number:cast(other)))
+              end
+            end
+          end
+        end
+      end
+    end
+  end)
+
   it("takes an exponent however it is spelt, and writes it as JSON does", function()
     for source, value in pairs({ ["1e-7"] = 1e-7, ["1e-07"] = 1e-7, ["-1.5e+300"] = -1.5e300, ["1.5e300"] = 1.5e300,
       ["5e-324"] = 5e-324, ["1.7976931348623157e308"] = 1.7976931348623157e308 }) do

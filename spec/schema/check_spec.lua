@@ -55,6 +55,32 @@ describe("checking a value", function()
     end
   end)
 
+  it("takes the multiples of a decimal of any size, and no other number", function()
+    local random = require("spec.support.random")
+    random.seed(7)
+    for exponent = -25, 25 do
+      for _, digits in ipairs({ 1, 2, 3, 7, 25, 125, 1000, 12345 }) do
+        local function number(n)
+          return tonumber(("%.0fe%d"):format(n, exponent))
+        end
+        local definition = { multipleOf = number(digits) }
+        local compiled = assert(schema.compile(definition))
+        for _ = 1, 6 do
+          local n = random.upto(2 ^ 16) * random.pick({ 1, 2, 10, 1000, 16 })
+          for _, sign in ipairs({ 1, -1 }) do
+            assert.is_true(compiled:check(sign * number(n * digits)), n)
+            assert.equal(digits == 1, (compiled:check(sign * number(n * digits + 1))), n)
+            assert.is_false((compiled:check(sign * tonumber(("%.0f5e%d"):format(n * digits, exponent - 1)))), n)
+          end
+        end
+        assert.is_true(compiled:check(0))
+        assert.is_true(compiled:check(number(digits * 1000)))
+        assert.equal(digits == 1 or digits == 2 or digits == 1000 or digits == 25 or digits == 125,
+          (compiled:check(number(10 ^ 5 * (digits == 1000 and 10 or 1)))))
+      end
+    end
+  end)
+
   it("decides multiples on decimals", function()
     assert.is_true(valid({ multipleOf = 0.01 }, 19.99))
     assert.is_true(valid({ multipleOf = 0.0001 }, 0.0075))
