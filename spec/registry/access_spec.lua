@@ -110,6 +110,56 @@ describe("access control", function()
     assert.equal("ACCESS_DENIED", (call(at("/list/0"), identity, { list = { "y", "x" } })))
   end)
 
+  it("finds nothing where a JSON Pointer leads nowhere", function()
+    local identity = { id = "u", scopes = {}, resources = { ["project:x"] = { "read" }, ["project:"] = { "read" } } }
+    local function at(pointer, input)
+      return (call({ resourceType = "project", resourceAction = "read", resourceId = pointer }, identity, input))
+    end
+    assert.equal("secret", at("/~0~1~0", { ["~/~"] = "x" }))
+    assert.equal("secret", at("/a~", { ["a~"] = "x" }))
+    assert.equal("secret", at("//", { [""] = { [""] = "x" } }))
+    assert.equal("secret", at("/1", { ["1"] = "x" }))
+    assert.equal("secret", at("/10", { "a", "b", "c", "d", "e", "f", "g", "h", "i", "j", "x" }))
+    for _, pointer in ipairs({ "/list/1x", "/list/3", "/list/x", "/x", "/text/0", "/list/0/0", "/none/0", "/flag",
+      "/" }) do
+      assert.equal("ACCESS_DENIED", at(pointer, { list = { "y", "z" }, text = "x", flag = true }))
+    end
+  end)
+
+  it("lists actions under the keys of one type, whatever else is there", function()
+    local function held(resources)
+      return (call(resource, { id = "u", scopes = {}, resources = resources }))
+    end
+    assert.equal("secret", held({ ["project:"] = { "read" } }))
+    assert.equal("secret", held({ ["a:1"] = { "read" }, ["project:1"] = { "write", "read" }, ["project:2"] = {} }))
+    for _, resources in ipairs({ {}, "project:1", { "project:1" }, { ["project:1"] = "read" }, { ["project:1"] = {} },
+      { project = { "read" } }, { ["Project:1"] = { "read" } }, { ["project:1"] = { read = true } },
+      { ["project:1"] = { "rea", "reads", 1, true } } }) do
+      assert.equal("ACCESS_DENIED", held(resources))
+    end
+  end)
+
+  it("says what is missing, of a resource whose key is no longer than 200 bytes by that", function()
+    local function reason(access, identity, input)
+      local code, err = call(access, identity, input)
+      assert.equal("ACCESS_DENIED", code)
+      return err.message
+    end
+    local identity = { id = "u", scopes = { "a" }, resources = { ["project:1"] = { "write" } } }
+    assert.equal("project.read needs an identity", reason(scoped, nil))
+    assert.equal("project.read needs one of the scopes in requiredScopesAny",
+      reason({ requiredScopesAny = { "b", "c" } }, identity))
+    assert.equal("secret", (call({ requiredScopes = { "a" }, requiredScopesAny = {} }, identity)))
+    assert.equal("project.read needs action 'read' on resource type 'project'", reason(resource, identity))
+    local bound = { resourceType = "project", resourceAction = "read", resourceId = "/id" }
+    for length = 190, 195 do
+      local id = ("i"):rep(length)
+      local shown = #"project:" + length <= 200
+      assert.equal("project.read needs action 'read' on resource " .. (shown and "'project:" .. id .. "'" or
+        "type 'project'"), reason(bound, identity, { id = id }))
+    end
+  end)
+
   it("is not opened by a field that a caller sets", function()
     local registry = operations.registry()
     assert(registry:register({ namespace = "a", name = "b", accessControl = scoped, handler = print }))
