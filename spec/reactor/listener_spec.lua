@@ -1,0 +1,197 @@
+local command = require("spec.support.command")
+local lfs = require("lfs")
+local usage = require("spec.support.usage")
+
+describe("a listener of a reactor", function()
+  local module = require("operations.reactor")
+  local reactor, directory, path
+
+  before_each(function()
+    reactor = assert(module.new())
+    directory = os.tmpname()
+    os.remove(directory)
+    assert(lfs.mkdir(directory))
+    path = directory .. "/socket"
+  end)
+
+  after_each(function()
+    reactor:close()
+    os.execute(("rm -rf '%s'"):format(directory))
+  end)
+
+  local function connect()
+    return assert(reactor:connect_path({ path = path, window = 100, queue = 100 }))
+  end
+
+  local function accept(listener)
+    return reactor:accept({ listener = listener, window = 100, queue = 100 })
+  end
+
+  local function await(handle)
+    repeat
+      reactor:step(-1)
+      local told, kind = reactor:next()
+      if told == handle then
+        return kind
+      end
+    until false
+  end
+
+  it("accepts everybody who waits, and says when somebody comes", function()
+    local listener = assert(reactor:listen({ path = path }))
+    assert.same({ nil, "wait" }, { accept(listener) })
+    for _ = 1, 3 do
+      local ours = { connect(), connect(), connect() }
+      assert.equal("data", await(listener))
+      local theirs = {}
+      for i = 1, 3 do
+        theirs[i] = assert(accept(listener))
+        assert.equal("sent", ours[i]:transmit("to " .. i))
+      end
+      assert.same({ nil, "wait" }, { accept(listener) })
+      assert.is_nil((reactor:next()))
+      for i = 1, 3 do
+        local bytes
+        repeat
+          reactor:step(-1)
+          bytes = theirs[i]:receive()
+        until bytes
+        assert.equal("to " .. i, bytes)
+        theirs[i]:cancel()
+      end
+    end
+  end)
+
+  it("at an address has the port that it is told, or one of its own", function()
+    local first = assert(reactor:listen({ host = "127.0.0.1", port = 0 }))
+    local port = first:port()
+    assert.is_true(port > 0 and port < 65536)
+    assert.same({ nil, "Address already in use" }, { reactor:listen({ host = "127.0.0.1", port = port }) })
+    first:cancel()
+    local second = assert(reactor:listen({ host = "127.0.0.1", port = port }))
+    assert.equal(port, second:port())
+    assert.equal(0, assert(reactor:listen({ path = path })):port())
+  end)
+
+  it("that cannot be opened, and a stream that cannot, leave nothing open", function()
+    local live = assert(reactor:listen({ path = path }))
+    local taken = assert(reactor:listen({ host = "127.0.0.1", port = 0 }))
+    local stale, file = directory .. "/stale", directory .. "/file"
+    local left = assert(reactor:listen({ path = stale }))
+    assert(os.rename(stale, stale .. "-"))
+    left:cancel()
+    assert(os.rename(stale .. "-", stale)) -- as a process leaves it that was killed
+    assert(io.open(file, "w")):close()
+    local long = directory .. "/" .. ("x"):rep(108 - #directory - 1)
+    local cases = {
+      { "listen", { host = "no.address" }, "Invalid argument" }, { "listen", { host = "" }, "Invalid argument" },
+      { "listen", { host = "127.0.0.1", port = taken:port() }, "Address already in use" },
+      { "listen", { path = path }, "Address already in use" }, { "listen", { path = file }, "Address already in use" },
+      { "listen", { path = long }, "File name too long" },
+      { "listen", { path = directory .. "/no/file" }, "No such file or directory" },
+      { "connect_path", { path = stale }, "Connection refused" },
+      { "connect_path", { path = long }, "File name too long" },
+      { "connect_path", { path = directory .. "/none" }, "No such file or directory" },
+      { "connect_path", { path = file }, "Connection refused" },
+    }
+    usage.collect()
+    local before = usage.descriptors()
+    for _ = 1, 3 do
+      for _, case in ipairs(cases) do
+        assert.same({ nil, case[3] }, { reactor[case[1]](reactor, case[2]) })
+      end
+    end
+    assert.equal(before, usage.descriptors())
+    assert.equal(2, reactor:inflight())
+    assert.same({ "file", "socket" }, { lfs.attributes(file, "mode"), lfs.attributes(path, "mode") })
+    live:cancel()
+    taken:cancel()
+    assert.equal(before - 2, usage.descriptors())
+  end)
+
+  it("takes a path of 107 bytes, and the place of a file at which nobody listens", function()
+    path = directory .. "/" .. ("x"):rep(107 - #directory - 1)
+    for _ = 1, 2 do
+      local listener = assert(reactor:listen({ path = path }))
+      connect()
+      assert(accept(listener))
+      assert(os.rename(path, path:sub(1, -2)))
+      listener:cancel()
+      assert(os.rename(path:sub(1, -2), path))
+    end
+  end)
+
+  it("removes its file when it is cancelled, dropped or closed with the reactor, and no other's", function()
+    reactor:listen({ path = path }):cancel()
+    assert.is_nil(lfs.attributes(path))
+    reactor:listen({ path = path })
+    usage.collect()
+    assert.is_nil(lfs.attributes(path))
+    local listener = assert(reactor:listen({ path = path }))
+    assert(os.rename(path, path .. "-"))
+    assert(io.open(path, "w")):close()
+    listener:cancel()
+    assert.equal("file", lfs.attributes(path, "mode"))
+    os.remove(path)
+    reactor:listen({ path = path })
+    reactor:close()
+    assert.is_nil(lfs.attributes(path))
+  end)
+
+  it("goes on once there are descriptors again", function()
+    local result = command.run(([[ulimit -n 64; lua -e '
+      local reactor = require("operations.reactor").new()
+      local listener = assert(reactor:listen({ path = "%s" }))
+      local ours = assert(reactor:connect_path({ path = "%s", window = 100, queue = 100 }))
+      local function await()
+        repeat
+          reactor:step(-1)
+        until reactor:next() == listener
+      end
+      await()
+      local files = {}
+      repeat
+        files[#files + 1] = io.open("/dev/null")
+      until not io.open("/dev/null")
+      local function accept()
+        return reactor:accept({ listener = listener, window = 100, queue = 100 })
+      end
+      print(select(2, accept()))
+      print(reactor:due() <= 100)
+      for _, file in ipairs(files) do
+        file:close()
+      end
+      await()
+      local theirs = assert(accept())
+      ours:transmit("hello")
+      repeat
+        reactor:step(-1)
+        local bytes = theirs:receive()
+      until bytes == "hello"
+      print(select(2, accept()), reactor:due())
+    ']]):format(path, path))
+    assert.equal("Too many open files\ntrue\nwait\n", result.out)
+  end)
+
+  it("names what is wrong", function()
+    local listener = assert(reactor:listen({ path = path }))
+    local timer = reactor:timer(1e6)
+    for message, misuse in pairs({
+      ["no listener, or one that was cancelled"] = function() accept(timer) end,
+      ["not a listener"] = function() timer:port() end,
+      ["not a stream that is connected"] = function() listener:transmit("x") end,
+      ["bad options ('path' expected)"] = function() reactor:connect_path({}) end,
+      ["bad option 'port' (number expected, got boolean)"] = function() reactor:listen({ port = true }) end,
+      ["bad option 'port' (negative)"] = function() reactor:listen({ port = -1 }) end,
+      ["bad option 'path' (contains a NUL)"] = function() reactor:listen({ path = "a\0" }) end,
+      ["bad option 'host' (string expected, got number)"] = function() reactor:listen({ host = 1 }) end,
+      ["table expected"] = function() reactor:listen() end,
+    }) do
+      local ok, raised = pcall(misuse)
+      assert.is_false(ok)
+      assert.matches(message, raised, 1, true)
+    end
+    listener:cancel()
+    assert.error_matches(function() accept(listener) end, "one that was cancelled")
+  end)
+end)
