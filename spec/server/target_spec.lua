@@ -45,4 +45,31 @@ describe("a request's target", function()
     assert.same({}, target.query(""))
     assert.same({}, target.query("&&"))
   end)
+
+  it("decodes each pair of hexadecimal digits, and no other pair", function()
+    for high = 0, 255 do
+      local digits = ("%02x"):format(high)
+      for _, text in ipairs({ digits, digits:upper() }) do
+        assert.equal(high < 128 and string.char(high) or nil, target.decode("%" .. text), text)
+        assert.equal(high < 128 and "a" .. string.char(high) .. "b" or nil, target.decode("a%" .. text .. "b"), text)
+      end
+      local char = string.char(high)
+      if not char:find("%x") then
+        assert.is_nil(target.decode("%" .. char .. "0"))
+        assert.is_nil(target.decode("%0" .. char))
+      end
+    end
+    assert.equal("+", target.decode("+"))
+    assert.equal("\0a", target.decode("%00a"))
+  end)
+
+  it("is decoded whole, however long it is", function()
+    for length = 0, 1100 do
+      local text = ("x"):rep(length)
+      assert.equal(text, target.decode(text))
+      assert.equal(text .. "é", target.decode(text .. "%C3%A9"))
+      assert.is_nil(target.decode(text .. "%C3"))
+      assert.same({ "a" .. text, "", "b", text }, target.query("&a" .. text .. "&b=" .. text))
+    end
+  end)
 end)

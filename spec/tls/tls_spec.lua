@@ -220,14 +220,54 @@ describe("a context of TLS", function()
   end)
 
   it("is not made of unknown options", function()
-    for _, options in ipairs({ {}, { certificates = {} }, { certificates = { 1 }, session = 60 },
-      { certificates = { { cert = "a" } }, session = 60 }, { certificates = { pair("localhost") } },
-      { certificates = { pair("localhost") }, session = 60, client_certificate = "required" },
-      { certificates = { pair("localhost") }, session = 60, client_certificate = "perhaps" },
-      { certificates = { pair("localhost") }, session = 60, previous = 1 } }) do
-      assert.has_error(function()
-        tls.context(options)
-      end)
+    local own = pair("localhost")
+    local function with(more)
+      local options = { certificates = { own }, session = 60 }
+      for name, value in pairs(more) do
+        options[name] = value
+      end
+      return options
     end
+    local many = {}
+    for i = 1, 1001 do
+      many[i] = own
+    end
+    for _, case in ipairs({
+      { {}, "number expected, got nil" }, { { session = 60 }, "table expected, got nil" },
+      { with({ certificates = {} }), "1 to 1000 certificates expected" },
+      { with({ certificates = many }), "1 to 1000 certificates expected" },
+      { with({ certificates = { own, 1 } }), "table expected, got number" },
+      { with({ certificates = { { cert = "a" } } }), "'key' expected" },
+      { with({ certificates = { { key = "a" } } }), "'cert' expected" },
+      { with({ certificates = { { cert = {}, key = "a" } } }), "string expected, got table" },
+      { with({ certificates = { { cert = "a", key = "a", password = {} } } }), "string expected, got table" },
+      { with({ session = "soon" }), "number expected, got string" },
+      { with({ client_certificate = "required" }), "'client_ca' expected" },
+      { with({ client_certificate = "optional" }), "'client_ca' expected" },
+      { with({ client_certificate = "perhaps" }), "invalid option 'perhaps'" },
+      { with({ client_ca = {} }), "string expected, got table" },
+      { with({ previous = 1 }), "operations.tls" }, { 1, "table expected, got number" },
+    }) do
+      assert.error_matches(function() tls.context(case[1]) end, (case[2]:gsub("%p", "%%%0")))
+    end
+    assert.is_truthy(tls.context(with({ client_certificate = "unasked" })))
+    many[1001] = nil
+    local large = assert(tls.context(with({ certificates = many })))
+    assert.equal(large:left(1), large:left(1000))
+    for _, index in ipairs({ 0, 1001, -1 }) do
+      assert.error_matches(function() large:left(index) end, "no such certificate")
+    end
+  end)
+
+  it("is of no use once it was collected", function()
+    local made = assert(context())
+    local session = made:session()
+    getmetatable(made).__gc(made)
+    getmetatable(made).__gc(made)
+    for _, name in ipairs({ "left", "rotate", "session" }) do
+      assert.error_matches(function() made[name](made, 1) end, "the context is closed")
+    end
+    assert.error_matches(function() context({ previous = made }) end, "the context is closed")
+    assert.same({}, { session:send("a") }) -- it keeps what it needs
   end)
 end)
