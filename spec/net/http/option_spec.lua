@@ -70,6 +70,26 @@ describe("the options of a transfer", function()
     assert.equal(0, reactor:inflight())
   end)
 
+  it("of a connection are those, and an address alone is needed", function()
+    for _, name in ipairs(TEXTS) do
+      assert.error_matches(function() reactor:connect({ url = "http://a/", [name] = {} }) end,
+        "bad option '" .. name .. "' %(string expected, got table%)")
+    end
+    assert.error_matches(function() reactor:connect({ url = "http://a/", queue = "x" }) end,
+      "bad option 'queue' %(number expected, got string%)")
+    assert.error_matches(function() reactor:connect({ method = "GET" }) end, "bad options %('url' expected%)")
+    assert.error_matches(function() reactor:connect() end, "table expected")
+    local handle = assert(reactor:connect({ url = "http://127.0.0.1:1/" }, "owner"))
+    assert.equal("owner", handle:owner())
+    assert.error_matches(function() handle:transmit("x") end, "not a stream that is connected")
+    repeat
+      reactor:step(-1)
+    until reactor:pending()
+    local told, kind, what = reactor:next()
+    assert.same({ handle, "error", "connect" }, { told, kind, what })
+    assert.equal(0, reactor:inflight())
+  end)
+
   it("are known by their whole names, whatever others there are", function()
     local handle = assert(reactor:http({ url = "http://127.0.0.1:1/", method = "GET", [5] = true, ur = 5, urls = 5,
       timeou = "x", Timeout = "x", ["timeout\0"] = "x", [true] = 1 }))
