@@ -225,7 +225,7 @@ LUALIB_API int luaopen_operations_core(lua_State *L);
 /* Opened once in each Lua state: what the registry holds of it stays, so who
 ** loads the library again (an editor its plugins) gets the same table. */
 int luaopen_operations_core(lua_State *L) {
-  static const char opened = 0;
+  static const char opened;
   ops_rawgetp(L, LUA_REGISTRYINDEX, &opened);
   if (lua_istable(L, -1)) return 1;
   (void)new_state(L);

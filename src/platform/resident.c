@@ -8,7 +8,7 @@ static void stay_loaded(void) __attribute__((constructor));
 
 /* macOS: as -z nodelete, which its linker lacks. */
 static void stay_loaded(void) {
-  static const char mark = 0;
+  static const char mark;
   Dl_info image;
   if (dladdr(&mark, &image) != 0)
     (void)dlopen(image.dli_fname, RTLD_LAZY | RTLD_NOLOAD | RTLD_NODELETE);

@@ -11,7 +11,7 @@
 
 /* Never unloaded: a resolver thread of curl may outlive the Lua state. */
 static void pin(void) {
-  static const char here = 0;
+  static const char here;
   Dl_info info;
   if (dladdr(&here, &info) != 0 && info.dli_fname != NULL)
     (void)dlopen(info.dli_fname, RTLD_NOW | RTLD_NODELETE);
