@@ -1,4 +1,5 @@
 local certificates = require("spec.support.certificates")
+local eventually = require("spec.support.eventually")
 local operations = require("operations")
 local stream = require("operations.net.stream")
 local tls = require("operations.tls")
@@ -25,10 +26,11 @@ local function with_sessions(shared, cut, fn)
       held[connection] = true
       connection:each_chunk(function(bytes)
         for _, piece in ipairs(bytes and cut(bytes, fed) or {}) do
-          local plain, out, state = session:receive(piece)
+          local plain, out, state, reason = session:receive(piece)
           if out then
             connection:offer(out, true)
           end
+          told.reason = reason or told.reason
           said, told.state, fed = said .. (plain or ""), state or told.state, fed + #piece
           told.fed = fed
         end
@@ -76,6 +78,8 @@ describe("a session of TLS", function()
         assert.equal("TLSv1.3", told.peer.protocol)
         assert.equal("localhost", told.peer.server_name)
         assert.is_nil(told.peer.subject)
+        assert.is_true(eventually(function() return told.state ~= nil end))
+        assert.same({ "closed", "" }, { told.state, told.reason })
       end)
     end
   end)
