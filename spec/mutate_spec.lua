@@ -1,4 +1,5 @@
 local mutations = require("spec.mutate.mutations")
+local specs_of = require("spec.support.specs_of")
 
 -- The changes to a text, "line kind: text with the change".
 local function changes(text, language)
@@ -52,5 +53,16 @@ describe("the mutations of", function()
     assert.same({}, changes("-- a < b\n--[[ 1\n2 ]] f('==', \"<\\\" >\", [[ 3 ]])", "lua"))
     assert.same({}, changes("#define A 1 \\\n  < 2\n/* 1 <\n 2; */ f(\"!\\\\\", '0'); // == 1", "c"))
     assert.same({}, changes("p->next(q << r);", "c"))
+  end)
+end)
+
+describe("a change to a Lua file is looked for", function()
+  it("in the specs of other rooms that require the file, and of those of other rooms' files that do", function()
+    assert.same({ "spec/mcp/server/many_spec.lua", "spec/tools/tools_spec.lua" },
+      specs_of.users("lua/operations/offer/search.lua"))
+  end)
+
+  it("in no spec outside of its room where no other room requires it", function()
+    assert.same({}, specs_of.users("lua/operations/offer/schema_text.lua"))
   end)
 end)

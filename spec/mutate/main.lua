@@ -30,6 +30,7 @@ local languages = {
     build = "make -s all && make -s all LUA=luajit", -- nginx and Neovim load the latter
     test = 'ulimit -v 16000000; make -s test TESTS="--no-keep-going %s"',
     last = 'make -s test LUA=luajit TESTS="--no-keep-going %s"', last_of = rooms_of, -- some lines are LuaJIT's
+    users_of = specs_of.users,
   },
 }
 local make = assert(languages[language], "the language is c or lua")
@@ -93,9 +94,13 @@ end
 
 -- What may notice a change, nearest first: commands of the copy.
 local function checks_of(path)
-  return { make.test:format(specs_of.file(path)),
-    make.test:format(table.concat(others_of(path), " ")),
-    make.last:format(table.concat(make.last_of(path), " ")) }
+  local list = { make.test:format(specs_of.file(path)), make.test:format(table.concat(others_of(path), " ")) }
+  local users = make.users_of and make.users_of(path) or {}
+  if #users > 0 then
+    list[#list + 1] = make.test:format(table.concat(users, " "))
+  end
+  list[#list + 1] = make.last:format(table.concat(make.last_of(path), " "))
+  return list
 end
 
 local there = {} -- path -> its text in the copy, where that is changed

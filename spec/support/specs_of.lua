@@ -1,5 +1,6 @@
 --- The specs of a source file: that at the mirrored path, and those of its room.
 local lfs = require("lfs")
+local sources = require("spec.support.sources")
 
 local specs_of = {}
 
@@ -164,6 +165,33 @@ function specs_of.rooms(path)
     end
   end
   return rooms
+end
+
+--- The specs outside of a file's room that require a Lua file, or whose source file does.
+---@param path string
+---@return string[]
+function specs_of.users(path)
+  local requires, rooms = ('require("%s")'):format(sources.module(path)), specs_of.rooms(path)
+  local users, added = {}, {}
+  local function add(spec)
+    for _, room in ipairs(rooms) do
+      if added[spec] or spec:sub(1, #room + 1) == room .. "/" then
+        return
+      end
+    end
+    added[spec], users[#users + 1] = true, spec
+  end
+  for _, spec in ipairs(sources.list("spec", "_spec.lua")) do
+    if sources.read(spec):find(requires, 1, true) then
+      add(spec)
+    end
+  end
+  for _, source in ipairs(sources.list("lua", ".lua")) do
+    if sources.read(source):find(requires, 1, true) then
+      add(specs_of.file(source))
+    end
+  end
+  return users
 end
 
 return specs_of
