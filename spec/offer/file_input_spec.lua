@@ -55,3 +55,76 @@ describe("the file of an input", function()
     assert.matches("No such file", message)
   end)
 end)
+
+describe("a file that is sent", function()
+  local wanted = { properties = { path = {}, data = {}, contentType = {} } }
+
+  it("has the media type of its name's end", function()
+    for name, media_type in pairs({ ["a.bin"] = "application/octet-stream", ["a.css"] = "text/css",
+      ["a.csv"] = "text/csv", ["a.gif"] = "image/gif", ["a.tar.gz"] = "application/gzip", ["a.HTML"] = "text/html",
+      ["a.jpeg"] = "image/jpeg", ["a.jpg"] = "image/jpeg", ["a.js"] = "text/javascript",
+      ["a.json"] = "application/json",
+      ["a.md"] = "text/markdown", ["a.mp3"] = "audio/mpeg", ["a.mp4"] = "video/mp4", ["a.pdf"] = "application/pdf",
+      ["a.png"] = "image/png", ["a.svg"] = "image/svg+xml", ["a.txt"] = "text/plain", ["a.wav"] = "audio/wav",
+      ["a.webm"] = "video/webm", ["a.webp"] = "image/webp", ["a.xml"] = "application/xml",
+      ["a.yaml"] = "application/yaml", ["a.yml"] = "application/yaml", ["a.zip"] = "application/zip" }) do
+      assert.same({ path = "/d.x/" .. name, filename = name, contentType = media_type },
+        (file_input.value("/d.x/" .. name, { wanted })))
+    end
+    assert.is_nil(file_input.value("/d/a.other", { wanted }).contentType)
+    assert.is_nil(file_input.value("/d.png/a", { wanted }).contentType)
+  end)
+
+  it("is one item of a list of files, too", function()
+    assert.equal("/d/a.png", file_input.value("/d/a.png", { { type = "array" } }, { wanted }).path)
+  end)
+
+  it("is wanted where path, data and contentType may be given", function()
+    path = os.tmpname()
+    write("{}")
+    for _, left_out in ipairs({ "path", "data", "contentType" }) do
+      local properties = { path = {}, data = {}, contentType = {} }
+      properties[left_out] = nil
+      assert.same({}, value({ type = "object", properties = properties }))
+    end
+    assert.same({}, value({ type = "object", properties = 1 }))
+    os.remove(path)
+  end)
+end)
+
+describe("the content of a file", function()
+  before_each(function()
+    path = os.tmpname()
+  end)
+
+  after_each(function()
+    os.remove(path)
+  end)
+
+  it("is JSON before it is a text of a list", function()
+    write("[1]")
+    assert.same({ 1 }, value({ type = "array" }, { { type = "string" } }))
+  end)
+
+  it("is no text of a list that takes none, and none that is not UTF-8", function()
+    write("plain")
+    assert.is_nil((value({ type = "array" }, { { type = "integer" } })))
+    assert.is_nil((value({ type = "array" }, {})))
+    write("\255")
+    local content, message = value({ type = "array" }, { { type = "string" } })
+    assert.is_nil(content)
+    assert.equal(path .. ": ", message:sub(1, #path + 2))
+  end)
+
+  it("is base64 in one of several schemas", function()
+    write("abc")
+    assert.equal("YWJj", (file_input.value(path, { { type = "string" }, { format = "byte" } })))
+    assert.equal("abc", (file_input.value(path, { { type = "string", format = "date" } })))
+  end)
+
+  it("cannot be read of a directory", function()
+    local content, message = file_input.value("/tmp", { { type = "string" } })
+    assert.is_nil(content)
+    assert.matches("^/tmp: ", message)
+  end)
+end)

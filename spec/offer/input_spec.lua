@@ -96,3 +96,100 @@ describe("input from the command line", function()
     assert.equal(require("operations").null, parse({ "a:=null" }).a)
   end)
 end)
+
+describe("an argument of the command line", function()
+  local operations = require("operations")
+  local path
+
+  before_each(function()
+    path = os.tmpname()
+    local file = assert(io.open(path, "wb"))
+    file:write('{"a":[1]}')
+    file:close()
+  end)
+
+  after_each(function()
+    os.remove(path)
+  end)
+
+  local function item(argument)
+    local items, message = input.read({ argument })
+    return items and items[1] or message
+  end
+
+  it("is a text, a JSON value or a file of a key", function()
+    assert.same({ key = "a", text = "x" }, item("a=x"))
+    assert.same({ key = "a", text = "" }, item("a="))
+    assert.same({ key = "a", text = "@x" }, item("a=@@x"))
+    assert.same({ key = "a", value = { 1 } }, item("a:=[1]"))
+    assert.same({ key = "a", value = operations.null }, item("a:=null"))
+    assert.same({ key = "a", value = { a = { 1 } } }, item("a:=@" .. path))
+    assert.same({ key = "a", path = path }, item("a=@" .. path))
+    assert.same({ key = "a", path = "-" }, item("a=@-"))
+  end)
+
+  it("is a whole input, from JSON or a file", function()
+    assert.same({ whole = { b = 1 } }, item(' {"b":1}'))
+    assert.same({ whole = { 1 } }, item("[1]"))
+    assert.same({ whole = { a = { 1 } } }, item("@" .. path))
+  end)
+
+  it("is refused in words that name it", function()
+    assert.equal('"a" is no input: expected key=value, key:=json, @file, - or a JSON object', item("a"))
+    assert.equal('"=x" is no input: expected key=value, key:=json, @file, - or a JSON object', item("=x"))
+    assert.equal('":=1": expected a key before :=', item(":=1"))
+    assert.equal("a: expected a file behind @; a text that begins with it is a=@@...", item("a=@"))
+    assert.equal("expected a file behind @", item("@"))
+    assert.equal("expected a file behind @", item("a:=@"))
+    assert.equal("a: /tmp is a directory", item("a=@/tmp"))
+    assert.matches("^a: .*/nothing/here", item("a=@/nothing/here"))
+    assert.matches("^/nothing/here: ", item("@/nothing/here"))
+    assert.matches("^a: .", item("a:={"))
+    assert.matches("^input: .", item("{"))
+    assert.matches("^/tmp: ", item("@/tmp"))
+  end)
+
+  it("is refused where the file is not JSON", function()
+    local file = assert(io.open(path, "wb"))
+    file:write("{")
+    file:close()
+    assert.equal(path .. ": ", item("@" .. path):sub(1, #path + 2))
+    assert.equal(path .. ": ", item("a:=@" .. path):sub(1, #path + 2))
+  end)
+
+  it("stops at the first that is refused", function()
+    assert.same({ nil, "expected a file behind @" }, { input.read({ "a=1", "@", "b" }) })
+  end)
+end)
+
+describe("a text of the command line", function()
+  local operations = require("operations")
+  local T = operations.type
+
+  local function converted(schema, ...)
+    local value, texts = parse({ ... })
+    return input.convert(value, texts, assert(operations.schema.compile(schema)))
+  end
+
+  it("gets the type that is wanted, also deep within and where other issues are left", function()
+    local schema = { type = "object", properties = { a = { type = "object", properties = {
+      list = { type = "array", items = { type = "integer" } } } } } }
+    assert.same({ a = { list = { 1, 2 } } }, converted(schema, "a.list=1", "a.list=2"))
+    assert.same({ a = { list = { 1 } } }, converted(schema, "a.list=1"))
+    assert.same({ a = { list = { 1, 2 } } }, converted(schema, "a.list[0]=1", "a.list[1]=2"))
+    assert.same({ a = { list = { "x" } } }, converted(schema, "a.list=x"))
+  end)
+
+  it("stays a text where the other type would be wrong, too", function()
+    local schema = T.object({ n = T.integer({ minimum = 5 }), flag = T.boolean(), none = { type = "null" },
+      object = T.object({}), number = T.number({ maximum = 1 }) })
+    assert.same({ n = 4, flag = true, none = operations.null, object = "{}", number = 2.5 },
+      converted(schema, "n=4", "flag=true", "none=null", "object={}", "number=2.5"))
+    assert.same({ n = "4.5", flag = "1", none = "7" }, converted(schema, "n=4.5", "flag=1", "none=7"))
+  end)
+
+  it("stays what it is where the schema wants a text", function()
+    assert.same({ a = "12", b = "true" }, converted(T.object({ a = T.string({ maxLength = 1 }), b = T.string() }),
+      "a=12", "b=true"))
+  end)
+end)

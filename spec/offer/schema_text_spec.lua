@@ -150,3 +150,52 @@ describe("a schema for people", function()
     assert.equal("  A\n", describe_schema({ ["$ref"] = "#/$defs/A", ["$defs"] = { A = { ["$ref"] = "#/$defs/A" } } }))
   end)
 end)
+
+describe("the lines that describe", function()
+  local json = require("operations.base.json")
+  local sources = require("spec.support.sources")
+
+  for _, case in ipairs(assert(json.decode(sources.read("spec/vectors/offer/schema_text.json")))) do
+    it(case.name .. " are as their vector says", function()
+      assert.equal(case.text, describe_schema(case.schema))
+    end)
+  end
+
+  it("a union are spelled out up to 72 columns, then counted", function()
+    local function union(length)
+      return { anyOf = { T.const(("a"):rep(length)), T.const("b") } }
+    end
+    assert.equal(("  %q | \"b\"\n"):format(("a"):rep(64)), describe_schema(union(64)))
+    assert.equal("  one of 2\n", describe_schema(union(65)))
+  end)
+
+  it("a reference to values spell them out up to 72 columns, then name them", function()
+    local function reference(length)
+      return { ["$ref"] = "#/$defs/a", ["$defs"] = { a = { const = ("a"):rep(length) } } }
+    end
+    assert.equal(("  %q\n"):format(("a"):rep(70)), describe_schema(reference(70)))
+    assert.equal("  a\n", describe_schema(reference(71)))
+  end)
+
+  it("words are shorter than the width, but for a word that is not", function()
+    local described = T.object({ a = T.string({ description = "one two three" }) })
+    assert.equal("  a  string,\n     required\n     one two\n     three\n", describe_schema(described, 14))
+    assert.equal("  a  string, required\n     one two three\n", describe_schema(described, 21))
+    assert.equal("  a  string,\n     required\n     one two three\n", describe_schema(described, 20))
+  end)
+
+  it("a schema with as many lines as people read are complete", function()
+    local properties = { last = T.object({ x = T.integer() }) }
+    for i = 1, 298 do
+      properties[("p%03d"):format(i)] = { type = "integer" }
+    end
+    local text = describe_schema({ properties = properties })
+    assert.equal(300, select(2, text:gsub("\n", "")))
+    assert.matches("\n    x  integer, required\n", text, 1, true)
+    properties.p299 = { type = "integer" }
+    text = describe_schema({ properties = properties })
+    assert.equal(301, select(2, text:gsub("\n", "")))
+    assert.is_nil(text:find("\n    x  integer, required\n", 1, true))
+    assert.matches("\n  (deeper objects are left out; --json shows them)\n", text, 1, true)
+  end)
+end)
