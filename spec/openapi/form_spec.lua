@@ -1,0 +1,55 @@
+local core = require("operations.core")
+local form = require("operations.openapi.form")
+local operations = require("operations")
+
+describe("a form", function()
+  it("has its fields in order, blanks as plus signs", function()
+    assert.equal("a=1&b+c=x%2By+z&d=true", form.text(nil, { ["b c"] = "x+y z", a = 1, d = true }))
+  end)
+
+  it("repeats the field of a list, and leaves out null", function()
+    assert.equal("a=1&a=3", form.text({}, { a = { 1, core.null, 3 }, b = core.null }))
+    assert.equal("", form.text({}, { a = operations.array({}) }))
+  end)
+
+  it("has objects as JSON, and what is declared to be JSON", function()
+    assert.equal("a=%7B%22x%22%3A1%7D", form.text({}, { a = { x = 1 } }))
+    assert.equal("a=%22x%22", form.text({ a = { content_type = "application/json" } }, { a = "x" }))
+    assert.equal("a=x", form.text({ a = { content_type = "text/plain" } }, { a = "x" }))
+  end)
+
+  it("has lists and objects by their style", function()
+    local list, map = { "x", "y" }, { k = "1", l = "2" }
+    assert.equal("a=x,y", form.text({ a = { style = "form", explode = false } }, { a = list }))
+    assert.equal("a=x&a=y", form.text({ a = { style = "form", explode = true } }, { a = list }))
+    assert.equal("a=x%7Cy", form.text({ a = { style = "pipeDelimited", explode = false } }, { a = list }))
+    assert.equal("k=1&l=2", form.text({ a = { style = "form", explode = true } }, { a = map }))
+    assert.equal("a=x,y", form.text({ a = { style = "unknown", explode = false } }, { a = list }))
+  end)
+
+  it("has deep objects, and what is no object in the style form", function()
+    assert.equal("a%5Bk%5D=1&a%5Bl%5D=2", form.text({ a = { style = "deepObject" } }, { a = { k = "1", l = "2" } }))
+    assert.equal("a%5B0%5D=x", form.text({ a = { style = "deepObject", arrays = "indices" } }, { a = { "x" } }))
+    assert.equal("a=x", form.text({ a = { style = "deepObject" } }, { a = "x" }))
+  end)
+
+  it("keeps reserved characters where that is declared, but no plus sign", function()
+    assert.equal("a=x/y%2B%26", form.text({ a = { reserved = true } }, { a = "x/y+&" }))
+    assert.equal("a=x%2Fy", form.text({ a = { reserved = false } }, { a = "x/y" }))
+  end)
+
+  it("says where a value cannot be sent", function()
+    assert.same({ nil, "expected an object, which is sent as a form", "" }, { form.text({}, { 1 }) })
+    assert.same({ nil, "expected an object, which is sent as a form", "" }, { form.text({}, "a=1") })
+    assert.same({ nil, "a function cannot be sent", "/a" }, { form.text({}, { a = print }) })
+    assert.same({ nil, "a function cannot be sent", "/a/1" }, { form.text({}, { a = { 1, print } }) })
+    assert.same({ nil, "a function cannot be sent", "/a/1" },
+      { form.text({ a = { style = "form", explode = true } }, { a = { 1, print } }) })
+    assert.same({ nil, "a function cannot be sent", "/a" },
+      { form.text({ a = { style = "form", explode = true } }, { a = print }) })
+    local text, message, path = form.text({ a = { content_type = "application/json" } }, { a = "\255" })
+    assert.is_nil(text)
+    assert.matches("UTF%-8", message)
+    assert.equal("/a", path)
+  end)
+end)
