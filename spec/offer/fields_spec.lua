@@ -72,7 +72,7 @@ describe("an input without a body", function()
     assert.same({}, (select(2, of("a=1", '{"a":2}'))))
   end)
 
-  it("refuses places in what is no object or list", function()
+  it("refuses places in texts, numbers and null", function()
     assert.equal("a.b: /a is a string already", (of("a=1", "a.b=1")))
     assert.equal("a.b: /a is an integer already", (of("a:=1", "a.b=1")))
     assert.equal("a[0]: /a is an object already", (of('a:={"b":1}', "a[0]=1")))

@@ -27,7 +27,7 @@ describe("a form", function()
     assert.equal("a=x,y", form.text({ a = { style = "unknown", explode = false } }, { a = list }))
   end)
 
-  it("has deep objects, and what is no object in the style form", function()
+  it("has deep objects, and texts in the style form", function()
     assert.equal("a%5Bk%5D=1&a%5Bl%5D=2", form.text({ a = { style = "deepObject" } }, { a = { k = "1", l = "2" } }))
     assert.equal("a%5B0%5D=x", form.text({ a = { style = "deepObject", arrays = "indices" } }, { a = { "x" } }))
     assert.equal("a=x", form.text({ a = { style = "deepObject" } }, { a = "x" }))
