@@ -102,11 +102,25 @@ local function other_number(token)
   end
 end
 
--- How much room a table or Lua's stack gets: more will do as well.
-local function is_hint(text, at, language)
+-- The text on the line before a token of which another one does the same. In C: how much room a table or Lua's stack
+-- gets. In Lua: the first position for `sub` and `find`, which take 0 for it; whether `find` looks for a plain text,
+-- where that has no characters that mean something in patterns.
+local same = {
+  c = { number = { "lua_createtable%([^)]*$", "checkstack%([^)]*$", "check_reserve%([^)]*$" } },
+  lua = {
+    ["1"] = { ":sub%($", ':find%("[^"]*", $', ":find%([%w_.]+, $" },
+    ["true"] = { ':find%("[^"\\^$()%%.%[%]*+?-]+", [%w_.]+, $', ':find%("\\[nrt]", [%w_.]+, $' },
+  },
+}
+
+local function is_same(text, at, token, language)
   local before = line_before(text, at)
-  return language == "c" and (before:find("lua_createtable%([^)]*$") or before:find("checkstack%([^)]*$") or
-    before:find("check_reserve%([^)]*$")) ~= nil
+  for _, pattern in ipairs(same[language][token] or token:find("^%d") and same[language].number or {}) do
+    if before:find(pattern) then
+      return true
+    end
+  end
+  return false
 end
 
 -- The size of an array that is declared: a larger one will do as well.
@@ -167,15 +181,16 @@ function mutations.all(text, language)
     line_start = first
     code[line] = true
     for _, kind in ipairs(kinds) do
-      if operators[language][kind][token] then
-        add(kind, first, last, operators[language][kind][token])
+      local other = operators[language][kind][token]
+      if other and not (kind == "constant" and is_same(text, first, token, language)) then
+        add(kind, first, last, other)
       end
     end
     local number = other_number(token)
     if number and is_array_size(text, first, language) then
       number = "1"
     end
-    if number and number ~= token and not is_hint(text, first, language) then
+    if number and number ~= token and not is_same(text, first, token, language) then
       add("constant", first, last, number)
     end
   end)
