@@ -1,0 +1,95 @@
+local core = require("operations.core")
+local errors = require("operations.base.error")
+local json = require("operations.base.json")
+local tool_result = require("operations.mcp.server.tool_result")
+
+local function of(data, modern)
+  return json.encode((tool_result.of({ data = data, meta = { source = "local" } }, modern or false)),
+    { sort_keys = true })
+end
+
+describe("the result of a tool", function()
+  it("has its data as text and structured, of legacy clients objects only", function()
+    assert.equal('{"content":[{"text":"{\\"a\\":1}","type":"text"}],"structuredContent":{"a":1}}', of({ a = 1 }))
+    assert.equal('{"content":[{"text":"[1]","type":"text"}]}', of({ 1 }))
+    assert.equal('{"content":[{"text":"[1]","type":"text"}],"structuredContent":[1]}', of({ 1 }, true))
+    assert.equal('{"content":[{"text":"7","type":"text"}]}', of(7))
+    assert.equal('{"content":[{"text":"null","type":"text"}],"structuredContent":null}', of(core.null, true))
+  end)
+
+  it("has a text as it is", function()
+    assert.equal('{"content":[{"text":"a","type":"text"}]}', of("a"))
+    assert.equal('{"content":[{"text":"a","type":"text"}],"structuredContent":"a"}', of("a", true))
+    assert.equal('{"content":[{"text":"a?","type":"text"}]}', of("a\255"))
+  end)
+
+  it("has no content where there is no data", function()
+    assert.equal('{"content":[]}', of(nil))
+    assert.equal('{"content":[]}', of(nil, true))
+  end)
+
+  it("is an error where the data is not JSON", function()
+    local made, err = tool_result.of({ data = { print }, meta = { source = "local" } }, true)
+    assert.is_nil(made)
+    assert.is_true(errors.is_error(err))
+  end)
+
+  it("of another server goes on as it is", function()
+    local function of_mcp(meta, data)
+      meta.source = "mcp"
+      return json.encode((tool_result.of({ data = data, meta = meta }, false)), { sort_keys = true })
+    end
+    assert.equal('{"_meta":{"m":1},"content":[{"type":"x"}],"isError":true,"structuredContent":7}',
+      of_mcp({ content = { { type = "x" } }, structuredContent = 7, isError = true, _meta = { m = 1 } }, 7))
+    assert.equal('{"content":[{"type":"x"}]}', of_mcp({ content = { { type = "x" } }, isError = false }))
+    assert.equal('{"content":[],"structuredContent":7}', of_mcp({ structuredContent = 7 }))
+    assert.equal('{"_meta":{"m":1},"content":[{"text":"1","type":"text"}],"isError":true}',
+      of_mcp({ content = {}, isError = true, _meta = { m = 1 } }, 1))
+    assert.equal('{"content":[{"text":"1","type":"text"}]}', of_mcp({}, 1))
+  end)
+end)
+
+describe("the result of a tool that failed", function()
+  local function failed(code, details, told)
+    local err = errors.new(code, "the message", details)
+    local result = tool_result.of_error(err, told)
+    assert.is_true(result.isError)
+    return result.content[1].text, result._meta["operations/error"]
+  end
+
+  it("says the code and the message, where they may be told", function()
+    assert.same({ "GONE: the message", { code = "GONE", details = { 1 } } }, { failed("GONE", { 1 }, true) })
+    assert.same({ "the operation failed", { code = "GONE" } }, { failed("GONE", { 1 }, false) })
+    assert.same({ "GONE: the message", { code = "GONE" } }, { failed("GONE", { print }, true) })
+    assert.same({ "GONE?: the message", { code = "GONE?" } }, { failed("GONE\255", nil, true) })
+  end)
+
+  it("says whether trying again makes sense", function()
+    local err = errors.new("BUSY", "full")
+    err.retryable, err.mayHaveRun = true, false
+    assert.same({ code = "BUSY", retryable = true, mayHaveRun = false },
+      tool_result.of_error(err, false)._meta["operations/error"])
+  end)
+
+  it("lists issues of its input", function()
+    assert.equal("The input does not fit the tool's inputSchema:\n- (input): a\n- /b: c\n- nil: d",
+      (failed("VALIDATION_ERROR", { { path = "", message = "a" }, { path = "/b", message = "c" }, { message = "d" } },
+        false)))
+    assert.equal("VALIDATION_ERROR: the message", (failed("VALIDATION_ERROR", {}, true)))
+    assert.equal("VALIDATION_ERROR: the message", (failed("VALIDATION_ERROR", "x", true)))
+    assert.equal("GONE: the message", (failed("GONE", { { path = "", message = "a" } }, true)))
+  end)
+
+  it("lists 20 issues, and counts the others", function()
+    local function lines(count)
+      local issues = {}
+      for i = 1, count do
+        issues[i] = { path = "/" .. i, message = "m" }
+      end
+      return (failed("VALIDATION_ERROR", issues, false)):match("[^\n]*$")
+    end
+    assert.equal("- /20: m", lines(20))
+    assert.equal("and 1 more", lines(21))
+    assert.equal("and 5 more", lines(25))
+  end)
+end)
