@@ -319,7 +319,7 @@ describe("a completion", function()
     assert.same({ values = {}, total = 0, hasMore = false }, (select(2, complete("free", ""))))
   end)
 
-  it("is refused for what is no reference and no argument", function()
+  it("is refused for other references and arguments", function()
     for _, ref in ipairs({ { type = "ref/prompt" }, { type = "ref/resource", name = "p" }, { type = "x", name = "p" },
       { 1 } }) do
       assert.equal("completion/complete: ref: a ref/prompt with a name or a ref/resource with a uri expected",
