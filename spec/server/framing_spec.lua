@@ -1,0 +1,77 @@
+local framing = require("operations.server.framing")
+
+describe("the date of an answer", function()
+  it("is written as HTTP has it", function()
+    assert.equal("Sun, 06 Nov 1994 08:49:37 GMT", framing.date(784111777000))
+    assert.equal("Sun, 06 Nov 1994 08:49:37 GMT", framing.date(784111777999))
+    assert.equal("Sun, 06 Nov 1994 08:49:38 GMT", framing.date(784111778000))
+    assert.equal("Thu, 01 Jan 1970 00:00:00 GMT", framing.date(0))
+    for month, name in ipairs({ "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", "Oct", "Nov", "Dec" }) do
+      local time = os.time({ year = 2026, month = month, day = 15, hour = 12 })
+      assert.matches("^%a%a%a, 15 " .. name .. " 2026 ", framing.date(time * 1000))
+    end
+    for day, name in ipairs({ "Thu", "Fri", "Sat", "Sun", "Mon", "Tue", "Wed" }) do
+      assert.matches("^" .. name .. ", 0" .. day, framing.date((day - 1) * 86400000))
+    end
+  end)
+end)
+
+describe("an answer", function()
+  it("has no body by its status", function()
+    for _, status in ipairs({ 100, 199, 204, 304 }) do
+      assert.is_true(framing.is_empty(status))
+    end
+    for _, status in ipairs({ 200, 203, 205, 303, 305, 404 }) do
+      assert.is_false(framing.is_empty(status))
+    end
+  end)
+
+  it("is framed by its body", function()
+    local function bytes(body, ...)
+      return (framing.bytes({ status = 200, headers = {}, body = body }, 0, ...):gsub("\r\n", "|"))
+    end
+    local date = "Date: Thu, 01 Jan 1970 00:00:00 GMT|"
+    assert.truthy(bytes("abc"):lower():find(date:lower(), 1, true))
+    assert.matches("content%-length: 3|", bytes("abc"):lower())
+    assert.matches("|abc$", bytes("abc"))
+    assert.matches("content%-length: 0|", bytes(nil):lower())
+    assert.matches("transfer%-encoding: chunked|", bytes(print, nil, false, true):lower())
+    assert.is_nil(bytes(print, nil, false, false):lower():find("chunked", 1, true))
+    assert.matches("connection: close|", bytes("abc", "close"):lower())
+    assert.matches("content%-length: 3|", bytes("abc", nil, true):lower())
+    assert.matches("||$", bytes("abc", nil, true))
+    assert.is_nil(bytes(nil, nil, true):lower():find("content-length", 1, true))
+  end)
+
+  it("has pieces with their size", function()
+    assert.equal("3\r\nabc\r\n", framing.chunk("abc"))
+    assert.equal("1f\r\n" .. ("x"):rep(31) .. "\r\n", framing.chunk(("x"):rep(31)))
+    assert.equal("0\r\n\r\n", framing.last_chunk)
+  end)
+end)
+
+describe("the response of a handler", function()
+  it("is told what is wrong with it", function()
+    for message, response in pairs({
+      ["a response expected, got string"] = "x", ["a response with a status expected, got nil"] = {},
+      ["a response with a status expected, got 200.5"] = { status = 200.5 },
+      ["a response with a status expected, got 99"] = { status = 99 },
+      ["a response with a status expected, got 1000"] = { status = 1000 },
+      ["a final status expected, got 100"] = { status = 100 }, ["a final status expected, got 199"] = { status = 199 },
+      ["a final status expected, got 101"] = { status = 101 },
+      ["a final status expected, got 102"] = { status = 102, upgrade = print },
+      ["headers of a response: table expected, got string"] = { status = 200, headers = "x" },
+      ["body of a response: string or function expected, got table"] = { status = 200, body = {} },
+    }) do
+      assert.equal(message, framing.flaw(response))
+    end
+    assert.equal("a response expected, got nil", framing.flaw(nil))
+  end)
+
+  it("may have any final status, or switch to another protocol", function()
+    for _, response in ipairs({ { status = 200 }, { status = 999, headers = {}, body = "x" },
+      { status = 200, body = print }, { status = 101, upgrade = print } }) do
+      assert.is_nil(framing.flaw(response))
+    end
+  end)
+end)
