@@ -139,7 +139,7 @@ describe("the answer to a request that failed", function()
     assert.is_nil(headers(errors.new("OTHER", "m"))["retry-after"])
   end)
 
-  it("says what is left of a limited rate", function()
+  it("says how many calls a limited rate still has", function()
     local function limited(changes, code)
       local details = { policy = "p-1.x _", quota = 10, remaining = 0, window = 1500, reset = 1 }
       for name, value in pairs(changes) do

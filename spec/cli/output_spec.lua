@@ -1,0 +1,184 @@
+local command = require("spec.support.command")
+local errors = require("operations.base.error")
+local output = require("operations.cli.output")
+local terminal = require("spec.support.terminal")
+
+-- What a program that uses this module writes.
+local function run(code)
+  local path = os.tmpname()
+  local file = assert(io.open(path, "w"))
+  file:write('local output = require("operations.cli.output")\nlocal operations = require("operations")\n', code)
+  file:close()
+  local result = command.run("lua " .. path .. " 2>&1")
+  os.remove(path)
+  return result.out
+end
+
+local function run_at_terminal(code)
+  local path = os.tmpname()
+  local file = assert(io.open(path, "w"))
+  file:write('local output = require("operations.cli.output")\nlocal operations = require("operations")\n', code)
+  file:close()
+  local screen = terminal.run(command.interpreter() .. " " .. path .. " 2>&1")
+  os.remove(path)
+  return screen
+end
+
+describe("the exit code of an error", function()
+  local function code(name, details)
+    return output.exit_code(errors.new(name, "m", details))
+  end
+
+  it("is that of its code, else that of an operation's own", function()
+    for name, expected in pairs({ UNKNOWN_ERROR = 1, OPERATION_NOT_FOUND = 3, ACCESS_DENIED = 4, VALIDATION_ERROR = 5,
+      TIMEOUT = 6, ABORTED = 7, EXECUTION_ERROR = 8, GONE = 9, OK = 9 }) do
+      assert.equal(expected, code(name))
+    end
+    for _, err in ipairs({ "text", {}, 7, { code = 7 } }) do
+      assert.equal(1, output.exit_code(err))
+    end
+    assert.equal(1, output.exit_code(nil))
+  end)
+
+  it("is that of an HTTP status", function()
+    for status, expected in pairs({ [399] = 11, [400] = 10, [499] = 10, [500] = 11, [301] = 11 }) do
+      assert.equal(expected, code("HTTP", { statusCode = status }))
+    end
+    assert.equal(8, code("EXECUTION_ERROR", { statusCode = "404" }))
+  end)
+
+  it("is that of a server without a connection", function()
+    for _, kind in ipairs({ "dns", "connect", "tls" }) do
+      assert.equal(13, code("TRANSPORT_LOST", { kind = kind, statusCode = 404 }))
+    end
+    assert.equal(13, code("TIMEOUT", { kind = "timeout", phase = "connect" }))
+    assert.equal(6, code("TIMEOUT", { kind = "timeout", phase = "read" }))
+    assert.equal(9, code("TRANSPORT_LOST", { kind = "reset" }))
+    assert.equal(9, code("TRANSPORT_LOST", "connect"))
+    assert.is_false(output.is_unreachable("x"))
+    assert.is_false(output.is_unreachable({}))
+  end)
+end)
+
+describe("what is said of a failure", function()
+  it("is its code and message, and its issues", function()
+    assert.equal([[
+operations: GONE: no such task
+operations: VALIDATION_ERROR: two issues
+  /a: one
+  /: two
+operations: VALIDATION_ERROR
+  /a: one
+operations: VALIDATION_ERROR
+  /: one, and more
+operations: text
+operations: GONE: m
+]], run([[
+output.failure(operations.error("GONE", "no such task"))
+output.failure(operations.error("VALIDATION_ERROR", "two issues", { { path = "/a", message = "one" },
+  { path = "", message = "two" } }))
+output.failure(operations.error("VALIDATION_ERROR", "/a: one", { { path = "/a", message = "one" } }))
+output.failure(operations.error("VALIDATION_ERROR", "input: one, and more",
+  { { path = "", message = "one, and more" } }))
+output.failure("text")
+output.failure(operations.error("GONE", "m", "details"))
+]]))
+  end)
+
+  it("is the body of an HTTP answer, or the details as JSON", function()
+    assert.equal([[
+operations: HTTP_404: m
+  nothing here
+operations: HTTP_404: m
+  {"a":1,"b":2}
+operations: HTTP_404: m
+operations: HTTP_404: m
+operations: GONE: m
+  {"a":1}
+operations: GONE: m
+operations: GONE: m
+  (details are no JSON)
+operations: GONE: m
+  [{"path":"/a"}]
+]], run([[
+local function fail(code, details) output.failure(operations.error(code, "m", details)) end
+fail("HTTP_404", { statusCode = 404, body = "nothing here" })
+fail("HTTP_404", { statusCode = 404, body = { b = 2, a = 1 } })
+fail("HTTP_404", { statusCode = 404, body = "" })
+fail("HTTP_404", { statusCode = 404 })
+fail("GONE", { a = 1 })
+fail("GONE", {})
+fail("GONE", { print })
+fail("GONE", { { path = "/a" } })
+]]))
+  end)
+
+  it("is the first text of a tool's answer", function()
+    assert.equal([[
+operations: EXECUTION_ERROR: the tool failed: so it is
+operations: EXECUTION_ERROR: the tool failed
+]], run([[
+output.tool_failure({ 1, { type = "image", text = "x" }, { type = "text", text = 7 },
+  { type = "text", text = "so it is" }, { type = "text", text = "more" } })
+output.tool_failure({})
+]]))
+  end)
+
+  it("has no characters that steer a terminal", function()
+    assert.equal("operations: a?b?c\n  /?: red?\nab? line\tx\n{\"a\":\"\\u007f\\u0085\"}\n", run([[
+output.complain("%s", "a\1b\194\133c")
+output.issues({ { path = "/\27", message = "\27[31mred\7" } })
+output.tell("a\27[1;2mb\127 line\tx\n")
+output.record({ a = "\127\194\133" })
+]]))
+  end)
+
+  it("names the file of a problem once", function()
+    assert.equal("operations: /a.lua: broken\noperations: /a.lua:1: broken\n", run([[
+output.problem({ path = "/a.lua", message = "broken" })
+output.problem({ path = "/a.lua", message = "/a.lua:1: broken" })
+]]))
+  end)
+end)
+
+describe("what is printed", function()
+  local code = [[
+output.text("text\27[31m\n")
+output.text("as it is \1\n", true)
+output.json('"json \127"' .. "\n")
+output.data({ b = 1, a = { 2 } })
+output.data({ b = 1 }, true)
+output.styled("\27[1mbold\27[0m \27[2Jrest\n")
+output.bytes("bytes\n")
+output.text(tostring(output.is_terminal()) .. " " .. tostring(output.width()) .. "\n")
+]]
+
+  it("goes to files and pipes in one line of JSON, texts as they are where that is asked for", function()
+    assert.equal('text\nas it is \1\n"json \127"\n{"a":[2],"b":1}\n{\n  "b": 1\n}\n\27[1mbold\27[0m rest\nbytes\n'
+      .. "false nil\n", run(code))
+  end)
+
+  it("goes to a terminal indented, without what steers it", function()
+    assert.equal('text\nas it is ?\n"json \\u007f"\n{\n  "a": [\n    2\n  ],\n  "b": 1\n}\n{\n  "b": 1\n}\nbold rest\n'
+      .. "bytes\ntrue 80\n", run_at_terminal(code))
+  end)
+
+  it("wipes the progress that a person saw before", function()
+    local progress = [[
+output.progress("loading\nx")
+output.text("done\n")
+output.progress("again")
+output.complain("failed")
+]]
+    assert.equal("done\noperations: failed\n", run(progress))
+    assert.equal("done\noperations: failed\n", run_at_terminal(progress))
+  end)
+
+  it("fails as JSON where it is not JSON", function()
+    assert.error_matches(function()
+      output.encode({ print })
+    end, "function")
+    assert.equal('{\n  "a": 1\n}', output.encode({ a = 1 }, true))
+    assert.equal('{"a":1}', output.encode({ a = 1 }))
+  end)
+end)
