@@ -87,12 +87,17 @@ local function grouped(items)
   return groups
 end
 
+-- What a call requires; of a subscription, that more than one event may come.
+local function signature_of(item)
+  return item.type == "subscription" and (item.signature .. " ..."):gsub("^ ", "") or item.signature
+end
+
 -- One line: the id, what it requires, its title; cut to the width, the title first.
 local function line_of(item, style, width)
-  local signature = item.type == "subscription" and (item.signature .. " ..."):gsub("^ ", "") or item.signature
+  local signature = signature_of(item)
   local id = cells.cut(item.id, style.width - 2)
   local room = math.max(0, width - cells.width(id) - 1)
-  signature = room > 8 and cells.cut(signature, room) or ""
+  signature = (room > 8 or cells.width(signature) <= room) and cells.cut(signature, room) or ""
   local used = cells.width(id) + (signature ~= "" and cells.width(signature) + 1 or 0)
   local rest = style.width - 2 - math.max(width, used) - 2
   local title = rest > 8 and cells.cut(title_of(item), rest) or ""
@@ -106,7 +111,7 @@ local function groups_text(items, style)
   for _, group in ipairs(grouped(items)) do
     local width = 0
     for _, item in ipairs(group) do
-      width = math.max(width, cells.width(item.id) + cells.width(item.signature) + 1)
+      width = math.max(width, cells.width(item.id) + cells.width(signature_of(item)) + 1)
     end
     width = math.min(width, math.floor(style.width * 0.55))
     local heading = style:paint("green", cells.cut(group.name, style.width))

@@ -1,0 +1,92 @@
+local command = require("spec.support.command")
+local terminal = require("spec.support.terminal")
+
+local path
+
+setup(function()
+  path = os.tmpname()
+  local file = assert(io.open(path, "w"))
+  file:write([[
+    local T = require("operations").type
+    local input = T.object({ owner = T.string(), repository = T.string(), body = T.object({ title = T.string() }) })
+    local function no() end
+    return {
+      { namespace = "a", name = "get", type = "query", title = "Gets <b>it</b>", tags = { "first", "second" },
+        inputSchema = T.object({ id = T.string() }), handler = no },
+      { namespace = "a", name = "watch", type = "subscription", tags = { "first" }, handler = no },
+      { namespace = "b", name = "create", description = "Creates one.\n\nWith more.", inputSchema = input,
+        handler = no },
+      { namespace = "a", name = "list", type = "query", _meta = { deprecated = true }, handler = no },
+      { namespace = "a", name = "follow", type = "subscription", inputSchema = input, handler = no },
+    }
+  ]])
+  file:close()
+end)
+
+teardown(function()
+  os.remove(path)
+end)
+
+local function run(arguments)
+  return command.run(("operations list %s --lua %s"):format(arguments or "", path))
+end
+
+describe("the list of operations for programs", function()
+  it("has columns of id, type and title", function()
+    assert.equal("a.get     query         Gets it\na.watch   subscription\nb.create  mutation      Creates one.\n"
+      .. "a.list    query\na.follow  subscription\n", run().out)
+  end)
+
+  it("finds every word, in any case, in ids, titles, summaries and tags", function()
+    assert.equal("a.get  query  Gets it\n", run("GETS a").out)
+    assert.equal("a.get    query         Gets it\na.watch  subscription\n", run("first").out)
+    assert.equal("b.create  mutation  Creates one.\n", run("creates").out)
+    assert.equal("", run("creates gets").out)
+    assert.equal("", run("--type query --tag other").out)
+    assert.equal("a.get  query  Gets it\n", run("--type query --tag second").out)
+  end)
+end)
+
+describe("the list of operations for people", function()
+  local function shown(width, arguments)
+    return terminal.run(("operations list %s --color never --lua %s"):format(arguments or "", path), width)
+  end
+
+  it("has groups of namespace and tag, with what each requires", function()
+    assert.equal([[
+a: first
+  a.get id     Gets it
+  a.watch ...
+
+b
+  b.create body{title} owner repository  Creates one.
+
+a
+  a.list
+  a.follow body{title} owner repository ...
+]], shown(80))
+  end)
+
+  it("is cut to the width of the terminal, the title first", function()
+    assert.equal([[
+a: first
+  a.get id     Gets it
+  a.watch ...
+
+b
+  b.create body{title} ow…  Creates one.
+
+a
+  a.list
+  a.follow body{title} ow…
+]], shown(44))
+    assert.equal("a: first\n  a.get id     Gets it\n  a.watch ...\n", shown(24, "first"))
+    assert.equal("b\n  b.create\n", shown(24, "creates"))
+  end)
+
+  it("says what is wrong with its options", function()
+    local result = run("--color sometimes")
+    assert.equal('operations: --color: expected auto, always or never, got "sometimes"\n', result.err)
+    assert.equal(2, result.code)
+  end)
+end)
