@@ -40,3 +40,139 @@ describe("metadata", function()
     end
   end)
 end)
+
+describe("metadata that is fetched", function()
+  local json = require("operations.base.json")
+
+  -- An HTTP client that answers documents by URL, else 404; what it was asked for is in `asked`.
+  local function transport(documents, more)
+    local made = { asked = {} }
+    made.http = { request = function(request)
+      made.asked[#made.asked + 1] = request.url
+      local found = documents[request.url]
+      if type(found) == "number" then
+        return { status = found, headers = {}, body = "" }
+      end
+      return { status = found and 200 or 404, headers = {}, body = found or "" }
+    end }
+    for name, value in pairs(more or {}) do
+      made[name] = value
+    end
+    return made
+  end
+
+  local SERVER = "https://api.example/mcp"
+  local ROOT = "https://api.example/.well-known/oauth-protected-resource"
+
+  local function resource(document, at)
+    local found, err = metadata.resource(SERVER, nil, transport({ [at or ROOT .. "/mcp"] = document }))
+    return found or err.message
+  end
+
+  it("of a server names its resource, issuers and scopes", function()
+    assert.same({ resource = "https://api.example/mcp", issuers = { "https://a", "https://b" }, scope = "x y" },
+      resource('{"resource":"https://api.example/mcp","authorization_servers":["https://a",7,"https://b"],'
+      .. '"scopes_supported":["x","y"]}'))
+    assert.same({ resource = "https://api.example", issuers = { "https://a" } },
+      resource('{"resource":"https://api.example","authorization_servers":["https://a"],"scopes_supported":[]}', ROOT))
+  end)
+
+  it("of a server is refused where it is about another one or names nobody", function()
+    local at = "protected resource metadata at " .. ROOT .. "/mcp: "
+    for problem, document in pairs({
+      ["it names no resource"] = '{"authorization_servers":["https://a"]}',
+      ["it is about another resource, https://other"] = '{"resource":"https://other","authorization_servers":["a"]}',
+      ["it names no authorization server"] = '{"resource":"https://api.example","authorization_servers":[]}',
+    }) do
+      assert.equal(at .. problem, resource(document))
+    end
+    for _, servers in ipairs({ '"a"', '{"a":1}', "[7]", "null" }) do
+      assert.equal(at .. "it names no authorization server",
+        resource(('{"resource":"https://api.example","authorization_servers":%s}'):format(servers)))
+    end
+  end)
+
+  it("of a server is the server's own origin where there is none", function()
+    local to = transport({})
+    assert.same({ resource = "https://api.example/mcp?x", issuers = { "https://api.example" } },
+      metadata.resource(SERVER .. "?x#f", nil, to))
+    assert.same({ ROOT .. "/mcp", ROOT }, to.asked)
+  end)
+
+  it("of a server has to be there where the server names it", function()
+    local found, err = metadata.resource(SERVER, "https://api.example/named", transport({}))
+    assert.is_nil(found)
+    assert.equal("no protected resource metadata: tried https://api.example/named (answered 404)", err.message)
+  end)
+
+  it("of a server is not guessed where it could not be asked", function()
+    local found, err = metadata.resource(SERVER, nil, transport({ [ROOT .. "/mcp"] = 503 }))
+    assert.is_nil(found)
+    assert.equal(ROOT .. "/mcp: answered 503", err.message)
+  end)
+
+  local ISSUER = "https://login.example"
+  local AT = ISSUER .. "/.well-known/oauth-authorization-server"
+
+  local function server(document, issuer, more)
+    local found, err = metadata.server(issuer or ISSUER, transport({ [AT] = document }, more))
+    return found or err.message
+  end
+
+  it("of an issuer has its endpoints and what it supports", function()
+    assert.same({ issuer = ISSUER, authorization_endpoint = ISSUER .. "/a", token_endpoint = ISSUER .. "/t",
+      registration_endpoint = ISSUER .. "/r", scopes = { "s" }, auth_methods = { "none" }, takes_metadata_urls = true,
+      names_issuer = true, has_s256 = true }, server(json.encode({ issuer = ISSUER,
+      authorization_endpoint = ISSUER .. "/a", token_endpoint = ISSUER .. "/t", registration_endpoint = ISSUER .. "/r",
+      scopes_supported = { "s" }, token_endpoint_auth_methods_supported = { "none" },
+      client_id_metadata_document_supported = true, authorization_response_iss_parameter_supported = true,
+      code_challenge_methods_supported = { "plain", "S256" } })))
+    assert.same({ issuer = ISSUER, token_endpoint = ISSUER .. "/t", takes_metadata_urls = false, names_issuer = false,
+      has_s256 = false }, server(json.encode({ issuer = ISSUER, token_endpoint = ISSUER .. "/t",
+      client_id_metadata_document_supported = "yes", authorization_response_iss_parameter_supported = 1,
+      code_challenge_methods_supported = { "plain" } })))
+  end)
+
+  it("of an issuer is refused where it is another one's, or an endpoint is not safe", function()
+    local at = "authorization server metadata at " .. AT .. ": "
+    for problem, document in pairs({
+      ["it is of another issuer, https://other"] = { issuer = "https://other", token_endpoint = ISSUER .. "/t" },
+      ["it is of another issuer, nil"] = { token_endpoint = ISSUER .. "/t" },
+      ["it names no token_endpoint"] = { issuer = ISSUER },
+      ["token_endpoint: it is neither https nor on this machine"] = { issuer = ISSUER,
+        token_endpoint = "http://login.example/t" },
+      ["authorization_endpoint: it is no absolute URL"] = { issuer = ISSUER, token_endpoint = ISSUER .. "/t",
+        authorization_endpoint = 7 },
+      ["registration_endpoint: it contains a fragment"] = { issuer = ISSUER, token_endpoint = ISSUER .. "/t",
+        registration_endpoint = ISSUER .. "/r#f" },
+    }) do
+      assert.equal(at .. problem, server(json.encode(document)))
+    end
+    local here = json.encode({ issuer = ISSUER, token_endpoint = "http://127.0.0.1/t" })
+    assert.equal(at .. "token_endpoint: it is on this machine, where the server is not",
+      server(here, nil, { remote = true }))
+    assert.equal("http://127.0.0.1/t", server(here).token_endpoint)
+  end)
+
+  it("of an issuer is looked for at each place, which is told where there is none", function()
+    assert.equal("no authorization server metadata: tried " .. AT .. " (answered 404), " .. ISSUER
+      .. "/.well-known/openid-configuration (answered 404)", server(nil))
+    assert.equal("no authorization server metadata: tried " .. AT .. " (no JSON object), " .. ISSUER
+      .. "/.well-known/openid-configuration (answered 404)", server("<html>"))
+    assert.equal("authorization server http://login.example: refused: it is neither https nor on this machine",
+      server(nil, "http://login.example"))
+    assert.equal(AT .. ": answered 500", server(500))
+  end)
+
+  it("of an issuer names the address of its keys", function()
+    local function address(document)
+      local found, err = metadata.key_address(ISSUER, transport({ [AT] = document and json.encode(document) }))
+      return found or err.message
+    end
+    local at = "authorization server metadata at " .. AT .. ": "
+    assert.equal(ISSUER .. "/keys", address({ issuer = ISSUER, jwks_uri = ISSUER .. "/keys" }))
+    assert.equal(at .. "it is of another issuer", address({ issuer = "x", jwks_uri = ISSUER .. "/keys" }))
+    assert.equal(at .. "jwks_uri: it is no absolute URL", address({ issuer = ISSUER }))
+    assert.matches("^no authorization server metadata: tried ", address(nil))
+  end)
+end)
