@@ -108,8 +108,7 @@ function own_schemas.output(reader, node, x)
   local content = success and type(success.content) == "table" and success.content or {}
   if x.type == "subscription" then
     local lines = content["application/x-ndjson"]
-    local schema = type(lines) == "table" and (lines.itemSchema or lines["x-itemSchema"])
-    return reader:schema(schema == nil and true or schema)
+    return reader:schema(type(lines) == "table" and (lines.itemSchema or lines["x-itemSchema"]) or true)
   end
   local media = content[media_of(success)]
   return reader:schema(type(media) == "table" and media.schema or true)
