@@ -80,3 +80,42 @@ curl --request POST 'https://a.example/x?key=***&n=1' \
 ]], form)
   end)
 end)
+
+describe("the messages of an MCP server", function()
+  local command = require("spec.support.command")
+
+  local function told(code)
+    local path = os.tmpname()
+    local file = assert(io.open(path, "w"))
+    file:write('local exchange = require("operations.cli.exchange")\n', code)
+    file:close()
+    local result = command.run("lua " .. path)
+    os.remove(path)
+    return result.err
+  end
+
+  it("are shown from the call on, where that is asked for", function()
+    assert.equal('> {"b":1}\n< {"a":2,"b":1}\n< (70.0 kB)\n', told([[
+      local self = exchange.new({ show = true })
+      local listen = self:listener()
+      listen("out", "before")
+      self.armed = true
+      listen("out", '{"b":1}')
+      listen("in", { b = 1, a = 2 })
+      listen("in", ("x"):rep(70000))
+    ]]))
+    assert.is_nil(exchange.new({}):listener())
+    assert.is_nil(exchange.new({ hold = true }):listener())
+  end)
+end)
+
+describe("the size of an answer", function()
+  it("is what its head announces, unless it is encoded", function()
+    local self = exchange.new({})
+    assert.is_nil(self:total())
+    self.head = { headers = { ["content-length"] = "12" } }
+    assert.equal(12, self:total())
+    self.head = { headers = { ["content-length"] = "12", ["content-encoding"] = "gzip" } }
+    assert.is_nil(self:total())
+  end)
+end)
