@@ -136,7 +136,9 @@ describe("the token of the environment", function()
   local function token(options)
     return command.run(([[OPERATIONS_BEARER=t lua -e 'local list = require("operations.cli.source_options").plan({ %s })
       local found = {}
-      for i, source in ipairs(list) do found[i] = source.config.auth and tostring(source.config.auth.token) or "none" end
+      for i, source in ipairs(list) do
+        found[i] = source.config.auth and tostring(source.config.auth.token) or "none"
+      end
       print(table.concat(found, " "):gsub("function: %%S+", "given"))']]):format(options)).out:match("^[^\n\t]*")
   end
 
