@@ -140,6 +140,52 @@ function operations.to_http(of, options)
   return require(place[1])[place[2]](of, options)
 end
 
+-- Modules that parts load when they first need them.
+local late = {
+  "operations.reactor", "operations.mcp.client.events", "operations.mcp.client.http", "operations.mcp.client.stdio",
+  "operations.mcp.protocol.reader", "operations.mcp.server.channel", "operations.mcp.server.headers",
+  "operations.mcp.server.lines", "operations.mcp.server.queries", "operations.mcp.server.question",
+  "operations.mcp.server.state", "operations.mcp.server.template", "operations.mcp.server.tool_result",
+  "operations.mcp.server.upstream", "operations.mcp.server.web",
+  "operations.middleware.breaker", "operations.middleware.cache", "operations.middleware.concurrency",
+  "operations.middleware.confirm", "operations.middleware.log", "operations.middleware.metrics",
+  "operations.middleware.rate_limit", "operations.middleware.retry", "operations.middleware.timeout",
+  "operations.middleware.trace", "operations.offer.search", "operations.schema.metaschemas",
+}
+
+-- C modules that are not built or loaded where their library is missing, and the modules that need them.
+local optional = {
+  ["operations.crypto"] = {},
+  ["operations.redis"] = { "operations.calls.redis", "operations.middleware.redis_buckets" },
+  ["operations.tls"] = {},
+  ["operations.websocket"] = { "operations.calls.websocket", "operations.calls.websocket.hub" },
+}
+
+local function require_all(names)
+  for _, name in ipairs(names) do
+    require(name)
+  end
+end
+
+--- Loads every part now instead of at its first use. In nginx's `init_by_lua` this saves each worker's first request
+--- that time, and the workers share the memory. A part whose library is missing still fails when it is used.
+function operations.preload()
+  for name in pairs(parts) do
+    local _ = operations[name]
+  end
+  for _, place in pairs(functions) do
+    require(place[1])
+  end
+  require_all(late)
+  for library, users in pairs(optional) do
+    if pcall(require, library) then
+      require_all(users)
+    end
+  end
+  require("operations.hosts").current()
+  pcall(require("operations.hosts.reactor").load_transfers)
+end
+
 return setmetatable(operations, {
   __index = function(self, name)
     local place = functions[name]

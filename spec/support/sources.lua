@@ -41,4 +41,12 @@ function sources.module(path)
   return (path:gsub("^lua/", ""):gsub("%.lua$", ""):gsub("/init$", ""):gsub("/", "."))
 end
 
+--- Is a Lua file of the tree the module of this name?
+---@param module string
+---@return boolean
+function sources.exists(module)
+  local base = "lua/" .. module:gsub("%.", "/")
+  return lfs.attributes(base .. ".lua", "mode") == "file" or lfs.attributes(base .. "/init.lua", "mode") == "file"
+end
+
 return sources

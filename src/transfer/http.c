@@ -440,7 +440,6 @@ static bool open_pool(http_Pool *pool, reactor_Reactor *r,
 static bool open_engine(reactor_Reactor *r) {
   http_Engine *engine;
   if (r->engine != NULL) return true;
-  if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK) return false;
   engine = ops_alloc(&r->alloc, sizeof(*engine));
   if (engine == NULL) return false;
   memset(engine, 0, sizeof(*engine));

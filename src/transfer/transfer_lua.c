@@ -47,6 +47,9 @@ LUALIB_API int luaopen_operations_transfer(lua_State *L);
 
 int luaopen_operations_transfer(lua_State *L) {
   pin();
+  /* Here, so that a program which forks loads its part of OpenSSL only once. */
+  if (curl_global_init(CURL_GLOBAL_DEFAULT) != CURLE_OK)
+    return luaL_error(L, "libcurl cannot be initialized");
   lua_getglobal(L, "require");
   lua_pushliteral(L, REACTOR_NAME);
   lua_call(L, 1, 0);

@@ -37,8 +37,8 @@ reactor_loop.get = get
 
 local missing -- why the first try failed: LuaJIT says it once
 
--- Loads what the reactor starts with libcurl, which is more than half of the memory of a program that never does.
-local function load_transfers()
+--- Loads what the reactor starts with libcurl, which is more than half of the memory of a program that never does.
+function reactor_loop.load_transfers()
   local loaded, why = pcall(require, "operations.transfer")
   if not loaded then
     missing = missing or tostring(why)
@@ -59,7 +59,7 @@ function reactor_loop.start(kind, options, on_event)
   local r = get()
   local start = r[kind]
   if not start then
-    load_transfers()
+    reactor_loop.load_transfers()
     start = r[kind]
   end
   return start(r, options, on_event)
