@@ -174,11 +174,13 @@ $(ZIG): | dependencies-bench
 	@$(NPM) --prefix $(CACHE)/zig $(ZIG_NPM)
 
 # kqueue as libkqueue emulates it on Linux, where pkg-config knows it. Its queues cannot be polled, so that other loops
-# and ends of processes are not among what is run. It needs descriptors of its own, for which two specs leave no place.
+# and ends of processes are not among what is run. It needs descriptors of its own, for which two specs leave no place,
+# and it fetches the error of a connection that was reset, which libcurl then does not see.
 KQUEUE_BUILD = VARIANT=-kqueue CFLAGS="-O1 -g -DPLATFORM_KQUEUE $(shell pkg-config --cflags libkqueue 2>/dev/null)" \
   LDFLAGS="-Wl,-Bsymbolic -Wl,--no-as-needed $(shell pkg-config --libs libkqueue 2>/dev/null)"
 KQUEUE_SPECS = spec/reactor spec/net/process_spec.lua spec/net/stream_spec.lua spec/net/http spec/hosts/plain_spec.lua
-KQUEUE_SKIPS = --filter-out="no standard descriptors itself" --filter-out="when descriptors have run out"
+KQUEUE_SKIPS = --filter-out="no standard descriptors itself" --filter-out="when descriptors have run out" \
+  --filter-out="resets the connection in the middle of a body fails"
 
 .PHONY: check-kqueue
 check-kqueue: dependencies-test ## the reactor's specs with kqueue, emulated by libkqueue where that is installed
