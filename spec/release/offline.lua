@@ -15,7 +15,7 @@ cd "$here"
 luarocks_for() { version=$1; shift; luarocks --lua-version "$version" --only-server "$here/none" "$@"; }
 wait_for() { # FILE PATTERN: prints what matches
   tries=0
-  until grep -so "$2" "$1"; do
+  until grep -aso "$2" "$1"; do
     tries=$((tries + 1))
     [ $tries -lt 600 ] || { cat "$1"; exit 1; }
     sleep 0.1
