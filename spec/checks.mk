@@ -398,6 +398,10 @@ cli-at-length: all
 test-release: dependencies-test all ## a release, in clean trees without network: LuaRocks on both runtimes, calls, removal; sizes and times
 	@$(BUSTED) spec/release/installed.lua
 
+.PHONY: test-image
+test-image: dependencies-test all ## examples/nginx/Dockerfile, its commands run in trees of debootstrap, then requests to the nginx in it
+	@$(BUSTED) spec/release/image.lua
+
 .PHONY: soak
 soak: dependencies-test all ## 112,000 requests on $(LUA): what stays behind
 	@$(ENVIRONMENT) $(LUA) spec/bench/soak.lua
