@@ -268,16 +268,18 @@ describe("a connection of the HTTP server", function()
     end)
 
     it("tells the handler what is wrong with it, and closes", function()
-      local errors = {}
-      with(function(request)
+      local errors, begun = {}, 0
+      local function handle(request)
         local piece, err = request.body()
+        begun = begun + 1
         while piece do
           piece, err = request.body()
         end
         errors[#errors + 1] = ("%s %d"):format(err.code, err.details.statusCode)
         assert.equal(err, select(2, request.body()))
         return { status = err.details.statusCode, body = "" }
-      end, { max_body = 100, body_timeout = 20 }, function(server)
+      end
+      with(handle, { max_body = 100, body_timeout = 20 }, function(server)
         for _, case in ipairs({ { 400, "3\r\nabcd" }, { 413, "3\r\nabc\r\n62\r\n" }, { 408, "3\r\na" } }) do
           local client = connect(server.port)
           client:send("POST / HTTP/1.1\r\nHost: a\r\nTransfer-Encoding: chunked\r\n\r\n")
@@ -286,8 +288,12 @@ describe("a connection of the HTTP server", function()
           assert.same({ case[1], "close" }, { status, headers.connection })
           client:close()
         end
+      end)
+      with(handle, {}, function(server)
         local client = connect(server.port):send("POST / HTTP/1.1\r\nHost: a\r\nContent-Length: 9\r\n\r\nabc")
-        operations.sleep(0.005)
+        eventually(function()
+          return begun == 4
+        end)
         client:close()
         eventually(function()
           return #errors == 4
@@ -689,13 +695,17 @@ describe("a connection of the HTTP server", function()
     end)
 
     it("survives what fails then", function()
+      local running = false
       with(function(request)
         request.left(error)
-        operations.sleep(0.02)
+        running = true
+        operations.await(request.left)
         return text("x")
       end, {}, function(server, log)
         local client = connect(server.port):send(GET)
-        operations.sleep(0.005)
+        eventually(function()
+          return running
+        end)
         client:close()
         eventually(function()
           return server.connections == 0
