@@ -92,6 +92,8 @@ end
 ---@field exposure? operations.cli.Exposure  of a command that serves others
 ---@field include? fun(definition: table): boolean  which operations are taken
 ---@field behind? fun(source: table, registry: operations.Registry): boolean  takes MCP servers, whose tools come later
+---@field all? boolean  the command only looks at what there is: without sources on the command line all remembered
+---  ones are loaded, and no secrets of documents are asked for
 ---@field none? boolean  no source is all right
 ---@field identity? operations.Identity  who asks other processes what they serve
 ---@field id? string  the one operation that the command is about: only its remembered source is loaded

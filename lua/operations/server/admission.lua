@@ -1,4 +1,5 @@
---- Who may call what is at a path: unknown and hidden operations do not differ, other methods are told of.
+--- Admission: which caller may call the operations at a path. Unknown and hidden operations get the same answer, 404; a
+--- method that is not served gets 405 with those that are.
 local caller = require("operations.server.caller")
 local problem = require("operations.server.problem")
 local routes = require("operations.server.route")
