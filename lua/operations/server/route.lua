@@ -3,18 +3,14 @@
 local caching = require("operations.server.caching")
 local errors = require("operations.base.error")
 local flat = require("operations.server.flat")
+local layout = require("operations.server.layout")
 local path_tree = require("operations.server.path_tree")
 local target = require("operations.server.target")
 
 local route = {}
 
--- First segments, below the prefix, that belong to the server itself.
-local reserved = { docs = true, ["openapi.json"] = true, mcp = true, healthz = true, readyz = true, metrics = true,
-  [".well-known"] = true }
-
 -- Besides these, GET (and HEAD) where a query string can carry the input.
 local methods_of = { query = { "QUERY", "POST" }, mutation = { "POST" }, subscription = { "QUERY", "POST" } }
-local known = { GET = true, HEAD = true, QUERY = true, POST = true, PUT = true, PATCH = true, DELETE = true }
 
 --- One operation at one path.
 ---@class operations.Route
@@ -50,101 +46,10 @@ local function media_of(schema)
   end
 end
 
--- What `_meta.http` says.
-local function given(spec)
-  return type(spec._meta) == "table" and type(spec._meta.http) == "table" and spec._meta.http or {}
-end
-
-local function segments_of(spec, options)
-  local http = given(spec)
-  local path, method = http.path, http.method
-  if not path and options.paths == "source" and spec._meta and spec._meta.source == "openapi" then
-    path, method = spec._meta.path, spec._meta.method
-  end
-  if not path then
-    return { spec.namespace, spec.name }, {}, method
-  end
-  local segments, names = {}, {}
-  for segment in path:gmatch("/([^/]*)") do
-    local name = segment:match("^{([^{}]+)}$")
-    segments[#segments + 1] = not name and (target.decode(segment) or segment)
-    names[#segments] = name
-  end
-  return segments, names, method
-end
-
--- The conflict of a path with others; nil: none.
-local function flaw_of(place, spec, segments, names, method, prefix)
-  local id, path = spec.namespace .. "." .. spec.name, prefix .. path_tree.text(segments, names)
-  if type(segments[1]) == "string" and reserved[segments[1]] then
-    return { path = "/_meta/http/path", keyword = "reserved",
-      message = ("%s: the path %s belongs to the server; _meta.http.path gives another"):format(id, path) }
-  elseif method and not known[method] then
-    return { path = "/_meta/http/method", keyword = "enum",
-      message = ("%s: GET, QUERY, POST, PUT, PATCH or DELETE expected, got %q"):format(id, tostring(method)) }
-  end
-  for other, taken in pairs(place.methods) do
-    if not method or not taken.method or other == method then
-      return { path = "/_meta/http/path", keyword = "unique",
-        message = ("%s: the path %s is that of %s already"):format(id, path, taken.id) }
-    end
-  end
-end
-
--- Operations that are not exposed take no path.
-local function is_internal(spec)
-  return type(spec._meta) == "table" and spec._meta.exposed == false
-end
-
--- Where a key is required, a request that is sent again must not run again.
-local function key_flaw(spec, options)
-  local wanted = given(spec).idempotencyKey
-  local message = wanted ~= nil and (wanted ~= "required" and "\"required\" expected"
-    or (spec.type or "mutation") ~= "mutation" and "only mutations have keys"
-    or not options.keeps_answers and "the server has no option `idempotency`")
-  return message and { path = "/_meta/http/idempotencyKey", keyword = "const",
-    message = ("%s.%s: _meta.http.idempotencyKey: %s"):format(spec.namespace, spec.name, message) } or nil
-end
-
--- An answer with this status has a body.
-local function status_flaw(spec)
-  local status = given(spec).status
-  if status == nil or type(status) == "number" and status % 1 == 0 and status >= 200 and status <= 299
-    and (status < 204 or status > 206) and spec.type ~= "subscription" then
-    return nil
-  end
-  return { path = "/_meta/http/status", keyword = "enum", message = ("%s.%s: _meta.http.status: 200 to 203 or 207 to "
-    .. "299 expected, and no subscription, got %s"):format(spec.namespace, spec.name, tostring(status)) }
-end
-
--- Gives an operation its path in the tree, or says what stands in the way.
-local function lay_out(self, tree, spec)
-  local path = given(spec).path
-  if path ~= nil and not target.is_template(path) then
-    return { path = "/_meta/http/path", keyword = "format",
-      message = ("%s.%s: a path such as \"/tasks/{id}\" expected, got %q"):format(spec.namespace, spec.name,
-        tostring(path)) }
-  end
-  local flaw = caching.flaw(spec, given(spec).cache) or key_flaw(spec, self._options)
-    or status_flaw(spec)
-  if flaw then
-    return flaw
-  end
-  local segments, names, method = segments_of(spec, self._options)
-  local place = path_tree.grow(tree, segments)
-  flaw = flaw_of(place, spec, segments, names, method, self._options.prefix)
-  if flaw then
-    return flaw
-  end
-  local id = spec.namespace .. "." .. spec.name
-  place.methods[method or "*"] = { id = id, method = method, segments = #segments, names = names }
-end
-
 local function build(self)
   local tree, flaws = {}, {}
   for _, spec in ipairs(self._registry:specs({ schemas = false })) do
-    local flaw = not is_internal(spec) and lay_out(self, tree, spec)
-    flaws[#flaws + 1] = flaw or nil
+    flaws[#flaws + 1] = layout.add(tree, spec, self._options)
   end
   self._tree, self._flaws = tree, flaws
 end
@@ -155,7 +60,7 @@ local function make_route(self, entry)
     return nil, flaw
   end
   local kind, _, looks = self._registry:type_of(entry.id)
-  if given(spec).idempotencyKey and media_of(spec.outputSchema) then
+  if layout.given(spec).idempotencyKey and media_of(spec.outputSchema) then
     return nil, errors.new("VALIDATION_ERROR", entry.id .. ": answers that are bytes cannot be kept by Idempotency-Key")
   end
   local source = type(spec._meta) == "table" and spec._meta.source
@@ -165,8 +70,8 @@ local function make_route(self, entry)
     media = media_of(spec.inputSchema), output_media = media_of(spec.outputSchema),
     flat = flat.compile(spec.inputSchema, entry.names), names = entry.names,
     path = flat.of_members(spec.inputSchema, entry.names),
-    key_required = given(spec).idempotencyKey == "required", status = given(spec).status,
-    cache = kind == "query" and caching.policy(given(spec).cache) or nil,
+    key_required = layout.given(spec).idempotencyKey == "required", status = layout.given(spec).status,
+    cache = kind == "query" and caching.policy(layout.given(spec).cache) or nil,
   }
 end
 

@@ -1,0 +1,113 @@
+--- The layout of an HTTP API: the path and method of each operation, and why an operation cannot have them.
+local caching = require("operations.server.caching")
+local path_tree = require("operations.server.path_tree")
+local target = require("operations.server.target")
+
+local layout = {}
+
+-- First segments, below the prefix, that belong to the server itself.
+local reserved = { docs = true, ["openapi.json"] = true, mcp = true, healthz = true, readyz = true, metrics = true,
+  [".well-known"] = true }
+
+local known = { GET = true, HEAD = true, QUERY = true, POST = true, PUT = true, PATCH = true, DELETE = true }
+
+--- The HTTP settings of a spec, its `_meta.http`.
+---@param spec operations.Spec
+---@return table
+function layout.given(spec)
+  return type(spec._meta) == "table" and type(spec._meta.http) == "table" and spec._meta.http or {}
+end
+
+local function segments_of(spec, options)
+  local http = layout.given(spec)
+  local path, method = http.path, http.method
+  if not path and options.paths == "source" and spec._meta and spec._meta.source == "openapi" then
+    path, method = spec._meta.path, spec._meta.method
+  end
+  if not path then
+    return { spec.namespace, spec.name }, {}, method
+  end
+  local segments, names = {}, {}
+  for segment in path:gmatch("/([^/]*)") do
+    local name = segment:match("^{([^{}]+)}$")
+    segments[#segments + 1] = not name and (target.decode(segment) or segment)
+    names[#segments] = name
+  end
+  return segments, names, method
+end
+
+-- The conflict of a path with others; nil: none.
+local function flaw_of(place, spec, segments, names, method, prefix)
+  local id, path = spec.namespace .. "." .. spec.name, prefix .. path_tree.text(segments, names)
+  if type(segments[1]) == "string" and reserved[segments[1]] then
+    return { path = "/_meta/http/path", keyword = "reserved",
+      message = ("%s: the path %s belongs to the server; _meta.http.path gives another"):format(id, path) }
+  elseif method and not known[method] then
+    return { path = "/_meta/http/method", keyword = "enum",
+      message = ("%s: GET, QUERY, POST, PUT, PATCH or DELETE expected, got %q"):format(id, tostring(method)) }
+  end
+  for other, taken in pairs(place.methods) do
+    if not method or not taken.method or other == method then
+      return { path = "/_meta/http/path", keyword = "unique",
+        message = ("%s: the path %s is that of %s already"):format(id, path, taken.id) }
+    end
+  end
+end
+
+-- Operations that are not exposed take no path.
+local function is_internal(spec)
+  return type(spec._meta) == "table" and spec._meta.exposed == false
+end
+
+-- Where a key is required, a request that is sent again must not run again.
+local function key_flaw(spec, options)
+  local wanted = layout.given(spec).idempotencyKey
+  local message = wanted ~= nil and (wanted ~= "required" and "\"required\" expected"
+    or (spec.type or "mutation") ~= "mutation" and "only mutations have keys"
+    or not options.keeps_answers and "the server has no option `idempotency`")
+  return message and { path = "/_meta/http/idempotencyKey", keyword = "const",
+    message = ("%s.%s: _meta.http.idempotencyKey: %s"):format(spec.namespace, spec.name, message) } or nil
+end
+
+-- An answer with this status has a body.
+local function status_flaw(spec)
+  local status = layout.given(spec).status
+  if status == nil or type(status) == "number" and status % 1 == 0 and status >= 200 and status <= 299
+    and (status < 204 or status > 206) and spec.type ~= "subscription" then
+    return nil
+  end
+  return { path = "/_meta/http/status", keyword = "enum", message = ("%s.%s: _meta.http.status: 200 to 203 or 207 to "
+    .. "299 expected, and no subscription, got %s"):format(spec.namespace, spec.name, tostring(status)) }
+end
+
+--- Gives an operation its path in a tree (`server/path_tree.lua`).
+---@param tree table
+---@param spec operations.Spec
+---@param options operations.RouteOptions
+---@return operations.Issue? flaw  why it cannot have that path
+function layout.add(tree, spec, options)
+  if is_internal(spec) then
+    return nil
+  end
+  local path = layout.given(spec).path
+  if path ~= nil and not target.is_template(path) then
+    return { path = "/_meta/http/path", keyword = "format",
+      message = ("%s.%s: a path such as \"/tasks/{id}\" expected, got %q"):format(spec.namespace, spec.name,
+        tostring(path)) }
+  end
+  local flaw = caching.flaw(spec, layout.given(spec).cache) or key_flaw(spec, options)
+    or status_flaw(spec)
+  if flaw then
+    return flaw
+  end
+  local segments, names, method = segments_of(spec, options)
+  local place = path_tree.grow(tree, segments)
+  flaw = flaw_of(place, spec, segments, names, method, options.prefix)
+  if flaw then
+    return flaw
+  end
+  local id = spec.namespace .. "." .. spec.name
+  place.methods[method or "*"] = { id = id, method = method, segments = #segments, names = names }
+end
+
+return layout
