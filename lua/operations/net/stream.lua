@@ -1,5 +1,5 @@
---- Byte streams for protocols: connections made through libcurl (names, proxies, TLS), and those that a listener
---- accepts. What comes is handed to a function piece by piece, what goes is queued. Dropping a stream closes it.
+--- Byte streams for protocols: outgoing connections by libcurl (names, proxies, TLS), and accepted ones. Received bytes
+--- go to a function piece by piece; sent bytes are queued. A stream that is collected is closed.
 local argument = require("operations.base.argument")
 local errors = require("operations.base.error")
 local limits = require("operations.base.limits")
@@ -29,7 +29,7 @@ end
 
 local passing = { dns = true, connect = true, timeout = true }
 
--- The error of a connection that was not made: nothing was sent.
+-- The error of a failed connect: nothing was sent.
 local function unconnected(kind, message)
   local err = failure(kind, message)
   err.retryable, err.mayHaveRun = passing[kind] == true, false
@@ -54,14 +54,14 @@ local function wake_writers(self)
   end
 end
 
--- The end is told once, when there is somebody to tell.
+-- The end is reported once, when there is a function for it.
 local function end_with(self, err)
   self._ended, self._err = true, err
   tell(self, nil, err)
   wake_writers(self)
 end
 
--- Once is enough: what comes behind that is told of by an event of its own. A layer may find the end in what came.
+-- One read is enough: later bytes cause an event of their own. A layer may find the end of the stream in the bytes.
 local function hand_over(self)
   if not self._on_chunk then
     return
@@ -83,7 +83,7 @@ local function finish(self, err)
   end
 end
 
--- What takes the events of its handle.
+-- Makes the function that takes the events of the handle.
 local function taker(self)
   return function(event, kind, message)
     if event == "data" then
@@ -98,8 +98,8 @@ local function taker(self)
   end
 end
 
---- Has a function take what comes piece by piece, and nil at the end (with an error object when it was none that the
---- other side made). It must not wait or raise.
+--- Sets the function that takes received bytes piece by piece, and nil at the end (with an error object unless the
+--- other side ended the stream). It must not wait or raise.
 ---@param on_chunk fun(bytes: string?, err: operations.Error?)
 function Stream:each_chunk(on_chunk)
   argument.expect(on_chunk, "function", 1, "each_chunk")
@@ -110,12 +110,12 @@ function Stream:each_chunk(on_chunk)
   end
 end
 
---- Hands over nothing more until `each_chunk` is called again; a sender of much is held back meanwhile.
+--- Stops handing over bytes until `each_chunk` is called again; a fast sender is held back meanwhile.
 function Stream:pause()
   self._on_chunk = nil
 end
 
---- Queues bytes if there is room, all or none; never waits.
+--- Queues bytes, all or none, if there is room. Never waits.
 ---@param bytes string
 ---@param urgent? boolean  also where there is none: for what is small and seldom
 ---@return boolean sent
@@ -131,7 +131,7 @@ function Stream:offer(bytes, urgent)
   return false, sent
 end
 
--- Waits until there is room in the queue again, or nothing in it, or the stream ended.
+-- Waits until there is room in the queue, or the queue is empty, or the stream has ended.
 local function wait_for_room(self)
   local raised = scheduler.try_await(function(wake)
     self._writers = self._writers or {}
@@ -164,7 +164,7 @@ function Stream:write(bytes)
   return nil, self._err or failure("closed", "the stream is closed")
 end
 
---- Waits until all that is queued was sent.
+--- Waits until all queued bytes were sent.
 ---@return true?
 ---@return operations.Error? err  ABORTED, TIMEOUT, TRANSPORT_LOST
 function Stream:flush()
@@ -180,7 +180,7 @@ function Stream:flush()
   return nil, self._err or failure("closed", "the stream is closed")
 end
 
---- How many bytes are queued.
+--- The number of queued bytes.
 ---@return integer
 function Stream:unsent()
   return self._handle:unsent() or 0
@@ -193,18 +193,18 @@ function Stream:peer()
   return self._handle:peer()
 end
 
---- How the client of a listener with TLS is connected; nil while the handshake goes on, and without TLS.
+--- The TLS session of an accepted stream; nil during the handshake and without TLS.
 ---@return operations.TlsPeer?
 function Stream:tls()
   return self._layer and self._layer.peer_tls
 end
 
---- Ends our side behind what is queued; the other side may still send.
+--- Ends our side when all queued bytes were sent; the other side may still send.
 function Stream:finish()
   self._handle:finish_sending()
 end
 
---- Ends it at once. What comes is not handed over any more.
+--- Closes the stream at once. Nothing more is handed over.
 function Stream:close()
   self._on_chunk = nil
   self._handle:cancel()
@@ -218,10 +218,10 @@ function Stream:close()
   end
 end
 
-local lingering = {} -- streams, and what stops their timers
+local lingering = {} -- stream -> function that stops its timer
 
---- Ends our side behind what is queued, and closes it when the other side has ended too, or after `ms`. What comes is
---- not handed over any more.
+--- Ends our side when all queued bytes were sent, and closes the stream when the other side has ended as well, or after
+--- `ms`. Nothing more is handed over.
 ---@param ms number
 function Stream:linger(ms)
   local function close()
@@ -252,7 +252,7 @@ local function settings(host, port, options)
   }
 end
 
--- Connects; `wake` is told how it went.
+-- Connects; calls `wake` with the result.
 local function start(self, given, wake)
   local take = taker(self)
   local handle, why, text = scheduler.host().start("connect", given, function(event, ...)
@@ -278,7 +278,7 @@ local function check_port(port, name)
   end
 end
 
---- Connects; waits for it.
+--- Connects. Waits until the connection is made.
 ---@param host string
 ---@param port integer
 ---@param options? operations.StreamOptions
@@ -301,7 +301,7 @@ function stream.connect(host, port, options)
   return self
 end
 
---- Connects to a Unix socket at which a process of the same user listens; it does not wait.
+--- Connects to a Unix socket of a process of the same user. Does not wait.
 ---@param path string
 ---@return operations.Stream?
 ---@return operations.Error? err  TRANSPORT_LOST, details.kind "connect": nobody listens, or another user
@@ -317,8 +317,8 @@ function stream.connect_path(path)
   return self
 end
 
---- Takes over the connection of the HTTP request that is being handled here, from its head on, which comes as the first
---- bytes; returns when the stream was closed. Inside of OpenResty, in a phase that may wait.
+--- Takes over the connection of the current request of nginx. The head of the request comes as the first bytes. Returns
+--- when the stream was closed. Only in OpenResty, in a phase that may wait.
 ---@param on_stream fun(stream: operations.Stream)  may wait
 function stream.take_over(on_stream)
   argument.expect(on_stream, "function", 1, "take_over")
@@ -333,8 +333,8 @@ function stream.take_over(on_stream)
   end)
 end
 
---- Takes over the program's own stdin or stdout: nothing else reads or writes it from then on. What others, children
---- too, write to stdout goes to stderr.
+--- Takes over stdin or stdout of the program: nothing else may read or write it from then on. What other code or child
+--- processes write to stdout goes to stderr.
 ---@param which "stdin"|"stdout"
 ---@return operations.Stream?
 ---@return operations.Error? err
@@ -354,7 +354,7 @@ end
 local Listener = {}
 Listener.__index = Listener
 
--- A stream that is not connected yet, and what takes the events of its handle.
+-- Makes an accepted stream without its handle, and the function that takes the events of the handle.
 local function prepare(security)
   local accepted = setmetatable({}, Stream)
   local up = taker(accepted)
@@ -382,7 +382,7 @@ local function accept_all(self)
   until not handle or self._closed
 end
 
--- Listens as `given` says; `name`: where, for the error.
+-- Listens with the options `given`; `name` is the address, for the error.
 local function listen(given, name, on_stream, security)
   local self = setmetatable({ _on_stream = on_stream, _security = security }, Listener)
   local handle, message = scheduler.host().start("listen", given, function()
@@ -397,8 +397,8 @@ local function listen(given, name, on_stream, security)
   return self
 end
 
---- Accepts connections until it is closed; each is handed to `on_stream`, which must not wait or raise. A listener that
---- is dropped is closed.
+--- Accepts connections until it is closed and calls `on_stream` for each; it must not wait or raise. A listener that is
+--- collected is closed.
 ---@param host string  a numeric address
 ---@param port integer  0: any free one
 ---@param on_stream fun(stream: operations.Stream)
@@ -416,8 +416,7 @@ function stream.listen(host, port, on_stream, options)
     options.security)
 end
 
---- The same at a Unix socket. Its file is removed when the listener is closed; one at which nobody listens any more is
---- replaced.
+--- Listens at a Unix socket. The file is removed when the listener is closed; a stale file is replaced.
 ---@param path string
 ---@param on_stream fun(stream: operations.Stream)
 ---@param options? { mode?: integer, backlog?: integer, security?: operations.Security }  mode: permission bits of the
@@ -432,7 +431,7 @@ function stream.listen_path(path, on_stream, options)
   return listen({ path = path, mode = options.mode, backlog = options.backlog }, path, on_stream, options.security)
 end
 
---- Accepts no more. Connections that were accepted stay.
+--- Stops accepting connections. Accepted ones stay open.
 function Listener:close()
   self._closed = true
   self._handle:cancel()

@@ -1,4 +1,4 @@
---- Tells of every answer once it has ended: one entry a request.
+--- The access log: one entry for each request, when its answer has ended.
 local contexts = require("operations.server.context")
 local core = require("operations.core")
 local errors = require("operations.base.error")
@@ -19,7 +19,7 @@ local access_log = {}
 ---@field ms integer
 ---@field bytes integer  of the body
 
--- An error that the program's log raises does not affect the answer.
+-- An error raised by the program's log function does not affect the answer.
 local function tell(write, call, request, status, bytes)
   local ok, raised = pcall(write, {
     time = call.time, requestId = call.id, traceparent = contexts.traceparent(request.headers),
@@ -32,7 +32,7 @@ local function tell(write, call, request, status, bytes)
   end
 end
 
---- Has an answer told of when it has ended: at once, or when its body has, or its reader left.
+--- Logs an answer when it has ended: at once, when its streamed body has ended, or when its reader has left.
 ---@param write fun(entry: operations.AccessLogEntry)
 ---@param call operations.ServerCall
 ---@param request operations.ServerRequest

@@ -19,7 +19,7 @@ local function sight_of(call, route)
   return sight == "denied" and server.options.hide_denied and "hidden" or sight
 end
 
--- The methods at a place that this caller may know of, as the header says it; nil: there are none.
+-- The value of Allow with the methods that this caller may know of; nil: there are none.
 local function allowed(call, place)
   if place.public then
     return place.allow
@@ -44,7 +44,7 @@ local function tell_methods(call, request, place)
     { allow = allow })
 end
 
---- Decides whether a caller may call what is at a path with its method.
+--- Decides whether a caller may use this method of a path.
 ---@param call operations.ServerCall  gets its route
 ---@param request operations.ServerRequest
 ---@param place operations.Place

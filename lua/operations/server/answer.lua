@@ -1,5 +1,5 @@
---- An envelope as the answer to a request: the bare data is the body, so that the operation's outputSchema is that of
---- the answer.
+--- Makes the answer to a request from an envelope. The body is the bare data, so the operation's outputSchema is also
+--- the schema of the body.
 local errors = require("operations.base.error")
 local header_field = require("operations.net.http.header_field")
 local json = require("operations.base.json")
@@ -8,8 +8,8 @@ local encode = json.encode
 local answer = {}
 
 local unset = nil -- keeps room in a constructor; LuaJIT keeps none where `nil` is written
--- What an answer of another server may say through this one; the rest speaks of its connection, its cookies, its
--- caches and its origin.
+-- The header fields of a relayed answer that are passed on. The others concern the other server's connection, cookies,
+-- caches and origin.
 local relayed = { "content-language", "etag", "last-modified", "link", "location", "retry-after" }
 
 -- Header fields that the connection sets, not a handler.
@@ -51,14 +51,14 @@ local function status_of(meta)
   end
 end
 
--- Tools answer a failure as a result.
+-- An MCP tool reports a failure as a result.
 local function tool_error(meta)
   local first = type(meta.content) == "table" and meta.content[1]
   local message = type(first) == "table" and type(first.text) == "string" and first.text or "the tool failed"
   return errors.new("TOOL_ERROR", message, { content = meta.content })
 end
 
--- What the source of an envelope says of the answer: its status and header fields.
+-- Takes status and header fields from the meta of an envelope.
 local function take_meta(headers, meta, route)
   if meta.source ~= "http" then
     return nil

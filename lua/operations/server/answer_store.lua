@@ -1,5 +1,5 @@
 --- The store of answers to requests with an Idempotency-Key: in this process, or in a shared dictionary
---- of nginx. What `operations.middleware.redis` makes is a third one.
+--- of nginx. `operations.middleware.redis` makes a third kind.
 local dictionary_lock = require("operations.base.dictionary_lock")
 local errors = require("operations.base.error")
 local limits = require("operations.base.limits")
@@ -48,7 +48,7 @@ function Local:swap(key, old, new, ttl)
   return true
 end
 
---- The answers of this process. Those used least recently leave when there is no room.
+--- A store in this process. When it is full, the least recently used answers are dropped.
 ---@return operations.LocalAnswers
 function answer_store.new()
   return setmetatable({ _kept = lru.new(limits.idempotency_keys, limits.idempotency_bytes) }, Local)
@@ -60,7 +60,7 @@ local PREFIX = "operations:answer:"
 local Shared = {}
 Shared.__index = Shared
 
--- Keeps a value, unless the dictionary has no room for it; what was at its place may be gone then.
+-- Stores a value, unless the dictionary has no room for it; the previous value may be lost then.
 local function keep(dictionary, place, value, ttl)
   local ok, why = dictionary:set(place, value, ttl / 1000)
   return not ok and errors.new("UNAVAILABLE", "the shared dictionary does not keep it: " .. tostring(why)) or nil
@@ -90,7 +90,7 @@ function Shared:swap(key, old, new, ttl)
   return dictionary_lock.run(self._dictionary, PREFIX .. key, swap, old, new, ttl)
 end
 
---- The answers of all workers of nginx; where the dictionary has no memory left, the oldest leave.
+--- A store shared by all workers of nginx. When the dictionary is full, the oldest answers are dropped.
 ---@param dictionary table  `ngx.shared.NAME`
 ---@return operations.SharedAnswers
 function answer_store.shared(dictionary)

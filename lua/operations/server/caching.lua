@@ -10,7 +10,7 @@ local caching = {}
 ---@field given true|{ maxAge: number }
 ---@field directive string  "no-cache": ask each time whether it has changed; "max-age=60"
 
---- What is wrong with `_meta.http.cache`; nil: nothing.
+--- Checks `_meta.http.cache`. Returns the error, or nil.
 ---@param spec operations.Spec
 ---@param given any
 ---@return table? flaw
@@ -38,8 +38,7 @@ local function is_read(request)
   return request.method == "GET" or request.method == "HEAD"
 end
 
---- The value of Cache-Control for the answer to a call that succeeds. Where callers say who they are, it is for their
---- own caches only.
+--- The value of Cache-Control for a successful answer. With authenticated callers only their own caches may keep it.
 ---@param call operations.ServerCall
 ---@param policy operations.CachePolicy
 ---@return string?  nil: "no-store"
@@ -47,7 +46,7 @@ function caching.control(call, policy)
   return is_read(call.request) and (call.server.options.authorize and "private, " or "") .. policy.directive or nil
 end
 
--- May caches keep an answer? Cookies are for one caller, so that the handler has to say it itself.
+-- May caches keep an answer? An answer with cookies is for one caller: its handler must allow it itself.
 local function is_kept(call, headers)
   if headers["set-cookie"] and headers["cache-control"] == caching.control(call, call.route.cache) then
     headers["cache-control"] = "no-store"
@@ -55,7 +54,8 @@ local function is_kept(call, headers)
   return headers["cache-control"] ~= "no-store"
 end
 
---- Gives an answer that may be kept its entity tag; 304 when the caller has it already, by that tag or the handler's.
+--- Adds the entity tag to a cacheable answer. The answer becomes 304 if the caller already has it, by this tag or by
+--- the handler's own.
 ---@param call operations.ServerCall
 ---@param response operations.ServerResponse
 ---@return operations.ServerResponse

@@ -1,5 +1,4 @@
---- Authenticates a caller by `authorize` of the options, then asks the operation's access control; makes refusals
---- with their challenges (RFC 6750, section 3).
+--- Authenticates callers by the option `authorize` and makes refusals with their challenges (RFC 6750, section 3).
 local errors = require("operations.base.error")
 local members = require("operations.base.members")
 
@@ -16,8 +15,7 @@ function caller.check(authorize, name, level)
   end
 end
 
---- What a refusal with status 401 asks for: the challenge of `authorize` where it has one, as `oauth.basic` does, else
---- a token.
+--- The challenge of a refusal with status 401: that of `authorize` if it has one (`oauth.basic` does), else Bearer.
 ---@param authorize any
 ---@param parameters? string  of the challenge for a token
 ---@return string
@@ -26,7 +24,7 @@ function caller.challenge(authorize, parameters)
   return own or "Bearer" .. (parameters and " " .. parameters or "")
 end
 
--- Only a token has a challenge with 403: one with more scopes.
+-- With 403 only Bearer has a challenge: a token with more scopes.
 local function headers_of(authorize, status, parameters)
   local challenge = caller.challenge(authorize, parameters)
   return (status == 401 or challenge:find("^Bearer")) and { ["www-authenticate"] = challenge } or {}
@@ -40,7 +38,7 @@ local function denied(authorize, status, message, parameters)
   return nil, errors.new("ACCESS_DENIED", message), status, headers_of(authorize, status, parameters)
 end
 
--- Mistakes of the authoriser are ours, and never let anybody in.
+-- If `authorize` fails, the answer is 500; nobody is let in.
 local function ask(authorize, request, log)
   local ok, identity, reason = xpcall(authorize, function(raised)
     log("error", "authorize: " .. debug.traceback(errors.text(raised), 2))
@@ -81,7 +79,8 @@ function caller.identify(request, options)
   return denied(authorize, 401, "credentials are required")
 end
 
--- The scopes that an identity lacks: all that are required, and one of those of which one will do.
+-- The scopes that an identity lacks: those of requiredScopes, and the first of requiredScopesAny if it has none of
+-- them.
 local function missing(access, identity)
   local owned, list = members.set(type(identity.scopes) == "table" and identity.scopes or {}), {}
   for _, scope in ipairs(access.requiredScopes or {}) do
@@ -97,7 +96,7 @@ local function missing(access, identity)
   return list
 end
 
--- The scopes of a token for the operation: those that this one lacks, and the other required ones.
+-- The scopes that a token for the operation needs: all required ones, and those that this token lacks.
 local function needed_by(access, lacked)
   local list, seen = {}, {}
   for _, scopes in ipairs({ access.requiredScopes or {}, lacked }) do

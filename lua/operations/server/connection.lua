@@ -1,5 +1,5 @@
---- One connection of the HTTP server: requests are read, handled and answered one after the other, in their order. It
---- has a task only while a request is there.
+--- One connection of the HTTP server. It reads, handles and answers requests one after the other, in their order. It
+--- has a task only while it serves a request.
 local codec = require("operations.http_server")
 local direct_calls = require("operations.server.direct")
 local framing = require("operations.server.framing")
@@ -27,7 +27,7 @@ local connection = {}
 ---@field log? fun(level: string, message: string)  default: warnings and errors go to stderr
 
 local unset = nil -- keeps room in a constructor; LuaJIT keeps none where `nil` is written
-local IN_A_ROW = 16 -- requests that are served before others have their turn
+local IN_A_ROW = 16 -- requests served before other connections get their turn
 
 ---@class operations.HttpConnection
 ---@field limit number|false  ms since the epoch: until then what it waits for must have happened
@@ -36,7 +36,7 @@ local IN_A_ROW = 16 -- requests that are served before others have their turn
 ---@field register fun(fn: fun())  has `fn` called when the caller of the request leaves
 ---@field direct operations.Direct|false
 ---@field request_id? string  of a plain call
----@field _met boolean  `peer` is whole: the handshake of TLS is over when a request comes
+---@field _met boolean  `peer.tls` is set: the TLS handshake is over when a request arrives
 ---@field _stream operations.Stream
 ---@field _bytes string  came and were not read, from `_from` on
 ---@field _wait operations.Wait  the same for every wait for bytes of a body
@@ -51,7 +51,7 @@ local IN_A_ROW = 16 -- requests that are served before others have their turn
 local Connection = {}
 Connection.__index = Connection
 
--- Has a request handled. What goes wrong there is not the caller's business.
+-- Calls the handler. Its errors go to the log; the caller gets status 500.
 local function handle(self, request)
   local ok, response = xpcall(self._handle, waiting.traced, request)
   local flaw
@@ -69,7 +69,7 @@ local function handle(self, request)
   return response
 end
 
--- Nothing came for a while. An answer that is still being read is no idleness.
+-- The connection was idle for `keep_alive`. It is not idle while the client still reads an answer.
 local function on_idle(self)
   local unsent = self._stream:unsent()
   if unsent == 0 or unsent == self._queued then
@@ -79,7 +79,7 @@ local function on_idle(self)
   waiting.watch(self, self._options.write_timeout, on_idle)
 end
 
--- Answers one request. True when the next one may come.
+-- Answers one request. Returns true if the connection goes on.
 local function serve_one(self, request)
   self._count, self._left, self._leaving, self._heartbeat = self._count + 1, false, false, false
   local response = handle(self, request)
@@ -93,7 +93,7 @@ local function serve_one(self, request)
   return keep and (not self._unread or request_reader.discard(self))
 end
 
--- Answers a plain call. True when the next request may come.
+-- Answers a plain call. Returns true if the connection goes on.
 local function serve_direct(self, route, input)
   self._count, self._left, self._leaving, self._heartbeat = self._count + 1, false, false, false
   local body, response = self.direct:answer(self, route, input)
@@ -106,7 +106,7 @@ local function serve_direct(self, route, input)
   return response_writer.respond(self, response or direct_calls.response(self, body))
 end
 
--- Serves the requests that are there, as many as are served in a row. False when the connection has ended.
+-- Serves the requests that have arrived, at most IN_A_ROW. Returns false if the connection has ended.
 local function serve_row(self)
   for _ = 1, IN_A_ROW do
     local request, status, reason, input = request_reader.next(self)
@@ -125,11 +125,11 @@ local function serve_row(self)
   return true
 end
 
--- The same; then it waits for the next request. True when the connection has ended.
+-- Serves the requests that have arrived, then waits for the next one. Returns true if the connection has ended.
 local function serve(self)
   local goes_on = serve_row(self)
   if goes_on and self._from <= #self._bytes then
-    workers.add(self) -- behind the others
+    workers.add(self) -- at the end of the queue
     return false
   elseif not goes_on or request_reader.is_over(self) then
     if not self._upgraded then
@@ -144,7 +144,7 @@ local function serve(self)
   return false
 end
 
---- Begins to wait for requests. `on_end` is called once, when the connection has ended or is another protocol's.
+--- Begins to wait for requests. `on_end` is called once, when the connection has ended or was upgraded.
 ---@param on_end fun()
 function Connection:begin(on_end)
   self._on_end = on_end
@@ -158,14 +158,14 @@ local function forget(self)
   self._on_end()
 end
 
---- Serves what has come; the workers call it.
+--- Serves the requests that have arrived. The workers call it.
 function Connection:serve()
   if serve(self) then
     forget(self)
   end
 end
 
---- Ends the connection, because of an error of ours.
+--- Ends the connection after an error of the server itself.
 ---@param raised string
 function Connection:fail(raised)
   if not scheduler.cancelled() then
@@ -180,8 +180,8 @@ function Connection:abort()
   waiting.abort(self)
 end
 
---- Takes no further request: the running one is answered with `Connection: close`. One that waits for a request ends
---- behind the answer before.
+--- Accepts no further request: the current one is answered with `Connection: close`; an idle connection ends when its
+--- last answer was sent.
 function Connection:drain()
   self._draining = true
   if self.idle then
@@ -190,13 +190,13 @@ function Connection:drain()
   end
 end
 
---- Is it waiting for a request, with nothing left to be read of the answer before?
+--- Is it waiting for a request, with its last answer sent?
 ---@return boolean
 function Connection:is_idle()
   return self.idle and self._stream:unsent() == 0
 end
 
---- Calls off the request that is being handled; its answer may still go out.
+--- Cancels the request that is being handled; its answer may still be sent.
 function Connection:cancel()
   if self._request then
     waiting.leave(self, "draining")
@@ -210,7 +210,7 @@ local defaults = {
   log = log.write,
 }
 
---- The options of connections, with the defaults for those that are not given.
+--- The options of connections, with defaults.
 ---@param options? operations.ConnectionOptions
 ---@return operations.ConnectionOptions
 function connection.settings(options)

@@ -14,7 +14,7 @@ function context.bearer(headers)
   return given and given:match("^[Bb][Ee][Aa][Rr][Ee][Rr] +([^ ]+)$")
 end
 
---- The id that the caller gave, when it is fit for logs and headers, or a new one.
+--- The request id that the caller gave, if it is safe for logs and headers, else a new one.
 ---@param headers table<string, string>
 ---@return string
 function context.request_id(headers)
@@ -37,7 +37,7 @@ function context.traceparent(headers)
   end
 end
 
---- How long a call may take.
+--- The timeout of a call.
 ---@param headers table<string, string>
 ---@param options operations.HttpOptions
 ---@return integer ms

@@ -1,5 +1,5 @@
---- Cross-origin requests (CORS, the Fetch standard): lets the pages of the origins that the option `origins` lists call
---- the server and read its answers. The guard has refused all others before.
+--- Cross-origin requests (CORS, the Fetch standard): pages of the origins in the option `origins` may call the server
+--- and read its answers. The guard has already refused all other pages.
 local argument = require("operations.base.argument")
 local guard = require("operations.server.guard")
 local limits = require("operations.base.limits")
@@ -15,7 +15,7 @@ local cors = {}
 
 local kinds = { credentials = "boolean", headers = "table", expose = "table", max_age = "number" }
 
--- The fields that every request may have. None of these says who the client is, as the fields of proxies do.
+-- The header fields that every request may have. Fields of proxies, which say who the client is, are not among them.
 local known = "Accept, Authorization, Content-Type, Idempotency-Key, If-None-Match, Last-Event-ID, MCP-Method, "
   .. "MCP-Name, MCP-Protocol-Version, MCP-Session-Id, Request-Timeout-Ms, Traceparent, Tracestate, X-Request-Id"
 local sent = "ETag, Idempotent-Replayed, Location, MCP-Session-Id, RateLimit, RateLimit-Policy, Retry-After, "
@@ -32,18 +32,18 @@ local METHODS = "DELETE, GET, HEAD, PATCH, POST, PUT, QUERY"
 local Cors = {}
 Cors.__index = Cors
 
--- Adds to what an answer depends on.
+-- Adds a field to Vary.
 local function vary(headers, names)
   headers.vary = headers.vary and headers.vary .. ", " .. names or names
 end
 
--- Is there a page elsewhere that may read the answer?
+-- May a page of another origin read the answer?
 local function allows(self, origin)
   return origin ~= nil and guard.lists(self._origins, origin)
 end
 
---- Answers what a browser asks before it sends a request of a page: without credentials, and so the same for every
---- path; nil: it is something else. The guard has let it pass.
+--- Answers a preflight request. It has no credentials, so the answer is the same for every path. Returns nil for other
+--- requests. The guard has admitted it.
 ---@param request operations.ServerRequest
 ---@return operations.ServerResponse?
 function Cors:preflight(request)
@@ -65,7 +65,7 @@ function Cors:share(request, response)
   if not self._any then
     vary(headers, "Origin") -- a cache must not give it to a page of another origin
   end
-  if self._any or allows(self, origin) then -- of any: whoever asks, as caches give the answer to all
+  if self._any or allows(self, origin) then -- with "*" always, because caches give the answer to everyone
     headers["access-control-allow-origin"] = self._any and "*" or origin
     headers["access-control-allow-credentials"] = self._credentials
     headers["access-control-expose-headers"] = self._expose

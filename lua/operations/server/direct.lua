@@ -22,14 +22,14 @@ local kinds = { string = 1, integer = 2, number = 2, boolean = 3 }
 local Direct = {}
 Direct.__index = Direct
 
---- Adds a path, where requests for it may be plain calls.
+--- Adds a path, if requests for it can be plain calls.
 ---@param path string  raw
 ---@param place operations.Place
 function Direct:learn(path, place)
   local route = place.public and place.methods.GET
   if not route or route.kind ~= "query" or route.imported or route.takes_context or route.cache or route.status
     or route.output_media or next(route.names) then
-    return -- somebody looks at the request, or at the context of the call
+    return -- something depends on the request, or on the context of the call
   end
   local members = {}
   for name, member in pairs(route.flat.members) do
@@ -38,18 +38,18 @@ function Direct:learn(path, place)
   self.calls[PATHS][path] = { route, members }
 end
 
---- No request is a plain call until its path has been learnt again.
+--- Forgets all paths.
 function Direct:forget()
   self.calls[PATHS] = {}
 end
 
---- Says which value of the field Host is one of this server.
+--- Sets the value of Host that the guard has admitted.
 ---@param host? string
 function Direct:know(host)
   self.calls[HOST] = host
 end
 
--- What waits is cancelled when its caller leaves, or when the server has no more time for it.
+-- A handler that waits is cancelled when its caller leaves, or when the drain of the server runs out of time.
 local function watch(connection, worker)
   connection.direct._server.workers[connection] = worker
   connection.register(function()
@@ -63,13 +63,13 @@ local function execute(worker, connection, route, input)
   return server.registry:execute(route.id, input)
 end
 
--- The call as `Server:handle` has it.
+-- The call in the form that `Server:handle` uses.
 local function describe(self, connection, route)
   local request = { method = "GET", headers = {}, body = "", peer = connection.peer, left = connection.register }
   return { server = self._server, request = request, id = connection.request_id, route = route }
 end
 
--- Answers as `Server:handle` does, from where the call has ended, or was refused.
+-- Makes the answer in the way of `Server:handle`, from the result of the call or its refusal.
 local function conclude(self, connection, route, envelope, err)
   local call = describe(self, connection, route)
   local response = not envelope and not err and exchange.refuse_more(call) or exchange.conclude(call, envelope, err)
@@ -104,7 +104,7 @@ function Direct:answer(connection, route, input)
   return conclude(self, connection, route, envelope, err)
 end
 
---- The answer with a body of `answer`.
+--- The whole answer with a body that `answer` returned.
 ---@param connection operations.HttpConnection
 ---@param body string
 ---@return operations.ServerResponse
@@ -113,7 +113,7 @@ function direct.response(connection, body)
     ["x-content-type-options"] = "nosniff", ["x-request-id"] = connection.request_id } }
 end
 
---- Makes the plain calls of a server.
+--- Makes the object that answers the plain calls of a server.
 ---@param server operations.Server
 ---@return operations.Direct?  nil: its options have each request looked at
 function direct.new(server)

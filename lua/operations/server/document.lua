@@ -1,4 +1,4 @@
---- The server as an OpenAPI document: what a caller may see, kept for the next one who sees the same.
+--- The OpenAPI document of the server: the operations that a caller may see. Cached for callers who may see the same.
 local callers = require("operations.server.caller")
 local core = require("operations.core")
 local entity_tag = require("operations.server.entity_tag")
@@ -22,8 +22,7 @@ local function entry_of(served, denied)
     end }
 end
 
--- Is an operation in the document of a caller (nil: in that of everybody)? Where it is among what this caller may not
--- call, the reason comes with it.
+-- Is an operation in the document of this caller (nil: of everybody)? With the reason, if the caller may not call it.
 local function is_seen(server, spec, caller)
   local sight = server.registry:visible(spec.namespace .. "." .. spec.name, caller and caller.identity,
     server.options.filter)
@@ -36,7 +35,8 @@ local function is_seen(server, spec, caller)
   return true, refusal.message
 end
 
--- What has the host's loop turn now and then, and raises where the task is to stop; nil: nothing can be suspended.
+-- A function that lets the host's loop run now and then, and raises when the task is cancelled. nil: this code cannot
+-- be suspended.
 local function pace()
   local take_turn = turn.taker()
   return take_turn and function()
@@ -89,7 +89,7 @@ function document.of(server, version, caller)
   return make(server, version, seen, denied)
 end
 
--- Texts are kept for one state of the registry.
+-- Texts are cached for one revision of the registry.
 local function kept_of(server)
   local revision, kept = server.registry:revision(), server._documents
   if not kept or kept.revision ~= revision then
@@ -117,7 +117,7 @@ end
 
 local versions = members.set({ "3.1", "3.2" })
 
--- What the query says: the version, and whether the caller wants to see what it may not call, too; nil: it is wrong.
+-- Reads the query: the version, and whether denied operations are listed as well. nil: the query is wrong.
 local function read_query(query)
   local version, denied
   for pair in (query or ""):gmatch("[^&]+") do
@@ -133,7 +133,7 @@ local function read_query(query)
   return version or "3.1", denied or false
 end
 
---- The answer to a request for the document by somebody who was let in; nil: the query is wrong.
+--- The answer to an admitted request for the document; nil: the query is wrong.
 ---@param server operations.Server
 ---@param request operations.ServerRequest
 ---@param query? string

@@ -1,4 +1,4 @@
---- Entity tags (RFC 9110, 8.8.3): names of what is sent, by which it is not sent again.
+--- Entity tags (RFC 9110, 8.8.3): names of bodies, so that a client need not fetch the same body again.
 local core = require("operations.core")
 local header_field = require("operations.net.http.header_field")
 
@@ -13,7 +13,7 @@ function entity_tag.of(bytes)
   end) .. '"'
 end
 
---- Does a field If-None-Match name the tag? Tags are compared weakly, "*" is any (RFC 9110, 13.1.2).
+--- Does a field If-None-Match match the tag? Tags are compared weakly; "*" matches any (RFC 9110, 13.1.2).
 ---@param field? string
 ---@param tag string
 ---@return boolean

@@ -1,5 +1,5 @@
---- A subscription as the body of an answer: event stream (WHATWG HTML, 9.2) or JSON lines. The next event is taken when
---- the one before has gone out, so a slow reader holds the handler back.
+--- A subscription as the body of an answer: event stream (WHATWG HTML, 9.2) or JSON lines. An event is taken from the
+--- subscription when the previous one was sent, so a slow reader holds the handler back.
 local errors = require("operations.base.error")
 local header_field = require("operations.net.http.header_field")
 local json = require("operations.base.json")
@@ -10,7 +10,7 @@ local EVENTS, LINES = "text/event-stream", "application/x-ndjson"
 local types = { [EVENTS] = EVENTS, [LINES] = LINES, ["application/jsonl"] = "application/jsonl", ["*/*"] = EVENTS,
   ["text/*"] = EVENTS, ["application/*"] = LINES }
 
-local RETRY = 2000 -- ms that a browser waits before it connects again
+local RETRY = 2000 -- ms; a browser waits so long before it reconnects
 
 --- Chooses the form of a stream by an Accept field (RFC 9110, 12.5.1): the first acceptable type of the highest weight.
 ---@param accept? string
@@ -34,7 +34,7 @@ local function one_line(text)
   return (text:gsub("[\r\n%z]", ""))
 end
 
--- One event; names that end a stream belong to this protocol.
+-- One event. The names `end` and `problem` are reserved for this protocol.
 local function write_event(envelope)
   local data, err = json.encode(envelope.data)
   if envelope.data == nil then
@@ -87,7 +87,7 @@ forms["application/jsonl"] = forms[LINES]
 ---@field heartbeat integer  ms of silence after which a comment goes out
 ---@field done fun()  runs once, however it ends
 
---- Makes the answer that a subscription is.
+--- Makes the answer of a subscription.
 ---@param subscription operations.Subscription
 ---@param media string  as `choose` gave it
 ---@param options operations.EventStreamOptions
@@ -105,7 +105,7 @@ function event_stream.response(subscription, media, options)
     return bytes
   end
   local function failed(err)
-    finish() -- whatever becomes of telling it
+    finish() -- even if the failure cannot be reported
     local problem = options.problem(err)
     return problem and form.failure(problem)
   end

@@ -1,4 +1,4 @@
---- One request on its way to its answer: the caller, the operation, its input; then the call itself.
+--- From a request to its answer: identifies the caller, finds the operation, reads the input, makes the call.
 local admission = require("operations.server.admission")
 local answer = require("operations.server.answer")
 local caching = require("operations.server.caching")
@@ -32,7 +32,7 @@ local exchange = {}
 ---@field counted? boolean  among the requests under way
 ---@field lasts? boolean  it goes on when its caller leaves: the caller will ask again
 
--- A request is under way until its answer has gone out.
+-- A request counts as running until its answer was made, or its stream has ended.
 local function enter(call)
   call.counted = true
   call.server.running = call.server.running + 1
@@ -49,7 +49,7 @@ local function leave(call)
   end
 end
 
--- What runs for a call is cancelled when its caller leaves, or when the server has no more time for it.
+-- A call is cancelled when its caller leaves, or when the drain of the server runs out of time.
 local function watch(call, worker)
   call.server.workers[call] = worker
   local left = call.request.left
@@ -62,7 +62,7 @@ local function watch(call, worker)
   end
 end
 
---- The answer to a call that has ended.
+--- Makes the answer to a call that has ended.
 ---@param call operations.ServerCall
 ---@param envelope? operations.Envelope
 ---@param err? operations.Error
@@ -88,7 +88,7 @@ local function run(call, request, value)
   return exchange.conclude(call, server.registry:execute(call.route.id, value, context))
 end
 
--- An operation whose result is a body, which it may hand out in pieces.
+-- Calls an operation whose result is a body, which it may send in pieces.
 local function run_sink(call, request, value)
   local server = call.server
   local response, envelope, err = sink.run(server.registry, call.route, value,
@@ -132,7 +132,8 @@ local function stream(call, request, value, last_event_id)
   return response
 end
 
--- The last id that a stream's reader saw: in a header, or in the query where a page cannot set headers.
+-- The id of the last event that the reader of a stream saw: from the header, or from the query, because a page cannot
+-- set headers.
 local function take_last_event_id(request, query)
   local kept, found = {}, request.headers["last-event-id"]
   for pair in (query or ""):gmatch("[^&]+") do
@@ -146,7 +147,7 @@ local function take_last_event_id(request, query)
   return found, table.concat(kept, "&")
 end
 
---- Is there no room for one request more, or no time?
+--- Does the server accept no further request, because too many run or because it drains?
 ---@param server operations.Server
 ---@return boolean
 function exchange.is_full(server)
@@ -155,7 +156,7 @@ end
 
 local is_full = exchange.is_full
 
---- The answer that refuses a request where that is so.
+--- The refusal of a request in that case; nil otherwise.
 ---@param call operations.ServerCall
 ---@return operations.ServerResponse?
 function exchange.refuse_more(call)
@@ -168,7 +169,7 @@ function exchange.refuse_more(call)
   return problem.refuse(call, 503, "BUSY", ("%d requests are under way, no more are accepted"):format(server.running))
 end
 
--- Counts a call as under way; the answer that refuses it where it cannot be.
+-- Counts a call as running. Returns the refusal if the server accepts no further one.
 local function admit_more(call)
   local refusal = exchange.refuse_more(call)
   if not refusal then
@@ -177,7 +178,7 @@ local function admit_more(call)
   return refusal
 end
 
--- The input of a call; nil and an answer when it cannot be made.
+-- Reads the input of a call. Returns the refusal as well if it cannot be read.
 local function read(call, request, query, values)
   local value, err, status = input.read(call.route, request, query, values, call.server.options)
   return value, err and problem.answer(call, err, status) or not call.counted and admit_more(call)
@@ -194,7 +195,7 @@ local function serve_sink(call, request, values)
   return refusal or run_sink(call, request, value)
 end
 
--- Runs in a task of its own, which is what the caller who leaves cancels.
+-- Runs in a task of its own, which is cancelled when the caller leaves.
 local function serve(worker, call, request, values)
   local server, route = call.server, call.route
   worker:on_wait(watch, call)
@@ -208,7 +209,7 @@ local function serve(worker, call, request, values)
   return run(call, request, value)
 end
 
--- The document, to somebody who was let in.
+-- Answers a request for the document.
 local function describe(call, request)
   local method = request.method
   if method == "OPTIONS" then
@@ -221,7 +222,7 @@ local function describe(call, request)
     or problem.refuse(call, 422, "VALIDATION_ERROR", "the query: version=3.1, version=3.2 or denied=true expected")
 end
 
--- Has an admitted call served. What is raised is an error of ours.
+-- Serves an admitted call. An error that is raised here is a bug of the server: 500.
 local function respond(call, request, route, values)
   local ok, response, err
   if route.kind ~= "subscription" and not route.output_media then
@@ -238,7 +239,7 @@ local function respond(call, request, route, values)
   return response or problem.answer(call, err, 500)
 end
 
--- The caller's identity, kept for the call; or the answer to one who is not let in.
+-- Identifies the caller. Returns the refusal if the credentials are missing or invalid.
 local function identify(call, request)
   local identity, err, status, headers = caller.identify(request, call.server.options)
   if err then
@@ -247,7 +248,7 @@ local function identify(call, request)
   call.identity = identity
 end
 
---- Answers a request that may be looked at.
+--- Answers a request that has passed the guard.
 ---@param call operations.ServerCall
 ---@param request operations.ServerRequest
 ---@return operations.ServerResponse

@@ -1,4 +1,4 @@
---- The figures of the middleware `metrics` at /metrics, for Prometheus.
+--- /metrics: the figures of the middleware `metrics`, for Prometheus.
 local caller = require("operations.server.caller")
 local problem = require("operations.server.problem")
 
@@ -15,7 +15,7 @@ local function refusal(call, request, options)
     { ["www-authenticate"] = caller.challenge(options.authorize) } or nil)
 end
 
---- Answers a request for the figures; nil: it is for something else.
+--- Answers a request for the figures; nil for other methods.
 ---@param call operations.ServerCall
 ---@param request operations.ServerRequest
 ---@return operations.ServerResponse?

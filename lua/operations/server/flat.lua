@@ -1,6 +1,6 @@
 --- Inputs that a query string can carry: objects whose members are scalars, enums or arrays of these, one parameter per
---- member (OpenAPI's `style: form, explode: true`). Text becomes a value as the member's schema says, without loss, or
---- is refused; whether the input fits is the business of its schema.
+--- member (OpenAPI's `style: form, explode: true`). Text is converted to the type that the member's schema names,
+--- without loss, or refused. The schema itself is checked later, by the registry.
 local core = require("operations.core")
 local json = require("operations.base.json")
 local limits = require("operations.base.limits")
@@ -10,10 +10,10 @@ local target = require("operations.server.target")
 local object_mt, read_query = core.object_mt, target.query
 local flat = {}
 
--- Keywords by which a schema may know members that `properties` does not name.
+-- Keywords that allow members which `properties` does not name.
 local open_keywords = { "additionalProperties", "patternProperties", "unevaluatedProperties" }
 local scalar = { string = true, integer = true, number = true, boolean = true }
--- References followed in a row.
+-- The longest chain of references that is followed.
 local MAX_REFS = 32
 
 local function resolve(schema, root)
@@ -32,7 +32,7 @@ local function type_of(value)
   return value == core.null and "null" or core.kind(value)
 end
 
--- Collects the names of types; false when they are no list of scalars.
+-- Collects the names of types; false if one of them is no scalar, or two differ.
 local function add_types(list, found)
   for _, name in ipairs(list) do
     if name == "null" then
@@ -56,7 +56,7 @@ end
 
 local scalar_of
 
--- The branch that is not null, where there is one besides null.
+-- The only branch that is not null; nil if there are several.
 local function only_branch(branches, root, found)
   local chosen
   for _, branch in ipairs(branches) do
@@ -72,7 +72,7 @@ local function only_branch(branches, root, found)
   return chosen
 end
 
--- Decides { one = type, null = boolean } of a schema, or nil when it is no scalar.
+-- Reads { one = type, null = boolean } from a schema; nil if it describes no scalar.
 function scalar_of(schema, root, found)
   schema = resolve(schema, root)
   if schema == true or type(schema) == "table" and next(schema) == nil then
@@ -104,7 +104,7 @@ end
 ---@field null? boolean  null is accepted
 ---@field list? boolean  an array of these
 
--- How the text of one parameter becomes a value; nil where its schema is no scalar and no list of these.
+-- How the text of a parameter is converted; nil if its schema describes neither a scalar nor an array of scalars.
 local function member_of(schema, root)
   local member = scalar_of(schema, root, {})
   if member then
@@ -135,7 +135,7 @@ end
 local Flat = {}
 Flat.__index = Flat
 
---- Parameters of a path: some members of the input. What the schema does not name, or names as no scalar, is text.
+--- The parameters of a path. Members that the schema does not name, or that are no scalars, are text.
 ---@param schema any
 ---@param names table<integer, string>
 ---@return operations.Flat
@@ -194,7 +194,7 @@ function readers.number(text)
   if #text < 16 and text:find("^[1-9]%d*$") then
     return tonumber(text)
   elseif text:find("^-?%d[%d.eE+-]*$") then
-    return (json.decode(text)) -- its grammar, and no digit lost
+    return (json.decode(text)) -- checks the grammar and keeps every digit
   end
 end
 
@@ -204,7 +204,7 @@ function readers.null()
   return nil
 end
 
--- The value of a text; nil when it is none of the member's type.
+-- The value of a text; nil if it is not of the member's type.
 local function read(member, text)
   local value = readers[member.one](text)
   if value == nil and member.null and text == "null" then
@@ -224,7 +224,7 @@ local function quoted(text)
   return '"' .. text:sub(1, 37):gsub("[\192-\255]?[\128-\191]*$", "") .. '..."'
 end
 
--- Adds one parameter to the input; returns what is wrong with it.
+-- Adds one parameter to the input. Returns the issue, if there is one.
 local function take(self, input, name, text)
   local member = self.members[name]
   if not member then

@@ -1,4 +1,4 @@
---- Answers of the HTTP server as bytes: how a message ends, the Date, what a handler may not return.
+--- Answers of the HTTP server as bytes: the length of the message, the Date, checks of what a handler returned.
 local codec = require("operations.http_server")
 
 local framing = {}
@@ -8,7 +8,7 @@ local months = { "Jan", "Feb", "Mar", "Apr", "May", "Jun", "Jul", "Aug", "Sep", 
 
 local date, from, till = nil, math.huge, 0 -- of the second from `from` to `till`, ms since the epoch
 
---- The value of a field `Date` (RFC 9110, 5.6.7), made once a second.
+--- The value of the field Date (RFC 9110, 5.6.7), made once a second.
 ---@param now number  ms since the epoch
 ---@return string
 function framing.date(now)
@@ -22,14 +22,14 @@ function framing.date(now)
   return date
 end
 
---- Has an answer with this status no body, whatever it says?
+--- Does an answer with this status never have a body?
 ---@param status integer
 ---@return boolean
 function framing.is_empty(status)
   return status < 200 or status == 204 or status == 304
 end
 
---- The bytes of an answer; of its head when the body comes in pieces.
+--- The bytes of an answer, or of its head alone if the body follows in pieces.
 ---@param response operations.ServerResponse
 ---@param now number  ms since the epoch
 ---@param connection? string  the value of that field
@@ -56,7 +56,7 @@ end
 
 framing.last_chunk = "0\r\n\r\n"
 
---- The error in the response of a handler; nil: none.
+--- Checks the response of a handler. Returns the error, or nil.
 ---@param response any
 ---@return string?
 function framing.flaw(response)

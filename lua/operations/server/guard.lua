@@ -1,5 +1,6 @@
---- The checks that every request must pass: a web page of another origin must not reach this server through its
---- visitor's browser, neither under a name that was made to lead here (DNS rebinding) nor as a foreign origin.
+--- The checks that every request must pass. They keep web pages of other origins from using this server through the
+--- browser of a visitor, by a foreign host name that resolves to this address (DNS rebinding) or by a cross-origin
+--- request.
 local members = require("operations.base.members")
 
 local guard = {}
@@ -14,7 +15,7 @@ local function name_of(host)
   return (host:gsub(":%d*$", ""):lower())
 end
 
--- Scheme and default port tell origins of one host apart only where the scheme is known: a proxy may have ended TLS.
+-- Default ports are dropped. Schemes are compared only if the scheme is known: a proxy may have ended TLS.
 local function authority_of(origin)
   local authority = origin:match("^https?://([^/]+)$")
   return authority and authority:gsub(":443$", ""):gsub(":80$", ""):lower()
@@ -48,13 +49,13 @@ local function is_local_page(origin, request, options)
   return options.local_pages and request.is_local and name_of(authority_of(origin) or "") == "localhost"
 end
 
--- Does a visitor follow a link here? That only shows something: the page that has the link cannot read it.
+-- Does a visitor follow a link? The page with the link cannot read the answer.
 local function is_visit(request)
   local method = request.method
   return request.headers["sec-fetch-mode"] == "navigate" and (method == "GET" or method == "HEAD")
 end
 
---- Is an origin among those that may use the server? "*" is each of them, but for "null": anybody can have that.
+--- May this origin use the server? "*" stands for all origins except "null", which any page can have.
 ---@param origins? string[]
 ---@param origin string
 ---@return boolean
@@ -62,7 +63,7 @@ function guard.lists(origins, origin)
   return members.contains(origins, origin) or origin ~= "null" and members.contains(origins, "*")
 end
 
---- Decides whether a request may be looked at.
+--- Decides whether a request is admitted.
 ---@param request operations.ServerRequest
 ---@param options { hosts: string[]?, origins: string[]?, local_pages: boolean?, known_host: string? }  `local_pages`:
 ---  those of this machine, on any port, may use listeners that only it reaches; `known_host` is set here
@@ -71,7 +72,7 @@ end
 function guard.check(request, options, public)
   local headers = request.headers
   if headers.host == options.known_host and not headers.origin and not headers["sec-fetch-site"] then
-    return nil -- as the request before
+    return nil -- admitted before
   end
   local origin, site = headers.origin, headers["sec-fetch-site"]
   if origin and (guard.lists(options.origins, origin) or is_local_page(origin, request, options)) then

@@ -1,4 +1,4 @@
---- The options of `to_http`: what they are, and how they are checked.
+--- The options of `to_http`: their types, defaults and checks.
 local argument = require("operations.base.argument")
 local caller = require("operations.server.caller")
 local limits = require("operations.base.limits")

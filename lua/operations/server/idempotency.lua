@@ -1,8 +1,8 @@
---- Mutations that may be sent again: of requests with the same Idempotency-Key (draft-ietf-httpapi-idempotency-key-
---- header-07) one runs, and the others get its answer.
+--- Idempotency-Key (draft-ietf-httpapi-idempotency-key-header-07): of several requests with the same key one runs, and
+--- the others get its answer.
 ---
---- A record is "r" while the request runs or "d" when it is done, a digest of its input, and who runs it or the answer.
---- Whoever runs it has the key until the call's timeout is over: when the process dies, the key is free after that.
+--- A record is "r" (running) or "d" (done), a digest of the input, and then the owner's mark or the answer. The owner
+--- holds the key until the timeout of the call: if its process dies, the key is free after that.
 local answer_store = require("operations.server.answer_store")
 local contexts = require("operations.server.context")
 local core = require("operations.core")
@@ -12,12 +12,12 @@ local members = require("operations.base.members")
 
 local idempotency = {}
 
--- Failures after which the key is free: the handler did not run, or nobody knows how far it came. What a handler says
--- itself, its errors too, is kept.
+-- Failures after which the key is free: the handler did not run, or it is unknown how far it came. Results and errors
+-- of the handler itself are stored.
 local unkept = members.set({ "VALIDATION_ERROR", "ACCESS_DENIED", "OPERATION_NOT_FOUND", "BUSY", "DRAINING",
   "UNAVAILABLE", "RATE_LIMITED", "TIMEOUT", "ABORTED", "TRANSPORT_LOST", "WORKER_LOST" })
 
--- The key that a field says: a string in quotes, as the draft has it, or what most clients send, one without.
+-- Reads the key: a quoted string, as in the draft, or an unquoted one, as most clients send it.
 local function read_key(field)
   local key = field:match('^"([^"\\]+)"$') or field:match('^[^%s",]+$')
   return key and #key <= 255 and not key:find("[^\32-\126]") and key or nil
@@ -27,11 +27,11 @@ local function framed(text)
   return #text .. ":" .. text
 end
 
--- The sender: nobody gets the answers of another caller. nil: nothing tells this one from others.
+-- Identifies the sender, so that nobody gets the answer of another caller. nil: the sender cannot be identified.
 local function sender(call, request)
   local identity, credentials = call.identity, request.headers.authorization
   if not identity then
-    return "-" .. (credentials or "") -- where handlers look at them, not the server
+    return "-" .. (credentials or "") -- handlers may check them themselves
   elseif identity.id ~= nil then
     return "i" .. tostring(identity.id)
   end
@@ -44,7 +44,7 @@ local function hex(bytes)
   end))
 end
 
--- Of an input, with its kind: text may be what is JSON elsewhere. nil and an error: it is nested too deep.
+-- The digest of an input and its kind (text or JSON). nil and an error: it is nested too deeply.
 local function digest(value)
   if value == nil or type(value) == "string" then
     return core.sha256(value and "s" .. value or "")
@@ -90,7 +90,8 @@ local function record_of(call, response, print)
   return "d" .. print .. (text and #text <= limits.idempotency_answer and text or "")
 end
 
--- Keeps what a request has come to (nil: nothing). Where there is no room for that, that it has run is kept.
+-- Stores the record of a request; nil frees the key. If there is no room for the answer, only the fact that it has run
+-- is stored.
 local function keep(call, id, mark, record)
   local server = call.server
   local store, ttl = server.answers, server.options.idempotency_ttl or limits.idempotency
@@ -105,14 +106,14 @@ local function keep(call, id, mark, record)
   end
 end
 
---- Can answers of an operation be kept? Those of streams and downloads cannot.
+--- Can the answers of an operation be stored? Those of streams and downloads cannot.
 ---@param route operations.Route
 ---@return boolean
 function idempotency.concerns(route)
   return route.kind == "mutation" and not route.output_media
 end
 
---- Runs a request of a mutation, unless its key says that it has run.
+--- Runs a request of a mutation, unless a request with its key has run.
 ---@param call operations.ServerCall
 ---@param request operations.ServerRequest
 ---@param value any  its input

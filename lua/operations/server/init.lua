@@ -1,5 +1,5 @@
---- One registry as an HTTP API. `handle` is the whole of it, a request in and an answer out, without I/O: the listener,
---- nginx and people's own tests call it.
+--- A registry as an HTTP API. `handle` turns a request into an answer without I/O; the listener, nginx and tests of
+--- programs call it.
 ---
 --- `{prefix}/{namespace}/{name}`: queries by GET (where the input fits in a query string), QUERY (RFC 10008) and POST,
 --- mutations by POST, subscriptions as event streams or JSON lines. The data is the body; failures are problems
@@ -66,7 +66,7 @@ local server = {}
 local Server = {}
 Server.__index = Server
 
--- One request less is under way.
+-- A request has ended.
 function Server:_left()
   self.running = self.running - 1
   if self.running == 0 and self.on_idle then
@@ -81,7 +81,7 @@ local function alive()
   return { status = 200, headers = members.copy(TEXT), body = "ok\n" }
 end
 
--- May requests be given to it?
+-- Is it ready for requests?
 local function readiness(call)
   local self = call.server
   local ok, ready = true, not self.draining
@@ -92,7 +92,7 @@ local function readiness(call)
   return { status = ready and 200 or 503, headers = members.copy(TEXT), body = ready and "ready\n" or "not ready\n" }
 end
 
--- What the server itself answers, by path below the prefix: functions of the call and the request.
+-- The answers of the server itself: path below the prefix -> function of the call and the request.
 local function own_answers(options, page)
   local own = {}
   for path in pairs(page and page.files or {}) do
@@ -101,7 +101,7 @@ local function own_answers(options, page)
     end
   end
   own["/metrics"] = options.metrics and figures.answer or nil
-  if options.health ~= false then -- what a supervisor asks
+  if options.health ~= false then -- for supervisors
     own["/healthz"], own["/readyz"] = alive, readiness
   end
   return own
@@ -124,7 +124,7 @@ local function mounted(self, path)
   end
 end
 
---- Answers one request. May wait; where the caller leaves meanwhile, the handler is cancelled.
+--- Answers one request. May wait; if the caller leaves meanwhile, the handler is cancelled.
 ---@param request operations.ServerRequest
 ---@return operations.ServerResponse
 function Server:handle(request)
@@ -169,7 +169,7 @@ function Server:handle(request)
   return response
 end
 
---- The operations as an OpenAPI document, as GET /openapi.json gives it: a table for `json.encode` with `sort_keys`.
+--- The operations as an OpenAPI document, the same as GET /openapi.json: a table for `json.encode` with `sort_keys`.
 --- Equal registries give equal documents.
 ---@param version? "3.1"|"3.2"  default "3.1"
 ---@param caller? { identity: operations.Identity? }  what this caller may call; default: everything that is served
@@ -182,7 +182,7 @@ function Server:openapi(version, caller)
   return document.of(self, version or "3.1", caller)
 end
 
---- Serves another handler below a path, on the same listeners: another server, a WebSocket hub.
+--- Serves another handler (a server, a WebSocket hub) below a path, on the same listeners.
 ---@param prefix string  "/admin"
 ---@param handler { handle: fun(self, request: operations.ServerRequest): operations.ServerResponse }
 function Server:mount(prefix, handler)
@@ -198,8 +198,8 @@ function Server:mount(prefix, handler)
   end)
 end
 
---- Answers the request that nginx runs, in a `content_by_lua` of a location; `lua_check_client_abort on` there, so that
---- handlers end when their callers leave. When the worker ends, its streams do. Raises elsewhere than in OpenResty.
+--- Answers the current request of nginx, in `content_by_lua` of a location. The location needs `lua_check_client_abort
+--- on`, so that handlers end when their callers leave. Streams end when the worker ends. Raises outside of OpenResty.
 function Server:serve_request()
   local host = hosts.current()
   if not host.serve_http then
@@ -218,8 +218,8 @@ function Server:serve_request()
   end)
 end
 
---- Listens for HTTP/1.1, on plain Lua and in Neovim. It goes on until it is closed, whoever holds it; a plain program
---- has to wait for something meanwhile. Without `authorize` it listens on loopback addresses and Unix sockets only,
+--- Listens for HTTP/1.1 in plain Lua and in Neovim, until it is closed; the program need not keep the listener, but a
+--- plain program has to wait for something. Without `authorize` only loopback addresses and Unix sockets are accepted,
 --- unless the option is `false`.
 ---@param options? operations.ListenOptions
 ---@return operations.ServerListener?
@@ -248,7 +248,7 @@ local function cancel_workers(self)
   end
 end
 
--- The parts that drain with the server: its listeners, and mounted servers that can.
+-- Starts to drain listeners and mounted servers.
 local function start_draining(self, grace)
   local tasks = {}
   for _, mount in ipairs(self._mounts) do
@@ -263,8 +263,8 @@ local function start_draining(self, grace)
   return tasks, mounted_ones
 end
 
---- Accepts no further requests (503), has the streams end, and waits until the others have ended; what has not after
---- `grace` is cancelled (503). Closes the listeners; what is mounted is drained, too.
+--- Accepts no further requests (503), ends the streams, and waits until the running requests have ended; those that
+--- still run after `grace` are cancelled (503). Closes the listeners and drains what is mounted.
 ---@param grace? integer  ms, default: as long as it takes
 ---@return boolean ended  by themselves
 function Server:drain(grace)
@@ -286,7 +286,7 @@ function Server:drain(grace)
   return ended
 end
 
---- Ends all at once: listeners, connections, what runs for them, and what is mounted.
+--- Ends everything at once: listeners, connections, running requests, and what is mounted.
 function Server:close()
   self.draining = true
   cancel_workers(self)

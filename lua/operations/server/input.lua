@@ -1,4 +1,4 @@
---- The input of an operation out of a request: parameters of its path, then its query or its body.
+--- Reads the input of an operation from a request: the parameters of the path, then the query or the body.
 local codec = require("operations.http_server")
 local errors = require("operations.base.error")
 local header_field = require("operations.net.http.header_field")
@@ -25,7 +25,7 @@ local function content_type(value)
   return media, charset
 end
 
--- All pieces of a body that comes in several.
+-- Collects a body that arrives in pieces.
 local function collect(body, max)
   local collector = codec.collector(max)
   while true do
@@ -61,7 +61,7 @@ function input.body(request, max)
   return collect(body, max)
 end
 
--- The body as a string that is the input.
+-- Reads a body that is itself the input, a string.
 local function read_text(route, request, body)
   local media = content_type(request.headers["content-type"])
   local wanted = content_type(route.media)
@@ -97,7 +97,7 @@ local function read_query(route, query)
   return value
 end
 
--- A query besides a body: what it says would be lost.
+-- Refuses a query besides a body: it would be ignored.
 local function no_query(request, query)
   if query and query ~= "" then
     local message = ("%s carries its input in the body, not in the query"):format(request.method)
@@ -120,7 +120,7 @@ local function read_body(route, request, query, limits)
   return read_json(request, body, limits.max_depth)
 end
 
--- Parameters of the path go into the input; the path says what is meant.
+-- Adds the parameters of the path to the input; they replace members of the same name.
 local function add_path(route, value, values)
   value = value == nil and {} or value
   if type(value) ~= "table" then

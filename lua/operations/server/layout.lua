@@ -36,7 +36,7 @@ local function segments_of(spec, options)
   return segments, names, method
 end
 
--- The conflict of a path with others; nil: none.
+-- Why an operation cannot have this path and method; nil if it can.
 local function flaw_of(place, spec, segments, names, method, prefix)
   local id, path = spec.namespace .. "." .. spec.name, prefix .. path_tree.text(segments, names)
   if type(segments[1]) == "string" and reserved[segments[1]] then
@@ -59,7 +59,7 @@ local function is_internal(spec)
   return type(spec._meta) == "table" and spec._meta.exposed == false
 end
 
--- Where a key is required, a request that is sent again must not run again.
+-- Checks `_meta.http.idempotencyKey`.
 local function key_flaw(spec, options)
   local wanted = layout.given(spec).idempotencyKey
   local message = wanted ~= nil and (wanted ~= "required" and "\"required\" expected"
@@ -69,7 +69,7 @@ local function key_flaw(spec, options)
     message = ("%s.%s: _meta.http.idempotencyKey: %s"):format(spec.namespace, spec.name, message) } or nil
 end
 
--- An answer with this status has a body.
+-- Checks `_meta.http.status`: a status of an answer with a body.
 local function status_flaw(spec)
   local status = layout.given(spec).status
   if status == nil or type(status) == "number" and status % 1 == 0 and status >= 200 and status <= 299

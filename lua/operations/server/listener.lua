@@ -1,4 +1,4 @@
---- Listens for connections of HTTP clients and serves them: how many at once, how they end.
+--- Accepts connections of HTTP clients: how many at once, and how they end.
 local argument = require("operations.base.argument")
 local connection = require("operations.server.connection")
 local framing = require("operations.server.framing")
@@ -36,12 +36,12 @@ local option_kinds = {
 local Listener = {}
 Listener.__index = Listener
 
-local NEW = 1000 -- ms
+local NEW = 1000 -- ms; younger connections without a request are not idle
 
--- Those that listen: nobody else has to hold them.
+-- Keeps open listeners alive.
 local listening = {} -- luacheck: ignore 241
 
--- Those that are served, or refused: a listener that has none left has ended.
+-- A connection has ended. A drained listener has ended with its last connection.
 local function forget(self, served)
   self._served[served] = nil
   self.connections = self.connections - 1
@@ -52,8 +52,8 @@ local function forget(self, served)
   end
 end
 
--- The connection that has waited longest for a request; nil when all are busy. The first request of a new one may be on
--- its way.
+-- The connection that has been idle for longest; nil if all are busy. A new connection does not count as idle: its
+-- first request may be on its way.
 local function longest_idle(self)
   local found, new = nil, scheduler.host().now() - NEW
   for served in pairs(self._served) do
@@ -110,7 +110,7 @@ local function secure(options, log)
   end
 end
 
---- Listens, and has requests handled. It goes on until it is closed, whoever holds it.
+--- Listens and calls `handler` for each request, until it is closed. The program need not keep it.
 ---@param options operations.ListenOptions
 ---@param handler fun(request: operations.ServerRequest): operations.ServerResponse  called in a task for each
 ---  connection; may wait
@@ -144,8 +144,8 @@ function listener.listen(options, handler, direct)
   return self
 end
 
---- Reads certificates, keys and client_ca again: connections that come use them, those that are there go on. When a
---- file is wrong, what was used before stays. Does nothing without TLS.
+--- Reads certificates, keys and client_ca again, for new connections. If a file is wrong, the previous ones stay in
+--- use. Does nothing without TLS.
 ---@return true?
 ---@return operations.Error? err  VALIDATION_ERROR: names the file
 function Listener:reload()
@@ -155,7 +155,7 @@ function Listener:reload()
   return true
 end
 
--- Accepts nobody more.
+-- Stops accepting connections.
 local function stop(self)
   listening[self] = nil
   if not self._closed then
@@ -201,9 +201,9 @@ local function each(self, method)
   end
 end
 
---- Accepts nobody more and lets the requests under way end: their answers say `Connection: close`, idle connections are
---- closed at once. What still runs after `grace` is told to end ("draining", see `request.left`); what does not within
---- two seconds more is cut off. Waits for all that.
+--- Stops accepting connections, closes idle ones, and lets running requests end: their answers have `Connection:
+--- close`. Requests that still run after `grace` are told to end ("draining", see `request.left`), and cut off two
+--- seconds later. Waits for all that.
 ---@param grace? number  ms, default 5,000
 function Listener:drain(grace)
   argument.optional(grace, "number", 1, "drain")
@@ -217,7 +217,7 @@ function Listener:drain(grace)
   each(self, "abort")
 end
 
---- Accepts nobody more and ends all connections at once.
+--- Stops accepting connections and ends all of them at once.
 function Listener:close()
   stop(self)
   each(self, "abort")

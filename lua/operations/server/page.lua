@@ -1,6 +1,6 @@
---- The page at `/docs`, on which people read and call the operations: our own, or a component that is installed here.
---- Its files are for everybody and hold nothing of the registry, whose document the page asks for. They are read once,
---- and only those that are listed here are served.
+--- The page at `/docs`, where people read about operations and call them: our own, or an installed component. Its files
+--- are public and contain nothing of the registry; the page fetches the document. Files are read once, and only those
+--- listed here are served.
 local entity_tag = require("operations.server.entity_tag")
 local errors = require("operations.base.error")
 
@@ -30,8 +30,8 @@ local HTML = [[
 %s
 ]]
 
--- What can stand in for our page: how it is told, its files, the page around it, the script that starts it, and what it
--- has to be allowed beyond ours.
+-- Components that can replace our page: the folder that has them, their files, HTML, start script, and what their
+-- content security policy allows beyond ours.
 local components = {
   { files = { "swagger-ui-bundle.js", "swagger-ui.css", "favicon-32x32.png" }, folders = { "" },
     html = [[<link rel="icon" href="docs/favicon-32x32.png"><link rel="stylesheet" href="docs/swagger-ui.css">
@@ -50,7 +50,7 @@ local own = { "index.html", "page.css", "page.js", "view.js", "form.js", "call.j
 
 local function read(path)
   local file = io.open(path, "rb")
-  local bytes = file and file:read("*a") -- nil of a directory
+  local bytes = file and file:read("*a") -- nil for a directory
   if file then
     file:close()
   end
@@ -64,8 +64,8 @@ local function file(name, body, policy)
   } }
 end
 
--- Where this module's files are. They are found as modules are: by `package.path`, which Neovim keeps up to date with
--- its runtime path and nginx sets from its configuration.
+-- The folder of this module's files, found by `package.path`, as modules are: Neovim derives it from the runtime path,
+-- nginx from its configuration.
 local function own_folder()
   for place in package.path:gmatch("([^;]*)%?%.lua") do
     local folder = place .. "operations/server/page/"
@@ -89,7 +89,7 @@ local function own_files()
   return files
 end
 
--- The files of a component, when the folder holds all of them.
+-- The files of a component, if the folder has all of them.
 local function component_files(component, folder)
   local files = {}
   for _, name in ipairs(component.files) do
@@ -139,7 +139,7 @@ function Page:answer(request, path)
   return { status = 200, headers = headers, body = found.body }
 end
 
---- Raises when the option `docs` of `to_http` is none.
+--- Checks the option `docs` of `to_http`; raises on misuse.
 ---@param docs any
 function page.check(docs)
   if type(docs) ~= "table" then

@@ -1,11 +1,11 @@
---- Paths as a tree of their segments. A node has its children by segment, 0 is the child of a parameter, 1 the place
---- of the path that ends there.
+--- Paths as a tree of their segments. A node has its children by segment; key 0 is the child for a parameter, key 1 the
+--- place of the path that ends at the node.
 local members = require("operations.base.members")
 local url = require("operations.base.url")
 
 local path_tree = {}
 
---- The place where a path leads, made where it is not there yet.
+--- The place of a path; made if it does not exist.
 ---@param tree table
 ---@param segments (string|false)[]  false: a parameter
 ---@return { methods: table }
@@ -32,7 +32,8 @@ function path_tree.text(segments, names)
   return "/" .. table.concat(texts, "/")
 end
 
--- The place of decoded segments, and the values of its parameters. What is written out goes before parameters.
+-- Finds the place of decoded segments and the values of its parameters. Literal segments take precedence over
+-- parameters.
 local function walk(node, segments, at, values)
   local segment = segments[at]
   if segment == nil then
@@ -46,7 +47,7 @@ local function walk(node, segments, at, values)
   return found
 end
 
---- The value at a path.
+--- Finds the place of a path.
 ---@param tree table
 ---@param segments string[]  decoded
 ---@param values table<integer, string>  gets the values of parameters, by the number of their segment

@@ -1,5 +1,5 @@
---- Failures as HTTP answers: `application/problem+json` (RFC 9457) with the code of the error, by which programs tell
---- what happened. What only concerns the program that serves stays in its log.
+--- Failures as HTTP answers: `application/problem+json` (RFC 9457). Programs look at its `code`. Details that only
+--- concern the server stay in its log.
 local errors = require("operations.base.error")
 local json = require("operations.base.json")
 local members = require("operations.base.members")
@@ -17,7 +17,7 @@ local titles = {
   [504] = "Gateway Timeout", [505] = "HTTP Version Not Supported",
 }
 
--- The status of our codes, and whether the caller is told the message: of others it learns that it failed.
+-- The status of each code, and whether the caller gets the message. For other codes it gets "the operation failed".
 local statuses = {
   VALIDATION_ERROR = { 422, true }, OPERATION_NOT_FOUND = { 404, true }, ACCESS_DENIED = { 403, true },
   TIMEOUT = { 504, true }, ABORTED = { 499, true }, BUSY = { 503, true }, DRAINING = { 503, true },
@@ -26,7 +26,7 @@ local statuses = {
   RATE_LIMITED = { 429, true },
 }
 
--- What another server's status is here. Its 401 and 403 speak of our credentials, not of the caller's.
+-- Maps the status of an upstream server. Its 401 and 403 concern our credentials, not the caller's.
 local relayed = { [400] = 400, [404] = 404, [409] = 409, [410] = 410, [412] = 412, [422] = 422, [429] = 429,
   [504] = 504 }
 
@@ -63,7 +63,7 @@ function problem.status(err, route)
   return err.code:find("^MCP_") and 502 or 500, false
 end
 
--- Details that a program needs and that can be written.
+-- The details that a program needs, if they can be encoded.
 local function details_of(err, told, expose)
   if told and err.details ~= nil then
     return json.encode(err.details) and err.details or nil
@@ -72,7 +72,7 @@ local function details_of(err, told, expose)
   end
 end
 
--- The text of a handler may be any bytes; a problem is JSON.
+-- The message of a handler may contain any bytes; a problem is JSON.
 local function readable(text)
   text = tostring(text)
   return json.encode(text) and text or (text:gsub("[\128-\255]", "?"))
@@ -100,10 +100,10 @@ function problem.of(err, options)
   }, status
 end
 
--- Seconds, as the header has them.
+-- Converts to seconds, the unit of Retry-After.
 local function retry_after(err, status)
   local wait = type(err.retryAfter) == "number" and err.retryAfter
-  if wait and wait < math.huge then -- nor is it NaN
+  if wait and wait < math.huge then -- false for NaN, too
     return ("%d"):format(math.max(1, math.ceil(wait / 1000)))
   end
   return status == 503 and "1" or nil
@@ -113,8 +113,8 @@ local function whole(value)
   return type(value) == "number" and value >= 0 and value < 1e12 and ("%d"):format(math.ceil(value)) or nil
 end
 
--- What the middleware `rate_limit` says of its policy, as header fields (draft-ietf-httpapi-ratelimit-headers-10):
--- seconds there, ms here.
+-- The policy of the middleware `rate_limit` as header fields (draft-ietf-httpapi-ratelimit-headers-10). The fields are
+-- in seconds, the policy is in ms.
 local function rate_limit(err)
   local details = err.code == "RATE_LIMITED" and type(err.details) == "table" and err.details or {}
   local name = type(details.policy) == "string" and not details.policy:find("[^%w_. -]") and details.policy
@@ -141,7 +141,7 @@ end
 -- Failures that need not be logged.
 local ordinary = { ABORTED = true, BUSY = true, DRAINING = true }
 
---- The answer to a call that failed; logs what whoever runs the server has to know.
+--- The answer to a failed call. Errors with status 500 and above are logged, ordinary ones excepted.
 ---@param call operations.ServerCall
 ---@param err operations.Error
 ---@param status? integer

@@ -1,11 +1,11 @@
---- Proxies in front of the server that are trusted: what they say of a request (X-Forwarded-For, -Proto, -Host and
---- -Prefix, or RFC 7239's Forwarded) stands for what the connection says. Of anybody else these fields say nothing.
+--- Trusted proxies in front of the server. Their fields X-Forwarded-For, -Proto, -Host and -Prefix, or Forwarded (RFC
+--- 7239), replace what the connection says of the client. The fields of other peers are ignored.
 local header_field = require("operations.net.http.header_field")
 local ip = require("operations.base.ip")
 
 local proxies = {}
 
---- The addresses of trusted proxies, by CIDR or one by one; "unix:" is whoever comes over a Unix socket.
+--- The addresses of trusted proxies, as CIDRs or single addresses; "unix:" stands for every peer of a Unix socket.
 ---@class operations.TrustedProxies
 ---@field [integer] string
 ---@field header? "x-forwarded"|"forwarded"  the fields that they set, default "x-forwarded"; no others count
@@ -33,7 +33,7 @@ local function items(field)
   return list
 end
 
--- Lists as long as that of addresses have an item of each proxy, others have that of the last one.
+-- A list that is as long as that of addresses has an item for each proxy; otherwise the last item counts.
 local function read_x_forwarded(headers)
   local hops = {}
   local nodes, protos = items(headers["x-forwarded-for"]), items(headers["x-forwarded-proto"])
@@ -46,7 +46,7 @@ local function read_x_forwarded(headers)
   return hops
 end
 
--- The value at `at`, a token or a quoted string, and where it ends.
+-- Reads the value at `at`, a token or a quoted string. Returns it and the position behind it.
 local function read_value(field, at)
   local token, behind = field:match("^([%w!#$%%&'*+.^_`|~-]+)()", at)
   if token then
@@ -71,8 +71,8 @@ end
 
 local forwarded_members = { ["for"] = "node", proto = "proto", host = "host" }
 
--- RFC 7239, section 4. What cannot be read to its end is not read at all: a client could have begun a quoted string
--- that hides what a proxy appended.
+-- RFC 7239, section 4. A field that cannot be read to its end is not used at all: a client could have begun a quoted
+-- string that hides what a proxy appended.
 local function read_forwarded(headers)
   local field, hops, hop, at = headers.forwarded or "", {}, {}, 1
   while at <= #field do
@@ -102,7 +102,7 @@ local function read_forwarded(headers)
   return hops
 end
 
--- The bytes of the address that a node has; nil for "unknown" and names that a proxy made up; false for all else.
+-- The bytes of the address of a node; nil for "unknown" and obfuscated names; false for anything else.
 local function bytes_of(node)
   if node == nil or node:lower() == "unknown" or node:find("^_[%w._-]+$") or node:find("^_[%w._-]+:[%w._-]+$") then
     return nil
@@ -127,8 +127,8 @@ function Proxies:_trusts_peer(address)
   return bytes ~= nil and self:_trusts(bytes)
 end
 
--- The address of the client: of the last entry that no trusted proxy has. Proxies append: entries before it are the
--- client's own claims. Where all are trusted, it is the first one.
+-- The address of the client: the last entry that is not of a trusted proxy. Proxies append, so the entries before it
+-- are claims of the client. If all are trusted, it is the first entry.
 function Proxies:_client(hops)
   for i = #hops, 1, -1 do
     local bytes = bytes_of(hops[i].node)
@@ -152,7 +152,7 @@ local function is_loopback(address)
   return address == "::1" or address:find("^127%.") ~= nil
 end
 
--- Has the request say what the proxy says of it; returns what is wrong with that.
+-- Puts what the proxy says into the request. Returns the error, if there is one.
 local function take(request, hop, address)
   local headers, prefix, scheme = request.headers, hop.prefix, hop.proto and schemes[hop.proto:lower()]
   if hop.proto and not scheme then
@@ -169,8 +169,8 @@ local function take(request, hop, address)
   headers.host = hop.host or headers.host
 end
 
---- Has a request that came from a trusted proxy say who sent it, by which scheme and to which host: `peer`, `scheme`,
---- `headers.host`. `proxy` is then the peer of the connection.
+--- Sets `peer`, `scheme` and `headers.host` of a request from a trusted proxy to those of the client; `proxy` is then
+--- the peer of the connection.
 ---@param request operations.ServerRequest
 ---@return string? flaw  of what the proxy says; nil: there is none
 function Proxies:apply(request)

@@ -1,4 +1,4 @@
---- Reads the requests of a connection: heads, and bodies while their handlers ask for them.
+--- Reads the requests of a connection: heads, and bodies as their handlers ask for them.
 local errors = require("operations.base.error")
 local scheduler = require("operations.task.scheduler")
 local waiting = require("operations.server.waiting")
@@ -6,9 +6,9 @@ local waiting = require("operations.server.waiting")
 local request_reader = {}
 
 local unset = nil -- keeps room in a constructor; LuaJIT keeps none where `nil` is written
-local DISCARDED = 65536 -- bytes of a body that nobody read for which the connection is kept
+local DISCARDED = 65536 -- bytes of an unread body that are read and dropped to keep the connection
 
--- The parser's result for the bytes that came; nil when it needs more.
+-- The parser's result for the bytes that have arrived; nil if it needs more.
 local function read(self)
   if self._from > #self._bytes then
     return nil
@@ -23,7 +23,7 @@ local function fail(self, code, status, message)
   return nil, self._body_err
 end
 
--- The next piece of what is there, nil at the end of the body, false when more is needed.
+-- The next piece of a body that has arrived, nil at the end of the body, false if more is needed.
 local function piece_here(self)
   local event, a, b = read(self)
   if event == "body" then
@@ -58,7 +58,7 @@ local function wait_for_body(self)
   end
 end
 
--- The next piece of the body, nil at its end, nil and an error when it cannot be read.
+-- The next piece of the body, nil at its end, nil and an error if it cannot be read.
 local function read_body(self)
   local piece = self._piece
   if piece then
@@ -89,8 +89,8 @@ local function body_reader(self, request)
   end
 end
 
---- Reads the rest of a body that the handler did not read. False when that is too much, takes as long as a piece of
---- a body may, or cannot be read.
+--- Reads and drops the rest of a body that the handler did not read. Returns false if it is too long, takes longer than
+--- `body_timeout`, or cannot be read.
 ---@param self operations.HttpConnection
 ---@return boolean
 function request_reader.discard(self)
@@ -111,7 +111,7 @@ local function make(self, method, target, headers, body, ended, keep_alive, mino
   end
   local request = {
     method = method, target = target, headers = headers, body = body, peer = self.peer, left = self.register,
-    path = unset, is_local = unset, -- room for what is set later: a table that grows costs more than a new one
+    path = unset, is_local = unset, -- room for fields that are set later: growing a table costs more than a new one
   }
   self._request, self._minor, self._expects = request, minor, expects
   self._keep_alive, self._unread, self._piece, self._body_err = keep_alive, not ended, nil, nil
@@ -122,17 +122,17 @@ local function make(self, method, target, headers, body, ended, keep_alive, mino
   return request
 end
 
--- A part of a head has come.
+-- A part of a head has arrived.
 local function begin(self)
   if not self._begun then
     self._begun, self.idle = true, false
-    if self._count > 0 then -- the first one has had its limit since the connection began
+    if self._count > 0 then -- the limit of the first one began with the connection
       waiting.watch(self, self._options.head_timeout)
     end
   end
 end
 
---- The next request, when its head is there.
+--- The next request, if its head has arrived.
 ---@param self operations.HttpConnection
 ---@return operations.ServerRequest|operations.Route|nil
 ---@return integer? status  of the answer to one that cannot be read
@@ -142,7 +142,7 @@ function request_reader.next(self)
   if self._from <= #self._bytes then
     local event, from, a, b, c, d, e, f, g, h = self._read(self._parser, self._bytes, self._from, self._calls)
     self._from = from
-    if event == "call" and not self._ended then -- else the caller has left already
+    if event == "call" and not self._ended then -- otherwise the caller has left
       self._begun, self._expired, self.idle, self.limit = false, false, false, false
       self._request, self._minor, self._keep_alive, self._unread = a, 1, true, false
       return a, nil, nil, b

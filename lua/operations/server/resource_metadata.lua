@@ -17,7 +17,7 @@ local WELL_KNOWN = "/.well-known/oauth-protected-resource"
 ---@field resource_name? string
 ---@field resource_documentation? string
 
---- Whom the option `authorize` lets tell, where `oauth` is not given.
+--- The metadata of the option `oauth`, or that of `authorize`.
 ---@param options { oauth: operations.ResourceMetadata?, authorize: any }
 ---@return operations.ResourceMetadata?
 function resource_metadata.of(options)
@@ -48,7 +48,7 @@ local function parts_of(given)
   return origin, path ~= "/" and path or ""
 end
 
---- The document, when a request is for it. Everybody may read it.
+--- Answers a request for the document, which is public; nil for other requests.
 ---@param given? operations.ResourceMetadata
 ---@param request operations.ServerRequest
 ---@return operations.ServerResponse?
@@ -71,7 +71,7 @@ function resource_metadata.answer(given, request)
     ["access-control-allow-origin"] = "*" }, body = assert(json.encode(document)) }
 end
 
---- Adds to the challenge of a refusal where the document is.
+--- Adds the URL of the document to the challenge of a refusal.
 ---@param given? operations.ResourceMetadata
 ---@param response operations.ServerResponse
 ---@return operations.ServerResponse

@@ -1,4 +1,4 @@
---- Writes the answers of a connection, whole or piece by piece; waits for those who read them slowly.
+--- Writes the answers of a connection, whole or piece by piece. Waits for slow readers.
 local codec = require("operations.http_server")
 local errors = require("operations.base.error")
 local framing = require("operations.server.framing")
@@ -9,7 +9,7 @@ local waiting = require("operations.server.waiting")
 
 local response_writer = {}
 
--- The time in which a byte is to be taken is over: was one?
+-- `write_timeout` has passed. The connection goes on if at least one byte was sent meanwhile.
 local function check_progress(self)
   local unsent = self._stream:unsent()
   if unsent < self._queued then
@@ -20,13 +20,13 @@ local function check_progress(self)
   end
 end
 
--- Watches over what is queued.
+-- Starts `write_timeout` for the queued bytes.
 local function watch(self)
   self._queued = self._stream:unsent()
   waiting.watch(self, self._options.write_timeout, check_progress)
 end
 
--- Queues bytes; waits where the queue is full. False when the connection is lost.
+-- Queues bytes; waits while the queue is full. Returns false if the connection is lost.
 local function write(self, bytes)
   local sent, why = self._stream:offer(bytes)
   if sent then
@@ -41,14 +41,14 @@ local function write(self, bytes)
   return ok ~= nil
 end
 
--- Nothing was sent for a while: something is, if there is room.
+-- Nothing was sent for a while: sends a heartbeat, if there is room.
 local function beat(self)
   local heartbeat = self._heartbeat
   self._stream:offer(self._chunked and framing.chunk(heartbeat.bytes) or heartbeat.bytes)
   waiting.watch(self, heartbeat.after, beat)
 end
 
--- The next piece of a body; meanwhile the heart beats.
+-- Waits for the next piece of a body; sends heartbeats meanwhile.
 local function next_piece(self, body)
   if self._heartbeat then
     waiting.watch(self, self._heartbeat.after, beat)
@@ -63,7 +63,7 @@ local function next_piece(self, body)
   return piece, err
 end
 
--- Sends a body piece by piece. False when the connection is of no use any more.
+-- Sends a body piece by piece. Returns false if the connection has to be closed.
 local function write_pieces(self, body)
   local chunked = self._chunked
   while true do
@@ -90,7 +90,7 @@ local function goes_on(self, response)
     and (type(response.body) ~= "function" or self._minor == 1)
 end
 
---- The answer of the server itself, for what no handler answers.
+--- An answer of the server itself.
 ---@param status integer
 ---@param detail string
 ---@return operations.ServerResponse
@@ -99,17 +99,17 @@ function response_writer.problem(status, detail)
     { status = status })
 end
 
--- Instead of an answer with a field that cannot be sent.
+-- Replaces an answer that has an invalid field.
 local function replace(self, field)
   waiting.report(self, ("a response has a field that cannot be sent: %s"):format(tostring(field)))
-  waiting.leave(self, "left") -- nobody asks for its body
+  waiting.leave(self, "left") -- its body is not needed
   return response_writer.problem(500, "the answer cannot be sent")
 end
 
--- Sends the body behind a head that was sent. True when the connection goes on.
+-- Sends the body; its head was sent. Returns true if the connection goes on.
 local function send_pieces(self, response, head_only, keep)
   if head_only or framing.is_empty(response.status) then
-    waiting.leave(self, "left") -- nobody asks for the body
+    waiting.leave(self, "left") -- the body is not needed
     return keep
   end
   self._heartbeat = response.heartbeat
@@ -170,10 +170,10 @@ function response_writer.upgrade(self, response)
   if self._ended or not self._stream:offer(bytes, true) then
     self._stream:close()
   end
-  response.upgrade(self._stream, self._bytes:sub(self._from)) -- a lost one, too: its stream tells
+  response.upgrade(self._stream, self._bytes:sub(self._from)) -- also if the connection is lost: the stream reports it
 end
 
---- Ends the connection behind what is queued, so that the other side reads it (RFC 9112, 9.6).
+--- Ends the connection when all queued bytes were sent, so that the client can read them (RFC 9112, 9.6).
 ---@param self operations.HttpConnection
 function response_writer.finish(self)
   if self._ended then

@@ -1,5 +1,5 @@
---- The paths of operations on the server: `{prefix}/{namespace}/{name}`, or the path that `_meta.http` names. Follows
---- the registry: what is registered or taken out later is served, or not, from the next request on.
+--- The paths of operations on the server: `{prefix}/{namespace}/{name}`, or the path that `_meta.http` names. Changes
+--- of the registry take effect with the next request.
 local caching = require("operations.server.caching")
 local errors = require("operations.base.error")
 local flat = require("operations.server.flat")
@@ -9,7 +9,7 @@ local target = require("operations.server.target")
 
 local route = {}
 
--- Besides these, GET (and HEAD) where a query string can carry the input.
+-- And GET and HEAD, if a query string can carry the input.
 local methods_of = { query = { "QUERY", "POST" }, mutation = { "POST" }, subscription = { "QUERY", "POST" } }
 
 --- One operation at one path.
@@ -38,7 +38,7 @@ local methods_of = { query = { "QUERY", "POST" }, mutation = { "POST" }, subscri
 local Routes = {}
 Routes.__index = Routes
 
--- The media type of a schema whose values are bodies as they are.
+-- The media type of a schema whose values are raw bodies; nil for other schemas.
 local function media_of(schema)
   if type(schema) == "table" and schema.type == "string" and type(schema.contentMediaType) == "string"
     and schema.contentEncoding == nil then
@@ -75,8 +75,8 @@ local function make_route(self, entry)
   }
 end
 
--- The methods of an operation that names none. Tools of foreign servers are called by POST only: what they say of
--- themselves is not to be relied upon.
+-- The methods of an operation that names none. Tools of MCP servers are called by POST only: their annotations cannot
+-- be relied upon.
 local function add_methods(methods, made)
   for _, method in ipairs(made.spec._meta and made.spec._meta.source == "mcp" and methods_of.mutation
     or methods_of[made.kind]) do
@@ -87,7 +87,7 @@ local function add_methods(methods, made)
   end
 end
 
--- Without credentials, only what requires none may be called. A function that filters may change its mind.
+-- May everybody call these operations? A filter function may answer differently each time.
 local function is_public(self, methods)
   local filter = self._options.filter
   for _, made in pairs(methods) do
@@ -110,7 +110,7 @@ function route.allow(methods)
   return table.concat(names, ", ")
 end
 
--- Makes what a place needs to serve: schemas are read when they are first needed.
+-- Completes a place when it is first needed: schemas are read then.
 local function finish(self, place)
   local methods = {}
   for method, entry in pairs(place.methods) do
@@ -130,7 +130,7 @@ local function finish(self, place)
   return { methods = methods, allow = route.allow(methods), public = is_public(self, methods) }
 end
 
---- Has each path found again in the tree before it is known by its text.
+--- Forgets the paths that are known by their text; they are found in the tree again.
 function Routes:forget()
   self._by_path = {}
   if self._options.direct then
@@ -138,7 +138,7 @@ function Routes:forget()
   end
 end
 
--- Forgets what was made for an earlier state of the registry.
+-- Builds the tree again if the registry has changed.
 local function refresh(self)
   local revision = self._registry:revision()
   if revision ~= self._revision then
@@ -151,7 +151,7 @@ local function refresh(self)
   end
 end
 
---- The routes of a path below the prefix.
+--- Finds the routes of a path below the prefix.
 ---@param path string  raw
 ---@return operations.Place? place
 ---@return table<integer, string>|operations.Error? values  of the path's parameters, by the number of their segment; or
@@ -187,7 +187,7 @@ function Routes:find(path)
   return place, values
 end
 
--- Which methods lead to which operation at a place that is finished.
+-- The operations at a complete place, each with its methods.
 local function methods_by_id(finished)
   local found = {}
   for method, made in pairs(finished.methods) do
@@ -204,7 +204,7 @@ end
 ---@field path_names string[]  names of its parameters
 ---@field methods table<string, true>
 
---- Everything that has a path, in no certain order.
+--- All operations that have a path, in no particular order.
 ---@param go_on? fun()  called between two places, whose schemas may have to be made
 ---@return operations.Served[]
 function Routes:all(go_on)
@@ -237,7 +237,7 @@ function Routes:all(go_on)
   return list
 end
 
--- Forgets at once what another registration may change; the registry does not keep the routes.
+-- Forgets known paths at once when the registry changes. The registry holds the routes weakly.
 local function follow(self, registry)
   local weak, stop = setmetatable({ self }, { __mode = "v" }), nil
   stop = registry:on_revision(function()

@@ -1,4 +1,4 @@
---- Shared by all HTTP servers: which addresses are reachable from elsewhere, names of hosts.
+--- Shared by the HTTP servers: local addresses, host names, waiting for the last request.
 local core = require("operations.core")
 local errors = require("operations.base.error")
 local task = require("operations.task")
@@ -6,7 +6,7 @@ local url = require("operations.base.url")
 
 local serving = {}
 
---- Is a listener with these options reached from this machine only?
+--- Is a listener with these options reachable from this machine only?
 ---@param options operations.ListenOptions
 ---@return boolean
 function serving.is_local(options)
@@ -14,7 +14,7 @@ function serving.is_local(options)
   return options.path ~= nil or url.is_loopback(host:find(":", 1, true) and "[" .. host .. "]" or host)
 end
 
---- The error of a server that strangers would reach.
+--- The error of a listener that is reachable from elsewhere and has no `authorize`.
 ---@param name string  of the function that made the server
 ---@param host string
 ---@return operations.Error
@@ -23,7 +23,7 @@ function serving.strangers(name, host)
     .. "`authorize = false` if that is meant"):format(host, name))
 end
 
---- Names of hosts have no case.
+--- Host names in lower case.
 ---@param names? any[]
 ---@return string[]
 function serving.in_lower_case(names)
@@ -34,7 +34,7 @@ function serving.in_lower_case(names)
   return lower
 end
 
---- Waits until nothing runs: until a server calls its `on_idle`, which is set meanwhile.
+--- Waits until no request runs. Sets `on_idle` of the server meanwhile.
 ---@param server { on_idle: fun()? }
 ---@param grace? integer  ms, default: as long as it takes
 function serving.wait_until_idle(server, grace)

@@ -1,5 +1,5 @@
---- Bodies in pieces: a handler whose result is a body (a string schema with `contentMediaType`) may hand it out by
---- `context.sink(bytes)` while it makes it. Each piece waits until the one before has gone out.
+--- Bodies in pieces: a handler whose result is a body (a string schema with `contentMediaType`) may send it piece by
+--- piece with `context.sink(bytes)`. Each piece waits until the previous one was sent.
 local argument = require("operations.base.argument")
 local errors = require("operations.base.error")
 local members = require("operations.base.members")
@@ -20,7 +20,7 @@ local function wake(slot, name)
   end
 end
 
--- The time of a call is that until its answer begins; after that it is the reader's.
+-- The timeout of a call ends when its answer begins; after that the reader sets the pace.
 local function give(slot)
   return function(bytes)
     argument.expect(bytes, "string", 1, "sink")
@@ -63,7 +63,7 @@ local function body_of(slot)
   end
 end
 
--- A task that is cancelled before it began would tell nobody of its end, so it is asked here.
+-- A task that is cancelled before it begins would not report its end, so cancellation is checked here.
 local function execute(registry, route, value, context)
   if task.cancelled() then
     return nil, errors.new("ABORTED", "the caller left")
@@ -88,7 +88,7 @@ function sink.run(registry, route, value, context, started, done)
     local ok, envelope, err = pcall(execute, registry, route, value, members.merged(context, { sink = give(slot) }))
     slot.ended, slot.envelope = true, ok and envelope or nil
     slot.err = not ok and (errors.from(envelope)) or err
-    done() -- its pieces were taken, or their reader has left
+    done() -- all pieces were taken, or their reader has left
     wake(slot, "on_piece")
   end)
   if wait(slot) then

@@ -20,7 +20,7 @@ end
 ---@type fun(text: string): string?  nil: it is malformed
 target.decode = codec.decode
 
---- The segments of a path, decoded. Nothing is collapsed: "//" holds an empty segment, "%2F" is part of one.
+--- The decoded segments of a path. Nothing is collapsed: "//" contains an empty segment, "%2F" is part of a segment.
 ---@param path string  begins with "/"
 ---@return string[]? segments  nil: an escape is malformed
 function target.segments(path)
@@ -35,7 +35,7 @@ function target.segments(path)
   return segments
 end
 
---- Is it a path with parameters as whole segments, "/tasks/{id}", that a request can name?
+--- Is it a valid path template, with parameters as whole segments: "/tasks/{id}"?
 ---@param path any
 ---@return boolean
 function target.is_template(path)
@@ -54,7 +54,7 @@ function target.is_template(path)
   return true
 end
 
---- Reads a query as forms write them: "+" is a blank, empty pairs are passed over.
+--- Reads a query in the form encoding: "+" is a blank, empty pairs are skipped.
 ---@type fun(query: string): string[]?, string?  name, value, name, value, ...; or nil and the pair that is malformed
 target.query = codec.query
 

@@ -1,5 +1,5 @@
---- The waits of a connection of the HTTP server, and their limits: bytes, room to send, a caller that leaves. One
---- timer watches over all connections.
+--- The waits of a connection of the HTTP server and their time limits: for bytes, for room to send. Callbacks for
+--- callers that leave. One timer serves all connections.
 local errors = require("operations.base.error")
 local limits = require("operations.base.limits")
 local scheduler = require("operations.task.scheduler")
@@ -11,14 +11,14 @@ local waiting = {}
 ---@type table<operations.HttpConnection, operations.HttpConnection>
 local watched = {}
 
---- The handler of `xpcall` here: the message and where it was raised.
+--- The message handler of `xpcall`: adds a traceback.
 ---@param raised any
 ---@return string
 function waiting.traced(raised)
   return debug.traceback(errors.text(raised), 2)
 end
 
---- Tells whoever runs the server what went wrong.
+--- Logs an error.
 ---@param self operations.HttpConnection
 ---@param message string
 function waiting.report(self, message)
@@ -30,7 +30,7 @@ local deadlines = waiters.deadlines(watched, function(self)
   self._on_limit(self)
 end)
 
---- Goes on with a connection that waits for bytes.
+--- Resumes a connection that waits for bytes.
 ---@param self operations.HttpConnection
 ---@return boolean waited  false: it is served, or ready to be
 function waiting.go_on(self)
@@ -52,7 +52,7 @@ function waiting.wake(self)
   waiting.go_on(self)
 end
 
---- From here on the connection waits for something, for `ms` at most.
+--- Sets the time limit of what the connection waits for.
 ---@param self operations.HttpConnection
 ---@param ms number
 ---@param on_limit? fun(self: operations.HttpConnection)  default: the wait ends, and `_expired` is true
@@ -65,7 +65,7 @@ function waiting.watch(self, ms, on_limit, now)
   return now
 end
 
---- It waits for nothing that has a limit.
+--- Removes the time limit.
 ---@param self operations.HttpConnection
 function waiting.unwatch(self)
   self.limit = false
@@ -80,7 +80,7 @@ function waiting.forget(self)
   end
 end
 
---- The caller is gone, or is to go: what was registered for that runs.
+--- The caller has left, or the request is to end: calls the registered functions.
 ---@param self operations.HttpConnection
 ---@param reason "left"|"draining"
 function waiting.leave(self, reason)
@@ -94,7 +94,7 @@ function waiting.leave(self, reason)
   end
 end
 
---- Registers what runs then.
+--- Registers a function that is called then; at once if that has happened.
 ---@param self operations.HttpConnection
 ---@param fn fun(reason: "left"|"draining")
 function waiting.register(self, fn)
@@ -105,8 +105,8 @@ function waiting.register(self, fn)
   table.insert(self._leaving, fn)
 end
 
---- The function that takes bytes, or the end. While a request is handled it keeps them for the next one, up to the
---- window; the end is then a caller that leaves.
+--- Makes the function that takes the bytes of the stream, and nil at its end. While a request is handled, bytes are
+--- kept for the next one, up to the window; the end of the stream then means that the caller has left.
 ---@param self operations.HttpConnection
 ---@return fun(bytes: string?)
 function waiting.taker(self)
@@ -125,14 +125,14 @@ function waiting.taker(self)
     elseif not waiting.go_on(self) and self._ended then
       waiting.leave(self, "left")
     end
-    if not self._ended and #self._bytes >= window then -- also while it waits: much may come in one turn
+    if not self._ended and #self._bytes >= window then -- also while it waits: one turn may bring many bytes
       self._paused = true
       self._stream:pause()
     end
   end
 end
 
--- Has the sender go on that was held back.
+-- Reads on after a pause.
 local function read_on(self)
   self._paused = false
   self._stream:each_chunk(self._take)

@@ -1,5 +1,5 @@
---- Tasks that serve whatever has something to do: a connection between two requests has no task of its own. One that
---- waits while it is served keeps its task, and another task goes on with the others.
+--- A pool of tasks that serve connections with something to do, so that a connection needs no task between two
+--- requests. When one waits while it is served, it keeps its task, and another task of the pool goes on with the queue.
 local core = require("operations.core")
 local errors = require("operations.base.error")
 local scheduler = require("operations.task.scheduler")
@@ -8,17 +8,17 @@ local waiters = require("operations.task.wait")
 
 local workers = {}
 
-local SPARE = 64 -- tasks that are kept for later
-local TURN = 2 -- ms after which other tasks have their turn
-local ROW = 4 -- connections between two looks at the clock
+local SPARE = 64 -- idle tasks that are kept
+local TURN = 2 -- ms; then other tasks of the program get their turn
+local ROW = 4 -- the clock is read after so many connections
 
----@class operations.Work  served again each time it was added
+---@class operations.Work  an entry of the queue; served once for each time that it was added
 ---@field serve fun(self)  may wait
 ---@field fail fun(self, raised: string)  told what `serve` raised, with a traceback; must not raise
 
 local ready, first, last = {}, 1, 0 ---@type operations.Work[], integer, integer
 local spare = {} ---@type operations.Wait[]
-local called = false -- is a task about to look at what is ready?
+local called = false -- a task was woken to look at the queue
 
 local function await(wait)
   wait.done, wait.failure, wait.n, wait.task = false, nil, 0, nil
@@ -28,7 +28,7 @@ end
 
 local call
 
--- Serves what is ready, in the order in which it came; `served.last` is what it is at.
+-- Serves the queue in its order. `served.last` is the current entry.
 local function serve_all(served)
   local stop, count = core.now() + TURN, 0
   called = false
@@ -38,7 +38,7 @@ local function serve_all(served)
     if first > last then
       first, last = 1, 0
     elseif not called then
-      call() -- where this one waits
+      call() -- in case this one waits
     end
     served.last = work
     work:serve()
@@ -65,7 +65,7 @@ local function run()
   until not failed and (#spare >= SPARE or await(wait) ~= nil)
 end
 
--- Has a task look at what is ready.
+-- Wakes or starts a task that looks at the queue.
 function call()
   local wait = spare[#spare]
   if wait then
@@ -77,7 +77,7 @@ function call()
   called = true
 end
 
---- Has `work` served soon.
+--- Adds an entry to the queue.
 ---@param work operations.Work
 function workers.add(work)
   last = last + 1
