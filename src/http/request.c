@@ -33,8 +33,7 @@ static int hex_value(char c) {
   return c >= 'a' && c <= 'f' ? c - 'a' + 10 : -1;
 }
 
-/* Appends the characters of a kind, at most `max` of them; the cursor is then
-** at the first one that is left. */
+/* Appends up to `max` characters of a kind and moves the cursor behind them. */
 static bool take(request_Parser *p, Cursor *c, bool (*is)(unsigned char),
                  size_t max, size_t *count) {
   const char *from = c->at, *end = c->end;
@@ -189,7 +188,7 @@ static request_Event read_head_lf(request_Parser *p, Cursor *c) {
 
 /* Bodies */
 
-/* Hands out what is there of `left` bytes. */
+/* Hands out what has arrived of `left` bytes. */
 static request_Event read_data(request_Parser *p, Cursor *c) {
   size_t length = (size_t)(c->end - c->at);
   if (length > p->left) length = (size_t)p->left;

@@ -18,8 +18,7 @@ static size_t unsent(const stream_Stream *s) {
   return s->out.len - s->taken;
 }
 
-/* At `window` bytes that nobody has taken no more is read, which holds the
-** sender back. */
+/* Reading stops at `window` untaken bytes, which holds the sender back. */
 static void watch(stream_Stream *s) {
   reactor_Reactor *r = s->op.reactor;
   uint32_t want = 0;

@@ -1,8 +1,6 @@
 /*
 ** stream_lua.c - reactor:listen, reactor:accept, reactor:connect_path,
-*reactor:stdin,
-** reactor:stdout and what the handles of streams say and do, whoever connected
-** them.
+** reactor:stdin and reactor:stdout; events and methods of stream handles.
 */
 #include "reactor/listener.h"
 #include "reactor/local.h"

@@ -95,7 +95,7 @@ static bool is_name(const char *s, size_t length) {
 #define EACH(byte) (UINT64_C(0x0101010101010101) * (byte))
 #define BELOW(w, n) (((w)-EACH(n)) & ~(w)&EACH(0x80))
 
-/* Has one of these eight bytes to be looked at: a control character? */
+/* May one of these eight bytes be a control character? */
 static bool is_suspect(const char *s) {
   uint64_t w;
   memcpy(&w, s, sizeof(w));
@@ -112,7 +112,7 @@ static bool is_value(const char *s, size_t length) {
   return true;
 }
 
-/* Fields that say how the message ends are made here alone. */
+/* The fields about connection and message length are made here only. */
 static bool is_ours(const char *name, size_t length, int status, bool sized) {
   switch (length) {
   case 4: return strcasecmp(name, "date") == 0;
@@ -179,7 +179,7 @@ static bool add_fields(lua_State *L, buffer_Buffer *out, int status,
   return true;
 }
 
-/* By hand: snprintf would take a tenth of the time of a whole answer. */
+/* snprintf would take a tenth of the time of a whole answer. */
 static void add_number(lua_State *L, buffer_Buffer *out, size_t number) {
   char digits[24], *first = digits + sizeof(digits);
   do *--first = (char)('0' + number % 10);
@@ -222,9 +222,8 @@ static void add_status(lua_State *L, buffer_Buffer *out, int status) {
 **   -> bytes | nil, field
 ** headers: names -> string, number or array of strings; nil: none.  body: a
 ** string, which follows the head unless `head_only`; true: chunks will follow;
-** nil: nobody knows how long it will be, or the headers say it.  connection:
-** the value of that field, nil: none.  field: the name of one that cannot be
-** sent. */
+** nil: its length is unknown, or given by the headers.  connection: the value
+** of that field, nil: none.  field: the name of an invalid field. */
 static int answer(lua_State *L) {
   buffer_Buffer *out = (buffer_Buffer *)lua_touserdata(L, lua_upvalueindex(1));
   int status = (int)luaL_checkinteger(L, STATUS);
@@ -257,8 +256,8 @@ static void add_lua(lua_State *L, buffer_Buffer *out, int index) {
   add(L, out, text, length);
 }
 
-/* http_server.result(id, body, date) -> bytes: the answer to a plain call, as
-** `answer` makes it; id: that of the request */
+/* http_server.result(id, body, date) -> bytes: the answer to a plain call; id:
+** of the request */
 static int result(lua_State *L) {
   buffer_Buffer *out = (buffer_Buffer *)lua_touserdata(L, lua_upvalueindex(1));
   out->len = 0;

@@ -1,7 +1,6 @@
 /*
-** collector_lua.c - a body that comes in pieces, collected outside of Lua's
-** heap: the pieces are garbage at once and do not count as memory in use, by
-** which the collector would let twice as much grow.
+** collector_lua.c - collects the pieces of a body outside of Lua's heap, where
+** they would count as memory in use and let the heap grow to twice their size.
 */
 #include "base/buffer.h"
 #include "server/server.h"

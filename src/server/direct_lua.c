@@ -1,6 +1,6 @@
 /*
-** direct_lua.c - finds the requests that are plain calls: nothing but the path
-** and the query says what is meant.
+** direct_lua.c - recognizes plain calls: requests whose path and query alone
+** decide what is called.
 */
 #include <string.h>
 
@@ -11,13 +11,13 @@ enum { PATHS = 1, HOST, OBJECT_MT }; /* of the table of plain calls */
 enum { ROUTE = 1, KINDS };           /* of an entry in its paths */
 enum { TEXT = 1, NUMBER, BOOLEAN };  /* of a member of the input */
 
-#define MAX_DIGITS 15 /* of numbers that every reader holds exactly */
+#define MAX_DIGITS 15 /* of integers that a double holds exactly */
 
 static bool is(const char *text, size_t length, const char *name) {
   return length == strlen(name) && memcmp(text, name, length) == 0;
 }
 
-/* Fields that change nothing about a call by GET. */
+/* Fields that have no effect on a call by GET. */
 static bool is_idle(const char *name, size_t length) {
   static const char *const names[] = {
       "accept",          "user-agent",    "accept-encoding", "connection",
@@ -28,8 +28,7 @@ static bool is_idle(const char *name, size_t length) {
   return false;
 }
 
-/* Is the value of Host the one on top of the stack, and nothing else of
-** interest in the head? */
+/* Is Host the string on top of the stack, and has no other field an effect? */
 static bool is_plain(lua_State *L, const request_Head *head) {
   size_t i, length;
   const char *host = lua_tolstring(L, -1, &length);
@@ -49,8 +48,8 @@ static bool is_plain(lua_State *L, const request_Head *head) {
   return true;
 }
 
-/* Pushes the value of a text; false, and nothing pushed, for those that need a
-** closer look. */
+/* Pushes the value of a text; false, and nothing pushed, if it is invalid or
+** not this simple. */
 static bool push_value(lua_State *L, int kind, const char *text,
                        size_t length) {
   lua_Integer n = 0;
@@ -80,7 +79,7 @@ static bool add_pair(lua_State *L, const char *pair, size_t length) {
   if (!server_push_decoded(L, pair, name, true)) return false;
   lua_pushvalue(L, -1);
   lua_rawget(L, input - 1);
-  kind = (int)lua_tointeger(L, -1); /* 0: no such member, or none so simple */
+  kind = (int)lua_tointeger(L, -1); /* 0: unknown, or not this simple */
   lua_pop(L, 1);
   lua_pushvalue(L, -1);
   lua_rawget(L, input);

@@ -59,13 +59,13 @@ static void push_headers(lua_State *L, const request_Head *head) {
   }
 }
 
-/* The rest of the bytes that a read was given. */
+/* The bytes that are not yet read. */
 typedef struct Input {
   const char *at, *end;
 } Input;
 
-/* A failure takes nothing, so that it is read again where it was found behind
-** bytes of the body. */
+/* A failure takes no bytes: if it was found behind a part of the body, the next
+** read finds it again. */
 static request_Event step_on(Box *box, Input *in, request_Step *step) {
   request_read(box->parser, in->at, (size_t)(in->end - in->at), step);
   if (step->event != REQUEST_FAILED) in->at += step->taken;
@@ -73,8 +73,8 @@ static request_Event step_on(Box *box, Input *in, request_Step *step) {
   return step->event;
 }
 
-/* Pushes what there is of the body, in one string, beginning with the piece in
-** `step`, if it holds one. */
+/* Pushes the part of the body that has arrived as one string, beginning with
+** the piece in `step`, if there is one. */
 static void push_body(lua_State *L, Box *box, Input *in, request_Step *step) {
   luaL_Buffer buffer;
   luaL_buffinit(L, &buffer);
