@@ -1,0 +1,353 @@
+local command = require("spec.support.command")
+local lfs = require("lfs")
+
+-- spec/native/fail.c, which make builds on Linux beside the modules.
+local library = package.cpath:match("([^;]*/build/[^;/]*)/%?%.so") .. "/fail.so"
+if not lfs.attributes(library) then
+  return
+end
+
+local EINTR, EIO, EAGAIN, ENOMEM, EACCES, EMFILE, ENOSPC = 4, 5, 11, 12, 13, 24, 28
+local ENOSYS, EOPNOTSUPP, EADDRINUSE, ECONNABORTED = 38, 95, 98, 103
+
+-- What each script begins with. `unchanged` runs a function, and tells whether it left a descriptor open.
+local BEGIN = [[
+  local lfs = require("lfs")
+  local reactor_module = require("operations.reactor")
+  require("operations.transfer")
+  local function fail(name, errno, count)
+    os.getenv(("FAIL %s %d %d"):format(name, errno, count or 1))
+  end
+  local function descriptors()
+    local count = 0
+    for _ in lfs.dir("/proc/self/fd") do
+      count = count + 1
+    end
+    return count
+  end
+  local reactor = assert(reactor_module.new())
+  local path = os.tmpname()
+  os.remove(path)
+  local function await(handle, wanted)
+    while true do
+      reactor:step(-1)
+      repeat
+        local told, kind, a, b = reactor:next()
+        if told == handle and (not wanted or kind == wanted) then
+          return kind, a, b
+        end
+      until told == nil
+    end
+  end
+  local function told(...)
+    fail("", 0, 0)
+    print(...)
+  end
+]]
+
+local function run(script, ...)
+  local file = os.tmpname()
+  local handle = assert(io.open(file, "w"))
+  handle:write(BEGIN, script:format(...))
+  handle:close()
+  local result = command.run(("LD_PRELOAD=\"$SANITIZER %s\" %s %s"):format(library, command.interpreter(), file))
+  os.remove(file)
+  return result.out .. result.err, result.code
+end
+
+local function prints(expected, script, ...)
+  assert.same({ expected, 0 }, { run(script, ...) })
+end
+
+describe("a call of the system that fails", function()
+  for name, errno in pairs({ epoll_create1 = EMFILE }) do
+    it(name .. " is why there is no reactor", function()
+      prints("nil\tepoll_create1: Too many open files\n0\n", [[
+        local before = descriptors()
+        fail("%s", %d)
+        told(reactor_module.new())
+        print(descriptors() - before)
+      ]], name, errno)
+    end)
+  end
+
+  for name, case in pairs({ eventfd = { EMFILE, "Too many open files" }, getrandom = { EIO, "Input/output error" },
+    pthread_create = { EAGAIN, "Resource temporarily unavailable" }, socket = { EMFILE, "Too many open files" },
+    bind = { EACCES, "Permission denied" }, listen = { EADDRINUSE, "Address already in use" },
+    getsockname = { ENOMEM, "Cannot allocate memory" }, fcntl = { EMFILE, "Too many open files" } }) do
+    it(name .. " is why there is no relay, of which nothing is left", function()
+      prints(("nil\trelay: %s\n0\ntrue\n"):format(case[2]), [[
+        local before = descriptors()
+        fail("%s", %d)
+        told(reactor:relay())
+        print(descriptors() - before)
+        local relay, port, token = reactor:relay()
+        print(relay ~= nil and port > 0 and #token == 32)
+        relay:close()
+      ]], name, case[1])
+    end)
+  end
+
+  for name, case in pairs({ timerfd_create = { EMFILE, "Too many open files" },
+    epoll_ctl = { ENOSPC, "No space left on device" }, timerfd_settime = { ENOMEM, "Cannot allocate memory" } }) do
+    it(name .. " is why a reactor cannot be polled by another loop", function()
+      prints(("false\talarm: %s\ntrue\ntimer\n"):format(case[2]), [[
+        local timer = reactor:timer(1)
+        fail("%s", %d)
+        local ok, raised = pcall(reactor.flush, reactor)
+        told(ok, raised:match("alarm: .*"))
+        print((pcall(reactor.flush, reactor)))
+        print((await(timer)))
+      ]], name, case[1])
+    end)
+  end
+
+  for _, name in ipairs({ "socket", "bind", "listen" }) do
+    it(name .. " is why nobody listens at an address", function()
+      prints("nil\tPermission denied\n0\ntrue\n", [[
+        local before = descriptors()
+        fail("%s", %d)
+        told(reactor:listen({ host = "127.0.0.1" }))
+        print(descriptors() - before)
+        print(reactor:listen({ host = "127.0.0.1" }):port() > 0)
+      ]], name, EACCES)
+    end)
+  end
+
+  it("getsockname leaves the port of a listener unknown", function()
+    prints("0\n", [[
+      fail("getsockname", %d)
+      told(reactor:listen({ host = "127.0.0.1" }):port())
+    ]], ENOMEM)
+  end)
+
+  for _, name in ipairs({ "socket", "bind", "chmod", "lstat", "listen" }) do
+    it(name .. " is why nobody listens at a path, where no file is left", function()
+      prints("nil\tPermission denied\n0\nnil\nsocket\n", [[
+        local before = descriptors()
+        fail("%s", %d)
+        told(reactor:listen({ path = path }))
+        print(descriptors() - before)
+        print((lfs.attributes(path, "mode")))
+        local listener = assert(reactor:listen({ path = path }))
+        print((lfs.attributes(path, "mode")))
+        listener:cancel()
+      ]], name, EACCES)
+    end)
+  end
+
+  for _, name in ipairs({ "socket", "getsockopt" }) do
+    it(name .. " is why a path is not connected to", function()
+      prints("nil\tPermission denied\n0\ntrue\n", [[
+        local listener = assert(reactor:listen({ path = path }))
+        local before = descriptors()
+        fail("%s", %d)
+        told(reactor:connect_path({ path = path }))
+        print(descriptors() - before)
+        print((reactor:connect_path({ path = path })) ~= nil)
+        listener:cancel()
+      ]], name, EACCES)
+    end)
+  end
+
+  it("accept4 is tried again when it was interrupted or somebody left", function()
+    for _, errno in ipairs({ EINTR, ECONNABORTED }) do
+      prints("true\n", [[
+        local listener = assert(reactor:listen({ path = path }))
+        local ours = assert(reactor:connect_path({ path = path }))
+        await(listener)
+        fail("accept4", %d, 3)
+        told((reactor:accept({ listener = listener })) ~= nil)
+        listener:cancel()
+      ]], errno)
+    end
+  end)
+
+  it("accept4 is tried again later when there are no descriptors", function()
+    prints("Too many open files\ntrue\ndata\ntrue\n", [[
+      local listener = assert(reactor:listen({ path = path }))
+      local ours = assert(reactor:connect_path({ path = path }))
+      await(listener)
+      fail("accept4", %d)
+      told(select(2, reactor:accept({ listener = listener })))
+      print(reactor:due() > 0 and reactor:due() <= 100)
+      print((await(listener)))
+      print((reactor:accept({ listener = listener })) ~= nil)
+      listener:cancel()
+    ]], EMFILE)
+  end)
+
+  it("recv, send and read are tried again when they were interrupted", function()
+    prints("hello\nhello again\nwords\n", [[
+      local listener = assert(reactor:listen({ path = path }))
+      local ours = assert(reactor:connect_path({ path = path, window = 100, queue = 100 }))
+      await(listener)
+      local theirs = assert(reactor:accept({ listener = listener, window = 100, queue = 100 }))
+      for _, text in ipairs({ "hello", "hello again" }) do
+        fail(text == "hello" and "send" or "recv", %d, 3)
+        ours:transmit(text)
+        local got
+        repeat
+          reactor:step(10)
+          got = theirs:receive()
+        until got
+        told(got)
+      end
+      listener:cancel()
+      local process = assert(reactor:process({ files = { "/bin/echo" }, arguments = { "echo", "words" },
+        environment = {}, window = 100, max_line = 100, queue = 100 }))
+      fail("read", %d, 3)
+      local line
+      repeat
+        reactor:step(10)
+        line = process:line()
+      until line
+      told(line)
+    ]], EINTR, EINTR)
+  end)
+
+  it("pipe2 is why a process is not started, and leaves nothing open", function()
+    prints("nil\tdescriptors\tToo many open files\n0\n", [[
+      local before = descriptors()
+      fail("pipe2", %d)
+      told(reactor:process({ files = { "/bin/true" }, arguments = { "true" }, environment = {} }))
+      print(descriptors() - before)
+    ]], EMFILE)
+  end)
+
+  it("pidfd_open does not keep the end of a process from being told", function()
+    prints("exit\tcode\t3\n", [[
+      fail("pidfd_open", %d)
+      local process = assert(reactor:process({ files = { "/bin/sh" }, arguments = { "sh", "-c", "exit 3" },
+        environment = {}, window = 100, max_line = 100, queue = 100 }))
+      told(await(process, "exit"))
+    ]], ENOSYS)
+  end)
+
+  it("waitid makes the end of a process unknown", function()
+    prints("exit\tunknown\n", [[
+      local process = assert(reactor:process({ files = { "/bin/true" }, arguments = { "true" },
+        environment = {}, window = 100, max_line = 100, queue = 100 }))
+      fail("waitid", 10, 1000000)
+      local kind, how = await(process, "exit")
+      told(kind, how)
+    ]])
+  end)
+
+  it("waitpid is tried again for a process that could not be started", function()
+    prints("nil\tcommand\tNo such file or directory\n", [[
+      fail("waitpid", %d, 2)
+      told(reactor:process({ files = { "/none" }, arguments = { "none" }, environment = {} }))
+    ]], EINTR)
+  end)
+
+  it("close_range leaves a process no descriptor but the standard ones either", function()
+    prints("0 1 2 3 \n", [[
+      local files = { io.open("/dev/null"), io.open("/dev/null") }
+      fail("close_range", %d, 10)
+      local process = assert(reactor:process({ files = { "/bin/sh" }, arguments = { "sh", "-c",
+        "for f in /proc/self/fd/*; do printf '%%s ' ${f##*/}; done; echo" }, environment = {}, window = 1000,
+        max_line = 1000, queue = 100 }))
+      local line
+      repeat
+        reactor:step(-1)
+        line = process:line()
+      until line
+      told(line)
+      files[1]:close()
+    ]], ENOSYS)
+  end)
+
+  it("pwritev2 costs no life where nobody reads, and no signal of anybody's", function()
+    for _, errno in ipairs({ ENOSYS, EOPNOTSUPP }) do
+      prints("sent\nwords\ndrain\ttrue\ngoes on\n", [[
+        local function start(script)
+          return assert(reactor:process({ files = { "/bin/sh" }, arguments = { "sh", "-c", script }, environment = {},
+            window = 1000, max_line = 1000, queue = 1000000 }))
+        end
+        local process = start("cat")
+        fail("pwritev2", %d, 1000)
+        print(process:send("words\n"))
+        local line
+        repeat
+          reactor:step(-1)
+          line = process:line()
+        until line
+        print(line)
+        process = start("exec <&-; sleep 10")
+        local sent
+        repeat
+          reactor:step(10)
+          sent = process:send(("x"):rep(100000))
+        until sent ~= "sent"
+        print("drain", sent == "closed")
+        process:finish(9)
+        told("goes on")
+      ]], errno)
+    end
+  end)
+
+  it("getrandom is why there is no identifier, unless it was interrupted only", function()
+    prints("no random bytes from the system\nno random bytes from the system\ntrue\ttrue\n", [[
+      local core = require("operations.core")
+      for _, name in ipairs({ "random_id", "random_bytes" }) do
+        fail("getrandom", %d, 100)
+        local ok, raised
+        repeat
+          ok, raised = pcall(core[name], 16)
+        until not ok
+        told((raised:gsub("^.-:%%d+: ", "")))
+      end
+      fail("getrandom", %d, 3)
+      local bytes, id = core.random_bytes(256), core.random_id()
+      told(#bytes == 256 and bytes ~= ("\0"):rep(256), #id == 36)
+    ]], EIO, EINTR)
+  end)
+
+  for _, name in ipairs({ "mmap", "madvise" }) do
+    it(name .. " leaves identifiers that differ, and reactors that know their process", function()
+      prints("true\ttrue\n", [[
+        package.loaded["operations.core"] = nil
+        local registry = debug.getregistry()
+        for key, value in pairs(registry) do
+          if type(value) == "table" and value.random_id then
+            registry[key] = nil -- as in a new state
+          end
+        end
+        fail("%s", %d, 2)
+        local core = require("operations.core")
+        local ids, differ = {}, true
+        for _ = 1, 500 do
+          local id = core.random_id()
+          differ = differ and not ids[id]
+          ids[id] = true
+        end
+        fail("%s", %d, 1)
+        local another = reactor_module.new()
+        told(differ, another:usable())
+        another:close()
+      ]], name, ENOMEM, name, ENOMEM)
+    end)
+  end
+
+  for name, case in pairs({ fsync = { EIO, "Input/output error" }, rename = { EACCES, "Permission denied" },
+    write = { ENOSPC, "No space left on device" } }) do
+    it(name .. " leaves the private file of before, and no draft of the next", function()
+      prints(("nil\tx: %s\nold\t1\ntrue\tnew\n"):format(case[2]), [[
+        local system = require("operations.system")
+        assert(lfs.mkdir(path))
+        assert(lfs.chdir(path))
+        assert(system.write_private("x", "old"))
+        fail("%s", %d)
+        local ok, err = system.write_private("x", "new")
+        told(ok, err)
+        print(io.open("x"):read("*a"), #system.list("."))
+        fail("write", %d, 2)
+        ok = system.write_private("x", "new")
+        told(ok, io.open("x"):read("*a"))
+        os.remove("x")
+        lfs.rmdir(path)
+      ]], name, case[1], EINTR)
+    end)
+  end
+end)
