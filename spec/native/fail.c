@@ -48,12 +48,29 @@ static void *real(const char *name) {
   static type called;                                                          \
   if (called == NULL) *(void **)&called = real(#name)
 
+/* NOLINTBEGIN(bugprone-macro-parentheses): types */
 #define FAILING(result, failure, name, parameters, arguments)                  \
   result name parameters {                                                     \
     typedef result(*Function) parameters;                                      \
     REAL(name, Function);                                                      \
     return fails(#name) ? failure : called arguments;                          \
   }
+
+/* The same of a library that a module brings with it. */
+static void *real_of(const char *library, const char *name) {
+  void *loaded = dlopen(library, RTLD_LAZY | RTLD_NOLOAD);
+  return loaded != NULL ? dlsym(loaded, name) : NULL;
+}
+
+#define CURL_FAILING(result, failure, name, parameters, arguments)             \
+  result name parameters {                                                     \
+    typedef result(*Function) parameters;                                      \
+    static Function called;                                                    \
+    if (called == NULL) *(void **)&called = real_of("libcurl.so.4", #name);    \
+    return fails(#name) ? failure : called arguments;                          \
+  }
+
+/* NOLINTEND(bugprone-macro-parentheses) */
 
 /* The headers say of some what callers of theirs need not know. */
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
@@ -153,3 +170,11 @@ long syscall(long number, ...) {
   va_end(rest);
   return fails(name) ? -1 : called(number, v[0], v[1], v[2], v[3], v[4], v[5]);
 }
+
+CURL_FAILING(int, next.error, curl_global_init, (long flags), (flags))
+CURL_FAILING(void *, NULL, curl_easy_init, (void), ())
+CURL_FAILING(void *, NULL, curl_multi_init, (void), ())
+CURL_FAILING(int, next.error, curl_multi_add_handle, (void *multi, void *easy),
+             (multi, easy))
+CURL_FAILING(void *, NULL, curl_slist_append, (void *list, const char *line),
+             (list, line))

@@ -206,6 +206,39 @@ describe("a call of the system that fails", function()
     ]], EINTR, EINTR)
   end)
 
+  it("socket is why a request cannot connect, and getsockname keeps it from nothing", function()
+    prints("error\tconnect\nhead\n", [[
+      local listener = assert(reactor:listen({ host = "127.0.0.1" }))
+      local url = "http://127.0.0.1:" .. listener:port() .. "/"
+      local request = assert(reactor:http({ url = url, method = "GET" }))
+      fail("socket", %d, 100)
+      local kind, what = await(request)
+      told(kind, what)
+      fail("getsockname", %d, 100)
+      local connection = assert(reactor:connect({ url = url, window = 100, queue = 100 }))
+      told((await(connection)))
+    ]], EMFILE, ENOMEM)
+  end)
+
+  for name, reason in pairs({ curl_global_init = "libcurl could not be started",
+    curl_multi_init = "libcurl could not be started", curl_easy_init = ".*",
+    curl_multi_add_handle = "libcurl refused the transfer", curl_slist_append = ".*" }) do
+    it(name .. " of libcurl is why a request does not begin; the next one does", function()
+      prints("nil\tmemory\ttrue\n0\nerror\tconnect\n", [[
+        local options = { url = "http://127.0.0.1:1/", method = "PUT", body = "x", headers = { "A: b", "C: d" } }
+        fail("%s", 27)
+        local handle, kind, message = reactor:http(options)
+        told(handle, kind, message:find("^%s$") ~= nil)
+        print(reactor:inflight())
+        local request = assert(reactor:http(options))
+        local event, what = await(request)
+        print(event, what)
+        fail("%s", 27)
+        reactor:connect(options)
+      ]], name, reason, name)
+    end)
+  end
+
   it("pipe2 is why a process is not started, and leaves nothing open", function()
     prints("nil\tdescriptors\tToo many open files\n0\n", [[
       local before = descriptors()
@@ -260,7 +293,7 @@ describe("a call of the system that fails", function()
 
   it("pwritev2 costs no life where nobody reads, and no signal of anybody's", function()
     for _, errno in ipairs({ ENOSYS, EOPNOTSUPP }) do
-      prints("sent\nwords\ndrain\ttrue\ngoes on\n", [[
+      prints("sent\nwords\nclosed\ngoes on\n", [[
         local function start(script)
           return assert(reactor:process({ files = { "/bin/sh" }, arguments = { "sh", "-c", script }, environment = {},
             window = 1000, max_line = 1000, queue = 1000000 }))
@@ -279,8 +312,8 @@ describe("a call of the system that fails", function()
         repeat
           reactor:step(10)
           sent = process:send(("x"):rep(100000))
-        until sent ~= "sent"
-        print("drain", sent == "closed")
+        until sent == "closed"
+        print(sent)
         process:finish(9)
         told("goes on")
       ]], errno)
