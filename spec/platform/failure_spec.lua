@@ -233,11 +233,19 @@ describe("a call of the system that fails", function()
         local request = assert(reactor:http(options))
         local event, what = await(request)
         print(event, what)
-        fail("%s", 27)
-        reactor:connect(options)
-      ]], name, reason, name)
+      ]], name, reason)
     end)
   end
+
+  it("curl_multi_add_handle of libcurl is why a connection does not begin", function()
+    prints("nil\tmemory\tlibcurl refused the transfer\n0\nerror\tconnect\n", [[
+      fail("curl_multi_add_handle", 27)
+      told(reactor:connect({ url = "http://127.0.0.1:1/" }))
+      print(reactor:inflight())
+      local event, what = await((assert(reactor:connect({ url = "http://127.0.0.1:1/" }))))
+      print(event, what)
+    ]])
+  end)
 
   it("pipe2 is why a process is not started, and leaves nothing open", function()
     prints("nil\tdescriptors\tToo many open files\n0\n", [[
