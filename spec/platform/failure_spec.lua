@@ -88,6 +88,64 @@ describe("a call of the system that fails", function()
     end)
   end
 
+  for name, errno in pairs({ read = EIO, send = EIO, poll = EIO }) do
+    it(name .. " in the thread of a relay ends the connection to it", function()
+      prints("over\n0\n", [[
+        local relay, port, token = assert(reactor:relay())
+        local mine = reactor_module.new()
+        local connection = mine:connect({ url = "http://127.0.0.1:" .. port, window = 100, queue = 100 })
+        repeat
+          mine:step(-1)
+        until select(2, mine:next()) == "head"
+        connection:transmit(token)
+        local bytes
+        repeat
+          mine:step(-1)
+          bytes = connection:receive()
+        until bytes
+        fail("%s", %d)
+        relay:acknowledge()
+        repeat
+          if mine:inflight() > 0 then
+            mine:step(1000)
+          end
+          connection:receive()
+        until mine:inflight() == 0
+        told("over")
+        print(mine:inflight())
+        relay:close()
+      ]], name, errno)
+    end)
+  end
+
+  it("read and poll in the thread of a relay are tried again when they were interrupted", function()
+    for _, name in ipairs({ "read", "poll" }) do
+      prints("2\n", [[
+        local relay, port, token = assert(reactor:relay())
+        local mine = reactor_module.new()
+        local connection = mine:connect({ url = "http://127.0.0.1:" .. port, window = 100, queue = 100 })
+        repeat
+          mine:step(-1)
+        until select(2, mine:next()) == "head"
+        connection:transmit(token)
+        local count = 0
+        local function one()
+          repeat
+            mine:step(-1)
+            local bytes = connection:receive()
+          until bytes
+          count = count + 1
+        end
+        one()
+        fail("%s", %d)
+        relay:acknowledge()
+        one()
+        told(count)
+        relay:close()
+      ]], name, EINTR)
+    end
+  end)
+
   for name, case in pairs({ timerfd_create = { EMFILE, "Too many open files" },
     epoll_ctl = { ENOSPC, "No space left on device" }, timerfd_settime = { ENOMEM, "Cannot allocate memory" } }) do
     it(name .. " is why a reactor cannot be polled by another loop", function()
