@@ -72,6 +72,15 @@ static void *real_of(const char *library, const char *name) {
 
 /* NOLINTEND(bugprone-macro-parentheses) */
 
+/* glibc's headers have other types for these. */
+#if defined(__GLIBC__)
+#define ADDRESS __SOCKADDR_ARG
+#define CONST_ADDRESS __CONST_SOCKADDR_ARG
+#else
+#define ADDRESS struct sockaddr *
+#define CONST_ADDRESS const struct sockaddr *
+#endif
+
 /* The headers say of some what callers of theirs need not know. */
 #pragma GCC diagnostic ignored "-Wmissing-prototypes"
 #if defined(__clang__)
@@ -105,17 +114,14 @@ FAILING(void *, MAP_FAILED, mmap,
 FAILING(int, -1, madvise, (void *at, size_t n, int advice), (at, n, advice))
 FAILING(int, -1, socket, (int domain, int type, int protocol),
         (domain, type, protocol))
-FAILING(int, -1, bind, (int fd, __CONST_SOCKADDR_ARG at, socklen_t n),
-        (fd, at, n))
+FAILING(int, -1, bind, (int fd, CONST_ADDRESS at, socklen_t n), (fd, at, n))
 FAILING(int, -1, listen, (int fd, int backlog), (fd, backlog))
-FAILING(int, -1, getsockname, (int fd, __SOCKADDR_ARG at, socklen_t *n),
-        (fd, at, n))
-FAILING(int, -1, getpeername, (int fd, __SOCKADDR_ARG at, socklen_t *n),
-        (fd, at, n))
+FAILING(int, -1, getsockname, (int fd, ADDRESS at, socklen_t *n), (fd, at, n))
+FAILING(int, -1, getpeername, (int fd, ADDRESS at, socklen_t *n), (fd, at, n))
 FAILING(int, -1, getsockopt,
         (int fd, int level, int name, void *value, socklen_t *n),
         (fd, level, name, value, n))
-FAILING(int, -1, accept4, (int fd, __SOCKADDR_ARG at, socklen_t *n, int flags),
+FAILING(int, -1, accept4, (int fd, ADDRESS at, socklen_t *n, int flags),
         (fd, at, n, flags))
 FAILING(int, -1, chmod, (const char *path, mode_t mode), (path, mode))
 FAILING(int, -1, lstat, (const char *path, struct stat *found), (path, found))
