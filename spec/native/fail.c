@@ -62,11 +62,11 @@ static void *real_of(const char *library, const char *name) {
   return loaded != NULL ? dlsym(loaded, name) : NULL;
 }
 
-#define CURL_FAILING(result, failure, name, parameters, arguments)             \
+#define FAILING_OF(library, result, failure, name, parameters, arguments)      \
   result name parameters {                                                     \
     typedef result(*Function) parameters;                                      \
     static Function called;                                                    \
-    if (called == NULL) *(void **)&called = real_of("libcurl.so.4", #name);    \
+    if (called == NULL) *(void **)&called = real_of(library, #name);           \
     return fails(#name) ? failure : called arguments;                          \
   }
 
@@ -177,10 +177,33 @@ long syscall(long number, ...) {
   return fails(name) ? -1 : called(number, v[0], v[1], v[2], v[3], v[4], v[5]);
 }
 
-CURL_FAILING(int, next.error, curl_global_init, (long flags), (flags))
-CURL_FAILING(void *, NULL, curl_easy_init, (void), ())
-CURL_FAILING(void *, NULL, curl_multi_init, (void), ())
-CURL_FAILING(int, next.error, curl_multi_add_handle, (void *multi, void *easy),
-             (multi, easy))
-CURL_FAILING(void *, NULL, curl_slist_append, (void *list, const char *line),
-             (list, line))
+#define CURL "libcurl.so.4"
+#define SSL "libssl.so.3"
+#define CRYPTO "libcrypto.so.3"
+
+FAILING_OF(CURL, int, next.error, curl_global_init, (long flags), (flags))
+FAILING_OF(CURL, void *, NULL, curl_easy_init, (void), ())
+FAILING_OF(CURL, void *, NULL, curl_multi_init, (void), ())
+FAILING_OF(CURL, int, next.error, curl_multi_add_handle,
+           (void *multi, void *easy), (multi, easy))
+FAILING_OF(CURL, void *, NULL, curl_slist_append,
+           (void *list, const char *line), (list, line))
+FAILING_OF(SSL, void *, NULL, SSL_new, (void *context), (context))
+FAILING_OF(SSL, void *, NULL, SSL_CTX_new, (const void *method), (method))
+FAILING_OF(SSL, int, 0, SSL_CTX_use_cert_and_key,
+           (void *c, void *leaf, void *key, void *chain, int over),
+           (c, leaf, key, chain, over))
+FAILING_OF(SSL, int, 0, SSL_CTX_set_cipher_list, (void *c, const char *list),
+           (c, list))
+FAILING_OF(CRYPTO, void *, NULL, BIO_new_mem_buf, (const void *from, int n),
+           (from, n))
+FAILING_OF(CRYPTO, int, 0, RAND_bytes, (unsigned char *to, int n), (to, n))
+FAILING_OF(CRYPTO, int, 0, RAND_priv_bytes, (unsigned char *to, int n), (to, n))
+FAILING_OF(CRYPTO, void *, NULL, EVP_PKEY_CTX_new_from_name,
+           (void *library, const char *name, const char *query),
+           (library, name, query))
+FAILING_OF(CRYPTO, void *, NULL, BN_bin2bn,
+           (const unsigned char *from, int n, void *to), (from, n, to))
+FAILING_OF(CRYPTO, void *, NULL, OSSL_PARAM_BLD_new, (void), ())
+FAILING_OF(CRYPTO, void *, NULL, EVP_MD_CTX_new, (void), ())
+FAILING_OF(CRYPTO, void *, NULL, ECDSA_SIG_new, (void), ())

@@ -1,9 +1,6 @@
-local command = require("spec.support.command")
-local lfs = require("lfs")
+local failing = require("spec.support.failing")
 
--- spec/native/fail.c, which make builds on Linux beside the modules.
-local library = package.cpath:match("([^;]*/build/[^;/]*)/%?%.so") .. "/fail.so"
-if not lfs.attributes(library) then
+if not failing.library then
   return
 end
 
@@ -15,9 +12,6 @@ local BEGIN = [[
   local lfs = require("lfs")
   local reactor_module = require("operations.reactor")
   require("operations.transfer")
-  local function fail(name, errno, count)
-    os.getenv(("FAIL %s %d %d"):format(name, errno, count or 1))
-  end
   local function descriptors()
     local count = 0
     for _ in lfs.dir("/proc/self/fd") do
@@ -39,24 +33,10 @@ local BEGIN = [[
       until told == nil
     end
   end
-  local function told(...)
-    fail("", 0, 0)
-    print(...)
-  end
 ]]
 
-local function run(script, ...)
-  local file = os.tmpname()
-  local handle = assert(io.open(file, "w"))
-  handle:write(BEGIN, script:format(...))
-  handle:close()
-  local result = command.run(("LD_PRELOAD=\"$SANITIZER %s\" %s %s"):format(library, command.interpreter(), file))
-  os.remove(file)
-  return result.out .. result.err, result.code
-end
-
 local function prints(expected, script, ...)
-  assert.same({ expected, 0 }, { run(script, ...) })
+  assert.same({ expected, 0 }, { failing.run(BEGIN .. script:format(...)) })
 end
 
 describe("a call of the system that fails", function()
