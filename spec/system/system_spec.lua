@@ -96,6 +96,8 @@ describe("operations.system", function()
     local file = assert(io.open(path, "w"))
     file:write([[
       require("operations.system").survive_broken_pipes()
+      local pipe = io.popen("sleep 0.1; kill -PIPE $PPID; sleep 0.1; echo text")
+      assert(pipe:read("*l") == "text")
       repeat until not (io.write(("x"):rep(65536)) and io.flush())
       local ended = os.execute("kill -PIPE $$")
       io.stderr:write((ended == true or ended == 0) and "ignored" or "as ever")
@@ -141,6 +143,10 @@ describe("operations.system", function()
         local stop = os.clock() + seconds
         repeat until os.clock() > stop
       end
+      local function wait(seconds) -- in C, and then in Lua
+        os.execute("sleep " .. seconds)
+        spin(0.01)
+      end
       assert(system.catch_signals())
     ]] .. program .. "'")
     return { result.out, result.code }
@@ -171,7 +177,7 @@ describe("operations.system", function()
     assert.same({ "a\tb\t3\nfalse\tinterrupted!\nfalse\tx\nfalse\tinterrupted!\n", 143 }, caught([[
       print(system.hold_signals(function(...)
         send("TERM")
-        spin(0.5)
+        wait(0.3)
         return ..., "b", select("#", ...)
       end, "a", nil, nil))
       print(pcall(spin, 60))
@@ -179,9 +185,9 @@ describe("operations.system", function()
       print(pcall(system.hold_signals, function()
         system.raise_signal()
         send("TERM")
-        spin(0.5)
+        wait(0.3)
         system.hold_signals(function() end)
-        spin(0.5)
+        wait(0.3)
         system.raise_signal()
       end))
     ]]))
@@ -213,6 +219,18 @@ describe("operations.system", function()
     assert.same({ "false\tinterrupted!\n", 143 }, caught([[
       os.execute("(sleep 0.2; kill -TERM $PPID) &")
       print(pcall(function() while true do io.popen("sleep 1"):close() end end))
+    ]]))
+  end)
+
+  it("leaves a wait in C alone once the signal was raised, and where HUP is counted", function()
+    assert.same({ "false\ttext\nmore\t1\n", 143 }, caught([[
+      send("TERM")
+      local ok = pcall(spin, 60)
+      spin(0.5) -- an alarm may still be on its way
+      print(ok, io.popen("sleep 1.3; echo text"):read("*l"))
+      system.hangups()
+      local pipe = io.popen("sleep 0.1; kill -HUP $PPID; sleep 0.1; echo more")
+      print(pipe:read("*l"), system.hangups())
     ]]))
   end)
 
