@@ -97,3 +97,35 @@ describe("a message with members that are null", function()
     assert.is_nil((message.kind(read('{"jsonrpc":"2.0","id":1,"result":null,"error":null}'))))
   end)
 end)
+
+describe("the text of a message", function()
+  local core = require("operations.core")
+  local message = require("operations.mcp.protocol.message")
+
+  -- Names that a table of Lua has in an order of its own, of which none is the sorted one for all lists.
+  local function of(member)
+    local item = {}
+    for i = 1, 40 do
+      item[("n%02d"):format(i * 7 % 40)] = i
+    end
+    return message.encode(message.result(1, { [member] = { item } })), item
+  end
+
+  local function sorted_text(item)
+    return require("operations.base.json").encode(item, { sort_keys = true })
+  end
+
+  it("is the same each time for lists", function()
+    for _, member in ipairs({ "tools", "prompts", "resources", "resourceTemplates" }) do
+      local text, item = of(member)
+      assert.truthy(text:find(sorted_text(item), 1, true))
+    end
+  end)
+
+  it("is of any message, also one without a result", function()
+    assert.is_string(message.encode(message.notification("x")))
+    assert.is_string(message.encode({ jsonrpc = "2.0", id = 1, result = "x" }))
+    assert.equal(core.null, message.failure(nil, 1, "x").id)
+    assert.equal(7, message.failure(7, 1, "x").id)
+  end)
+end)
