@@ -101,7 +101,8 @@ describe("a stream of Anthropic's", function()
 
   it("has citations", function()
     local message = streamed(start, block(0, '{"type":"text"}'),
-      delta(0, '{"type":"citations_delta","citation":{"n":1}}'), delta(0, '{"type":"citations_delta","citation":{"n":2}}'), stop)
+      delta(0, '{"type":"citations_delta","citation":{"n":1}}'),
+      delta(0, '{"type":"citations_delta","citation":{"n":2}}'), stop)
     assert.same({ { n = 1 }, { n = 2 } }, message.content[1].citations)
   end)
 

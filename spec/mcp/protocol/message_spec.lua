@@ -100,7 +100,6 @@ end)
 
 describe("the text of a message", function()
   local core = require("operations.core")
-  local message = require("operations.mcp.protocol.message")
 
   -- Names that a table of Lua has in an order of its own, of which none is the sorted one for all lists.
   local function of(member)
