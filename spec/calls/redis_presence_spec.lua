@@ -3,6 +3,7 @@ local core = require("operations.core")
 local fake_host = require("spec.support.fake_host")
 local hosts = require("operations.hosts")
 local limits = require("operations.base.limits")
+local operations = require("operations")
 local presences = require("operations.calls.redis.presence")
 local signatures = require("operations.calls.redis.signature")
 
@@ -65,5 +66,238 @@ describe("the presence of a process on Redis", function()
     presence:hear({ node = "other", version = 1 })
     host.advance(limits.presence)
     assert.same({}, lost)
+  end)
+end)
+
+describe("what processes on Redis say of themselves", function()
+  local now, host, said, delivered, offers, presence, link, changed, left = core.now, nil, nil, nil, nil, nil, nil, nil,
+    nil
+
+  local function news()
+    local all = said
+    said = {}
+    return all
+  end
+
+  before_each(function()
+    host, said, delivered, offers, changed, left = fake_host.new(), {}, {}, { "b.b", "a.a" }, {}, 0
+    core.now = host.now
+    hosts.use(host)
+    presence = presences.new("spec", signatures.new())
+    link = { connected = true, post = function(_, done, command, channel, text)
+      if command == "PUBLISH" then
+        assert.equal("spec:nodes", channel)
+        local message = operations.json.decode(text)
+        assert.equal(presence.id, message.node)
+        message.node = nil
+        said[#said + 1] = message
+      else
+        said[#said + 1] = { command, channel, text, done = done }
+      end
+    end }
+    presence:begin(link, {
+      offers = function()
+        return { offers[1], offers[2] }
+      end,
+      deliver = function(name, payload)
+        delivered[#delivered + 1] = { name, payload }
+      end,
+    }, { changed = function(offered)
+      changed[#changed + 1] = offered
+    end, left = function()
+      left = left + 1
+    end })
+  end)
+
+  after_each(function()
+    presence:leave()
+    core.now = now
+    hosts.use("plain")
+  end)
+
+  it("is all at first, and then what has changed", function()
+    assert.same({ { version = 1, offers = { "a.a", "b.b" } }, { ask = true } }, news())
+    assert.same({ { ["a.a"] = true, ["b.b"] = true } }, changed)
+    assert.equal(changed[1], presence.offered)
+    presence:hello()
+    assert.same({ { version = 1 } }, news())
+    offers = { "c.c" }
+    presence:hello()
+    assert.same({ { version = 2, offers = { "c.c" } } }, news())
+    assert.same({ ["c.c"] = true }, changed[2])
+    presence:hello(true)
+    assert.same({ { version = 2, offers = { "c.c" } } }, news())
+    offers = {}
+    presence:hello()
+    assert.same({ { version = 3, offers = {} } }, news())
+    assert.equal(3, #changed)
+    presence:announce()
+    assert.same({ { version = 3, offers = {} }, { ask = true } }, news())
+  end)
+
+  it("is said again and again, while it is connected", function()
+    news()
+    host.advance(limits.presence)
+    assert.same({ { version = 1 } }, news())
+    link.connected = false
+    host.advance(5 * limits.presence)
+    presence:hello(true)
+    assert.same({}, news())
+    link.connected = true
+    host.advance(limits.presence)
+    assert.same({ { version = 1 } }, news())
+    presence:leave()
+    assert.same({ { gone = true, running = {} } }, news())
+    host.advance(10 * limits.presence)
+    assert.same({}, news())
+  end)
+
+  it("is asked for where it is not known, and told who asks", function()
+    news()
+    presence:hear({ node = "x", version = 2 })
+    assert.same({ { ask = true } }, news())
+    presence:hear({ node = "x", version = 2, offers = { "x.x", 1, "y.y" } })
+    presence:hear({ node = "x", version = 2 })
+    presence:hear({ node = "x" })
+    assert.same({}, news())
+    assert.same({ "x.x", "y.y" }, presence.nodes:offered())
+    presence:hear({ node = "x", version = 3 })
+    assert.same({ { ask = true } }, news())
+    presence:hear({ node = "x", ask = true })
+    assert.same({ { version = 1, offers = { "a.a", "b.b" } } }, news())
+    presence:hear({ node = presence.id, ask = true })
+    presence:hear({ ask = true })
+    presence:hear({ node = 1, ask = true })
+    assert.same({}, news())
+    presence:forget()
+    assert.same({}, presence.nodes:offered())
+  end)
+
+  it("is now and then that there is a signature, to a process that did not sign", function()
+    host.advance(limits.discovery)
+    news()
+    presence:show_signature()
+    presence:show_signature()
+    assert.same({ { version = 1 } }, news())
+    host.advance(limits.discovery / 5 - 1)
+    presence:show_signature()
+    assert.same({}, news())
+    host.advance(1)
+    presence:show_signature()
+    assert.same({ { version = 1 } }, news())
+  end)
+
+  it("is what they leave: everything of it ends", function()
+    presence:hear({ node = "x", version = 1, offers = { "x.x" } })
+    local node = presence.nodes:pick("x.x")
+    local mine = { requestId = "mine" }
+    presence.nodes:assign(mine, node)
+    node.serving.its = true
+    assert.same({ "its" }, presence.nodes:serving())
+    presence:hear({ node = "x", gone = true, running = { "mine" } })
+    assert.same({
+      { "call.error", { requestId = "mine", code = "WORKER_LOST", message = "the process that served it has left",
+        retryable = true, mayHaveRun = true } },
+      { "call.aborted", { requestId = "its", reason = "the caller is gone" } },
+    }, delivered)
+    assert.equal(1, left)
+    presence:hear({ node = "unknown", gone = true })
+    assert.equal(2, left)
+    assert.is_nil(presence.nodes:pick("x.x"))
+    assert.same({}, presence.nodes:serving())
+    presence:leave()
+    assert.same({ gone = true, running = {} }, said[#said])
+  end)
+
+  it("is missed of those that are no more subscribed, where something depends on it", function()
+    presence:hear({ node = "x", version = 1, offers = { "x.x" } })
+    local node = presence.nodes:pick("x.x")
+    host.advance(limits.presence)
+    news()
+    node.serving.its = true
+    host.advance(limits.presence / 2)
+    local asked = news()
+    assert.same({ "PUBSUB", "NUMSUB", "spec:node:x", done = asked[1].done }, asked[1])
+    assert.equal(1, #asked)
+    asked[1].done(nil)
+    asked[1].done({ "spec:node:x", 1 })
+    assert.same({}, delivered)
+    asked[1].done({ "spec:node:x", 0 })
+    asked[1].done({ "spec:node:x", 0 })
+    assert.same({ { "call.aborted", { requestId = "its", reason = "the caller is gone" } } }, delivered)
+  end)
+
+  it("is missed of those that say nothing three times", function()
+    presence:hear({ node = "x", version = 1, offers = { "x.x" } })
+    presence.nodes:assign({ requestId = "mine" }, presence.nodes:pick("x.x"))
+    host.advance(3 * limits.presence)
+    assert.same({}, delivered)
+    host.advance(limits.presence)
+    assert.same({ { "call.error", { requestId = "mine", code = "WORKER_LOST", retryable = true, mayHaveRun = true,
+      message = "the process that served it says nothing any more" } } }, delivered)
+    assert.is_nil(presence.nodes.by_id.x)
+  end)
+
+  it("leads a call to the less loaded of two", function()
+    presence:hear({ node = "x", version = 1, offers = { "a", "b" } })
+    presence:hear({ node = "y", version = 1, offers = { "a" } })
+    local nodes = presence.nodes
+    assert.equal("x", nodes:pick("b").id)
+    assert.is_nil(nodes:pick("c"))
+    local picked = {}
+    for _ = 1, 100 do
+      picked[nodes:pick("a").id] = true
+    end
+    assert.same({ x = true, y = true }, picked)
+    nodes:assign({ requestId = "1" }, nodes.by_id.x)
+    nodes:assign({ requestId = "1" }, nodes.by_id.x)
+    assert.equal(1, nodes.by_id.x.load)
+    for _ = 1, 50 do
+      assert.equal("y", nodes:pick("a").id)
+    end
+    presence:hear({ node = "z", version = 1, offers = { "a" } })
+    picked = {}
+    for _ = 1, 300 do
+      picked[nodes:pick("a").id] = true
+    end
+    assert.same({ y = true, z = true }, picked)
+    assert.equal(nodes.by_id.x, nodes:of("1"))
+    assert.same({ requestId = "1" }, nodes:release("1"))
+    assert.is_nil(nodes:of("1"))
+    assert.is_nil(nodes:release("1"))
+    assert.equal(0, nodes.by_id.x.load)
+    assert.is_nil(nodes.by_id.x.requests["1"])
+  end)
+
+  it("tells a subscription from another call", function()
+    presence:hear({ node = "x", version = 1, offers = { "a" } })
+    local nodes = presence.nodes
+    nodes:assign({ requestId = "1" }, nodes.by_id.x)
+    nodes:assign({ requestId = "2", credit = 0 }, nodes.by_id.x)
+    assert.same({ false, true, false }, { nodes:streams("1"), nodes:streams("2"), nodes:streams("3") })
+  end)
+
+  it("is waited for by a call, which asks meanwhile", function()
+    news()
+    host.timer(limits.discovery / 5 + 10, function()
+      presence:hear({ node = "x", version = 1, offers = { "x.x" } })
+    end)
+    local begun = core.now()
+    assert.equal("x", presence:find("x.x").id)
+    assert.equal(limits.discovery / 5 + 10, core.now() - begun)
+    assert.same({ { ask = true }, { ask = true } }, news())
+
+    begun = core.now()
+    assert.is_nil(presence:find("y.y"))
+    assert.equal(limits.discovery, core.now() - begun)
+    assert.equal(5, #news())
+
+    begun = core.now()
+    local found, err = presence:find("y.y", begun + 10)
+    assert.is_nil(found)
+    assert.same({ "TIMEOUT", "nobody who serves 'y.y' was found before the deadline", false },
+      { err.code, err.message, err.mayHaveRun })
+    assert.equal(10, core.now() - begun)
+    assert.same({ nil, nil }, { presence:find("y.y", core.now() + limits.discovery + 1) })
   end)
 end)

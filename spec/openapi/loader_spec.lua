@@ -281,8 +281,14 @@ describe("the configuration", function()
     ["bad option 'proxy' to 'from_openapi' (string or false expected, got boolean)"] = { proxy = true },
     ["config.base_url is no absolute http or https URL"] = { base_url = "localhost" },
     ["config.base_url must not hold a user name or password"] = { base_url = "http://u:p@x" },
-    ['"a b" is no header name'] = { headers = { ["a b"] = "x" } },
-    ["the value of A must be a string without control characters"] = { headers = { A = "x\ny" } },
+    ['config.headers: "a b" is no header name'] = { headers = { ["a b"] = "x" } },
+    ["config.headers: the value of A must be a string without control characters"] = { headers = { A = "x\ny" } },
+    ["config.headers: the value of B must be a string without control characters"] = { headers = { B = 1 } },
+    ['config.document_headers: "1" is no header name'] = { document_headers = { "x" } },
+    ['config.normalize: expected cast, force or off, got "x"'] = { normalize = "x" },
+    ['config.on_mismatch: expected warn or fail, got "x"'] = { on_mismatch = "x" },
+    ['config.deep_arrays: expected brackets, indices or repeat, got "x"'] = { deep_arrays = "x" },
+    ["config: expected a table, got string"] = "x",
   }) do
     it("is refused where it is wrong, at the caller's line: " .. said, function()
       local ok, message = pcall(function()
