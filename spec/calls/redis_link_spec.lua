@@ -1,9 +1,11 @@
 --- One connection to a Redis that is none, or not itself.
 local core = require("operations.core")
+local errors = require("operations.base.error")
 local eventually = require("spec.support.eventually")
 local limits = require("operations.base.limits")
 local link = require("operations.calls.redis.link")
 local operations = require("operations")
+local refusal = require("operations.calls.redis.refusal")
 local resp = require("operations.redis")
 local streams = require("operations.net.stream")
 
@@ -114,5 +116,26 @@ describe("a connection to Redis", function()
       least = least + limits.reconnect_delay * 2 ^ i
     end
     assert.is_true(last - first >= 0.9 * least, ("%d connections in %d ms"):format(count, last - first))
+  end)
+
+  it("says why it is not there, and whether it is of use to wait", function()
+    with_server(function()
+      return "+PONG\r\n"
+    end, function(port)
+      local one = connect(port)
+      local function told(outage)
+        one.outage = outage
+        local err = one:unconnected()
+        return { err.code, err.message, err.details.kind, err.retryable, err.mayHaveRun }
+      end
+      local lost = errors.new("TRANSPORT_LOST", "gone")
+      assert.same({ "TRANSPORT_LOST", "not connected to Redis: gone", "connect", true, false }, told(lost))
+      assert.same({ "TRANSPORT_LOST", "not connected to Redis: Redis: LOADING", "connect", true, false },
+        told(refusal.error("LOADING")))
+      assert.same({ "ACCESS_DENIED", "Redis: NOAUTH", "connect", nil, false }, told(refusal.error("NOAUTH")))
+      assert.same({ "BUSY", "Redis: ERR max number of clients", "connect", true, false },
+        told(refusal.error("ERR max number of clients")))
+      one:close()
+    end)
   end)
 end)

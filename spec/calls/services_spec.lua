@@ -59,6 +59,22 @@ describe("what a peer tells that it offers", function()
     assert.same({ "open", "hidden" }, names(map, { id = "eve", scopes = {} }))
   end)
 
+  it("is imported from what can be called, into what takes it", function()
+    local registry, map = operations.registry(), { call = function() end }
+    for message, given in pairs({
+      ["bad argument #1 to 'import' (registry expected, got string)"] = { "x", map },
+      ["bad argument #2 to 'import' (call map expected, got table)"] = { registry, {} },
+      ["bad argument #3 to 'import' (table expected, got string)"] = { registry, map, "x" },
+      ["bad argument #4 to 'import' (table expected, got string)"] = { registry, map, {}, "x" },
+      ["bad option 'identity' to 'import' (table expected, got string)"] = { registry, map, {}, { identity = "x" } },
+      ["bad option 'x' to 'import' (unknown)"] = { registry, map, {}, { x = 1 } },
+    }) do
+      assert.has_error(function()
+        operations.import(given[1], given[2], given[3], given[4])
+      end, message)
+    end
+  end)
+
   it("is imported as the identity sees it", function()
     local map, registry = over_a_wire(served()), operations.registry()
     assert.same({ "a.open" }, operations.import(registry, map))

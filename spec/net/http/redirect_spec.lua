@@ -1,5 +1,6 @@
 local cjson = require("cjson")
 local http = require("operations.net.http")
+local redirect = require("operations.net.http.redirect")
 local test_server = require("spec.support.server")
 
 describe("a redirect of a method other than GET", function()
@@ -92,5 +93,76 @@ describe("a redirect of a method other than GET", function()
     })
     assert.equal("redirect", err.details.kind)
     assert.matches("second time", err.message)
+  end)
+end)
+
+describe("where an answer redirects to", function()
+  local server = test_server.around(setup, teardown)
+
+  local function target(method, status, options)
+    return redirect.target({ method = method, options = options or {} },
+      { status = status, headers = { location = "/there" } })
+  end
+
+  it("is known by its status and method", function()
+    for _, status in ipairs({ 301, 302, 303, 307, 308 }) do
+      for _, method in ipairs({ "GET", "HEAD" }) do
+        assert.equal("/there", target(method, status))
+      end
+      for _, method in ipairs({ "POST", "PUT", "DELETE", "OPTIONS" }) do
+        assert.is_nil(target(method, status))
+        assert.equal("/there", target(method, status, { redirect_all = true }))
+      end
+    end
+    for _, status in ipairs({ 200, 201, 300, 304, 305, 306, 309, 400 }) do
+      assert.is_nil(target("GET", status))
+    end
+  end)
+
+  it("is of no interest where none may be followed", function()
+    assert.is_nil(target("GET", 302, { redirects = 0 }))
+    assert.equal("/there", target("GET", 302, { redirects = 1 }))
+    assert.is_nil(redirect.target({ method = "GET", options = {} }, { status = 302, headers = {} }))
+  end)
+
+  it("is followed so often, and no more", function()
+    local options = { method = "GET", url = server.url .. "/redirect?to=/redirect%3Fto=/echo", redirects = 1 }
+    local answer, err = http.request(options)
+    assert.is_nil(answer)
+    assert.same({ "redirect", true }, { err.details.kind, err.message:find("more than 1 redirects", 1, true) ~= nil })
+    options.redirects = 2
+    assert.equal(200, http.request(options).status)
+    options.redirects = 0
+    assert.equal(302, http.request(options).status)
+  end)
+
+  it("takes the same request there, or another", function()
+    for status, methods in pairs({ [301] = "GET HEAD PUT", [302] = "GET HEAD PUT DELETE", [303] = "GET HEAD",
+      [307] = "GET HEAD POST PUT", [308] = "GET HEAD POST PUT" }) do
+      for method in methods:gmatch("%u+") do
+        assert.is_true(redirect.keeps_request(status, method))
+      end
+    end
+    for status, methods in pairs({ [301] = "POST", [302] = "POST", [303] = "POST PUT", [200] = "GET", [304] = "GET" }) do
+      for method in methods:gmatch("%u+") do
+        assert.is_false(redirect.keeps_request(status, method))
+      end
+    end
+  end)
+
+  it("is the origin that was asked, another, or refused", function()
+    for to, expected in pairs({
+      ["/x y?\195\188"] = { "http://h:80/x%20y?%C3%BC", false },
+      ["http://h/x"] = { "http://h/x", false },
+      ["http://H:80/x"] = { "http://H:80/x", false },
+      ["http://h:81/x"] = { "http://h:81/x", true },
+      ["https://h/x"] = { "https://h/x", true },
+      ["ftp://h/x"] = { nil, "redirected from http to ftp" },
+      ["http:x"] = { nil, "redirected to an invalid URL" },
+    }) do
+      assert.same(expected, { redirect.destination("http://h:80/a", to) }, to)
+    end
+    assert.same({ nil, "redirected from https to http" }, { redirect.destination("https://h/a", "http://h/a") })
+    assert.same({ "https://g/a", true }, { redirect.destination("https://h/a", "https://g/a") })
   end)
 end)
