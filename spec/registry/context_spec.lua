@@ -1,5 +1,6 @@
 local core = require("operations.core")
 local operations = require("operations")
+local scheduler = require("operations.task.scheduler")
 
 --- Runs `body` as a handler and returns what it returned.
 local function inside(given, body)
@@ -129,5 +130,52 @@ describe("the context of a call", function()
       assert.is_false(ok)
       assert.matches(message, raised, 1, true)
     end
+  end)
+end)
+
+describe("a context that is none", function()
+  local registry = operations.registry({ log = function() end })
+  registry:register({ namespace = "a", name = "x", handler = function() end })
+  registry:register({ namespace = "a", name = "s", type = "subscription", handler = function() end })
+
+  for problem, context in pairs({
+    ["table expected, got string"] = "x",
+    ["timeout: number expected, got string"] = { timeout = "x" },
+    ["deadline: number expected, got boolean"] = { deadline = true },
+  }) do
+    it("is refused at the caller's line: " .. problem, function()
+      for method, id in pairs({ execute = "a.x", subscribe = "a.s" }) do
+        local ok, message = pcall(function()
+          local value = registry[method](registry, id, {}, context)
+          return value
+        end)
+        assert.is_false(ok)
+        local file, text = message:match("^(.-):%d+: (.*)$")
+        assert.matches("context_spec.lua", file, 1, true)
+        assert.equal(("bad argument 'context' (%s)"):format(problem), text)
+      end
+    end)
+  end
+end)
+
+describe("the deadline of a call", function()
+  it("is over with it", function()
+    local registry = operations.registry({ log = function() end })
+    local function late()
+      local deadline = scheduler.here().deadline
+      return deadline
+    end
+    registry:register({ namespace = "a", name = "late", handler = function()
+      return late() ~= nil
+    end })
+    registry:register({ namespace = "a", name = "fails", handler = function()
+      error("x")
+    end })
+    local before = late()
+    assert.is_true(registry:execute("a.late", {}, { timeout = 1000 }).data)
+    assert.equal(before, late())
+    registry:execute("a.fails", {}, { timeout = 1000 })
+    assert.equal(before, late())
+    assert.is_false(registry:execute("a.late", {}).data)
   end)
 end)

@@ -202,3 +202,23 @@ describe("a file that gives no definition", function()
     assert.equal("is not a regular file", problem("a.lua"))
   end)
 end)
+
+describe("the options of a scan", function()
+  for name, scan in pairs({ scan = scanner.scan, files = scanner.files, load = scanner.load }) do
+    it("are refused at the caller's line: " .. name, function()
+      for said, given in pairs({
+        ["bad option 'nope' to '%s' (unknown)"] = { "x", { nope = 1 } },
+        ["bad argument #1 to '%s' (string expected, got number)"] = { 1 },
+      }) do
+        local ok, message = pcall(function()
+          local value = scan(given[1], given[2])
+          return value
+        end)
+        assert.is_false(ok)
+        local file, text = message:match("^(.-):%d+: (.*)$")
+        assert.matches("scanner_spec.lua", file, 1, true)
+        assert.equal(said:format(name), text)
+      end
+    end)
+  end
+end)
