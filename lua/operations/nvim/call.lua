@@ -114,7 +114,7 @@ local function show_failure(window, id, err)
 end
 
 local function refuse(message)
-  error(errors.new("VALIDATION_ERROR", message), 0)
+  error(errors.new("VALIDATION_ERROR", message))
 end
 
 -- Does the argument ask for standard input: "-", "@-", "key=@-" or "key:=@-"?
@@ -160,7 +160,7 @@ local function find(sources, id)
   local spec = sources:spec(id)
   if not spec then
     local problem = sources.problem and "; " .. sources.problem.message or ""
-    error(errors.new("OPERATION_NOT_FOUND", ("no operation '%s'%s"):format(id, problem)), 0)
+    error(errors.new("OPERATION_NOT_FOUND", ("no operation '%s'%s"):format(id, problem)))
   end
   return spec
 end
@@ -250,7 +250,7 @@ function call.watch(sources, given)
   in_window(given.id, function(window)
     local spec = find(sources, given.id)
     if spec.type ~= "subscription" then
-      error(errors.new("VALIDATION_ERROR", ("%s is a %s: use :Operations call"):format(given.id, spec.type)), 0)
+      error(errors.new("VALIDATION_ERROR", ("%s is a %s: use :Operations call"):format(given.id, spec.type)))
     end
     call.follow(sources, given, spec, window)
   end)

@@ -49,7 +49,7 @@ end
 
 local function check(ok, message)
   if not ok then
-    error(errors.new("EXECUTION_ERROR", "cannot keep a token: " .. message, { kind = "oauth" }), 0)
+    error(errors.new("EXECUTION_ERROR", "cannot keep a token: " .. message, { kind = "oauth" }))
   end
 end
 

@@ -156,7 +156,7 @@ local function connect(self, given)
     self._introspection = introspection.new(given.introspection, transport)
     return
   elseif not jwk.has_crypto then
-    error(errors.new("UNAVAILABLE", "operations.crypto is not built: it needs the headers of OpenSSL 3"), 0)
+    error(errors.new("UNAVAILABLE", "operations.crypto is not built: it needs the headers of OpenSSL 3"))
   end
   local keys, flaw
   if given.jwks then

@@ -95,7 +95,7 @@ local function unsupported(build, place, required)
   end
   local message = ("request bodies of type %s are not supported"):format(names)
   if required then
-    error({ pointer = place.pointer .. "/content", message = message }, 0)
+    error({ pointer = place.pointer .. "/content", message = message })
   end
   build.report(place.pointer .. "/content", message .. "; the optional body is left out")
 end
@@ -107,7 +107,7 @@ end
 function body.read(build, operation)
   local place, message = build.source:child(operation, "requestBody")
   if message then
-    error({ pointer = operation.pointer .. "/requestBody", message = message }, 0)
+    error({ pointer = operation.pointer .. "/requestBody", message = message })
   elseif not place then
     return nil
   end

@@ -145,7 +145,7 @@ end
 local by_query = { GET = true, HEAD = true, DELETE = true }
 
 local function refuse(place, message)
-  error({ pointer = place.pointer, message = "x-operation: " .. message }, 0)
+  error({ pointer = place.pointer, message = "x-operation: " .. message })
 end
 
 local function needed(schema, place, what)

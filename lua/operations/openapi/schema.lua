@@ -190,7 +190,7 @@ function Converter:walk(node, state)
   end
   state.depth = state.depth + 1
   if state.depth > MAX_DEPTH then
-    error({ pointer = state.pointer, message = ("schemas are nested deeper than %d"):format(MAX_DEPTH) }, 0)
+    error({ pointer = state.pointer, message = ("schemas are nested deeper than %d"):format(MAX_DEPTH) })
   end
   local file = state.file
   if self.source.modern then

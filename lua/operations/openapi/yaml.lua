@@ -12,7 +12,7 @@ local yaml = {}
 --- The error in a text, raised through the builder and caught in `decode`.
 local function fail(event, message, ...)
   local mark = event.start_mark or { line = 0 }
-  error({ message = ("line %d: " .. message):format(mark.line + 1, ...) }, 0)
+  error({ message = ("line %d: " .. message):format(mark.line + 1, ...) })
 end
 
 local words = {
@@ -202,7 +202,7 @@ local function read(library, text)
   local function next_event()
     local ok, event = pcall(events)
     if not ok then
-      error({ message = (tostring(event):gsub("^[^\n]-:%d+: ", ""):gsub("%s*\n%s*", ", "):gsub(", $", "")) }, 0)
+      error({ message = (tostring(event):gsub("^[^\n]-:%d+: ", ""):gsub("%s*\n%s*", ", "):gsub(", $", "")) })
     end
     return event
   end

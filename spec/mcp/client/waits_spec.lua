@@ -73,3 +73,69 @@ describe("the time of an MCP request", function()
     assert.is_nil(deadline())
   end)
 end)
+
+describe("the requests that wait for an answer", function()
+  local pending, woken
+
+  local function open(id)
+    local entry = pending:open(id, 10, 20)
+    assert.same({ id, false, 10, 20 }, { entry.id, entry.answered, entry.timeout, entry.max })
+    entry.wake = function()
+      woken[#woken + 1] = id
+    end
+    return entry
+  end
+
+  before_each(function()
+    pending, woken = waits.new(), {}
+  end)
+
+  it("have ids that were not used before", function()
+    assert.same({ 1, 2, 3 }, { pending:next_id(), pending:next_id(), pending:next_id() })
+  end)
+
+  it("are answered once", function()
+    local one, other = open(1), open(2)
+    assert.equal(2, pending:count())
+    assert.equal(one, pending:find(1))
+    assert.equal(one, pending:find("1"))
+    local answer = { id = 1, result = {} }
+    assert.is_true(pending:answer(answer))
+    assert.is_false(pending:answer(answer))
+    assert.is_false(pending:answer({ id = 3 }))
+    assert.same({ 1 }, woken)
+    assert.is_nil(pending:find(1))
+    assert.equal(1, pending:count())
+    assert.same({ answer }, { pending:close(one, "unread") })
+    assert.same({ nil, "gone" }, { pending:close(other, "gone") })
+    assert.is_false(other.answered)
+    assert.equal(0, pending:count())
+    assert.same({ nil, "again" }, { pending:close(other, "again") })
+    assert.equal(0, pending:count())
+    assert.same({ 1 }, woken)
+  end)
+
+  it("fail by their id, or where only one can be meant", function()
+    local one, other = open(1), open(2)
+    assert.is_false(pending:fail(nil, "x"))
+    assert.is_false(pending:fail(core.null, "x"))
+    assert.is_false(pending:fail(3, "x"))
+    assert.is_true(pending:fail(2, "bad"))
+    assert.same({ nil, "bad" }, { pending:close(other) })
+    assert.is_false(pending:fail(2, "bad"))
+    assert.is_true(pending:fail(nil, "unreadable"))
+    assert.same({ nil, "unreadable" }, { pending:close(one) })
+    assert.is_false(pending:fail(core.null, "x"))
+    one = open(4)
+    assert.is_true(pending:fail(core.null, "null"))
+    assert.same({ nil, "null" }, { pending:close(one) })
+    assert.same({ 2, 1, 4 }, woken)
+  end)
+
+  it("fail all together", function()
+    local one, other = open(1), open(2)
+    pending:fail_all("lost")
+    assert.same({ "lost", "lost", true, true, 0, 2 },
+      { one.err, other.err, one.answered, other.answered, pending:count(), #woken })
+  end)
+end)

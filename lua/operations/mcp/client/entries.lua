@@ -211,7 +211,7 @@ end
 local function read_variables(path, place)
   local file, message = io.open(path, "rb")
   if not file then
-    error(errors.new("VALIDATION_ERROR", ("%s: %s"):format(place, message)), 0)
+    error(errors.new("VALIDATION_ERROR", ("%s: %s"):format(place, message)))
   end
   local found = {}
   for line in file:lines() do

@@ -12,7 +12,7 @@ local variables = {}
 local LONGEST = 65536
 
 local function invalid(text, ...)
-  error(errors.new("VALIDATION_ERROR", text:format(...)), 0)
+  error(errors.new("VALIDATION_ERROR", text:format(...)))
 end
 
 local function read_all(child)
