@@ -25,7 +25,7 @@ describe("a release", function()
     definitions=$here/operations-0.1.0/examples/definitions
     $program serve --lua "$definitions" --mcp-server --port 8090 --no-auth >serve.log 2>&1 &
     server=$!
-    trap 'kill $server; wait $server || true' EXIT
+    trap '{ kill $server; wait $server; } 2>/dev/null || true' EXIT
     wait_for serve.log 'http://[0-9.:]*' >url
   ]]
 
@@ -136,7 +136,7 @@ describe("a release", function()
         export API_TOKEN=secret
         nginx -p "$here/nginx" -c nginx.conf -e error.log -g 'user root; daemon off;' >nginx/start.log 2>&1 &
         nginx=$!
-        trap 'kill $server $nginx; wait $server $nginx || true' EXIT
+        trap '{ kill $server $nginx; wait; } 2>/dev/null || true' EXIT
         tries=0
         until $program call release.calls --openapi http://127.0.0.1:8080/openapi.json --bearer secret \
           --document-header 'Authorization: Bearer secret' >out 2>err; do
