@@ -1,6 +1,6 @@
 /*
-** handle_lua.c - arguments of functions that start handles: the reactor and
-** its handles.
+** handle_lua.c - checks the arguments of functions that start handles: the
+** reactor and the options of a handle.
 */
 #include "reactor/reactor_lua.h"
 
@@ -15,7 +15,7 @@ reactor_Op *reactor_check_handle(lua_State *L) {
   return (reactor_Op *)ops_self(L, REACTOR_HANDLE_NAME);
 }
 
-/* The handle on top is from now on found by its address. */
+/* From now on the handle on top of the stack is found by its address. */
 static void enter_handle(lua_State *L, reactor_Op *op) {
   ops_getslot(L, 1, REACTOR_HANDLES);
   lua_pushvalue(L, -2);
@@ -50,7 +50,7 @@ void *reactor_used_handle(lua_State *L, size_t size, const reactor_Face *face) {
   op = (reactor_Op *)ops_testudata(L, -1, REACTOR_HANDLE_NAME);
   if (op == NULL || op->face != face || op->active) {
     luaL_error(L, "bad option 'handle' (none of this kind that is over)");
-    return NULL; /* for the analyzer, which does not know that it raised */
+    return NULL; /* unreachable: the analyzer does not know that it raised */
   }
   is_known = op->reactor == (reactor_Reactor *)lua_touserdata(L, 1);
   reactor_stop(op);
@@ -65,7 +65,7 @@ void reactor_add_methods(lua_State *L, const char *type,
                          const luaL_Reg *methods) {
   luaL_getmetatable(L, type);
   lua_getfield(L, -1, "__index");
-  lua_pushvalue(L, -2); /* known without a look into the registry */
+  lua_pushvalue(L, -2); /* upvalue: the metatable, not looked up by name */
   ops_setfuncs(L, methods, 1);
   lua_pop(L, 2);
 }

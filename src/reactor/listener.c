@@ -11,7 +11,7 @@
 #include <sys/un.h>
 #include <unistd.h>
 
-#define ACCEPT_PAUSE_MS 100.0 /* when descriptors or memory have run out */
+#define ACCEPT_PAUSE_MS 100.0 /* when out of descriptors or memory */
 
 static void on_somebody(reactor_Reactor *r, int fd, uint32_t events) {
   listener_Listener *l = (listener_Listener *)r->sources[fd].op;
@@ -26,7 +26,8 @@ static void listen_on(reactor_Op *op) {
   (void)reactor_watch(op->reactor, l->fd, POLLER_READ, on_somebody);
 }
 
-/* Only the file that was made here: another process may have replaced it. */
+/* Removes the file only if it is the one made here: another process may have
+** replaced it. */
 static void remove_file(const listener_Listener *l) {
   struct stat found;
   if (lstat(l->path, &found) == 0 && found.st_dev == l->device &&
@@ -72,7 +73,7 @@ static int port_of(int fd) {
                                                  : address.v4.sin_port);
 }
 
-/* Closes a descriptor, and fails with the error of before. */
+/* Closes a descriptor and fails; errno stays what it was. */
 static int give_up(int fd) {
   int error = errno;
   close(fd);
@@ -117,7 +118,7 @@ bool listener_open(reactor_Reactor *r, listener_Listener *l, const char *host,
 
 /* Unix sockets */
 
-/* Is the file a socket at which nobody listens any more? */
+/* Is the file a socket that no process listens at any more? */
 static bool is_stale(const struct sockaddr_un *address) {
   struct stat found;
   bool stale;
@@ -144,7 +145,7 @@ static bool bind_path(int fd, const struct sockaddr_un *address) {
   return unlink(address->sun_path) == 0 && bind(fd, any, sizeof(*address)) == 0;
 }
 
-/* Nobody can connect before `listen`, so nobody does before `chmod`. */
+/* Clients cannot connect before `listen`, so `chmod` comes first. */
 static int listen_at_path(listener_Listener *l, const char *path, mode_t mode,
                           int backlog) {
   struct sockaddr_un address = {0};

@@ -1,13 +1,13 @@
 /*
-** listener.h - listening sockets inside a reactor, of TCP and of files (Unix
-** sockets): what accepts streams.  No Lua.
+** listener.h - listening sockets inside a reactor, TCP and Unix; they accept
+** streams.  No Lua.
 */
 #ifndef OPERATIONS_REACTOR_LISTENER_H
 #define OPERATIONS_REACTOR_LISTENER_H
 
 #include "reactor/stream.h"
 
-/* Says DATA when listener_accept has somebody. */
+/* Says DATA when listener_accept has a connection. */
 typedef struct listener_Listener {
   reactor_Op op; /* first: a handle */
   int fd, port;  /* port: 0 for a Unix socket */
@@ -20,14 +20,14 @@ typedef struct listener_Listener {
 bool listener_open(reactor_Reactor *r, listener_Listener *l, const char *host,
                    int port, int backlog);
 
-/* Listens at a file, which gets `mode` (permission bits) before anybody can
-** connect.  A socket file that no process listens at any more is replaced,
-** anything else that is there fails with EADDRINUSE. */
+/* Listens at a file, which gets `mode` (permission bits) before clients can
+** connect.  Replaces a socket file that no process listens at any more; any
+** other file fails with EADDRINUSE. */
 bool listener_open_path(reactor_Reactor *r, listener_Listener *l,
                         const char *path, mode_t mode, int backlog);
 
-/* Fills in a zeroed stream, connected.  False with errno set: EAGAIN when
-** nobody is there, and DATA comes. */
+/* Fills in a zeroed stream with the next connection.  False with errno set:
+** EAGAIN when no client waits; DATA is said when one does. */
 bool listener_accept(listener_Listener *l, stream_Stream *s, size_t window,
                      size_t queue);
 

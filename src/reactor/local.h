@@ -6,9 +6,9 @@
 
 #include "reactor/stream.h"
 
-/* Connects a zeroed stream, without waiting, to a process of the same user:
-** bytes for one's own program reach nobody else's.  False with
-** errno set: EPERM for another user's, EAGAIN when its queue is full. */
+/* Connects a zeroed stream, without waiting, to a process of the same user, so
+** that the bytes do not reach other users' processes.  False with errno set:
+** EPERM when the process is another user's, EAGAIN when its queue is full. */
 bool local_connect(reactor_Reactor *r, stream_Stream *s, const char *path,
                    size_t window, size_t queue);
 

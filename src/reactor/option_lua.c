@@ -1,6 +1,6 @@
 /*
-** option_lua.c - reads the options at index 2 of what a handle is
-** started with.
+** option_lua.c - reads the options that a handle is started with: the table at
+** index 2.
 */
 #include "reactor/reactor_lua.h"
 
@@ -77,7 +77,7 @@ static const reactor_Option *find(lua_State *L, const reactor_Option *option) {
   return option->name != NULL ? option : NULL;
 }
 
-/* Puts the value on top into its place. */
+/* Stores the value on top of the stack in the option's field of the record. */
 static void take(lua_State *L, const reactor_Option *option, char *record) {
   void *place = record + option->offset;
   switch (option->kind) {

@@ -6,12 +6,12 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
-#define CHUNK 65536   /* what a pipe holds */
-#define GATHERED 1024 /* bytes that are sent without waiting for more */
+#define CHUNK 65536   /* the capacity of a pipe */
+#define GATHERED 1024 /* small writes are gathered up to this size */
 #define MAX_LOG CHUNK
-#define KEPT_CAPACITY CHUNK /* of an empty queue */
-#define POLL_MS 20.0        /* for the end of a process that is not told */
-#define LAST_WAIT_MS 1000   /* for killed processes, when all is closed */
+#define KEPT_CAPACITY CHUNK /* an empty queue keeps this much memory */
+#define POLL_MS 20.0        /* between polls for the end of a process */
+#define LAST_WAIT_MS 1000   /* for killed processes, when the reactor closes */
 
 /* Queues */
 
@@ -19,7 +19,8 @@ static size_t unread(const process_Queue *q) {
   return q->bytes.len - q->start;
 }
 
-/* Gives room for more at the end, using up what lies before the start. */
+/* Makes room for `extra` more bytes at the end; moves the bytes to the start of
+** the block when that is enough. */
 static bool queue_reserve(process_Queue *q, size_t extra) {
   if (q->start > 0 && q->bytes.capacity - q->bytes.len < extra &&
       q->start >= unread(q)) {
@@ -57,7 +58,7 @@ static void watch(process_Process *p, int fd, uint32_t want,
 
 static void drop(reactor_Reactor *r, int *fd) {
   if (*fd < 0) return;
-  /* A forked child shares the poller: it must leave it alone. */
+  /* A forked child shares the poller and must not change it. */
   if (reactor_usable(r)) reactor_closing(r, *fd);
   close(*fd);
   *fd = -1;
@@ -70,14 +71,14 @@ static void drop_exit(reactor_Reactor *r, int *fd) {
   *fd = -1;
 }
 
-/* Nothing more to say?  What it was sent may still be taken, by another process
-** that has its stdin. */
+/* Has the process nothing more to say?  Another process that has its stdin may
+** still read what was sent. */
 static bool is_over(const process_Process *p) {
   return p->end != PROCESS_RUNS && p->child.out < 0 && p->child.err < 0 &&
          unread(&p->input) == 0;
 }
 
-/* Is it of this process, or of the one that this was forked from? */
+/* Was the process started by this process, not by the parent of a fork? */
 static bool is_ours(const process_Process *p) {
   return p->op.reactor != NULL && reactor_usable(p->op.reactor);
 }
@@ -88,14 +89,15 @@ static void say(process_Process *p, reactor_Event event) {
 
 /* The end of a process */
 
-/* Asks for its state: 1 it has ended, 0 it runs, -1 somebody else reaped it. */
+/* Asks for the state of a process: 1 it has ended, 0 it runs, -1 other code of
+** this program has reaped it. */
 static int ask(pid_t pid, siginfo_t *info, int flags) {
   memset(info, 0, sizeof(*info));
   if (waitid(P_PID, (id_t)pid, info, WEXITED | WNOHANG | flags) != 0) return -1;
   return info->si_pid != 0;
 }
 
-/* To the group; to the process itself when it left its group. */
+/* Signals the process group; the process itself when it has left its group. */
 static void signal_group(pid_t pid, int number) {
   if (kill(-pid, number) != 0) (void)kill(pid, number);
 }
@@ -112,8 +114,8 @@ static void note_end(process_Process *p, const siginfo_t *info, int state) {
 static bool read_log(process_Process *p);
 static void release_input(process_Process *p);
 
-/* Takes note of the end, if it came.  The number of a process is ours until it
-** is reaped: the rest of its group is killed before. */
+/* Records the end of the process, if it came.  The process number is ours until
+** it is reaped, so the rest of its group is killed before that. */
 static void observe(process_Process *p) {
   siginfo_t info;
   int state;
@@ -124,7 +126,7 @@ static void observe(process_Process *p) {
   if (state > 0) state = ask(p->child.pid, &info, 0);
   note_end(p, &info, state);
   while (p->child.err >= 0 && p->log.len < MAX_LOG && read_log(p)) {
-  } /* its last words are said before its end */
+  } /* reads its last output before its end is reported */
   release_input(p);
   drop_exit(p->op.reactor, &p->child.exit);
   reactor_timer_unset(p->op.reactor, &p->op.timer);
@@ -136,7 +138,7 @@ static void on_exit_ready(reactor_Reactor *r, int fd, uint32_t events) {
   observe(process_of(r, fd));
 }
 
-/* Where nothing tells of the end asks again and again. */
+/* Polls where the system does not report the end of a process. */
 static void ask_later(process_Process *p) {
   observe(p);
   if (p->end != PROCESS_RUNS || p->child.exit >= 0) return;
@@ -162,7 +164,8 @@ static void finish_input(process_Process *p) {
   queue_free(&p->input);
 }
 
-/* Nobody will read it: a handle may be kept long after its process ended. */
+/* Frees the input when no process will read it: the handle may live long after
+** its process ended. */
 static void release_input(process_Process *p) {
   struct pollfd reader = {0};
   if (p->child.in < 0 || unread(&p->input) > 0) return;
@@ -173,7 +176,8 @@ static void release_input(process_Process *p) {
 
 static void on_input(reactor_Reactor *r, int fd, uint32_t events);
 
-/* Writes what the pipe takes; says so when nobody will read the rest. */
+/* Writes what the pipe takes; says DRAIN when the queue has room again, or the
+** process reads no more. */
 static void flush(process_Process *p) {
   bool had = p->child.in >= 0;
   ssize_t n = 0;
@@ -240,7 +244,8 @@ static bool wants_output(const process_Process *p) {
   return p->lines && p->scanned == n && n <= p->options.max_line;
 }
 
-/* Reads once what there is room for: how much; -1 at the end. */
+/* Reads once, as much as there is room for.  Returns the number of bytes; -1 at
+** the end. */
 static ssize_t fill(process_Queue *q, int fd) {
   ssize_t n;
   do n = read(fd, q->bytes.data + q->bytes.len, CHUNK);
@@ -273,7 +278,7 @@ static void on_output(reactor_Reactor *r, int fd, uint32_t events) {
   say(p, REACTOR_DATA);
 }
 
-/* Whoever reads sees to it that reading goes on, once there is memory again. */
+/* The reader of the output calls this again once there is memory. */
 static bool feed(process_Process *p) {
   if (!p->starved || p->child.out < 0 || !is_ours(p)) return true;
   p->starved = !queue_reserve(&p->output, CHUNK);
@@ -330,7 +335,7 @@ static void watch_log(process_Process *p) {
   watch(p, p->child.err, p->log.len < MAX_LOG ? POLLER_READ : 0, on_log);
 }
 
-/* Reads once; false when nothing more is there now. */
+/* Reads once; false when there is no more for now. */
 static bool read_log(process_Process *p) {
   char bytes[4096];
   ssize_t n;
@@ -359,14 +364,15 @@ void process_log_pulled(process_Process *p) {
 
 /* Dropped processes */
 
-/* How many ms of them are left; where nothing tells of the end, few. */
+/* The time to wait for the orphans, in ms; short where the system does not
+** report their end. */
 static int wait_for(const process_Orphan *orphan, reactor_Time until) {
   reactor_Time now = reactor_now();
   double left = until > now ? (double)(until - now) / 1e6 : 0;
   return (int)(orphan->exit < 0 && left > POLL_MS ? POLL_MS : left);
 }
 
-/* Reaps those that have ended; waits up to `ms`, in all, for the others. */
+/* Reaps the orphans that have ended; waits up to `ms` in all for the others. */
 static void reap(reactor_Reactor *r, int ms) {
   reactor_Time until = ms > 0 ? reactor_after(ms) : 0;
   process_Orphan **link = &r->orphans, *orphan;
@@ -467,7 +473,7 @@ bool process_start(reactor_Reactor *r, process_Process *p,
     p->orphan = NULL;
     return false;
   }
-  memset(&p->options.spawn, 0, sizeof(p->options.spawn)); /* was borrowed */
+  memset(&p->options.spawn, 0, sizeof(p->options.spawn)); /* it was borrowed */
   p->op.stop = stop;
   p->op.on_release = on_release;
   p->op.timer.op = &p->op;

@@ -1,5 +1,5 @@
 /*
-** process_lua.c - reactor:process and what its handles say and do.
+** process_lua.c - reactor:process, and the methods and events of its handles.
 */
 #include "reactor/reactor_lua.h"
 #include "reactor/process.h"
@@ -66,9 +66,9 @@ static void read_options(lua_State *L, process_Options *o) {
 
 /* reactor:process(options, owner?) -> handle | nil, step, message
 ** options: files (tried in turn), arguments, environment ("NAME=value"), cwd,
-** window, max_line, queue (bytes), no_pidfd.  Says "data" when handle:chunk()
-** or handle:line() has more, "log", bytes of stderr; "drain", is_lost when
-** handle:send() may be tried again or never will be taken; "exit",
+** window, max_line, queue (bytes), no_pidfd.  Events: "data": handle:chunk() or
+** handle:line() has more; "log", bytes of stderr; "drain", is_lost:
+** handle:send() may be tried again, or never will be taken; "exit",
 ** "code"|"signal"|"unknown", number. */
 int reactor_lua_process(lua_State *L) {
   reactor_Reactor *r = reactor_check(L);
@@ -94,7 +94,8 @@ static process_Process *check_process(lua_State *L) {
   return (process_Process *)op;
 }
 
-/* Pushes what process_chunk or process_line gave: the text, or nil and why. */
+/* Pushes the result of process_chunk or process_line: the text, or nil and the
+** reason. */
 static int push_got(lua_State *L, process_Process *p, process_Got got,
                     const process_Text *text) {
   static const char *const names[] = {NULL, "wait", "over", "too long"};
@@ -109,8 +110,8 @@ static int push_got(lua_State *L, process_Process *p, process_Got got,
   return 2;
 }
 
-/* handle:chunk() -> bytes, again | nil, "wait"|"over"; all of stdout that is
-** there.  Unless it is to be called `again`, there is nothing more now. */
+/* handle:chunk() -> bytes, again | nil, "wait"|"over"; all unread bytes of
+** stdout.  When `again` is false, there is no more for now. */
 static int process_lua_chunk(lua_State *L) {
   process_Process *p = check_process(L);
   process_Text text;
@@ -143,13 +144,13 @@ static int process_lua_send(lua_State *L) {
   return 1;
 }
 
-/* handle:close_input(): behind what is queued */
+/* handle:close_input(): closes stdin after the queued bytes */
 static int process_lua_close_input(lua_State *L) {
   process_close_input(check_process(L));
   return 0;
 }
 
-/* handle:finish(signal): it is to end, and the rest of its group with it */
+/* handle:finish(signal): ends the process and the rest of its group */
 static int process_lua_finish(lua_State *L) {
   process_end(check_process(L), (int)luaL_checkinteger(L, 2));
   return 0;

@@ -17,8 +17,8 @@ bool reactor_init(reactor_Reactor *r, ops_Alloc alloc) {
   return true;
 }
 
-/* A forked child has copies of all descriptors: the poller and what it watches
-** are still the parent's. */
+/* After a fork the child has copies of all descriptors, but the poller and what
+** it watches still belong to the parent. */
 static bool is_mine(const reactor_Reactor *r) {
   return r->mine != NULL ? *r->mine != 0 : r->pid == getpid();
 }
@@ -64,7 +64,7 @@ void reactor_start(reactor_Reactor *r, reactor_Op *op) {
   reactor_set_active(op, true);
 }
 
-/* What leaves the queue is mostly its first op. */
+/* The op that leaves the queue is nearly always its first. */
 static void unlink_ready(reactor_Reactor *r, reactor_Op *op) {
   reactor_Op **link = &r->ready_first, *before = NULL;
   if (!op->ready) return;
@@ -157,7 +157,7 @@ void reactor_release(reactor_Reactor *r) {
 
 /* Descriptors */
 
-/* `dirty` has room for every descriptor: noting one there cannot fail. */
+/* `dirty` has room for every descriptor, so that adding one cannot fail. */
 static bool reserve_sources(reactor_Reactor *r, int fd) {
   size_t old = r->source_count, count = old > 0 ? old : MIN_SOURCES;
   void *sources, *dirty;
@@ -181,8 +181,8 @@ static bool reserve_sources(reactor_Reactor *r, int fd) {
   return true;
 }
 
-/* The generation tells an event of a closed descriptor from those of the next
-** one with its number. */
+/* The generation distinguishes events of a closed descriptor from those of the
+** next descriptor with the same number. */
 static void apply(reactor_Reactor *r, int fd) {
   reactor_Source *source = &r->sources[fd];
   if (source->want == source->have) return;
@@ -200,8 +200,8 @@ static void apply_all(reactor_Reactor *r) {
   r->dirty_count = 0;
 }
 
-/* Interest is only noted here: curl drops and renews it with every request on
-** a kept connection, and most of it cancels out before the next wait. */
+/* Only records the interest: curl drops and renews it with every request on a
+** kept connection, and most of it cancels out before the next wait. */
 bool reactor_watch(reactor_Reactor *r, int fd, uint32_t want,
                    reactor_OnReady on_ready) {
   reactor_Source *source;
@@ -210,7 +210,7 @@ bool reactor_watch(reactor_Reactor *r, int fd, uint32_t want,
   source->want = want;
   source->on_ready = on_ready;
   if (want == 0 && !source->ours) {
-    apply(r, fd); /* it may be closed behind our back at any moment */
+    apply(r, fd); /* the library may close it without telling us */
     source->generation++;
     return true;
   }
@@ -272,7 +272,8 @@ static void take(reactor_Reactor *r, const platform_Ready *ready) {
   }
   if ((size_t)fd >= r->source_count) return;
   source = &r->sources[fd];
-  /* Fetched with others, of which one closed this descriptor. */
+  /* The event was fetched in one batch with another whose handler closed this
+  ** descriptor. */
   if (source->generation != ready->generation || source->want == 0) return;
   source->on_ready(r, fd, ready->events);
 }

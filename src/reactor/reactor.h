@@ -1,6 +1,6 @@
 /*
-** reactor.h - one poller, one timer heap, one queue of what happened.
-** Passive and single-threaded; never calls Lua and includes none of it.
+** reactor.h - one poller, one timer heap, one queue of events.  Passive and
+** single-threaded; never calls Lua and includes none of it.
 **
 ** Machine: reactor.c timer.c.
 */
@@ -18,7 +18,7 @@
 typedef struct reactor_Reactor reactor_Reactor;
 typedef struct reactor_Op reactor_Op;
 
-/* Nanoseconds of the monotonic clock; REACTOR_NEVER is no time at all. */
+/* Nanoseconds of the monotonic clock; REACTOR_NEVER means no time at all. */
 typedef uint64_t reactor_Time;
 #define REACTOR_NEVER UINT64_MAX
 
@@ -30,7 +30,7 @@ typedef enum reactor_Event {
   REACTOR_ERROR = 8,
   REACTOR_TIMER = 16,
   REACTOR_LOG = 32,   /* a process wrote to its stderr */
-  REACTOR_DRAIN = 64, /* a process took what it was sent, or never will */
+  REACTOR_DRAIN = 64, /* a process read its queued input, or never will */
   REACTOR_EXIT = 128,
   REACTOR_WANT = 256 /* the next piece of a body to send */
 } reactor_Event;
@@ -42,7 +42,7 @@ typedef struct reactor_Timer {
   reactor_Op *op;
 } reactor_Timer;
 
-/* One thing under way: the first field of what a handle holds. The handle owns
+/* An activity of the reactor: the first field of each handle.  The handle owns
 ** it; the reactor only links it. */
 struct reactor_Op {
   reactor_Reactor *reactor; /* NULL when stopped or never started */
@@ -50,13 +50,13 @@ struct reactor_Op {
   reactor_Op *ready_next;
   unsigned pending;             /* reactor_Event bits not yet pulled */
   bool ready;                   /* in the ready queue */
-  bool active;                  /* can still say something new */
-  void (*stop)(reactor_Op *op); /* lets go of everything it uses; see usable */
+  bool active;                  /* more events may follow */
+  void (*stop)(reactor_Op *op); /* releases its resources; see reactor_usable */
   reactor_Timer timer;
   reactor_Op *held_next;
   bool held; /* on_release is to be called */
   void (*on_release)(reactor_Op *op);
-  const void *face; /* for the holder of the op; not used here */
+  const void *face; /* for the owner of the op; not used here */
 };
 
 /* Called when a descriptor is ready. */
@@ -66,12 +66,13 @@ typedef struct reactor_Source {
   uint32_t want, have; /* POLLER_READ, POLLER_WRITE */
   uint32_t generation; /* of this descriptor number */
   bool dirty;
-  bool ours; /* we hear of its closing before it happens */
+  bool ours; /* its owner tells us before it closes it */
   reactor_OnReady on_ready;
-  reactor_Op *op; /* for on_ready; NULL where a library knows by itself */
+  reactor_Op *op; /* of on_ready; NULL: a library finds its own */
 } reactor_Source;
 
-/* A library with timers and descriptors of its own that runs in here: curl. */
+/* A library with its own timers and descriptors that runs inside the reactor:
+** curl. */
 typedef struct reactor_Engine {
   reactor_Time (*due)(const reactor_Reactor *r);
   void (*run)(reactor_Reactor *r, reactor_Time now);
@@ -81,11 +82,11 @@ typedef struct reactor_Engine {
 struct reactor_Reactor {
   ops_Alloc alloc;
   pid_t pid;
-  char *mine; /* not zero in the process that opened it; or NULL: ask for pid */
+  char *mine; /* nonzero in the process that opened it; NULL: compare pids */
   platform_Poller poller;
   reactor_Time armed;      /* the alarm of the poller */
   reactor_Source *sources; /* by descriptor */
-  int *dirty;              /* descriptors whose want may differ from have */
+  int *dirty;              /* descriptors whose `want` may differ from `have` */
   size_t source_count, dirty_count;
   reactor_Timer **heap;
   size_t timer_count, heap_capacity;
@@ -97,31 +98,31 @@ struct reactor_Reactor {
   const reactor_Engine *engine; /* NULL until first needed */
   void *engine_data;
   void (*on_close)(reactor_Reactor *r, bool forked); /* or NULL */
-  struct process_Orphan *orphans; /* processes that nobody holds any more */
+  struct process_Orphan *orphans; /* processes whose handles were dropped */
 };
 
 /* Opens the poller.  False with errno set. */
 bool reactor_init(reactor_Reactor *r, ops_Alloc alloc);
 
 /* Stops every op, closes every descriptor.  May be called twice.  In a forked
-** child ops only forget, and close copies: the rest belongs to the parent. */
+** child it only closes the child's copies and forgets the ops: the rest belongs
+** to the parent. */
 void reactor_close(reactor_Reactor *r);
 
 /* Is it open, in the process that opened it? */
 bool reactor_usable(const reactor_Reactor *r);
 
-/* Waits up to timeout_ms (-1: without limit) for something to happen and takes
-** it in; returns early on a signal.  Waits for nothing while events are
-** pending. */
+/* Waits up to timeout_ms (-1: without limit) for events and collects them;
+** returns early on a signal.  Does not wait while events are pending. */
 void reactor_step(reactor_Reactor *r, int timeout_ms);
 
 /* Makes `poller.fd` readable whenever a step has something to do (at once when
-** `soon`): to be called before somebody else's loop polls it.  False when out
+** `soon`).  Call it before another loop polls the descriptor.  False when out
 ** of descriptors. */
 bool reactor_flush(reactor_Reactor *r, bool soon);
 
-/* When it has something to do by itself: a timer, or a connection that was idle
-** for long enough. */
+/* The next time at which the reactor has work without an event: a timer, or an
+** idle connection to close. */
 reactor_Time reactor_due(const reactor_Reactor *r);
 
 /* Links an op that starts; unlinks one that is stopped. */
@@ -131,28 +132,29 @@ void reactor_stop(reactor_Op *op);
 /* The op says `event`; it is the last one when `last`. */
 void reactor_say(reactor_Op *op, reactor_Event event, bool last);
 
-/* Can it still say something new?  For those that can again. */
+/* Says whether more events may follow; for ops that can become active again. */
 void reactor_set_active(reactor_Op *op, bool active);
 
-/* Until the next release, what goes out in small pieces is gathered: the op's
-** on_release is called then, and by every step and flush.  False when nothing
-** is gathered now: the op has to see to it at once. */
+/* Until the next release, small writes are gathered: the on_release of each op
+** that called reactor_hold_op is called then, and by every step and flush.
+** reactor_hold_op returns false when nothing is gathered now: the op must write
+** at once. */
 void reactor_hold(reactor_Reactor *r);
 bool reactor_hold_op(reactor_Op *op);
 void reactor_release(reactor_Reactor *r);
 
-/* The next op with something to say, or NULL; stays first in the queue. */
+/* The next op with an event, or NULL; it stays first in the queue. */
 reactor_Op *reactor_ready(reactor_Reactor *r);
 
 /* `event` of the first ready op was pulled. */
 void reactor_pulled(reactor_Op *op, reactor_Event event);
 
-/* Interest in a descriptor; applied by the next step or flush.  False when out
-** of memory. */
+/* Registers interest in a descriptor; the next step or flush applies it.  False
+** when out of memory. */
 bool reactor_watch(reactor_Reactor *r, int fd, uint32_t want,
                    reactor_OnReady on_ready);
 
-/* A descriptor was opened by us, or is about to be closed. */
+/* We opened a descriptor; or are about to close one. */
 bool reactor_opened(reactor_Reactor *r, int fd);
 void reactor_closing(reactor_Reactor *r, int fd);
 
@@ -164,8 +166,8 @@ reactor_Time reactor_now(void);
 /* `ms` from now, saturating; negative or NaN is now. */
 reactor_Time reactor_after(double ms);
 
-/* Sets a timer, anew when it is set; false when out of memory.  Unsetting one
-** that is not set does nothing. */
+/* Sets a timer, or changes a set one; false when out of memory.  Unsetting a
+** timer that is not set does nothing. */
 bool reactor_timer_set(reactor_Reactor *r, reactor_Timer *timer,
                        reactor_Time due);
 void reactor_timer_unset(reactor_Reactor *r, reactor_Timer *timer);

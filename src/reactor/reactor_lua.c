@@ -1,17 +1,17 @@
 /*
-** reactor_lua.c - luaopen_operations_reactor.  Lua starts things, holds
+** reactor_lua.c - luaopen_operations_reactor.  Lua starts ops, holds their
 ** handles and pulls events; nothing here calls Lua.
 */
 #include "reactor/reactor_lua.h"
 
 #include <errno.h>
 
-/* A reactor, though it may be closed. */
+/* The reactor at index 1, which may be closed. */
 static reactor_Reactor *to_reactor(lua_State *L) {
   return (reactor_Reactor *)ops_self(L, REACTOR_NAME);
 }
 
-/* Handles by their address, weakly: dropping one cancels it. */
+/* Handles by their address, weak: dropping a handle cancels it. */
 static void push_handles(lua_State *L) {
   lua_newtable(L);
   lua_createtable(L, 0, 1);
@@ -20,9 +20,8 @@ static void push_handles(lua_State *L) {
   lua_setmetatable(L, -2);
 }
 
-/* reactor.new(usual?) -> reactor | nil, message; `usual`: the options, numbers
-** and flags, of an HTTP request that does not say otherwise; read by the first
-** one */
+/* reactor.new(usual?) -> reactor | nil, message; `usual`: default options
+** (numbers and flags) of HTTP requests, read when the first one starts */
 static int reactor_create(lua_State *L) {
   reactor_Reactor *r;
   ops_Alloc alloc;
@@ -67,15 +66,15 @@ static int reactor_lua_timer(lua_State *L) {
   return 1;
 }
 
-/* reactor:fd() -> integer; readable when step has work, once flush was called
- */
+/* reactor:fd() -> integer; readable when step has work, provided that flush was
+** called before */
 static int reactor_lua_fd(lua_State *L) {
   lua_pushinteger(L, reactor_check(L)->poller.fd);
   return 1;
 }
 
-/* reactor:step(timeout_ms): waits (-1: without limit) and takes in what
-** happened; returns early on a signal */
+/* reactor:step(timeout_ms): waits for events (-1: without limit) and collects
+** them; returns early on a signal */
 static int reactor_lua_step(lua_State *L) {
   reactor_Reactor *r = reactor_check(L);
   lua_Number timeout = luaL_checknumber(L, 2);
@@ -85,17 +84,17 @@ static int reactor_lua_step(lua_State *L) {
   return 0;
 }
 
-/* reactor:flush(soon?): before another loop polls the descriptor; with `soon`
-** it is readable at once */
+/* reactor:flush(soon?): prepares the descriptor for another loop that polls it;
+** with `soon` it is readable at once */
 static int reactor_lua_flush(lua_State *L) {
   if (!reactor_flush(reactor_check(L), lua_toboolean(L, 2)))
     return luaL_error(L, "alarm: %s", strerror(errno));
   return 0;
 }
 
-/* reactor:hold() -> boolean: what streams send is gathered, small pieces in one
-** write, until release, step or flush; is anything in flight, or not told yet?
-*/
+/* reactor:hold() -> boolean: gathers what streams send, small pieces in one
+** write, until release, step or flush.  True when an op is active or an event
+** is pending. */
 static int reactor_lua_hold(lua_State *L) {
   reactor_Reactor *r = to_reactor(L);
   reactor_hold(r);
@@ -128,9 +127,10 @@ static bool push_handle(lua_State *L, reactor_Op *op) {
   return false;
 }
 
-/* Pulls what happened next: the handle, or its owner, then kind and values. */
+/* Pulls the next event: pushes the handle, or its owner, then the event's name
+** and values. */
 static int pull(lua_State *L, bool owner) {
-  reactor_Reactor *r = to_reactor(L); /* a closed one has no events */
+  reactor_Reactor *r = to_reactor(L); /* a closed reactor has no events */
   reactor_Op *op;
   lua_settop(L, 1);
   while ((op = reactor_ready(r)) != NULL) {
@@ -149,17 +149,18 @@ static int pull(lua_State *L, bool owner) {
   return 1;
 }
 
-/* reactor:next() -> handle, kind, ... | nil when nothing more happened */
+/* reactor:next() -> handle, kind, ... | nil when no event is pending */
 static int reactor_lua_next(lua_State *L) {
   return pull(L, false);
 }
 
-/* reactor:next_for() -> owner, kind, ... | nil; likewise, but for whom it is */
+/* reactor:next_for() -> owner, kind, ... | nil; the same with the owner in
+** place of the handle */
 static int reactor_lua_next_for(lua_State *L) {
   return pull(L, true);
 }
 
-/* reactor:due() -> ms until it has something to do by itself | nil */
+/* reactor:due() -> ms until the reactor has work without an event | nil */
 static int reactor_lua_due(lua_State *L) {
   reactor_Time due = reactor_due(reactor_check(L)), now = reactor_now();
   if (due == REACTOR_NEVER) return 0;
@@ -167,14 +168,15 @@ static int reactor_lua_due(lua_State *L) {
   return 1;
 }
 
-/* reactor:inflight() -> integer; how many handles can still say something */
+/* reactor:inflight() -> integer; the number of handles that may have more
+** events */
 static int reactor_lua_inflight(lua_State *L) {
   reactor_Reactor *r = to_reactor(L);
   lua_pushinteger(L, (lua_Integer)r->active_count);
   return 1;
 }
 
-/* reactor:pending() -> boolean; has something happened that was not pulled? */
+/* reactor:pending() -> boolean; are there events that were not pulled? */
 static int reactor_lua_pending(lua_State *L) {
   lua_pushboolean(L, reactor_ready(to_reactor(L)) != NULL);
   return 1;
@@ -198,8 +200,9 @@ static int handle_cancel(lua_State *L) {
   return 0;
 }
 
-/* handle:cancelled() -> boolean; or collected, its reactor closed, or of the
-** process that this one was forked from: it says nothing more */
+/* handle:cancelled() -> boolean; also true when it was collected, its reactor
+** was closed, or it belongs to the process that this one was forked from: no
+** events follow */
 static int handle_cancelled(lua_State *L) {
   const reactor_Reactor *r = reactor_check_handle(L)->reactor;
   lua_pushboolean(L, r == NULL || !reactor_usable(r));

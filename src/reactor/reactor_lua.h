@@ -1,6 +1,6 @@
 /*
-** reactor_lua.h - the Lua face of the reactor: handles and how each kind of
-** them is started and says what happened.
+** reactor_lua.h - the reactor in Lua: handles, how each kind of handle is
+** started, and how its events are pushed.
 */
 #ifndef OPERATIONS_REACTOR_LUA_H
 #define OPERATIONS_REACTOR_LUA_H
@@ -11,25 +11,26 @@
 #define REACTOR_NAME "operations.reactor"
 #define REACTOR_HANDLE_NAME "operations.handle"
 
-/* The slots of a reactor, and those of a handle. */
+/* The slots of a reactor and of a handle. */
 enum { REACTOR_HANDLES = 1, REACTOR_USUAL = 2 };
 enum { REACTOR_OWNER = 1, REACTOR_BODY = 2 };
 enum { REACTOR_SLOTS = 2 };
 
-/* How one kind of handle, whose userdata begins with its reactor_Op, talks to
-** Lua: op->face points to one. */
+/* How events of one kind of handle, whose userdata begins with its reactor_Op,
+** are pushed: op->face points to one. */
 typedef struct reactor_Face {
-  /* Pushes what follows the event's name; returns how many values.  May raise:
-  ** the event is then still there. */
+  /* Pushes the event's values after its name; returns how many.  May raise: the
+  ** event then stays pending. */
   int (*push)(lua_State *L, reactor_Op *op, reactor_Event event);
-  /* The stream that the handle is, or NULL while it is none; NULL: never. */
+  /* The stream that the handle is; NULL while it is not one.  A NULL function:
+  ** it never is. */
   struct stream_Stream *(*stream)(reactor_Op *op);
 } reactor_Face;
 
 /* reactor/handle_lua.c */
 
-/* The open reactor at index 1; raises when it is closed, or another process's.
- */
+/* The open reactor at index 1; raises when it is closed or belongs to another
+** process. */
 reactor_Reactor *reactor_check(lua_State *L);
 
 /* The handle at index 1. */
@@ -39,8 +40,8 @@ reactor_Op *reactor_check_handle(lua_State *L);
 ** owner is the value at index 3. */
 void *reactor_new_handle(lua_State *L, size_t size, const reactor_Face *face);
 
-/* Likewise, but the one that is the option `handle`, if there is one: it must
-** be over. */
+/* As reactor_new_handle, but reuses the handle in the option `handle` if there
+** is one; that one must be over. */
 void *reactor_used_handle(lua_State *L, size_t size, const reactor_Face *face);
 
 /* Adds methods to a type that ops_new_type has made. */
@@ -48,27 +49,27 @@ void reactor_add_methods(lua_State *L, const char *type,
                          const luaL_Reg *methods);
 
 /* reactor/option_lua.c: fields of the table at index 2.  All raise when the
-** value is of a wrong type; strings stay on the stack, as does their nil. */
+** value has a wrong type.  Strings stay on the stack; so does the nil of an
+** absent one. */
 
-/* Not negative; `absent` when there is none. */
+/* Not negative; `absent` when the option is absent. */
 double reactor_number_option(lua_State *L, const char *name, double absent);
 
-/* As good as no limit when there is none. */
+/* SIZE_MAX, which is no limit, when the option is absent. */
 size_t reactor_size_option(lua_State *L, const char *name);
 
-/* False when there is none; raises for no value. */
+/* False when the option is absent; raises when it is not a boolean. */
 bool reactor_flag_option(lua_State *L, const char *name);
 
-/* NULL when there is none. */
+/* NULL when the option is absent. */
 const char *reactor_string_option(lua_State *L, const char *name,
                                   size_t *length);
 
-/* Likewise; raises when a NUL is in it. */
+/* As reactor_string_option; raises when the string contains a NUL. */
 const char *reactor_text_option(lua_State *L, const char *name);
 
-/* Many at once, of the table at `index`: fills in the fields of `record` for
-** which there is an option; the list ends with a name NULL.  The table keeps
-** the texts. */
+/* Reads many options of the table at `index` at once into the fields of
+** `record`; a name NULL ends the list.  The table keeps the strings alive. */
 typedef enum reactor_OptionKind {
   OPTION_NUMBER, /* double */
   OPTION_SIZE,   /* size_t */
@@ -89,16 +90,16 @@ void reactor_options(lua_State *L, int index, const reactor_Option *list,
 /* The text on top of the stack, which belongs to the option `name`. */
 const char *reactor_text_at_top(lua_State *L, const char *name);
 
-/* reactor/relay_lua.c: a method of the reactor, and the type that it makes */
+/* reactor/relay_lua.c: a method of the reactor, and the type of its results */
 int reactor_lua_relay(lua_State *L);
 void reactor_relay_open(lua_State *L);
 
-/* reactor/process_lua.c: likewise */
+/* reactor/process_lua.c: the same for processes */
 int reactor_lua_process(lua_State *L);
 int reactor_lua_environment(lua_State *L);
 void reactor_process_open(lua_State *L); /* adds to the handle's methods */
 
-/* reactor/stream_lua.c: likewise */
+/* reactor/stream_lua.c: the same for streams */
 int reactor_lua_listen(lua_State *L);
 int reactor_lua_accept(lua_State *L);
 int reactor_lua_connect_path(lua_State *L);

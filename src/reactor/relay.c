@@ -28,8 +28,8 @@ void reactor_relay_init(reactor_Relay *relay) {
   relay->wake.in = relay->wake.out = -1;
 }
 
-/* Listening: on loopback, as nginx's sockets reach Unix sockets by a file's
-** path only, and no file is sure to have a place. */
+/* Listening.  On loopback: nginx's sockets reach Unix sockets only by the path
+** of a file, and no directory is certain to be writable. */
 
 static bool make_token(reactor_Relay *relay) {
   static const char digits[] = "0123456789abcdef";
@@ -67,8 +67,8 @@ static bool await_readable(reactor_Relay *relay, int fd, int ms) {
   return poll(polled, 2, ms) > 0 && polled[1].revents == 0;
 }
 
-/* Other users of this machine can connect as well: only this process knows the
-** token. */
+/* Other users of this machine can connect as well, but only this process knows
+** the token. */
 static bool is_own(reactor_Relay *relay, int fd) {
   char said[RELAY_TOKEN];
   size_t len = 0;
@@ -81,8 +81,8 @@ static bool is_own(reactor_Relay *relay, int fd) {
   return len == sizeof(said) && memcmp(said, relay->token, len) == 0;
 }
 
-/* Takes the connection of this process.  False when told to quit, or when none
-** came. */
+/* Accepts the connection of this process.  False when told to quit, or when the
+** connection did not come. */
 static bool take_connection(reactor_Relay *relay) {
   const int one = 1;
   while (relay->socket < 0) {
@@ -108,7 +108,7 @@ static void send_bytes(reactor_Relay *relay) {
   }
 }
 
-/* The other end learns of a failure by the end of its connection. */
+/* The other end notices a failure when its connection closes. */
 static void *run(void *ud) {
   reactor_Relay *relay = (reactor_Relay *)ud;
   if (take_connection(relay)) send_bytes(relay);
@@ -117,7 +117,7 @@ static void *run(void *ud) {
   return NULL;
 }
 
-/* Signals are for the program's own thread. */
+/* The thread blocks all signals: they are for the program's own threads. */
 static bool start(reactor_Relay *relay) {
   pthread_attr_t attributes;
   sigset_t all, before;

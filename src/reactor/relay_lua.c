@@ -1,5 +1,5 @@
 /*
-** relay_lua.c - the relay as Lua sees it.
+** relay_lua.c - the relay for Lua.
 */
 #include "reactor/reactor_lua.h"
 #include "reactor/relay.h"
@@ -14,7 +14,7 @@ static reactor_Relay *check_relay(lua_State *L) {
 }
 
 /* reactor:relay() -> relay, port, token | nil, message
-** To be connected to at 127.0.0.1; the token is to be sent first. */
+** The program connects to 127.0.0.1 and sends the token first. */
 int reactor_lua_relay(lua_State *L) {
   reactor_Reactor *r = reactor_check(L);
   reactor_Relay *relay = (reactor_Relay *)lua_newuserdata(L, sizeof(*relay));
@@ -33,7 +33,7 @@ int reactor_lua_relay(lua_State *L) {
   return 3;
 }
 
-/* relay:acknowledge(): the byte was taken in, another may come */
+/* relay:acknowledge(): the byte was read, another may come */
 static int relay_acknowledge(lua_State *L) {
   reactor_relay_acknowledge(check_relay(L));
   return 0;

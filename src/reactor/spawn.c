@@ -12,7 +12,7 @@
 
 enum { IN, OUT, ERR, REPORT, PIPES };
 
-/* The message of a child through the last pipe when it gives up. */
+/* The step that a child reports through the last pipe when it fails. */
 typedef enum spawn_Step { DESCRIPTORS, CWD, COMMAND } spawn_Step;
 
 typedef struct spawn_Report {
@@ -22,9 +22,9 @@ typedef struct spawn_Report {
 
 static const char *const step_names[] = {"descriptors", "cwd", "command"};
 
-/* In the child. It shares our memory until it becomes the program (vfork), so
+/* In the child, which shares our memory until it runs the program (vfork), so
 ** that starting one costs the same however large we are: nothing here allocates
-** or changes what the parent reads. */
+** or changes memory that the parent reads. */
 
 static void give_up(int report, spawn_Step step) {
   spawn_Report said = {step, errno};
@@ -33,8 +33,9 @@ static void give_up(int report, spawn_Step step) {
   _exit(127);
 }
 
-/* 0, 1, 2 become the pipes, 3 the report, and no other stays open.  Ours may be
-** any numbers, these among them: first they move out of the way. */
+/* 0, 1 and 2 become the pipes, 3 the report; all others are closed.  The pipes
+** may have any numbers, 0 to 3 among them, so they are moved out of the way
+** first. */
 static bool place_descriptors(int ends[PIPES]) {
   int i;
   for (i = 0; i < PIPES; i++) {
@@ -49,7 +50,7 @@ static bool place_descriptors(int ends[PIPES]) {
   return true;
 }
 
-/* Tries each file; returns, with errno, when none of them can be run. */
+/* Tries each file in turn; returns, with errno, when none can be run. */
 static void execute(const spawn_Request *q) {
   int refused = ENOENT, i;
   for (i = 0; q->files[i] != NULL; i++) {
@@ -73,7 +74,7 @@ static void become(const spawn_Request *q, const int theirs[PIPES]) {
 
 /* In the parent */
 
-/* Forks with every signal blocked: a handler of ours must not run in there. */
+/* Forks with every signal blocked: our handlers must not run in the child. */
 static pid_t launch(const spawn_Request *q, const int theirs[PIPES]) {
   sigset_t all, before;
   pid_t pid;
@@ -94,7 +95,7 @@ static void close_all(int fds[PIPES]) {
   }
 }
 
-/* Only our ends never block: most programs do not expect it of theirs. */
+/* Only our ends are non-blocking: most programs expect theirs to block. */
 static bool open_pipes(int ours[PIPES], int theirs[PIPES]) {
   int i;
   for (i = 0; i < PIPES; i++) ours[i] = theirs[i] = -1;
@@ -108,7 +109,7 @@ static bool open_pipes(int ours[PIPES], int theirs[PIPES]) {
   return true;
 }
 
-/* The child's message; nothing when it became the program. */
+/* Reads the child's report; it is empty when the program was started. */
 static bool read_report(int fd, spawn_Report *report) {
   ssize_t n;
   do n = read(fd, report, sizeof(*report));

@@ -1,6 +1,6 @@
 /*
-** spawn.h - starts a program beside this one: no shell, and nothing is
-** inherited but what the request names.  No Lua, no waiting for its end.
+** spawn.h - starts a program: no shell, and the program inherits only what the
+** request names.  No Lua; does not wait for its end.
 */
 #ifndef OPERATIONS_REACTOR_SPAWN_H
 #define OPERATIONS_REACTOR_SPAWN_H
@@ -14,13 +14,13 @@ typedef struct spawn_Request {
   char *const *arguments;
   char *const *environment;
   const char *directory; /* NULL: ours */
-  bool no_pidfd;         /* as on a system where nothing tells of the end */
+  bool no_pidfd;         /* as on a system that does not report the end */
 } spawn_Request;
 
 /* The caller owns the descriptors and the process. */
 typedef struct spawn_Child {
   pid_t pid;        /* leads a process group of its own */
-  int exit;         /* readable when it has ended; -1: nothing tells */
+  int exit;         /* readable when it has ended; -1: not reported */
   int in, out, err; /* our ends of its standard streams; never block */
 } spawn_Child;
 

@@ -6,7 +6,7 @@
 #include <sys/stat.h>
 #include <unistd.h>
 
-#define FIRST 3 /* descriptors below are those that everybody knows */
+#define FIRST 3 /* the first descriptor after the standard ones */
 
 static stdio_Stream *of(stream_Stream *s) {
   return (stdio_Stream *)s;
@@ -30,15 +30,15 @@ static void close_layer(stream_Stream *s) {
 
 static const stream_Layer layer = {receive, transmit, close_layer};
 
-/* A descriptor of our own that does not block.  O_NONBLOCK belongs to what was
-** opened, which others hold too: a pipe or a terminal is opened once more, a
-** socket is asked not to wait each time, a file never does. */
+/* A non-blocking descriptor of our own.  O_NONBLOCK is a flag of the open file,
+** which other processes may share: a pipe or a terminal is opened again, a
+** socket is asked not to wait in each call, a file never blocks. */
 static int private_copy(int fd, int mode, bool *is_socket) {
   struct stat found;
   int copy;
   if (fstat(fd, &found) != 0) return -1;
   if (mode == O_WRONLY && (fcntl(fd, F_GETFL) & O_ACCMODE) == O_RDONLY) {
-    errno = EBADF; /* stdout was closed, and something else has its number */
+    errno = EBADF; /* stdout was closed, and another file has its number */
     return -1;
   }
   *is_socket = S_ISSOCK(found.st_mode);
@@ -66,7 +66,7 @@ static bool begin(reactor_Reactor *r, stdio_Stream *s, int fd) {
 }
 
 bool stdio_take_input(reactor_Reactor *r, stdio_Stream *s) {
-  /* Where stdin is closed, this takes its number: nothing to read. */
+  /* Where stdin is closed, this takes its number: reading gives nothing. */
   int nothing = open("/dev/null", O_RDONLY | O_CLOEXEC);
   int fd = private_copy(STDIN_FILENO, O_RDONLY, &s->is_socket);
   s->stream.fd = -1;

@@ -1,7 +1,6 @@
 /*
-** stdio.h - the program's own stdin and stdout as streams, which nothing else
-*in
-** the program reads or writes from then on.  No Lua.
+** stdio.h - the program's own stdin and stdout as streams.  Nothing else in the
+** program reads or writes them from then on.  No Lua.
 */
 #ifndef OPERATIONS_REACTOR_STDIO_H
 #define OPERATIONS_REACTOR_STDIO_H
@@ -19,7 +18,7 @@ typedef struct stdio_Stream {
 bool stdio_take_input(reactor_Reactor *r, stdio_Stream *s);
 
 /* Takes stdout over; descriptor 1 is stderr from then on, also for children.
-** `queue` of the stream is set; it says nothing but DRAIN and ERROR. */
+** `queue` of the stream is set; its only events are DRAIN and ERROR. */
 bool stdio_take_output(reactor_Reactor *r, stdio_Stream *s);
 
 #endif
