@@ -89,7 +89,7 @@ my $version = Unicode::UCD::UnicodeVersion();
 print <<"END";
 /*
 ** idn_table.h - Unicode $version for format/idn.c, written by
-** spec/support/idn_table.pl.  Not for anybody else.
+** spec/support/idn_table.pl.  Only idn.c includes it.
 */
 /* clang-format off */
 static const uint16_t idn_classes[] = {

@@ -1,5 +1,5 @@
 /*
-** alloc.h - the allocator that pure C code is given: Lua's signature, no Lua.
+** alloc.h - the allocator for pure C code: Lua's signature without lua.h.
 */
 #ifndef OPERATIONS_ALLOC_H
 #define OPERATIONS_ALLOC_H
@@ -15,19 +15,19 @@ typedef struct ops_Alloc {
   void *ud;
 } ops_Alloc;
 
-/* NULL when out of memory; the caller owns the block, and gives its size back
-** with it. */
+/* NULL when out of memory.  The caller owns the block and passes its size when
+** freeing it. */
 static inline void *ops_alloc(const ops_Alloc *a, size_t size) {
   return a->fn(a->ud, NULL, 0, size);
 }
 
-/* NULL when out of memory: the block at `p` then stays as it was. */
+/* NULL when out of memory; the block at `p` is then unchanged. */
 static inline void *ops_realloc(const ops_Alloc *a, void *p, size_t old_size,
                                 size_t new_size) {
   return a->fn(a->ud, p, old_size, new_size);
 }
 
-/* `p` may be NULL; `size` is what it was allocated with. */
+/* `p` may be NULL; `size` is its allocated size. */
 static inline void ops_free(const ops_Alloc *a, void *p, size_t size) {
   if (p != NULL) a->fn(a->ud, p, size, 0);
 }

@@ -1,5 +1,5 @@
 /*
-** buffer.h - a growing run of bytes with a ceiling given at birth.  No Lua.
+** buffer.h - a growing byte string with a maximum size.  No Lua.
 */
 #ifndef OPERATIONS_BUFFER_H
 #define OPERATIONS_BUFFER_H
@@ -17,17 +17,17 @@ typedef struct buffer_Buffer {
   size_t max; /* bytes; growth beyond it fails */
 } buffer_Buffer;
 
-/* An empty buffer; it allocates nothing yet.  `max` in bytes. */
+/* Initializes an empty buffer without allocating.  `max` in bytes. */
 void buffer_init(buffer_Buffer *b, ops_Alloc alloc, size_t max);
 
-/* Gives all memory back; the buffer can be used again. */
+/* Frees all memory; the buffer can be used again. */
 void buffer_free(buffer_Buffer *b);
 
-/* Makes room for `extra` more bytes.  False, and nothing changes, when that
-** passes the ceiling or memory is out. */
+/* Makes room for `extra` more bytes.  False, with nothing changed, beyond the
+** maximum size or out of memory. */
 bool buffer_grow(buffer_Buffer *b, size_t extra);
 
-/* As buffer_grow, for what mostly fits already. */
+/* As buffer_grow; fast when there is room already. */
 static inline bool buffer_reserve(buffer_Buffer *b, size_t extra) {
   return b->capacity - b->len >= extra || buffer_grow(b, extra);
 }

@@ -17,7 +17,7 @@ static lines_Status keep(lines_Splitter *s, const char *p, size_t len) {
   return buffer_add(&s->rest, p, len) ? LINES_OK : LINES_NO_MEMORY;
 }
 
-/* An item that ends with the `len` bytes at `p`. */
+/* Hands out an item that ends with the `len` bytes at `p`. */
 static lines_Status end_item(lines_Splitter *s, const char *p, size_t len,
                              lines_OnItem on_item, void *ud) {
   lines_Status status = LINES_OK;
@@ -48,7 +48,7 @@ lines_Status lines_feed(lines_Splitter *s, const char *bytes, size_t len,
 
 /* Lines that are pulled */
 
-#define KEPT_CAPACITY 65536 /* of an empty queue */
+#define KEPT_CAPACITY 65536 /* an empty queue keeps this much memory */
 
 void lines_queue_init(lines_Queue *q, ops_Alloc alloc, size_t max) {
   memset(q, 0, sizeof(*q));
@@ -67,7 +67,7 @@ static size_t unread(const lines_Queue *q) {
 
 bool lines_queue_add(lines_Queue *q, const char *bytes, size_t len) {
   buffer_Buffer *b = &q->bytes;
-  if (q->start > 0) { /* little is left of what came before */
+  if (q->start > 0) { /* most of it was taken: moving the rest is cheap */
     memmove(b->data, b->data + q->start, unread(q));
     b->len -= q->start;
     q->start = 0;
@@ -79,7 +79,7 @@ void lines_queue_end(lines_Queue *q) {
   q->over = true;
 }
 
-/* Takes `n` bytes out, and the separator behind them if there is one. */
+/* Removes `n` bytes, and the separator after them if there is one. */
 static void skip(lines_Queue *q, size_t n) {
   q->start += n < unread(q) ? n + 1 : n;
   q->scanned = 0;
@@ -87,7 +87,7 @@ static void skip(lines_Queue *q, size_t n) {
   q->start = q->bytes.len = 0;
 }
 
-/* Remembers the ends of a line that is too long, of which `len` bytes came. */
+/* Keeps the two ends of a line that is too long; `len` bytes of it came. */
 static void drop(lines_Queue *q, const char *p, size_t len) {
   size_t n = len < LINES_ENDS ? len : LINES_ENDS, kept = LINES_ENDS - n, more;
   if (q->dropped == 0) q->first_len = q->last_len = 0;
@@ -119,7 +119,7 @@ static bool is_blank(const char *s, size_t len) {
   return i == len;
 }
 
-/* Nothing ends the bytes that are there. */
+/* No separator is in the queued bytes. */
 static lines_Found wait_for_more(lines_Queue *q) {
   q->scanned = unread(q);
   if (q->scanned > (q->dropped > 0 ? 0 : q->max)) {

@@ -60,7 +60,7 @@ static void schedule(const unsigned char *block, uint32_t w[64]) {
     w[t] = sigma1(w[t - 2]) + w[t - 7] + sigma0(w[t - 15]) + w[t - 16];
 }
 
-/* One block into the hash. */
+/* Adds one block to the hash. */
 static void compress(uint32_t hash[8], const unsigned char *block) {
   uint32_t w[64], v[8]; /* v: the working variables a to h */
   int t;
@@ -78,7 +78,8 @@ static void compress(uint32_t hash[8], const unsigned char *block) {
   for (t = 0; t < 8; t++) hash[t] += v[t];
 }
 
-/* The last, cut block: a one bit, zeros, the length of all in bits. */
+/* Processes the last, partial block: a one bit, zeros, the total length in
+** bits. */
 static void finish(uint32_t hash[8], const unsigned char *rest, size_t n,
                    uint64_t bytes) {
   unsigned char block[BLOCK] = {0};

@@ -1,5 +1,5 @@
 /*
-** utf8.h - reading UTF-8 strictly (RFC 3629).  No Lua.
+** utf8.h - reads UTF-8 strictly (RFC 3629).  No Lua.
 */
 #ifndef OPERATIONS_UTF8_H
 #define OPERATIONS_UTF8_H
@@ -9,8 +9,8 @@
 #include <stdint.h>
 #include <string.h>
 
-/* How many bytes the sequence that starts with `lead` has; 0 for a byte that
-** starts none. */
+/* The length of the sequence that starts with `lead`; 0 for a byte that starts
+** none. */
 static inline int utf8_width(unsigned char lead) {
   if (lead < 0x80) return 1;
   if (lead < 0xC2) return 0;
@@ -19,13 +19,13 @@ static inline int utf8_width(unsigned char lead) {
   return lead < 0xF5 ? 4 : 0;
 }
 
-/* Is it a byte of a sequence, but not its first? */
+/* Is it a continuation byte? */
 static inline bool utf8_continues(unsigned char c) {
   return (c & 0xC0) == 0x80;
 }
 
-/* Length of the valid sequence at `s` of more than one byte, 0 when it is none
-** (also cut off, overlong, a surrogate, beyond U+10FFFF). */
+/* Length of the valid sequence of more than one byte at `s`; 0 when it is
+** invalid (cut off, overlong, a surrogate, beyond U+10FFFF). */
 static inline int utf8_check(const char *s, const char *end) {
   const unsigned char *p = (const unsigned char *)s;
   ptrdiff_t n = end - s;
@@ -43,7 +43,7 @@ static inline int utf8_check(const char *s, const char *end) {
 }
 
 /* Reads one code point from the `len` > 0 bytes at `s` into `c`; returns its
-** length, or 0 when they do not start with well-formed UTF-8. */
+** length, or 0 when the bytes are not well-formed UTF-8. */
 static inline size_t utf8_read(const char *s, size_t len, uint32_t *c) {
   const unsigned char *p = (const unsigned char *)s;
   int i, n = p[0] < 0x80 ? 1 : utf8_check(s, s + len);
@@ -77,7 +77,7 @@ static inline size_t utf8_write(uint32_t c, char *out) {
   return 4;
 }
 
-/* Is all of it well-formed? */
+/* Is the text well-formed? */
 static inline bool utf8_valid(const char *s, size_t len) {
   const char *end = s + len;
   while (s < end) {

@@ -24,8 +24,8 @@ bool utf8_is_ascii(const char *s, size_t n) {
   return ((a | b | c | d) & HIGH_BITS) == 0;
 }
 
-/* What may follow a lead byte: how many bytes, and the range of the first of
-** them (the others are 80..BF); 0 when it is no lead byte. */
+/* The number of bytes that may follow a lead byte, and the range of the first
+** one (the others are 80..BF); 0 when it is not a lead byte. */
 static size_t followers(unsigned char lead, unsigned char *low,
                         unsigned char *high) {
   *low = lead == 0xE0 ? 0xA0 : lead == 0xF0 ? 0x90 : 0x80;
@@ -34,8 +34,8 @@ static size_t followers(unsigned char lead, unsigned char *low,
   return lead < 0xE0 ? 1 : lead < 0xF0 ? 2 : 3;
 }
 
-/* The length of the sequence at `s`, n > 0, s[0] >= 0x80; *whole says whether
-** it is a character, or a maximal subpart of an ill-formed sequence. */
+/* The length of the sequence at `s`, n > 0, s[0] >= 0x80.  *whole: true for a
+** character, false for a maximal subpart of an ill-formed sequence. */
 static size_t sequence(const unsigned char *s, size_t n, bool *whole) {
   unsigned char low, high;
   size_t need = followers(s[0], &low, &high);

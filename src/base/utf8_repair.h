@@ -3,8 +3,8 @@
 ** Standard does it, UTF-8 in and UTF-8 out.  No Lua, no I/O.
 **
 ** Every maximal subpart of an ill-formed sequence becomes one U+FFFD: F0 9F 92
-** before an `x` gives one, C0 AF two, ED A0 80 three.  A byte order mark is a
-** character like any other here.
+** before an `x` gives one, C0 AF two, ED A0 80 three.  A byte order mark is
+** kept like any other character.
 */
 #ifndef OPERATIONS_UTF8_REPAIR_H
 #define OPERATIONS_UTF8_REPAIR_H

@@ -1,5 +1,5 @@
 /*
-** fields_lua.c - the head of an HTTP message as Lua sees it.
+** fields_lua.c - the header fields of an HTTP message for Lua.
 */
 #include "core/open.h"
 #include "http/fields.h"
@@ -7,9 +7,9 @@
 #define MAX_NAME 256
 #define COOKIES "setCookie"
 
-/* Adds a cookie to headers.setCookie: cookies cannot be joined, but what a line
-** goes on with is of the one before.  The ceiling of a head (64 KiB) bounds how
-** often one is copied. */
+/* Appends a cookie to headers.setCookie.  Cookies cannot be joined, except that
+** a folded line belongs to the cookie before it.  The size limit of a head (64
+** KiB) bounds how often a cookie is copied. */
 static void add_cookie(lua_State *L, int headers, const fields_Field *field) {
   bool goes_on;
   size_t n;
@@ -37,9 +37,9 @@ static void append(lua_State *L, int list, const char *s, size_t len) {
   ops_rawseti(L, list, ops_rawlen(L, list) + 1);
 }
 
-/* headers[name] = value, or where something may be and is, the list of what is
-** joined in the end: a name may be repeated as often as the head has room.
-** Says whether it is a list. */
+/* Sets headers[name] = value.  When the name occurred before, collects the
+** values in a list that is joined at the end, so that many fields of one name
+** cost linear time.  Says whether the entry is a list. */
 static bool add_field(lua_State *L, int headers, const fields_Field *field,
                       bool first) {
   int top = lua_gettop(L), was = LUA_TNIL;
@@ -68,7 +68,7 @@ static bool add_field(lua_State *L, int headers, const fields_Field *field,
   return true;
 }
 
-/* Joins the lists among the values; that of cookies stays. */
+/* Joins the lists among the values, except that of cookies. */
 static void join_lists(lua_State *L, int headers) {
   for (lua_pushnil(L); lua_next(L, headers); lua_settop(L, headers + 1)) {
     int list = headers + 2;
@@ -91,14 +91,15 @@ static bool is_cookie(const fields_Field *field) {
   return field->name_len == 10 && memcmp(field->name, "set-cookie", 10) == 0;
 }
 
-/* A bit for the name: when it is new, the name is. */
+/* A bit for the name; a name whose bit is not set is new. */
 static uint64_t mark_of(const char *name, size_t length) {
   unsigned sum = (unsigned char)name[length - 1] * 5u + (unsigned)length +
                  (unsigned char)name[length / 2] * 3u;
   return UINT64_C(1) << (sum & 63);
 }
 
-/* Has a field's name be `name`, where it is written in lower case. */
+/* Writes the field's name to `name` in lower case and makes the field refer to
+** it. */
 static void lower(fields_Field *field, char *name) {
   size_t i;
   if (field->name_len > MAX_NAME) field->name_len = MAX_NAME;
@@ -109,10 +110,10 @@ static void lower(fields_Field *field, char *name) {
   field->name = name;
 }
 
-/* core.http_fields(text) -> table: values by lower-case names; of one name they
-** are joined by ", ", but cookies an array under `setCookie` */
+/* core.http_fields(text) -> table: values by lower-case names; values of one
+** name are joined by ", ", cookies are an array under `setCookie` */
 static int http_fields(lua_State *L) {
-  size_t length, line, name_len = 0; /* of the field before */
+  size_t length, line, name_len = 0; /* of the previous field */
   const char *p = luaL_checklstring(L, 1, &length), *end = p + length;
   char name[MAX_NAME];
   fields_Field field;

@@ -1,5 +1,5 @@
 /*
-** open.c - luaopen_operations_core: the table of all that Lua sees.
+** open.c - luaopen_operations_core: makes the module table.
 */
 #include "core/open.h"
 
@@ -20,13 +20,14 @@ static int core_lua_now(lua_State *L) {
   return 1;
 }
 
-/* In a fork page: a child that is forked finds none left. */
+/* Lives in a page that a forked child finds zeroed: the child makes new
+** bytes. */
 struct core_Random {
   size_t left;
-  unsigned char bytes[2048]; /* handed out from the end, each once */
+  unsigned char bytes[2048]; /* used from the end, each byte once */
 };
 
-/* One call of the system for many ids. */
+/* Asks the system for many ids at once. */
 static bool take_random(core_State *core, unsigned char *bytes, size_t n) {
   struct core_Random *random = core->random;
   unsigned char *taken;
@@ -61,7 +62,7 @@ static int core_random_id(lua_State *L) {
   return 1;
 }
 
-/* core.random_bytes(n) -> string of n bytes, 1 to 256, that nobody can guess */
+/* core.random_bytes(n) -> string of n unpredictable bytes, 1 to 256 */
 static int core_random_bytes(lua_State *L) {
   unsigned char bytes[256];
   lua_Integer n = luaL_checkinteger(L, 1);
@@ -90,7 +91,7 @@ static int core_set_array_mt(lua_State *L) {
   return 0;
 }
 
-/* core.add_mark(metatable, "array" | "object"): understands a foreign mark */
+/* core.add_mark(metatable, "array" | "object"): accepts a foreign mark */
 static int core_add_mark(lua_State *L) {
   static const char *const names[] = {"array", "object", NULL};
   int mark = luaL_checkoption(L, 2, NULL, names) + MARK_ARRAY;
@@ -99,7 +100,7 @@ static int core_add_mark(lua_State *L) {
   return 0;
 }
 
-/* core.set_foreign_null(userdata): understands one more null */
+/* core.set_foreign_null(userdata): accepts one more null */
 static int core_set_foreign_null(lua_State *L) {
   luaL_checkany(L, 1);
   core_state(L)->foreign_null = lua_touserdata(L, 1);
@@ -111,7 +112,7 @@ static int core_set_foreign_null(lua_State *L) {
 #define KIND_OBJECT lua_upvalueindex(3)
 
 /* core.kind(value) -> "null" | "boolean" | "integer" | "number" | "string" |
-** "array" | "object" | Lua's name of any other type */
+** "array" | "object" | the name of any other Lua type */
 static int core_kind(lua_State *L) {
   if (lua_istable(L, 1)) {
     bool is_array = value_is_array(L, core_state(L), 1);
@@ -123,7 +124,7 @@ static int core_kind(lua_State *L) {
   return 1;
 }
 
-/* Sets core.kind, which is asked about tables mostly. */
+/* Sets core.kind, which is mostly called with tables. */
 static void open_kind(lua_State *L) {
   lua_pushvalue(L, lua_upvalueindex(1));
   lua_pushliteral(L, "array");
@@ -197,11 +198,11 @@ static int core_open(lua_State *L) {
 static int state_gc(lua_State *L) {
   core_State *core = (core_State *)lua_touserdata(L, 1);
   platform_fork_page_free(core->random);
-  core->random = NULL; /* finalizers that run later may want ids */
+  core->random = NULL; /* later finalizers may still ask for ids */
   return 0;
 }
 
-/* Random: a sender of values cannot choose colliding ones. */
+/* Random, so that senders of values cannot choose colliding ones. */
 static uint64_t new_seed(const core_State *core) {
   uint64_t seed;
   if (platform_random_at_once(&seed, sizeof(seed))) return seed;
@@ -222,8 +223,9 @@ static core_State *new_state(lua_State *L) {
 
 LUALIB_API int luaopen_operations_core(lua_State *L);
 
-/* Opened once in each Lua state: what the registry holds of it stays, so who
-** loads the library again (an editor its plugins) gets the same table. */
+/* Opened once in each Lua state: its values stay in the Lua registry, so a
+** program that loads the library again (an editor that reloads plugins) gets
+** the same table. */
 int luaopen_operations_core(lua_State *L) {
   static const char opened;
   ops_rawgetp(L, LUA_REGISTRYINDEX, &opened);

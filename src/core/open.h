@@ -1,12 +1,12 @@
 /*
-** open.h - the parts of operations.core that are no room of their own.
+** open.h - the parts of operations.core that have no room of their own.
 */
 #ifndef OPERATIONS_OPEN_H
 #define OPERATIONS_OPEN_H
 
 #include "value/core.h"
 
-/* Each sets its functions in the module table on top of the stack. */
+/* Sets its functions in the module table on top of the stack. */
 void fields_open(lua_State *L);
 
 #endif

@@ -1,6 +1,6 @@
 /*
-** crypto_lua.c - operations.crypto: public keys, made once, and the signatures
-** that they verify.
+** crypto_lua.c - operations.crypto: makes public keys and verifies signatures
+** with them.
 */
 #include "lua/compat.h"
 
@@ -20,7 +20,7 @@ static key_Bytes check_bytes(lua_State *L, int i) {
   return bytes;
 }
 
-/* A name; one with a NUL in it is none. */
+/* A name; NULL when it contains a NUL. */
 static const char *check_name(lua_State *L, int i) {
   size_t size;
   const char *name = luaL_checklstring(L, i, &size);
@@ -50,8 +50,8 @@ static int push_made(lua_State *L, const Key *k, const char *flaw) {
   return 2;
 }
 
-/* crypto.rsa(n, e) -> key | nil, flaw; the bytes of a JWK's members, 2048 to
-** 8192 bits */
+/* crypto.rsa(n, e) -> key | nil, flaw; n and e are the bytes of a JWK's
+** members; n has 2048 to 8192 bits */
 static int crypto_rsa(lua_State *L) {
   key_Bytes n = check_bytes(L, 1), e = check_bytes(L, 2);
   const char *flaw;
@@ -60,8 +60,8 @@ static int crypto_rsa(lua_State *L) {
   return push_made(L, k, flaw);
 }
 
-/* crypto.curve(crv, x, y?) -> key | nil, flaw; "P-256", "P-384", "P-521",
-** without y "Ed25519" and "Ed448" */
+/* crypto.curve(crv, x, y?) -> key | nil, flaw; crv is "P-256", "P-384",
+** "P-521", or without y "Ed25519" or "Ed448" */
 static int crypto_curve(lua_State *L) {
   int kind = key_curve(check_name(L, 1));
   key_Bytes x = check_bytes(L, 2), y = {NULL, 0};
@@ -75,8 +75,8 @@ static int crypto_curve(lua_State *L) {
   return push_made(L, k, flaw);
 }
 
-/* key:verify(algorithm, text, signature) -> boolean; "RS256", ...  A key never
-** fits an algorithm of another kind. */
+/* key:verify(algorithm, text, signature) -> boolean; algorithm is "RS256", ...
+** False when the key does not belong to the algorithm. */
 static int key_verify(lua_State *L) {
   Key *k = (Key *)luaL_checkudata(L, 1, KEY_NAME);
   const signature_Algorithm *algorithm = signature_algorithm(check_name(L, 2));

@@ -13,8 +13,8 @@
 #define MAX_EXPONENT 64   /* bits */
 
 typedef struct Curve {
-  const char *name; /* as "crv" and libcrypto have it */
-  size_t size;      /* bytes of a coordinate, or of the whole key */
+  const char *name; /* the same in "crv" and in libcrypto */
+  size_t size;      /* bytes of a coordinate, or of a key without y */
 } Curve;
 
 static const Curve curves[] = {
@@ -102,7 +102,7 @@ EVP_PKEY *key_point(key_Kind kind, key_Bytes x, key_Bytes y,
   params[1] = OSSL_PARAM_construct_octet_string(OSSL_PKEY_PARAM_PUB_KEY, point,
                                                 1 + 2 * curve->size);
   params[2] = OSSL_PARAM_construct_end();
-  *flaw = "no point of its curve";
+  *flaw = "a point that is not on its curve";
   ERR_set_mark();
   key = from_params("EC", params);
   ERR_pop_to_mark();

@@ -2,8 +2,7 @@
 ** key.h - public keys of signatures, from the numbers of their JWKs (RFC 7518,
 ** section 6; RFC 8037, section 2).  No Lua, no private keys.
 **
-** What a function here leaves in libcrypto's queue of errors is its own: the
-** queue is as it was before.
+** Every function leaves libcrypto's error queue as it was.
 */
 #ifndef OPERATIONS_CRYPTO_KEY_H
 #define OPERATIONS_CRYPTO_KEY_H
@@ -12,7 +11,8 @@
 
 #include <openssl/evp.h>
 
-/* Bits of an RSA modulus: fewer are broken, more only cost time. */
+/* Bits of an RSA modulus: smaller ones can be broken, larger ones only cost
+** time. */
 #define KEY_RSA_MIN 2048
 #define KEY_RSA_MAX 8192
 
@@ -30,12 +30,12 @@ typedef struct key_Bytes {
   size_t size;
 } key_Bytes;
 
-/* The kind that a JWK's "crv" names; -1: it is not known. */
+/* The kind named by a JWK's "crv"; -1 when it is unknown. */
 int key_curve(const char *name);
 
-/* All three return NULL when the numbers are no such key, or memory is out;
-** `flaw` then says why, a constant text.  The caller owns the key and gives it
-** to EVP_PKEY_free. */
+/* All three return NULL when the numbers are not a valid key, or out of memory;
+** `flaw` is then a constant text that says why.  The caller owns the key and
+** frees it with EVP_PKEY_free. */
 EVP_PKEY *key_rsa(key_Bytes n, key_Bytes e, const char **flaw);
 EVP_PKEY *key_point(key_Kind kind, key_Bytes x, key_Bytes y, const char **flaw);
 EVP_PKEY *key_edwards(key_Kind kind, key_Bytes x, const char **flaw);

@@ -10,10 +10,10 @@
 
 struct signature_Algorithm {
   const char *name;
-  key_Kind first, last; /* kinds of its keys */
-  const char *digest;   /* NULL: the algorithm has its own */
+  key_Kind first, last; /* the kinds of keys that fit */
+  const char *digest;   /* NULL: part of the algorithm */
   bool pss;
-  size_t half; /* bytes of r, and of s; 0: the signature is as libcrypto's */
+  size_t half; /* bytes of r, and of s; 0: libcrypto's format */
 };
 
 static const signature_Algorithm algorithms[] = {
@@ -31,7 +31,7 @@ static const signature_Algorithm algorithms[] = {
     {"Ed448", KEY_ED448, KEY_ED448, NULL, false, 0},
 };
 
-#define MAX_DER 160 /* bytes: two integers of 66 and what is around them */
+#define MAX_DER 160 /* two integers of 66 bytes and their framing */
 
 const signature_Algorithm *signature_algorithm(const char *name) {
   size_t i;
@@ -41,8 +41,8 @@ const signature_Algorithm *signature_algorithm(const char *name) {
   return NULL;
 }
 
-/* From r and s of a fixed length, one behind the other, to DER.  Returns its
-** length; 0 when memory is out. */
+/* Converts r and s, each of a fixed length, to DER.  Returns the length; 0 when
+** out of memory. */
 static size_t to_der(key_Bytes signature, unsigned char *der) {
   size_t half = signature.size / 2;
   int length = 0;
@@ -51,7 +51,7 @@ static size_t to_der(key_Bytes signature, unsigned char *der) {
   BIGNUM *s = BN_bin2bn(signature.at + half, (int)half, NULL);
   if (pair != NULL && r != NULL && s != NULL &&
       ECDSA_SIG_set0(pair, r, s) == 1) {
-    r = s = NULL; /* they are the pair's */
+    r = s = NULL; /* now owned by the pair */
     length = i2d_ECDSA_SIG(pair, &der);
   }
   BN_free(r);

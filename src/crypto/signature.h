@@ -1,6 +1,6 @@
 /*
-** signature.h - does a signature of a JWS fit its text and a public key (RFC
-** 7518, section 3; RFC 8037, section 3.1)?  Makes none.  No Lua.
+** signature.h - verifies signatures of JWS (RFC 7518, section 3; RFC 8037,
+** section 3.1) by a public key.  Makes none.  No Lua.
 */
 #ifndef OPERATIONS_CRYPTO_SIGNATURE_H
 #define OPERATIONS_CRYPTO_SIGNATURE_H
@@ -9,17 +9,17 @@
 
 typedef struct signature_Algorithm signature_Algorithm;
 
-/* The algorithm of a name such as "RS256"; NULL: there is none.  HMACs are not
-** among them: their verifiers could forge them. */
+/* The algorithm of a name such as "RS256"; NULL when it is unknown.  HMACs are
+** excluded: whoever can verify them could also forge them. */
 const signature_Algorithm *signature_algorithm(const char *name);
 
 typedef enum signature_Verdict {
   SIGNATURE_FITS,
-  SIGNATURE_WRONG, /* also when the key is of another kind than its algorithm */
+  SIGNATURE_WRONG, /* also when the key is of another kind */
   SIGNATURE_MEMORY
 } signature_Verdict;
 
-/* libcrypto's queue of errors is left as it was. */
+/* Leaves libcrypto's error queue as it was. */
 signature_Verdict signature_verify(const signature_Algorithm *algorithm,
                                    key_Kind kind, EVP_PKEY *key, key_Bytes text,
                                    key_Bytes signature);

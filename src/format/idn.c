@@ -4,7 +4,7 @@
 #include "format/kinds.h"
 #include "base/utf8.h"
 
-/* A label has at most 63 octets as an A-label, a name 253. */
+/* A label has at most 63 octets as an A-label, a name at most 253. */
 #define MAX_LABEL 63
 #define MAX_NAME 253
 
@@ -126,7 +126,7 @@ static bool punycode_decode(const char *s, size_t len, Label *label) {
   return true;
 }
 
-/* How many digits one delta takes. */
+/* The number of digits that encode a delta. */
 static size_t delta_size(uint32_t delta, uint32_t bias) {
   size_t size = 1;
   uint32_t k = BASE;
@@ -212,7 +212,7 @@ static bool fits_context(const Label *label, size_t i) {
   case 0x5F3:
   case 0x5F4: return before & IDN_HEBREW;
   case 0x30FB: return has_kana_or_han(label);
-  default: /* one kind of Arabic digits, not both */
+  default: /* never both kinds of Arabic digits */
     return c < 0x6F0 ? !has_between(label, 0x6F0, 0x6F9)
                      : !has_between(label, 0x660, 0x669);
   }
@@ -301,7 +301,7 @@ static bool read_code_points(const char *s, size_t len, Label *label) {
   return true;
 }
 
-/* Reads a label in either form; `size` is its length as an A-label. */
+/* Reads a label in either form; sets `size` to its length as an A-label. */
 static bool read_label(const char *s, size_t len, Label *label, size_t *size) {
   size_t i;
   *size = len;

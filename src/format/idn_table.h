@@ -1,6 +1,6 @@
 /*
 ** idn_table.h - Unicode 14.0.0 for format/idn.c, written by
-** spec/support/idn_table.pl.  Not for anybody else.
+** spec/support/idn_table.pl.  Only idn.c includes it.
 */
 /* clang-format off */
 static const uint16_t idn_classes[] = {
@@ -41,7 +41,8 @@ static const uint16_t idn_classes[] = {
     IDN_VALID | BIDI_R | JOIN_TRANSPARENT,
 };
 
-/* Where a run starts, shifted by 8, and the index of its class. */
+/* The code point where a run starts, shifted by 8, and the index of its
+** class. */
 static const uint32_t idn_runs[] = {
     0x0,0x2d01,0x2e00,0x3002,0x3a00,0x6103,0x7b00,0xb704,0xb800,0xdf03,0xf700,0xf803,0x10005,0x13300,0x13503,0x13600,
     0x13703,0x13906,0x14000,0x14206,0x14a05,0x17906,0x18205,0x18700,0x18803,0x18900,0x18c03,0x18e00,0x19203,0x19300,

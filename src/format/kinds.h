@@ -1,6 +1,6 @@
 /*
-** kinds.h - the checks behind format_find, one file per family.  Not
-** for users of format/format.h.
+** kinds.h - the checks behind format_find, one file per family.  Users include
+** format/format.h instead.
 */
 #ifndef OPERATIONS_FORMAT_KINDS_H
 #define OPERATIONS_FORMAT_KINDS_H
@@ -8,7 +8,7 @@
 #include <stdbool.h>
 #include <stddef.h>
 
-/* ASCII only, whatever the locale. */
+/* ASCII only, in any locale. */
 static inline bool format_is_digit(char c) {
   return c >= '0' && c <= '9';
 }
@@ -25,7 +25,7 @@ static inline bool format_is_hex(char c) {
   return format_is_digit(c) || (c >= 'a' && c <= 'f') || (c >= 'A' && c <= 'F');
 }
 
-/* Does the label start as an A-label does? */
+/* Does the label start with "xn--"? */
 static inline bool format_is_xn(const char *s, size_t len) {
   return len >= 4 && (s[0] == 'x' || s[0] == 'X') &&
          (s[1] == 'n' || s[1] == 'N') && s[2] == '-' && s[3] == '-';

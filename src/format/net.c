@@ -30,7 +30,7 @@ bool format_ipv4(const char *s, size_t len) {
   return octets == 4;
 }
 
-/* Counts the 16-bit groups of "a:b:c"; -1 when there is something else. */
+/* Counts the 16-bit groups of "a:b:c"; -1 when the text has another form. */
 static int count_groups(const char *s, size_t len, bool ipv4_end) {
   size_t i = 0, start = 0;
   int groups = 0;
@@ -97,13 +97,13 @@ bool format_hostname(const char *s, size_t len) {
   return len <= MAX_HOSTNAME && are_labels(s, len, is_host_label);
 }
 
-/* RFC 5322's atext, with all that is not ASCII: RFC 6531, section 3.3 */
+/* RFC 5322's atext and all characters beyond ASCII: RFC 6531, section 3.3 */
 static bool is_atext(char c) {
   return format_is_alnum(c) || (unsigned char)c >= 0x80 ||
          (c != '\0' && strchr("!#$%&'*+-/=?^_`{|}~", c) != NULL);
 }
 
-/* Letters of any script, checked no further than RFC 6531 asks. */
+/* Letters of any script; RFC 6531 asks for no further check. */
 static bool is_loose_label(const char *s, size_t len) {
   size_t i;
   if (len == 0 || s[0] == '-' || s[len - 1] == '-') return false;
@@ -125,8 +125,8 @@ static bool is_dot_string(const char *s, size_t len) {
   return !dot;
 }
 
-/* `s` starts with a quote; returns the length up to and with the closing one,
-** or 0. */
+/* `s` starts with a quote; returns the length including the closing one, or
+** 0. */
 static size_t quoted_length(const char *s, size_t len) {
   size_t i;
   for (i = 1; i < len; i++) {

@@ -1,6 +1,6 @@
 #include "format/kinds.h"
 
-/* The rest of the text.  Each take_... passes what it names, or says
+/* The rest of the text.  Each take_... skips what it names, or returns
 ** false. */
 typedef struct Text {
   const char *s, *end;
@@ -37,7 +37,7 @@ static bool take_date(Text *t) {
          month >= 1 && month <= 12 && day >= 1 && day <= days_in(year, month);
 }
 
-/* Z or +hh:mm, in minutes. */
+/* Z or +hh:mm; the offset in minutes. */
 static bool take_offset(Text *t, int *offset) {
   int hours, minutes;
   bool negative;
@@ -91,7 +91,7 @@ bool format_date_time(const char *s, size_t len) {
          t.s == t.end;
 }
 
-/* Digits and one of the units that may come next.  Units in a row have no gap:
+/* Digits, each followed by one of `units`, in this order and without gaps:
 ** years, months, days; hours, minutes, seconds (RFC 3339, appendix A). */
 static bool take_elements(Text *t, const char *units) {
   int last = -1;

@@ -3,8 +3,8 @@
 #include "format/kinds.h"
 #include "base/utf8.h"
 
-/* Which characters beside ASCII a part may have: none (RFC 3986), ucschar or
-** iprivate too (RFC 3987). */
+/* The non-ASCII characters that a part may contain: none (RFC 3986), ucschar,
+** or also iprivate (RFC 3987). */
 typedef enum Extra { EXTRA_NONE, EXTRA_UCSCHAR, EXTRA_PRIVATE } Extra;
 
 static bool is_private(uint32_t c) {
@@ -42,8 +42,8 @@ static bool is_extra(uint32_t c, Extra extra) {
          (is_ucschar(c) || (extra == EXTRA_PRIVATE && is_private(c)));
 }
 
-/* Are all characters unreserved, percent-encoded, sub-delims, one of `more`, or
-** what `extra` allows? */
+/* Are all characters unreserved, percent-encoded, sub-delims, in `more`, or
+** allowed by `extra`? */
 static bool is_made_of(const char *s, size_t len, const char *more,
                        Extra extra) {
   size_t i = 0;
@@ -118,14 +118,14 @@ static size_t scheme_length(const char *s, size_t len) {
   return 0;
 }
 
-/* The length up to the first of the characters of `set`. */
+/* The length up to the first character that is in `set`. */
 static size_t length_until(const char *s, size_t len, const char *set) {
   size_t i;
   for (i = 0; i < len && !is_one_of(s[i], set); i++) continue;
   return i;
 }
 
-/* Passes one "?query" or "#fragment"; `rest` is what follows. */
+/* Skips one "?query" or "#fragment"; `rest` is what follows. */
 static bool take_tail(const char **s, size_t *len, char mark, const char *until,
                       Extra extra) {
   size_t n;

@@ -65,7 +65,7 @@ void json_free(json_Reader *r) {
 
 /* --- where we are, and failing there ------------------------------------ */
 
-/* Moves the place of `chunk` on to `p`. */
+/* Advances the position of `chunk` to `p`. */
 static void advance(json_Reader *r, const char *p) {
   const char *s = r->chunk, *newline;
   while (s < p && (newline = memchr(s, '\n', (size_t)(p - s))) != NULL) {
@@ -78,7 +78,7 @@ static void advance(json_Reader *r, const char *p) {
   r->chunk = p;
 }
 
-/* Every failure ends here; returns NULL for the caller to return. */
+/* Every failure ends here; returns NULL, which the caller returns. */
 static const char *end_at(json_Reader *r, const char *p, json_Status status,
                           const char *message) {
   advance(r, p);
@@ -115,7 +115,7 @@ static const char *fail_expected(json_Reader *r, const char *p,
 
 /* --- tokens cut by the end of a piece ------------------------------------ */
 
-/* Where the token of which `p` is in the middle ends, or NULL when not yet. */
+/* The end of the token that `p` is inside of; NULL when it has not come yet. */
 static const char *token_end(json_Reader *r, const char *p, const char *end) {
   switch (r->token) {
   case TOKEN_STRING:
@@ -140,7 +140,7 @@ static const char *token_end(json_Reader *r, const char *p, const char *end) {
   }
 }
 
-/* The token at `p` may go on in the next piece: keeps what there is of it. */
+/* The token at `p` may continue in the next piece: keeps its bytes so far. */
 static const char *keep(json_Reader *r, const char *p, const char *end,
                         int token) {
   advance(r, p);
@@ -176,7 +176,7 @@ typedef struct Number {
   uint64_t mantissa; /* of the first 19 significant digits */
   int digits;        /* how many of those there are */
   int64_t exponent;  /* value = mantissa * 10^exponent */
-  bool exact;        /* no digit beyond the mantissa but zeros */
+  bool exact;        /* all digits after the mantissa are zeros */
 } Number;
 
 static void add_dropped_digit(Number *n, char digit, bool fraction) {
@@ -196,7 +196,7 @@ static inline const char *scan_digits(Number *n, const char *p, const char *end,
   return p;
 }
 
-/* The exponent after 'e'; beyond any double's it stops counting. */
+/* Scans the exponent after 'e'; it saturates beyond any double's. */
 static const char *scan_exponent(Number *n, const char *p, const char *end) {
   bool negative = p < end && *p == '-';
   int exponent = 0;
@@ -279,10 +279,10 @@ static inline unsigned hex_digit(char c) {
   return digit < 6 ? digit + 10 : 16;
 }
 
-/* The results of a step within a string, beside a place to go on from. */
+/* Results of a step within a string, beside the position to continue at. */
 static const char cut[] = "";
 
-/* The four digits after "\u" at `p`; `*unit` gets their value.  `cut` when the
+/* Reads the four digits after "\u" at `p` into `*unit`.  Returns `cut` when the
 ** text ends within them. */
 static inline const char *read_unit(json_Reader *r, const char *p,
                                     const char *end, int32_t *unit) {
@@ -323,7 +323,7 @@ static const char escapes[256] = {
     ['"'] = '"',  ['\\'] = '\\', ['/'] = '/',  ['b'] = '\b',
     ['f'] = '\f', ['n'] = '\n',  ['r'] = '\r', ['t'] = '\t'};
 
-/* The escape at `p`, into r->text, which has room for it. */
+/* Decodes the escape at `p` into r->text, which has room for it. */
 static inline const char *read_escape(json_Reader *r, const char *p,
                                       const char *end) {
   char c;
@@ -331,7 +331,7 @@ static inline const char *read_escape(json_Reader *r, const char *p,
   c = escapes[(unsigned char)p[1]];
   if (c == '\0')
     return p[1] == 'u' ? read_unicode(r, p, end)
-                       : fail(r, p + 1, "no such escape");
+                       : fail(r, p + 1, "unknown escape");
   r->text.data[r->text.len++] = c;
   return p + 2;
 }
@@ -348,7 +348,7 @@ static inline bool add_run(json_Reader *r, const char *run, const char *p,
   return true;
 }
 
-/* The string that starts at `p` stops at `q`, which is no '"'. */
+/* The string that starts at `p` stops at `q`, where there is no '"'. */
 static const char *broken_string(json_Reader *r, const char *p, const char *q,
                                  const char *end) {
   bool is_cut = q == cut || q == end || utf8_width((unsigned char)*q) > end - q;
@@ -360,8 +360,7 @@ static const char *broken_string(json_Reader *r, const char *p, const char *q,
   return fail(r, q, "invalid UTF-8 in a string");
 }
 
-/* The string at `p`, of which `*s` gets the bytes; its first backslash is at
-** `q`. */
+/* Reads the string at `p` into `*s`; its first backslash is at `q`. */
 static const char *read_escaped(json_Reader *r, const char *p, const char *q,
                                 const char *end, const char **s, size_t *len) {
   const char *run = p + 1;
@@ -380,8 +379,8 @@ static const char *read_escaped(json_Reader *r, const char *p, const char *q,
   return q + 1;
 }
 
-/* The string at `p`, of which `*s` gets the bytes; they stay NULL when it is
-** broken or kept. */
+/* Reads the string at `p` into `*s`, which stays NULL when the string is broken
+** or cut. */
 static inline const char *read_string(json_Reader *r, const char *p,
                                       const char *end, const char **s,
                                       size_t *len) {
@@ -395,7 +394,7 @@ static inline const char *read_string(json_Reader *r, const char *p,
 
 /* --- containers ---------------------------------------------------------- */
 
-/* The byte with the bit that says whether the innermost level is an object. */
+/* The byte with the bit that says whether a level is an object. */
 static unsigned char *level_byte(json_Reader *r, size_t level) {
   if (level < JSON_INLINE_DEPTH) return &r->kinds[level / 8];
   return (unsigned char *)r->nest.data + (level - JSON_INLINE_DEPTH) / 8;
@@ -442,7 +441,7 @@ static const char *read_text(json_Reader *r, const char *p, const char *end) {
   const char *s = NULL;
   size_t len = 0;
   const char *next = read_string(r, p, end, &s, &len);
-  if (s == NULL) return next; /* failed, or kept */
+  if (s == NULL) return next; /* it failed, or the token was cut */
   r->expect = r->after_value;
   return r->on->string(r->ud, s, len) ? next : stopped(r, p);
 }
@@ -490,7 +489,7 @@ static const char *read_start(json_Reader *r, const char *p, const char *end) {
   return p + len;
 }
 
-/* Most values are followed by a comma, with nothing in between. */
+/* Skips the comma that follows most values directly. */
 static inline void pass_comma(json_Reader *r, const char **p) {
   if (r->expect == EXPECT_MEMBER_END) r->expect = EXPECT_KEY;
   else if (r->expect == EXPECT_ITEM_END) r->expect = EXPECT_VALUE;
@@ -516,7 +515,7 @@ static inline const char *skip_space(const char *p, const char *end) {
   return p;
 }
 
-/* Reads all of the bytes at hand; false when that failed. */
+/* Reads all bytes of the piece; false when that failed. */
 static bool run(json_Reader *r, const char *p, const char *end) {
   r->chunk = p;
   while ((p = skip_space(p, end)) < end) {
@@ -540,7 +539,7 @@ static bool run(json_Reader *r, const char *p, const char *end) {
 
 /* --- feeding ------------------------------------------------------------- */
 
-/* Reads the token in `raw`, now that it is whole. */
+/* Reads the token in `raw`, which is now complete. */
 static bool run_kept(json_Reader *r) {
   bool final = r->final, ok;
   r->token = TOKEN_NONE;

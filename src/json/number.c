@@ -114,9 +114,9 @@ typedef struct Power {
   uint64_t hi, lo;
 } Power;
 
-/* The first 128 bits of 10^k, rounded down, with the top bit set: 10^k is
-** about (hi * 2^64 + lo) * 2^(log2_power(k) - 127).  (That 192 coarse bits are
-** enough for each k was checked with exact arithmetic.) */
+/* The first 128 bits of 10^k, rounded down, with the top bit set: 10^k is about
+** (hi * 2^64 + lo) * 2^(log2_power(k) - 127).  (Exact arithmetic has shown that
+** 192 coarse bits are enough for each k.) */
 static inline Power power_of_ten(int k) {
   int i = (k - FIRST_POWER) / POWER_STEP;
   uint64_t fine = fine_powers[(k - FIRST_POWER) % POWER_STEP];
@@ -153,18 +153,18 @@ static double from_bits(uint64_t mantissa, int exponent) {
   return value;
 }
 
-/* The double whose first bits are `m` (55 of them and `hi`'s more), below the
-** smallest normal one. */
+/* The double below the smallest normal one whose first bits are `m` (55 bits
+** and those of `hi`). */
 static double subnormal(uint64_t m, int exponent) {
   if (exponent <= -63) return 0.0;
   m >>= 1 - exponent;
   m = (m + (m & 1)) >> 1;
-  return from_bits(m, 0); /* rounded up to 2^52 it is the smallest normal */
+  return from_bits(m, 0); /* rounded up to 2^52, the smallest normal one */
 }
 
 /* mantissa * 10^k by the method of Eisel and Lemire ("Number parsing at a
-** gigabyte per second", 2021): the product with 128 bits of the power tells the
-** nearest double, but in rare cases.  False in those. */
+** gigabyte per second", 2021): the product with 128 bits of the power gives the
+** nearest double, except in rare cases.  False in those. */
 static bool product_double(uint64_t mantissa, int k, double *value) {
   Power power;
   uint64_t hi, lo, m;
@@ -195,8 +195,8 @@ static bool product_double(uint64_t mantissa, int k, double *value) {
   return true;
 }
 
-/* Digits beyond these only matter by not being zero: no double, and no middle
-** between two, has more. */
+/* Digits beyond these only matter if they are not zero: no double, and no
+** middle between two doubles, has more. */
 #define MAX_DIGITS 770
 
 static int decimal_length(uint64_t n) {
@@ -205,9 +205,8 @@ static int decimal_length(uint64_t n) {
   return length;
 }
 
-/* What `p` says, by strtod; without a decimal point, as that depends on the
-** locale.  The first digits are `mantissa`, whose last stands for
-** 10^exponent. */
+/* Reads `p` by strtod, without a decimal point, which depends on the locale.
+** `mantissa` has the first digits; its last digit stands for 10^exponent. */
 static double exact_double(uint64_t mantissa, int exponent, const char *p,
                            size_t n) {
   char text[MAX_DIGITS + 32];
@@ -233,7 +232,7 @@ double json_parse_double(uint64_t mantissa, int exponent, bool exact,
                          const char *p, size_t n) {
   double value, above;
   if (exact && mantissa <= MAX_EXACT && exponent >= -22 && exponent <= 22) {
-    value = (double)mantissa; /* one rounding only: the division's */
+    value = (double)mantissa; /* only the division rounds */
     return exponent < 0 ? value / exact_powers[-exponent]
                         : value * exact_powers[exponent];
   }
@@ -286,7 +285,7 @@ typedef struct Decimal {
   int exponent; /* value = digits * 10^exponent */
 } Decimal;
 
-/* The first 64 bits of power * n, the last of them set when any below is. */
+/* The first 64 bits of power * n; the last bit is set when any lower bit is. */
 static inline uint64_t round_to_odd(Power power, uint64_t n) {
   uint64_t lo, unused, carry = multiply(power.lo, n, &unused);
   uint64_t hi = multiply(power.hi, n, &lo);

@@ -1,6 +1,6 @@
 /*
-** number.h - decimal digits to doubles and back, exact both ways,
-** whatever the locale.  No Lua.
+** number.h - decimal digits to doubles and back, exact in both directions,
+** independent of the locale.  No Lua.
 */
 #ifndef OPERATIONS_JSON_NUMBER_H
 #define OPERATIONS_JSON_NUMBER_H
@@ -9,21 +9,21 @@
 #include <stddef.h>
 #include <stdint.h>
 
-/* Room that json_format_double and json_format_integer may fill. */
+/* The buffer size that json_format_double and json_format_integer need. */
 #define JSON_NUMBER_ROOM 32
 
 /* The double nearest to mantissa * 10^exponent (ties to even).  `p`, `n` is the
-** same number as JSON text: it is read where `exact` is false, that is, where
-** the mantissa is not all of the text's digits.  Infinite when out of range. */
+** same number as JSON text; it is read when `exact` is false, that is, when the
+** mantissa lacks digits of the text.  Infinite when out of range. */
 double json_parse_double(uint64_t mantissa, int exponent, bool exact,
                          const char *p, size_t n);
 
 /* Writes the shortest text that reads back as `value` (which is finite):
-** without fraction an integer up to 2^53, with an exponent above, so that no
-** reader takes it for an integer.  Returns its length; no '\0'. */
+** integers without fraction up to 2^53, with an exponent above, so that readers
+** do not take it for an integer.  Returns its length; no '\0'. */
 size_t json_format_double(char *out, double value);
 
-/* The same of an integer, which is written in full. */
+/* As json_format_double, for an integer, which is written in full. */
 size_t json_format_integer(char *out, int64_t value);
 size_t json_format_unsigned(char *out, uint64_t value);
 

@@ -11,10 +11,10 @@
 
 #define UTF8_EACH(byte) (UINT64_C(0x0101010101010101) * (byte))
 
-/* Plain is what a JSON string may hold as it is: ASCII, but no control
-** character, '"' or '\\'.  Of the eight bytes at `s`: 0 when all are plain;
-** else the lowest bit set is the top bit of the first (in memory, on a
-** little-endian machine) that is not. */
+/* Plain bytes are those that a JSON string may contain unescaped: ASCII except
+** control characters, '"' and '\\'.  Of the eight bytes at `s`: 0 when all are
+** plain; else the lowest bit set is the top bit of the first one that is not
+** (in memory order, on a little-endian machine). */
 static inline uint64_t utf8_not_plain(const char *s) {
   uint64_t w, quote, slash;
   memcpy(&w, s, sizeof(w));
@@ -25,7 +25,7 @@ static inline uint64_t utf8_not_plain(const char *s) {
          UTF8_EACH(0x80);
 }
 
-/* The first byte from `p` on that is not plain, or `end`. */
+/* The first byte from `p` that is not plain, or `end`. */
 static inline const char *utf8_skip_plain(const char *p, const char *end) {
   for (; end - p >= 8; p += 8) {
     uint64_t found = utf8_not_plain(p);
@@ -42,7 +42,7 @@ static inline const char *utf8_skip_plain(const char *p, const char *end) {
   return p;
 }
 
-/* The first byte from `p` on that is '"', '\\', a control character or no valid
+/* The first byte from `p` that is '"', '\\', a control character or invalid
 ** UTF-8, or `end`. */
 static inline const char *utf8_skip_text(const char *p, const char *end) {
   for (;;) {
@@ -57,8 +57,8 @@ static inline const char *utf8_skip_text(const char *p, const char *end) {
 
 #define UTF8_STRIDE 8
 
-/* Copies the bytes from `p` to `upto`, of a text that goes on to `end`; `out`
-** has room for UTF8_STRIDE more than that.  Runs between escapes are short. */
+/* Copies the bytes from `p` to `upto`, of a text that ends at `end`; `out` has
+** room for UTF8_STRIDE more bytes.  Runs between escapes are short. */
 static inline void utf8_copy(char *out, const char *p, const char *upto,
                              const char *end) {
   if (upto - p <= UTF8_STRIDE && end - p >= UTF8_STRIDE)

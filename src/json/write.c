@@ -4,10 +4,11 @@
 
 #define ESCAPE_ROOM 6
 
-/* The letter of the escape of a byte, 'u' for that in hexadecimal. */
+/* The letter of each byte's escape; 'u' for the hexadecimal form. */
 static const char letters[128] = {"uuuuuuuubtnufruuuuuuuuuuuuuuuuuu\0\0\""};
 
-/* The escape of `c`, which must have one, into `out`; its length. */
+/* Writes the escape of `c`, which must have one, to `out`; returns its
+** length. */
 static inline size_t write_escape(char *out, char c) {
   static const char hex[] = "0123456789abcdef";
   out[0] = '\\';
@@ -19,8 +20,8 @@ static inline size_t write_escape(char *out, char c) {
   return 6;
 }
 
-/* The rest of a string whose first byte that cannot stay is at `p`; what comes
-** before, from `s` on, is not written yet. */
+/* Writes the rest of a string from `s` on; the first byte that needs an escape
+** is at `p`. */
 static bool write_escaped(buffer_Buffer *b, const char *s, const char *p,
                           const char *end, size_t *invalid) {
   const char *run = s;

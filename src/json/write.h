@@ -1,6 +1,6 @@
 /*
-** write.h - JSON text of scalars, into a buffer.  No Lua; the walk over
-** arrays and objects, their commas and brackets are the caller's.
+** write.h - writes scalars as JSON text into a buffer.  No Lua; the caller
+** walks arrays and objects and writes commas and brackets.
 **
 ** All return false, and write nothing, when the buffer cannot grow.
 */
@@ -10,9 +10,10 @@
 #include "base/buffer.h"
 #include "json/number.h"
 
-/* Writes `s` as a JSON string, escaping only what must be.  `*invalid` gets the
-** offset of the first byte that is not UTF-8 (strict: no surrogates, nothing
-** overlong), and the text then has no use; else it stays as it is. */
+/* Writes `s` as a JSON string with the fewest escapes.  When `s` is invalid
+** UTF-8 (strict: no surrogates, nothing overlong), `*invalid` is the offset
+** of the first wrong byte and the written text is useless; else it is
+** unchanged. */
 bool json_write_string(buffer_Buffer *b, const char *s, size_t len,
                        size_t *invalid);
 

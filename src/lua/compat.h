@@ -1,6 +1,6 @@
 /*
-** compat.h - one spelling of the Lua C API for Lua 5.4 and LuaJIT 2.1.
-** Only what differs; a 5.1 build uses real 5.1 symbols only.
+** compat.h - one spelling of the Lua C API for Lua 5.4 and LuaJIT 2.1: only the
+** functions that differ.  A 5.1 build uses only symbols of 5.1.
 */
 #ifndef OPERATIONS_COMPAT_H
 #define OPERATIONS_COMPAT_H
@@ -18,7 +18,7 @@
 #define OPS_INTEGERS 0
 #endif
 
-/* Every integer of at most this size is exact in a double. */
+/* Integers up to this size are exact in a double. */
 #define OPS_MAX_SAFE_INTEGER INT64_C(9007199254740992)
 
 #if LUA_VERSION_NUM >= 502
@@ -77,13 +77,13 @@ static inline void ops_rawsetp(lua_State *L, int i, const void *p) {
   lua_rawset(L, i);
 }
 
-/* The uservalue of a userdata is a table in both worlds. */
+/* The uservalue of a userdata is a table on both runtimes. */
 #define ops_setuservalue(L, i) ((void)lua_setfenv(L, i))
 #define ops_getuservalue(L, i) lua_getfenv(L, i)
 
 #endif
 
-/* A userdata with room for `slots` values of Lua, counted from 1. */
+/* A userdata with `slots` Lua values, counted from 1. */
 static inline void *ops_newuserdata(lua_State *L, size_t size, int slots) {
 #if LUA_VERSION_NUM >= 504
   return lua_newuserdatauv(L, size, slots);
@@ -121,15 +121,16 @@ static inline void ops_getslot(lua_State *L, int i, int slot) {
 /* A C function of LuaJIT may have 8000 slots on its stack. */
 #define OPS_STACK_SLOTS 7900
 
-/* Makes room for `n` more stack slots; false when there is no more to be had.
-** Raises when memory is out, which lua_checkstack does not tell from that. */
+/* Makes room for `n` more stack slots; false when the stack has reached its
+** limit.  Raises when out of memory, where lua_checkstack also returns
+** false. */
 static inline int ops_checkstack(lua_State *L, int n) {
   if (lua_checkstack(L, n)) return 1;
   if (lua_gettop(L) + n < OPS_STACK_SLOTS) luaL_error(L, "not enough memory");
   return 0;
 }
 
-/* lua_rawget and lua_rawgeti that tell the type of what they pushed. */
+/* lua_rawget and lua_rawgeti that return the type of the pushed value. */
 static inline int ops_rawget(lua_State *L, int i) {
 #if LUA_VERSION_NUM >= 503
   return lua_rawget(L, i);
@@ -148,7 +149,7 @@ static inline int ops_rawgeti(lua_State *L, int i, size_t n) {
 #endif
 }
 
-/* As lua_rawseti, with an index of any size. */
+/* As lua_rawseti for an index of any size. */
 static inline void ops_rawseti(lua_State *L, int i, size_t n) {
 #if LUA_VERSION_NUM >= 503
   lua_rawseti(L, i, (lua_Integer)n);
@@ -157,7 +158,8 @@ static inline void ops_rawseti(lua_State *L, int i, size_t n) {
 #endif
 }
 
-/* The `self` of a method that ops_new_type has set; raises when it is none. */
+/* The `self` of a method set by ops_new_type; raises when it has another
+** type. */
 static inline void *ops_self(lua_State *L, const char *name) {
   void *p = lua_touserdata(L, 1);
   int same;
@@ -167,13 +169,14 @@ static inline void *ops_self(lua_State *L, const char *name) {
   return same ? p : luaL_checkudata(L, 1, name);
 }
 
-/* A type of userdata: its methods, and what the collector calls.  One that is
-** there already keeps what was added to it. */
+/* Makes a userdata type: its methods, and its __gc.  A type that exists keeps
+** the methods that were added to it. */
 static inline void ops_new_type(lua_State *L, const char *name,
                                 const luaL_Reg *methods, lua_CFunction gc) {
   luaL_newmetatable(L, name);
   lua_pushstring(L, name);
-  lua_setfield(L, -2, "__name"); /* LuaJIT's luaL_newmetatable sets none */
+  lua_setfield(L, -2,
+               "__name"); /* LuaJIT's luaL_newmetatable does not set it */
   lua_pushcfunction(L, gc);
   lua_setfield(L, -2, "__gc");
   lua_getfield(L, -1, "__index");
@@ -181,7 +184,7 @@ static inline void ops_new_type(lua_State *L, const char *name,
     lua_pop(L, 1);
     lua_newtable(L);
   }
-  lua_pushvalue(L, -2); /* known without a look into the registry */
+  lua_pushvalue(L, -2); /* upvalue: the metatable, not looked up by name */
   ops_setfuncs(L, methods, 1);
   lua_setfield(L, -2, "__index");
   lua_pop(L, 1);

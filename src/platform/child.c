@@ -25,11 +25,11 @@ extern char **environ;
 #include <sys/event.h>
 #endif
 
-#define MAX_DESCRIPTORS 65536 /* closed one by one */
+#define MAX_DESCRIPTORS 65536 /* the loop that closes descriptors ends here */
 
 #ifdef __linux__
 
-/* Linux before 5.3 has none; queues of an emulated kqueue cannot be polled. */
+/* -1 on Linux before 5.3.  Queues of an emulated kqueue cannot be polled. */
 int platform_child_exit(pid_t pid) {
 #ifdef PLATFORM_KQUEUE
   (void)pid;
@@ -46,8 +46,8 @@ void platform_close(int fd, bool forked) {
 
 #else
 
-/* A queue of its own, which is readable as a pidfd is.  One that has ended
-** already may be refused: the caller sees it at once. */
+/* Makes a kqueue of its own, which is readable as a pidfd is.  It may refuse a
+** process that has ended already: the caller notices that at once. */
 int platform_child_exit(pid_t pid) {
   struct kevent event;
   int fd = kqueue();
@@ -65,7 +65,7 @@ void platform_close(int fd, bool forked) {
 
 #endif
 
-/* Linux has a call since 5.9. */
+/* Linux 5.9 and newer have close_range. */
 static bool close_at_once(int first) {
 #ifdef __linux__
   return syscall(SYS_close_range, (unsigned)first, ~0u, 0u) == 0;
@@ -86,11 +86,12 @@ void platform_close_from(int first) {
   for (fd = first; fd < end; fd++) close((int)fd);
 }
 
-/* On Linux by the system call: the library's own function leaves out two
-** signals, which it ignores in what it starts itself. */
+/* On Linux by the system call: the C library's function leaves out two signals
+** that it reserves for itself. */
 static void set_default(int number) {
 #ifdef __linux__
-  static const char by_default[64] = {0}; /* the kernel's struct, at most */
+  static const char by_default[64] = {
+      0}; /* large enough for the kernel's struct */
   (void)syscall(SYS_rt_sigaction, number, by_default, NULL, (size_t)(NSIG / 8));
 #else
   struct sigaction by_default;
@@ -110,7 +111,7 @@ void platform_reset_signals(void) {
 
 char *const *platform_environment(void) {
 #ifdef __APPLE__
-  return *_NSGetEnviron(); /* libraries do not see the variable */
+  return *_NSGetEnviron(); /* libraries cannot see `environ` on macOS */
 #else
   return environ;
 #endif

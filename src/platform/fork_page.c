@@ -2,7 +2,7 @@
 
 #include <sys/mman.h>
 
-/* Linux and FreeBSD; macOS has nothing alike. */
+/* Linux and FreeBSD have it; macOS has no equivalent. */
 static bool wipe_on_fork(void *page) {
 #if defined(MADV_WIPEONFORK)
   return madvise(page, PLATFORM_FORK_PAGE, MADV_WIPEONFORK) == 0;

@@ -18,7 +18,7 @@
 
 #ifdef F_SETNOSIGPIPE
 
-/* macOS: a flag of what is written to. */
+/* macOS: a flag of the descriptor. */
 ssize_t platform_pipe_write(int fd, const char *bytes, size_t length,
                             bool *masks) {
   ssize_t n;
@@ -31,7 +31,7 @@ ssize_t platform_pipe_write(int fd, const char *bytes, size_t length,
 
 #else
 
-/* As write, while SIGPIPE does not get out. */
+/* As write, but blocks SIGPIPE and discards it. */
 static ssize_t write_masked(int fd, const char *bytes, size_t length) {
   static const struct timespec at_once = {0, 0};
   sigset_t pipe_signal, before, waiting;
@@ -40,7 +40,7 @@ static ssize_t write_masked(int fd, const char *bytes, size_t length) {
   sigemptyset(&pipe_signal);
   sigaddset(&pipe_signal, SIGPIPE);
   (void)pthread_sigmask(SIG_BLOCK, &pipe_signal, &before);
-  sigemptyset(&waiting); /* only what was blocked before can wait already */
+  sigemptyset(&waiting); /* a signal that was not blocked cannot be pending */
   if (sigismember(&before, SIGPIPE)) (void)sigpending(&waiting);
   do n = write(fd, bytes, length);
   while (n < 0 && errno == EINTR);
@@ -54,8 +54,8 @@ static ssize_t write_masked(int fd, const char *bytes, size_t length) {
   return n;
 }
 
-/* As write, without SIGPIPE, where the kernel can.  Not every C library has a
-** function for it (musl 1.2.4 and older); -1 stands for no offset. */
+/* As write, but without SIGPIPE where the kernel supports that.  Not every C
+** library has the function (musl 1.2.4 and older); -1 means no offset. */
 static ssize_t write_unsignalled(int fd, const char *bytes, size_t length) {
 #ifdef __linux__
   struct iovec piece = {(void *)(uintptr_t)bytes, length};
@@ -80,8 +80,8 @@ ssize_t platform_pipe_write(int fd, const char *bytes, size_t length,
 
 #endif
 
-/* Elsewhere a path of a descriptor gives a duplicate, which shares the flags:
-** only a terminal has a path of its own. */
+/* On other systems, opening a descriptor's path duplicates it, and the
+** duplicate shares its flags; only a terminal has a path of its own. */
 int platform_reopen(int fd, int flags) {
   char name[128];
 #ifdef __linux__

@@ -4,8 +4,8 @@
 ** only room that names calls of one system.  No Lua.
 **
 ** Linux has epoll, eventfd, pidfd and getrandom; the others (macOS, BSD) have
-** kqueue, pipes and arc4random.  -DPLATFORM_KQUEUE takes kqueue on Linux too,
-** where a library emulates it: a check of that code.
+** kqueue, pipes and arc4random.  -DPLATFORM_KQUEUE uses kqueue on Linux too,
+** emulated by a library, to test that code.
 */
 #ifndef OPERATIONS_PLATFORM_H
 #define OPERATIONS_PLATFORM_H
@@ -30,14 +30,14 @@ int64_t platform_realtime(void); /* since the Unix epoch */
 /* When a file was written to. */
 struct timespec platform_modified(const struct stat *st);
 
-/* platform/random.c: bytes that nobody can guess.  False: the system has none;
-** `at_once`: or would have us wait for them, while it starts. */
+/* platform/random.c: unpredictable bytes.  False when the system has none; with
+** `at_once` also when it would block (during boot). */
 
 bool platform_random(void *bytes, size_t n);
 bool platform_random_at_once(void *bytes, size_t n);
 
-/* platform/fork_page.c: memory that a forked child finds zeroed: asks nobody
-** who runs, and holds what two processes must not share. */
+/* platform/fork_page.c: memory that a forked child finds zeroed: detects a fork
+** without a system call, and holds data that two processes must not share. */
 
 #define PLATFORM_FORK_PAGE 4096
 
@@ -51,17 +51,17 @@ void platform_fork_page_free(void *page); /* may be NULL */
 ** to report, so that other loops can poll it.  Level-triggered: what is ready
 ** is reported by every wait until it is no longer. */
 
-/* What somebody wants to know of a descriptor (READ, WRITE), and what comes.
-** The other two come unasked, beside what was wanted or instead of it; a reader
-** then reads and a writer writes, which says what happened. */
-#define POLLER_READ 0x01u /* also: nothing will come any more */
+/* What the caller asks for (READ, WRITE) and what is reported.  The other two
+** are reported unasked, beside or instead of what was asked for; the caller's
+** next read or write then tells what happened. */
+#define POLLER_READ 0x01u /* also at the end of the input */
 #define POLLER_WRITE 0x04u
 #define POLLER_ERROR 0x08u
 #define POLLER_HANGUP 0x10u
 
 #define POLLER_ALARM (-1)
-/* Descriptors taken in by one wait: few, so that what answers lead to is sent
-** while who answers is busy with the rest. */
+/* The most descriptors that one wait reports: few, so that answers are sent
+** early while the caller is busy with the rest. */
 #define POLLER_BATCH 16
 
 typedef struct platform_Poller {
@@ -69,29 +69,29 @@ typedef struct platform_Poller {
   int timer; /* epoll: of the alarm; -1 until it is first set */
 } platform_Poller;
 
-/* One report; a descriptor may be in two of one wait (kqueue). */
+/* One report; one wait may report a descriptor twice (kqueue). */
 typedef struct platform_Ready {
-  int fd;              /* or POLLER_ALARM, which is off from now on */
-  uint32_t generation; /* as it was set */
+  int fd;              /* or POLLER_ALARM, which is unset from now on */
+  uint32_t generation; /* the one given to platform_poller_set */
   uint32_t events;
 } platform_Ready;
 
-/* What a failed platform_poller_open called. */
+/* The name of the call that failed in platform_poller_open. */
 #ifdef PLATFORM_KQUEUE
 #define POLLER_CALL "kqueue"
 #else
 #define POLLER_CALL "epoll_create1"
 #endif
 
-/* False with errno set. The descriptor is never one of the standard ones. */
+/* False with errno set.  The descriptor is never 0, 1 or 2. */
 bool platform_poller_open(platform_Poller *p);
 
 /* `forked`: in a child of the process that opened it. */
 void platform_poller_close(platform_Poller *p, bool forked);
 
-/* Changes what is wanted of a descriptor, which is to be nothing before it is
-** closed.  `generation` stays the same until nothing is wanted.  What cannot be
-** polled is never ready. */
+/* Changes what is asked for; nothing must be asked for when the descriptor is
+** closed.  `generation` stays the same until nothing is asked for.  A
+** descriptor that cannot be polled is never reported. */
 void platform_poller_set(const platform_Poller *p, int fd, uint32_t generation,
                          uint32_t have, uint32_t want);
 
@@ -100,22 +100,23 @@ void platform_poller_set(const platform_Poller *p, int fd, uint32_t generation,
 int platform_poller_wait(const platform_Poller *p,
                          platform_Ready ready[POLLER_BATCH], int timeout_ms);
 
-/* Sets the alarm, anew when it is set; `due` is a time of platform_monotonic,
-** at once when it is past.  False when out of descriptors. */
+/* Sets or changes the alarm; `due` is a time of platform_monotonic; a past time
+** fires at once.  False when out of descriptors. */
 bool platform_poller_alarm(platform_Poller *p, uint64_t due);
 
 /* platform/child.c */
 
-/* A descriptor that is readable once a child process has ended; -1 where there
-** is none: ask again and again. */
+/* A descriptor that is readable once the child process has ended; -1 where
+** there is none: the caller must poll the process. */
 int platform_child_exit(pid_t pid);
 
-/* Closes such a descriptor, or a duplicate of a poller's.  A forked child has
-** no copy of those of kqueue: their numbers may be those of other files. */
+/* Closes such a descriptor, or a duplicate of a poller's.  A forked child
+** has no copies of kqueue's descriptors: their numbers may belong to other
+** files. */
 void platform_close(int fd, bool forked);
 
-/* Starting a program; what these call may be called between fork and exec.
-** Apple's headers warn of vfork. */
+/* Starting a program; these functions may be called between fork and exec.
+** Apple's headers deprecate vfork. */
 #ifdef __APPLE__
 #define PLATFORM_VFORK fork
 #else
@@ -123,9 +124,9 @@ void platform_close(int fd, bool forked);
 #endif
 
 void platform_close_from(int first); /* this descriptor and those above */
-void platform_reset_signals(void);   /* to their defaults; none is blocked */
+void platform_reset_signals(void);   /* default handlers, none blocked */
 
-/* Of this process, NULL at its end, borrowed until it is changed. */
+/* The environment of this process, ended by NULL, borrowed until it changes. */
 char *const *platform_environment(void);
 
 /* platform/wake.c: wakes a thread that polls `in` for reading. */
@@ -137,13 +138,13 @@ typedef struct platform_Wake {
 bool platform_wake_open(platform_Wake *w); /* false with errno set */
 void platform_wake_close(platform_Wake *w);
 
-/* `last`: the thread is to end. */
+/* `last`: the thread must end. */
 void platform_wake_tell(const platform_Wake *w, bool last);
 
-/* Waits until it is told something.  True when it was the last. */
+/* Waits until it is told something; true when that was the last. */
 bool platform_wake_wait(const platform_Wake *w);
 
-/* platform/socket.c: none of these is inherited by a program that is started,
+/* platform/socket.c: programs that are started do not inherit these sockets,
 ** and no write to one raises SIGPIPE.  -1 or false with errno set. */
 
 int platform_socket(int family, int type, int protocol, bool blocks);
@@ -151,7 +152,7 @@ int platform_accept(int fd, bool blocks);
 bool platform_pipe(int ends[2]);
 ssize_t platform_send(int fd, const void *bytes, size_t length, int flags);
 
-/* Has a socket from elsewhere raise no SIGPIPE by platform_send. */
+/* Makes platform_send raise no SIGPIPE for a socket made elsewhere. */
 void platform_socket_adopt(int fd);
 
 /* Does the other end of a Unix socket belong to our user?  The credentials are
@@ -161,14 +162,14 @@ bool platform_is_same_user(int fd);
 
 /* platform/pipe.c */
 
-/* As write, without SIGPIPE where nobody reads: the system keeps it to itself
-** or, once `*masks` is set, which this does when it must, we do with three
-** calls in place of one. */
+/* As write, without SIGPIPE when the reading end is closed.  The system
+** suppresses it where it can; otherwise the call sets `*masks`, and from then
+** on blocks the signal itself, with three system calls in place of one. */
 ssize_t platform_pipe_write(int fd, const char *bytes, size_t length,
                             bool *masks);
 
-/* Opens once more what `fd` refers to, a pipe or a terminal, so that its flags
-** are our own.  -1 where that cannot be. */
+/* Opens the pipe or terminal of `fd` again, so that its flags are not shared.
+** -1 where that is impossible. */
 int platform_reopen(int fd, int flags);
 
 #endif

@@ -9,18 +9,18 @@
 #include <sys/timerfd.h>
 #include <unistd.h>
 
-/* What epoll remembers of the timerfd. */
+/* The tag of the timerfd in epoll. */
 #define TIMER_TAG UINT64_MAX
 
-/* Events are passed on as they are. */
+/* epoll's event bits are ours. */
 typedef char same_events[POLLER_READ == EPOLLIN && POLLER_WRITE == EPOLLOUT &&
                                  POLLER_ERROR == EPOLLERR &&
                                  POLLER_HANGUP == EPOLLHUP
                              ? 1
                              : -1];
 
-/* Where the program was started without stdin or stdout, their numbers are
-** free, and stay so. */
+/* When the program was started without stdin or stdout, their numbers are free;
+** the poller must not take them. */
 bool platform_poller_open(platform_Poller *p) {
   int fd = epoll_create1(EPOLL_CLOEXEC);
   p->timer = -1;
@@ -63,7 +63,7 @@ int platform_poller_wait(const platform_Poller *p,
   int i, n = epoll_wait(p->fd, events, POLLER_BATCH, timeout_ms);
   for (i = 0; i < n; i++) {
     uint64_t tag = events[i].data.u64;
-    ready[i].fd = (int)(uint32_t)tag; /* TIMER_TAG's is POLLER_ALARM */
+    ready[i].fd = (int)(uint32_t)tag; /* TIMER_TAG becomes POLLER_ALARM */
     ready[i].generation = (uint32_t)(tag >> 32);
     ready[i].events = events[i].events;
     if (tag == TIMER_TAG) read_timer(p);

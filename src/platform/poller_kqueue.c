@@ -9,8 +9,8 @@
 
 #define ALARM_IDENT 1
 
-/* Where the program was started without stdin or stdout, their numbers are
-** free, and stay so. */
+/* When the program was started without stdin or stdout, their numbers are free;
+** the poller must not take them. */
 bool platform_poller_open(platform_Poller *p) {
   int fd = kqueue();
   p->timer = -1;
@@ -30,8 +30,8 @@ void platform_poller_close(platform_Poller *p, bool forked) {
   p->fd = -1;
 }
 
-/* One change a call: the first that fails (a descriptor that was closed and has
-** left the queue) would keep the others from being made. */
+/* One change per call: the first that fails (for a closed descriptor, which has
+** left the queue) would prevent the others. */
 static bool change(const platform_Poller *p, const struct kevent *event) {
   return kevent(p->fd, event, 1, NULL, 0, NULL) == 0;
 }
@@ -77,7 +77,7 @@ int platform_poller_wait(const platform_Poller *p,
   return n > 0 ? n : 0;
 }
 
-/* Not every system changes a timer that is set: it is deleted first. */
+/* Not every system can change a timer that is set, so it is deleted first. */
 bool platform_poller_alarm(platform_Poller *p, uint64_t due) {
   uint64_t now = platform_monotonic();
   struct kevent event;

@@ -7,7 +7,7 @@
 
 #include <sys/random.h>
 
-/* A signal may cut it short. */
+/* A signal may interrupt it. */
 static bool get(unsigned char *bytes, size_t n, unsigned flags) {
   while (n > 0) {
     ssize_t got = getrandom(bytes, n, flags);

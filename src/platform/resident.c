@@ -6,7 +6,7 @@
 
 static void stay_loaded(void) __attribute__((constructor));
 
-/* macOS: as -z nodelete, which its linker lacks. */
+/* macOS: the equivalent of -z nodelete, which its linker lacks. */
 static void stay_loaded(void) {
   static const char mark;
   Dl_info image;

@@ -5,7 +5,7 @@
 #include <sys/socket.h>
 #include <unistd.h>
 
-/* macOS has no flag for each write, but one for all of a socket's. */
+/* macOS has no flag for a single write, but one for the socket. */
 void platform_socket_adopt(int fd) {
 #ifdef SO_NOSIGPIPE
   const int on = 1;
@@ -25,8 +25,8 @@ ssize_t platform_send(int fd, const void *bytes, size_t length, int flags) {
 
 #ifdef __APPLE__
 
-/* It has no flags for the calls that make descriptors.  A program that another
-** thread starts in between inherits one. */
+/* macOS has no flags for the calls that make descriptors.  A program that
+** another thread starts in between inherits the descriptor. */
 static int prepare(int fd, bool blocks) {
   int error;
   if (fd < 0) return -1;

@@ -8,7 +8,7 @@
 
 #include <sys/eventfd.h>
 
-/* What the eventfd counts. */
+/* The value of the eventfd. */
 #define GO_ON ((uint64_t)1)
 #define LAST ((uint64_t)1 << 32)
 

@@ -1,6 +1,6 @@
 /*
 ** redis_lua.c - luaopen_operations_redis: the protocol of Redis (RESP2) for
-** Lua, replies by hiredis' reader.  Bytes in, values out; no I/O.
+** Lua; hiredis' reader parses the replies.  Bytes in, values out; no I/O.
 */
 #include "lua/compat.h"
 #include "base/sha1.h"
@@ -12,7 +12,8 @@
 
 #define READER_NAME "operations.redis"
 
-/* An array takes its memory when its length is read, before its elements. */
+/* hiredis allocates an array when its length is read, before its elements
+** come. */
 #define MAX_ELEMENTS 1048576
 
 #if HIREDIS_MAJOR >= 1
@@ -23,10 +24,10 @@ typedef int Elements;
 
 typedef struct Reader {
   redisReader *reader; /* NULL when closed */
-  void *reply;         /* being turned into Lua values; NULL else */
-  redisReplyObjectFunctions functions; /* hiredis' own, but for arrays */
+  void *reply;         /* being converted to Lua values; else NULL */
+  redisReplyObjectFunctions functions; /* hiredis' own, except createArray */
   void *(*create_array)(const redisReadTask *task, Elements elements);
-  bool too_long; /* an array was */
+  bool too_long; /* an array had too many elements */
 } Reader;
 
 static void *create_array(const redisReadTask *task, Elements elements) {
@@ -68,7 +69,7 @@ static int reader_create(lua_State *L) {
 /* hiredis nests arrays to a depth of seven. */
 static void push_reply(lua_State *L, const redisReply *reply) {
   size_t i;
-  luaL_checkstack(L, 4, "a reply too deep");
+  luaL_checkstack(L, 4, "reply nested too deeply");
   switch (reply->type) {
   case REDIS_REPLY_INTEGER:
     lua_pushinteger(L, (lua_Integer)reply->integer);
@@ -91,8 +92,8 @@ static void push_reply(lua_State *L, const redisReply *reply) {
 }
 
 /* reader:feed(bytes) -> replies | nil, message
-** An array of what is complete: strings, integers, arrays, false for nil, { err
-** = message }.  After a failure the reader is of no use. */
+** The complete replies: strings, integers, arrays, false for nil, { err =
+** message }.  After a failure the reader is unusable. */
 static int reader_feed(lua_State *L) {
   Reader *r = (Reader *)luaL_checkudata(L, 1, READER_NAME);
   size_t length, n = 0;
@@ -127,13 +128,14 @@ static void add_argument(lua_State *L, luaL_Buffer *b, int index) {
   luaL_addlstring(b, "\r\n", 2);
 }
 
-/* redis.command(name, ...) -> bytes; strings and numbers */
+/* redis.command(name, ...) -> bytes; the arguments are strings and numbers */
 static int redis_command(lua_State *L) {
   int i, n = lua_gettop(L);
   luaL_Buffer b;
   char head[32];
   luaL_checkstring(L, 1);
-  for (i = 2; i <= n; i++) luaL_checkstring(L, i); /* numbers become strings */
+  for (i = 2; i <= n; i++)
+    luaL_checkstring(L, i); /* turns numbers into strings */
   luaL_buffinit(L, &b);
   snprintf(head, sizeof(head), "*%d\r\n", n);
   luaL_addstring(&b, head);
@@ -142,7 +144,7 @@ static int redis_command(lua_State *L) {
   return 1;
 }
 
-/* redis.script_id(text) -> id, 40 hexadecimal digits: what EVALSHA takes */
+/* redis.script_id(text) -> id, 40 hexadecimal digits, for EVALSHA */
 static int redis_script_id(lua_State *L) {
   static const char digits[] = "0123456789abcdef";
   unsigned char digest[SHA1_SIZE];

@@ -6,14 +6,14 @@
 
 /* Also PCRE2's own default for nested parentheses. */
 #define MAX_DEPTH 250
-/* PCRE2's largest repeat count; larger ones are written in several pieces. */
+/* PCRE2's largest repeat count; larger ones are split into several. */
 #define MAX_REPEAT 65535
 #define MAX_PIECES 64
-#define INFINITE_REPEAT 0x7FFFFFFF /* where engines saturate */
+#define INFINITE_REPEAT 0x7FFFFFFF /* engines saturate here */
 #define LAST_CODE_POINT 0x10FFFF
-#define METER_TERMS 32 /* at most so many terms are matched without a meter */
+#define METER_TERMS 32 /* at most so many terms without a meter */
 
-/* What ends a line, and white space with its complement, as the inside of a
+/* Line terminators, and white space with its complement, as the inside of a
 ** class. */
 #define LINE_ENDS "\n\r\xE2\x80\xA8\xE2\x80\xA9"
 #define SPACES                                                                 \
@@ -25,7 +25,7 @@
   "\xE2\x80\xB0-\xE2\x81\x9E\xE2\x81\xA0-\xE2\xBF\xBF\xE3\x80\x81-"            \
   "\xEF\xBB\xBE\xEF\xBC\x80-\xF4\x8F\xBF\xBF\\x00"
 
-/* A class that never matches; PCRE2 does not repeat its own, []. */
+/* A class that never matches; PCRE2 cannot repeat its own, []. */
 #define NOTHING "^\\x00-\xF4\x8F\xBF\xBF"
 
 typedef enum Atom {
@@ -33,7 +33,7 @@ typedef enum Atom {
   ATOM_ASSERTION, /* cannot be repeated */
   ATOM_LOOKAHEAD, /* can be repeated by Annex B */
   ATOM_GROUP,
-  ATOM_SIMPLE /* one character: its text can be written twice */
+  ATOM_SIMPLE /* a character: its text can be repeated */
 } Atom;
 
 static bool parse_disjunction(regex_Parser *p);
@@ -49,7 +49,7 @@ static void emit_nothing(regex_Parser *p) {
 
 /* ---- escapes ---- */
 
-/* After "\p" or "\P". */
+/* Parses what follows "\p" or "\P". */
 static bool parse_property(regex_Parser *p, bool negated) {
   size_t start = p->pos - 2, name, len;
   char text[64];
@@ -68,8 +68,8 @@ static bool parse_property(regex_Parser *p, bool negated) {
   return true;
 }
 
-/* After a backslash: a class such as \d.  Returns 1, 0 when there is none, -1
-** when it is wrong. */
+/* Parses a class escape such as \d.  Returns 1, 0 when there is none, -1 when
+** it is wrong. */
 static int parse_class_escape(regex_Parser *p, bool in_class) {
   int c = regex_peek(p, 0);
   if (c < 0 || strchr("dDwWsSpP", c) == NULL) return 0;
@@ -97,7 +97,7 @@ static void emit_reference(regex_Parser *p, size_t group) {
   regex_emit_text(p, "}");
 }
 
-/* After "\k". */
+/* Parses what follows "\k". */
 static bool parse_named_reference(regex_Parser *p) {
   size_t start = p->pos - 2, i, found = 0;
   regex_Group wanted = {0};
@@ -113,7 +113,7 @@ static bool parse_named_reference(regex_Parser *p) {
   }
   regex_emit_text(p, ")");
   p->names.len = wanted.name;
-  return found > 0 || regex_fail(p, "no group of this name", start);
+  return found > 0 || regex_fail(p, "no group has this name", start);
 }
 
 static bool parse_numbered_reference(regex_Parser *p) {
@@ -124,12 +124,12 @@ static bool parse_numbered_reference(regex_Parser *p) {
     p->pos++;
   }
   if (number > p->captures)
-    return regex_fail(p, "no group of this number", start);
+    return regex_fail(p, "no group has this number", start);
   emit_reference(p, number);
   return true;
 }
 
-/* At a backslash, outside a class. */
+/* Parses an escape outside a class, from its backslash on. */
 static Atom parse_escape(regex_Parser *p) {
   uint32_t c;
   int next = regex_peek(p, 1), set;
@@ -161,8 +161,8 @@ static Atom parse_escape(regex_Parser *p) {
 
 /* ---- classes ---- */
 
-/* One member of a class.  Returns 1 for a character (in `c`, not yet written),
-** 2 for a set such as \d (written), -1 when it is wrong. */
+/* Parses one member of a class.  Returns 1 for a character (in `c`, not yet
+** written), 2 for a set such as \d (written), -1 when it is wrong. */
 static int parse_class_atom(regex_Parser *p, uint32_t *c) {
   if (!regex_accept(p, "\\")) return regex_read_literal(p, c) ? 1 : -1;
   if (regex_accept(p, "b")) {
@@ -176,7 +176,8 @@ static int parse_class_atom(regex_Parser *p, uint32_t *c) {
   return regex_read_character_escape(p, c) ? 1 : -1;
 }
 
-/* After the "-" of what may be a range: `low_kind` as parse_class_atom. */
+/* Parses what follows the "-" of a possible range; `low_kind` as
+** parse_class_atom returns it. */
 static bool parse_range(regex_Parser *p, int low_kind, uint32_t low,
                         size_t start) {
   uint32_t high = 0;
@@ -194,7 +195,7 @@ static bool parse_range(regex_Parser *p, int low_kind, uint32_t low,
   return true;
 }
 
-/* Ends a class; `members` is where they start in the output. */
+/* Ends a class whose members start at `members` in the output. */
 static void close_class(regex_Parser *p, size_t members, bool negated) {
   const buffer_Buffer *out = p->to->out;
   if (out != NULL && out->len == members && !negated) {
@@ -203,7 +204,7 @@ static void close_class(regex_Parser *p, size_t members, bool negated) {
   regex_emit_text(p, "]");
 }
 
-/* At "[". */
+/* Parses a class from its "[" on. */
 static bool parse_class(regex_Parser *p) {
   size_t open = p->pos, members, wide = 0;
   bool negated;
@@ -233,8 +234,8 @@ static bool parse_class(regex_Parser *p) {
 
 /* ---- groups ---- */
 
-/* The named group that starts here: refused when its name is taken in the same
-** alternative. */
+/* Opens the named group that starts here; fails when the same alternative has a
+** group of this name. */
 static bool open_named_group(regex_Parser *p) {
   size_t start = p->pos, i;
   regex_Group *group = regex_group_at(p, p->opened);
@@ -257,7 +258,7 @@ static void set_active(regex_Parser *p, size_t from, bool active) {
   for (i = from; i < p->opened; i++) regex_group_at(p, i)->active = active;
 }
 
-/* After "(?": flags as in (?i-s:...); passes the colon. */
+/* Parses flags after "(?" as in (?i-s:...), and skips the colon. */
 static bool parse_modifiers(regex_Parser *p) {
   size_t start = p->pos;
   static const char flags[] = "ims";
@@ -287,7 +288,7 @@ static bool parse_modifiers(regex_Parser *p) {
   return true;
 }
 
-/* After "(": what kind of group it is. */
+/* Parses what follows "(" and returns the kind of group. */
 static Atom open_group(regex_Parser *p) {
   const char *capture = p->refers ? "(" : "(?:";
   if (!regex_accept(p, "?")) {
@@ -314,7 +315,7 @@ static Atom open_group(regex_Parser *p) {
   return parse_modifiers(p) ? ATOM_GROUP : ATOM_WRONG;
 }
 
-/* At "(". */
+/* Parses a group from its "(" on. */
 static Atom parse_group(regex_Parser *p) {
   size_t open = p->pos;
   bool multiline = p->multiline, dot_all = p->dot_all;
@@ -358,7 +359,7 @@ static bool read_count(regex_Parser *p, size_t *n) {
   return true;
 }
 
-/* Reads {n}, {n,} or {n,m}; stays where it was when there is none. */
+/* Reads {n}, {n,} or {n,m}; does not move when there is none. */
 static bool read_braces(regex_Parser *p, Repeat *r) {
   size_t start = p->pos;
   r->text = NULL;
@@ -390,7 +391,7 @@ static void emit_piece(regex_Parser *p, size_t min, size_t max,
   regex_emit_text(p, lazy);
 }
 
-/* Writes the text of the atom, which starts at `atom` in the output, again. */
+/* Repeats the text of the atom, which starts at `atom` in the output. */
 static void emit_again(regex_Parser *p, size_t atom, size_t atom_len) {
   buffer_Buffer *out = p->to->out;
   if (out == NULL || p->overflow) return;
@@ -398,7 +399,7 @@ static void emit_again(regex_Parser *p, size_t atom, size_t atom_len) {
   else regex_emit(p, out->data + atom, atom_len);
 }
 
-/* A repeat beyond what PCRE2 counts to, as X{65535}X{0,34465}. */
+/* Writes a repeat larger than PCRE2's limit as X{65535}X{0,34465}. */
 static void emit_pieces(regex_Parser *p, Repeat r, const char *lazy,
                         size_t atom) {
   size_t atom_len = written(p) - atom;
@@ -428,15 +429,16 @@ static bool fits(const Repeat *r) {
          (r->max <= MAX_REPEAT || r->max == INFINITE_REPEAT);
 }
 
-/* Checks alone do not ask for what PCRE2 cannot do. */
+/* Is the repeat beyond what PCRE2 can do?  Irrelevant when the pattern is only
+** checked. */
 static bool too_large(const regex_Parser *p, const Repeat *r, Atom kind) {
   size_t largest = r->max == INFINITE_REPEAT ? r->min : r->max;
   if (p->to->out == NULL || fits(r)) return false;
   return kind != ATOM_SIMPLE || largest > (size_t)MAX_REPEAT * MAX_PIECES;
 }
 
-/* Puts a meter before the atom at `atom`, of which `least` must match; returns
-** where the atom is then. */
+/* Inserts a meter before the atom at `atom`, which must match at least `least`
+** times; returns the atom's new position. */
 static size_t insert_meter(regex_Parser *p, size_t least, size_t atom) {
   buffer_Buffer *out = p->to->out;
   size_t kind = REGEX_METER_SOME, end = out->len, n;
@@ -485,7 +487,7 @@ static bool parse_repeat(regex_Parser *p, Atom kind, size_t atom) {
 
 /* ---- the pattern ---- */
 
-/* A character that means itself, or one that should have been escaped. */
+/* Parses a literal character, or one that should have been escaped. */
 static Atom parse_literal(regex_Parser *p) {
   size_t start = p->pos;
   int c = regex_peek(p, 0);

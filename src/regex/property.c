@@ -3,8 +3,8 @@
 #include <stdio.h>
 #include <string.h>
 
-/* General_Category values as ECMA-262 spells them: PCRE2 knows the short names
-** only. */
+/* General_Category values as ECMA-262 spells them; PCRE2 has only the short
+** names. */
 static const char *const categories[][4] = {
     {"LC", "L&", "Cased_Letter", NULL},
     {"Pe", "Pe", "Close_Punctuation", NULL},
@@ -46,7 +46,7 @@ static const char *const categories[][4] = {
     {"Lu", "Lu", "Uppercase_Letter", NULL},
 };
 
-/* The binary properties of ECMA-262 that PCRE2 knows by the same names, each
+/* The binary properties of ECMA-262 that PCRE2 has by the same name, each
 ** between spaces. */
 static const char binary[] =
     " ASCII ASCII_Hex_Digit AHex Alphabetic Alpha Any Bidi_Control "
@@ -107,8 +107,7 @@ static bool find_binary(const char *name, size_t len, char *out, size_t size,
   return put(out, size, text + 1);
 }
 
-/* ECMA-262 knows the script's exact name; PCRE2 ignores case, so what it would
-** fold is refused here. */
+/* Is it the exact name of a script?  PCRE2 ignores case, ECMA-262 does not. */
 static bool is_script_name(const char *name, size_t len) {
   size_t i;
   for (i = 0; i < len; i++) {

@@ -120,7 +120,7 @@ static bool read_braced_hex(regex_Parser *p, uint32_t *c) {
   return p->pos > start && regex_accept(p, "}");
 }
 
-/* After "\u": XXXX, a pair of surrogates, or {X...}. */
+/* Reads what follows "\u": XXXX, a pair of surrogates, or {X...}. */
 static bool read_unicode_escape(regex_Parser *p, uint32_t *c) {
   size_t after;
   uint32_t low;
@@ -257,7 +257,7 @@ static bool scan_group(regex_Parser *p) {
          regex_fail(p, "too many groups", p->pos);
 }
 
-/* References can point forward, so groups are counted before all else. */
+/* References can point forward, so all groups are counted first. */
 bool regex_scan_groups(regex_Parser *p) {
   bool in_class = false;
   while (!regex_at_end(p)) {

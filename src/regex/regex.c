@@ -11,23 +11,23 @@
 #include "regex/parse.h"
 #include "base/utf8.h"
 
-/* UCP stays off: ECMA-262's \d, \w and \b are ASCII. */
+/* Without UCP: \d, \w and \b of ECMA-262 are ASCII. */
 #define COMPILE_OPTIONS                                                        \
   (PCRE2_UTF | PCRE2_DOLLAR_ENDONLY | PCRE2_ALT_BSUX |                         \
    PCRE2_ALLOW_EMPTY_CLASS | PCRE2_MATCH_UNSET_BACKREF)
 
 #define HEAP_LIMIT (32 * 1024)  /* KiB, without JIT */
-#define JIT_STACK (32u << 20)   /* with it, where the machine's has no room */
-#define JIT_STACK_FIRST 0x10000 /* what is taken of it at once */
+#define JIT_STACK (32u << 20)   /* for matches too deep for the C stack */
+#define JIT_STACK_FIRST 0x10000 /* its size at first */
 #define MAX_TRANSLATION (1u << 20)
 
 /* The cost of a match is counted in characters passed. */
-#define STEP_COST 64           /* of a step */
-#define METER_COST 16          /* of a meter: about 5 ns */
-#define SLOW_COST 4            /* times all that without JIT */
-#define WIDE_RANGES 32         /* of a class: one character's cost more */
-#define MATCH_COST (32 << 20)  /* of a match at most, */
-#define MATCH_COST_PER_BYTE 64 /* and of its subject */
+#define STEP_COST 64   /* characters per step */
+#define METER_COST 16  /* of a meter: about 5 ns */
+#define SLOW_COST 4    /* factor without JIT */
+#define WIDE_RANGES 32 /* a class with more ranges costs more per character */
+#define MATCH_COST (32 << 20)  /* the maximum for a match, */
+#define MATCH_COST_PER_BYTE 64 /* and for each byte of its subject */
 
 struct regex_Regex {
   ops_Alloc alloc;
@@ -36,7 +36,7 @@ struct regex_Regex {
   pcre2_code *code;
   pcre2_match_data *match;
   bool jit;
-  int64_t meter, factor; /* cost of a meter; what all cost is multiplied by */
+  int64_t meter, factor; /* cost of a meter; factor of all costs */
   uint32_t lookbehind;   /* characters that the longest one looks at */
 };
 
@@ -44,10 +44,11 @@ struct regex_Regex {
 typedef struct Meter {
   const regex_Regex *regex;
   int64_t left;
-  size_t start, last; /* where the match is tried, and was metered last */
+  size_t start,
+      last; /* start of the match attempt, position of the last meter */
 } Meter;
 
-/* PCRE2 frees without telling the size, so each block starts with it. */
+/* PCRE2 frees blocks without their size, so each block starts with it. */
 typedef union Header {
   size_t size;
   double align_double;
@@ -88,7 +89,7 @@ void regex_free(regex_Regex *regex) {
   ops_free(&regex->alloc, regex, sizeof(*regex));
 }
 
-/* The source offset of what became the byte `offset` of the translation. */
+/* The source offset of the byte at `offset` in the translation. */
 static size_t source_offset(const regex_Regex *regex, const char *source,
                             size_t len, size_t offset) {
   regex_Translation to = {NULL, true, 0, offset, len};
@@ -118,7 +119,7 @@ static bool compile(regex_Regex *regex, const buffer_Buffer *pattern,
   return regex->code != NULL;
 }
 
-/* The characters that may be passed before the next meter. */
+/* The number of characters that may be passed before the next meter. */
 static size_t cost_ahead(const regex_Regex *regex,
                          const pcre2_callout_block *at) {
   size_t rest = at->subject_length - at->current_position, most;
@@ -137,10 +138,10 @@ static size_t cost_ahead(const regex_Regex *regex,
   return most < rest ? most : rest;
 }
 
-/* PCRE2 calls this at each meter.  Between two of them it passes a bounded
-** number of terms, and the characters between their positions: a repeat may
-** pass many, but has a meter behind it.  PCRE2's own match limit is of no use:
-** it counts neither such characters nor from one start to the next. */
+/* PCRE2 calls this at each meter.  Between two meters a match passes a bounded
+** number of terms, and the characters between the two positions: a repeat may
+** pass many characters, but a meter follows it.  PCRE2's own match limit counts
+** neither those characters nor the moves from one start to the next. */
 static int on_meter(pcre2_callout_block *at, void *ud) {
   Meter *m = (Meter *)ud;
   size_t here = at->current_position, passed;
@@ -160,7 +161,7 @@ static bool prepare(regex_Regex *regex, size_t widest) {
   regex->match = pcre2_match_data_create(1, regex->general);
   if (regex->limits == NULL || regex->match == NULL) return false;
   pcre2_set_heap_limit(regex->limits, HEAP_LIMIT);
-  /* Where the process may not make code (hardened systems) it just fails. */
+  /* Fails where the process may not generate code (hardened systems). */
   regex->jit = pcre2_jit_compile(regex->code, PCRE2_JIT_COMPLETE) == 0;
   pcre2_pattern_info(regex->code, PCRE2_INFO_CAPTURECOUNT, &captures);
   pcre2_pattern_info(regex->code, PCRE2_INFO_MAXLOOKBEHIND, &regex->lookbehind);
@@ -219,7 +220,7 @@ regex_Regex *regex_compile(const ops_Alloc *alloc, const char *source,
   return NULL;
 }
 
-/* With a stack of JIT's own, which has far more room. */
+/* Matches with JIT's own stack, which is far larger. */
 static int match_deeply(const regex_Regex *regex, PCRE2_SPTR text, size_t len) {
   int found = PCRE2_ERROR_JIT_STACKLIMIT;
   pcre2_jit_stack *stack =
@@ -269,7 +270,7 @@ bool regex_is_valid(const char *source, size_t len) {
   return regex_parse(&alloc, source, len, &to, &problem);
 }
 
-/* \p{name} on its own, or NULL when PCRE2 does not know it. */
+/* Compiles \p{name} alone; NULL when PCRE2 does not have it. */
 static regex_Regex *compile_property(const char *name) {
   const ops_Alloc alloc = {plain_alloc, NULL};
   char pattern[96];
