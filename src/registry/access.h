@@ -6,13 +6,13 @@
 
 #include "value/core.h"
 
-/* Does the accessControl table at `i` require anything at all? */
+/* Does the accessControl table at `i` require anything? */
 bool access_requires_anything(lua_State *L, int i);
 
-/* May the identity at `identity` (nil: nobody) call with the input at `input`
-** under the accessControl table at `rules`?  When not, pushes a sentence that
-** says why.  `input` is 0 where none is known yet: then any resource of the
-** type will do.  Reads raw fields only. */
+/* May the identity at `identity` (nil: none) call with the input at `input`
+** under the accessControl table at `rules`?  If not, pushes a sentence that
+** says why.  `input` is 0 when the input is not known: then any resource of the
+** type is enough.  Reads raw fields only. */
 bool access_allows(lua_State *L, int rules, int identity, int input);
 
 #endif

@@ -40,8 +40,8 @@ bool access_requires_anything(lua_State *L, int i) {
          has_field(L, i, "resourceType");
 }
 
-/* requiredScopes at `required`, the identity's at `owned`: the first that is
-** missing is pushed. */
+/* Pushes the first of the scopes at `required` that the identity's scopes at
+** `owned` lack. */
 static bool push_missing_scope(lua_State *L, int required, int owned) {
   size_t i, n = ops_rawlen(L, required);
   for (i = 1; i <= n; i++) {
@@ -80,8 +80,8 @@ static bool allows_scopes(lua_State *L, int rules, int identity) {
   return true;
 }
 
-/* Replaces the table on top by its member named by one JSON Pointer token
-** (RFC 6901); nil when there is none. */
+/* Replaces the table on top by the member that a JSON Pointer token names (RFC
+** 6901); nil when there is none. */
 static void step_into(lua_State *L, const char *token, size_t len) {
   luaL_Buffer b;
   size_t i;
@@ -109,7 +109,7 @@ static void step_into(lua_State *L, const char *token, size_t len) {
   lua_pop(L, 1);
 }
 
-/* Pushes what the JSON Pointer names in the value at `input`, or nil. */
+/* Pushes the value that the JSON Pointer names in `input`, or nil. */
 static void push_pointed(lua_State *L, int input, const char *pointer) {
   lua_pushvalue(L, input);
   while (*pointer == '/') {
@@ -119,8 +119,7 @@ static void push_pointed(lua_State *L, int input, const char *pointer) {
   }
 }
 
-/* Does some key `prefix`* of the resources on top list the action at
-** `action`? */
+/* Does a key `prefix`* of the resources on top list the action at `action`? */
 static bool any_resource_lists(lua_State *L, const char *prefix, int action) {
   size_t len = strlen(prefix);
   int resources = lua_gettop(L);
@@ -139,8 +138,8 @@ static bool any_resource_lists(lua_State *L, const char *prefix, int action) {
   return false;
 }
 
-/* Replaces the id on top, a string or a number, by its text; false when it is
-** none.  7.0 is the resource 7, as JSON Schema has it. */
+/* Replaces the id on top, a string or a number, by its text; false for other
+** types.  7.0 is the resource 7, as in JSON Schema. */
 static bool id_to_text(lua_State *L) {
   char digits[INTEGER_ROOM];
   integer_Value n;
@@ -153,8 +152,8 @@ static bool id_to_text(lua_State *L) {
   return type == LUA_TSTRING || type == LUA_TNUMBER;
 }
 
-/* Pushes the resource key the rules and the input name, "type:id"; nil when the
-** input names none.  All bytes of the id count, a NUL too. */
+/* Pushes the resource key that the rules and the input name, "type:id"; nil
+** when the input names none.  The id may contain any byte, NUL included. */
 static void push_resource_key(lua_State *L, int rules, int input,
                               const char *type) {
   value_push_field(L, rules, "resourceId");
@@ -168,11 +167,11 @@ static void push_resource_key(lua_State *L, int rules, int input,
   }
 }
 
-#define SHOWN_KEY 200 /* bytes of a resource key that a message tells */
+#define SHOWN_KEY 200 /* bytes of a resource key in a message */
 
-/* Pushes why the action at `action` is denied on the resource whose key is at
-** `key`, nil when the input names none.  "project:*" is a key like others: a
-** program that holds it expects more. */
+/* Pushes why the action at `action` is denied on the resource with the key at
+** `key` (nil: the input names none).  An identity with the key "project:*" may
+** expect it to stand for all projects: the message says that it does not. */
 static void push_resource_reason(lua_State *L, int rules, const char *verb,
                                  const char *type, int key, bool held_star) {
   if (lua_isnil(L, key)) {
@@ -190,8 +189,8 @@ static void push_resource_reason(lua_State *L, int rules, const char *verb,
   }
 }
 
-/* Does the identity's `resources` list the action at `action` under the key on
-** top, which it pops? */
+/* Does the identity list the action at `action` for the resource key on top?
+** Pops the key. */
 static bool pop_grants(lua_State *L, int identity, int action) {
   int top = lua_gettop(L) - 1;
   bool grants = false;
@@ -206,8 +205,8 @@ static bool pop_grants(lua_State *L, int identity, int action) {
   return grants;
 }
 
-/* Is the action granted on the one resource that the input names?  Otherwise
-** pushes why not. */
+/* Is the action granted on the resource that the input names?  If not, pushes
+** why. */
 static bool allows_named(lua_State *L, int rules, int identity, int input,
                          const char *type, int action) {
   int key = lua_gettop(L) + 1;

@@ -1,6 +1,6 @@
 #include "registry/envelope.h"
 
-/* Leaves raw `t[key]` on the stack and tells its type. */
+/* Pushes raw `t[key]` and returns its type. */
 static int raw_field(lua_State *L, int t, const char *key) {
   t = ops_absindex(L, t);
   lua_pushstring(L, key);
@@ -49,8 +49,8 @@ void envelope_push_keys(lua_State *L) {
   lua_pushliteral(L, "timestamp");
 }
 
-/* Is the value at `i` a response envelope: a table whose meta names one of the
-** known sources and carries that source's own fields?  Raw reads only. */
+/* Is the value at `i` a response envelope: a table whose meta names a known
+** source and has the fields of that source?  Raw reads only. */
 static bool envelope_is(lua_State *L, int i, int keys) {
   bool is;
   if (lua_type(L, i) != LUA_TTABLE) return false;
@@ -73,7 +73,7 @@ void envelope_push(lua_State *L, int data, int meta, int keys) {
   lua_rawset(L, -3);
 }
 
-/* Few calls: under LuaJIT each costs as much as what it does. */
+/* Makes few API calls: under LuaJIT each is expensive. */
 void envelope_push_local(lua_State *L, int data, int id, int keys) {
   lua_createtable(L, 0, 2);
   lua_pushvalue(L, keys - ENVELOPE_DATA);
@@ -93,7 +93,7 @@ void envelope_push_local(lua_State *L, int data, int id, int keys) {
   lua_rawset(L, -3);
 }
 
-/* Every function here: 1 is the core state, then the strings. */
+/* Upvalues of every function here: 1 is the core state, then the strings. */
 #define KEYS lua_upvalueindex(2)
 
 /* core.local_envelope(data, id) -> envelope */
@@ -104,7 +104,7 @@ static int local_envelope(lua_State *L) {
   return 1;
 }
 
-/* Makes the envelope of (data, meta), with meta copied and its source set. */
+/* Makes the envelope of (data, meta): copies meta and sets its source. */
 static int remote_envelope(lua_State *L, const char *source) {
   lua_createtable(L, 0, 8);
   lua_pushnil(L);
@@ -131,8 +131,8 @@ static void check_field(lua_State *L, const char *key, int type) {
   lua_pop(L, 1);
 }
 
-/* Sets meta.headers of the envelope on top to an empty table when it is absent.
- */
+/* Sets meta.headers of the envelope on top to an empty table when it is
+** absent. */
 static void default_headers(lua_State *L) {
   lua_getfield(L, -1, "meta");
   if (raw_field(L, -1, "headers") == LUA_TNIL) {
@@ -142,8 +142,8 @@ static void default_headers(lua_State *L) {
   lua_pop(L, 2);
 }
 
-/* Sets meta.content of the envelope on top to an empty array when it is absent,
-** or an empty table that does not say which it is. */
+/* Sets meta.content of the envelope on top to an empty array when it is absent
+** or an unmarked empty table. */
 static void default_content(lua_State *L) {
   lua_getfield(L, -1, "meta");
   if (raw_field(L, -1, "content") == LUA_TNIL ||

@@ -1,14 +1,13 @@
 /*
-** finish.c - the half of the pipeline behind the handler: detect, wrap,
+** finish.c - the half of the pipeline after the handler: detect, wrap,
 ** normalize, validate.
 */
 #include "registry/operation.h"
 
-/* The indices that all of this works on; AHEAD has what `ahead` gave, or nil.
- */
+/* The stack indices of finish; AHEAD is the result of `ahead`, or nil. */
 enum { SELF = 1, VALUE, AHEAD };
 
-/* Pushes those of the changes at `changes` that replaced a value, or nil. */
+/* Pushes the changes at `changes` that replaced a value, or nil. */
 static void push_replaced(lua_State *L, int changes) {
   size_t i, n = ops_rawlen(L, changes), found = 0;
   lua_pushnil(L);
@@ -27,8 +26,8 @@ static void push_replaced(lua_State *L, int changes) {
   }
 }
 
-/* Pushes an array of what does not fit, then the issue in the array at
-** `problem`, if that is no nil. */
+/* Pushes an array of the issues of the data, followed by the issue in the array
+** at `problem`, unless that is nil. */
 static void push_issues(lua_State *L, int data, bool fits, int problem) {
   if (fits && lua_isnil(L, problem)) {
     lua_newtable(L);
@@ -46,8 +45,8 @@ static void push_issues(lua_State *L, int data, bool fits, int problem) {
   ops_rawseti(L, -2, ops_rawlen(L, -2) + 1);
 }
 
-/* Pushes { operationId, issues, changes } about the data at `data`, or nil:
-** what does not fit, the issue at `problem` (nil: none), and those of the
+/* Pushes the warning { operationId, issues, changes } about the data at `data`,
+** or nil: the issues of the data, the issue at `problem` (nil: none), and the
 ** changes at `changes` (nil: none) that lost a value. */
 static void push_warning(lua_State *L, int data, bool fits, int changes,
                          int problem) {
@@ -65,8 +64,8 @@ static void push_warning(lua_State *L, int data, bool fits, int changes,
   lua_replace(L, replaced);
 }
 
-/* Where results that do not fit fail, and the warning at `warning` tells of
-** one: pushes nil and the error. */
+/* Pushes nil and an error when the operation fails on results that do not fit,
+** and the warning at `warning` has issues. */
 static bool fails(lua_State *L, const operation_Operation *op, int warning) {
   int issues = lua_gettop(L) + 1;
   if (!op->fails || lua_isnil(L, warning)) return false;
@@ -84,8 +83,8 @@ static bool fails(lua_State *L, const operation_Operation *op, int warning) {
   return true;
 }
 
-/* Casts or checks the data at `data`; pushes the data to answer with, then a
-** warning or nil, then the changes or nil. */
+/* Casts or checks the data at `data`; pushes the resulting data, a warning or
+** nil, and the changes or nil. */
 static void normalize(lua_State *L, const operation_Operation *op, int data) {
   int top = lua_gettop(L), schema = top + 1, result = top + 2;
   bool changes =
@@ -109,8 +108,7 @@ static void normalize(lua_State *L, const operation_Operation *op, int data) {
   }
 }
 
-/* Is the envelope at VALUE one of an MCP tool that failed?  Its data is no
-** output. */
+/* Is VALUE an envelope of a failed MCP tool?  Its data is not an output. */
 static bool is_tool_error(lua_State *L) {
   bool is;
   value_push_field(L, VALUE, "meta");
@@ -120,8 +118,8 @@ static bool is_tool_error(lua_State *L) {
   return is;
 }
 
-/* What the schema says of the handler's own envelope.  One without data has
-** nothing to normalize (an HTTP answer 204). */
+/* Finishes an envelope that the handler returned.  One without data has nothing
+** to normalize (HTTP status 204). */
 static int finish_envelope(lua_State *L, const operation_Operation *op) {
   int data = AHEAD + 1;
   value_push_field(L, VALUE, "data");
@@ -144,8 +142,7 @@ static int finish_envelope(lua_State *L, const operation_Operation *op) {
   return 3;
 }
 
-/* Data of the handler's: VALUE, of Lua type `t`; `top` is the height of the
-** stack. */
+/* Finishes plain data: VALUE, of Lua type `t`; `top` is the stack height. */
 static int finish_data(lua_State *L, const operation_Operation *op, int t,
                        int top) {
   int data = top + 1;
@@ -177,8 +174,8 @@ int operation_finish(lua_State *L) {
   return 1;
 }
 
-/* operation:ahead(envelope) -> what casts its data ahead of `finish`, which it
-** is to be given then; nil where there is nothing that takes long */
+/* operation:ahead(envelope) -> an object that casts the data step by step, to
+** be passed to `finish`; nil when the data has no long lists */
 int operation_ahead(lua_State *L) {
   const operation_Operation *op = operation_check(L, SELF);
   lua_settop(L, VALUE);

@@ -17,7 +17,7 @@ static bool has_field(lua_State *L, int spec, const char *key) {
   return has;
 }
 
-/* The place of the string spec[key] among `names`, else `absent`. */
+/* The position of the string spec[key] in `names`; `absent` without it. */
 static int one_of(lua_State *L, int spec, const char *key,
                   const char *const names[], int absent) {
   int found = absent, i;
@@ -51,8 +51,8 @@ static void check_schema(lua_State *L, int i) {
                 "compiled schema expected");
 }
 
-/* Gives the operation at `operation` a copy of the spec at `spec`, and the
-** compiled schemas. */
+/* Stores a copy of the spec at `spec` and the compiled schemas in the operation
+** at `operation`. */
 static void set_spec(lua_State *L, int operation, int spec, int input,
                      int output) {
   operation_Operation *op = (operation_Operation *)lua_touserdata(L, operation);
@@ -120,7 +120,7 @@ static int operation_id(lua_State *L) {
   return 1;
 }
 
-/* Is the value at `i` the name of a field with schemas? */
+/* Is the value at `i` the name of a field that holds schemas? */
 static bool names_schemas(lua_State *L, int i) {
   const char *key = lua_type(L, i) == LUA_TSTRING ? lua_tostring(L, i) : "";
   return strcmp(key, "inputSchema") == 0 || strcmp(key, "outputSchema") == 0 ||
@@ -149,7 +149,7 @@ static int operation_spec(lua_State *L) {
   return 1;
 }
 
-/* operation:field(name) -> what the spec says there, not to be changed */
+/* operation:field(name) -> a field of the spec, not to be changed */
 static int operation_field(lua_State *L) {
   operation_check(L, 1);
   ops_getslot(L, 1, OPERATION_SPEC);
@@ -157,15 +157,15 @@ static int operation_field(lua_State *L) {
   return 1;
 }
 
-/* operation:finishes_all() -> are results that come from elsewhere, where they
-** were finished already, finished here as well? */
+/* operation:finishes_all() -> are results from other processes, which have
+** finished them already, finished here as well? */
 static int operation_finishes_all(lua_State *L) {
   lua_pushboolean(L, operation_check(L, 1)->finishes_all);
   return 1;
 }
 
-/* operation:accepts() -> "any" | "object" | nil: which results need no check;
-** objects, when they are unmarked tables */
+/* operation:accepts() -> "any" | "object" | nil: the results that need no
+** check; "object": unmarked tables that are objects */
 static int operation_accepted(lua_State *L) {
   switch (operation_check(L, 1)->output) {
   case ACCEPTS_ANY: lua_pushliteral(L, "any"); break;
@@ -192,7 +192,7 @@ static int operation_set_handler(lua_State *L) {
   return 0;
 }
 
-/* operation:made() -> are the schemas compiled?, why they cannot be */
+/* operation:made() -> are the schemas compiled?, the error if they cannot be */
 static int operation_made(lua_State *L) {
   const operation_Operation *op = operation_check(L, 1);
   lua_pushboolean(L, op->made);
@@ -200,7 +200,8 @@ static int operation_made(lua_State *L) {
   return 2;
 }
 
-/* operation:make(spec, input?, output?): its spec with the schemas made */
+/* operation:make(spec, input?, output?): stores the spec and compiled
+** schemas */
 static int operation_make(lua_State *L) {
   operation_check(L, 1);
   luaL_checktype(L, 2, LUA_TTABLE);
@@ -211,7 +212,7 @@ static int operation_make(lua_State *L) {
   return 0;
 }
 
-/* operation:flaw(err): the schemas cannot be made */
+/* operation:flaw(err): stores why the schemas cannot be compiled */
 static int operation_flaw(lua_State *L) {
   operation_check(L, 1);
   luaL_checkany(L, 2);

@@ -27,7 +27,7 @@ enum {
   OPERATION_HANDLER,
   OPERATION_INPUT,  /* compiled schema */
   OPERATION_OUTPUT, /* compiled schema */
-  OPERATION_FLAW,   /* the error object of schemas that could not be made */
+  OPERATION_FLAW,   /* the error object when the schemas cannot be compiled */
   OPERATION_SLOTS = OPERATION_FLAW
 };
 
@@ -40,31 +40,31 @@ typedef enum operation_Kind {
 /* Which values a schema accepts as they are. */
 typedef enum operation_Accepts {
   ACCEPTS_ANY,
-  ACCEPTS_OBJECTS, /* every object; other values have to be checked */
+  ACCEPTS_OBJECTS, /* every object; other values must be checked */
   ACCEPTS_CHECKED
 } operation_Accepts;
 
 typedef struct operation_Operation {
-  const void *tag;       /* operation_tag */
-  size_t place;          /* in the registry's order, from 1; 0: in none */
-  uint8_t kind;          /* operation_Kind */
-  uint8_t mode;          /* schema_Mode of its results */
+  const void *tag; /* operation_tag */
+  size_t place;    /* position in the registry's order, from 1; 0: not in one */
+  uint8_t kind;    /* operation_Kind */
+  uint8_t mode;    /* schema_Mode of its results */
   uint8_t input, output; /* operation_Accepts */
   bool made;             /* its schemas are compiled */
-  bool exposed;          /* others may know of it */
+  bool exposed;          /* others may see it */
   bool restricted;       /* accessControl requires something */
   bool has_handler;
   bool takes_context; /* the handler has a second parameter */
-  bool tells_changes; /* somebody wants the list of changes */
+  bool tells_changes; /* the list of changes is wanted */
   bool fails;         /* a result that does not fit is an error */
-  bool finishes_all;  /* so are results that come from elsewhere finished */
+  bool finishes_all;  /* results from other processes are finished too */
 } operation_Operation;
 
 extern const char operation_tag[];
 
-/* The userdata at `i` of `size` bytes whose first field is `tag`; raises when
-** it is something else.  Comparing metatables takes more calls of Lua's API,
-** which are most of the cost under LuaJIT. */
+/* The userdata at `i` of `size` bytes whose first field is `tag`; raises for
+** other values.  Comparing metatables would take more API calls, which are most
+** of the cost under LuaJIT. */
 static inline void *operation_tagged(lua_State *L, int i, const void *tag,
                                      size_t size, const char *name) {
   void *p = lua_touserdata(L, i);
@@ -78,8 +78,8 @@ static inline operation_Operation *operation_check(lua_State *L, int i) {
       L, i, operation_tag, sizeof(operation_Operation), OPERATION_TYPE);
 }
 
-/* Pushes OPERATION_PUSHES values, the last one that in a slot of the operation
-** at `i`: to leave the other one there saves a call. */
+/* Pushes OPERATION_PUSHES values; the last is the one in a slot of the
+** operation at `i`.  Leaving the other one on the stack saves a call. */
 #define OPERATION_PUSHES (LUA_VERSION_NUM >= 504 ? 1 : 2)
 static inline void operation_push_slot(lua_State *L, int i, int slot) {
 #if LUA_VERSION_NUM >= 504
@@ -90,8 +90,9 @@ static inline void operation_push_slot(lua_State *L, int i, int slot) {
 #endif
 }
 
-/* Does a schema that accepts `accepts` take the value at `i`, of Lua type `t`,
-** as it is?  Of tables with a metatable only objects marked by us are known. */
+/* Is the value at `i`, of Lua type `t`, accepted without a check by a schema
+** that accepts `accepts`?  A table with a metatable counts only if it is marked
+** as our object. */
 static inline bool operation_accepts(lua_State *L, int i, int t, int accepts) {
   if (accepts == ACCEPTS_ANY) return true;
   if (accepts != ACCEPTS_OBJECTS || t != LUA_TTABLE) return false;
@@ -100,21 +101,21 @@ static inline bool operation_accepts(lua_State *L, int i, int t, int accepts) {
     lua_pop(L, 1);
     return is_object;
   }
-  return ops_rawlen(L, i) == 0; /* nothing at [1] */
+  return ops_rawlen(L, i) == 0; /* no value at [1] */
 }
 
-/* Pushes the operation of the spec at `spec`, which is copied, with the
-** compiled schemas at `input` and `output` (nil: everything fits).  Results are
-** normalized by `mode`, and fail when they do not fit, unless the spec says
-** otherwise. */
+/* Pushes a new operation with a copy of the spec at `spec` and the compiled
+** schemas at `input` and `output` (nil: everything fits).  Unless the spec says
+** otherwise, results are normalized by `mode`, and `fails` says whether misfits
+** fail. */
 operation_Operation *operation_new(lua_State *L, int spec, int input,
                                    int output, schema_Mode mode, bool fails);
 
 /* The methods of an operation for Lua, except finish. */
 extern const luaL_Reg operation_methods[];
 
-/* Pushes the first of the issues at `issues`, and how many more there are, as
-** one line.  `whole` stands for the path of the whole value. */
+/* Pushes the first issue at `issues`, and how many more there are, as one line.
+** `whole` is shown as the path of the whole value. */
 void operation_push_summary(lua_State *L, int issues, const char *whole);
 
 /* operation:finish(value) -> envelope, warning, changes | nil, err */

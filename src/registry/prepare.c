@@ -11,7 +11,7 @@ static void push_array(lua_State *L, int t, const char *key) {
   lua_remove(L, -2);
 }
 
-/* Pushes nil and an error: nothing ran, and the same call fails again. */
+/* Pushes nil and an error: nothing ran, and a retry would fail again. */
 static void push_final(lua_State *L, const char *code, const char *message,
                        int details) {
   lua_pushnil(L);
@@ -22,8 +22,8 @@ static void push_final(lua_State *L, const char *code, const char *message,
   lua_setfield(L, -2, "mayHaveRun");
 }
 
-/* Pops the sentence on top; pushes nil and the error that it explains.
-** details = { operationId, [field] = value on top before }. */
+/* Pops the sentence on top; pushes nil and an error with it as its message.
+** details = { operationId, [field] = the value below the sentence }. */
 static void push_refusal(lua_State *L, const char *code, const char *field) {
   int value = lua_gettop(L) - 1, message = value + 1;
   lua_createtable(L, 0, 2);
@@ -54,8 +54,8 @@ static void push_wrong_kind(lua_State *L, bool streams) {
   push_refusal(L, "EXECUTION_ERROR", "type");
 }
 
-/* Pushes nil and the VALIDATION_ERROR of the issues on top; its message is the
-** first of them. */
+/* Pushes nil and the VALIDATION_ERROR of the issues on top; the first issue is
+** its message. */
 static void push_invalid(lua_State *L) {
   int issues = lua_gettop(L);
   operation_push_summary(L, issues, "input");

@@ -7,7 +7,7 @@
 
 #include "registry/operation.h"
 
-/* Stack indices of a call that is prepared: the registry, the arguments, the
+/* Stack indices while a call is prepared: the registry, the arguments, the
 ** registry's table, the operation. */
 enum {
   CALL_ID = 2,
@@ -18,7 +18,7 @@ enum {
   CALL_OPERATION
 };
 
-/* Puts the operation at its place; NULL when there is none. */
+/* Pushes the operation to its index; NULL when there is none. */
 static inline operation_Operation *prepare_look_up(lua_State *L) {
   if (lua_type(L, CALL_ID) != LUA_TSTRING) return NULL;
   ops_getuservalue(L, 1);
@@ -27,9 +27,9 @@ static inline operation_Operation *prepare_look_up(lua_State *L) {
   return (operation_Operation *)lua_touserdata(L, CALL_OPERATION);
 }
 
-/* Is the operation of another kind, or is access denied?  Then pushes nil and
-** the error.  `checks_access` is false where the handler is elsewhere: so is
-** access control. */
+/* Pushes nil and an error when the operation is of another kind or access is
+** denied; returns false otherwise.  `checks_access` is false when the handler
+** is in another process, which checks access itself. */
 bool prepare_refuses(lua_State *L, const operation_Operation *op, bool streams,
                      bool checks_access);
 
@@ -41,9 +41,9 @@ static inline bool prepare_allows(lua_State *L, const operation_Operation *op,
   return !prepare_refuses(L, op, streams, checks_access);
 }
 
-/* Fills in the defaults of the input and checks it.  When it does not fit,
-** pushes nil and the error; nil, nil and the operation when its schemas have to
-** be made first. */
+/* Fills defaults into the input and checks it.  When it does not fit, pushes
+** nil and the error; when the schemas must be compiled first, pushes nil, nil
+** and the operation. */
 bool prepare_checked(lua_State *L, const operation_Operation *op);
 
 static inline bool prepare_input(lua_State *L, const operation_Operation *op) {

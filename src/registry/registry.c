@@ -1,18 +1,18 @@
 /*
-** registry.c - the operations by id, in the order of their registration.
+** registry.c - the operations by id, in the order of registration.
 */
 #include "registry/registry.h"
 #include "registry/prepare.h"
 #include "registry/visible.h"
 
-/* Its uservalue is one table: the operations by id, and at 1 to `last` the same
-** in the order of their registration, false where one was taken out. */
+/* Its uservalue is one table: the operations by id, and at 1 to `last` in the
+** order of registration, with false where one was removed. */
 typedef struct registry_Registry {
   const void *tag; /* registry_tag */
   size_t last, count;
-  uint8_t mode;       /* schema_Mode of what does not say */
-  bool tells_changes; /* somebody wants the list of changes */
-  bool fails;         /* results that do not fit, of what does not say */
+  uint8_t mode;       /* schema_Mode of operations that set none */
+  bool tells_changes; /* the list of changes is wanted */
+  bool fails;         /* misfits fail, for operations that do not say */
 } registry_Registry;
 
 static const char registry_tag[] = REGISTRY_TYPE;
@@ -22,7 +22,7 @@ static registry_Registry *check_self(lua_State *L) {
       L, 1, registry_tag, sizeof(registry_Registry), REGISTRY_TYPE);
 }
 
-/* Pushes the operation whose id is the value at `id`; NULL and nothing pushed
+/* Pushes the operation with the id at `id`; pushes nothing and returns NULL
 ** when there is none. */
 static operation_Operation *push_found(lua_State *L, int id) {
   if (lua_type(L, id) != LUA_TSTRING) return NULL;
@@ -55,8 +55,8 @@ static int registry_new(lua_State *L) {
   return 1;
 }
 
-/* registry:operation(spec, input?, output?) -> operation, which is not in the
-** registry yet; input and output are compiled schemas */
+/* registry:operation(spec, input?, output?) -> operation, not yet in the
+** registry; input and output are compiled schemas */
 static int registry_operation(lua_State *L) {
   const registry_Registry *r = check_self(L);
   int i;
@@ -70,7 +70,7 @@ static int registry_operation(lua_State *L) {
   return 1;
 }
 
-/* registry:put(operation): in the place of the one of the same id */
+/* registry:put(operation): adds it, or replaces the one with the same id */
 static int registry_put(lua_State *L) {
   registry_Registry *r = check_self(L);
   operation_Operation *op = operation_check(L, 2), *old;
@@ -82,7 +82,7 @@ static int registry_put(lua_State *L) {
   place = old != NULL ? old->place : r->last + 1;
   lua_settop(L, 3);
   ops_getuservalue(L, 1);
-  lua_pushvalue(L, 2); /* what may raise comes first */
+  lua_pushvalue(L, 2); /* calls that may raise come first */
   ops_rawseti(L, 4, place);
   lua_pushvalue(L, 3);
   lua_pushvalue(L, 2);
@@ -97,8 +97,8 @@ static int registry_put(lua_State *L) {
   return 0;
 }
 
-/* Closes the holes in the order, once half of it are holes: an operation that
-** is taken out costs the same however many there are. */
+/* Closes the holes in the order once half of it is holes, so that removing an
+** operation costs the same however many there are. */
 static void close_holes(lua_State *L, registry_Registry *r, int all) {
   size_t i, to = 0;
   if (r->last < 2 * r->count + 16) return;
@@ -117,7 +117,7 @@ static void close_holes(lua_State *L, registry_Registry *r, int all) {
   r->last = to;
 }
 
-/* registry:remove(id) -> boolean: was it there? */
+/* registry:remove(id) -> boolean: was it registered? */
 static int registry_remove(lua_State *L) {
   registry_Registry *r = check_self(L);
   operation_Operation *op;
@@ -147,7 +147,7 @@ static int registry_find(lua_State *L) {
 }
 
 /* registry:type_of(id) -> "query" | "mutation" | "subscription" | nil, may
-** others know of it?, does the handler take a context? */
+** others see it?, does the handler take a context? */
 static int registry_type_of(lua_State *L) {
   static const char *const kinds[] = {"query", "mutation", "subscription"};
   const operation_Operation *op;
@@ -161,7 +161,7 @@ static int registry_type_of(lua_State *L) {
   return 3;
 }
 
-/* registry:select({ namespace, type, tag }?) -> operations, in their order */
+/* registry:select({ namespace, type, tag }?) -> operations, in order */
 static int registry_select(lua_State *L) {
   registry_Registry *r = check_self(L);
   size_t i, n = 0;
@@ -196,7 +196,7 @@ static int registry_visible(lua_State *L) {
   return 1;
 }
 
-/* Prepares a call of the operation here: 4 results, or nothing when there is no
+/* Prepares a call of a local operation: 4 results, or none when there is no
 ** handler. */
 static int prepare(lua_State *L, bool streams) {
   const operation_Operation *op;
@@ -215,20 +215,20 @@ static int prepare(lua_State *L, bool streams) {
 }
 
 /* registry:prepare(id, input, identity, trust) -> handler, input, operation,
-** takes_context | nil, err | nil, nil, operation when its schemas have to be
-** made first | nothing when no handler is here */
+** takes_context | nil, err | nil, nil, operation when its schemas must be
+** compiled first | nothing when there is no local handler */
 static int registry_prepare(lua_State *L) {
   return prepare(L, false);
 }
 
-/* registry:prepare_stream(...): the same of a subscription */
+/* registry:prepare_stream(...): as prepare, for a subscription */
 static int registry_prepare_stream(lua_State *L) {
   return prepare(L, true);
 }
 
 /* registry:admit(id, input, streams) -> true, input | nil, err | nil, nil,
-** operation when its schemas have to be made first: the input of an operation
-** whose handler is elsewhere, where access is checked, too */
+** operation when its schemas must be compiled first.  Checks the input of an
+** operation whose handler is in another process, which also checks access. */
 static int registry_admit(lua_State *L) {
   const operation_Operation *op;
   bool streams = lua_toboolean(L, 4);

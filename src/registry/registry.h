@@ -1,5 +1,5 @@
 /*
-** registry.h - registries and the parts of calls in them, for Lua.
+** registry.h - registries, and preparing and finishing calls, for Lua.
 */
 #ifndef OPERATIONS_REGISTRY_H
 #define OPERATIONS_REGISTRY_H

@@ -6,11 +6,11 @@
 
 #include "value/core.h"
 
-/* May others know of the spec at `spec`: is its _meta.exposed not false? */
+/* May others see the spec at `spec`: is its _meta.exposed not false? */
 bool visible_exposed(lua_State *L, int spec);
 
 /* Does the spec at `spec` have the namespace, type and tag that the table at
-** `filter` names?  One without a table lets everything through. */
+** `filter` names?  True when `filter` is not a table. */
 bool visible_matches(lua_State *L, int spec, int filter);
 
 /* "yes", "denied" (the identity at `identity` may not call it) or "hidden". */

@@ -7,21 +7,22 @@
 #include "base/utf8.h"
 #include "base/utf8_repair.h"
 
-/* The longest field names, "event" and "retry"; a longer one is unknown. */
+/* The length of the longest field names, "event" and "retry"; a longer name is
+** unknown. */
 #define NAME_MAX_LEN 5
 
 typedef enum Field {
-  FIELD_UNKNOWN, /* comments too: their name is empty */
+  FIELD_UNKNOWN, /* also comments: their name is empty */
   FIELD_DATA,
   FIELD_EVENT,
   FIELD_ID,
   FIELD_RETRY
 } Field;
 
-/* Where in its line the next byte stands. */
+/* The place of the next byte in its line. */
 typedef enum Place { IN_NAME, AFTER_COLON, IN_VALUE } Place;
 
-/* Text in the making: borrows its first piece from the bytes being fed, and is
+/* A text being read.  Its first piece is borrowed from the bytes being fed, and
 ** copied only when more is added or those bytes go away. */
 typedef struct Text {
   buffer_Buffer own;
@@ -41,20 +42,20 @@ struct sse_Parser {
   Field field;
   char name[NAME_MAX_LEN];
   unsigned char name_len;
-  unsigned char bom; /* bytes of a leading byte order mark seen; 3: decided */
-  bool after_cr;     /* a LF now belongs to the line end before */
-  bool ascii;        /* all bytes being fed are */
+  unsigned char bom; /* bytes of a byte order mark seen at the start; 3: done */
+  bool after_cr;     /* a LF now belongs to the previous line end */
+  bool ascii;        /* all bytes being fed are ASCII */
 
   bool has_data, has_id;
-  bool new_id;           /* last_id was set since the event before */
+  bool new_id;           /* last_id was set since the last event */
   bool id_nul;           /* the id line being read holds a NUL */
   Text data, type, id;   /* of the event being read */
-  Text line_id;          /* of the id line being read */
+  Text line_id;          /* the value of the id line being read */
   buffer_Buffer last_id; /* committed */
   buffer_Buffer spare;   /* for repairs */
 
-  int64_t line_retry;       /* of the retry line being read; -1: no number */
-  int64_t retry, new_retry; /* new: not yet told with an event */
+  int64_t line_retry;       /* of the retry line being read; -1: not a number */
+  int64_t retry, new_retry; /* new_retry: not yet reported with an event */
 };
 
 static void text_init(Text *t, const ops_Alloc *alloc, size_t max) {
@@ -148,8 +149,8 @@ static bool add(sse_Parser *p, Text *t, const char *s, size_t n) {
   return text_add(t, s, n) || fail(p, SSE_NO_MEMORY);
 }
 
-/* Repairing a whole text gives what repairing it line by line would: no
-** ill-formed sequence reaches over the LF between two lines. */
+/* Repairing the whole text gives the same result as repairing each line: no
+** ill-formed sequence crosses a LF. */
 static bool repair_text(sse_Parser *p, Text *t) {
   size_t size;
   buffer_Buffer repaired;
@@ -209,7 +210,8 @@ static void hand_out(sse_Parser *p, const char *data, size_t len) {
   p->on_event(p->ud, &event);
 }
 
-/* A blank line: the id counts from here on, with or without an event. */
+/* Handles a blank line: the id counts from here on, with or without an
+** event. */
 static bool dispatch(sse_Parser *p) {
   if (p->has_id && !commit_id(p)) return false;
   if (!p->has_data) {
@@ -244,7 +246,7 @@ static bool begin_field(sse_Parser *p, Field field) {
   return true;
 }
 
-/* Reads on in the number of a retry line; -2: it is none. */
+/* Continues the number of a retry line; -2: it is not a number. */
 static int64_t read_digits(int64_t n, const char *s, size_t len) {
   for (size_t i = 0; i < len && n != -2; i++) {
     if (s[i] < '0' || s[i] > '9') return -2;
@@ -281,7 +283,7 @@ static void end_field(sse_Parser *p) {
   }
 }
 
-/* Reads on in a field name; what is returned stands after its colon. */
+/* Continues a field name; returns the position after its colon. */
 static const char *take_name(sse_Parser *p, const char *s, const char *end) {
   while (s < end && *s != ':') {
     if (p->name_len == NAME_MAX_LEN) {
@@ -296,7 +298,8 @@ static const char *take_name(sse_Parser *p, const char *s, const char *end) {
   return begin_field(p, field_of(p->name, p->name_len)) ? s + 1 : NULL;
 }
 
-/* At the start of a line, where name and colon mostly come in one piece. */
+/* Fast path at the start of a line: name and colon usually come in one
+** piece. */
 static const char *take_start(sse_Parser *p, const char *s, const char *end) {
   size_t n = (size_t)(end - s);
   Field field;
@@ -317,7 +320,7 @@ static const char *take_start(sse_Parser *p, const char *s, const char *end) {
   return begin_field(p, field) ? s + name_len + 1 : NULL;
 }
 
-/* Takes a piece of one line, without its end. */
+/* Takes a piece of one line, without its line end. */
 static bool take(sse_Parser *p, const char *s, const char *end) {
   if (p->place == IN_NAME) {
     s = p->name_len == 0 ? take_start(p, s, end) : take_name(p, s, end);
@@ -341,8 +344,8 @@ static bool end_line(sse_Parser *p) {
   return true;
 }
 
-/* A byte order mark counts at the very start only.  The begin of one that is
-** none belongs to the name of an unknown field. */
+/* Skips a byte order mark at the very start.  The beginning of an incomplete
+** one belongs to the name of an unknown field. */
 static const char *skip_bom(sse_Parser *p, const char *s, const char *end) {
   static const char bom[] = "\xEF\xBB\xBF";
   while (p->bom < 3 && s < end) {
@@ -365,9 +368,9 @@ static const char *find(const char *s, const char *end, char c) {
   return found != NULL ? found : end;
 }
 
-/* Most events are one line of data, perhaps after their name.  Takes the line
-** at `s`, which `lf` ends, if it is one and a blank line follows; returns what
-** follows that, or NULL. */
+/* Fast path for the usual event: one line of data, perhaps after its name.  If
+** the line at `s`, ended by `lf`, is one and a blank line follows, takes it and
+** returns the position after that; else returns NULL. */
 static const char *take_event(sse_Parser *p, const char *s, const char *lf,
                               const char *end) {
   size_t n;
@@ -384,7 +387,8 @@ static const char *take_event(sse_Parser *p, const char *s, const char *lf,
   return lf + 2;
 }
 
-/* Each byte is searched once for a LF and once for a CR, whatever the lines. */
+/* Searches each byte once for a LF and once for a CR, however long the lines
+** are. */
 static bool take_lines(sse_Parser *p, const char *s, const char *end) {
   const char *lf = find(s, end, '\n');
   const char *cr = find(s, end, '\r');

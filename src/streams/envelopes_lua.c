@@ -1,11 +1,11 @@
 /*
-** envelopes_lua.c - the body of a streamed HTTP answer becomes envelopes: bytes
-** in, a queue of envelopes out, made within the call that brings the bytes.
+** envelopes_lua.c - turns the body of a streamed HTTP answer into envelopes:
+** bytes in, a queue of envelopes out, filled by the call that brings the bytes.
 **
-** The queue is a Lua table: at [1] the place that was taken last, then the
-** envelopes, and behind the last one false.  Whoever takes one counts [1] up.
-** `objects` says whether the data of all is an unmarked table without [1], so
-** that nobody has to look.
+** The queue is a Lua table: [1] is the place that was taken last, the envelopes
+** follow, and false comes after the last one.  The consumer increments [1].
+** `objects` is true when the data of all envelopes is an unmarked table without
+** [1], so that consumers need not check each one.
 */
 #include "streams/streams.h"
 #include "value/json_lua.h"
@@ -20,38 +20,40 @@ static const char *const kind_names[] = {"events", "lines", "sequence", NULL};
 
 #define RECORD_SEPARATOR '\x1E' /* RFC 7464 */
 
-/* Places in the uservalue. BASE is the meta of the answer, META that of the
-** item before, whose name and id are KEPT_TYPE and KEPT_ID. */
+/* Places in the uservalue.  BASE is the meta of the answer, META that of the
+** previous item, whose name and id are KEPT_TYPE and KEPT_ID. */
 enum { QUEUE = 1, BASE, META, KEPT_TYPE, KEPT_ID, DONE };
 
-/* A string of the item before, in the uservalue; NULL before the first. */
+/* A string of the previous item, kept in the uservalue; NULL before the
+** first. */
 typedef struct Kept {
   const char *s;
   size_t len;
 } Kept;
 
-/* A record of which no end is known is read at each line feed, this many times
-** its length and bytes in all. */
+/* A JSON text without a known end is parsed at each line feed, until the bytes
+** parsed are this many times its length (plus READ_FREELY). */
 #define READ_AGAIN 16
 #define READ_FREELY 65536
 
 typedef struct Reader {
   Kind kind;
-  sse_Parser *events; /* owned; NULL for the other kinds, or not yet made */
+  sse_Parser *events; /* owned; NULL for other kinds, or not yet made */
   lines_Splitter lines;
   size_t max_event;
   bool json;         /* data is read as JSON, else it is text ... */
   json_Texts *texts; /* ... by these, while feeding */
   Kept type, id, done;
   bool objects;
-  size_t read; /* bytes of the record at hand, each time that it was read */
-  bool over;   /* what the stream ends with has come */
+  size_t
+      read; /* bytes of the current record that were parsed, repeats included */
+  bool over; /* the item that ends the stream has come */
   bool finished;
-  lua_State *L; /* NULL unless feeding, or a feed did not return */
-  size_t tail;  /* while feeding: places filled in the queue */
+  lua_State *L; /* NULL unless feeding, or after a feed that raised */
+  size_t tail;  /* while feeding: the number of places filled in the queue */
 } Reader;
 
-/* Stack of a feed: what stays where it is. */
+/* Stack indices of a feed. */
 enum {
   ARG_READER = 1,
   ARG_BYTES,
@@ -68,13 +70,14 @@ static bool is_kept(const Kept *kept, const char *s, size_t len) {
          (len == 0 || memcmp(s, kept->s, len) == 0);
 }
 
-/* A long id may stay for many events: it is compared only when it was set. */
+/* A long id may stay the same for many events: compares it only when it was
+** set. */
 static bool is_kept_id(const Reader *r, const sse_Event *event) {
   return event->new_id ? is_kept(&r->id, event->id, event->id_len)
                        : r->id.s != NULL;
 }
 
-/* Pushes a string and keeps it; the kept one when it is the `same`. */
+/* Pushes a string and keeps it; pushes the kept one when it is the `same`. */
 static void push_kept(Reader *r, Kept *kept, size_t place, bool same,
                       const char *s, size_t len) {
   lua_State *L = r->L;
@@ -89,7 +92,7 @@ static void push_kept(Reader *r, Kept *kept, size_t place, bool same,
   kept->s = lua_tolstring(L, -1, &kept->len);
 }
 
-/* Pushes a copy of the answer's meta with what the event says. */
+/* Pushes a copy of the answer's meta with the fields of the event. */
 static void push_meta(Reader *r, const sse_Event *event) {
   lua_State *L = r->L;
   lua_createtable(L, 0, 8);
@@ -107,8 +110,8 @@ static void push_meta(Reader *r, const sse_Event *event) {
   lua_setfield(L, -2, "retry");
 }
 
-/* Events in a row that agree in name and id and bring no retry share their
-** meta.  Pushes it. */
+/* Pushes the meta of an event.  Consecutive events with the same name and id
+** and without a retry share one. */
 static void push_meta_of(Reader *r, const sse_Event *event) {
   lua_State *L = r->L;
   if (event == NULL || (event->retry < 0 && is_kept_id(r, event) &&
@@ -117,7 +120,7 @@ static void push_meta_of(Reader *r, const sse_Event *event) {
     return;
   }
   push_meta(r, event);
-  if (event->retry >= 0) { /* for this one only */
+  if (event->retry >= 0) { /* for this event only */
     r->type.s = NULL;
     return;
   }
@@ -133,7 +136,7 @@ static void push_data(Reader *r, const char *text, size_t len) {
     if (*text != '{') r->objects = false;
     return;
   }
-  if (r->json) lua_pop(r->L, 2); /* nil and the error */
+  if (r->json) lua_pop(r->L, 2); /* drops nil and the error */
   lua_pushlstring(r->L, text, len);
   r->objects = false;
 }
@@ -173,13 +176,13 @@ static void on_item(void *ud, const char *item, size_t len) {
   if (!is_blank(item, len)) enqueue((Reader *)ud, item, len, NULL);
 }
 
-/* RFC 7464: a text ends with a line feed, also where the next record has not
-** begun yet.  Text that is not JSON yet may go on. */
+/* RFC 7464: a text ends with a line feed, even when the next record has not
+** begun.  A text that is not yet complete JSON may continue. */
 static void take_whole_record(Reader *r) {
   buffer_Buffer *rest = &r->lines.rest;
   bool whole;
   if (!r->json || rest->len == 0 || rest->data[rest->len - 1] != '\n') return;
-  /* Linear: a text in many pieces that is read as often waits for its end. */
+  /* Keeps the time linear: a text in many pieces waits for the record's end. */
   if (r->read > READ_AGAIN * rest->len + READ_FREELY) return;
   r->read += rest->len;
   whole = json_texts_push(r->texts, rest->data, rest->len);
@@ -195,7 +198,7 @@ static Reader *check_reader(lua_State *L) {
   return r;
 }
 
-/* Pushes nil and the error of an item above the ceiling. */
+/* Pushes nil and the error of an item larger than max_event. */
 static int push_too_large(lua_State *L, const Reader *r) {
   const char *message = lua_pushfstring(
       L, "an item of the stream is larger than max_event (%d bytes)",
@@ -211,11 +214,12 @@ static int push_too_large(lua_State *L, const Reader *r) {
   return 2;
 }
 
-/* Lays out the stack of a feed; the arguments are there. */
+/* Sets up the stack of a feed, above its arguments. */
 static void begin(lua_State *L, Reader *r, json_Texts *texts) {
   static const int values[] = {QUEUE, BASE, META};
   size_t i;
-  if (r->L != NULL) /* a finalizer feeds, or memory ran out before */
+  if (r->L !=
+      NULL) /* called by a finalizer while feeding, or after a failure */
     luaL_error(L, "the reader is feeding, or has lost bytes");
   ops_getuservalue(L, ARG_READER);
   for (i = 0; i < sizeof(values) / sizeof(*values); i++)
@@ -223,7 +227,7 @@ static void begin(lua_State *L, Reader *r, json_Texts *texts) {
   lua_pushliteral(L, "data");
   lua_pushliteral(L, "meta");
   (void)ops_rawgeti(L, AT_QUEUE, 1);
-  if ((size_t)lua_tonumber(L, -1) == r->tail) { /* all were taken */
+  if ((size_t)lua_tonumber(L, -1) == r->tail) { /* the consumer took all */
     lua_pushinteger(L, 1);
     ops_rawseti(L, AT_QUEUE, 1);
     r->tail = 1;
@@ -260,7 +264,7 @@ static Status feed(Reader *r, const char *bytes, size_t len) {
   }
 }
 
-/* The bytes at ARG_BYTES: a string, or an address and how many behind it. */
+/* The bytes at ARG_BYTES: a string, or an address followed by a length. */
 static const char *check_bytes(lua_State *L, size_t *len) {
   lua_Number size;
   if (!lua_islightuserdata(L, ARG_BYTES))
@@ -271,9 +275,9 @@ static const char *check_bytes(lua_State *L, size_t *len) {
   return (const char *)lua_touserdata(L, ARG_BYTES);
 }
 
-/* reader:feed(bytes | address, size?) -> more | nil, err: the envelopes of the
-** items that the bytes complete are in the queue; `more` is false when the
-** stream is over */
+/* reader:feed(bytes | address, size?) -> more | nil, err: puts the
+** envelopes of all complete items into the queue; `more` is false when the
+** stream has ended */
 static int reader_feed(lua_State *L) {
   Reader *r = check_reader(L);
   json_Texts texts;
@@ -291,7 +295,7 @@ static int reader_feed(lua_State *L) {
   return 1;
 }
 
-/* reader:finish(): the body ended; what is left is the last line, or nothing */
+/* reader:finish(): the body has ended; remaining bytes are the last line */
 static int reader_finish(lua_State *L) {
   Reader *r = check_reader(L);
   buffer_Buffer *rest = &r->lines.rest;
@@ -344,8 +348,7 @@ static int reader_gc(lua_State *L) {
   return 0;
 }
 
-/* Pushes the values that the reader keeps: those of reader_create's arguments.
- */
+/* Pushes the values that the reader keeps, from reader_create's arguments. */
 static void push_values(lua_State *L, Reader *r) {
   lua_createtable(L, DONE, 0);
   lua_createtable(L, 2, 1);
@@ -373,11 +376,11 @@ static void open_events(lua_State *L, Reader *r, const char *id, size_t len) {
 }
 
 /* core.envelope_reader(kind, meta, max_event, json, done?, last_event_id?)
-**   -> reader
+** -> reader
 ** kind: "events" (server-sent), "lines" or "sequence" (JSON text sequences);
-** meta: of an HTTP envelope, for all; max_event: bytes of one item; json: data
-** is read as JSON, and stays text where it is none; done: the text of the item,
-** none itself, that ends the stream. */
+** meta: of the HTTP envelope of every item; max_event: bytes of one item; json:
+** reads data as JSON, where invalid JSON stays text; done: the text of the item
+** that ends the stream and is not an item itself. */
 static int reader_create(lua_State *L) {
   int kind = luaL_checkoption(L, 1, NULL, kind_names);
   lua_Number max_event = luaL_checknumber(L, 3);

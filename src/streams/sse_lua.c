@@ -8,8 +8,8 @@
 
 #define SSE_TYPE "operations.base.sse"
 
-/* Names and ids mostly stay the same from one event to the next: the strings of
-** the event before are kept in the uservalue, where `s` points into. */
+/* Names and ids usually stay the same from one event to the next: the strings
+** of the previous event are kept in the uservalue; `s` points into it. */
 typedef struct Kept {
   const char *s; /* NULL before the first event */
   size_t len;
@@ -24,11 +24,11 @@ typedef struct Box {
   bool json;         /* the data is read as JSON ... */
   json_Texts *texts; /* ... by these, while feeding */
   Kept type, id;
-  lua_State *L; /* NULL unless feeding, or a feed did not return */
-  size_t tail;  /* while feeding: places filled in the queue */
+  lua_State *L; /* NULL unless feeding, or after a feed that raised */
+  size_t tail;  /* while feeding: the number of places filled in the queue */
 } Box;
 
-/* Stack of a feed. */
+/* Stack indices of a feed. */
 enum { ARG_PARSER = 1, ARG_BYTES, ARG_QUEUE, ARG_TAIL, STRINGS };
 
 /* Appends the value on top of the stack to the queue. */
@@ -41,18 +41,19 @@ static bool is_kept(const Kept *kept, const char *s, size_t len) {
          (len == 0 || memcmp(s, kept->s, len) == 0);
 }
 
-/* A long id may stay for many events: it is compared only when it was set. */
+/* A long id may stay the same for many events: compares it only when it was
+** set. */
 static bool is_kept_id(const Kept *kept, const sse_Event *event) {
   return event->new_id ? is_kept(kept, event->id, event->id_len)
                        : kept->s != NULL;
 }
 
-/* Pushes a string, the kept one when it is the `same`. */
+/* Pushes a string; the kept one when it is the `same`. */
 static void push_kept(Box *box, Kept *kept, int place, bool same, const char *s,
                       size_t len) {
   lua_State *L = box->L;
   if (!same) {
-    kept->s = NULL; /* memory may run out */
+    kept->s = NULL; /* the next call may run out of memory */
     lua_pushlstring(L, s, len);
     lua_pushvalue(L, -1);
     ops_rawseti(L, STRINGS, (size_t)place);
@@ -62,8 +63,8 @@ static void push_kept(Box *box, Kept *kept, int place, bool same, const char *s,
   }
 }
 
-/* A note on the event that follows in the queue: the queue itself as a mark,
-** then name, id, retry and the error at index `error` (false when none). */
+/* Appends a note about the event that follows in the queue: the queue itself as
+** a mark, then name, id, retry and the error at index `error` (false: none). */
 static void enqueue_note(Box *box, const sse_Event *event, int error) {
   lua_State *L = box->L;
   lua_pushvalue(L, ARG_QUEUE);
@@ -83,7 +84,8 @@ static void enqueue_note(Box *box, const sse_Event *event, int error) {
   enqueue(box);
 }
 
-/* Pushes the event's data; returns the index of the error, 0 when none. */
+/* Pushes the event's data; returns the index of the error, 0 when there is
+** none. */
 static int push_data(Box *box, const sse_Event *event) {
   lua_State *L = box->L;
   bool valid;
@@ -93,13 +95,13 @@ static int push_data(Box *box, const sse_Event *event) {
   }
   valid = json_texts_push(box->texts, event->data, event->data_len);
   if (valid) return 0;
-  lua_remove(L, -2); /* nil, which stands before the error */
+  lua_remove(L, -2); /* removes the nil before the error */
   lua_pushlstring(L, event->data, event->data_len);
   return lua_gettop(L) - 1;
 }
 
-/* An event is its data in the queue, after a note unless name and id are those
-** of the event before, no retry came and the data could be read. */
+/* Appends an event: its data, after a note if its name or id differs from the
+** previous event, a retry came, or the data could not be read. */
 static void on_event(void *ud, const sse_Event *event) {
   Box *box = (Box *)ud;
   int error = push_data(box, event);
@@ -177,15 +179,16 @@ static sse_Status feed(lua_State *L, Box *box, const char *bytes, size_t len) {
   return status;
 }
 
-/* parser:feed(bytes, queue, tail) -> tail | tail, err: fills the queue after
-** place `tail`, and puts the mark after the new one */
+/* parser:feed(bytes, queue, tail) -> tail | tail, err: appends to the queue
+** after place `tail`, and puts the mark after the new tail */
 static int sse_lua_feed(lua_State *L) {
   Box *box = check_box(L);
   size_t len;
   const char *bytes = luaL_checklstring(L, ARG_BYTES, &len);
   sse_Status status;
   luaL_checktype(L, ARG_QUEUE, LUA_TTABLE);
-  if (box->L != NULL) /* a finalizer feeds, or memory ran out before */
+  if (box->L !=
+      NULL) /* called by a finalizer while feeding, or after a failure */
     return luaL_error(L, "the parser is feeding, or has lost bytes");
   box->tail = (size_t)luaL_checknumber(L, ARG_TAIL);
   lua_settop(L, ARG_TAIL);

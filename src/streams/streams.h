@@ -1,6 +1,6 @@
 /*
-** streams.h - event streams and lines as Lua sees them: parsers, and what makes
-** envelopes of their items.
+** streams.h - event streams and lines for Lua: parsers, and readers that make
+** envelopes of the items.
 */
 #ifndef OPERATIONS_STREAMS_H
 #define OPERATIONS_STREAMS_H

@@ -1,8 +1,8 @@
 /*
-** system_lua.c - operations.system: what Lua's own library lacks of the
-** operating system and the scanner, the command line and stores of secrets
-** need.  Reads directories and file kinds, writes private files, has signals
-** end a program in order; keeps nothing open.
+** system_lua.c - operations.system: functions of the operating system that
+** Lua's library lacks, for the scanner, the command line and stores of secrets.
+** Reads directories and file kinds, writes private files, makes signals end a
+** program in order; keeps nothing open.
 */
 #include <dirent.h>
 #include <errno.h>
@@ -22,7 +22,7 @@
 
 #define DIRECTORY_NAME "operations.system.directory"
 
-/* Closed by __gc when an error cuts the listing short. */
+/* __gc closes it when an error interrupts the listing. */
 typedef struct system_Directory {
   DIR *dir;
 } system_Directory;
@@ -34,7 +34,7 @@ static const char *check_path(lua_State *L, int i) {
   return path;
 }
 
-/* Returns nil, "PATH: what the system says" */
+/* Returns nil, "PATH: message of the system". */
 static int push_failure(lua_State *L, const char *path, int error) {
   lua_pushnil(L);
   lua_pushfstring(L, "%s: %s", path, strerror(error));
@@ -87,10 +87,10 @@ static int system_list(lua_State *L) {
   return 1;
 }
 
-/* system.kind(path) -> "file" | "directory" | "other", identity, version |
-** nil, message
-** Follows links; two paths with one identity are the same file, which has
-** another version once it was written to. */
+/* system.kind(path) -> "file" | "directory" | "other", identity, version | nil,
+** message
+** Follows links.  Two paths with the same identity are the same file; its
+** version changes when it is written to. */
 static int system_kind(lua_State *L) {
   const char *path = check_path(L, 1);
   struct stat st;
@@ -117,8 +117,8 @@ static int system_is_terminal(lua_State *L) {
   return 1;
 }
 
-/* system.terminal_width(descriptor) -> columns | nil: it is no terminal, or
-** does not know */
+/* system.terminal_width(descriptor) -> columns | nil when it is not a terminal
+** or does not know its width */
 static int system_terminal_width(lua_State *L) {
   struct winsize size;
   int fd = (int)luaL_checkinteger(L, 1);
@@ -139,8 +139,8 @@ static bool write_all(int fd, const char *text, size_t n) {
   return true;
 }
 
-/* The whole file or none of it is there at any time: written under another
-** name, then renamed.  Returns 0 or errno. */
+/* Replaces the file atomically: writes under another name, then renames.
+** Returns 0 or errno. */
 static int replace_file(const char *path, char *draft, const char *text,
                         size_t n) {
   int error = 0, fd = mkostemp(draft, O_CLOEXEC); /* mode 0600 */
@@ -153,7 +153,7 @@ static int replace_file(const char *path, char *draft, const char *text,
 }
 
 /* system.write_private(path, text) -> true | nil, message
-** The file is its owner's only (mode 0600), one that was there is replaced. */
+** Makes or replaces a file that only its owner can read (mode 0600). */
 static int system_write_private(lua_State *L) {
   size_t n;
   const char *path = check_path(L, 1);
@@ -168,7 +168,7 @@ static int system_write_private(lua_State *L) {
   return 1;
 }
 
-/* Makes a directory and those above it, each mode 0700.  Returns 0 or errno. */
+/* Makes a directory and its parents, each mode 0700.  Returns 0 or errno. */
 static int make_directories(char *path) {
   char *slash = path;
   struct stat st;
@@ -183,7 +183,7 @@ static int make_directories(char *path) {
 }
 
 /* system.make_private_directory(path) -> true | nil, message
-** Those that are there are left as they are. */
+** Existing directories are unchanged. */
 static int system_make_private_directory(lua_State *L) {
   const char *path = check_path(L, 1);
   char copy[PATH_MAX];
@@ -201,8 +201,8 @@ static void on_broken_pipe(int number) {
   (void)number;
 }
 
-/* system.survive_broken_pipes(): writes to a pipe that nobody reads fail and no
-** longer end the process.  A handler, as programs it starts inherit none. */
+/* system.survive_broken_pipes(): writes to a closed pipe fail and no longer end
+** the process.  Sets a handler: started programs do not inherit handlers. */
 static int system_survive_broken_pipes(lua_State *L) {
   struct sigaction action;
   (void)L;
@@ -214,23 +214,24 @@ static int system_survive_broken_pipes(lua_State *L) {
   return 0;
 }
 
-/* Interruption: of the process, as signals are, so there is one of it. */
+/* Interruption.  There is one for the process, as there is one set of
+** signals. */
 
 #define INTERRUPTION_NAME "operations.system.interruption"
 #define ALARM_US 100000
 #define PATIENCE 10 /* alarms */
-#define NEVER 50    /* the program does not get to raise: it runs in circles */
+#define NEVER 50    /* then the signal ends the process: Lua does not run */
 
-/* The first has the others raised where Lua waits in C. */
+/* SIGALRM comes first: it makes Lua raise the others when it waits in C. */
 static const int caught_signals[] = {SIGALRM, SIGINT, SIGTERM, SIGHUP};
 #define CAUGHT_SIGNALS (sizeof(caught_signals) / sizeof(*caught_signals))
 
 static struct {
-  lua_State *L;                 /* its main thread; NULL: nothing to raise in */
-  volatile sig_atomic_t caught; /* and not raised yet */
-  volatile sig_atomic_t alarms; /* since then; -1 until the first */
+  lua_State *L; /* the main thread; NULL: signals are not caught */
+  volatile sig_atomic_t caught; /* the signal, until it is raised */
+  volatile sig_atomic_t alarms; /* alarms since then; -1 before the first */
   volatile sig_atomic_t raised;
-  int ending; /* the process is to end by this one; 0: by itself */
+  int ending; /* the signal that is to end the process; 0: none */
   bool held, at_exit;
   struct sigaction before[CAUGHT_SIGNALS];
 } interruption;
@@ -247,7 +248,7 @@ static int raise_caught(lua_State *L) {
   return lua_error(L);
 }
 
-/* LuaJIT calls it in any coroutine, Lua 5.4 in the main thread alone. */
+/* LuaJIT calls the hook in any coroutine, Lua 5.4 only in the main thread. */
 static void raise_anywhere(lua_State *L, lua_Debug *ar) {
   (void)ar;
   if (L != interruption.L || interruption.held) return;
@@ -260,9 +261,9 @@ static void set_alarm(void) {
   (void)setitimer(ITIMER_REAL, &once, NULL);
 }
 
-/* timeout(1) tells a process and then its group: what comes twice at once is
-** one signal.  One that comes while Lua does not get to raise the first, as in
-** a loop of C, ends the process. */
+/* timeout(1) signals a process and then its group: two signals in quick
+** succession count as one.  A signal that comes while Lua cannot raise the
+** first one, for instance in a loop in C, ends the process. */
 static void on_ending_signal(int number) {
   if (interruption.L == NULL || interruption.alarms < 0) return;
   if (interruption.caught == 0) {
@@ -274,7 +275,7 @@ static void on_ending_signal(int number) {
   }
 }
 
-/* It also wakes a wait that began just after the signal had come. */
+/* Also interrupts a wait that began just after the signal came. */
 static void on_alarm(int number) {
   (void)number;
   interruption.alarms++;
@@ -286,14 +287,14 @@ static void on_alarm(int number) {
   set_alarm();
 }
 
-/* What is ignored stays so (nohup).  Interpreters handle INT by themselves, in
-** the main thread alone; a handler of another signal is the program's. */
+/* Ignored signals stay ignored (nohup).  Interpreters handle INT themselves, in
+** the main thread only; a handler of another signal belongs to the program. */
 static bool is_free(int number, const struct sigaction *before) {
   return number == SIGALRM || before->sa_handler == SIG_DFL ||
          (number == SIGINT && before->sa_handler != SIG_IGN);
 }
 
-/* The alarm leaves what waits in C, so that Lua gets to raise. */
+/* The alarm interrupts waits in C, so that Lua can raise. */
 static void catch_one(size_t i) {
   int number = caught_signals[i];
   struct sigaction action;
@@ -306,13 +307,13 @@ static void catch_one(size_t i) {
     (void)sigaction(number, &action, NULL);
 }
 
-/* Restores the handlers.  Returns the signal that was caught last and not
+/* Restores the handlers.  Returns the last signal that was caught and not
 ** raised, or 0. */
 static int release(void) {
   struct itimerval never = {{0, 0}, {0, 0}};
   int pending;
   size_t i;
-  interruption.L = NULL; /* the handlers do nothing from here on */
+  interruption.L = NULL; /* from here on the handlers do nothing */
   (void)setitimer(ITIMER_REAL, &never, NULL);
   for (i = 0; i < CAUGHT_SIGNALS; i++)
     (void)sigaction(caught_signals[i], &interruption.before[i], NULL);
@@ -321,16 +322,16 @@ static int release(void) {
   return pending;
 }
 
-/* Shells tell a program that a signal has ended from one that ended by itself,
-** and leave their loops. */
+/* Shells distinguish a program ended by a signal from one that exited, and then
+** leave their loops. */
 static void end_as_told(void) {
   if (interruption.ending == 0) return;
   (void)fflush(NULL);
   end_by(interruption.ending);
 }
 
-/* interruption:__gc(): the state is closed while signals are caught in it.  Its
-** other finalizers still run. */
+/* interruption:__gc(): the state closes while signals are caught.  Its other
+** finalizers still run. */
 static int interruption_gc(lua_State *L) {
   lua_State **owner = (lua_State **)lua_touserdata(L, 1);
   if (interruption.L == NULL || *owner != interruption.L) return 0;
@@ -340,9 +341,9 @@ static int interruption_gc(lua_State *L) {
 }
 
 /* system.catch_signals() -> true, or nothing when they are caught already
-** From here on INT, TERM and HUP wait to be raised in this, the main thread;
-** where that takes long they are raised anywhere in it.  One that was raised
-** ends the process when it exits, if they are caught until then. */
+** From now on INT, TERM and HUP are raised as errors in this, the main, thread;
+** if that takes too long, in any coroutine.  If signals are still caught when
+** the process exits, a signal that was raised ends it. */
 static int system_catch_signals(lua_State *L) {
   lua_State **owner;
   size_t i;
@@ -363,8 +364,8 @@ static int system_catch_signals(lua_State *L) {
   return 1;
 }
 
-/* system.release_signals(): who handled them before handles them again, one
-** that was not raised yet too. */
+/* system.release_signals(): restores the previous handlers, and passes a signal
+** that was not raised yet to them. */
 static int system_release_signals(lua_State *L) {
   int pending;
   (void)L;
@@ -375,8 +376,8 @@ static int system_release_signals(lua_State *L) {
   return 0;
 }
 
-/* system.hold_signals(fn, ...) -> what `fn(...)` returns; meanwhile they are
-** raised by `raise_signal` only. */
+/* system.hold_signals(fn, ...) -> the results of `fn(...)`; meanwhile only
+** `raise_signal` raises signals. */
 static int system_hold_signals(lua_State *L) {
   bool before = interruption.held;
   int status;
@@ -399,7 +400,7 @@ static int system_interrupted(lua_State *L) {
   return 1;
 }
 
-/* HUP as a request, not an end: of the process, too. */
+/* HUP as a request instead of an end; also one for the process. */
 static volatile sig_atomic_t hangups;
 
 static void on_hangup(int number) {
@@ -407,8 +408,8 @@ static void on_hangup(int number) {
   hangups = hangups + 1;
 }
 
-/* system.hangups() -> how often HUP came since the first call, from which on it
-** interrupts nothing, until signals are released */
+/* system.hangups() -> the number of HUP signals since the first call.  From
+** that call on HUP interrupts nothing, until signals are released. */
 static int system_hangups(lua_State *L) {
   struct sigaction action;
   memset(&action, 0, sizeof(action));

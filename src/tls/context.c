@@ -9,7 +9,8 @@
 #include "base/sha256.h"
 #include "tls/wire.h"
 
-/* Forward secrecy and authenticated encryption only; TLS 1.3 has no other. */
+/* Only ciphers with forward secrecy and authenticated encryption; TLS 1.3 has
+** no others. */
 #define CIPHERS "ECDHE+AESGCM:ECDHE+CHACHA20"
 
 const char *tls_take_error(const char *otherwise) {
@@ -33,7 +34,7 @@ static BIO *reader(tls_Text text) {
                                : BIO_new_mem_buf(text.data, (int)text.length);
 }
 
-/* Without this OpenSSL asks on the terminal. */
+/* Without this callback OpenSSL asks for the password on the terminal. */
 static int on_password(char *to, int room, int writing, void *password) {
   size_t length = password != NULL ? strlen((const char *)password) : 0;
   (void)writing;
@@ -42,7 +43,7 @@ static int on_password(char *to, int room, int writing, void *password) {
   return (int)length;
 }
 
-/* All certificates that follow in `bio`; NULL when one cannot be read. */
+/* Reads all remaining certificates of `bio`; NULL when one is invalid. */
 static STACK_OF(X509) * read_all(BIO *bio) {
   STACK_OF(X509) *list = sk_X509_new_null();
   X509 *one;
@@ -115,8 +116,8 @@ static bool use(SSL *ssl, const tls_Certificate *c) {
   return SSL_use_cert_and_key(ssl, c->leaf, c->key, c->chain, 0) == 1;
 }
 
-/* The certificates that have the name which the client asks for: the first one
-** of each kind of key.  Without a name, or with an unknown one: the first. */
+/* Offers the certificates for the name that the client asks for: the first of
+** each kind of key.  Without a name, or with an unknown one, the first pair. */
 static int on_certificate(SSL *ssl, void *context) {
   const tls_Context *c = (const tls_Context *)context;
   const char *name = SSL_get_servername(ssl, TLSEXT_NAMETYPE_host_name);
@@ -126,7 +127,7 @@ static int on_certificate(SSL *ssl, void *context) {
   for (i = 0; name != NULL && i < c->count; i++)
     if (is_named(&c->certificates[i], name))
       found = use(ssl, &c->certificates[i]) || found;
-  ERR_clear_error(); /* a second one of the same kind is none */
+  ERR_clear_error(); /* a second key of the same kind is not an error */
   return found || use(ssl, &c->certificates[0]) ? 1 : 0;
 }
 
@@ -169,7 +170,8 @@ static bool read_authorities(tls_Context *c, tls_Text text, tls_Flaw *flaw) {
   return ok;
 }
 
-/* Sessions are resumed only where clients are asked for the same. */
+/* Sessions are resumed only when clients are asked for the same
+** certificates. */
 static bool ask_clients(tls_Context *c, const tls_Options *options,
                         tls_Flaw *flaw) {
   unsigned char name[SHA256_SIZE];

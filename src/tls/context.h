@@ -1,6 +1,7 @@
 /*
-** context.h - shared by all TLS connections of a listener: certificates, who
-** may connect, the keys of session tickets; by OpenSSL.  No I/O, no Lua.
+** context.h - the state that all TLS connections of a listener share:
+** certificates, client authentication, the keys of session tickets; by OpenSSL.
+** No I/O, no Lua.
 */
 #ifndef OPERATIONS_TLS_CONTEXT_H
 #define OPERATIONS_TLS_CONTEXT_H
@@ -15,7 +16,7 @@ typedef struct tls_Text {
   size_t length;
 } tls_Text;
 
-/* Borrowed while a context is made; all in PEM. */
+/* Borrowed while a context is made; all texts are PEM. */
 typedef struct tls_Pair {
   tls_Text certificate,
       key;              /* the server's certificate first, then its chain */
@@ -23,12 +24,12 @@ typedef struct tls_Pair {
 } tls_Pair;
 
 typedef enum tls_Clients {
-  TLS_CLIENTS_UNASKED, /* for no certificate */
+  TLS_CLIENTS_UNASKED, /* clients need no certificate */
   TLS_CLIENTS_OPTIONAL,
   TLS_CLIENTS_REQUIRED
 } tls_Clients;
 
-/* The error in the parts of a context. */
+/* What is wrong with the parts of a context. */
 typedef struct tls_Flaw {
   enum { TLS_CERTIFICATE, TLS_KEY, TLS_CLIENT_CA, TLS_MEMORY } part;
   size_t pair; /* counted from 0 */
@@ -41,39 +42,39 @@ typedef struct tls_Certificate {
   EVP_PKEY *key;
 } tls_Certificate;
 
-/* Kept by whoever made it and by each session. */
+/* Reference counted: its maker and each session hold it. */
 typedef struct tls_Context {
   ops_Alloc alloc;
   size_t references;
   SSL_CTX *ssl;
-  BIO_METHOD *method; /* of what sessions read and write */
+  BIO_METHOD *method; /* for the sessions' I/O */
   tls_Certificate *certificates;
   size_t count;
   ticket_Keys tickets;
-  buffer_Buffer in, out; /* what one call of a session gives; empty between */
+  buffer_Buffer in, out; /* results of a session's call; empty between calls */
 } tls_Context;
 
 typedef struct tls_Options {
-  const tls_Pair *pairs; /* at least one: the first is that of unknown names */
+  const tls_Pair *pairs; /* at least one; the first is for unknown names */
   size_t count;
   tls_Clients clients;
-  tls_Text client_ca;    /* PEM, unless no client is asked */
-  long session;          /* seconds that a session can be resumed */
-  tls_Context *previous; /* whose tickets stay valid, or NULL */
+  tls_Text client_ca;    /* PEM; NULL: clients are not asked */
+  long session;          /* seconds for which a session can be resumed */
+  tls_Context *previous; /* its tickets stay valid; or NULL */
 } tls_Options;
 
-/* TLS 1.2 and newer for servers.  NULL: `flaw` says why. */
+/* Makes a server context for TLS 1.2 and newer.  NULL: `flaw` says why. */
 tls_Context *tls_context_new(ops_Alloc alloc, const tls_Options *options,
                              tls_Flaw *flaw);
 
-/* One holder less; the last one frees it.  NULL is allowed. */
+/* Drops one reference; the last one frees it.  NULL is allowed. */
 void tls_context_release(tls_Context *c);
 
-/* Seconds until the certificate ends; negative: since it has. */
+/* Seconds until the certificate expires; negative after that. */
 double tls_context_left(const tls_Context *c, size_t certificate);
 
-/* The oldest of OpenSSL's errors, in words, and no error is left; `otherwise`
-** when there is none.  */
+/* Clears OpenSSL's errors and returns the oldest one as text; `otherwise` when
+** there is none. */
 const char *tls_take_error(const char *otherwise);
 
 #endif

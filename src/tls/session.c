@@ -3,8 +3,8 @@
 #include <openssl/err.h>
 #include <stdio.h>
 
-#define RECORD 16384 /* bytes, at most (RFC 8446, 5.1) */
-#define KEPT 65536   /* of the memory for what a call gives */
+#define RECORD 16384 /* maximum bytes of a record (RFC 8446, 5.1) */
+#define KEPT 65536   /* the result buffers keep at most this much memory */
 
 /* Beginning and end */
 

@@ -22,7 +22,7 @@ bool ticket_rotate(ticket_Keys *keys) {
 
 bool ticket_make(ticket_Keys *keys) {
   bool ok = ticket_rotate(keys);
-  return ok && ticket_rotate(keys); /* a key of zeros is known to all */
+  return ok && ticket_rotate(keys); /* never use a key of zeros */
 }
 
 static bool authenticate(EVP_MAC_CTX *mac, ticket_Key *key) {
@@ -40,8 +40,8 @@ static bool is_named(const ticket_Key *key, const unsigned char *name) {
   return memcmp(key->name, name, sizeof(key->name)) == 0;
 }
 
-/* SSL_CTX_set_tlsext_ticket_key_evp_cb(3): 1: the ticket is good; 2: good, and
-** a newer one is to be given; 0: its key is unknown; -1: no memory. */
+/* SSL_CTX_set_tlsext_ticket_key_evp_cb(3).  1: the ticket is good; 2: good, and
+** must be renewed; 0: its key is unknown; -1: out of memory. */
 static int on_ticket(SSL *ssl, unsigned char *name, unsigned char *iv,
                      EVP_CIPHER_CTX *cipher, EVP_MAC_CTX *mac, int is_new) {
   ticket_Keys *keys = (ticket_Keys *)SSL_CTX_get_app_data(SSL_get_SSL_CTX(ssl));

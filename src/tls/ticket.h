@@ -1,6 +1,6 @@
 /*
-** ticket.h - the keys of session tickets (RFC 5077; RFC 8446, 4.6.1), which
-** change: tickets are made with the newest, and read with the one before, too.
+** ticket.h - the keys of session tickets (RFC 5077; RFC 8446, 4.6.1).  They
+** rotate: the newest makes tickets, the previous one is still accepted.
 */
 #ifndef OPERATIONS_TLS_TICKET_H
 #define OPERATIONS_TLS_TICKET_H
@@ -9,7 +9,7 @@
 #include <stdbool.h>
 
 typedef struct ticket_Key {
-  unsigned char name[16], /* what a ticket calls it */
+  unsigned char name[16], /* identifies the key in a ticket */
       cipher[32], mac[32];
 } ticket_Key;
 
@@ -17,13 +17,14 @@ typedef struct ticket_Keys {
   ticket_Key newest, before;
 } ticket_Keys;
 
-/* Makes both.  False: there is no randomness. */
+/* Makes both keys.  False when there are no random bytes. */
 bool ticket_make(ticket_Keys *keys);
 
-/* A new newest key.  False, and nothing changes: there is no randomness. */
+/* Makes a new newest key.  False, with nothing changed, when there are no
+** random bytes. */
 bool ticket_rotate(ticket_Keys *keys);
 
-/* Has the connections of `ssl` use the keys, which it borrows. */
+/* Makes the connections of `ssl` use the keys, which it borrows. */
 bool ticket_use(SSL_CTX *ssl, ticket_Keys *keys);
 
 #endif

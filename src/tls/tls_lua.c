@@ -14,7 +14,7 @@
 /* Contexts */
 
 typedef struct Context {
-  tls_Context *context; /* NULL: none yet */
+  tls_Context *context; /* NULL: not made yet */
 } Context;
 
 static int context_gc(lua_State *L) {
@@ -30,7 +30,7 @@ static Context *to_context(lua_State *L, int index) {
   return self;
 }
 
-/* A field of the table on top, which stays on the stack, under the table. */
+/* Pushes a field of the table on top, below the table, where it stays. */
 static tls_Text text_field(lua_State *L, const char *name) {
   tls_Text text = {NULL, 0};
   lua_getfield(L, -1, name);
@@ -87,9 +87,9 @@ static void read_options(lua_State *L, tls_Options *options) {
 /* tls.context(options) -> context | nil, message, part, index
 ** options: certificates, a list of { cert =, key =, password =? }, texts in
 ** PEM; client_certificate ("optional" or "required") and client_ca, in PEM;
-** session (seconds that one can be resumed); previous, a context whose session
-** tickets stay valid.  part, what the message is of: "cert", "key",
-** "client_ca", nil; index: of the certificate. */
+** session (seconds for which one can be resumed); previous, a context whose
+** session tickets stay valid.  part: what the message is about: "cert", "key",
+** "client_ca", or nil; index: of the certificate. */
 static int tls_lua_context(lua_State *L) {
   static const char *const parts[] = {"cert", "key", "client_ca", NULL};
   tls_Options options;
@@ -113,7 +113,7 @@ static int tls_lua_context(lua_State *L) {
   return 4;
 }
 
-/* context:left(index) -> seconds until that certificate ends */
+/* context:left(index) -> seconds until that certificate expires */
 static int context_left(lua_State *L) {
   const tls_Context *c = to_context(L, 1)->context;
   lua_Integer index = luaL_checkinteger(L, 2);
@@ -124,7 +124,7 @@ static int context_left(lua_State *L) {
 }
 
 /* context:rotate() -> true when the keys of session tickets were changed;
-** tickets of two changes ago are not read any more */
+** tickets older than two rotations are refused */
 static int context_rotate(lua_State *L) {
   lua_pushboolean(L, ticket_rotate(&to_context(L, 1)->context->tickets));
   return 1;
@@ -160,8 +160,8 @@ static void push_bytes(lua_State *L, const buffer_Buffer *bytes) {
 }
 
 /* session:receive(bytes) -> plain | nil, out | nil, state?, reason?
-** plain: what the other side said; out: what it is to be sent; state: "closed",
-** "http" or "failed". */
+** plain: decrypted bytes; out: bytes to send; state: "closed", "http" or
+** "failed". */
 static int session_receive(lua_State *L) {
   static const char *const states[] = {NULL, "closed", "http", "failed"};
   tls_Session *s = check_session(L);
@@ -177,7 +177,7 @@ static int session_receive(lua_State *L) {
   return 4;
 }
 
-/* session:send(bytes) -> out | nil; nil while the handshake goes on, too */
+/* session:send(bytes) -> out | nil; nil also during the handshake */
 static int session_send(lua_State *L) {
   tls_Session *s = check_session(L);
   size_t length;
@@ -189,7 +189,7 @@ static int session_send(lua_State *L) {
   return 1;
 }
 
-/* session:finish() -> out | nil; we send no more */
+/* session:finish() -> out | nil; announces that we send no more */
 static int session_finish(lua_State *L) {
   tls_Result result;
   tls_session_finish(check_session(L), &result);
@@ -216,8 +216,9 @@ static void set_fingerprint(lua_State *L, const X509 *certificate) {
   lua_setfield(L, -2, "fingerprint");
 }
 
-/* The text is pushed while the BIO is held: its memory is the library's, so it
-** is copied to the buffer of the context, which the collector knows. */
+/* The text is pushed while the BIO exists: the BIO's memory belongs to the
+** library, so the text is copied to the context's buffer, which the collector
+** knows. */
 static void set_subject(lua_State *L, tls_Context *c, const X509 *certificate) {
   BIO *bio = BIO_new(BIO_s_mem());
   char *text = NULL;
@@ -236,9 +237,9 @@ static void set_subject(lua_State *L, tls_Context *c, const X509 *certificate) {
   lua_setfield(L, -2, "subject");
 }
 
-/* session:peer() -> table | nil while the handshake goes on
-** protocol ("TLSv1.3"), cipher, server_name?, resumed; of the client's
-** certificate, if it has one: subject (RFC 2253) and fingerprint (SHA-256 in
+/* session:peer() -> table | nil during the handshake
+** protocol ("TLSv1.3"), cipher, server_name?, resumed; with a client
+** certificate also its subject (RFC 2253) and fingerprint (SHA-256 in
 ** hexadecimal). */
 static int session_peer(lua_State *L) {
   tls_Session *s = check_session(L);

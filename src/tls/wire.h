@@ -1,6 +1,6 @@
 /*
-** wire.h - the network as OpenSSL sees it: bytes that came, and a buffer
-** for those that go.  No I/O, no Lua.
+** wire.h - OpenSSL's view of the network: received bytes, and a buffer for
+** bytes to send.  No I/O, no Lua.
 */
 #ifndef OPERATIONS_TLS_WIRE_H
 #define OPERATIONS_TLS_WIRE_H
@@ -16,7 +16,7 @@ typedef struct tls_Wire {
   buffer_Buffer *out;
 } tls_Wire;
 
-/* Of such BIOs; NULL when out of memory. */
+/* The method of such BIOs; NULL when out of memory. */
 BIO_METHOD *tls_wire_method(void);
 
 #endif

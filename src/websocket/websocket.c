@@ -53,7 +53,7 @@ static int on_mask(wslay_event_context_ptr wslay, uint8_t *mask, size_t length,
   return -1;
 }
 
-/* Nothing more is read: the violation is answered by the frame with `answered`
+/* Stops reading after a violation.  The answer is the close frame of `answered`
 ** bytes that wslay queues, or one that is queued here. */
 static void refuse(websocket_Codec *c, uint16_t code, size_t answered) {
   c->violation = code;
@@ -62,8 +62,8 @@ static void refuse(websocket_Codec *c, uint16_t code, size_t answered) {
   (void)wslay_event_queue_close(c->wslay, 0, NULL, 0);
 }
 
-/* wslay keeps a block of memory for each fragment, be it of one byte: messages
-** are put together here. */
+/* wslay keeps a block of memory for each fragment, even of one byte, so
+** messages are assembled here. */
 static void on_frame(wslay_event_context_ptr wslay,
                      const struct wslay_event_on_frame_recv_start_arg *arg,
                      void *ud) {
@@ -105,8 +105,8 @@ static void give(websocket_Codec *c, uint8_t kind, uint16_t code,
     c->starved = true;
 }
 
-/* wslay has queued a frame that answers it; what it lets through of a close
-** frame that came in pieces is found here. */
+/* wslay has queued an answer to the close frame; violations in fragmented close
+** frames that wslay misses are found here. */
 static void take_close(websocket_Codec *c, uint16_t code, const uint8_t *bytes,
                        size_t length) {
   if (length == 1) refuse(c, WSLAY_CODE_PROTOCOL_ERROR, 0);
@@ -174,8 +174,8 @@ static void take_in(websocket_Codec *c) {
     refuse(c, WSLAY_CODE_PROTOCOL_ERROR, 0);
 }
 
-/* Puts the code of a violation in place of what is last in `out`: the close
-** frame that wslay made. */
+/* Replaces the code in the last frame of `out`, the close frame that wslay
+** made, by the code of the violation. */
 static void tell_violation(websocket_Codec *c) {
   size_t head = c->server ? 2 : 6, n = 0;
   uint8_t frame[8], mask[4] = {0, 0, 0, 0};

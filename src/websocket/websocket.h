@@ -1,6 +1,6 @@
 /*
-** websocket.h - WebSocket framing (RFC 6455) by wslay: bytes in, messages out,
-** and the other way round.  No handshake, no I/O, no Lua.
+** websocket.h - WebSocket framing (RFC 6455) by wslay: bytes to messages and
+** messages to bytes.  No handshake, no I/O, no Lua.
 */
 #ifndef OPERATIONS_WEBSOCKET_H
 #define OPERATIONS_WEBSOCKET_H
@@ -24,15 +24,16 @@ typedef struct websocket_Codec {
   wslay_event_context_ptr wslay; /* NULL when closed */
   const uint8_t *fed;            /* borrowed during websocket_feed */
   size_t fed_left;
-  buffer_Buffer part;     /* what came of a message that is no control frame */
-  size_t max_message;     /* of its bytes */
-  bool control;           /* the frame that comes is a control frame */
-  buffer_Buffer messages; /* came and were not taken */
+  buffer_Buffer
+      part; /* the message being received, unless it is a control frame */
+  size_t max_message;     /* maximum bytes of a message */
+  bool control;           /* a control frame is being received */
+  buffer_Buffer messages; /* received and not yet taken */
   buffer_Buffer out;      /* bytes to send */
   bool server;
-  uint16_t violation; /* the peer broke the rules: the code that tells it */
-  size_t answered;    /* bytes in the close frame that says something else */
-  bool starved;       /* memory was out: the codec is of no use any more */
+  uint16_t violation; /* code of the peer's violation of the protocol */
+  size_t answered;    /* size of the close frame to be replaced */
+  bool starved;       /* out of memory: the codec is unusable */
   uint8_t masks[WEBSOCKET_MASKS];
   size_t masks_left;
 } websocket_Codec;
@@ -42,28 +43,28 @@ typedef struct websocket_Codec {
 bool websocket_open(websocket_Codec *c, ops_Alloc alloc, bool server,
                     size_t max_message);
 
-/* Gives back what it holds; sends nothing. */
+/* Frees its memory; sends nothing. */
 void websocket_close(websocket_Codec *c);
 
-/* Takes bytes in.  Pings are answered, a violation of the protocol queues the
-** close frame that it asks for (RFC 6455, 7.4.1).  False when no more can come:
-** the peer closed or broke the rules, or memory is out. */
+/* Takes received bytes.  Answers pings; a violation of the protocol queues its
+** close frame (RFC 6455, 7.4.1).  False when no more can come: the peer closed
+** or broke the protocol, or out of memory. */
 bool websocket_feed(websocket_Codec *c, const char *bytes, size_t length);
 
 typedef struct websocket_Message {
   websocket_Kind kind;
-  uint16_t code;     /* of a close; 1005: none was given */
+  uint16_t code;     /* of a close frame; 1005: without a code */
   const char *bytes; /* borrowed until the next feed */
   size_t length;
 } websocket_Message;
 
-/* The message at *position of those that the last feed found, and moves on;
-** false after the last one. */
+/* The next message of the last feed, at *position, which it advances; false
+** after the last one. */
 bool websocket_next(const websocket_Codec *c, size_t *position,
                     websocket_Message *message);
 
-/* Queues a message, or a close frame with `code`; false when that cannot be:
-** closed already, a control frame of more than 125 bytes, out of memory. */
+/* Queues a message, or a close frame with `code`; false when it is closed
+** already, a control frame has more than 125 bytes, or out of memory. */
 bool websocket_send(websocket_Codec *c, const websocket_Message *message);
 
 #endif

@@ -66,7 +66,7 @@ static int codec_feed(lua_State *L) {
   return 2;
 }
 
-/* Pushes what is to be sent; nil when there is nothing. */
+/* Pushes the bytes to send; nil when there are none. */
 static int push_output(lua_State *L, websocket_Codec *c) {
   if (c->out.len == 0) {
     lua_pushnil(L);
@@ -78,8 +78,7 @@ static int push_output(lua_State *L, websocket_Codec *c) {
   return 1;
 }
 
-/* codec:output() -> bytes | nil; pongs and close frames that a feed asked for
- */
+/* codec:output() -> bytes | nil; the pongs and close frames caused by a feed */
 static int codec_output(lua_State *L) {
   return push_output(L, check_codec(L));
 }
